@@ -317,6 +317,10 @@ seg_from_lengths <- function(lengths, sources, values) {
     .Call(`_kernops_seg_from_lengths`, lengths, sources, values)
 }
 
+seg_free <- function(pointer) {
+    invisible(.Call(`_kernops_seg_free`, pointer))
+}
+
 seg_values <- function(segments) {
     .Call(`_kernops_seg_values`, segments)
 }

@@ -20,18 +20,18 @@
 #' @export
 axis_grad <- function(op) {
   by_segment <- seg_grad(op)
-  function(x, eta, dims = NULL, alpha = 1) {
+  function(x, eta, dims = NULL, alpha = 1) report_shortage({
     check_array(x, caller_env())
     if (is_gpu_matrix(x)) x <- as.matrix(x)
     plan <- plan_for(x, dims, NULL, caller_env())
     check_eta(eta, if (op == "softmax") plan$dim else plan$dim[kept_dims(plan)])
     eta <- as.vector(if (is_gpu_matrix(eta)) as.matrix(eta) else eta)
     if (op == "softmax") eta <- check_alpha(alpha) * slice_by_slice(array(eta, plan$dim), plan)
-    gradient <- by_segment(slice_by_slice(x, plan), eta, plan = slices_of(plan))
+    gradient <- by_segment(slice_by_slice(x, plan), eta, plan = temporary(slices_of(plan)))
     order <- c(plan$dims, kept_dims(plan))
     result <- aperm(array(gradient, plan$dim[order]), order(order))
     `attributes<-`(as.vector(result), shape_of(x))
-  }
+  })
 }
 
 kept_dims <- function(plan) setdiff(seq_along(plan$dim), plan$dims)

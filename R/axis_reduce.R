@@ -81,7 +81,7 @@ fold_axes <- function(x, dims, op, keepdims, na.rm, plan, backend, output, call 
   check_flag(keepdims, "keepdims", call)
   plan <- plan_for(x, dims, plan, call)
   values <- slice_by_slice(if (is_gpu_matrix(x)) as.matrix(x) else x, plan)
-  folded <- reduce_plan(values, slices_of(plan), op, check_flag(na.rm, "na.rm", call), NULL, NULL,
+  folded <- reduce_plan(values, temporary(slices_of(plan)), op, check_flag(na.rm, "na.rm", call), NULL, NULL,
                         check_backend(backend, call = call))
   shaped(folded, x, plan, keepdims)
 }

@@ -67,9 +67,9 @@ without_data <- function(call) {
   as.call(lapply(call, short))
 }
 
-# `bytes` are those of an object of R that there is no memory for.
-stop_memory <- function(bytes = NULL) {
-  size <- if (!is.null(bytes)) format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
+# `bytes` are those of an object of R that there is no memory for, if they are known.
+stop_memory <- function(bytes = NA) {
+  size <- if (!is.na(bytes)) format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
   stop_input("memory", paste0("there is not enough memory for this computation",
                               if (!is.null(size)) paste0(": R could not allocate ", size)))
 }

@@ -152,7 +152,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args, stored) # after readRDS()
     kernel
   }
-  op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) {
+  op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) report_shortage({
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
     }
@@ -174,7 +174,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
       if (about$variables$category[match(var, names)] == "Pm") result <- as_matrix_by_rows(result, shape)
     }
     if (stored || about$axis == "Pm") result else keep_names(result, values[named_alike], rows)
-  }
+  })
   structure(op, class = "keops_kernel")
 }
 

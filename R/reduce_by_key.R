@@ -47,7 +47,7 @@ reduce_by_key <- function(keys, x, op = "sum", same = NULL, ..., backend = c("au
   reduce <- function(plan) seg_reduce(x, plan = plan, op = op, ..., backend = backend, output = output)
   if (is_gpu_matrix(keys)) return(reduce_runs_there(keys, same, reduce, stay))
   runs <- runs_of(keys, same)
-  list(keys = runs$keys, values = reduce(runs$plan), lengths = runs$lengths)
+  list(keys = runs$keys, values = reduce(temporary(runs$plan)), lengths = runs$lengths)
 }
 
 runs_of <- function(keys, same) {
@@ -66,7 +66,7 @@ reduce_runs_there <- function(keys, same, reduce, stay, call = caller_env()) {
     stop_kernops("input", c("{.arg keys} on the GPU must have one column, and {.arg same} must be {.code NULL}.",
                             x = "There {?is/are} {ncol(keys)} column{?s}."), call = call)
   }
-  plan <- new_plan("keys", list(at = keys))
+  plan <- temporary(new_plan("keys", list(at = keys)))
   values <- reduce(plan)
   found <- seg_describe_runs(segments(plan)$pointer)
   if (!stay) found <- lapply(found, \(column) c(as.matrix(column)))

@@ -27,7 +27,7 @@
 seg_grad <- function(op) {
   op <- check_choice(op, "op", c(with(segment_ops(), name[gradient]), "softmax"))
   function(x, eta, offsets = NULL, lengths = NULL, g = NULL, sources = NULL, plan = NULL, sort = TRUE,
-           output = c("host", "gpu")) {
+           output = c("host", "gpu")) report_shortage({
     backend <- check_backend(c("auto", "cpu", "cuda"))
     x <- check_values(x, backend)
     stay <- check_output(output)
@@ -42,13 +42,13 @@ seg_grad <- function(op) {
     # a value in several segments receives from all
     if (!is.null(plan$sources)) gradient <- sum_by_value(gradient, at, value_count(x), columns, stay)
     if (stay) gradient else shape_like(c(gradient), x)
-  }
+  })
 }
 
 as_numbers <- function(x) if (is_gpu_matrix(x)) x else as.numeric(x)
 
 sum_by_value <- function(gradient, at, count, columns, stay) {
-  of_value <- numbered_plan(as.integer(seg_values(at)$row), count)
+  of_value <- temporary(numbered_plan(as.integer(seg_values(at)$row), count))
   run_plan(if (stay) gradient else matrix(gradient, ncol = columns), of_value, "sum", stay = stay)
 }
 

@@ -39,7 +39,9 @@ new_seg_op <- function(formula, identity = NA_real_) {
 }
 
 # The operation of each pair of numbers.
-of_pairs <- function(op, a, b) run_plan(as.numeric(rbind(a, b)), seg_plan(lengths = rep(2, length(a))), op)
+of_pairs <- function(op, a, b) {
+  run_plan(as.numeric(rbind(a, b)), temporary(seg_plan(lengths = rep(2, length(a)))), op)
+}
 
 # Matrices of three columns. Random numbers have few bits, so that sums and products of them are exact.
 triples_of <- function(values, call = caller_env()) {

@@ -32,11 +32,12 @@
 #' seg_reduce(as.matrix(iris[1:4]), plan = plan, op = "max")
 #' @export
 seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n = NULL, sort = TRUE) {
-  make_plan(offsets, lengths, g, NULL, sources, n, sort, "`n`")
+  make_plan(offsets, lengths, g, NULL, sources, n, sort, "`n`", keep = TRUE)
 }
 
-# The plan of the one argument that is given. `n` values are there, if it is known.
-make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = caller_env()) {
+# The plan of the one argument that is given. The number of values is `n`, if it is known. A plan that the user did not
+# make is for the calling function alone, unless it is to `keep`.
+make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = FALSE, call = caller_env()) {
   if (is.null(g) && is_keys(offsets)) {
     g <- offsets
     offsets <- NULL
@@ -60,6 +61,7 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, call = 
   made <- switch(given, offsets = list(at = offsets, sources = sources), g = group_numbers(g, sort, call),
                  lengths = list(at = lengths, sources = sources, names = names(lengths)), plan = check_plan(plan, call))
   if (given != "plan") made <- new_plan(given, made, n)
+  if (given != "plan" && !keep) temporary(made, call)
   values <- segments(made)$about$values
   if (!is.null(n) && values != n) {
     stop_kernops("dim",
@@ -123,6 +125,19 @@ segments <- function(plan) {
                         g = seg_from_groups(plan$at, plan$count, threads(), plan$sizes), keys = seg_from_keys(plan$at))
   }
   cell$made
+}
+
+# A plan for one call of the function whose environment is `frame`: when that ends, also by an error or interrupt, the
+# plan's memory is freed. It is memory of C++, which R's collector does not see.
+temporary <- function(plan, frame = caller_env()) {
+  do.call(on.exit, list(as.call(list(free_plan, plan)), add = TRUE), envir = frame)
+  plan
+}
+
+free_plan <- function(plan) {
+  cell <- plan$cell
+  if (!is.null(cell$made)) seg_free(cell$made$pointer)
+  cell$made <- NULL
 }
 
 # Numbers from 1 of the groups in order, and their names.

@@ -35,7 +35,12 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
                  output = c("host", "gpu")) {
   backend <- check_backend(backend)
   A <- as_compressed(A)
-  plan <- if (is.null(plan)) spmv_plan(A) else check_spmv_plan(plan, A)
+  if (is.null(plan)) {
+    plan <- spmv_plan(A)
+    temporary(plan$rows)
+  } else {
+    plan <- check_spmv_plan(plan, A)
+  }
   v <- check_values(v, backend, name = "v")
   stay <- check_output(output)
   if (value_count(v) != plan$columns && (plan$exact || value_count(v) < plan$columns)) {

@@ -992,6 +992,16 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_free
+void seg_free(SEXP pointer);
+RcppExport SEXP _kernops_seg_free(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::RNGScope rcpp_rngScope_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    seg_free(pointer);
+    return R_NilValue;
+END_RCPP
+}
 // seg_values
 Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments);
 RcppExport SEXP _kernops_seg_values(SEXP segmentsSEXP) {
@@ -1401,6 +1411,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
+    {"_kernops_seg_free", (DL_FUNC) &_kernops_seg_free, 1},
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 15},
     {"_kernops_seg_gradient", (DL_FUNC) &_kernops_seg_gradient, 12},

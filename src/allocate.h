@@ -108,9 +108,43 @@ inline Rcpp::List named_list(std::initializer_list<std::pair<const char*, SEXP>>
   });
 }
 
-// R owns the object from here on.
-template <class T> SEXP external_pointer(std::unique_ptr<T> object) {
-  const SEXP pointer = allocate(0, [&]() -> SEXP { return Rcpp::XPtr<T>(object.get()); });
+// Memory of C++ objects that R holds by pointers. R's collector does not see it, so it would run too late to free the
+// objects that R has dropped: they are collected when this memory has doubled since the last time.
+class UnseenMemory {
+ public:
+  explicit UnseenMemory(double bytes) : bytes_(bytes) {
+    total() += bytes;
+    if (total() < limit()) return;
+    R_gc();
+    limit() = std::max(least, 2 * total());
+  }
+  ~UnseenMemory() { total() -= bytes_; }
+  UnseenMemory(const UnseenMemory&) = delete;
+
+ private:
+  static constexpr double least = 256e6;
+  static double& total() {
+    static double bytes = 0;
+    return bytes;
+  }
+  static double& limit() {
+    static double bytes = least;
+    return bytes;
+  }
+  const double bytes_;
+};
+
+// R owns the object from here on, which takes so many bytes.
+template <class T> SEXP external_pointer(std::unique_ptr<T> object, double bytes = 0) {
+  const Rcpp::RObject memory = bytes < 1e6 ? R_NilValue : external_pointer(std::make_unique<UnseenMemory>(bytes));
+  const SEXP pointer = allocate(0, [&]() -> SEXP { return Rcpp::XPtr<T>(object.get(), true, R_NilValue, memory); });
   object.release();
   return pointer;
+}
+
+// Frees an object at once, with what is counted for it.
+template <class T> void free_object(SEXP pointer) {
+  const SEXP memory = R_ExternalPtrProtected(pointer);
+  if (R_ExternalPtrAddr(pointer)) Rcpp::XPtr<T>(pointer).release();
+  if (TYPEOF(memory) == EXTPTRSXP && R_ExternalPtrAddr(memory)) Rcpp::XPtr<UnseenMemory>(memory).release();
 }

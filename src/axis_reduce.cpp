@@ -53,7 +53,7 @@ void read_values(SEXP x, AxisRequest& request) {
 // [[Rcpp::export(rng = false)]]
 SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, std::string backend,
               int device, bool stay, double rows, int threads, std::string isa) {
-  return guard([&]() -> SEXP {
+  return guard_new([&]() -> SEXP {
     read_memory_limit();
     AxisRequest request;
     request.job = slice_job(runs);
@@ -77,5 +77,5 @@ SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, doubl
 
 // [[Rcpp::export(rng = false)]]
 std::string axis_source(std::string op, std::string type, bool skip) {
-  return guard([&] { return cuda::axis_source(op, type, skip); });
+  return guard_new([&] { return cuda::axis_source(op, type, skip); });
 }

@@ -32,7 +32,7 @@ Rcpp::IntegerMatrix positions(int rows, Count columns) {
 
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads) {
-  return guard([&] {
+  return guard_new([&] {
     const std::vector<int> order = neighbours::maxmin_order(points_of(u, unit(u)), settings_for("", threads));
     Rcpp::IntegerVector rows = new_integers(double(order.size()));
     for (size_t i = 0; i < order.size(); ++i) rows[R_xlen_t(i)] = order[i] + 1;
@@ -44,7 +44,7 @@ Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, Rcpp::Nullable<Rcpp::IntegerVector> some,
                                    int threads) {
-  return guard([&] {
+  return guard_new([&] {
     const Rcpp::IntegerVector chosen(some.isNull() ? Rcpp::IntegerVector() : Rcpp::IntegerVector(some));
     for (const int row : chosen)
       if (row < 1 || row > u.nrow()) throw InputError("input", "points are chosen by their numbers");
@@ -76,13 +76,16 @@ HeldPoints held(const Rcpp::NumericMatrix& u, double unit, int threads) {
 
 // [[Rcpp::export(rng = false)]]
 SEXP points_hold(Rcpp::NumericMatrix u, int threads) {
-  return guard([&]() -> SEXP { return Rcpp::XPtr<HeldPoints>(new HeldPoints(held(u, unit(u), threads))); });
+  return guard_new([&]() -> SEXP {
+    const double bytes = 20.0 * double(u.size());  // of the tree: coordinates, boxes and rows
+    return external_pointer(std::make_unique<HeldPoints>(held(u, unit(u), threads)), bytes);
+  });
 }
 
 // Among the rows of u, a matrix or what points_hold() returned.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP u, int m, int threads) {
-  return guard([&] {
+  return guard_new([&] {
     Rcpp::IntegerMatrix found = positions(m, query.nrow());
     const double own = unit(query);
     const auto search = [&](const HeldPoints& points) {

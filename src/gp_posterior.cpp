@@ -67,8 +67,11 @@ void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, con
 // Of points and their earlier neighbours.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
-  return guard(
-      [&]() -> SEXP { return Rcpp::XPtr<Posterior>(new Posterior(sets_of(near, near.ncol()), for_threads(threads))); });
+  return guard_new([&]() -> SEXP {
+    auto posterior = std::make_unique<Posterior>(sets_of(near, near.ncol()), for_threads(threads));
+    const double bytes = posterior->bytes();
+    return external_pointer(std::move(posterior), bytes);
+  });
 }
 
 // [[Rcpp::export(rng = false)]]

@@ -67,7 +67,7 @@ Rcpp::List weights_of(const SetRequest& request) {
 // [[Rcpp::export(rng = false)]]
 SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope,
                Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours) {
-  return guard([&]() -> SEXP {
+  return guard_new([&]() -> SEXP {
     if (values.nrow() != points.nrow() || noise_slope.size() != points.nrow())
       throw InputError("dim", "each point has values and the slope of its noise");
     if (neighbours.ncol() > points.nrow()) throw InputError("dim", "each point has at most one set");
@@ -82,7 +82,7 @@ SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::Nume
 Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget,
                      SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, bool single,
                      std::string isa, int threads) {
-  return guard([&] {
+  return guard_new([&] {
     HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
     SetRequest request = request_of(covariance, theta, sets.points, sets.noise, sets.neighbours);
     if (!Rf_isNull(slopes)) request.slopes = &*Rcpp::XPtr<Kernel>(slopes);
@@ -102,7 +102,7 @@ Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::
 // The CUDA texts of sums and of weights, with slopes unless these are NULL.
 // [[Rcpp::export(rng = false)]]
 Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, bool single) {
-  return guard([&] {
+  return guard_new([&] {
     const Kernel* both = Rf_isNull(slopes) ? nullptr : &*Rcpp::XPtr<Kernel>(slopes);
     return Rcpp::CharacterVector::create(cuda::set_sums_text(*covariance, both, single),
                                          cuda::set_weights_text(*covariance, both, single));
@@ -117,7 +117,7 @@ Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcp
                         Rcpp::NumericMatrix points, Rcpp::NumericVector noise, double diagonal,
                         Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single,
                         std::string isa, int threads) {
-  return guard([&] {
+  return guard_new([&] {
     SetRequest request = request_of(covariance, theta, points, noise, neighbours);
     check_neighbours(neighbours, request.n);
     if (request.sets > request.n) throw InputError("dim", "each point has at most one set");
@@ -134,7 +134,7 @@ Rcpp::List sets_weights_at(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::Numeric
                            Rcpp::NumericMatrix own, double diagonal, Rcpp::IntegerMatrix neighbours,
                            std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa,
                            int threads) {
-  return guard([&] {
+  return guard_new([&] {
     HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
     const Count n = sets.points.nrow();
     if (own.nrow() != neighbours.ncol() || own.ncol() != sets.points.ncol())
@@ -179,7 +179,7 @@ struct SparseFactor {
 // The weighted sums of rows of x over the neighbours of each set.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x) {
-  return guard([&] {
+  return guard_new([&] {
     const SparseFactor u(weights, neighbours, x.nrow());
     Rcpp::NumericMatrix out = zeros(int(u.sets), x.ncol());
     for (Count c = 0; c < x.ncol(); ++c)
@@ -192,7 +192,7 @@ Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix 
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x,
                                  int points) {
-  return guard([&] {
+  return guard_new([&] {
     const SparseFactor u(weights, neighbours, points);
     if (x.nrow() != u.sets) throw InputError("dim", "each set has a row");
     Rcpp::NumericMatrix out = zeros(points, x.ncol());
@@ -207,7 +207,7 @@ Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatri
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
                                 Rcpp::NumericMatrix x, bool transposed) {
-  return guard([&] {
+  return guard_new([&] {
     const SparseFactor u(weights, neighbours, x.nrow());
     if (sd.size() != u.sets || x.nrow() != u.sets) throw InputError("dim", "each point has a set");
     Rcpp::NumericMatrix out = zeros(x.nrow(), x.ncol());
@@ -232,7 +232,7 @@ Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
                                 Rcpp::NumericMatrix x, bool transposed) {
-  return guard([&] {
+  return guard_new([&] {
     const SparseFactor u(weights, neighbours, x.nrow());
     if (sd.size() != u.sets || x.nrow() != u.sets) throw InputError("dim", "each point has a set");
     Rcpp::NumericMatrix out = transposed ? Rcpp::clone(x) : zeros(x.nrow(), x.ncol());

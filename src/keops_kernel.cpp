@@ -90,7 +90,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
                 Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double,
                 std::string backend, std::vector<int> devices, int threads, std::string isa,
                 Rcpp::Nullable<Rcpp::Function> progress) {
-  return guard([&]() -> SEXP {
+  return guard_new([&]() -> SEXP {
     read_memory_limit();
     const Call call(*kernel, input, ranges, points_are_columns);
     const Reduction& result = kernel->result();

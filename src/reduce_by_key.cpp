@@ -9,7 +9,7 @@ using namespace kernops;
 // Where runs of equal adjacent keys begin, from 0; NA is equal to NA. Keys of class integer64 are their bits.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector seg_runs(SEXP keys) {
-  return guard([&] {
+  return guard_new([&] {
     in_memory(keys);
     std::vector<double> starts;
     const R_xlen_t n = Rf_xlength(keys);
@@ -46,7 +46,7 @@ struct RunsOfMatrix : cuda::KeyRuns {
 // The runs of keys on the GPU, which are found there when they are first asked for.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_keys(SEXP keys) {
-  return guard([&] {
+  return guard_new([&] {
     auto runs = std::make_unique<RunsOfMatrix>(keys, gpu_matrix(keys));
     const Rcpp::NumericVector values = numbers_of(std::vector<double>{double(runs->values)});
     const Rcpp::List about = named_list({{"values", values}});
@@ -69,13 +69,13 @@ cuda::KeyRuns& found(SEXP segments) {
 // How many runs there are.
 // [[Rcpp::export(rng = false)]]
 double seg_count_runs(SEXP segments) {
-  return guard([&] { return double(found(segments).count); });
+  return guard_new([&] { return double(found(segments).count); });
 }
 
 // The first key of each run and how many it has, on the GPU.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_describe_runs(SEXP segments) {
-  return guard([&] {
+  return guard_new([&] {
     const cuda::KeyRuns& runs = found(segments);
     auto firsts = std::make_unique<cuda::Matrix>(runs.count, 1, runs.single, runs.device),
          lengths = std::make_unique<cuda::Matrix>(runs.count, 1, false, runs.device);

@@ -133,7 +133,7 @@ template <class Key> SEXP number_groups(Count n, int threads, const Key& key, SE
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_groups(SEXP g, double count, int threads = 1,
                            Rcpp::Nullable<Rcpp::NumericVector> lengths = R_NilValue) {
-  return guard([&] {
+  return guard_new([&] {
     const Rcpp::IntegerVector groups(in_memory(g, INTSXP));
     auto grouped = std::make_unique<Grouped>();
     const bool counts = lengths.isNull() || count <= few;
@@ -172,7 +172,7 @@ Rcpp::List seg_from_groups(SEXP g, double count, int threads = 1,
 // The groups of whole numbers that lie close together, in ascending order; NULL where they do not.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_number_groups(SEXP groups, int threads = 1) {
-  return guard([&]() -> SEXP {
+  return guard_new([&]() -> SEXP {
     const Count n = Rf_xlength(groups);
     if (TYPEOF(groups) == INTSXP) {
       const Rcpp::IntegerVector g(in_memory(groups, INTSXP));

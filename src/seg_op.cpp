@@ -8,7 +8,7 @@ using namespace kernops;
 
 // [[Rcpp::export(rng = false)]]
 SEXP seg_compile(std::string formula) {
-  return guard([&]() -> SEXP {
+  return guard_new([&]() -> SEXP {
     const Granted granted = granted_by_r();
     try {
       return external_pointer(std::make_unique<SegmentFormula>(segment_formula(formula)));

@@ -18,7 +18,8 @@ Rcpp::List described(std::unique_ptr<Segments> segments) {
         Rcpp::_["longest"] = double(segments->longest), Rcpp::_["sorted"] = segments->groups == nullptr,
         Rcpp::_["covered"] = double(segments->covered));
   });
-  const Rcpp::Shield<SEXP> pointer(external_pointer(std::move(segments)));
+  const double bytes = segments->bytes();
+  const Rcpp::Shield<SEXP> pointer(external_pointer(std::move(segments), bytes));
   return named_list({{"pointer", pointer}, {"about", about}});
 }
 
@@ -57,7 +58,7 @@ Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sou
 // where it says how many values there are, or where there is one more of them than there are sources.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
-  return guard([&] {
+  return guard_new([&] {
     std::vector<Count> at = whole_numbers(offsets, "offsets");
     const bool indirect = !Rf_isNull(sources);
     if (values < 0 && (indirect || at.empty()))
@@ -82,7 +83,7 @@ Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
 
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
-  return guard([&] {
+  return guard_new([&] {
     const std::vector<Count> all = whole_numbers(lengths, "lengths");
     const double sum = std::accumulate(all.begin(), all.end(), 0.0);  // a Count might not hold it
     const bool indirect = !Rf_isNull(sources);
@@ -99,10 +100,16 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   });
 }
 
+// Frees the segments of a plan that nobody uses any more; R would do so when it collects garbage.
+// [[Rcpp::export]]
+void seg_free(SEXP pointer) {
+  guard([&] { free_object<Segments>(pointer); });
+}
+
 // The rows of x, from 1, in the order of the segments, and how many each segment has.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments) {
-  return guard([&] {
+  return guard_new([&] {
     const Segments& from = *segments;
     const std::vector<Count>& offsets = from.offsets();
     Rcpp::NumericVector row = zeros(double(from.covered)), lengths = zeros(double(from.count));

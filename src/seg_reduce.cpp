@@ -38,7 +38,7 @@ MemorySpace space_of(const SegmentValues& values) {
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std::string op, SEXP formula,
              Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, std::string backend, int device, bool stay,
              int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
-  return guard([&]() -> SEXP {
+  return guard_new([&]() -> SEXP {
     SegmentRequest request = request_for(*segments, x, columns, op, device, tile, threads, isa);
     if (!Rf_isNull(formula)) request.formula = Rcpp::XPtr<SegmentFormula>(formula).get();
     request.skip_missing = skip_missing, request.settings.keep_going = watch(progress);
@@ -68,7 +68,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std
 SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op,
                   bool in_place, std::string backend, int device, bool stay, int threads, std::string isa,
                   double tile) {
-  return guard([&]() -> SEXP {
+  return guard_new([&]() -> SEXP {
     SegmentGradient request(request_for(*segments, x, columns, op, device, tile, threads, isa));
     request.segments.find();
     request.in_place = in_place;
@@ -88,7 +88,7 @@ SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, doub
 // Results as integers, NA for NaN; NULL where one of them is no integer of R.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_as_integers(Rcpp::NumericVector results) {
-  return guard([&]() -> SEXP {
+  return guard_new([&]() -> SEXP {
     Rcpp::IntegerVector whole = new_integers(double(results.size()));
     for (R_xlen_t n = 0; n < results.size(); ++n) {
       const double value = results[n];

@@ -90,7 +90,7 @@ SegmentFormula compiled(const std::string& formula) {
 // `columns` has that of each entry, from 1.
 // [[Rcpp::export(rng = false)]]
 SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
-  return guard([&]() -> SEXP { return external_pointer(std::make_unique<SparseEntries>(rows, columns)); });
+  return guard_new([&]() -> SEXP { return external_pointer(std::make_unique<SparseEntries>(rows, columns)); });
 }
 
 // `values` may be NULL: all are 1. `v` is a vector or matrix of so many rows, also one of the GPU, whose precision is
@@ -100,7 +100,7 @@ SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
 SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, std::string op, SEXP formula,
               Rcpp::Nullable<double> empty, std::string product, bool plain, std::string backend, int device, bool stay,
               int threads, std::string isa, double tile) {
-  return guard([&]() -> SEXP {
+  return guard_new([&]() -> SEXP {
     read_memory_limit();
     SparseEntries& sparse = *Rcpp::XPtr<SparseEntries>(entries);
     const bool there = is_gpu_matrix(v);

@@ -49,6 +49,10 @@ class Posterior {
   // and M = f f' - (g f' + f g') / 2 + inverse: with respect to the weights, and to the logarithms of sd.
   void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,
                      const Settings& settings) const;
+  // The memory taken once it is filled and factored: of each pair of a set, entry of the pattern, and neighbour.
+  double bytes() const {
+    return 4.0 * double(place_.size()) + 44.0 * double(column_.size()) + 36.0 * double(at_.size());
+  }
 
  private:
   // The pairs of a point and its neighbours; the point itself is the last one.

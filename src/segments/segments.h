@@ -51,6 +51,12 @@ class Segments {
   // With groups, position k is row order()[k] of x: a stable counting sort, made when it is first asked for.
   const std::vector<std::uint32_t>& order() const;
 
+  // The memory of the host that they take, with the order that groups need later.
+  double bytes() const {
+    const size_t lists = rows.size() + empties.size() + sources.size() + large.size() + offsets_.size();
+    return double(lists * sizeof(Count)) + (groups ? 8.0 * double(values) : 0);
+  }
+
   // What a backend keeps with the segments, such as its copy on a device.
   mutable std::shared_ptr<void> kept;
 

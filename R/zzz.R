@@ -1,0 +1,21 @@
+# After all other files: what users call, which is each exported function and each method, reports shortage of memory.
+local({
+  namespace <- topenv()
+  path <- getNamespaceInfo(namespace, "path")
+  offered <- parseNamespaceFile(basename(path), dirname(path), mustExist = FALSE)
+  reporting <- function(f) `body<-`(f, value = call("report_shortage", body(f)))
+
+  of_classes <- offered$S3methods
+  of_classes <- ifelse(is.na(of_classes[, 3]), paste(of_classes[, 1], of_classes[, 2], sep = "."), of_classes[, 3])
+  for (name in unique(c(offered$exports, of_classes))) {
+    f <- get0(name, namespace, mode = "function", inherits = FALSE)
+    dispatches <- "UseMethod" %in% all.names(body(f)) # which only the body itself can do
+    if (typeof(f) == "closure" && !isS4(f) && !dispatches) assign(name, reporting(f), namespace)
+  }
+  for (generic in offered$exportMethods) {
+    for (method in methods::findMethods(generic, namespace)) {
+      ours <- identical(environment(method), namespace) # not the default method, which is another package's
+      if (ours) methods::setMethod(generic, method@defined, reporting(method), namespace)
+    }
+  }
+})
