@@ -996,7 +996,6 @@ END_RCPP
 void seg_free(SEXP pointer);
 RcppExport SEXP _kernops_seg_free(SEXP pointerSEXP) {
 BEGIN_RCPP
-    Rcpp::RNGScope rcpp_rngScope_gen;
     Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
     seg_free(pointer);
     return R_NilValue;

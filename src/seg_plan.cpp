@@ -101,7 +101,7 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
 }
 
 // Frees the segments of a plan that nobody uses any more; R would do so when it collects garbage.
-// [[Rcpp::export]]
+// [[Rcpp::export(rng = false)]]
 void seg_free(SEXP pointer) {
   guard([&] { free_object<Segments>(pointer); });
 }
