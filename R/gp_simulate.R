@@ -25,11 +25,12 @@
 #'   responses of the observations of the fit, with their weights, numbers of trials and variances `known$noise`. A fit
 #'   with a [family][gp_families] does so by default, as [stats::simulate()] does for [glm()]. The field is that of the
 #'   data: `conditional = FALSE` draws another field from the model for each column, as a parametric bootstrap needs.
-#'   The field at the observations is `simulate(fit, noise = FALSE)`, the default of Gaussian observations.  @return A
-#'   matrix with a row for each point and a column for each draw; for points and maps of sf, stars, terra and sp, an
-#'   object of the same class with the columns or layers `sim1`, `sim2`, ... New responses of the observations are a
-#'   data frame with the columns `sim_1`, `sim_2`, ..., as of [stats::simulate()], with the attribute `seed`: each
-#'   column can replace the response in `data`. They are counts, numbers, proportions, factors, or matrices of
+#'   The field at the observations is `simulate(fit, noise = FALSE)`, the default of Gaussian observations.
+#'
+#' @return A matrix with a row for each point and a column for each draw; for points and maps of sf, stars, terra and
+#'   sp, an object of the same class with the columns or layers `sim1`, `sim2`, ... New responses of the observations
+#'   are a data frame with the columns `sim_1`, `sim_2`, ..., as of [stats::simulate()], with the attribute `seed`:
+#'   each column can replace the response in `data`. They are counts, numbers, proportions, factors, or matrices of
 #'   successes and failures, as the response is.
 #' @section Errors: class `kernops_input_error` if `newdata` has polygons, and if there are more than `exact_limit`
 #'   points and spectral simulation is not available for the covariance, a user-defined formula.
