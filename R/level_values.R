@@ -21,8 +21,12 @@ distinct_levels <- function(values) {
   list(values = lapply(values, function(x) x[first[sorted]]), of = match(of, sorted))
 }
 
+# Numbers in the order of the values; strings are sorted once each, which takes R long.
 level_rank <- function(x) {
-  if (is.factor(x)) as.integer(x) else if (is.character(x)) readable_text(x) else xtfrm(x)
+  if (is.factor(x)) return(as.integer(x))
+  if (!is.character(x)) return(xtfrm(x))
+  distinct <- unique(x)
+  match(x, distinct[order(readable_text(distinct))])
 }
 
 # A conversion of units is subject to rounding: values next to one that is known are that one.

@@ -42,7 +42,7 @@ stop_other_class <- function(x, fitted, name, call, hint = NULL) {
 
 # The labels of a factor that are these numbers, where all its labels are numbers.
 numbers_as_labels <- function(x, labels) {
-  numbers <- suppressWarnings(as.numeric(labels))
+  numbers <- suppressWarnings(as.numeric(readable_text(labels)))
   if (anyNA(numbers) || inherits(x, "integer64")) return(x)
   x <- as.numeric(x)
   label <- labels[match(x, numbers)]

@@ -120,6 +120,7 @@ test_that("levels of another class are an error that names the variable and both
   refused(1:4 / 1, factor(1))
   refused(c("1", "2", "3", "4"), 1)
   refused(factor(letters[1:4]), 2)
+  refused(factor(iconv(c("\u00e4", "b", "c", "d"), "UTF-8", "latin1")), 2)
   refused(c(0, 1, 2, 3), TRUE)
   refused(days, 19000)
   refused(days, "2024-02-28")

@@ -57,7 +57,8 @@ one_label <- function() {
           may_refuse = !identical(class(d$g), class(new$g)) || inherits(new$g, "POSIXlt"))
   other <- pick(kinds)$values[1]
   if (!comparable_classes(d$g, other)) {
-    new <- transform(new[1, ], g = other)
+    new <- new[1, ]
+    new$g <- other # transform() would take the column of this name
     must_refuse(sprintf("%s of %s with %s", model, class(d$g)[[1]], class(other)[[1]]),
                 \() predict(models[[model]](d), new))
   }
