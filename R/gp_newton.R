@@ -51,9 +51,9 @@ information_search <- function(theta, likelihood, model, profile, control) {
   reach <- 1
   first_gain <- 2 * control$gain
   for (iteration in seq_len(control$maxit)) {
-    if (tries < 3 && length(floor <- onto_the_floor(at, some, low))) {
+    if (tries < 3 && length(bound <- onto_a_bound(at, some, low, high))) {
       tries <- tries + 1
-      trial <- visit(floor, at$state$value)
+      trial <- visit(bound, at$state$value)
       if (isTRUE(trial$state$value < at$state$value)) {
         at <- trial
         curvature <- at$curvature()
@@ -64,9 +64,9 @@ information_search <- function(theta, likelihood, model, profile, control) {
     gain <- -sum(at$gradient * move) / 4
     first_gain <- max(first_gain, gain)
     say_progress(fraction = log(first_gain / gain) / log(first_gain / control$gain))
-    enough <- max(control$gain, at$state$rounding)
+    enough <- max(control$gain, at$state$rounding, 10 * at$state$resolution)
     raised <- if (gain < enough && !lifted) {
-      off_the_floor(at, parameters, free, profile) %||% grown_sills(at, model, free, visit, enough)
+      off_the_floor(at, model, free, profile) %||% grown_sills(at, model, free, visit, enough)
     }
     if (length(raised)) {
       lifted <- TRUE
@@ -151,21 +151,24 @@ most_probes <- 128
 # On the log scale of the search, the derivatives with respect to a nearly zero variance are nearly zero, wherever the
 # optimum is. Such variances are raised to a hundredth of the total if the derivative with respect to the variance
 # itself indicates a clear improvement, and the information says that their logarithms are hardly known.
-off_the_floor <- function(at, parameters, free, profile) {
-  some <- parameters[free, ]
+off_the_floor <- function(at, model, free, profile) {
+  some <- model$parameters[free, ]
+  if (!any(some$kind == "variance")) return(NULL)
   variance <- at$theta[free]
-  enough <- 0.01 * sum(at$theta[parameters$kind == "variance"])
+  enough <- 0.01 * total_variance(model, at$theta)
   down <- -at$gradient - 2 * (at$state$rounding %||% 0)
   low <- some$kind == "variance" & variance < enough / 10 & down * enough / variance > 1
   if (any(low)) low <- low & diag(at$information(profile, free)) < 1
   if (any(low)) replace(at$s, low, log(enough))
 }
 
-# On its way to zero, the logarithm of a variance would go ever slower. NULL where no variance is near its bound, on its
-# way there.
-onto_the_floor <- function(at, some, low) {
+# On its way to zero, the logarithm of a variance would go ever slower, and so would that of the range of a coordinate
+# without an effect, on its way to infinity. NULL where no parameter is on its way to a bound.
+onto_a_bound <- function(at, some, low, high) {
   near <- some$kind == "variance" & at$gradient > 0 & at$s > low & at$s < low + log(100)
-  if (any(near) && !is.na(at$state$value)) replace(at$s, near, low[near])
+  far <- some$kind == "range" & at$gradient < 0 & at$s < high & at$s > high - log(5e3)
+  far[far] <- some$coordinate[far] > 0
+  if (any(near | far) && !is.na(at$state$value)) ifelse(near, low, ifelse(far, high, at$s))
 }
 
 better_slopes <- " (more `probes` of gp_control() give more accurate gradients)"

@@ -8,8 +8,8 @@ best_optimum <- function(starts, target) {
   c(found$best, list(starts = found$starts, rivals = rivals_of(found, target)))
 }
 
-rivals_of <- function(found, target) {
-  near <- Filter(function(end) end$value <= found$best$value + 4, from_best(found$optima))
+rivals_of <- function(found, target, within = 4) {
+  near <- Filter(function(end) end$value <= found$best$value + within, from_best(found$optima))
   utils::head(Filter(function(end) apart(found$best, end, target), near), 3)
 }
 
@@ -145,7 +145,8 @@ look_around <- function(best, target) {
   matrix(do.call(rbind, c(list(matrix(0, 0, length(best$theta))), found)), ncol = length(best$theta))
 }
 
-# Lines, each a matrix with rows of theta: the ranges of a part longer and shorter, more and less nugget, other angles.
+# Lines, each a matrix with rows of theta: the ranges of a part longer and shorter, more and less nugget, other angles,
+# and parameters of user-defined formulas up and down.
 lines_through <- function(theta, model) {
   parameters <- model$parameters
   free <- !parameters$fixed
@@ -158,7 +159,7 @@ lines_through <- function(theta, model) {
   }
   ranges <- split(which(free & parameters$kind == "range"), parameters$leaf[free & parameters$kind == "range"])
   nugget <- intersect(white_rows(model), which(free))
-  sill <- sum(theta[parameters$kind == "variance"])
+  sill <- if (length(nugget)) total_variance(model, theta)
   # covariances of compact support have an optimum wherever their range passes many distances
   fine <- function(of) if (nth_leaf(model$covariance, parameters$leaf[[of[[1]]]])$most_dims < Inf) 0.1 else 0.3
   c(lapply(unname(ranges), function(of) line(of, outer(2^seq(-3, 3, by = fine(of)), theta[of]))),
@@ -166,6 +167,8 @@ lines_through <- function(theta, model) {
     lapply(which(free & parameters$kind == "period"), function(of) {
       structure(line(of, cbind(theta[[of]] * c(1 / 3, 1 / 2, 2))), all = TRUE)
     }),
+    lapply(which(free & parameters$kind == "free"), function(of) line(of, cbind(moved_free(
+      parameters[of, ], theta[[of]], c(-2, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 2))))),
     unlist(lapply(which(free & parameters$kind == "angle"), angle_lines, theta, model, line), recursive = FALSE))
 }
 

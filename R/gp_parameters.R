@@ -1,6 +1,7 @@
 # The parameters of a covariance on the scale of the search: transformations, bounds, and typical values.
 
-# Parameters are optimised as log(value), or in a unit: angles in radians.
+# Parameters are optimised as log(value), or in a unit: angles in radians. For parameters of a user-defined formula that
+# are optimised as log(value), it is the distance of starting values (gp_scales.R).
 to_search <- function(parameters, theta) {
   ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)), theta / parameters$unit)
 }
@@ -19,6 +20,7 @@ search_scale <- function(parameters, theta) {
 with_bounds <- function(model, u, y) {
   parameters <- model$parameters
   variance <- mean(y^2)
+  model$sites <- typical_sites(u)
   if (is_lmc(model$covariance)) model$moments <- variable_moments(model, u, y)
   for (n in seq_len(nrow(parameters))) {
     row <- parameters[n, ]
@@ -26,7 +28,8 @@ with_bounds <- function(model, u, y) {
     spread <- if (row$variable > 0) model$moments$sd[[row$variable]]
     if (row$variable > 0) parameters$unit[[n]] <- spread / 4
     bounds <- switch(
-      row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6), range = extent * c(1e-3, 20),
+      row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6),
+      range = extent * c(1e-3, longest_range(model, row)),
       period = extent * c(2e-3, 5), shape = c(0.02, 100), nu = c(0.1, 20), power = c(0.05, 1.99), angle = c(-180, 360),
       sill = , cross = spread * c(-1e3, 1e3), ratio = c(0.02, 1),
       speed = typical_speed(model, row, u) * c(1e-3, 1e3),
@@ -37,7 +40,13 @@ with_bounds <- function(model, u, y) {
     parameters$extent[[n]] <- extent
   }
   model$parameters <- parameters
-  model
+  with_free_parameters(model, variance)
+}
+
+# The longest range of a search, in extents of the data. A smooth field without much noise has its optimum at variances
+# and ranges far above those of the data, and that of a coordinate without an effect is infinite.
+longest_range <- function(model, row) {
+  if (nth_leaf(model$covariance, row$leaf)$unit_range) 20 else if (row$coordinate > 0) 1e5 else 1e4
 }
 
 # The largest distance, in the units of this range; for one of several ranges, along its coordinate.
@@ -45,17 +54,17 @@ leaf_extent <- function(model, row, u) {
   leaf <- nth_leaf(model$covariance, row$leaf)
   dims <- leaf_dims(leaf, model$d)
   if (leaf$unit_range && row$kind == "range") return(1)
-  if (row$coordinate > 0) return(max(diff(range(u[, dims[[row$coordinate]]])), .Machine$double.eps))
+  if (row$coordinate > 0) return(extent_of(u[, dims[[row$coordinate]]]))
   v <- u[, dims, drop = FALSE]
   if (leaf$geometry == "great_circle") v <- on_sphere(v)
   if (!is.null(leaf$time)) v <- v[, dims != leaf$time, drop = FALSE]
-  max(sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2)), .Machine$double.eps)
+  extent_of(c(0, sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2))))
 }
 
 # The extent in space over that in time.
 typical_speed <- function(model, row, u) {
   time <- u[, nth_leaf(model$covariance, row$leaf)$time]
-  leaf_extent(model, row, u) / max(diff(range(time)), .Machine$double.eps)
+  leaf_extent(model, row, u) / extent_of(time)
 }
 
 # Where a variance is to be looked for, when that of the whole field is `whole`.
@@ -97,7 +106,7 @@ mean_square <- function(leaf, u) {
 typical_distance <- function(leaf, u) {
   v <- u[, leaf_dims(leaf, ncol(u)), drop = FALSE]
   if (leaf$geometry == "great_circle") v <- on_sphere(v)
-  max(sqrt(2 * sum(apply(v, 2, stats::var))), .Machine$double.eps)
+  extent_of(c(0, sqrt(2 * sum(apply(v, 2, stats::var)))))
 }
 
 leaves_of <- function(x) if (x$kind == "leaf") list(x) else do.call(c, lapply(x$parts, leaves_of))

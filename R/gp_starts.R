@@ -1,16 +1,16 @@
 # Where a search for the parameters begins: points that fill the space of the parameters evenly.
 
 # One row of theta for each start, of a model with bounds. Given values are kept; angles are also rotated, since an
-# angle always has a value.
+# angle always has a value, and parameters of user-defined formulas, which always have one, vary in every other start.
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
-  open <- is.na(parameters$value) | (parameters$kind == "angle" & !parameters$fixed)
-  total <- max(mean(y^2), .Machine$double.eps)
+  open <- is.na(parameters$value) | (parameters$kind %in% c("angle", "free") & !parameters$fixed)
+  total <- max(mean(y^2), .Machine$double.xmin)
   periods <- if (any(open & parameters$kind == "period")) likely_periods(model, u, y)
   if (!any(open)) return(matrix(parameters$value, 1))
   axes <- length(unique(parameters$leaf[open & parameters$kind == "range"])) + sum(open & parameters$coordinate > 1) +
     sum(open & parameters$kind %in% c("variance", "angle", "ratio", "shape", "power", "nu",
-                                          "speed")) +
+                                          "speed", "free")) +
     length(unique(parameters$leaf[open & parameters$kind == "sill"]))
   count <- max(8 * axes, 8, 2 * length(periods))
   unit <- even_points(count, sum(open) + 1)
@@ -62,11 +62,32 @@ start_at <- function(model, u, total, open, unit, periods, n) {
       shape_of_wave = 0.3^repeated * between(at[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
       shape = between(at[[k]], 0.3, 3), nu = between(at[[k]], 0.4, 3), power = 0.4 + 1.4 * at[[k]],
       angle = 180 * at[[k]], ratio = between(at[[k]], 0.2, 0.8),
-      speed = typical_speed(model, row, u) * between(at[[k]], 0.1, 10), sill = , cross = NA
+      speed = typical_speed(model, row, u) * between(at[[k]], 0.1, 10), sill = , cross = NA,
+      free = free_start(row, at[[k]], n)
     )
   }
   value <- start_sills(model, value, open, at)
+  if (n %% 4 == 3) value <- rescaled_start(model, value, total)
   pmin(pmax(value, parameters$lower), parameters$upper)
+}
+
+# A parameter of a user-defined formula: the given value, or one around it; where it may have both signs, also around 0.
+free_start <- function(row, at, n) {
+  if (n %% 2 == 0) return(row$value)
+  moved_free(row, if (row$log || n %% 4 == 1) row$value else 0, 4 * at - 2)
+}
+
+# A start at which a factor of the whole covariance is such that the variance is that of the response.
+rescaled_start <- function(model, value, total) {
+  factors <- which(model$parameters$multiplies %in% TRUE)
+  if (!length(factors)) return(value)
+  first <- factors[[1]]
+  replace(value, first, value[[first]] * scale_factor(model, value, total))
+}
+
+# A parameter of a user-defined formula, moved by some of its units, which on the log scale are factors from 2 to 6.
+moved_free <- function(row, value, units) {
+  from_search(row, to_search(row, value) + units * if (row$log) min(max(row$unit, log(2)), log(6)) else 1)
 }
 
 all_kinds <- function(x) if (x$kind == "leaf") x$kind else c(x$kind, unlist(lapply(x$parts, all_kinds)))
@@ -111,7 +132,7 @@ subset_rows <- function(u, size, seed, block = NULL) {
   }
   order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # some of them may be neighbours, too
   some <- order[seq_len(size %/% 2)]
-  width <- apply(u, 2, function(v) max(diff(range(v)), .Machine$double.eps))
+  width <- apply(u, 2, extent_of)
   scaled <- u / rep(width, each = n)
   nearest <- kernel_operator("ArgKMin_Reduction(SqDist(x, y), 2, 1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), ncol(u)),
                              "auto", "float64", "auto")

@@ -57,6 +57,12 @@ test_that("traces of the search are those of the dense matrix, within their erro
   expect_lt(max(abs(log(apply(draws[1:3, ], 1, sd) / error))), 0.5)
 })
 
+# A model whose field has the variance of the first parameter, beside a nugget.
+field_and_nugget <- function(parameters) {
+  list(parameters = parameters, formula = "(Elem(theta, 0) + 0 * SqDist(x, y))", d = 1, width = 1, nugget = 2L,
+       sites = matrix(0))
+}
+
 test_that("a variance that is next to nothing is raised where the slope says so", {
   # -2 log-likelihood with its optimum at a nugget of 0.5 and nothing of a slope by its logarithm near 0
   value <- \(theta) 40 * (theta[[2]] - 0.5)^2 + (log(theta[[1]]) - 1)^2
@@ -66,7 +72,8 @@ test_that("a variance that is next to nothing is raised where the slope says so"
     list(value = value(theta), gradient = \() gradient,
          information = \(profiled) diag(c(2 / theta[[1]]^2, pmax(80, 1e-3 / theta[[2]]^2))))
   }
-  found <- kernops:::information_search(c(exp(1), 1e-9), likelihood, list(parameters = parameters), FALSE, gp_control())
+  found <- kernops:::information_search(c(exp(1), 1e-9), likelihood, field_and_nugget(parameters), FALSE,
+                                        gp_control())
   expect_equal(found$theta[[2]], 0.5, tolerance = 0.05)
 })
 
@@ -84,7 +91,7 @@ test_that("a small variance that the data know stays where it is", {
          information = \(profiled) (matrix(c(2000.2, -2000, -2000, 2000), 2)) / tcrossprod(theta))
   }
   start <- exp(c(1, 1 - log(1000) - 1e-4))
-  found <- kernops:::information_search(start, likelihood, list(parameters = parameters), FALSE, gp_control())
+  found <- kernops:::information_search(start, likelihood, field_and_nugget(parameters), FALSE, gp_control())
   expect_lt(steps, 4)
   expect_equal(log(found$theta[[2]] / found$theta[[1]]), -log(1000), tolerance = 1e-3)
 })
