@@ -196,6 +196,7 @@ check_gp_values <- function(parts, call) {
     stop_kernops("input", "The {words[[name]]} must be finite: see {cli::qty(length(bad))}row{?s} {parts$rows[bad]}.",
                  call = call)
   }
+  check_magnitudes(parts, call)
 }
 
 need_package <- function(name, why, call = caller_env()) {

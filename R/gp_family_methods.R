@@ -13,7 +13,7 @@ print.gp_family_fit <- function(x, ...) {
 coef.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), ...) {
   no_further("coef", ...)
   type <- check_choice(type, "type", c("trend", "covariance", "both"))
-  c(if (type != "covariance") object$beta, if (type != "trend") c(object$theta, object$dispersion))
+  c(if (type != "covariance") object$beta, if (type != "trend") c(in_data_units(object$model, object$theta), object$dispersion))
 }
 
 #' @rdname gp_methods
@@ -64,7 +64,7 @@ family_vcov <- function(object) {
   names <- parameters$name[free]
   trend <- parameters$kind[free] == "trend"
   # the coefficients of the trend from those of its basis
-  turn <- diag(search_slope(parameters, object$outer_theta)[free], length(free))
+  turn <- diag(in_data_units(object$outer, search_slope(parameters, object$outer_theta))[free], length(free))
   if (any(trend)) {
     turn[trend, trend] <- sqrt(length(object$data$y)) * solve(qr.R(qr(object$data$x)))
     names[trend] <- names(object$beta)

@@ -118,7 +118,7 @@ search_state <- function(here, theta, probes, parts, profile, tol) {
     # standard errors of three digits
     tol <- max(how$control$cg_tol, 1e-3)
     solve <- function(b) as.matrix(solve_system(here$system, space$copy(b), here$precond, tol)$solution)
-    average_information(derivatives, state, solve, profiled, if (how$reml) p else 0)
+    average_information(derivatives, state, solve, profiled, length(data$y) - if (how$reml) p else 0)
   }
   state
 }
@@ -232,8 +232,10 @@ trend_basis <- function(data) {
   p <- ncol(data$x)
   x <- if (p) qr(unname(data$x))
   q <- if (p) qr.Q(x) else matrix(0, length(data$y), 0)
-  along <- as.vector(crossprod(q, data$y))
-  list(q = q, r = if (p) qr.R(x) else matrix(0, 0, 0), along = along, rest = data$y - as.vector(q %*% along))
+  response <- without_level(data)
+  along <- as.vector(crossprod(q, response$y))
+  list(q = q, r = if (p) qr.R(x) else matrix(0, 0, 0), along = along, rest = response$y - as.vector(q %*% along),
+       level = response$beta)
 }
 
 # Generalised least squares from K^-1 (rest, Q).
@@ -252,7 +254,7 @@ iterative_state <- function(solved, trend, data, logdet, reml, profile) {
     alpha <- alpha - as.vector(inverse_q %*% step)
     rest <- rest - as.vector(trend$q %*% step)
     z <- inverse_q %*% backsolve(own, diag(p))
-    beta <- as.vector(backsolve(root, trend$along + step))
+    beta <- as.vector(backsolve(root, trend$along + step)) + trend$level
     root <- own %*% root # R' Q' K^-1 Q R = X' K^-1 X
   }
   likelihood_state(length(alpha), p, logdet, sum(alpha * rest), beta, root, alpha, z, data$logdet_xx, reml, profile)
@@ -273,13 +275,13 @@ iterative_gradient <- function(left, right, theta, parts, space) {
 
 # Half the sum of the observed and the expected second derivatives of -2 log-likelihood (Gilmour et al. 1995), from
 # the columns dK alpha; where the scale is profiled out, what is left of them.
-average_information <- function(derivatives, state, solve, profile, lost) {
+average_information <- function(derivatives, state, solve, profile, degrees) {
   solved <- solve(derivatives)
   across <- crossprod(state$z, derivatives)
   information <- (crossprod(derivatives, solved) - crossprod(across)) / state$scale
   if (profile) {
     along <- crossprod(derivatives, state$alpha) / state$scale
-    information <- information - tcrossprod(along) / (nrow(derivatives) - lost)
+    information <- information - tcrossprod(along) / degrees
   }
   (information + t(information)) / 2
 }

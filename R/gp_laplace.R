@@ -26,6 +26,7 @@ laplace_likelihood <- function(data, model, how, call = caller_env()) {
     if (data$family$density$one_mode) latest <<- mode$k
     weight <- mode$terms$weight
     state <- c(mode, at, list(
+      resolution = sum(value_rounding(mode$terms)),
       value = -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + 2 * sum(log(factor$diagonal())) + sum(log(weight))
     ))
     state$gradient <- function() dense_laplace_gradient(factor, state, data, own)
@@ -69,6 +70,8 @@ least_weight <- 1e-100
 # The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h and the
 # `terms` there, and whether it was `found`. newton(at, terms) is where a step leads, NULL where a matrix is singular.
 # Its last call is at the mode. Near the mode slopes fall at least to `less` of those before, but at the last digits.
+# Rounding of large counts is relative to them: the search stops where the slope is not above that of its own terms, and
+# takes whole steps where their gain is below that of the height.
 latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, less = 1) {
   height <- function(at) {
     at$terms <- terms_at(at$h)
@@ -86,18 +89,24 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, l
     move <- list(h = to$h - at$h, k = to$k - at$k)
     slope <- sum(move$h * (at$terms$slope - at$k))
     size <- 1 + sum(abs(at$h * at$k))
-    found <- slope <= enough * size || (slope <= 1e-10 * size && slope >= less * before)
+    rounding <- value_rounding(at$terms)
+    found <- slope <= max(enough * size, sum(abs(move$h) * rounding)) ||
+      (slope <= 1e-10 * size && slope >= less * before)
     if (found) break
     before <- slope
     for (half in 0:40) {
       step <- 2^-half
       trial <- height(list(h = at$h + step * move$h, k = at$k + step * move$k))
       if (trial$height >= at$height + 1e-4 * step * slope - 1e-13 * abs(at$height)) break
+      if (is.finite(trial$height) && slope <= 4 * sum(rounding)) break
     }
     at <- trial
   }
   c(at, list(found = found, steps = iteration))
 }
+
+# Rounding errors of log densities, such as those of counts: relative to what these are differences of.
+value_rounding <- function(terms) .Machine$double.eps * terms$weight * (1 + abs(terms$eta))
 
 # Starts of a search for the mode: no process, and that of the latest parameters.
 mode_starts <- function(k, times, data) {

@@ -22,6 +22,8 @@ family_problem <- function(parts, model, known, family, estimate, call) {
   }
   n <- length(parts$y)
   center <- if (model$translation_invariant) colMeans(parts$u) else rep(0, ncol(parts$u))
+  center <- with_unit(center, parts$u, model, call)
+  model <- in_unit(model, center)
   data <- list(
     y = parts$y, prior = parts$weights, family = family, u = located(centred(parts$u, center), parts),
     rows = parts$rows,
@@ -54,7 +56,7 @@ with_family_search <- function(problem, call) {
   variance <- parameters$kind == "variance"
   parameters$lower[variance] <- pmin(1e3 * parameters$lower[variance], parameters$value[variance], na.rm = TRUE)
   problem$model$parameters <- parameters
-  check_extents(problem$model$parameters, call)
+  check_extents(problem$model, data$u, problem$center, call)
   problem
 }
 
@@ -103,6 +105,7 @@ outer_model <- function(problem, estimate) {
              rep(FALSE, length(start$trend)), rep(FALSE, length(start$trend)), rep("trend", length(start$trend)),
              rep(-Inf, length(start$trend)), rep(Inf, length(start$trend)))
   )
+  if (!is.null(model$unit)) model$unit <- c(model$unit, rep(1, nrow(model$parameters) - length(model$unit)))
   if (estimate == "none") model$parameters$fixed <- model$parameters$kind != "trend"
   model$scale <- integer()
   model$own <- problem$model
@@ -220,7 +223,7 @@ finish_family <- function(problem, likelihood, search, how, estimate, call) {
     loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
     vecchia = state$about,
     latent = state[c("h", "terms", "found", "steps")], response = data, outer = problem$outer,
-    outer_theta = unname(search$theta), factor = likelihood$factor, data = told, model = model,
+    outer_theta = unname(search$theta), factor = if (how$method == "exact") factor_cell(likelihood$factor), data = told, model = model,
     center = problem$center, df = sum(free)
   )
 }

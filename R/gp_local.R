@@ -63,7 +63,8 @@ data_near <- function(object, how) {
   data <- place(object$data$u)
   # of each variable
   variable <- if (is_several(object)) object$data$u[, model$d + 1] else rep(0, nrow(data))
-  nearest <- lapply(unname(split(seq_len(nrow(data)), variable)), points_near, data, how, is.null(group_of(model)))
+  nearest <- lapply(unname(split(seq_len(nrow(data)), variable)), points_near, data, how, is.null(group_of(model)),
+                    how$maxdist / unit_of(object$center))
   function(targets) {
     centres <- place(centres_of(targets))
     do.call(Map, c(list(c), lapply(nearest, function(near) near(centres))))
@@ -71,16 +72,16 @@ data_near <- function(object, how) {
 }
 
 # f(centres): the rows of the `data` among `own` that are nearest to each, and of its group, which is the last column.
-points_near <- function(own, data, how, alone) {
+points_near <- function(own, data, how, alone, maxdist = how$maxdist) {
   data <- data[own, , drop = FALSE]
   m <- as.integer(min(how$nmax, nrow(data)))
   tree <- search_tree(data)
   function(centres) {
     found <- nearest_points(centres, tree, m)
     lapply(seq_len(ncol(found)), function(k) {
-      if (how$maxdist == Inf && alone) return(own[found[, k]])
+      if (maxdist == Inf && alone) return(own[found[, k]])
       gaps <- data[found[, k], , drop = FALSE] - rep(centres[k, ], each = m)
-      near <- rowSums(gaps^2) <= how$maxdist^2
+      near <- rowSums(gaps^2) <= maxdist^2
       own[found[near & (alone | gaps[, ncol(gaps)] == 0), k]]
     })
   }

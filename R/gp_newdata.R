@@ -6,7 +6,7 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
   parts <- object$parts
   if (is.null(newdata) && is.null(coords)) {
     points <- fitted_points(object)
-    if (!is.null(block)) points <- with_blocks(points, block, NULL, object$model$d, call)
+    if (!is.null(block)) points <- with_blocks(points, in_blocks_unit(block, object), NULL, object$model$d, call)
     return(points_of_each(object, points))
   }
   terms <- stats::delete.response(parts$terms)
@@ -46,11 +46,13 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
   if (ncol(beside$trend)) x <- cbind(x, beside$trend)
   z <- beside$values
   complete <- rowSums(!is.finite(cbind(u, z, x, offset))) == 0
+  check_far_points(centred(u, object$center)[complete, , drop = FALSE], call)
   if (!is.null(areas)) areas$u <- lapply(areas$u, centred, object$center)
   points <- list(u = points_of(unname_rows(u), object$center, z)[complete, , drop = FALSE],
        x = x[complete, , drop = FALSE],
        offset = offset[complete], complete = complete, fitted = FALSE,
        names = if (is.data.frame(source$data) && ncol(source$data) && !is_map(newdata)) rownames(source$data))
+  if (is.null(areas)) block <- in_blocks_unit(block, object)
   if (!is.null(block) || !is.null(areas)) points <- with_blocks(points, block, areas, d, call)
   points_of_each(object, points)
 }
@@ -58,6 +60,7 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
 fitted_points <- function(object) {
   whole <- object$parts$whole %||% object$parts
   u <- if (is_several(object)) centred(whole$u, object$center) else object$data$u
+  if (!is.null(object$data$location)) u <- u[object$data$location, , drop = FALSE]
   list(u = u, x = whole$x, offset = whole$offset, complete = rep(TRUE, nrow(u)), names = rownames(object$parts$frame),
        fitted = TRUE)
 }

@@ -214,7 +214,7 @@ check_constant_variables <- function(model, u, residual, y, call) {
   names <- model$covariance$variables
   spread <- vapply(seq_along(names), function(k) sqrt(mean(residual[u[, model$d + 1] == k - 1]^2)), 0)
   size <- vapply(seq_along(names), function(k) max(abs(y[u[, model$d + 1] == k - 1])), 0)
-  flat <- names[spread <= 1e-12 * pmax(size, 1e-300)]
+  flat <- names[spread <= 16 * .Machine$double.eps * size]
   if (!length(flat)) return(invisible())
   stop_kernops("input", "{.val {flat}} {?is/are} constant, or fitted exactly by the trend: {?its/their} covariance
                          cannot be estimated.", call = call)

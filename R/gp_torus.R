@@ -8,7 +8,7 @@ own_spectrum <- function(x, where, call) {
   model <- covariance_model(1 * x, where$d)
   values <- function(a, b) own_values(model, a, b)
   lags <- check_stationary(values, where, call)
-  spans <- pmax(apply(rbind(where$sample, where$u), 2, function(v) diff(range(v))), .Machine$double.eps)
+  spans <- apply(rbind(where$sample, where$u), 2, extent_of)
   for (times in c(2, 4, 8)) {
     series <- torus_series(values, times * spans)
     off <- max(abs(series_values(series, lags) - values(0 * lags, lags))) / series$variance

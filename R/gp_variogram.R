@@ -156,8 +156,11 @@ as_variogram_parts <- function(u, values, long_lat) {
   u[!is.finite(u)] <- NA
   kept <- stats::complete.cases(u) & rowSums(!is.na(values)) > 0
   if (sum(kept) < 2) stop_kernops("input", "A variogram needs at least two points.", call = NULL)
-  list(u = unname(sweep(u, 2, colMeans(u[kept, , drop = FALSE]))),
-       values = sweep(values, 2, colMeans(values, na.rm = TRUE)), long_lat = long_lat)
+  u <- sweep(u, 2, colMeans(u[kept, , drop = FALSE]))
+  values <- sweep(values, 2, colMeans(values, na.rm = TRUE))
+  check_magnitude(u, "the coordinates", NULL)
+  check_magnitude(values, "the values", NULL)
+  list(u = unname(u), values = values, long_lat = long_lat)
 }
 
 by_width <- function(u, cutoff, width, call = caller_env()) {

@@ -83,7 +83,7 @@ vecchia_sets <- function(data, model, theta, m, control, trend) {
   order <- vecchia_order(near, control$ordering, control$seed)
   near <- near[order, , drop = FALSE]
   p <- ncol(data$x)
-  y <- if (p) qr.resid(trend, data$y) else data$y
+  y <- if (p) qr.resid(trend, without_level(data)$y) else data$y
   sets <- list(order = order, near = near, points = data$u[order, , drop = FALSE],
                noise = data$noise[order], noise_derivative = 1 / data$weights[order],
                values = cbind(y, if (p) qr.Q(trend))[order, , drop = FALSE])
@@ -135,7 +135,8 @@ gram_state <- function(sums, data, trend, reml, profile) {
   along <- if (p) backsolve(root, gram[-1, 1], transpose = TRUE) else numeric()
   coefficients <- if (p) backsolve(root, along) else numeric()
   r <- if (p) qr.R(trend) else root
-  beta <- if (p) backsolve(r, coefficients) + qr.coef(trend, data$y) else numeric()
+  response <- without_level(data)
+  beta <- if (p) backsolve(r, coefficients) + qr.coef(trend, response$y) + response$beta else numeric()
   state <- likelihood_state(
     n = length(data$y), p = p, logdet = sums$logdet, quadratic = gram[1, 1] - sum(along^2), beta = beta,
     root = root %*% r, alpha = NULL, z = NULL, logdet_xx = data$logdet_xx, reml = reml, profile = profile

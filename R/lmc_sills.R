@@ -157,6 +157,7 @@ mixed_sills <- function(model, theta, a, b, t) {
 
 # theta with entries of B for those of L, as users see it.
 reported <- function(model, theta) {
+  theta <- in_data_units(model, theta)
   for (block in coregions(model, theta)) theta[block$rows] <- triangle_entries(block$sills, block$diagonal)
   theta
 }

@@ -1,0 +1,89 @@
+# Numbers near the limits of double precision: what is refused, and what is centred before digits are lost.
+
+# Variances are squares of the response, and second derivatives are squares of variances: beyond these magnitudes they
+# would overflow, or vanish without a sign.
+magnitude_limits <- c(1e-60, 1e60)
+
+# Columns of parts whose largest entry is out of range. Noise has the unit of squares; a weight must be in range itself.
+check_magnitudes <- function(parts, call) {
+  columns <- c(
+    list(`the response` = as.matrix(parts$y), `the offset` = as.matrix(parts$offset),
+         `the weights` = cbind(max(parts$weights), min(parts$weights)), `the noise` = as.matrix(sqrt(parts$noise))),
+    list(`the trend` = parts$x, `covariates of the covariance` = parts$z)
+  )
+  for (name in names(columns)) check_magnitude(columns[[name]], name, call)
+}
+
+check_magnitude <- function(values, name, call) {
+  if (!is.numeric(values) || !length(values)) return(invisible())
+  size <- apply(abs(values), 2, max, na.rm = TRUE)
+  bad <- which(size > 0 & (size < magnitude_limits[[1]] | size > magnitude_limits[[2]]))
+  if (!length(bad)) return(invisible())
+  largest <- signif(size[[bad[[1]]]], 3)
+  stop_kernops("input", c("The numbers of {name} must be of magnitudes between 1e-60 and 1e60.",
+                          x = "The largest {if (name == 'the coordinates') 'distance from their mean' else 'of them'} is
+                               {largest}{if (length(colnames(values))) paste0(', in ', colnames(values)[[bad[[1]]]])}.",
+                          i = "Use another unit."), call = call)
+}
+
+# Coordinates beyond these magnitudes are divided by a power of two, the `unit` of their centre, which changes no digit:
+# parameters are then in this unit within a fit. Only lengths have it: other models read coordinates in other ways.
+with_unit <- function(center, u, model, call) {
+  size <- apply(abs(centred(u, center)), 2, max)
+  if (all(size == 0 | (size >= magnitude_limits[[1]] & size <= magnitude_limits[[2]]))) return(center)
+  scalable <- model$translation_invariant && !is_lmc(model$covariance) && !length(model$prior) &&
+    all_leaves(model$covariance, function(leaf) leaf$label != "power_law" && !length(leaf$sees))
+  if (scalable) attr(center, "unit") <- 2^round(log2(max(size)))
+  check_magnitude(centred(u, center), "the coordinates", call)
+  center
+}
+
+unit_of <- function(center) attr(center, "unit") %||% 1
+
+# A model whose given lengths are in the unit of the centre; `unit` of the model has what takes parameters back.
+in_unit <- function(model, center) {
+  if (unit_of(center) == 1) return(model)
+  lengths <- with(model$parameters, kind == "period" | kind == "range" & vapply(leaf, function(n) {
+    !nth_leaf(model$covariance, n)$unit_range
+  }, NA))
+  model$unit <- ifelse(lengths, unit_of(center), 1)
+  model$parameters$value <- model$parameters$value / model$unit
+  model
+}
+
+# Parameters in the units of the data.
+in_data_units <- function(model, theta) if (is.null(model$unit)) theta else theta * model$unit
+
+# Sizes of blocks, in the unit of a fit.
+in_blocks_unit <- function(block, object) if (is.numeric(block)) block / unit_of(object$center) else block
+
+# New points must be as near, in units of the coordinates.
+check_far_points <- function(u, call) {
+  if (max(abs(u), 0) <= magnitude_limits[[2]]) return(invisible())
+  stop_kernops("input", c("New points must be nearer than 1e60 units to those of the fit.",
+                          i = "Their coordinates must be in the unit of the fit."), call = call)
+}
+
+# The response without a constant whose digits would hide its variation, such as 1e12 beside 1, where the trend has a
+# constant: a list of y and of `beta`, the coefficients of that constant.
+without_level <- function(data) {
+  y <- data$y
+  ones <- data$constant %||% rep(1, length(y))
+  level <- y[[1]]
+  unchanged <- list(y = y, beta = 0)
+  if (!ncol(data$x) || abs(level) <= 1e8 * max(abs(y - level * ones))) return(unchanged)
+  trend <- qr(unname(data$x))
+  if (trend$rank < ncol(data$x) || sum(qr.resid(trend, ones)^2) > 1e-24 * length(y)) return(unchanged)
+  beta <- qr.coef(trend, ones)
+  beta[abs(beta) * apply(abs(data$x), 2, max) < 1e-12] <- 0 # rounding error, which the constant would magnify
+  list(y = y - level * ones, beta = level * beta)
+}
+
+# Whether what the trend leaves of the response is rounding error.
+is_rounding <- function(residual, y) sqrt(mean(residual^2)) <= 16 * .Machine$double.eps * max(abs(y))
+
+# The extent of numbers; 1 where they are constant.
+extent_of <- function(v) {
+  extent <- diff(range(v))
+  if (extent > 0) extent else 1
+}
