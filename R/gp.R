@@ -27,7 +27,7 @@
 #' sites of the region by more than half a per cent. Noisy observations, and gaps in the data, need more of them. With
 #' `estimate = "none"`, this is local kriging with a given covariance.
 #'
-#' `method = "auto"` uses it for more than `exact_limit` observations, if the correlation decreases with the distance
+#' `method = "auto"` uses it for more than `exact_limit` observations (distinct locations), if the correlation decreases with the distance
 #' (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined one alone), there are at most
 #' 10 coordinates, and `float32` is not requested; otherwise it is iterative.
 #'
@@ -54,6 +54,12 @@
 #' for `"vecchia"` and in local kriging, are of the same group. Predictions need the group of each new point. For a
 #' group without observations they are the trend, with the variance of the field. An intrinsic model needs a constant
 #' for each group in the trend.
+#'
+#' @section Several observations at a location:
+#' The exact method computes with one row for each distinct location where there are at most 0.6 times as many as
+#' observations: their weighted mean, and the variation within locations. This is exact, also with weights, known noise
+#' and covariates that differ within a location; the time of a likelihood is that of the locations. Known noise makes one
+#' row for each pair of noise variance and weight, if there is a nugget, too. `method = "auto"` counts these rows.
 #'
 #' @section Spatial objects:
 #' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`,
@@ -162,8 +168,9 @@
 #' `summary()` lists other local optima within two units of log-likelihood.
 #'
 #' @section Saved fits:
-#' A fit made on a GPU may be saved and read on another machine. Its GPU data are computed again when they are needed,
-#' on the CPU if there is no GPU; a message of class `kernops_no_gpu` then reports this.
+#' A saved fit does not contain the factor of the covariance matrix of the exact method, which is computed again when it
+#' is first needed. A fit made on a GPU may be read on another machine. Its GPU data are computed again when they are
+#' needed, on the CPU if there is no GPU; a message of class `kernops_no_gpu` then reports this.
 #'
 #' @references
 #' Box, G. E. P. and Cox, D. R. (1964) An analysis of transformations. *Journal of the Royal Statistical Society, Series
@@ -302,7 +309,9 @@ default_covariance <- function(formula, family) {
 }
 
 fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
-  problem_of <- function(parts) prepare_problem(parts, model, known, estimate, call)
+  problem_of <- function(parts) {
+    with_locations(prepare_problem(parts, model, known, estimate, call), how$method)
+  }
   if (isTRUE(transform$estimated)) transform$lambda <- estimated_lambda(parts, problem_of, how, call)
   if (!is.null(transform)) parts <- transformed(parts, transform$lambda)
   problem <- problem_of(parts)

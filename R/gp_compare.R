@@ -22,7 +22,7 @@ deviance.gp <- function(object, ...) {
 #' @export
 df.residual.gp <- function(object, ...) {
   no_further("df.residual", ...)
-  length(object$data$y) - length(object$beta)
+  nobs.gp(object) - length(object$beta)
 }
 
 #' @rdname gp_methods
@@ -103,8 +103,8 @@ check_comparable <- function(fits, call = caller_env()) {
 
 # Whether the trend of `small` follows from that of `large`, and besides a shift, a vector.
 spans <- function(large, small, shift = NULL) {
-  x <- large$data$x
-  both <- cbind(x, small$data$x, if (any(shift != 0)) shift)
+  x <- observed_data(large)$x
+  both <- cbind(x, observed_data(small)$x, if (any(shift != 0)) shift)
   qr(both)$rank == ncol(x)
 }
 
@@ -119,6 +119,7 @@ boundary_note <- paste0("Note: a variance that is 0 in the smaller fit is at its
 
 # The trend of `small` is one of `large`: whether the covariances are such is for the user to know.
 is_nested <- function(small, large) {
-  shift <- if (is.null(small$family)) small$data$y - large$data$y else large$response$offset - small$response$offset
+  shift <- if (!is.null(small$family)) large$response$offset - small$response$offset else
+    observed_data(small)$y - observed_data(large)$y
   spans(large, small, shift)
 }

@@ -63,7 +63,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
                             i = "The fit has {.code estimate = \"none\"}."))
   }
   object$how$backend <- usable_backend(object$how$backend)
-  n <- length(object$data$y)
+  n <- nobs.gp(object)
   if (is.null(folds) && refit) stop_kernops("input", "{.arg refit} requires {.arg folds}.")
   if (!is.null(folds)) folds <- folds_of(object, folds, seed)
   own <- !is.null(object$family)
@@ -100,9 +100,8 @@ fold_labels <- function(folds, rows, given, seed, call = caller_env()) {
 # A number for each label of a fold. Levels of a factor a:b may have the same text.
 fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
 
-# Folds are predicted as set by future::plan(), without the n x n factor of the fit.
+# Folds are predicted as set by future::plan().
 predict_folds <- function(object, folds, refit, predict_fold) {
-  object$factor <- NULL
   number <- fold_numbers(folds)
   labels <- make.unique(value_labels(folds)[!duplicated(number)])
   parts <- lapply_future(seq_along(labels), function(k) in_fold(labels[[k]], predict_fold(object, number == k, refit)))
@@ -163,6 +162,7 @@ leave_one_out <- function(object) {
   inverse <- if (object$method == "vecchia") vecchia_inverse(object) else {
     c(object$state[c("alpha", "z")], list(diagonal = inverse_diagonal(object)))
   }
+  if (!is.null(object$data$location)) inverse <- inverse_of_observations(object, inverse$diagonal)
   alone <- inverse$diagonal
   precision <- alone - rowSums(inverse$z^2)
   # without this observation, a coefficient of the trend would be anything
@@ -213,6 +213,7 @@ estimated_diagonal <- function(object, solver) {
 predict_fold <- function(object, out, refit) {
   fold <- leave_out(object, out, refit)
   problem <- prepare_problem(fold$parts, fold$model, object$known, fold$estimate, NULL)
+  problem <- with_locations(problem, object$method)
   likelihood <- likelihood_for(problem$data, problem$model, object$how)
   search <- estimate_covariance(problem, likelihood, object$how, fold$estimate, NULL)
   fit <- finish_fit(problem, likelihood, search, object$how, NULL)

@@ -17,7 +17,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   })
   evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
   target$evaluate <- step_reporter(evaluate, problem$model, how$control)
-  starts <- starting_values(problem$model, data$u, problem$residual)
+  starts <- starting_values(problem$model, problem$every_u %||% data$u, problem$residual)
   # where a likelihood of all takes long, better starting values are worth more
   size <- how$control$subset * if (n > 4000 && how$method == "iterative") 4 else 1
   some <- representative_rows(problem$model, data, enough_rows(n, size), how$control$seed)
@@ -85,7 +85,7 @@ starts_beside <- function(end, model) {
   parameters <- model$parameters
   given <- !parameters$fixed & !is.na(parameters$value)
   white <- white_rows(model)
-  sill <- sum(theta[parameters$kind == "variance"])
+  sill <- total_variance(model, theta)
   little <- setdiff(white[theta[white] < 1e-3 * sill], which(parameters$fixed))
   rbind(theta, replace(theta, given, parameters$value[given]), replace(theta, little, 0.01 * sill), deparse.level = 0)
 }
@@ -93,7 +93,8 @@ starts_beside <- function(end, model) {
 # Where values of all data choose, in the order in which they were found, so that those found later take nothing away;
 # else the best one is first, and others that are far worse are left out.
 ordered_optima <- function(found, target, method) {
-  if (method == "exact" && length(found$optima)) found$optima else c(list(found$best), rivals_of(found, target))
+  if (method == "exact" && length(found$optima)) return(found$optima)
+  c(list(found$best), rivals_of(found, target, if (has_formula(target$model)) 20 else 4))
 }
 
 # That of a likelihood by Cholesky factors.
@@ -160,19 +161,24 @@ best_from <- function(candidates, target) {
   search <- function(theta) information_search(theta, target$evaluate, target$model, target$profile, control)
   if (nrow(candidates) == 1) return(search(candidates[1, ]))
   values <- apply(candidates, 1, target$value)
-  if (exact) return(best_beside(candidates, values, search, target))
+  if (exact || target$how$method == "vecchia" && has_formula(target$model)) {
+    return(best_beside(candidates, values, search, target, if (exact) 6 else 40))
+  }
   best <- search(candidates[which.min(values), ])
   cheap <- target$how$method != "iterative"
   for (other in which(cheap & values < best$value)) best <- lowest(list(best, search(candidates[other, ])))
   best
 }
 
+# Parameters of user-defined formulas have optima that differ in more ways than those of ranges and nuggets.
+has_formula <- function(model) any(model$parameters$kind == "free" & !model$parameters$fixed)
+
 # The best of the optima that candidates lead to, and its rivals. The values of candidates say little about those of the
 # optima, since they are optima of a subset: all that are near the lowest one before them are searched from, in their
 # order, unless nothing separates them from an optimum that was found.
-best_beside <- function(candidates, values, search, target) {
+best_beside <- function(candidates, values, search, target, within = 6) {
   found <- list()
-  for (k in which(values < Inf & values <= cummin(values) + 6)) {
+  for (k in which(values < Inf & values <= cummin(values) + within)) {
     end <- list(theta = candidates[k, ], value = values[[k]])
     if (all(vapply(found, apart, NA, end, target))) found <- c(found, list(search(end$theta)))
   }
@@ -208,8 +214,11 @@ subset_data <- function(data, some) {
                 noise = data$noise[some], weights = data$weights[some], rows = data$rows[some],
                 block = data$block[some], logdet_xx = 0)
   # a level of a factor may not occur in it
-  small$x <- small$x[, independent_columns(small$x), drop = FALSE]
-  small
+  columns <- independent_columns(rbind(small$x, data$within$x))
+  small$x <- small$x[, columns, drop = FALSE]
+  if (is.null(data$within)) return(small)
+  within <- replace(data$within, "x", list(data$within$x[, columns, drop = FALSE]))
+  c(small, list(location = data$location, within = within))
 }
 
 # Says after each likelihood where the search is: on the bar, or by a line.

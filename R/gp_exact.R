@@ -6,22 +6,26 @@
 #   wrt theta, and its average information (gp_iterative.R), `profiled` as the value is or not
 # and what prediction needs. With `profile` the value is the least over all common factors of the covariance, `scale`.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env()) {
-  factor <- covariance_factor(data, model, backend, call)
+  locations <- covariance_factor(data, model, backend, call)
+  factor <- with_factor_within(locations, data, model)
+  all <- with_rows_within(data)
   derivatives_of <- derivative_products(model)
   own_variance <- covariance_diagonal(model)
-  list(factor = factor$blocks, evaluate = function(theta, profile = FALSE, search = FALSE) {
+  list(factor = locations$blocks, evaluate = function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
     # a search must not end where rounding decides: the scaled parameters might have no Cholesky factor
     if (bad == 0 && search) {
       variance <- as.vector(own_variance(list(theta = theta, x = data$u))) + noise_variance(data, model, theta)
-      bad <- nearly_singular(factor, variance)
+      bad <- nearly_singular(locations, variance)
     }
     if (bad > 0) return(list(value = Inf, bad = bad))
-    state <- exact_state(factor, data, reml, profile)
-    state$gradient <- function() exact_gradient(factor, state, data, model, theta, reml)
+    whole <- exact_state(factor, all, reml, profile)
+    state <- state_at_locations(whole, length(data$y))
+    state$gradient <- function() exact_gradient(factor, whole, all, model, theta, reml)
     state$information <- function(profiled = profile) {
-      derivatives <- noisy_derivatives(derivatives_of, state, data, model, theta)
-      average_information(derivatives, state, factor$inverse_times, profiled, if (reml) ncol(data$x) else 0)
+      derivatives <- noisy_derivatives(derivatives_of, whole, all, model, theta)
+      lost <- if (reml) ncol(data$x) else 0
+      average_information(derivatives, whole, factor$inverse_times, profiled, whole$n - lost)
     }
     state
   })
@@ -106,12 +110,22 @@ or_too_large <- function(code, n, call) {
   })
 }
 
-# The factor of a fit, as blocks. A factor on a GPU is lost at the end of the session: it is computed again.
+# The factor of a fit is in a cell that refers to it weakly: saveRDS() and the like write no more than the cell, and the
+# factor is computed again where it is needed first.
+factor_cell <- function(blocks) {
+  cell <- new.env(parent = emptyenv())
+  cell$held <- rlang::new_weakref(cell, blocks)
+  cell
+}
+
+# The factor of a fit, as blocks.
 factor_of <- function(object) {
-  lost <- function(block) is_gpu_matrix(block$k) && is_null_pointer(block$k)
-  if (!any(vapply(object$factor, lost, NA))) return(object$factor)
+  cell <- object$factor
+  held <- if (is.environment(cell)) rlang::wref_value(cell$held)
+  if (!is.null(held)) return(held)
   factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
   factor$refill(object$theta)
+  if (is.environment(cell)) cell$held <- rlang::new_weakref(cell, factor$blocks)
   factor$blocks
 }
 
@@ -171,9 +185,12 @@ nearly_singular <- function(factor, variance) {
   if (growth * factor$rounding * n * .Machine$double.eps > 1) least else 0L
 }
 
-# dK alpha, a column for each parameter.
+# dK alpha, a column for each parameter; rows behind those of the points have no field.
 noisy_derivatives <- function(derivatives_of, state, data, model, theta) {
-  derivatives <- derivatives_of(list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha))
+  places <- seq_len(nrow(data$u))
+  derivatives <- derivatives_of(list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha[places]))
+  beside <- length(state$alpha) - length(places)
+  if (beside > 0) derivatives <- rbind(derivatives, matrix(0, beside, ncol(derivatives)))
   with_nugget(derivatives, state$alpha, data, model)
 }
 
@@ -189,18 +206,32 @@ noise_variance <- function(data, model, theta) {
 
 # Generalised least squares in the coordinates of the factor: everything is a projection there.
 exact_state <- function(factor, data, reml, profile) {
-  n <- length(data$y)
+  rows <- length(data$y)
   p <- ncol(data$x)
-  whitened <- factor$solve(cbind(data$y, unname(data$x)))
+  response <- without_level(data)
+  whitened <- factor$solve(cbind(response$y, unname(data$x)))
   trend <- qr(whitened[, -1, drop = FALSE], LAPACK = FALSE)
   residual <- if (p) qr.resid(trend, whitened[, 1]) else whitened[, 1]
-  q <- if (p) qr.Q(trend) else matrix(0, n, 0)
+  q <- if (p) qr.Q(trend) else matrix(0, rows, 0)
   back <- factor$solve(cbind(residual, q), transposed = TRUE)
   likelihood_state(
-    n = n, p = p, logdet = 2 * sum(log(factor$diagonal())), quadratic = sum(residual^2),
-    beta = if (p) qr.coef(trend, whitened[, 1]) else numeric(), root = if (p) qr.R(trend) else matrix(0, 0, 0),
+    n = length(data$location %||% data$y), p = p,
+    logdet = 2 * sum(log(factor$diagonal())) + spare_logdet(factor)$value, quadratic = sum(residual^2),
+    beta = if (p) qr.coef(trend, whitened[, 1]) + response$beta else numeric(),
+    root = if (p) qr.R(trend) else matrix(0, 0, 0),
     alpha = back[, 1], z = back[, -1, drop = FALSE], logdet_xx = data$logdet_xx, reml = reml, profile = profile
   )
+}
+
+spare_logdet <- function(factor) {
+  if (is.null(factor$spare_logdet)) list(value = 0, slope = 0) else factor$spare_logdet()
+}
+
+# As predictions need it: of the locations alone.
+state_at_locations <- function(state, n) {
+  state$alpha <- state$alpha[seq_len(n)]
+  state$z <- state$z[seq_len(n), , drop = FALSE]
+  state
 }
 
 # -2 log-likelihood from its parts. REML is that of Harville (1974): error contrasts of unit length.
@@ -210,7 +241,7 @@ likelihood_state <- function(n, p, logdet, quadratic, beta, root, alpha, z, logd
   value <- degrees * log(2 * pi * scale) + logdet + quadratic / scale
   if (reml && p) value <- value + 2 * sum(log(abs(diag(root)))) - logdet_xx
   list(value = value, scale = scale, beta = beta, root = root, alpha = alpha, z = z, logdet = logdet,
-       quadratic = quadratic)
+       quadratic = quadratic, n = n)
 }
 
 # sum_ij W_ij dK_ij with W = P - alpha alpha' / scale.
@@ -220,7 +251,7 @@ exact_gradient <- function(factor, state, data, model, theta, reml) {
   total <- factor$slope(unname(theta), left, right)
   if (length(model$nugget)) {
     weights <- factor$inverse_diagonal() - rowSums(left * right)
-    total[[model$nugget]] <- sum(weights / data$weights)
+    total[[model$nugget]] <- sum(weights / data$weights) + spare_logdet(factor)$slope
   }
   total
 }

@@ -98,7 +98,7 @@ interpolated_quantile <- function(below, cuts, p) {
 
 #' @export
 print.gp_indicator <- function(x, ...) {
-  cli::cat_line("<gp_indicator> ", deparse1(x$formula), ", ", counted(length(x$fits[[1]]$data$y), "observation"))
+  cli::cat_line("<gp_indicator> ", deparse1(x$formula), ", ", counted(nobs.gp(x$fits[[1]]), "observation"))
   for (k in seq_along(x$cuts)) cat_labelled(paste("up to", format(x$cuts[[k]])), format(x$fits[[k]]$covariance), "")
   invisible(x)
 }

@@ -6,7 +6,7 @@ covariance_vcov <- function(object) {
   free <- which(!parameters$fixed & object$estimate != "none")
   if (!length(free)) return(matrix(0, 0, 0))
   average <- object$search$information
-  differences <- is.null(average) || (object$method == "exact" && nobs.gp(object) <= differences_limit)
+  differences <- is.null(average) || (object$method == "exact" && length(object$data$y) <= differences_limit)
   information <- if (differences) observed_information(object, free) else average / 2
   names <- parameters$name[free]
   matrix(inverse_information(information), length(free), dimnames = list(names, names))

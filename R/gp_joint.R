@@ -147,6 +147,7 @@ joint_covariance <- function(object, points, how) {
 # f(targets): the covariance matrix of the errors of their predictions.
 joint_errors <- function(object, how) {
   if (is_local_trend(how)) {
+    object$data <- observed_data(object)
     near <- data_near(object, how)
     return(function(targets) local_joint_errors(object, targets, how, near))
   }

@@ -82,7 +82,7 @@ NULL
 #' @export
 print.gp <- function(x, ...) {
   several <- if (is_several(x)) paste0(" of ", length(response_names(x)), " variables")
-  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(length(x$data$y), "observation"), several,
+  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(nobs.gp(x), "observation"), several,
                 if (x$model$d > 0) paste(" at points of", counted(x$model$d, "coordinate")))
   cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
   if (is_several(x)) cat_labelled("sills", sill_words(x), ",")
@@ -135,7 +135,7 @@ logLik.gp <- function(object, ...) {
 #' @importFrom stats nobs coef confint fitted formula logLik model.frame model.matrix predict residuals terms
 #' @importFrom stats vcov weights
 #' @export
-nobs.gp <- function(object, ...) length(object$data$y)
+nobs.gp <- function(object, ...) length(object$data$location %||% object$data$y)
 
 #' @export
 formula.gp <- function(x, ...) {
@@ -186,7 +186,7 @@ vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   own <- covariance_vcov(object)
   warn_no_errors(own)
   at <- match(rownames(own), object$model$parameters$name)
-  own <- own * tcrossprod(search_slope(object$model$parameters, object$theta)[at])
+  own <- own * tcrossprod(in_data_units(object$model, search_slope(object$model$parameters, object$theta))[at])
   if (is_several(object)) {
     slope <- report_slope(object$model, object$theta)[at, at, drop = FALSE]
     own[] <- slope %*% own %*% t(slope)
@@ -281,7 +281,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   fit <- x$fit
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
   several <- if (is_several(fit)) paste0(" of ", length(response_names(fit)), " variables")
-  cli::cat_line(counted(length(fit$data$y), "observation"), several,
+  cli::cat_line(counted(nobs.gp(fit), "observation"), several,
                 if (fit$model$d > 0) paste0(", ", counted(fit$model$d, "coordinate")),
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values removed"))
   if (!is.null(fit$transform)) cli::cat_line("Transformation of the response: ", transform_words(fit$transform))

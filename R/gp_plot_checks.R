@@ -37,6 +37,7 @@ variogram_of <- function(x, settings = list()) {
     stop_kernops("input", c("The variogram of a response does not show the covariance of a fit with a {.arg family}.",
                             i = "{.code which = \"covariance\"} draws the latter."))
   }
+  x$data <- observed_data(x)
   residual <- x$data$y - if (ncol(x$data$x)) as.vector(x$data$x %*% x$beta) else 0
   globe <- on_globe(x$model)
   place <- function(u) if (globe) on_sphere(u) else u[, seq_len(x$model$d), drop = FALSE]

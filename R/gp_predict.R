@@ -222,6 +222,7 @@ check_levels <- function(probs, above, call = caller_env()) {
 # Columns trend and process, and with `variance` those of the field and the Lagrange multiplier of the trend.
 predicted_moments <- function(object, points, how, variance) {
   if (is_local_trend(how)) {
+    object$data <- observed_data(object)
     found <- as.data.frame(locally_kriged(object, targets_of(object, points), how)$moments)
     found$trend <- found$trend + known_trend(object, points)
     return(found)

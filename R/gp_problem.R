@@ -18,11 +18,10 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   if (model$intrinsic) check_intrinsic(full, beta, estimate, parts, model, call)
   center <- if (!model$translation_invariant) rep(0, ncol(parts$u)) else
     if (model$intrinsic) origin_beside(parts$u) else colMeans(parts$u)
-  data <- list(
-    y = parts$y - parts$offset - if (is.null(beta)) 0 else as.vector(full %*% beta),
-    x = if (is.null(beta)) full else full[, 0, drop = FALSE],
-    u = located(centred(parts$u, center), parts), noise = parts$noise, weights = parts$weights, rows = parts$rows
-  )
+  center <- with_unit(center, parts$u, model, call)
+  model <- in_unit(model, center)
+  data <- observation_data(replace(parts, "x", list(full)), beta, center)
+  if (!is.null(beta)) check_magnitude(cbind(data$y), "the response minus its known mean", call)
   data$block <- separate_blocks(model, data$u)
   data$logdet_xx <- check_trend(data, estimate, call)
   check_latitudes(model, parts$u, call)
@@ -32,6 +31,15 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   if (estimate == "none") return(problem)
   warn_about_copies(data, model)
   with_search(problem, parts$y, call)
+}
+
+# The observations as numbers: what is left of the response without its known mean, centred coordinates.
+observation_data <- function(parts, beta, center) {
+  known <- if (is.null(beta)) 0 else if (ncol(parts$x)) as.vector(parts$x %*% beta) else beta
+  list(
+    y = parts$y - parts$offset - known, x = if (is.null(beta)) parts$x else parts$x[, 0, drop = FALSE],
+    u = located(centred(parts$u, center), parts), noise = parts$noise, weights = parts$weights, rows = parts$rows
+  )
 }
 
 # Only contrasts have a variance: the constant is unknown, and the likelihood is that of contrasts.
@@ -58,9 +66,9 @@ origin_beside <- function(u) {
 # Additional data of an estimate: bounds, and the detrended response, for starting values.
 with_search <- function(problem, y, call) {
   data <- problem$data
-  residual <- if (ncol(data$x)) qr.resid(qr(data$x), data$y) else data$y
+  residual <- if (ncol(data$x)) qr.resid(qr(data$x), without_level(data)$y) else data$y
   check_constant_variables(problem$model, data$u, residual, y, call)
-  if (sqrt(mean(residual^2)) <= 1e-12 * max(abs(y), 1e-300)) {
+  if (is_rounding(residual, y)) {
     what <- if (all(data$y == data$y[[1]])) "constant" else "fitted exactly by the trend"
     stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
                             i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
@@ -68,7 +76,7 @@ with_search <- function(problem, y, call) {
   check_several_places(problem$model, data$u, call)
   model <- if (is_profiled(problem$model, data)) with_free_scale(problem$model, data$u, residual) else problem$model
   model <- with_bounds(model, data$u, residual)
-  check_extents(model$parameters, call)
+  check_extents(model, data$u, problem$center, call)
   replace(problem, c("model", "residual"), list(model, residual))
 }
 
@@ -78,15 +86,24 @@ check_several_places <- function(model, u, call) {
   stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.", call = call)
 }
 
-check_extents <- function(parameters, call) {
-  flat <- with(parameters, name[kind == "range" & coordinate > 0 & !fixed & extent <= .Machine$double.eps])
+check_extents <- function(model, u, center, call) {
+  parameters <- model$parameters
+  rows <- with(parameters, which(kind == "range" & coordinate > 0 & !fixed))
+  constant <- vapply(rows, function(n) {
+    k <- leaf_dims(nth_leaf(model$covariance, parameters$leaf[[n]]), model$d)[[parameters$coordinate[[n]]]]
+    diff(range(u[, k])) <= 4 * .Machine$double.eps * max(abs(u[, k] + center[[k]] / unit_of(center)))
+  }, NA)
+  flat <- parameters$name[rows[constant]]
   if (!length(flat)) return(invisible())
   stop_kernops("input", c("{.code {flat}} cannot be estimated: the coordinate is constant.",
                           i = "Remove the coordinate, or give the range a value and keep it by {.arg fixed}."),
                call = call)
 }
 
-centred <- function(u, center) u - rep(center, each = nrow(u))
+centred <- function(u, center) {
+  u <- u - rep(center, each = nrow(u))
+  if (unit_of(center) == 1) u else u / unit_of(center)
+}
 
 check_trend <- function(data, estimate, call) {
   p <- ncol(data$x)
@@ -188,15 +205,16 @@ finish_fit <- function(problem, likelihood, search, how, call) {
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
     beta = state$beta, loglik = plain_loglik(state, model, search$theta),
     state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
-    factor = likelihood$factor, vecchia = if (how$method == "vecchia") {
+    factor = if (how$method == "exact") factor_cell(likelihood$factor), vecchia = if (how$method == "vecchia") {
       about_neighbours(problem, likelihood, search$theta, state, how, !is.null(search$value))
     }, data = data, model = model, center = problem$center,
     df = length(state$beta) + if (is.null(search$value)) 0 else sum(!model$parameters$fixed)
   )
 }
 
-# The covariance with the values that were found.
+# The covariance with the values that were found, in the units of the data.
 with_values <- function(model, theta) {
+  theta <- in_data_units(model, theta)
   number <- 0L
   visit <- function(x) {
     if (x$kind != "leaf") {

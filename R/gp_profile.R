@@ -66,7 +66,8 @@ covariance_limits <- function(object, k, drop, se) {
     to_search(row, best$theta[[k]]), best, drop, se, row$name, to_search(row, row$lower), to_search(row, row$upper),
     function(s, theta) least(replace(theta, k, from_search(row, s)), model, profile)
   )
-  ifelse(is.finite(limits), vapply(limits, from_search, 0, parameters = row), unlist(ends))
+  found <- vapply(limits, from_search, 0, parameters = row) * (model$unit[k] %||% 1)
+  ifelse(is.finite(limits), found, unlist(ends))
 }
 
 # What a limit is that lies beyond the bounds of the search.
@@ -82,8 +83,12 @@ trend_limits <- function(object, k, drop, se) {
   least <- function(data, theta) {
     least_deviance(likelihood_for(data, model, object$how), theta, model, profile, object$how$control)
   }
-  without <- replace(data, "x", list(data$x[, -k, drop = FALSE]))
-  held <- function(b, theta) least(replace(without, "y", list(data$y - b * data$x[, k])), theta)
+  held <- function(b, theta) {
+    without <- function(data) replace(data, c("x", "y"), list(data$x[, -k, drop = FALSE], data$y - b * data$x[, k]))
+    held <- without(data)
+    if (!is.null(data$within)) held$within <- without(data$within)
+    least(held, theta)
+  }
   best <- least(data, unname(object$theta))
   walked_limits(object$beta[[k]], best, drop, se, names(object$beta)[[k]], -Inf, Inf, held)
 }

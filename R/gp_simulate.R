@@ -158,7 +158,7 @@ conditional_draws <- function(object, points, nsim, features) {
   noise <- sqrt(noise_variance(object$data, object$model, object$theta))
   seen <- seen + noise * stats::rnorm(length(seen))
   correction <- if (object$method == "vecchia") local_correction(object, points, seen) else {
-    kriging_correction(object, points, kriging_weights(object, seen))
+    kriging_correction(object, points, kriging_weights(object, seen, noise_within(object, nsim)))
   }
   mean <- with(predicted_terms(object, points), trend + process)
   mean + both[n + seq_len(m), , drop = FALSE] - as.matrix(correction)
@@ -170,11 +170,11 @@ kriging_correction <- function(object, points, off) {
 }
 
 # For columns of new values at the observations: the coefficients of the trend, and K^-1 of what it leaves.
-kriging_weights <- function(object, values) {
+kriging_weights <- function(object, values, along = 0) {
   solved <- solver_for(object)(values)
   if (!ncol(object$data$x)) return(list(beta = matrix(0, 0, ncol(values)), alpha = solved))
   # z = K^-1 X R^-1 with R' R = X' K^-1 X
-  rotated <- crossprod(object$state$z, values)
+  rotated <- crossprod(object$state$z, values) + along
   list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
 }
 

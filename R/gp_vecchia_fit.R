@@ -76,7 +76,9 @@ about_neighbours <- function(problem, likelihood, theta, state, how, estimated) 
 
 # The method of `method = "auto"`.
 chosen_method <- function(parts, model, precision, control) {
-  blocks <- tabulate(separate_blocks(model, points_of(parts$u, numeric(model$d), parts$z)))
+  u <- points_of(parts$u, numeric(model$d), parts$z)
+  of <- if (is.null(parts$variables)) location_strata(model, c(list(u = u), parts[c("noise", "weights")]))$of
+  blocks <- tabulate(separate_blocks(model, if (is.null(of)) u else u[!duplicated(of), , drop = FALSE]))
   if (sum(blocks^2) <= control$exact_limit^2) return("exact")
   suited <- model$d <= 10 && is_local(model$covariance) && !sees_effects(model$covariance)
   if (suited && precision == "float64") "vecchia" else "iterative"

@@ -50,7 +50,7 @@ test_that("groups have independent fields, with all methods", {
     expect_plain_laplace(fit, within, 3)
   }
   fit <- gp(count ~ w, d, ~ a + b, matern(3/2, 0.6, 0.4), estimate = "none", family = poisson(), group = ~ day)
-  expect_length(fit$factor, 3)
+  expect_length(kernops:::factor_of(fit), 3)
   left <- gp_cv(fit, folds = d$day)
   away <- update(fit, subset = day != 2)
   expect_equal(left$fit[d$day == 2], unname(predict(away, d[d$day == 2, ])), tolerance = 1e-6)

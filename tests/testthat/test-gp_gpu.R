@@ -67,7 +67,6 @@ test_that("a saved fit predicts the same, where there is a GPU and where there i
   read <- \(fit) unserialize(serialize(fit, NULL))
   if (!"cuda" %in% backends()) {
     fit$how$backend <- "cuda"
-    fit$factor[[1]]$k <- structure(methods::new("externalptr"), class = "gpu_matrix")
     expect_message(at <- predict(read(fit), new, se.fit = TRUE), class = "kernops_no_gpu")
     return(expect_equal(at, expected))
   }

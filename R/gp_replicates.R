@@ -1,0 +1,148 @@
+# Several observations at a location, for the exact method: one row for each location stands for them.
+#
+# The noise variance of observation i is s_h / share_i: s_h is that of its stratum, the nugget or one for each pair of
+# known noise and weight. With the sum p of shares at a location, the likelihood depends on the mean of the observations
+# there, weighted by their shares, with noise variance s_h / p, and on the products of what is left of the response and
+# of the trend within locations. The latter are those of a few rows without a field, `within` of the data:
+#   y, x, noise, weights   of these rows
+#   spare                  of each row: so many times more often log s_h is in the log-determinant
+#   constant               the rest of the log-determinant
+# `location` of the data is the row of each observation.
+
+# The problem with one row for each location, where these are far fewer than the observations.
+with_locations <- function(problem, method) {
+  strata <- if (method == "exact") location_strata(problem$model, problem$data)
+  if (is.null(strata)) return(problem)
+  problem$every_u <- problem$data$u
+  problem$data <- collapsed(problem$data, strata)
+  problem
+}
+
+# NULL where observations stay as they are.
+location_strata <- function(model, data) {
+  n <- length(data$noise)
+  noisy <- length(model$nugget) > 0 || any(data$noise > 0)
+  alone <- !is_lmc(model$covariance) && all_leaves(model$covariance, function(leaf) !length(leaf$sees))
+  if (n < 2 || !noisy || !alone) return(NULL)
+  strata <- noise_strata(model, data)
+  strata$of <- paired_numbers(place_keys(model, data$u), strata$stratum)
+  if (max(strata$of) <= 0.6 * n) strata
+}
+
+# The share and the stratum of each observation, and the noise and weights of s_h.
+noise_strata <- function(model, data) {
+  one <- rep(1L, length(data$noise))
+  nugget <- length(model$nugget) > 0
+  if (nugget && all(data$noise == 0)) return(list(share = data$weights, stratum = one, noise = 0, weights = 1))
+  if (!nugget && all(data$noise > 0)) return(list(share = 1 / data$noise, stratum = one, noise = 1, weights = 1))
+  stratum <- paired_numbers(data$noise, data$weights)
+  first <- !duplicated(stratum)
+  list(share = one, stratum = stratum, noise = data$noise[first], weights = data$weights[first])
+}
+
+# A number for each pair of values, in the order of their first occurrence.
+paired_numbers <- function(a, b) {
+  b <- match(b, unique(b))
+  key <- match(a, unique(a)) * (max(b) + 1) + b
+  match(key, unique(key))
+}
+
+collapsed <- function(data, strata) {
+  of <- strata$of
+  first <- which(!duplicated(of))
+  total <- as.vector(rowsum(strata$share, of))
+  columns <- unname(cbind(data$y, data$x))
+  base <- columns[first, , drop = FALSE] # digits of a large constant would be lost in sums
+  means <- base + unname(rowsum(strata$share * (columns - base[of, , drop = FALSE]), of)) / total
+  h <- strata$stratum[first]
+  within <- sqrt(strata$share) * (columns - means[of, , drop = FALSE])
+  x <- `colnames<-`(means[, -1, drop = FALSE], colnames(data$x))
+  beside <- c(rows_within(within, strata, h), constant = sum(log(total)) - sum(log(strata$share)))
+  replace(data, c("y", "x", "u", "rows", "block", "noise", "weights", "location", "within"), list(
+    means[, 1], x, data$u[first, , drop = FALSE], data$rows[first], data$block[first], strata$noise[h] / total,
+    strata$weights[h] * total, of, beside
+  ))
+}
+
+# For each stratum, rows with the same products as those of its deviations from the means of locations.
+rows_within <- function(deviations, strata, h) {
+  count <- length(strata$noise)
+  degrees <- tabulate(strata$stratum, count) - tabulate(h, count)
+  rows <- split(seq_len(nrow(deviations)), factor(strata$stratum, seq_len(count)))
+  parts <- lapply(which(degrees > 0), function(k) {
+    root <- qr(deviations[rows[[k]], , drop = FALSE], LAPACK = FALSE)
+    root <- qr.R(root)[, order(root$pivot), drop = FALSE]
+    list(root = root, spare = rep(degrees[[k]] / nrow(root) - 1, nrow(root)), of = rep(k, nrow(root)))
+  })
+  root <- do.call(rbind, lapply(parts, `[[`, "root"))
+  of <- unlist(lapply(parts, `[[`, "of"))
+  list(y = root[, 1], x = root[, -1, drop = FALSE], noise = strata$noise[of], weights = strata$weights[of],
+       spare = unlist(lapply(parts, `[[`, "spare")))
+}
+
+# The data with the rows within locations behind those of locations; `constant` is a constant of the trend there.
+with_rows_within <- function(data) {
+  within <- data$within
+  if (is.null(within)) return(data)
+  data$constant <- rep(1:0, c(length(data$y), length(within$y)))
+  for (name in c("y", "noise", "weights")) data[[name]] <- c(data[[name]], within[[name]])
+  data$x <- rbind(data$x, within$x)
+  data
+}
+
+# The factor of the covariance of all these rows, from that of the locations. In addition
+#   spare_logdet()  of the log-determinant, what is not in the diagonal of the factor, and its `slope` by the nugget
+with_factor_within <- function(factor, data, model) {
+  within <- data$within
+  if (is.null(within)) return(factor)
+  n <- length(data$y)
+  variance <- NULL
+  each <- function(b, f, g) {
+    b <- as.matrix(b)
+    rbind(as.matrix(f(b[seq_len(n), , drop = FALSE])), g(b[-seq_len(n), , drop = FALSE]))
+  }
+  top <- function(b) b[seq_len(n), , drop = FALSE]
+  replace(factor, c("refill", "diagonal", "solve", "slope", "inverse_diagonal", "inverse_times", "spare_logdet"), list(
+    function(theta) {
+      variance <<- noise_variance(within, model, theta)
+      factor$refill(theta)
+    },
+    function() c(factor$diagonal(), sqrt(variance)),
+    function(b, transposed = FALSE) each(b, function(b) factor$solve(b, transposed), function(b) b / sqrt(variance)),
+    function(theta, left, right) factor$slope(theta, top(left), top(right)),
+    function() c(factor$inverse_diagonal(), 1 / variance),
+    function(b) each(b, factor$inverse_times, function(b) b / variance),
+    function() list(value = within$constant + sum(within$spare * log(variance)),
+                    slope = sum(within$spare / variance / within$weights))
+  ))
+}
+
+# The data of a fit with a row for each observation.
+observed_data <- function(object) {
+  if (is.null(object$data$within)) return(object$data)
+  observation_data(object$parts, object$known$beta, object$center)
+}
+
+# K^-1 of observations from that of their locations, as leave_one_out() needs it: `alpha`, `z` and its diagonal.
+inverse_of_observations <- function(object, diagonal) {
+  data <- observed_data(object)
+  of <- object$data$location
+  noise <- noise_variance(data, object$model, object$theta)
+  share <- noise_variance(object$data, object$model, object$theta)[of] / noise # of an observation in its mean
+  within <- function(v) (v - rowsum(share * v, of)[of, , drop = FALSE]) / noise
+  x <- unname(data$x)
+  residual <- cbind(data$y - if (ncol(x)) as.vector(x %*% object$beta) else 0)
+  z <- if (ncol(x)) t(backsolve(object$state$root, t(within(x)), transpose = TRUE)) else x
+  list(alpha = as.vector(within(residual)) + share * object$state$alpha[of],
+       z = z + share * object$state$z[of, , drop = FALSE],
+       diagonal = (1 - share) / noise + share^2 * diagonal[of])
+}
+
+# Draws of what the noise within locations says of the trend: z' e for the rows within.
+noise_within <- function(object, nsim) {
+  within <- object$data$within
+  if (is.null(within) || all(within$x == 0)) return(0)
+  sd <- sqrt(noise_variance(within, object$model, object$theta))
+  white <- t(backsolve(object$state$root, t(within$x / sd), transpose = TRUE))
+  crossprod(white, matrix(stats::rnorm(length(sd) * nsim), length(sd)))
+}

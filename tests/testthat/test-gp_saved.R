@@ -1,0 +1,42 @@
+# Saved fits are as large as their data: the factor of the covariance matrix is computed again.
+
+# Formulas without an environment, which would be saved with them.
+bare <- \(formula) `environment<-`(formula, globalenv())
+
+read_again <- \(fit) unserialize(serialize(fit, NULL))
+
+expect_same_fit <- function(fit, new) {
+  expect_lt(length(serialize(fit, NULL)), 8 * 500^2 / 2)
+  read <- read_again(fit)
+  expect_identical(predict(read, new, se.fit = TRUE, interval = "confidence"),
+                   predict(fit, new, se.fit = TRUE, interval = "confidence"))
+  expect_identical(simulate(read, 2, seed = 1, newdata = new), simulate(fit, 2, seed = 1, newdata = new))
+  expect_identical(gp_cv(read), gp_cv(fit))
+  # computed once
+  expect_identical(kernops:::factor_of(read)[[1]]$k, kernops:::factor_of(read)[[1]]$k)
+}
+
+test_that("a fit that was read predicts the same: Gaussian, by groups, of a family", {
+  withr::local_seed(1)
+  d <- smooth_case(500)
+  d$day <- rep(1:2, 250)
+  d$count <- rpois(500, exp(d$z))
+  new <- transform(smooth_case(4), day = 1)
+  expect_same_fit(gp(bare(z ~ w), d, bare(~ a + b), given(), estimate = "none"), new)
+  expect_same_fit(gp(bare(z ~ 1), d, bare(~ a + b), given(), estimate = "none", group = bare(~ day)), new)
+  expect_same_fit(gp(bare(count ~ 1), d, bare(~ a + b), matern(3/2, 1, 0.3), estimate = "none", family = poisson(),
+                     method = "exact"), new)
+})
+
+test_that("a file of a fit is small, and copies of a fit share its factor", {
+  withr::local_seed(2)
+  fit <- gp(bare(z ~ 1), smooth_case(500), bare(~ a + b), given(), estimate = "none")
+  file <- withr::local_tempfile()
+  saveRDS(fit, file)
+  expect_lt(file.size(file), 2e5)
+  copy <- replace(fit, "call", list(NULL))
+  expect_identical(copy$factor, fit$factor)
+  rm(copy)
+  gc()
+  expect_false(is.null(rlang::wref_value(fit$factor$held)))
+})
