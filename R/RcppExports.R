@@ -257,6 +257,14 @@ is_null_pointer <- function(pointer) {
     .Call(`_kernops_is_null_pointer`, pointer)
 }
 
+cuda_recipes <- function(kernel, settings, gpu, extent) {
+    .Call(`_kernops_cuda_recipes`, kernel, settings, gpu, extent)
+}
+
+cuda_source <- function(kernel, settings, gpu, extent) {
+    .Call(`_kernops_cuda_source`, kernel, settings, gpu, extent)
+}
+
 lanczos_quadrature <- function(diagonal, below) {
     .Call(`_kernops_lanczos_quadrature`, diagonal, below)
 }
@@ -359,10 +367,6 @@ cuda_solver <- function() {
 
 cuda_compiler <- function() {
     .Call(`_kernops_cuda_compiler`)
-}
-
-cuda_source <- function(kernel, single, scheme, accumulate_double = FALSE, some = FALSE, bulk = FALSE, architecture = "sm_80") {
-    .Call(`_kernops_cuda_source`, kernel, single, scheme, accumulate_double, some, bulk, architecture)
 }
 
 cuda_compile <- function(text, architecture, quick = FALSE) {

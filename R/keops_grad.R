@@ -14,7 +14,7 @@
 #' `SqDist(x, y)`, such as `Exp(-SqDist(x, y))`, include them. `XLogX(a)`, and `Powf(a, b)` with b below 1, have
 #' infinite derivatives at 0. If `a` is a squared distance, a norm, or a multiple, sum or power of these, the gradient
 #' at 0 is 0 as well: the limit for differentiable functions of a distance, such as `Powf(SqDist(x, y), 0.75)` and
-#' `XLogX(SqDist(x, y))`. Second derivatives of these functions are infinite at coincident points, and omit them.
+#' `XLogX(SqDist(x, y))`.
 #'
 #' A value that is masked has gradient 0, even where it is infinite or NaN: the branch that `IfElse`, `Mask`, `Max2`,
 #' `Min2`, `Clamp`, `ReLU`, `Max` and `Min` do not take, and a factor of a comparison or of `Step` that is 0. For

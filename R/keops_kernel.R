@@ -209,5 +209,11 @@ print.keops_kernel <- function(x, ...) {
   cli::cat_line("  runs       ", kept$precision, if (kept$wide && kept$single) " summed in float64", ", ",
                 kept$sum_scheme, ", backend ", kept$backend,
                 if (!identical(kept$device, 0L)) paste0(", device ", toString(kept$device)))
+  if (kept$backend == "cuda") {
+    gpu <- gpu_of(kept)
+    lines <- vapply(choose_kernels(kept, gpu), \(kernel) paste0(kernel$words, ": ", kernel$reason), "")
+    cli::cat_line("  kernel     ", paste(strwrap(c(paste0("on ", gpu$architecture, ", 1e5 x 1e5 pairs"), lines), 100),
+                                         collapse = "\n             "))
+  }
   invisible(x)
 }

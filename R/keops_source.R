@@ -1,19 +1,67 @@
 #' CUDA source of an operator
 #'
-#' Returns the CUDA source that is compiled for a GPU: the names and the order of the operations. The operations are
-#' defined in the headers under `system.file("include", package = "kernops")`.
+#' Returns the CUDA source that is compiled for a GPU, and says which kernel it is and why. The source has the names and
+#' the order of the operations; the headers under `system.file("include", package = "kernops")` define them.
 #'
 #' @param op an operator made by [keops_kernel()] or [keops_grad()].
-#' @return A string, the source of the last reduction that `op` computes, for GPUs of compute capability 8.0. For 9.0, a
-#'   kernel for long vectors in float32 may begin with other numbers of threads and rows. No GPU is needed.
+#' @param rows,columns the numbers of rows i and columns j of the computation, as many as the GPU has at a time: the
+#'   kernel depends on them. If there are few, for example, a block of threads has all rows.
+#' @param device a GPU of this machine by its number, or any NVIDIA GPU by its compute capability, such as `"sm_90"`
+#'   (H100, H200) or `"sm_80"` (A100). The default is the GPU of `op`, or `"sm_80"` on a machine without GPUs.
+#' @return A string: two lines of comment that name the kernel and the reason for it, then the source of the last
+#'   reduction that `op` computes. `print(op)` shows the kernels of an operator with `backend = "cuda"` likewise, for
+#'   1e5 rows and columns. No GPU is needed. A computation with [ranges] has another kernel.
 #' @seealso [keops_kernel()], [keops_formula()]; [kernops_cache_info()] for compiled kernels.
 #' @examples
 #' op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(3)", "y = Vj(3)"))
 #' cat(keops_source(op))
+#' long <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(100)", "y = Vj(100)"))
+#' substr(keops_source(long, rows = 1000, columns = 1e6, device = "sm_90"), 1, 200)
 #' @export
-keops_source <- function(op) {
+keops_source <- function(op, rows = 1e5, columns = 1e5, device = NULL) {
   check_operator(op)
-  from <- environment(op)
-  kernel <- if (is_null_pointer(from$kernel)) kernel_compile(from$formula, from$args) else from$kernel
-  cuda_source(kernel, from$precision == "float32", match(from$sum_scheme, sum_schemes) - 1L, from$wide)
+  extent <- gpu_extent(check_extent(rows, "rows"), check_extent(columns, "columns"))
+  gpu <- if (is.null(device)) gpu_of(environment(op)) else describe_gpu(device)
+  recipe <- utils::tail(choose_kernels(environment(op), gpu, extent), 1)[[1]]
+  text <- cuda_source(live(op), gpu_settings(environment(op)), gpu, extent)
+  paste0("// ", recipe$words, "\n// ", recipe$reason, "\n", text)
 }
+
+# The kernels of all reductions of an operator, each with its reason.
+choose_kernels <- function(from, gpu = gpu_of(from), extent = gpu_extent(1e5, 1e5)) {
+  cuda_recipes(from$live_kernel(), gpu_settings(from), gpu, extent)
+}
+
+gpu_settings <- function(from) list(single = from$single, scheme = from$scheme, wide = from$wide)
+
+# `attempt` counts the kernels that could not be run, for want of memory or of accuracy.
+gpu_extent <- function(rows, columns, ranges = FALSE, attempt = 0L) {
+  list(rows = rows, columns = columns, ranges = ranges, attempt = attempt)
+}
+
+check_extent <- function(n, name) {
+  if (is.numeric(n) && length(n) == 1 && is.finite(n) && n >= 1 && n == round(n)) return(n)
+  stop_kernops("input", paste0("{.arg {name}} must be a whole number, at least 1, not ", shown(n, "n"), "."))
+}
+
+# A GPU as far as the choice of a kernel depends on it: by its number, or a typical one of a compute capability.
+describe_gpu <- function(device) {
+  if (is.numeric(device)) {
+    here <- cuda_describe()
+    here <- here[match(check_device(device)[[1]], here$device), ]
+    return(typical_gpu(here$architecture, here$multiprocessors))
+  }
+  if (is.character(device) && length(device) == 1 && grepl("^sm_[1-9][0-9]{1,2}$", device)) return(typical_gpu(device))
+  stop_kernops("input", paste0("{.arg device} must be the number of a GPU or a compute capability such as ",
+                               "{.val sm_90}, not ", shown(device), "."))
+}
+
+typical_gpu <- function(architecture, multiprocessors = typical[[architecture]]) {
+  typical <- c(sm_70 = 80L, sm_80 = 108L, sm_86 = 82L, sm_89 = 128L, sm_90 = 132L, sm_100 = 148L, sm_120 = 170L)
+  if (!architecture %in% names(typical)) typical[[architecture]] <- 80L
+  list(architecture = architecture, multiprocessors = multiprocessors,
+       fast_doubles = architecture %in% c("sm_60", "sm_70", "sm_80", "sm_90", "sm_100"))
+}
+
+# The first GPU of an operator, or a described one where there is none.
+gpu_of <- function(from) if (nzchar(cuda_problem(from$device))) typical_gpu("sm_80") else describe_gpu(from$device)

@@ -831,6 +831,32 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// cuda_recipes
+Rcpp::List cuda_recipes(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List settings, Rcpp::List gpu, Rcpp::List extent);
+RcppExport SEXP _kernops_cuda_recipes(SEXP kernelSEXP, SEXP settingsSEXP, SEXP gpuSEXP, SEXP extentSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type gpu(gpuSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type extent(extentSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_recipes(kernel, settings, gpu, extent));
+    return rcpp_result_gen;
+END_RCPP
+}
+// cuda_source
+std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List settings, Rcpp::List gpu, Rcpp::List extent);
+RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP settingsSEXP, SEXP gpuSEXP, SEXP extentSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type gpu(gpuSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type extent(extentSEXP);
+    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, settings, gpu, extent));
+    return rcpp_result_gen;
+END_RCPP
+}
 // lanczos_quadrature
 Rcpp::List lanczos_quadrature(Rcpp::NumericVector diagonal, Rcpp::NumericVector below);
 RcppExport SEXP _kernops_lanczos_quadrature(SEXP diagonalSEXP, SEXP belowSEXP) {
@@ -1124,22 +1150,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// cuda_source
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double, bool some, bool bulk, std::string architecture);
-RcppExport SEXP _kernops_cuda_source(SEXP kernelSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP someSEXP, SEXP bulkSEXP, SEXP architectureSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
-    Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
-    Rcpp::traits::input_parameter< bool >::type some(someSEXP);
-    Rcpp::traits::input_parameter< bool >::type bulk(bulkSEXP);
-    Rcpp::traits::input_parameter< std::string >::type architecture(architectureSEXP);
-    rcpp_result_gen = Rcpp::wrap(cuda_source(kernel, single, scheme, accumulate_double, some, bulk, architecture));
-    return rcpp_result_gen;
-END_RCPP
-}
 // cuda_compile
 Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick);
 RcppExport SEXP _kernops_cuda_compile(SEXP textSEXP, SEXP architectureSEXP, SEXP quickSEXP) {
@@ -1395,6 +1405,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_kernel_device", (DL_FUNC) &_kernops_kernel_device, 7},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
+    {"_kernops_cuda_recipes", (DL_FUNC) &_kernops_cuda_recipes, 4},
+    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 4},
     {"_kernops_lanczos_quadrature", (DL_FUNC) &_kernops_lanczos_quadrature, 2},
     {"_kernops_gpu_pivoted_cholesky", (DL_FUNC) &_kernops_gpu_pivoted_cholesky, 4},
     {"_kernops_ops_table", (DL_FUNC) &_kernops_ops_table, 0},
@@ -1421,7 +1433,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_driver", (DL_FUNC) &_kernops_cuda_driver, 0},
     {"_kernops_cuda_solver", (DL_FUNC) &_kernops_cuda_solver, 0},
     {"_kernops_cuda_compiler", (DL_FUNC) &_kernops_cuda_compiler, 0},
-    {"_kernops_cuda_source", (DL_FUNC) &_kernops_cuda_source, 7},
     {"_kernops_cuda_compile", (DL_FUNC) &_kernops_cuda_compile, 3},
     {"_kernops_cuda_sources", (DL_FUNC) &_kernops_cuda_sources, 4},
     {"_kernops_cuda_segment_sources", (DL_FUNC) &_kernops_cuda_segment_sources, 1},

@@ -1,19 +1,13 @@
 // What R asks about the CUDA backend.
 #include "border.h"
-#include "cuda/compiler.h"
-#include "cuda/cuda.h"
 #include "cuda/archive.h"
 #include "cuda/cache_folder.h"
+#include "cuda/compiler.h"
+#include "cuda/pairs/choose.h"
 #include "cuda/segments/segments.h"
 #include "cuda/solver.h"
 
 using namespace kernops;
-
-namespace {
-
-const std::vector<Plan>& cuda_plans(const Kernel& kernel) { return kernel.plans[number_of(*backend_named("cuda"))]; }
-
-}  // namespace
 
 // [[Rcpp::export(rng = false)]]
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version) {
@@ -80,29 +74,6 @@ std::string cuda_compiler() {
   }
 }
 
-static std::string all_of(const cuda::Text& text) { return text.of_pairs() + text.levels; }
-
-// The CUDA text of the last reduction of a kernel, of all pairs or of some, or the first one that reduces all in bulk,
-// if there is one.
-// [[Rcpp::export(rng = false)]]
-std::string cuda_source(Rcpp::XPtr<kernops::Kernel> kernel, bool single, int scheme, bool accumulate_double = false,
-                        bool some = false, bool bulk = false, std::string architecture = "sm_80") {
-  Settings settings;
-  settings.single = single;
-  settings.scheme = SumScheme(scheme);
-  settings.accumulate_double = accumulate_double;
-  if (bulk) {
-    const TiledPlan plan = cuda::for_bulk(cuda_plans(*kernel).back(), settings);
-    return plan.bulk == Bulk::none ? ""
-                                   : all_of(cuda::source(plan, cuda::of_bulk(settings), cuda::bulk_shapes(plan)[0]));
-  }
-  const Plan& last = cuda_plans(*kernel).back();
-  const TiledPlan plan = cuda::tiled(last, settings);
-  cuda::Shape shape = cuda::choose_shape(plan, settings, 1, 1, cuda::has_warpgroups(architecture));
-  shape.some = some;
-  return all_of(cuda::source(plan, settings, shape));
-}
-
 // Compiles a text without a GPU: bytes of the binary, with what the compiler says of each kernel. `quick` takes half
 // the time to tell whether it compiles, with a virtual architecture a third: instructions written out in asm, of the
 // wide kernels and the panels, are then not looked at.
@@ -116,22 +87,21 @@ Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, boo
   });
 }
 
-// The CUDA texts that a kernel may need: of every reduction, in every shape, or in those of more than a few rows.
+// The CUDA texts that a kernel may need: of every reduction, in every recipe, or in those of more than a few rows.
 // [[Rcpp::export(rng = false)]]
 std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true,
                                       std::string architecture = "sm_80") {
   Settings settings;
   settings.single = single;
+  const cuda::Gpu gpu(architecture, 128, true);
   std::vector<std::string> texts;
-  const auto add = [&](const Plan& untiled) {
-    const TiledPlan plan = cuda::tiled(untiled, settings);
-    for (const cuda::Shape& shape :
-         cuda::shapes(plan, settings, few ? 1 : cuda::few_rows + 1, cuda::has_warpgroups(architecture))) {
-      const cuda::Text text = cuda::source(plan, settings, shape);
+  for (const Plan& plan : kernel->plans[number_of(*backend_named("cuda"))]) {
+    const cuda::Layouts layouts = cuda::lay_out(plan, settings);
+    for (const cuda::Recipe& recipe : cuda::recipes(layouts.features, settings, gpu, few)) {
+      const cuda::Text text = cuda::source(layouts.of(recipe), settings, recipe);
       texts.push_back(text.of_pairs()), texts.push_back(text.of_levels());
     }
-  };
-  for (const Plan& plan : cuda_plans(*kernel)) add(plan);
+  }
   return texts;
 }
 

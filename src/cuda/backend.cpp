@@ -1,5 +1,6 @@
 // CUDA devices as a backend.
 #include "cuda/cuda.h"
+#include "cuda/pairs/choose.h"
 #include "formula/op_table.h"
 #include "formula/regroup.h"
 #include "sets/sets.h"

@@ -27,47 +27,7 @@ SetTotals set_sums(const SetRequest& request);
 void set_weights(const SetRequest& request, double* weights, double* sd);
 const Dense& dense();
 
-// ---- text and code (cuda/pairs/shape.cpp, cuda/pairs/source.cpp, cuda/cache.cpp)
-
-// How a kernel is laid out: the part of it that is compiled in. `columns` is how many a block takes at a time. Unless
-// it is narrow, 4 threads share their rows.
-struct Shape {
-  // cuda/map_reduce.cuh, and of cuda/wide/: map_reduce.cuh, vector_sum.cuh, panels.cuh, nearest.cuh
-  enum Kind { narrow, wide, vector_sum, panels, nearest };
-  Kind kind;
-  int rows_per_thread, threads, columns;
-  int unrolled = 1;            // of a narrow one: columns that a thread meets without a jump
-  bool some = false;           // not all pairs, but those of ranges
-  bool makes_columns = false;  // as it needs them, instead of reading a filled level
-  int parts = 0;               // of nearest columns: numbers of 16 bits that make one
-  int warpgroups = 0;          // so many have the same rows (cuda/wide/warpgroups.cuh); 0 where warps multiply alone
-  auto fields() const {
-    return std::make_tuple(kind, rows_per_thread, threads, columns, unrolled, some, makes_columns, parts, warpgroups);
-  }
-};
-constexpr Count few_rows = 128;  // one block meets all columns, and makes them itself
-TiledPlan tiled(const Plan& plan, const Settings& settings);
-bool adds_by_tiles(const Settings& settings);  // floats, so that tensor cores can; all that tiled() needs to know of it
-bool adds_carefully(const Settings& settings);  // in more than the numbers have
-bool fits(const Plan& plan, const Settings& settings);
-bool much_work(const TiledPlan& plan);  // for each pair: one row a thread and one column at a time
-// Whether threads evaluate the pairs that they have the contractions of; else, each takes one row.
-constexpr int little_work = 16;  // instructions of a pair, about
-bool in_place(const TiledPlan& plan, const Settings& settings, int most_work = little_work);
-// Whether warps multiply in groups where a GPU can (Device::warpgroups, cuda/wide/warpgroups.cuh).
-bool takes_warpgroups(const TiledPlan& plan, const Settings& settings, Count rows);
-Shape choose_shape(const TiledPlan& plan, const Settings& settings, Count rows, int multiprocessors, bool warpgroups);
-Shape fitted(Shape shape, const Blocks& ranges);  // to their clusters
-
-// A plan whose pairs are reduced in bulk (cuda/pairs/bulk.cpp), if there is a way; whether so many rows and columns
-// gain by it, beside the plan for tiles; and the shapes that are tried one after another. Tiles take what these do not.
-TiledPlan for_bulk(const Plan& plan, const Settings& settings);
-Settings of_bulk(Settings settings);  // whose numbers are doubles, whatever is asked for
-bool gains_by_bulk(const TiledPlan& plan, const TiledPlan& tiled, const Settings& settings, Count rows, Count columns);
-std::vector<Shape> bulk_shapes(const TiledPlan& plan);
-
-// The shapes a plan may run in on at least so many rows, the one for many first.
-std::vector<Shape> shapes(const TiledPlan& plan, const Settings& settings, Count least_rows, bool warpgroups);
+// ---- text and code (cuda/pairs/source.cpp, cuda/cache.cpp)
 
 // The kernels of a plan in two texts, compiled side by side: the pairs, and what fills the levels and merges splits,
 // which other shapes have as well.
@@ -76,7 +36,8 @@ struct Text {
   std::string of_pairs() const { return formula + pairs; }
   std::string of_levels() const { return formula + levels; }
 };
-Text source(const TiledPlan& plan, const Settings& settings, const Shape& shape);
+struct Recipe;  // cuda/pairs/choose.h
+Text source(const TiledPlan& plan, const Settings& settings, const Recipe& recipe);
 
 // Where the engine's headers are, which kernels were compiled when the package was installed, and where
 // others are kept; set when the package is loaded.
@@ -102,7 +63,6 @@ struct Device {
   std::string name, architecture;
   int multiprocessors = 0;
   bool starts_early = false;  // kernels can, before the one before them has ended
-  bool warpgroups() const { return has_warpgroups(architecture); }
   bool fast_doubles = false;  // half as many a second as floats
   size_t bytes = 0;
   int shared_bytes = 0;  // that a block may have

@@ -120,7 +120,7 @@ test_that("texts for nearest columns compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   for (size in c(10, 600)) {
     op <- keops_kernel("KMin_ArgKMin_Reduction(Norm2(x - y), 256, 1)", arguments(size))
-    text <- kernops:::cuda_source(environment(op)$kernel, TRUE, 0L, bulk = TRUE)
+    text <- gpu_text(op, rows = 1e6)
     expect_match(text, "KERNOPS_NEAREST")
     for (architecture in c("sm_75", "sm_80", "sm_90")) expect_compiles(text, architecture)
   }

@@ -115,7 +115,7 @@ test_that("the same bits come again", {
 test_that("texts for panels compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   compiles <- function(op) for (single in c(FALSE, TRUE)) {
-    text <- kernops:::cuda_source(environment(op)$kernel, single, 0L, bulk = TRUE)
+    text <- gpu_text(op, single, rows = 1e6)
     expect_match(text, if (single) "KERNOPS_DIGIT" else "KERNOPS_PANEL")
     for (architecture in c("sm_80", "sm_90")) expect_compiles(text, architecture)
   }

@@ -224,7 +224,7 @@ test_that("empty and single columns are reduced", {
 
 test_that("texts for long vectors compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
-  source <- \(op, single) kernops:::cuda_source(environment(op)$kernel, single, 0L)
+  source <- \(op, single) gpu_text(op, single)
   compiles <- function(op, kind, architectures = c("compute_80", "compute_90")) {
     for (single in c(TRUE, FALSE)) for (architecture in architectures) {
       expect_match(source(op, single), kind)
@@ -232,15 +232,15 @@ test_that("texts for long vectors compile", {
     }
   }
   gauss <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(100))
-  compiles(gauss, "KERNOPS_WIDE")
+  compiles(gauss, "Wide<.*States<")
   for (D in c(100, 256))
-    compiles(keops_grad(keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D)), "x"), "KERNOPS_VECTOR_SUM")
-  compiles(keops_kernel("ArgKMin_Reduction(SqDist(x, y), 10, 1)", vectors(1024)), "KERNOPS_WIDE")
+    compiles(keops_grad(keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D)), "x"), "Wide<.*VectorSum<")
+  compiles(keops_kernel("ArgKMin_Reduction(SqDist(x, y), 10, 1)", vectors(1024)), "Wide<.*States<")
   short <- \(formula) keops_kernel(formula, vectors(3, "b = Vj(40)"))
   compiles(short("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"), "in_place = true")
   compiles(short("Sum_Reduction(Sin(Cos(Sin(Cos(Sin(SqDist(x, y)))))) * b, 1)"), "in_place = false")
   # what a block has in shared memory is seen where code is made: columns that stay there, beside vectors
-  compiles(keops_kernel("Sum_Reduction((x | y) * b, 1)", vectors(8, "b = Vj(300)")), "KERNOPS_VECTOR_SUM", "sm_90")
+  compiles(keops_kernel("Sum_Reduction((x | y) * b, 1)", vectors(8, "b = Vj(300)")), "Wide<.*VectorSum<", "sm_90")
 })
 
 test_that("texts by warp groups compile, for GPUs that have these", {
@@ -248,8 +248,8 @@ test_that("texts by warp groups compile, for GPUs that have these", {
   skip_if(emulated(), "the emulator has no warp groups")
   compiles <- function(op, how) {
     text <- \(architecture) kernops:::cuda_sources(environment(op)$kernel, TRUE, FALSE, architecture)[[1]]
-    expect_no_match(text("sm_80"), "WARPGROUPS")
-    expect_match(text("sm_90"), paste("WARPGROUPS", how))
+    expect_no_match(text("sm_80"), "Warpgroups")
+    expect_match(text("sm_90"), sprintf("Wide<Warpgroups, 2, [0-9]+, %d>", how))
     expect_compiles(text("sm_90"), "sm_90")
   }
   gauss <- \(D) keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(D))
@@ -273,7 +273,7 @@ test_that("texts of every reduction compile for GPUs that have warp groups", {
       kernel <- tryCatch(kernops:::kernel_compile(f, used), kernops_error = \(e) NULL)  # that it does not take
       if (is.null(kernel)) next
       text <- kernops:::cuda_sources(kernel, TRUE, FALSE, "sm_90")[[1]]
-      if (!grepl("WARPGROUPS", text)) next
+      if (!grepl("Warpgroups", text)) next
       by_groups <- c(by_groups, name)
       expect_compiles(text, "sm_90")
     }

@@ -154,7 +154,7 @@ test_that("the CUDA text of ranges, and of sums in float64, compiles", {
   for (formula in formulas) for (D in c(2, 100)) {
     op <- keops_kernel(formula, sprintf(c("x = Vi(%d)", "y = Vj(%d)"), if (grepl("ArgMin", formula)) 2 else D))
     for (wide in c(TRUE, FALSE)) {
-      text <- kernops:::cuda_source(environment(op)$kernel, TRUE, 0L, wide, TRUE)
+      text <- gpu_text(op, wide = wide, ranges = TRUE)
       expect_match(text, "SomePairs")
       expect_compiles(text, "compute_80")
     }

@@ -178,7 +178,7 @@ test_that("the CUDA text of stored pairs compiles", {
   for (formula in c("Exp(-SqDist(x, y)), 1", "x - y, 1")) for (D in c(2, 100)) for (some in c(TRUE, FALSE)) {
     op <- stored(formula, sprintf(c("x = Vi(%d)", "y = Vj(%d)"), if (grepl("Exp", formula)) D else 3))
     for (single in c(TRUE, FALSE)) {
-      text <- kernops:::cuda_source(kernops:::live(op), single, 0L, FALSE, some)
+      text <- gpu_text(op, single, ranges = some)
       expect_match(text, "accumulators::Store")
       expect_compiles(text, "sm_80")
     }

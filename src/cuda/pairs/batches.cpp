@@ -12,8 +12,8 @@ constexpr Count most_partial_bytes = Count(1) << 30, many_rows = 1 << 18, many_c
 
 // Columns of a split, where there are to be about so many splits: such that those that go on at a time end together, as
 // nearly as possible.
-Count balanced_split(Count columns, Count most_splits, Count blocks, const Shape& shape, Count at_a_time) {
-  const Count group = shape.kind == Shape::narrow ? 8 : shape.columns;
+Count balanced_split(Count columns, Count most_splits, Count blocks, const Recipe& recipe, Count at_a_time) {
+  const Count group = recipe.mainloop == Mainloop::narrow ? 8 : recipe.columns;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
   for (Count splits = most_splits; splits > std::max(most_splits * 3 / 4, most_splits - 64); --splits) {
     const Count split = std::max<Count>(1, ceil_div(ceil_div(columns, splits), group)) * group;
@@ -30,7 +30,7 @@ void halve(Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit
 
 // An item of a level, and what it is copied from where that is elsewhere.
 Count DeviceWorker::bytes_of(const Task& task, Level level) const {
-  Count bytes = level == Level::column && task.shape.makes_columns ? 0 : task.item_bytes(level);
+  Count bytes = level == Level::column && task.recipe.operands == Operands::made_columns ? 0 : task.item_bytes(level);
   for (const Load& load : task.plan.loads[int(level)]) {
     const ArrayRef* from = task.data.array(load);
     if (from && !is_here(*from)) bytes += Count(task.plan.slots[load.slot].size) * bytes_of_number(*from);
@@ -43,7 +43,7 @@ Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count column
   const Count rows_at_a_time = std::max<Count>(1, std::min(rows, 2 * filled() * task.rows_of_block()));
   const Count longest = std::max(task.pairs_of_launch() / rows_at_a_time, many_columns);
   const Count parts = std::max<Count>(1, ceil_div(columns, longest));
-  return std::min(columns, ceil_div(ceil_div(columns, parts), task.shape.columns) * task.shape.columns);
+  return std::min(columns, ceil_div(ceil_div(columns, parts), task.recipe.columns) * task.recipe.columns);
 }
 
 // Columns are split where rows alone do not fill the device several times.
@@ -54,17 +54,17 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   const Count most_columns = task.most_columns(batch.columns), blocks = task.full_blocks(rows);
   const Count waves = lists ? 1 : blocks == 1 ? 2 : large ? 4 : 8;
   // Their blocks are slow and few go on at a time: the last ones would have the device for themselves.
-  const bool sums_vectors = task.shape.kind == Shape::vector_sum;
+  const bool sums_vectors = task.recipe.sums_vectors();
   Count wanted = waves * filled() / blocks;
   if (sums_vectors) wanted = std::max(wanted, std::min<Count>(6, 3 * waves * filled() / blocks));
-  wanted = std::min<Count>(wanted, most_columns / (2 * task.shape.columns));
+  wanted = std::min<Count>(wanted, most_columns / (2 * task.recipe.columns));
   if (blocks * merged_by_one >= 2 * filled()) wanted = std::min<Count>(wanted, merged_by_one);
   const Count most_splits = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
-  batch.columns_per_split = balanced_split(most_columns, most_splits, blocks, task.shape,
+  batch.columns_per_split = balanced_split(most_columns, most_splits, blocks, task.recipe,
                                            sums_vectors ? filled() : current_device().multiprocessors);
   const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));
   const bool streams = batch.columns < columns;
-  const bool merges = to_states || streams || splits > 1 || task.shape.kind == Shape::vector_sum;
+  const bool merges = to_states || streams || splits > 1 || task.recipe.sums_vectors();
   batch.states = merges && !task.plan.stores ? splits + streams : 0;  // those of the batches before stand first
 }
 
@@ -84,7 +84,7 @@ DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Cou
     if (fewer_rows && (batch.rows > many_rows || fits))
       halve(batch.rows, per_block);
     else if (!fits && batch.columns > many_columns)
-      halve(batch.columns, task.shape.columns);
+      halve(batch.columns, task.recipe.columns);
     else if (fewer_rows)
       halve(batch.rows, per_block);
     else

@@ -6,17 +6,13 @@
 #include <algorithm>
 
 #include "formula/op_table.h"
+#include "cuda/pairs/crossovers.h"
 #include "cuda/pairs/tiling.h"
 
 namespace kernops {
 namespace {
 
-constexpr int shortest_sum = 8;   // below, a thread keeps the sums of vectors in its registers
-constexpr int shortest = 48;      // other reductions of vectors have their entries taken one by one from here on
-constexpr int most = 4;           // contractions at a time
-constexpr int most_levels = 200;  // of steps that make an entry
-constexpr int most_leaves = 2;    // vectors of each level that one of them reads
-constexpr int most_numbers = 4;   // of a pair that the entries of a sum of vectors read
+constexpr int most_levels = 200;  // of steps that make an entry: the recursion is no deeper
 
 bool contains(const std::vector<int>& slots, int slot) {
   return std::find(slots.begin(), slots.end(), slot) != slots.end();
@@ -116,7 +112,8 @@ class Tiler : Tiling {
   void find_vector_sum() {
     const ReductionRow& row = reduction_table()[plan.reduction.row];
     const bool entrywise = !row.stores() && !row.counted, weighs = row.exponentiates();
-    if (!entrywise || (weighs ? plan.w_size < many_weights : plan.f_size < (row.sums() ? shortest_sum : shortest)))
+    if (!entrywise || (weighs ? plan.w_size < many_weights
+                              : plan.f_size < (row.sums() ? crossover::summed : crossover::reduced_by_entries)))
       return;
     std::vector<std::pair<int, int>> choices{{plan.w, plan.f}};
     if (!weighs) choices.insert(choices.begin(), {plan.f, plan.w});
@@ -129,7 +126,7 @@ class Tiler : Tiling {
       plan.f = number, plan.w = 0;
       return;
     }
-    if (!weighs && plan.f_size >= shortest) find_sum_of_entries();
+    if (!weighs && plan.f_size >= crossover::reduced_by_entries) find_sum_of_entries();
   }
 
   // Vectors w (x - y), where w are the weights of an expansion, whose vectors have the roots of these.
@@ -148,7 +145,7 @@ class Tiler : Tiling {
   void find_sum_of_entries() {
     const int made = plan.w ? add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w) : plan.f;
     Entries vector{made, plan.slots[made].size, {}, {}, {}};
-    if (!collect(made, vector, most_numbers) || vector.numbers.empty()) return;
+    if (!collect(made, vector, crossover::most_numbers) || vector.numbers.empty()) return;
     plan.vector_sum = vector;
     plan.f = vector.numbers[0], plan.w = 0;
     for (size_t n = 1; n < vector.numbers.size(); ++n)
@@ -171,7 +168,7 @@ class Tiler : Tiling {
     if (s.size != made.size) return false;
     if (s.level != Level::pair) {
       insert(made.leaves, slot);
-      return leaves(made, s.level) <= most_leaves;
+      return leaves(made, s.level) <= crossover::most_leaves;
     }
     const auto same = [&](const Step& other) { return other.out == slot; };
     if (std::any_of(made.steps.begin(), made.steps.end(), same)) return true;
@@ -189,8 +186,8 @@ class Tiler : Tiling {
   }
 
   bool contracts(const Step& step) {
-    if (!wanted_.long_vectors || int(plan.contractions.size()) >= most || !adds_up(op_row(step.op)) ||
-        step.sizes[0] < long_enough(plan))
+    if (!wanted_.long_vectors || int(plan.contractions.size()) >= crossover::most_contractions ||
+        !adds_up(op_row(step.op)) || step.sizes[0] < long_enough(plan))
       return false;
     Entries made{step.out, step.sizes[0], {}, {}, {}};
     for (const int in : step.in)
@@ -239,7 +236,7 @@ class Tiler : Tiling {
         for (int n = 0; n < int(plan.slots.size()); ++n) {
           Slot& slot = plan.slots[n];
           if (slot.level != level || rank(n) != now) continue;
-          if (is_leaf(n) || (now == 2 && slot.size >= long_vector)) end = (end + 3) / 4 * 4;
+          if (is_leaf(n) || (now == 2 && slot.size >= crossover::contracted)) end = (end + 3) / 4 * 4;
           slot.offset = end;
           end += slot.size;
         }
@@ -254,7 +251,9 @@ class Tiler : Tiling {
 
 }  // namespace
 
-int long_enough(const Plan& plan) { return reduction_table()[plan.reduction.row].sums() ? 11 : long_vector; }
+int long_enough(const Plan& plan) {
+  return reduction_table()[plan.reduction.row].sums() ? crossover::contracted_by_sums : crossover::contracted;
+}
 
 bool TiledPlan::is_product(const Entries& made) const {
   return made.steps.size() == 1 && op_row(made.steps[0].op).is(OpId::Scalprod) && made.leaves.size() == 2 &&
@@ -274,12 +273,13 @@ int TiledPlan::row_in_vector_sum() const {
   return in[0] == e.row && in[1] == e.column ? 1 : in[0] == e.column && in[1] == e.row ? -1 : 0;
 }
 
-bool TiledPlan::contracts_product() const { return contractions.size() == 1 && is_product(contractions[0]); }
 bool TiledPlan::adds_columns() const {
   return vector_sum.size > 0 && vector_sum.steps.empty() && slots[vector_sum.slot].level == Level::column;
 }
 bool TiledPlan::sums_columns_of_product() const {
-  if (!contracts_product() || !adds_columns() || !reduction_table()[reduction.row].sums()) return false;
+  if (contractions.size() != 1 || !is_product(contractions[0]) || !adds_columns() ||
+      !reduction_table()[reduction.row].sums())
+    return false;
   return contains(contractions[0].leaves, vector_sum.slot);
 }
 

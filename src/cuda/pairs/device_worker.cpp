@@ -11,13 +11,13 @@ namespace cuda {
 namespace {
 
 // The kernels of a plan are looked for by their text at the first call only.
-const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Shape& shape, int device) {
+const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Recipe& recipe, int device) {
   const auto key =
-      std::make_tuple(settings.single, settings.scheme, settings.accumulate_double, shape.fields(), device);
+      std::make_tuple(settings.single, settings.scheme, settings.accumulate_double, recipe.fields(), device);
   using Known = std::map<std::remove_const_t<decltype(key)>, const Kernels*>;
   if (!plan.cached) plan.cached = std::make_shared<Known>();
   const Kernels*& k = (*static_cast<Known*>(plan.cached.get()))[key];
-  if (!k) k = &kernels(source(plan, settings, shape), shape.threads);
+  if (!k) k = &kernels(source(plan, settings, recipe), recipe.threads);
   return *k;
 }
 
@@ -60,7 +60,7 @@ struct DeviceWorker::Work {
 
 void DeviceWorker::prepare(const Task& task) {
   use_device(number_);
-  kernels_ = &kernels_once(task.plan, task.settings, task.shape, number_);
+  kernels_ = &kernels_once(task.plan, task.settings, task.recipe, number_);
 }
 
 void DeviceWorker::reduce(const Task& task, Range rows, Range columns, const Watch& watch) {
@@ -116,14 +116,13 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const bool first = columns.begin == work.columns.begin;
   const Count bytes = job.splits * kernels_->partial_bytes;  // of a row: many are joined sooner by a launch
   const bool by_last_block = merges && first && job.splits <= merged_by_one && bytes <= 700 &&
-                             task.shape.kind != Shape::vector_sum &&
-                             std::min(most, grid.blocks()) <= Device::most_arrivals;
+                             !task.recipe.sums_vectors() && std::min(most, grid.blocks()) <= Device::most_arrivals;
   if (by_last_block) job.arrivals = current_device().arrivals;
   for (Count block = 0; block < grid.blocks(); block += most) {
     const Count end = std::min(block + most, grid.blocks());
     grid.choose(job, block, end);
     merging.row_begin = job.row_begin, merging.row_end = job.row_end;
-    launch(kernels_->pairs, unsigned(end - block), unsigned(job.splits), unsigned(task.shape.threads), &job,
+    launch(kernels_->pairs, unsigned(end - block), unsigned(job.splits), unsigned(task.recipe.threads), &job,
            starts_early(rows, columns), unsigned(kernels_->shared_bytes));
     if (merges && !by_last_block) merge_states(task, merging);
     work.finished((job.row_end - job.row_begin) * std::max<Count>(columns.count(), 1));
@@ -137,7 +136,7 @@ void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   job.once = work.levels.once.address(), job.rows = work.levels.x.address();
   job.columns = reinterpret_cast<const void*>(work.levels.y.pointer() - before);
   job.column_begin = columns.begin, job.column_end = columns.end;
-  if (!task.shape.makes_columns) return;
+  if (task.recipe.operands == Operands::filled_columns) return;
   const std::vector<DeviceSource> from = sources(task, Level::column, columns, nullptr);
   job.source_count = int(from.size());
   std::copy(from.begin(), from.end(), job.sources);
@@ -164,7 +163,7 @@ Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_
 
 void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
-  if (task.shape.kind == Shape::vector_sum) {
+  if (task.recipe.sums_vectors()) {
     const bool all = !job.out && reduction_table()[task.plan.reduction.row].exponentiates();  // that a row has
     const Count blocks = ceil_div(rows, merged_rows) * (all ? 1 : ceil_div(task.plan.vector_sum.size, merged_entries));
     return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cuda/cuda.h"
+#include "cuda/pairs/choose.h"
 
 namespace kernops {
 namespace cuda {
@@ -22,7 +23,7 @@ struct Task {
   const TiledPlan& plan;
   const Data& data;
   const Settings& settings;
-  Shape shape;
+  Recipe recipe;
   Output out;
   Count first_row;  // which row of the plan's result stands first in `out`
   bool any_columns;
@@ -30,10 +31,7 @@ struct Task {
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Level level) const { return padded(std::max(plan.entries[int(level)], 1), bytes()); }
   Count item_bytes(Level level) const { return Count(stride(level)) * bytes(); }
-  Count rows_of_block() const {
-    return Count(shape.kind == Shape::narrow ? shape.threads : shape.threads / 4) * shape.rows_per_thread /
-           std::max(shape.warpgroups, 1);
-  }
+  Count rows_of_block() const { return recipe.rows(); }
   // Pairs that take some tenths of a second, after which the caller may interrupt.
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
@@ -41,6 +39,9 @@ struct Task {
   Count most_columns(Count columns) const;  // of so many, that a block meets
   Count full_blocks(Count rows) const;      // that meet as many: they have as many pairs as so many rows
 };
+
+// With ranges, also the rows that a pair shares its cluster with, on average.
+Extent extent_of(Count rows, Count columns, const Blocks* ranges);
 
 // The blocks of some rows, all of which meet some columns; they are launched so many at most at a time.
 class Grid {
@@ -64,7 +65,7 @@ struct Levels {
   Levels(const Task& task, Count rows, Count columns)
       : once(size_t(task.item_bytes(Level::uniform))),
         x(size_t(rows * task.item_bytes(Level::row))),
-        y(task.shape.makes_columns ? 0 : size_t(columns * task.item_bytes(Level::column))) {}
+        y(task.recipe.operands == Operands::made_columns ? 0 : size_t(columns * task.item_bytes(Level::column))) {}
   Buffer once, x, y;
 };
 
@@ -88,8 +89,9 @@ class DeviceWorker {
   void reduce(const Task& task, Range rows, Range columns, const Watch& watch);
   // The same in bulk, unless it cannot be done: whether it was.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch) {
-    return (this->*(task.plan.bulk == Bulk::nearest ? &DeviceWorker::reduce_by_lists
-                                                    : &DeviceWorker::reduce_by_panels))(task, rows, columns, watch);
+    return (this->*(task.recipe.mainloop == Mainloop::lists ? &DeviceWorker::reduce_by_lists
+                                                            : &DeviceWorker::reduce_by_panels))(task, rows, columns,
+                                                                                                watch);
   }
   // The same as reduce(), but the states of the rows are returned: other columns are reduced elsewhere.
   std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range columns, const Watch& watch);

@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "formula/op_table.h"
+#include "cuda/pairs/crossovers.h"
 #include "cuda/pairs/tiled_plan.h"
 
 namespace kernops {
@@ -51,7 +52,7 @@ class Expander {
       return {};
     if (root ? !may_scale(made->out, root, exponent) || !may_replace(column) : readers(slot) != 1) return {};
     // a column has both of its vectors in shared memory
-    if (root && (long_vectors_ || plan_.slots[row].size >= long_vector)) return {};
+    if (root && (long_vectors_ || plan_.slots[row].size >= crossover::contracted)) return {};
     Expansion found{};
     found.exponent = exponent, found.distance = made->out, found.root = root, found.factor = factor;
     found.row = row, found.column = column, found.weights = weights;
@@ -112,7 +113,7 @@ Expansion find_expansion(const Plan& plan, bool long_vectors) { return Expander(
 Expansion find_product(const Plan& plan) {
   const bool weighs = reduction_table()[plan.reduction.row].exponentiates();
   const bool some = weighs ? plan.w_size < many_weights : plan.f_size > 1 && plan.f_size < many_weights;
-  const int shortest = some ? 24 : long_vector;
+  const int shortest = some ? crossover::product_beside_states : crossover::contracted;
   for (const Step& step : plan.steps[int(Level::pair)]) {
     if (!op_row(step.op).is(OpId::Scalprod) || step.sizes[0] < shortest || step.sizes[0] != step.sizes[1]) continue;
     int row = step.in[0], column = step.in[1];

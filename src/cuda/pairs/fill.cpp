@@ -95,7 +95,7 @@ std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, R
 }
 
 void DeviceWorker::fill(const Task& task, const Levels& levels, Range rows, Range columns) {
-  if (task.shape.makes_columns) columns.end = columns.begin;
+  if (task.recipe.operands == Operands::made_columns) columns.end = columns.begin;
   FillJob job{};
   std::vector<DeviceSource> all;
   const auto take = [&](Level level, Range items, const Buffer& out) {

@@ -31,19 +31,14 @@ Count Task::full_blocks(Count rows) const {
   return std::max<Count>(1, Count(part * met / double(std::max<Count>(1, most_columns(no_limit)))));
 }
 
-// No larger blocks than what the clusters fill, as the typical pair sees them.
-Shape fitted(Shape shape, const Blocks& ranges) {
-  double pairs = 1, rows = 0;  // the rows that a pair shares its cluster with, on average
-  for (const RowBlock& block : ranges.rows) {
+Extent extent_of(Count rows, Count columns, const Blocks* ranges) {
+  if (!ranges) return {rows, columns};
+  double pairs = 1, shared = 0;
+  for (const RowBlock& block : ranges->rows) {
     const double count = double(block.end - block.begin), some = count * double(block.columns);
-    pairs += some, rows += some * count;
+    pairs += some, shared += some * count;
   }
-  shape.some = true;
-  if (shape.kind != Shape::narrow) return shape;
-  while (shape.rows_per_thread > 1 && shape.rows_per_thread * shape.threads > rows / pairs) shape.rows_per_thread /= 2;
-  while (shape.threads > 32 && shape.threads > 2 * rows / pairs) shape.threads /= 2;
-  shape.columns = shape.threads;
-  return shape;
+  return {rows, columns, true, shared / pairs};
 }
 
 Grid::Grid(const Task& task, Range rows, Range columns, Count most)

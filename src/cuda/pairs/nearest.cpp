@@ -1,12 +1,10 @@
 // The nearest columns of each row (cuda/wide/nearest.cuh): which plans look for them.
+#include "cuda/pairs/crossovers.h"
 #include "cuda/pairs/tiling.h"
 #include "formula/op_table.h"
 
 namespace kernops {
 namespace {
-
-constexpr int most_nearest = 256;
-constexpr int shortest = 6, shortest_product = 16;  // below, threads with a row each are as fast
 
 // 1 where a reduction takes the smallest numbers, -1 where it takes the largest one, else 0.
 int takes(Accumulator accumulator) {
@@ -29,7 +27,7 @@ int takes(Accumulator accumulator) {
 void find_nearest(TiledPlan& plan) {
   const Reduction& reduction = plan.reduction;
   const int sign = takes(reduction_table()[reduction.row].accumulator);
-  if (sign == 0 || reduction.k > most_nearest) return;
+  if (sign == 0 || reduction.k > crossover::most_k) return;
   const Step* made = plan.maker(plan.f);
   const auto is = [&](OpId op) { return made && op_row(made->op).is(op); };
   const bool root = is(OpId::Sqrt), minus = is(OpId::Minus);
@@ -40,7 +38,7 @@ void find_nearest(TiledPlan& plan) {
   if (plan.slots[row].level == Level::column) std::swap(row, column);
   const Slot &x = plan.slots[row], &y = plan.slots[column];
   if (x.level != Level::row || y.level != Level::column || x.size != y.size) return;
-  if (x.size < (product ? shortest_product : shortest)) return;
+  if (x.size < (product ? crossover::nearest_product : crossover::nearest)) return;
   const int k = std::max(reduction.k, 1);
   plan.nearest = {row, column, k, (k + k / 2 + 31) / 32 * 32, root, !product ? 0 : minus ? -sign : sign, sign < 0};
   plan.f = 0;

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <string>
 
-#include "cuda/pairs/bulk.h"
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
@@ -18,7 +17,7 @@ Count whole(Count items) { return ceil_div(items, nearest_tile) * nearest_tile; 
 
 // Numbers of so many bits that make a vector, as whole chunks of 64 bytes.
 Count floats_of_vector(const Task& task) {
-  return ceil_div(task.plan.slots[task.plan.nearest.row].size * task.shape.parts, 32) * 16;
+  return ceil_div(task.plan.slots[task.plan.nearest.row].size * task.recipe.parts, 32) * 16;
 }
 
 // What is made of rows or of columns.
@@ -71,19 +70,6 @@ struct Splits {
 
 }  // namespace
 
-Shape list_shape(int parts) {
-  Shape shape{Shape::nearest, 1, int(threads), nearest_tile};
-  shape.parts = parts;
-  return shape;
-}
-
-// What each row and each tile of columns costs must be little beside the pairs.
-bool gains_by_lists(const TiledPlan& plan, Count rows, Count columns) {
-  const Count processors = current_device().multiprocessors, size = plan.slots[plan.nearest.row].size;
-  return rows >= 512 && columns >= 16 * processors && std::max(rows, columns) < (1 << 30) &&
-         double(rows) * double(columns) * double(size) >= double(processors * processors << 19);
-}
-
 // What is on a device while columns are listed.
 class NearestLists {
  public:
@@ -91,7 +77,7 @@ class NearestLists {
 
   NearestLists(const Task& task, const Levels& levels, Count rows, Count columns, Count filled)
       : task_(task),
-        text_(source(task.plan, task.settings, task.shape)),
+        text_(source(task.plan, task.settings, task.recipe)),
         levels_(levels),
         rows_(rows),
         at_a_time_(rows_at_a_time(task, rows, columns)),

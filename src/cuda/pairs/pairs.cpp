@@ -2,24 +2,21 @@
 #include <algorithm>
 #include <set>
 
-#include "cuda/pairs/bulk.h"
+#include "cuda/blas.h"
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-// A plan is tiled, and its text written, at the first call only.
-const TiledPlan& tiled_once(const Plan& plan, const Settings& settings, bool in_bulk) {
-  using Tiled = std::map<std::tuple<bool, bool, bool>, TiledPlan>;
-  if (!plan.cached) plan.cached = std::make_shared<Tiled>();
-  Tiled& known = *static_cast<Tiled*>(plan.cached.get());
-  const auto key = std::make_tuple(in_bulk, settings.single, adds_carefully(settings));
+// A plan is laid out, and its texts written, at the first call only.
+const Layouts& layouts_once(const Plan& plan, const Settings& settings) {
+  using Known = std::map<std::pair<bool, bool>, Layouts>;
+  if (!plan.cached) plan.cached = std::make_shared<Known>();
+  Known& known = *static_cast<Known*>(plan.cached.get());
+  const auto key = std::make_pair(settings.single, adds_carefully(settings));
   const auto found = known.find(key);
-  if (found != known.end()) return found->second;
-  TiledPlan& made = known.emplace(key, in_bulk ? for_bulk(plan, settings) : tiled(plan, settings)).first->second;
-  made.cached.reset();  // it has kernels of its own there
-  return made;
+  return found != known.end() ? found->second : known.emplace(key, lay_out(plan, settings)).first->second;
 }
 
 // Part n of a range that is cut into so many of one size, the last one smaller.
@@ -79,21 +76,47 @@ class CudaPairs : public Pairs {
               const Output& out) override {
     const Range rows{row_begin, row_end}, columns{0, data.length(both & ~untiled.rows)};
     if (rows.count() == 0) return;
-    if (reduce_in_bulk(untiled, data, settings, rows, columns, out)) return;
-    const TiledPlan& plan = tiled_once(untiled, settings, false);
-    if (plan.stores) return store(plan, data, settings, rows, columns, out);
-    const auto task_for = [&](Count rows_of_device) {
-      return make_task(plan, data, settings, rows_of_device, out, row_begin);
-    };
-    if (workers_.size() == 1) return reduce_alone(task_for(rows.count()), rows, columns);
-    const Task by_rows = task_for(part(rows, 0, workers_.size()).count());
+    const Call call{layouts_once(untiled, settings), data, settings, columns, out, row_begin};
+    const Count rows_of_device = part(rows, 0, workers_.size()).count();
+    for (int attempt = 0; attempt < last_attempt; ++attempt) {
+      const Recipe recipe = choose_for(call, rows_of_device, attempt);
+      if (!recipe.in_bulk()) break;
+      const Settings numbers = numbers_of(recipe, settings);
+      if (reduce_in_bulk({call.layouts.of(recipe), data, numbers, recipe, out, row_begin, true}, rows, columns)) return;
+    }
+    if (untiled.stores) return store(call, rows);
+    if (workers_.size() == 1) return reduce_alone(make_task(call, rows.count()), rows, columns);
+    const Task by_rows = make_task(call, rows_of_device);
     if (should_split_columns(by_rows, rows, columns))
-      reduce_together(task_for(rows.count()), rows, columns, true);
+      reduce_together(make_task(call, rows.count()), rows, columns, true);
     else
       reduce_together(by_rows, rows, columns, false);
   }
 
  private:
+  struct Call {
+    const Layouts& layouts;
+    const Data& data;
+    const Settings& settings;
+    const Range columns;
+    const Output out;
+    const Count first_row;
+    unsigned rows_axis() const { return layouts.plans[0].rows; }
+  };
+
+  Recipe choose_for(const Call& call, Count rows_of_device, int attempt) {
+    const Device& device = use_device(first().number());
+    const Gpu gpu(device.architecture, device.multiprocessors, device.fast_doubles);
+    const Extent extent = extent_of(rows_of_device, call.columns.count(), call.data.pairs(call.rows_axis()));
+    return choose(call.layouts.features, call.settings, gpu, extent, attempt);
+  }
+  Task make_task(const Call& call, Count rows_of_device) {
+    const Recipe recipe = choose_for(call, rows_of_device, last_attempt);
+    // where there are ranges, blocks know by themselves whether there are columns
+    const bool any_columns = !recipe.ranges && call.columns.count() > 0;
+    return {call.layouts.of(recipe), call.data, call.settings, recipe, call.out, call.first_row, any_columns};
+  }
+
   // Some numbers, with what stands between them.
   template <class T> static std::vector<double> read_run(const ArrayRef& array, Count at, Count count, Count stride) {
     std::vector<T> all(size_t((count - 1) * stride + 1));
@@ -103,35 +126,23 @@ class CudaPairs : public Pairs {
   }
   DeviceWorker& first() { return workers_.front(); }
 
-  // Whether it could be done. Each device has some of the rows and all columns.
-  bool reduce_in_bulk(const Plan& untiled, const Data& data, const Settings& settings, Range rows, Range columns,
-                      const Output& out) {
-    if (untiled.stores || data.pairs(untiled.rows)) return false;
-    const TiledPlan& plan = tiled_once(untiled, settings, true);
-    if (plan.bulk == Bulk::none) return false;
+  // Each device has some of the rows and all columns; false where memory or numbers do not allow it.
+  bool reduce_in_bulk(const Task& task, Range rows, Range columns) {
+    if (task.recipe.mainloop == Mainloop::panels && !has_blas()) return false;
+    const bool others = wait_for_others(task.data, task.out);
+    for (DeviceWorker& worker : workers_) worker.prepare(task);
+    const bool done = workers_.size() == 1 ? first().reduce_in_bulk(task, rows, columns, task.settings.keep_going)
+                                           : reduce_in_bulk_together(task, rows, columns);
     use_device(first().number());
-    const TiledPlan& tiled = tiled_once(untiled, settings, false);
-    const Count rows_of_device = part(rows, 0, workers_.size()).count();
-    if (!gains_by_bulk(plan, tiled, settings, rows_of_device, columns.count())) return false;
-    const Settings doubles = of_bulk(settings);
-    const bool others = wait_for_others(data, out);
-    const auto shapes = bulk_shapes(plan);
-    const bool done = std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
-      return reduce_in_bulk({plan, data, doubles, shape, out, rows.begin, true}, rows, columns, settings.keep_going);
-    });
-    use_device(first().number());
-    if (others) synchronize();  // nor do they know what this one has yet to copy
+    if (others) synchronize();  // the others do not know what this device has yet to copy
     return done;
   }
-
-  bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& keep_going) {
+  bool reduce_in_bulk_together(const Task& task, Range rows, Range columns) {
     const size_t count = workers_.size();
-    for (DeviceWorker& worker : workers_) worker.prepare(task);
-    if (count == 1) return first().reduce_in_bulk(task, rows, columns, keep_going);
     std::vector<char> done(count, true);
     try {
       for (size_t n = 0; n < count; ++n) workers_[n].fetch_all(task, part(rows, n, count), columns);
-      on_devices(keep_going, [&](size_t n, const Watch& watch) {
+      on_devices(task.settings.keep_going, [&](size_t n, const Watch& watch) {
         const Range some = part(rows, n, count);
         if (some.count() > 0) done[n] = workers_[n].reduce_in_bulk(task, some, columns, watch);
       });
@@ -144,15 +155,17 @@ class CudaPairs : public Pairs {
   }
 
   // The first device alone has all pairs: what goes elsewhere does so some columns at a time.
-  void store(const TiledPlan& plan, const Data& data, const Settings& settings, Range rows, Range columns,
-             const Output& out) {
+  void store(const Call& call, Range rows) {
     const int device = first().number();
+    const Range columns = call.columns;
+    const Output& out = call.out;
+    const Task task = make_task(call, rows.count());
     const auto write = [&](const Output& to, Range some) {
-      reduce_alone(make_task(plan, data, settings, rows.count(), to, rows.begin), rows, some);
+      reduce_alone({task.plan, task.data, task.settings, task.recipe, to, rows.begin, task.any_columns}, rows, some);
     };
     if (out.space != MemorySpace::host && out.device == device) return write(out, columns);
     constexpr Count most_numbers = 1 << 24;
-    const Count size = plan.reduction.size, most = std::max<Count>(1, most_numbers / (rows.count() * size));
+    const Count size = task.plan.reduction.size, most = std::max<Count>(1, most_numbers / (rows.count() * size));
     for (Range some{columns.begin, 0}; some.begin < columns.end; some.begin = some.end) {
       some.end = std::min(some.begin + most, columns.end);
       const Count block = rows.count() * some.count();
@@ -177,16 +190,6 @@ class CudaPairs : public Pairs {
     }
   }
 
-  Task make_task(const TiledPlan& plan, const Data& data, const Settings& settings, Count rows_of_device,
-                 const Output& out, Count first_row) {
-    const Device& device = use_device(first().number());
-    const Shape shape = choose_shape(plan, settings, rows_of_device, device.multiprocessors, device.warpgroups());
-    const Blocks* ranges = data.pairs(plan.rows);
-    // where there are ranges, blocks know by themselves whether there are columns
-    const bool any_columns = !ranges && data.length(both & ~plan.rows) > 0;
-    return {plan, data, settings, ranges ? fitted(shape, *ranges) : shape, out, first_row, any_columns};
-  }
-
   void reduce_alone(const Task& task, Range rows, Range columns) {
     first().prepare(task);
     const bool others = wait_for_others(task.data, task.out);
@@ -197,7 +200,7 @@ class CudaPairs : public Pairs {
   // A block of rows more or less should matter little, else the columns are split if there are enough.
   bool should_split_columns(const Task& by_rows, Range rows, Range columns) const {
     const Count parts = Count(workers_.size());
-    return rows.count() < 16 * parts * by_rows.rows_of_block() && columns.count() >= 2 * parts * by_rows.shape.columns;
+    return rows.count() < 16 * parts * by_rows.rows_of_block() && columns.count() >= 2 * parts * by_rows.recipe.columns;
   }
 
   void reduce_together(const Task& task, Range rows, Range columns, bool split_columns) {

@@ -56,7 +56,7 @@ PanelDigits::PanelDigits(const Task& task, Count rows, Count columns)
     vector_.try_emplace(term.column, panels * width_, sum_places, length_);
     numbers_.emplace_back(rows, sum_places, length_);
   }
-  const std::string text = source(task.plan, task.settings, task.shape).of_pairs();
+  const std::string text = source(task.plan, task.settings, task.recipe).of_pairs();
   make_digits_ = function(text, "kernops_digits"), add_products_ = function(text, "kernops_add_products");
 }
 

@@ -8,7 +8,6 @@
 // their distances, the kernels for tiles take over.
 #include <algorithm>
 
-#include "cuda/pairs/bulk.h"
 #include "cuda/pairs/device_worker.h"
 #include "cuda/pairs/panel_digits.h"
 
@@ -17,22 +16,11 @@ namespace cuda {
 namespace {
 
 constexpr int panel_columns = 1024;  // of doubles
-constexpr Count most_rows = 1 << 14, least_rows = 512, least_columns = 512;
+constexpr Count most_rows = 1 << 14;
 
-bool digits(const Task& task) { return task.plan.bulk == Bulk::digits; }
+bool digits(const Task& task) { return task.recipe.atom == Atom::digits; }
 
 }  // namespace
-
-bool gains_by_panels(const TiledPlan& plan, Count rows, Count columns) {
-  return rows >= least_rows && columns >= least_columns && has_blas() &&
-         (plan.bulk != Bulk::digits || current_device().fast_doubles);
-}
-
-Shape panel_shape(const TiledPlan& plan) {
-  const bool digits = plan.bulk == Bulk::digits;
-  const int columns = digits ? PanelDigits::most_columns : panel_columns;
-  return {Shape::panels, digits ? 1 : plan.panels.several() ? 2 : 4, columns / 4, columns};
-}
 
 // What is on a device while rows are reduced.
 class PanelSums {
@@ -149,7 +137,7 @@ bool DeviceWorker::reduce_by_panels(const Task& task, Range rows, Range columns,
   const Buffer aside{size_t(out_bytes)};
   fill(task, levels, rows, columns);
   const PairJob all = job_for(task, rows, direct ? nullptr : &aside);
-  const unsigned threads = unsigned(task.shape.threads);
+  const unsigned threads = unsigned(task.recipe.threads);
   for (Range some{0, 0}; some.begin < rows_here; some.begin = some.end) {
     some.end = std::min(some.begin + sums.rows(), rows_here);
     PanelJob job{};
@@ -157,7 +145,7 @@ bool DeviceWorker::reduce_by_panels(const Task& task, Range rows, Range columns,
       these.end = std::min(these.begin + sums.columns(), columns_here);
       job = sums.job(some, these);
       sums.contract(job);
-      const Count blocks = ceil_div(some.count(), task.shape.rows_per_thread);
+      const Count blocks = ceil_div(some.count(), task.recipe.rows_per_thread);
       launch(kernels_->pairs, unsigned(std::min(filled(), blocks)), 1, threads, &job);
       if (some.begin == 0 && job.first && sums.is_odd()) return false;
       sums.add_up(job);

@@ -10,18 +10,16 @@ namespace {
 
 class Writer {
  public:
-  explicit Writer(const Words& words) : words(words), plan(words.plan), settings(words.settings), shape(words.shape) {}
+  explicit Writer(const Words& words)
+      : words(words), plan(words.plan), settings(words.settings), recipe(words.recipe) {}
 
   Text text() {
     const bool wide = words.wide(), expands = words.expands();
-    const char* headers[] = {"cuda/map_reduce", "cuda/wide/map_reduce", "cuda/wide/vector_sum", "cuda/wide/panels",
-                             "cuda/wide/nearest"};
-    const std::string rows = "#define KERNOPS_OWN_ROWS " + number(shape.rows_per_thread) + "\n" +
-                             (shape.warpgroups ? "#define KERNOPS_WARPGROUPS " + number(shape.warpgroups) + "\n" : "");
-    std::string out = (shape.kind != Shape::narrow ? rows : "") + "#include <kernops/" + headers[shape.kind] +
+    const bool panels = recipe.mainloop == Mainloop::panels, lists = recipe.mainloop == Mainloop::lists;
+    std::string out = std::string("#include <kernops/") + header() +
                       ".cuh>\nusing namespace kernops;\nusing T = " + (settings.single ? "float" : "double") + ";\n\n";
-    if (wide && shape.kind != Shape::panels) out += long_vectors(words);
-    if (shape.kind == Shape::nearest) out += nearest();
+    if (wide && !panels) out += long_vectors(words);
+    if (lists) out += nearest();
     if (expands) out += "struct Near {\n" + pairs(words, true) + "};\n\n";
     out += "struct Formula {\n  using T = ::T;\n";
     out += std::string("  using Near = ::") + (expands ? "Near" : "Formula") +
@@ -31,20 +29,28 @@ class Writer {
            ", factor = " + number(offset(plan.factor)) + ", entry_factors = " + number(offset(plan.entry_factors)) +
            ";\n";
     if (wide)
-      out += std::string("  static constexpr bool in_place = ") + yes_or_no(in_place(plan, settings)) +
+      out += std::string("  static constexpr bool in_place = ") + yes_or_no(recipe.in_place) +
              ", products = " + yes_or_no(expands && plan.expansion.product) + ";\n";
-    if (wide && plan.vector_sum.size > 0) out += "  using VectorSum = ::VectorSum;\n";
-    if (shape.kind == Shape::panels) out += panel();
-    if (shape.kind == Shape::vector_sum || shape.kind == Shape::panels) out += "  using Powers = " + powers() + ";\n";
+    if (wide && plan.vector_sum.size > 0) out += "  using VectorSum = ::Summed;\n";
+    if (panels) out += panel();
+    if (recipe.sums_vectors() || panels) out += "  using Powers = " + powers() + ";\n";
     out += level("run_once(T* o)", Level::uniform, "o");
     out += level("run_row(const T* o, T* x)", Level::row, "x");
     out += level("run_column(const T* o, T* y)", Level::column, "y");
     out += pairs(words, false) + "};\n\n";
-    if (shape.kind != Shape::panels && shape.kind != Shape::nearest) out += row();
+    if (!panels && !lists) out += row();
     return {out, entry_points(), "KERNOPS_LEVELS(Formula)\n" + merge()};
   }
 
  private:
+  const char* header() const {
+    switch (recipe.mainloop) {
+      case Mainloop::narrow: return "cuda/map_reduce";
+      case Mainloop::panels: return "cuda/wide/panels";
+      case Mainloop::lists: return "cuda/wide/nearest";
+      default: return recipe.sums_vectors() ? "cuda/wide/vector_sum" : "cuda/wide/map_reduce";
+    }
+  }
   int offset(int slot) const { return slot ? plan.slots[slot].offset : -1; }
   // Whether vectors are weighed by exponentials.
   bool shifts() const { return words.sums_vectors() && reduction_table()[plan.reduction.row].exponentiates(); }
@@ -80,26 +86,38 @@ class Writer {
   }
 
   std::string merge() const {
-    switch (shape.kind) {
-      case Shape::nearest: return "KERNOPS_NEAREST_MERGE(Formula, Nearest)\n";
-      case Shape::panels: return "KERNOPS_PANEL_MERGE(Formula)\n";
-      case Shape::vector_sum: return "KERNOPS_VECTOR_SUM_MERGE(Formula, Row)\n";
-      default: return "KERNOPS_MERGE(Row)\n";
+    switch (recipe.mainloop) {
+      case Mainloop::lists: return "KERNOPS_NEAREST_MERGE(Formula, Nearest)\n";
+      case Mainloop::panels: return "KERNOPS_PANEL_MERGE(Formula)\n";
+      default: return recipe.sums_vectors() ? "KERNOPS_VECTOR_SUM_MERGE(Formula, Row)\n" : "KERNOPS_MERGE(Row)\n";
     }
   }
 
   std::string entry_points() const {
-    const std::string pairs = shape.some ? "SomePairs" : "AllPairs";
-    if (shape.kind == Shape::nearest) return "KERNOPS_NEAREST_KERNELS(Formula, Nearest)\n";
-    if (shape.kind == Shape::narrow)
-      return "KERNOPS_KERNELS(Formula, Row, " + number(shape.rows_per_thread) + ", " + number(shape.unrolled) + ", " +
-             number(shape.threads) + ", " + pairs + (shape.makes_columns ? ", MadeColumns)\n" : ", FilledColumns)\n");
-    const std::string digits = plan.bulk == Bulk::digits ? "KERNOPS_DIGIT_KERNELS\n" : "";
-    if (shape.kind == Shape::panels)
-      return "KERNOPS_PANEL_KERNELS(Formula, " + number(shape.columns) + ", " + yes_or_no(plan.bulk == Bulk::digits) +
-             ")\n" + digits;
-    return std::string(shape.kind == Shape::vector_sum ? "KERNOPS_VECTOR_SUM_KERNELS" : "KERNOPS_WIDE_KERNELS") +
-           "(Formula, Row, " + number(shape.columns / 8) + ", " + pairs + ")\n";
+    const std::string digits = yes_or_no(recipe.atom == Atom::digits);
+    switch (recipe.mainloop) {
+      case Mainloop::lists: return "KERNOPS_NEAREST_KERNELS(Formula, Nearest)\n";
+      case Mainloop::panels:
+        return "KERNOPS_PANEL_KERNELS(Formula, " + number(recipe.rows_per_thread) + ", " + number(recipe.columns) +
+               ", " + digits + ")\n" + (recipe.atom == Atom::digits ? "KERNOPS_DIGIT_KERNELS\n" : "");
+      default:
+        return "using Kernel = PairKernel<Formula, " + mainloop() + ", " + consumer() + ", " +
+               (recipe.ranges ? "SomePairs" : "AllPairs") + ">;\nKERNOPS_PAIR_KERNEL(Kernel, " +
+               (recipe.mainloop == Mainloop::narrow ? "const __grid_constant__ PairJob)\n" : "PairJob)\n");
+    }
+  }
+  std::string mainloop() const {
+    const std::string rows = number(recipe.rows_per_thread);
+    if (recipe.mainloop == Mainloop::narrow)
+      return "Narrow<" + rows + ", " + number(recipe.unrolled) + ", " + number(recipe.threads) + ", " +
+             (recipe.operands == Operands::made_columns ? "MadeColumns>" : "FilledColumns>");
+    const std::string groups = recipe.warpgroups ? ", " + number(recipe.warpgroups) : "";
+    return std::string("Wide<") + text_of(recipe.atom) + ", " + rows + ", " + number(recipe.columns / 8) + groups + ">";
+  }
+  std::string consumer() const {
+    const char* batching[] = {"", "ByEntries", "OfColumns", "Whole", "ByTiles"};
+    return recipe.sums_vectors() ? std::string("VectorSum<Row, ") + batching[int(recipe.batching)] + ">"
+                                 : "States<Row>";
   }
 
   std::string nearest() const {
@@ -107,7 +125,7 @@ class Writer {
     const Result result = reduction_table()[plan.reduction.row].result;
     return "struct Nearest {\n  static constexpr int size = " + number(plan.slots[n.row].size) +
            ", k = " + number(n.k) + ", listed = " + number(n.listed) + ", product = " + number(n.product) +
-           ", parts = " + number(shape.parts) + ", row = " + number(plan.slots[n.row].offset) +
+           ", parts = " + number(recipe.parts) + ", row = " + number(plan.slots[n.row].offset) +
            ", column = " + number(plan.slots[n.column].offset) +
            ";\n  static constexpr bool root = " + yes_or_no(n.root) + ", negated = " + yes_or_no(n.negated) +
            ", values = " + yes_or_no(result != Result::Positions) +
@@ -132,16 +150,17 @@ class Writer {
     const bool row = where == Level::row;
     const Slot& slot = plan.slots[row ? e.row_vector : e.column_vector];
     const Slot& norm = plan.slots[row ? e.row_norm : e.column_norm];
+    const std::string as_matrices = yes_or_no(!row || recipe.warpgroups);
     if (e.product)
       return "    put_product<" + number(slot.offset) + ", " + number(norm.offset) + ", " +
-             number(plan.slots[row ? e.row_power : e.column_power].offset) + ", " + yes_or_no(!row) + ", " +
+             number(plan.slots[row ? e.row_power : e.column_power].offset) + ", " + as_matrices + ", " +
              number(slot.size) + ", " + yes_or_no(!row && plan.sums_columns_of_product()) + ">(" + target + ", " +
              words.names[row ? e.row : e.column] + ");\n";
     const bool summed =
         !row && (plan.panels.adds(e.column_vector) || (settings.single && plan.row_in_vector_sum() != 0));
     return "    put_scaled<" + number(slot.offset) + ", " + number(norm.offset) + (row ? ", -1, " : ", 1, ") +
-           number(slot.size) + ", " + yes_or_no(summed) + ">(" + target + ", " + words.names[row ? e.row : e.column] +
-           ", " + words.names[e.factor] +
+           number(slot.size) + ", " + as_matrices + ", " + yes_or_no(summed) + ">(" + target + ", " +
+           words.names[row ? e.row : e.column] + ", " + words.names[e.factor] +
            (e.centre    ? ", " + words.names[e.centre]
             : e.weights ? ", {}"
                         : "") +
@@ -151,13 +170,13 @@ class Writer {
   const Words& words;
   const TiledPlan& plan;
   const Settings& settings;
-  const Shape& shape;
+  const Recipe& recipe;
 };
 
 }  // namespace
 
-Text source(const TiledPlan& plan, const Settings& settings, const Shape& shape) {
-  return Writer(Words(plan, settings, shape)).text();
+Text source(const TiledPlan& plan, const Settings& settings, const Recipe& recipe) {
+  return Writer(Words(plan, settings, recipe)).text();
 }
 
 }  // namespace cuda

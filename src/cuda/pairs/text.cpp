@@ -27,6 +27,10 @@ std::string template_arguments(const Step& step, int size) {
 }  // namespace
 
 std::string number(int n) { return std::to_string(n); }
+const char* text_of(Atom atom) {
+  const char* names[] = {"Plain", "Doubles", "Floats", "Halves", "Warpgroups", "Digits"};
+  return names[int(atom)];
+}
 std::string constant(double value) {
   if (std::isnan(value)) return "not_a_number<T>()";
   if (std::isinf(value)) return value > 0 ? "infinity<T>()" : "-infinity<T>()";
@@ -43,8 +47,8 @@ std::string arguments(const Step& step, const Names& names, std::string text) {
   return text + ")";
 }
 
-Words::Words(const TiledPlan& plan, const Settings& settings, const Shape& shape)
-    : plan(plan), settings(settings), shape(shape), names(plan.slots.size()) {
+Words::Words(const TiledPlan& plan, const Settings& settings, const Recipe& recipe)
+    : plan(plan), settings(settings), recipe(recipe), names(plan.slots.size()) {
   const char* level_names[] = {"o", "x", "y"};
   for (size_t n = 1; n < plan.slots.size(); ++n) {
     const Slot& slot = plan.slots[n];

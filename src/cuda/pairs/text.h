@@ -1,6 +1,7 @@
 // The parts of a plan's CUDA text: names and order only. What they mean stands in the headers under inst/include.
 #pragma once
 #include "cuda/cuda.h"
+#include "cuda/pairs/choose.h"
 
 namespace kernops {
 namespace cuda {
@@ -11,12 +12,13 @@ using Names = std::vector<std::string>;  // of slots
 struct Words {
   const TiledPlan& plan;
   const Settings& settings;
-  const Shape& shape;
+  const Recipe& recipe;
   Names names;
 
-  Words(const TiledPlan& plan, const Settings& settings, const Shape& shape);
-  bool wide() const { return shape.kind != Shape::narrow && shape.kind != Shape::nearest; }
+  Words(const TiledPlan& plan, const Settings& settings, const Recipe& recipe);
+  bool wide() const { return recipe.mainloop == Mainloop::wide || recipe.mainloop == Mainloop::panels; }
   bool sums_vectors() const { return plan.vector_sum.size > 0 || plan.panels.width > 0; }
+  bool sums_scaled() const { return recipe.batching == Batching::whole || recipe.batching == Batching::tiles; }
   bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
 
   std::string call(const Step& step, int size, const Names& names) const;  // of an operation, by a pair
@@ -29,6 +31,7 @@ struct Words {
 };
 
 std::string number(int n);
+const char* text_of(Atom atom);      // its struct
 std::string constant(double value);  // as a T
 std::string part(int offset, int size, const std::string& of);
 std::string operation(const Step& step);

@@ -19,7 +19,7 @@ class Pairs {
       return number(at_least_one(near ? plan.kept[int(where)] : plan.entries[int(where)]));
     };
     std::string out = "  static constexpr int row = " + entries(Level::row) + ", column = " + entries(Level::column) +
-                      ";\n  static constexpr bool much_work = " + yes_or_no(much_work(plan)) +
+                      ";\n  static constexpr bool much_work = " + yes_or_no(words.recipe.much_work) +
                       ", turns = " + yes_or_no(words.watches_turns()) + ";\n";
     if (wide) out += contractions(words, near);
     if (near && !wide) out += norm();

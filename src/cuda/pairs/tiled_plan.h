@@ -73,10 +73,6 @@ struct PanelPlan {
   }
 };
 
-// How all pairs of many rows and columns are reduced at a time (cuda/pairs/bulk.cpp): by panels, whose products of
-// matrices are those of doubles or of digits, or by lists of the columns that may be nearest.
-enum class Bulk { none, panels, digits, nearest };
-
 // A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
 // entries of each level. What is summed is f times the vector of `vector_sum`, if there is one (of size > 0);
 // f is the numbers that make its entries, if it has some. With the
@@ -96,12 +92,10 @@ struct TiledPlan : Plan {
   PanelPlan panels{};
   std::array<int, 3> kept{};
   bool weighted = false;
-  Bulk bulk = Bulk::none;
   int column_weight() const { return slots[f].level == Level::column ? f : slots[w].level == Level::column ? w : 0; }
   bool tiled() const { return !contractions.empty() || vector_sum.size > 0; }
   bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
   int row_in_vector_sum() const;
-  bool contracts_product() const;        // whether that is the only contraction
   bool adds_columns() const;             // whether the vector of a sum is one of the column
   bool sums_columns_of_product() const;  // the only contraction, an inner product: the column's vector of it
 };
@@ -118,7 +112,6 @@ inline bool reads(const Step& step, int slot) {
 
 // What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a
 // thread, of any.
-constexpr int long_vector = 16;     // from here on, a thread does not keep it in its registers
 int long_enough(const Plan& plan);  // to be contracted: less where pairs are summed
 Expansion find_expansion(const Plan& plan, bool long_vectors);
 Expansion find_product(const Plan& plan);

@@ -139,15 +139,29 @@ __device__ void map_reduce(const PairJob& job) {
   merge_if_last<Row>(job, block.first, block_end < block.row_end ? block_end : block.row_end);
 }
 
-// The entry points of a Formula: what reduces its pairs, and what joins their splits, which has the text of the levels.
-#define KERNOPS_KERNELS(Formula, Row, R, unrolled, threads, BlockPairs, Columns)       \
-  extern "C" __global__ void __launch_bounds__(threads, Row::resident / threads)       \
-      kernops_pairs(const __grid_constant__ kernops::PairJob job) {                    \
-    kernops::wait_for_kernel_before();                                                 \
-    kernops::map_reduce<Formula, Row, R, unrolled, threads, BlockPairs, Columns>(job); \
-  }                                                                                    \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);                 \
-  extern "C" __device__ const int kernops_shared_bytes = 0;
+// A kernel, as the text names it: the main loop, what consumes the numbers of pairs, and which pairs there are.
+template <class Formula, class Mainloop, class Consumer, class BlockPairs> struct PairKernel;
+template <int rows, int unrolled, int threads, class Columns> struct Narrow {};
+template <class Row> struct States {};
+
+template <class Formula, int R, int unrolled, int threads_, class Columns, class Row, class BlockPairs>
+struct PairKernel<Formula, Narrow<R, unrolled, threads_, Columns>, States<Row>, BlockPairs> {
+  static constexpr int threads = threads_, blocks = Row::resident / threads, partial_bytes = sizeof(Row),
+                       shared_bytes = 0;
+  static __device__ __forceinline__ void run(const PairJob& job) {
+    map_reduce<Formula, Row, R, unrolled, threads, BlockPairs, Columns>(job);
+  }
+};
+
+// The entry points of a kernel, which has its job in constant memory or as a copy; and what joins the splits of its
+// pairs, which has the text of the levels.
+#define KERNOPS_PAIR_KERNEL(Kernel, Job)                                                                 \
+  extern "C" __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) kernops_pairs(Job job) { \
+    kernops::wait_for_kernel_before();                                                                   \
+    Kernel::run(job);                                                                                    \
+  }                                                                                                      \
+  extern "C" __device__ const int kernops_partial_bytes = Kernel::partial_bytes;                         \
+  extern "C" __device__ const int kernops_shared_bytes = Kernel::shared_bytes;
 #define KERNOPS_MERGE(Row) \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); }
 

@@ -2,10 +2,6 @@
 #pragma once
 #include <kernops/ops.h>
 
-#ifndef KERNOPS_WARPGROUPS
-#define KERNOPS_WARPGROUPS 0  // as the text says (cuda/wide/warpgroups.cuh)
-#endif
-
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
@@ -181,8 +177,9 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
   *reinterpret_cast<typename Quad<T>::type*>(to) = *reinterpret_cast<const typename Quad<T>::type*>(from);
 }
 
-// A vector of `room` entries, those beyond `size` 0, from what at(k) says: as it is kept. Returns its squared length.
-template <int size, int room, bool of_column, class T, class At> KERNOPS_FN double put_halves(T* whole, At at) {
+// A vector of `room` entries, those beyond `size` 0, from what at(k) says: as it is kept, `as_matrices` for columns and
+// for warp groups. Returns its squared length.
+template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN double put_halves(T* whole, At at) {
   double square = 0;
   KERNOPS_UNROLL_BY(1)
   for (int k = 0; k < room; k += 16) {
@@ -190,7 +187,7 @@ template <int size, int room, bool of_column, class T, class At> KERNOPS_FN doub
     KERNOPS_EVERY(n, 4, 16) {
       T some[4];
       KERNOPS_EACH(e, 4) some[e] = k + n + e < size ? at(k + n + e) : T(0);
-      square += put_scaled_quad(chunk, n / 4, of_column || KERNOPS_WARPGROUPS, some);
+      square += put_scaled_quad(chunk, n / 4, as_matrices, some);
     }
     KERNOPS_EVERY(e, Quad<T>::size, 16) copy_quad(whole + k + e, chunk + e);
   }
@@ -200,12 +197,12 @@ template <int size, int room, bool of_column, class T, class At> KERNOPS_FN doub
 // Weights of the coordinates that are negative make the norm NaN. The norm is that of the vector as it is kept, so that
 // what rounding does to it moves a point, and no more. Where the vector of a column is also `summed`, it must not be so
 // short that its numbers of 16 bits become coarse: not near, then.
-template <int offset, int norm, int sign, int room, bool summed, class T, int size>
+template <int offset, int norm, int sign, int room, bool as_matrices, bool summed, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {},
                            Span<T, size> weights = {}) {
   const T scale = sqrt(abs(T(2) * c.v[0])) * (sign > 0 || c.v[0] < T(0) ? T(1) : T(-1));
   bool zero = true;
-  const double square = put_halves<size, room, (sign > 0)>(whole + offset, [&](int k) {
+  const double square = put_halves<size, room, as_matrices>(whole + offset, [&](int k) {
     const T seen = centre.v ? x.v[k] - centre.v[k] : x.v[k];
     zero = zero && seen == T(0);
     return weights.v ? scale * sqrt(weights.v[k]) * seen : scale * seen;
@@ -219,7 +216,7 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
 // a vector that has its large entries there, and 0 or small ones elsewhere: the norm is 2 where there are such entries,
 // 1 where they are all 0, else 0, and pairs are near whose norms add up to less than 3. Where the vector of a column is
 // also `summed`, no entry may be so small that it has too few digits itself.
-template <int offset, int norm, int power, bool of_column, int room, bool summed, int size>
+template <int offset, int norm, int power, bool as_matrices, int room, bool summed, int size>
 KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   float most = 0;
   bool finite = true;
@@ -230,7 +227,7 @@ KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   const float inverse = __uint_as_float((254u << 23) - exponent);
   float least = most;  // but for zeros
   bool zero = false;
-  put_halves<size, room, of_column>(whole + offset, [&](int k) {
+  put_halves<size, room, as_matrices>(whole + offset, [&](int k) {
     zero = zero || x.v[k] == 0;
     if (x.v[k] != 0 && abs(x.v[k]) < least) least = abs(x.v[k]);
     return inverse * x.v[k];

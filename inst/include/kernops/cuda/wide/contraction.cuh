@@ -4,7 +4,7 @@
 //   size                 the length of the vectors
 //   Rows, Columns, Once  At<...>: the offsets of those that it reads, within the items of each level
 //   entry(x, y, z, o)    one term, from one entry of each, and the values that are the same for all pairs
-//   is_product           whether that is x times y, one vector each
+//   Atom                 what multiplies: Plain, Doubles, Floats, Halves, Warpgroups
 //   scaled, summed       whether put_scaled() has made them, and whether those of the columns are added up, too
 #pragma once
 #include <kernops/cuda/wide/tensor_cores.cuh>
@@ -15,19 +15,19 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // By tensor cores, unless a sum is not finite: those of the whole tile are done again then.
-template <int C, class Terms> struct WhileFinite : ByTensorCores<Floats, C, Terms> {
-  using Cores = ByTensorCores<Floats, C, Terms>;
-  using Terms_ = TermByTerm<float, C, Terms>;
+template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Terms> {
+  using Cores = ByTensorCores<Floats, L, Terms>;
+  using Terms_ = TermByTerm<float, L, Terms>;
   static constexpr int shared = Cores::shared > Terms_::shared ? Cores::shared : Terms_::shared;
   static constexpr bool by_parts = false, in_shared = false;
 
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<float, C>& sum, const TilePlace<float>& at, const O& o, float* shared,
+  __device__ __forceinline__ void run(Contracted<float, L>& sum, const TilePlace<float>& at, const O& o, float* shared,
                                       float*& now, float*& next, Send send_next) {
     Cores::run(sum, at, o, shared, now, next, [](float*) {});
     float check = 0;
-    KERNOPS_EACH(r, OwnPairs<C>::rows)
-      KERNOPS_EACH(n, OwnPairs<C>::columns) check += sum.v[r][n] * 0.0f;
+    KERNOPS_EACH(r, OwnPairs<L>::rows)
+      KERNOPS_EACH(n, OwnPairs<L>::columns) check += sum.v[r][n] * 0.0f;
     if (__syncthreads_or(check != 0))
       Terms_().run(sum, at, o, shared, now, next, send_next);
     else
@@ -35,55 +35,48 @@ template <int C, class Terms> struct WhileFinite : ByTensorCores<Floats, C, Term
   }
 };
 
-// Tensor cores take what they can.
-enum class Way { term_by_term, doubles, floats, halves, warpgroups };
-template <class T, class Terms> KERNOPS_FN constexpr Way way_of() {
-  if (!Terms::is_product) return Way::term_by_term;
-  if (sizeof(T) == 8) return multiplies_doubles ? Way::doubles : Way::term_by_term;
-  if (!multiplies_floats) return Way::term_by_term;
-  return !Terms::scaled ? Way::floats : KERNOPS_WARPGROUPS ? Way::warpgroups : Way::halves;
-}
-template <Way way, class T, int C, class Terms> struct ContractorOf { using type = TermByTerm<T, C, Terms>; };
-template <int C, class Terms> struct ContractorOf<Way::doubles, double, C, Terms> {
-  using type = ByTensorCores<Doubles, C, Terms>;
+// What the atom of a contraction makes of it.
+template <class Atom, class T, class L, class Terms> struct ContractorOf {
+  using type = ByTensorCores<Atom, L, Terms>;
 };
-template <int C, class Terms> struct ContractorOf<Way::floats, float, C, Terms> { using type = WhileFinite<C, Terms>; };
-template <int C, class Terms> struct ContractorOf<Way::halves, float, C, Terms> {
-  using type = ByTensorCores<Halves, C, Terms>;
+template <class T, class L, class Terms> struct ContractorOf<Plain, T, L, Terms> {
+  using type = TermByTerm<T, L, Terms>;
 };
-template <int C, class Terms> struct ContractorOf<Way::warpgroups, float, C, Terms> {
-  using type = ByWarpgroups<C, Terms>;
+template <class L, class Terms> struct ContractorOf<Floats, float, L, Terms> { using type = WhileFinite<L, Terms>; };
+template <class L, class Terms> struct ContractorOf<Warpgroups, float, L, Terms> {
+  using type = ByWarpgroups<L, Terms>;
 };
-template <class T, int C, class Terms> using Contractor = typename ContractorOf<way_of<T, Terms>(), T, C, Terms>::type;
+template <class T, class L, class Terms>
+using Contractor = typename ContractorOf<typename Terms::Atom, T, L, Terms>::type;
 
 // The values of all contractions for a pair.
-template <class T, int C, int count> struct PairValues {
+template <class T, class L, int count> struct PairValues {
   static constexpr int room = count > 0 ? count : 1;
-  Contracted<T, C> sums[room];
+  Contracted<T, L> sums[room];
   __device__ __forceinline__ Vec<T, room> of(int r, int n) const {
     Vec<T, room> all{};
     KERNOPS_EACH(i, count) all.v[i] = sums[i].v[r][n];
     return all;
   }
   // Of some groups of 2 columns of the thread, from group n on; and all of them.
-  template <int some> __device__ __forceinline__ PairValues<T, some, count> part(int n) const {
-    PairValues<T, some, count> values;
+  template <int some> __device__ __forceinline__ auto part(int n) const {
+    PairValues<T, typename L::template With<some>, count> values;
     KERNOPS_EACH(i, count)
-      KERNOPS_EACH(r, OwnPairs<C>::rows)
+      KERNOPS_EACH(r, OwnPairs<L>::rows)
         KERNOPS_EACH(e, 2 * some) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
     return values;
   }
   // Into shared memory: number i for a column and a row at (i * columns + column) * stride + row.
   __device__ __forceinline__ void put(T* values) const {
-    using Tile = PairTile<T, C>;
-    using Own = OwnPairs<C>;
+    using Tile = PairTile<T, L>;
+    using Own = OwnPairs<L>;
     KERNOPS_EACH(i, count)
       KERNOPS_EACH(n, Own::columns)
         KERNOPS_EACH(r, Own::rows)
           values[(i * Tile::columns + Own::column(n)) * Tile::stride + Own::row(r)] = sums[i].v[r][n];
   }
   static __device__ __forceinline__ Vec<T, room> at(const T* values, int column, int row) {
-    using Tile = PairTile<T, C>;
+    using Tile = PairTile<T, L>;
     Vec<T, room> all{};
     KERNOPS_EACH(i, count) all.v[i] = values[(i * Tile::columns + column) * Tile::stride + row];
     return all;
@@ -91,21 +84,21 @@ template <class T, int C, int count> struct PairValues {
 };
 
 // All contractions of a tile, one after another.
-template <class T, int C, class Contractions> struct AllContractions;
-template <class T, int C> struct AllContractions<T, C, List<>> {
+template <class T, class L, class Contractions> struct AllContractions;
+template <class T, class L> struct AllContractions<T, L, List<>> {
   static constexpr int shared = 1, stage = 0, for_rows = 0, count = 0;
   static constexpr bool by_parts = false, in_shared = false;
   __device__ __forceinline__ void begin(const TilePlace<T>&, T*) {}
   __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>*, const TilePlace<T>&, const O&, T*, T*& now, T*&,
+  __device__ __forceinline__ void run(Contracted<T, L>*, const TilePlace<T>&, const O&, T*, T*& now, T*&,
                                       Send send_next) {
     send_next(now);
   }
 };
-template <class T, int C, class First, class... Rest> struct AllContractions<T, C, List<First, Rest...>> {
-  using Others = AllContractions<T, C, List<Rest...>>;
-  using Contract = Contractor<T, C, First>;
+template <class T, class L, class First, class... Rest> struct AllContractions<T, L, List<First, Rest...>> {
+  using Others = AllContractions<T, L, List<Rest...>>;
+  using Contract = Contractor<T, L, First>;
   static constexpr int count = 1 + Others::count, stage = Contract::stage, for_rows = Contract::for_rows,
                        shared = Contract::shared > Others::shared ? Contract::shared : Others::shared;
   static constexpr bool by_parts = count == 1 && Contract::by_parts, in_shared = count == 1 && Contract::in_shared;
@@ -119,7 +112,7 @@ template <class T, int C, class First, class... Rest> struct AllContractions<T, 
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { first.send_first(at, to); }
   // The first stage of the first one is in `now` already, seen by all threads.
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>* sums, const TilePlace<T>& at, const O& o, T* shared, T*& now,
+  __device__ __forceinline__ void run(Contracted<T, L>* sums, const TilePlace<T>& at, const O& o, T* shared, T*& now,
                                       T*& next, Send send_next) {
     if constexpr (count == 1) {
       first.run(sums[0], at, o, shared, now, next, send_next);
@@ -130,7 +123,7 @@ template <class T, int C, class First, class... Rest> struct AllContractions<T, 
       now = shared, next = shared + Others::stage;
       others.send_first(at, now);
       others.begin(at, nullptr);
-      wait_for_sent();
+      wait_for_sent<L::warpgroups != 0>();
       __syncthreads();
       others.run(sums + 1, at, o, shared, now, next, [](T*) {});
       __syncthreads();
@@ -141,27 +134,27 @@ template <class T, int C, class First, class... Rest> struct AllContractions<T, 
 };
 
 // The contraction of a tile, left in shared memory.
-template <class T, int C> struct InShared {
+template <class T, class L> struct InShared {
   const T* values;
-  template <int some> __device__ __forceinline__ PairValues<T, some, 1> part(int n) const {
-    PairValues<T, some, 1> part;
-    KERNOPS_EACH(r, OwnPairs<C>::rows)
+  template <int some> __device__ __forceinline__ auto part(int n) const {
+    PairValues<T, typename L::template With<some>, 1> part;
+    KERNOPS_EACH(r, OwnPairs<L>::rows)
       KERNOPS_EACH(e, 2 * some)
-        part.sums[0].v[r][e] = values[OwnPairs<C>::column(2 * n + e) * PairTile<T, C>::stride + OwnPairs<C>::row(r)];
+        part.sums[0].v[r][e] = values[OwnPairs<L>::column(2 * n + e) * PairTile<T, L>::stride + OwnPairs<L>::row(r)];
     return part;
   }
   __device__ __forceinline__ void put(T*) const {}
   static __device__ __forceinline__ Vec<T, 1> at(const T* values, int column, int row) {
-    return PairValues<T, C, 1>::at(values, column, row);
+    return PairValues<T, L, 1>::at(values, column, row);
   }
 };
 
 // The contraction of a tile, made when it is asked for.
-template <class T, int C, class Contract> struct PartByPart {
+template <class T, class L, class Contract> struct PartByPart {
   const Contract& contract;
   const T* columns;
-  template <int some> __device__ __forceinline__ PairValues<T, some, 1> part(int n) const {
-    PairValues<T, some, 1> values;
+  template <int some> __device__ __forceinline__ auto part(int n) const {
+    PairValues<T, typename L::template With<some>, 1> values;
     contract.template multiply<Contract::at_once, some>(columns, 0, n, values.sums[0].v, true);
     return values;
   }

@@ -47,11 +47,11 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
 
 // The values of a thread's pairs, a few of its columns at a time: take(r, n, f, w, how many) for groups of its
 // columns, n and those after it, with row r.
-template <class Pairs, int C, int group, class T, class O, class X, class Values, class Kept, class Take>
+template <class Pairs, class L, int group, class T, class O, class X, class Values, class Kept, class Take>
 __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                           const Kept& kept, Take take) {
-  using Own = OwnPairs<C>;
-  constexpr int groups = C < 2 ? C : 2, columns = 2 * groups, some = group < columns ? group : columns;
+  using Own = OwnPairs<L>;
+  constexpr int groups = L::C < 2 ? L::C : 2, columns = 2 * groups, some = group < columns ? group : columns;
   KERNOPS_EVERY(first, columns, Own::columns) {
     const auto part = values.template part<groups>(first / 2);
     if constexpr (Pairs::turns) {
@@ -83,13 +83,13 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
 }
 
 // What pairs read of a thread's own rows.
-template <class Formula, int C> struct OwnRows {
+template <class Formula, class L> struct OwnRows {
   using T = typename Formula::T;
-  Vec<T, Formula::kept_row> x[OwnPairs<C>::rows];
+  Vec<T, Formula::kept_row> x[OwnPairs<L>::rows];
   OwnNorms<T> norms;
   explicit __device__ __forceinline__ OwnRows(const TilePlace<T>& at) {
-    KERNOPS_EACH(r, OwnPairs<C>::rows) {
-      const int row = OwnPairs<C>::row(r);
+    KERNOPS_EACH(r, OwnPairs<L>::rows) {
+      const int row = OwnPairs<L>::row(r);
       load_to(x[r], at.rows + (row < at.row_count ? row : 0) * (long long)at.row_stride);
       norms.take(x[r].v[0]);
     }
@@ -109,16 +109,16 @@ template <class Row> __device__ __forceinline__ void join_neighbours(Row& state,
   }
 }
 
-template <class Formula, class Row, class BlockPairs, int C> __device__ void reduce_in_place(const PairJob& job) {
-  using Own = OwnPairs<C>;
-  Block<Formula, BlockPairs, C> block(job);
-  const OwnRows<Formula, C> rows(block.place(block.begin));
+template <class Formula, class Row, class BlockPairs, class L> __device__ void reduce_in_place(const PairJob& job) {
+  using Own = OwnPairs<L>;
+  Block<Formula, BlockPairs, L> block(job);
+  const OwnRows<Formula, L> rows(block.place(block.begin));
   Row state[Own::rows];
   KERNOPS_EACH(r, Own::rows) start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
-  for_tiles<Formula, BlockPairs, C, 0, true>(
+  for_tiles<Formula, BlockPairs, L, 0, true>(
       block, rows.norms, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto& kept, auto, int) {
-        own_pairs<typename decltype(kind)::type, C, Row::group>(
+        own_pairs<typename decltype(kind)::type, L, Row::group>(
             at, o, rows.x, values, kept, [&](int r, int n, const auto& f, const auto& w, int count) {
               state[r].add(f, w, int(column) + Own::column(n), count);
             });
@@ -136,7 +136,7 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void red
 }
 
 // Gives each group of the pairs of a thread's row with a tile to take(f, w, first column, how many).
-template <class Pairs, int C, int group, class T, class O, class X, class Values, class Take>
+template <class Pairs, class L, int group, class T, class O, class X, class Values, class Take>
 __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                          T* shared, Take take) {
   values.put(shared);
@@ -158,23 +158,23 @@ __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, con
     take(f, w, n, at.column_count - n < group ? at.column_count - n : group);
   }
 }
-template <class Formula, int C> KERNOPS_FN constexpr int room_for_values() {
+template <class Formula, class L> KERNOPS_FN constexpr int room_for_values() {
   constexpr int count = Formula::Contractions::count;
-  return (count > 0 ? count : 1) * PairTile<typename Formula::T, C>::columns * PairTile<typename Formula::T, C>::stride;
+  return (count > 0 ? count : 1) * PairTile<typename Formula::T, L>::columns * PairTile<typename Formula::T, L>::stride;
 }
 
-template <class Formula, class Row, class BlockPairs, int C> __device__ void reduce_by_row(const PairJob& job) {
-  static_assert(!KERNOPS_WARPGROUPS || C == 0, "a thread has a row, of which there would be half as many");
-  Block<Formula, BlockPairs, C> block(job);
+template <class Formula, class Row, class BlockPairs, class L> __device__ void reduce_by_row(const PairJob& job) {
+  static_assert(L::warpgroups == 0, "a thread has a row, of which there would be half as many");
+  Block<Formula, BlockPairs, L> block(job);
   Vec<typename Formula::T, Formula::kept_row> x;
   load_to(x, block.place(block.begin).rows + block.own_row() * block.row_stride);
   Row state;
   start_row(state, job, block.first + threadIdx.x, int(threadIdx.x) < block.row_count);
-  for_tiles<Formula, BlockPairs, C, room_for_values<Formula, C>(), false>(
+  for_tiles<Formula, BlockPairs, L, room_for_values<Formula, L>(), false>(
       block, OwnNorms<typename Formula::T>(x.v[0]), [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto&, auto* shared,
           int) {
-        pass_row<typename decltype(kind)::type, C, Row::group>(
+        pass_row<typename decltype(kind)::type, L, Row::group>(
             at, o, x, values, shared,
             [&](const auto& f, const auto& w, int n, int count) { state.add(f, w, int(column) + n, count); });
       },
@@ -187,26 +187,17 @@ template <class Formula, class Row, class BlockPairs, int C> __device__ void red
   merge_if_last<Row>(job, block.first, block.first + block.row_count);
 }
 
-template <class Formula, class Row, class BlockPairs, int C> __device__ void map_reduce_wide(const PairJob& job) {
-  if constexpr (reduced_in_place<Formula, Row>())
-    reduce_in_place<Formula, Row, BlockPairs, C>(job);
-  else
-    reduce_by_row<Formula, Row, BlockPairs, C>(job);
-}
-
-// How many blocks share a multiprocessor.
-template <class Formula, int C> KERNOPS_FN constexpr int wide_blocks() {
-  return TileMemory<Formula, C, 0>::bytes > 112 * 1024 ? 1 : 2;
-}
-
-#define KERNOPS_WIDE_KERNELS(Formula, Row, C, BlockPairs)                                                 \
-  extern "C" __global__ void __launch_bounds__(kernops::tile_threads, kernops::wide_blocks<Formula, C>()) \
-      kernops_pairs(kernops::PairJob job) {                                                               \
-    kernops::wait_for_kernel_before();                                                                    \
-    kernops::map_reduce_wide<Formula, Row, BlockPairs, C>(job);                                           \
-  }                                                                                                       \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row);                                    \
-  extern "C" __device__ const int kernops_shared_bytes = kernops::TileMemory<Formula, C, 0>::asked_for;
+template <class Formula, class L, class Row, class BlockPairs> struct PairKernel<Formula, L, States<Row>, BlockPairs> {
+  static constexpr int threads = L::threads, partial_bytes = sizeof(Row),
+                       shared_bytes = TileMemory<Formula, L, 0>::asked_for,
+                       blocks = TileMemory<Formula, L, 0>::bytes > 112 * 1024 ? 1 : 2;  // that share a multiprocessor
+  static __device__ __forceinline__ void run(const PairJob& job) {
+    if constexpr (reduced_in_place<Formula, Row>())
+      reduce_in_place<Formula, Row, BlockPairs, L>(job);
+    else
+      reduce_by_row<Formula, Row, BlockPairs, L>(job);
+  }
+};
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -17,18 +17,28 @@ template <class... Contractions> struct List {
   static constexpr int count = sizeof...(Contractions), room = count > 0 ? count : 1;
 };
 
-// As the text that is compiled says: of how many rows a thread has pairs, how many threads take a tile, and how many
-// warp groups of these have the same rows.
-constexpr int own_rows = KERNOPS_OWN_ROWS, tile_threads = KERNOPS_WARPGROUPS ? 256 : 128,
-              row_sharing = KERNOPS_WARPGROUPS == 2 ? 2 : 1;
+// Atoms beside those of wide/tensor_numbers.cuh: a sum of terms, and products of warp groups.
+struct Plain {};
+struct Warpgroups {};
+
+// The main loop of a tile, as the text that is compiled names it (cuda/pairs/choose.cpp): what multiplies long vectors,
+// the rows of which a thread has pairs, 8 C columns, and how many warp groups have the same rows; 0 where warps
+// multiply alone.
+template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
+  using Atom = Atom_;
+  static constexpr int rows = rows_, C = C_, warpgroups = warpgroups_, threads = warpgroups ? 256 : 128,
+                       sharing = warpgroups == 2 ? 2 : 1;
+  static_assert(SameType<Atom, Warpgroups>::value == (warpgroups > 0), "these alone have groups");
+  template <int some> using With = Wide<Atom, rows, some, warpgroups>;
+};
 
 template <int n> struct Number { static constexpr int value = n; };
 
 // Which pairs a thread takes. Rows and columns come in groups of 16 bytes, far apart, so that the threads of a
 // warp (8 groups of rows x 4 groups of columns) read and write neighbouring groups: no bank conflicts.
-template <class T, int C> struct PairTile {
-  static constexpr int threads = tile_threads, quad = 16 / sizeof(T), rows = threads / 4 * own_rows / row_sharing,
-                       columns = 8 * C, R = rows / 16, column_threads = threads / 16,
+template <class T, class L> struct PairTile {
+  static constexpr int threads = L::threads, quad = 16 / sizeof(T), rows = threads / 4 * L::rows / L::sharing,
+                       columns = 8 * L::C, R = rows / 16, column_threads = threads / 16,
                        own_columns = columns / column_threads;
   static constexpr int column_quad = own_columns < quad ? own_columns : quad, depth = 64 / sizeof(T);
   static constexpr int stride = rows + quad;  // from the values of a column to those of the next, in shared memory
@@ -40,12 +50,12 @@ template <class T, int C> struct PairTile {
   }
 };
 
-// Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 8 own_rows rows and all
+// Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 8 L::rows rows and all
 // columns; its thread 4 i + j has every eighth row from i on, and of every 8 columns those at 2 j and 2 j + 1.
-template <int C> struct OwnPairs {
-  static constexpr int rows = own_rows, columns = 2 * C,
+template <class L> struct OwnPairs {
+  static constexpr int rows = L::rows, columns = 2 * L::C,
                        sharing = 4;  // so many threads, next to each other, have the same rows
-  static __device__ __forceinline__ int warp() { return row_sharing == 2 ? threadIdx.x / 32 % 4 : threadIdx.x / 32; }
+  static __device__ __forceinline__ int warp() { return L::sharing == 2 ? threadIdx.x / 32 % 4 : threadIdx.x / 32; }
   static __device__ __forceinline__ int i() { return threadIdx.x % 32 / 4; }
   static __device__ __forceinline__ int j() { return threadIdx.x % 4; }
   static __device__ __forceinline__ int row(int r) { return warp() * (8 * rows) + 8 * r + i(); }
@@ -58,7 +68,7 @@ template <class T> __device__ __forceinline__ void swap(T& a, T& b) {
 }
 
 // The values of one contraction for these pairs.
-template <class T, int C> struct Contracted { T v[OwnPairs<C>::rows][OwnPairs<C>::columns]; };
+template <class T, class L> struct Contracted { T v[OwnPairs<L>::rows][OwnPairs<L>::columns]; };
 
 // N neighbouring numbers, 1, 2 or 4, in one load.
 template <int N, class T> struct alignas(N * sizeof(T)) Few { T v[N]; };
@@ -67,9 +77,8 @@ template <int N, class T> __device__ __forceinline__ Few<N, T> few(const T* from
 }
 
 // A set of entries of one vector of each item: global memory -> registers -> shared memory, entry by entry.
-template <class T, int items, int depth> struct Stage {
-  static constexpr int threads = tile_threads, quad = 16 / sizeof(T), quads = depth / quad,
-                       across = items < 16 ? items : 16;
+template <class T, int threads, int items, int depth> struct Stage {
+  static constexpr int quad = 16 / sizeof(T), quads = depth / quad, across = items < 16 ? items : 16;
   static constexpr int loads = (items * quads + threads - 1) / threads, stride = items + 4, entries = depth * stride;
   Few<quad, T> held[loads];
 
@@ -105,13 +114,13 @@ template <class T> __device__ __forceinline__ void send(T* to, const T* from, in
   KERNOPS_EACH(e, int(16 / sizeof(T))) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);
 #endif
 }
-// All that this thread has sent is there.
-__device__ __forceinline__ void wait_for_sent() {
+// All that this thread has sent is there, also for tensor cores of warp groups, which read it by themselves.
+template <bool by_warpgroups = false> __device__ __forceinline__ void wait_for_sent() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
-#if KERNOPS_WARPGROUPS && defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // also for tensor cores, which read it by themselves
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  if (by_warpgroups) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
 

@@ -50,11 +50,11 @@ template <class Formula, int m> KERNOPS_FN constexpr int kind_of() {
 
 // The numbers of the pairs of some rows with all columns of a panel. A thread has 2 or 4 columns next to each other,
 // then those as many times the threads further.
-template <class Formula, int columns, bool digits> struct PanelNumbers {
+template <class Formula, int rows, int columns, bool digits> struct PanelNumbers {
   using Near = typename Formula::Near;
   using Columns = typename Formula::Columns;
   static constexpr int numbers = Columns::count, contracted = Near::contracted;
-  static constexpr int own = 4, threads = columns / own, rows = KERNOPS_OWN_ROWS, near = digits ? 4 : 2;
+  static constexpr int own = 4, threads = columns / own, near = digits ? 4 : 2;
   const PanelJob& job;
   int first;  // of the rows
   double w[numbers][rows][own];
@@ -250,12 +250,12 @@ template <class Formula> __device__ void finish_panels(const PanelJob& job) {
   *out = sum;
 }
 
-#define KERNOPS_PANEL_KERNELS(Formula, columns, digits)              \
-  extern "C" __global__ void __launch_bounds__(columns / 4, 2)       \
-      kernops_pairs(const __grid_constant__ kernops::PanelJob job) { \
-    kernops::PanelNumbers<Formula, columns, digits>(job).run();      \
-  }                                                                  \
-  extern "C" __device__ const int kernops_partial_bytes = 0;         \
+#define KERNOPS_PANEL_KERNELS(Formula, rows, columns, digits)         \
+  extern "C" __global__ void __launch_bounds__(columns / 4, 2)        \
+      kernops_pairs(const __grid_constant__ kernops::PanelJob job) {  \
+    kernops::PanelNumbers<Formula, rows, columns, digits>(job).run(); \
+  }                                                                   \
+  extern "C" __device__ const int kernops_partial_bytes = 0;          \
   extern "C" __device__ const int kernops_shared_bytes = 0;
 #define KERNOPS_PANEL_MERGE(Formula)                                                        \
   extern "C" __global__ void kernops_merge(const __grid_constant__ kernops::PanelJob job) { \

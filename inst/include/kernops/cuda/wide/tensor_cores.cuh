@@ -9,15 +9,17 @@ inline namespace KERNOPS_ISA {
 // in stages of a few, of which one is multiplied while the next one is on its way. The rows are a thread's own: they
 // stay in its registers (`resident`), or are brought there some chunks at a time, as many `ahead`. Vectors that are
 // also summed have totals in most registers, and the columns are wanted again: more chunks come whole.
-template <class Numbers, int C, class Terms> struct ByTensorCores {
+template <class Numbers, class L, class Terms> struct ByTensorCores {
   using T = typename Numbers::T;
-  using Tile = PairTile<T, C>;
-  using Own = OwnPairs<C>;
+  using Tile = PairTile<T, L>;
+  using Own = OwnPairs<L>;
   static constexpr int unit = 16 / sizeof(T);
+  static_assert(Terms::size > 0 && (unit == 2 ? multiplies_doubles : multiplies_floats), "the text is for another GPU");
   using Part = typename Numbers::template Part<unit>;
   static constexpr int chunk = 4 * unit, chunks = (Terms::size + chunk - 1) / chunk;
-  static constexpr bool whole = chunks * C <= (Terms::summed ? 4 : 1) * Numbers::most_whole,
-                        resident = whole && chunks <= (Terms::summed ? 2 : 1) * Numbers::most_resident,
+  static constexpr bool whole = chunks * L::C <= (Terms::summed ? 4 : 1) * Numbers::template most_whole<L::rows>,
+                        resident =
+                            whole && chunks <= (Terms::summed ? 2 : 1) * Numbers::template most_resident<L::rows>,
                         by_parts = resident, in_shared = false;
   static constexpr int at_once = whole ? chunks : Numbers::most_chunks, stage = at_once * chunk * Tile::columns,
                        shared = 2 * stage, for_rows = 0, ahead = 2, held = resident ? chunks : ahead;
@@ -103,9 +105,9 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
   }
   // The same with all groups, a few at a time.
   template <int count>
-  __device__ __forceinline__ void multiply_all(const T* columns, int first, Contracted<T, C>& sum, bool fresh) const {
-    constexpr int most = Terms::summed ? 4 : 2, some = C < most ? C : most;
-    KERNOPS_EVERY(n, some, C) {
+  __device__ __forceinline__ void multiply_all(const T* columns, int first, Contracted<T, L>& sum, bool fresh) const {
+    constexpr int most = Terms::summed ? 4 : 2, some = L::C < most ? L::C : most;
+    KERNOPS_EVERY(n, some, L::C) {
       T part[Own::rows][2 * some];
       KERNOPS_EACH(r, Own::rows)
         KERNOPS_EACH(e, 2 * some) part[r][e] = sum.v[r][2 * n + e];
@@ -119,7 +121,7 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
   // as there is room, send_next(to) may send what comes next to where `now` is then.
   // long: one pipeline of loads and products
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
+  __device__ __forceinline__ void run(Contracted<T, L>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
                                       Send send_next) {
     if constexpr (resident) {
       send_next(next);
@@ -147,7 +149,7 @@ template <class Numbers, int C, class Terms> struct ByTensorCores {
       for (int s = 0; s < stages; ++s) {
         send<at_once>(at, next, (s + 1) * at_once);
         by_chunks(Number<at_once>(), s * at_once);
-        wait_for_sent();
+        wait_for_sent<L::warpgroups != 0>();
         __syncthreads();
         swap(now, next);
       }

@@ -7,7 +7,7 @@
 //   add_rest(c, x, x8, y)  the same for the small parts that rounding took from them; comes first
 // Where they are not `exact`, tensor cores cut off and do not round: so many chunks are added up before their sum joins
 // others (`together`). So many make a stage where there are more (most_chunks), are a stage where they are all
-// (most_whole, times groups of 8 columns), or stay in a thread's registers, of its rows (most_resident).
+// (most_whole, times groups of 8 columns), or stay in a thread's registers, of so many rows (most_resident).
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -45,7 +45,9 @@ struct Doubles {
   using T = double;
   template <int N> using Part = Few<N, double>;
   static constexpr bool exact = true;
-  static constexpr int together = 4, most_chunks = 4, most_whole = 28, most_resident = 16 / own_rows;
+  static constexpr int together = 4, most_chunks = 4;
+  template <int rows> static constexpr int most_whole = 28;
+  template <int rows> static constexpr int most_resident = 16 / rows;
 
   template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, double>& some) { return some; }
   template <int columns> static __device__ __forceinline__ Part<2> of_columns(const T* stage, int chunk, int first) {
@@ -90,7 +92,9 @@ template <class Numbers> struct InTwoParts {
 struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
-  static constexpr int together = 2, most_chunks = 2, most_whole = 16, most_resident = 2;
+  static constexpr int together = 2, most_chunks = 2;
+  template <int rows> static constexpr int most_whole = 16;
+  template <int rows> static constexpr int most_resident = 2;
 
   static __device__ __forceinline__ unsigned rounded(float x) { return (__float_as_uint(x) + 0x1000u) & 0xffffe000u; }
   template <int N> static __device__ __forceinline__ Part<N> part(const Few<N, float>& some) {
@@ -120,7 +124,9 @@ struct Floats : InTwoParts<Floats> {
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
-  static constexpr int together = 2, most_chunks = 4, most_whole = 8 * own_rows, most_resident = 2 * own_rows;
+  static constexpr int together = 2, most_chunks = 4;
+  template <int rows> static constexpr int most_whole = 8 * rows;
+  template <int rows> static constexpr int most_resident = 2 * rows;
 
   static __device__ __forceinline__ Part<4> part(const Few<4, float>& unit) {
     return {{__float_as_uint(unit.v[0]), __float_as_uint(unit.v[1])},

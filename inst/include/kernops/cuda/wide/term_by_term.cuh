@@ -8,13 +8,13 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // Sums term by term: each thread has 8 rows x C columns.
-template <class T, int C, class Terms> struct SumsOfTerms {
-  using Tile = PairTile<T, C>;
+template <class T, class L, class Terms> struct SumsOfTerms {
+  using Tile = PairTile<T, L>;
   using Rows = typename Terms::Rows;
   using Columns = typename Terms::Columns;
   using Once = typename Terms::Once;
-  using RowStage = Stage<T, Tile::rows, Tile::depth>;
-  using ColumnStage = Stage<T, Tile::columns, Tile::depth>;
+  using RowStage = Stage<T, Tile::threads, Tile::rows, Tile::depth>;
+  using ColumnStage = Stage<T, Tile::threads, Tile::columns, Tile::depth>;
   T sum[Tile::R][Tile::own_columns];
 
   __device__ __forceinline__ void start() {
@@ -54,12 +54,12 @@ template <class T, int C, class Terms> struct SumsOfTerms {
 };
 
 // Contracts term by term, then hands the sums to the threads that have the pairs, by way of shared memory.
-template <class T, int C, class Terms> struct TermByTerm {
-  using Tile = PairTile<T, C>;
-  using Own = OwnPairs<C>;
+template <class T, class L, class Terms> struct TermByTerm {
+  using Tile = PairTile<T, L>;
+  using Own = OwnPairs<L>;
   using Rows = typename Terms::Rows;
   using Columns = typename Terms::Columns;
-  using Sums = SumsOfTerms<T, C, Terms>;
+  using Sums = SumsOfTerms<T, L, Terms>;
   using RowStage = typename Sums::RowStage;
   using ColumnStage = typename Sums::ColumnStage;
   static constexpr int of_rows = Rows::count * RowStage::entries,
@@ -109,7 +109,7 @@ template <class T, int C, class Terms> struct TermByTerm {
     __syncthreads();
   }
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O& o, T* shared, T*& now,
+  __device__ __forceinline__ void run(Contracted<T, L>& sum, const TilePlace<T>& at, const O& o, T* shared, T*& now,
                                       T*&, Send send_next) {
     compute(at, o, shared);
     KERNOPS_EACH(r, Own::rows)

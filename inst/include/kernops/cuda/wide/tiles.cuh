@@ -9,9 +9,9 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The part of the pairs that a block reduces.
-template <class Formula, class BlockPairs, int C> struct Block : BlockPairs {
+template <class Formula, class BlockPairs, class L> struct Block : BlockPairs {
   using T = typename Formula::T;
-  using Tile = PairTile<T, C>;
+  using Tile = PairTile<T, L>;
   static constexpr int row_stride = padded<T>(Formula::row), column_stride = padded<T>(Formula::column);
   using BlockPairs::first, BlockPairs::begin, BlockPairs::end;
   const PairJob& job;
@@ -65,11 +65,11 @@ template <class T, int kept, int columns> struct KeptColumns {
 };
 
 // What for_tiles() has in shared memory: numbers of its stages, or of values, and bytes in all.
-template <class Formula, int C, int room> struct TileMemory {
+template <class Formula, class L, int room> struct TileMemory {
   using T = typename Formula::T;
-  using ForNear = AllContractions<T, C, typename Formula::Near::Contractions>;
-  using ForAll = AllContractions<T, C, typename Formula::Contractions>;
-  using Kept = KeptColumns<T, Formula::in_place ? Formula::kept_column : 1, PairTile<T, C>::columns>;
+  using ForNear = AllContractions<T, L, typename Formula::Near::Contractions>;
+  using ForAll = AllContractions<T, L, typename Formula::Contractions>;
+  using Kept = KeptColumns<T, Formula::in_place ? Formula::kept_column : 1, PairTile<T, L>::columns>;
   static constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared,
                        before_rows = needed > room ? needed : room, numbers = before_rows + ForNear::for_rows,
                        bytes = numbers * sizeof(T) + 2 * sizeof(Kept);
@@ -81,7 +81,7 @@ template <class Formula, int C, int room> struct TileMemory {
       KERNOPS_DYNAMIC_SHARED(memory);
       return reinterpret_cast<T*>(memory);
     } else {
-      alignas(KERNOPS_WARPGROUPS ? 512 : 16) __shared__ T memory[numbers];
+      alignas(L::warpgroups ? 512 : 16) __shared__ T memory[numbers];
       return memory;
     }
   }
@@ -118,14 +118,14 @@ template <class T, bool products> struct NearRows {
 // visited is the last stage of the columns; else it is free, and threads are to wait for each other before they leave
 // it.
 // long: one pipeline of loads and tiles
-template <class Formula, class BlockPairs, int C, int room, bool ahead, class Send, class Visit, class Done>
-__device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block,
+template <class Formula, class BlockPairs, class L, int room, bool ahead, class Send, class Visit, class Done>
+__device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, L>& block,
                                           const OwnNorms<typename Formula::T>& norms, Send send_more, Visit visit,
                                           Done done) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
-  using Tile = PairTile<T, C>;
-  using Memory = TileMemory<Formula, C, room>;
+  using Tile = PairTile<T, L>;
+  using Memory = TileMemory<Formula, L, room>;
   using ForNear = typename Memory::ForNear;
   using ForAll = typename Memory::ForAll;
   T* const shared = Memory::begin();
@@ -150,7 +150,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block,
       if (!sent) send(at, now, turn);
       // each time, so that its registers are free for what is done with the values
       if (!ahead) contract.begin(at, shared + Memory::before_rows);
-      wait_for_sent();
+      wait_for_sent<L::warpgroups != 0>();
       const bool own_column = int(threadIdx.x) < at.column_count;
       const bool near =
           !Formula::expands ||
@@ -166,14 +166,14 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block,
       if (all_near) {
         if constexpr (ahead && ForNear::by_parts) {
           send_next(next);
-          take(PairsOf<Near>(), PartByPart<T, C, typename ForNear::Contract>{contract.first, now}, now);
+          take(PairsOf<Near>(), PartByPart<T, L, typename ForNear::Contract>{contract.first, now}, now);
           swap(now, next);
         } else if constexpr (ForNear::in_shared) {
           ForNear::Contract::compute(at, o, shared);
           send_next(now);
-          take(PairsOf<Near>(), InShared<T, C>{shared}, shared);
+          take(PairsOf<Near>(), InShared<T, L>{shared}, shared);
         } else {
-          PairValues<T, C, ForNear::count> values;
+          PairValues<T, L, ForNear::count> values;
           contract.run(values.sums, at, o, shared, now, next, send_next);
           if (!ahead) __syncthreads();
           take(PairsOf<Near>(), values, next);
@@ -182,14 +182,14 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, C>& block,
         sent = false;
         if constexpr (ForAll::in_shared) {
           ForAll::Contract::compute(at, o, shared);
-          take(PairsOf<Formula>(), InShared<T, C>{shared}, shared);
+          take(PairsOf<Formula>(), InShared<T, L>{shared}, shared);
         } else {
           ForAll contract_all;
-          PairValues<T, C, ForAll::count> values;
+          PairValues<T, L, ForAll::count> values;
           T *first = shared, *second = shared + ForAll::stage;
           contract_all.begin(at, shared);
           contract_all.send_first(at, first);
-          wait_for_sent();
+          wait_for_sent<L::warpgroups != 0>();
           __syncthreads();
           contract_all.run(values.sums, at, o, shared, first, second, [](T*) {});
           __syncthreads();

@@ -36,34 +36,34 @@ __device__ __forceinline__ void exponentiate(Totals& totals, const TilePlace<T>&
       w.v[r][n] =
           Own::column(n) < at.column_count ? shared[Own::column(n) * Tile::stride + Own::row(r)] : -infinity<T>();
   totals.exponentiate(w);
-  PairValues<T, Own::columns / 2, 1>{{w}}.put(shared);
+  PairValues<T, typename Totals::Layout, 1>{{w}}.put(shared);
 }
 
 // Of the numbers of a pair that entries take, in shared memory.
-template <class Formula, int C> KERNOPS_FN constexpr int room_for_numbers() {
-  constexpr int one = PairTile<typename Formula::T, C>::columns * PairTile<typename Formula::T, C>::stride,
+template <class Formula, class L> KERNOPS_FN constexpr int room_for_numbers() {
+  constexpr int one = PairTile<typename Formula::T, L>::columns * PairTile<typename Formula::T, L>::stride,
                 numbers = Formula::VectorSum::numbers * one;
-  return numbers > room_for_values<Formula, C>() ? numbers : room_for_values<Formula, C>();
+  return numbers > room_for_values<Formula, L>() ? numbers : room_for_values<Formula, L>();
 }
 
 // long: one kernel; what its loops share lives in registers
-template <class Formula, class Row, class BlockPairs, int C>
+template <class Formula, class Row, class BlockPairs, class L>
 __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
   using T = typename Formula::T;
   using Near = typename Formula::Near;
-  using Tile = PairTile<T, C>;
-  using Own = OwnPairs<C>;
+  using Tile = PairTile<T, L>;
+  using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
   constexpr bool ever = multiplies<Formula, Near, Row>() || multiplies<Formula, Formula, Row>();
   constexpr int units = Terms::size * sizeof(T) <= 64 ? 1 : 2, run = units * 64 / sizeof(T);
-  constexpr int room = room_for_numbers<Formula, C>(), number = Tile::columns * Tile::stride;
+  constexpr int room = room_for_numbers<Formula, L>(), number = Tile::columns * Tile::stride;
   // runs that fit into shared memory beside what contractions need, and of which a thread can hold the totals
-  constexpr int left = 48 * 1024 - (ever ? TileMemory<Formula, C, room>::bytes : 0),
+  constexpr int left = 48 * 1024 - (ever ? TileMemory<Formula, L, room>::bytes : 0),
                 fit = (left < 28 * 1024 ? left : 28 * 1024) / int(run * Tile::columns * sizeof(T)),
-                held = (sizeof(T) == 4 ? 8 : 16) / own_rows;
+                held = (sizeof(T) == 4 ? 8 : 16) / L::rows;
   constexpr int all = (Terms::size + run - 1) / run, most = held < fit ? held : fit, passes = (all + most - 1) / most;
   using S = EntryBatch<T, units, (all + passes - 1) / passes>;
-  static_assert(TileMemory<Formula, C, room>::asked_for == 0, "as no launch is told");
+  static_assert(TileMemory<Formula, L, room>::asked_for == 0, "as no launch is told");
   static_assert(!ever || left >= int(sizeof(ColumnEntries<T, Tile::columns, S>)), "more than a block has");
   __shared__ ColumnEntries<T, ever ? Tile::columns : 1, S> columns;
 
@@ -71,16 +71,16 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
 
   KERNOPS_UNROLL_BY(1)
   for (int base = 0; base < Terms::size; base += S::size) {
-    Block<Formula, BlockPairs, C> block(job);
+    Block<Formula, BlockPairs, L> block(job);
     const TilePlace<T> begin = block.place(block.begin);
     Row* kept = totals_of_block<Formula, Row>(job, block.first);
-    Totals<Formula, Row, C, S> totals(base);
+    Totals<Formula, Row, L, S> totals(base);
     if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
-    Contracted<T, C> numbers;
+    Contracted<T, L> numbers;
     bool able = false;  // to be multiplied
     int first = 0;      // column of the tile
     const auto by_tiles = [&](const OwnNorms<T>& norms, auto visit) {
-      for_tiles<Formula, BlockPairs, C, room, false>(
+      for_tiles<Formula, BlockPairs, L, room, false>(
           block, norms,
           [&](const auto& at, int) {
             if constexpr (ever) columns.send(at, Terms::Columns::nth(0), base, Terms::size);
@@ -91,7 +91,7 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
             if constexpr (Formula::in_place) {
               if constexpr (shifts<Formula>()) totals.exponentiate(numbers);
               product = totals.template multiplied<ever>(at, numbers, columns, able);
-              if (!product) PairValues<T, C, 1>{{numbers}}.put(shared);
+              if (!product) PairValues<T, L, 1>{{numbers}}.put(shared);
             } else if constexpr (shifts<Formula>()) {
               exponentiate(totals, at, shared);
             }
@@ -114,12 +114,12 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
           });
     };
     if constexpr (Formula::in_place) {
-      const OwnRows<Formula, C> rows(begin);
+      const OwnRows<Formula, L> rows(begin);
       by_tiles(rows.norms, [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
                                const auto& kept_columns, auto*, int) {
         using Pairs = typename decltype(kind)::type;
         first = int(column), able = multiplies<Formula, Pairs, Row>();
-        own_pairs<Pairs, C, 1>(
+        own_pairs<Pairs, L, 1>(
             at, o, rows.x, values, kept_columns,
             [&](int r, int n, const auto& f, const auto&, int count) { numbers.v[r][n] = count ? f[0][0] : none; });
       });
@@ -129,7 +129,7 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
       by_tiles(OwnNorms<T>(x.v[0]), [&](auto kind, const auto& at, const auto& o, const auto& values, long long column,
                                         const auto&, auto* shared, int) {
         first = int(column);
-        pass_row<typename decltype(kind)::type, C, 1>(
+        pass_row<typename decltype(kind)::type, L, 1>(
             at, o, x, values, shared, [&](const auto& f, const auto&, int n, int) {
               KERNOPS_UNROLL
               for (int i = 0; i == 0 || i < Terms::numbers; ++i)
@@ -141,39 +141,40 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
   }
 }
 
-template <class Formula, class Row, class BlockPairs, int C> __device__ void map_reduce_vector_sum(const PairJob& job) {
-  static_assert(!KERNOPS_WARPGROUPS || sums_scaled<Formula, Row>(), "others do not know warp groups");
-  if constexpr (sums_columns<Formula, Row>())
-    ColumnVectorSum<Formula, Row, BlockPairs, C>::run(job);
-  else if constexpr (!sums_scaled<Formula, Row>())
-    vector_sum_by_batches<Formula, Row, BlockPairs, C>(job);
-  else if constexpr (keeps_totals<Formula>())
-    scaled_vector_sum<Formula, Row, BlockPairs>(job);
-  else
-    LongVectorSum<Formula, Row, BlockPairs>(job).run();
-}
+// How a vector sum goes over its entries, as the text says: numbers of pairs are made anew for each batch of entries;
+// so they are where vectors are columns, and multiplied at once; all totals are in registers; or numbers of some tiles
+// are kept, and batches follow.
+struct ByEntries {};
+struct OfColumns {};
+struct Whole {};
+struct ByTiles {};
+template <class Row, class Batching> struct VectorSum {};
 
-// Shared memory that a launch asks for.
-template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_memory() {
-  if constexpr (sums_scaled<Formula, Row>()) return TileMemory<Formula, 4, 0>::asked_for;
-  return 0;
-}
-
-// How many blocks share a multiprocessor.
-template <class Formula, class Row> KERNOPS_FN constexpr int vector_sum_blocks() {
-  if (KERNOPS_WARPGROUPS) return Formula::VectorSum::size > 64 ? 1 : 2;
-  if (sums_columns<Formula, Row>()) return 3;
-  return sizeof(typename Formula::T) == 8 && Formula::in_place && Formula::VectorSum::size <= 64 ? 3 : 2;
-}
-
-#define KERNOPS_VECTOR_SUM_KERNELS(Formula, Row, C, BlockPairs)                                                   \
-  extern "C" __global__ void __launch_bounds__(kernops::tile_threads, kernops::vector_sum_blocks<Formula, Row>()) \
-      kernops_pairs(kernops::PairJob job) {                                                                       \
-    kernops::wait_for_kernel_before();                                                                            \
-    kernops::map_reduce_vector_sum<Formula, Row, BlockPairs, C>(job);                                             \
-  }                                                                                                               \
-  extern "C" __device__ const int kernops_partial_bytes = sizeof(Row) * kernops::kept_totals<Formula>();          \
-  extern "C" __device__ const int kernops_shared_bytes = kernops::vector_sum_memory<Formula, Row>();
+template <class Formula, class L, class Row, class Batching, class BlockPairs>
+struct PairKernel<Formula, L, VectorSum<Row, Batching>, BlockPairs> {
+  template <class Other> static constexpr bool is = SameType<Batching, Other>::value;
+  static constexpr bool scaled = is<Whole> || is<ByTiles>;
+  using Tiles = typename L::template With<is<ByTiles> ? 8 : L::C>;
+  static_assert(L::warpgroups == 0 || is<Whole>, "others do not know warp groups");
+  static constexpr int size = Formula::VectorSum::size, threads = L::threads,
+                       partial_bytes = sizeof(Row) * kept_totals<Formula>(),
+                       shared_bytes = scaled ? TileMemory<Formula, Tiles, 0>::asked_for : 0;
+  // How many blocks share a multiprocessor.
+  static constexpr int blocks = L::warpgroups   ? (size > 64 ? 1 : 2)
+                                : is<OfColumns> ? 3
+                                : sizeof(typename Formula::T) == 8 && Formula::in_place && size <= 64 ? 3
+                                                                                                      : 2;
+  static __device__ __forceinline__ void run(const PairJob& job) {
+    if constexpr (is<OfColumns>)
+      ColumnVectorSum<Formula, Row, BlockPairs, Tiles>::run(job);
+    else if constexpr (is<Whole>)
+      scaled_vector_sum<Formula, Row, BlockPairs, Tiles>(job);
+    else if constexpr (is<ByTiles>)
+      LongVectorSum<Formula, Row, BlockPairs, Tiles>(job).run();
+    else
+      vector_sum_by_batches<Formula, Row, BlockPairs, Tiles>(job);
+  }
+};
 #define KERNOPS_VECTOR_SUM_MERGE(Formula, Row) \
   extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_totals<Formula, Row>(job); }
 

@@ -8,27 +8,23 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class Formula, class Row> KERNOPS_FN constexpr bool sums_columns() {
-  using Terms = typename Formula::VectorSum;
-  return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::Contractions::count == 0 &&
-         Terms::of_column == 1 && Terms::of_row == 0;
-}
-
-template <class Formula, class Row, class BlockPairs, int C> struct ColumnVectorSum {
+template <class Formula, class Row, class BlockPairs, class L> struct ColumnVectorSum {
   using T = typename Formula::T;
-  using Tile = PairTile<T, C>;
-  using Own = OwnPairs<C>;
+  using Tile = PairTile<T, L>;
+  using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
-  using Numbers = Floats;
+  static_assert(Formula::Contractions::count == 0 && Terms::of_column == 1 && Terms::of_row == 0,
+                "vectors of columns, with numbers that take no contraction");
+  using Numbers = typename Terms::Atom;
   using Part = typename Numbers::template Part<2>;
   using S = EntryBatch<T, Terms::size * sizeof(T) <= 64 ? 1 : 2, 1>;
   using Columns = ColumnEntries<T, Tile::columns, S>;
-  using Sums = Totals<Formula, Row, C, S>;
+  using Sums = Totals<Formula, Row, L, S>;
   using Products = T[Columns::eighth][Own::rows / 2][4];
 
   // The numbers of the thread's rows with columns `first` and the one after it.
   template <class Pairs, class O, class Kept, class Take>
-  static __device__ __forceinline__ void numbers(const O& o, const OwnRows<Formula, C>& rows, const Kept& kept,
+  static __device__ __forceinline__ void numbers(const O& o, const OwnRows<Formula, L>& rows, const Kept& kept,
                                                  int first, Take take) {
     const auto even = kept.of(first), odd = kept.of(first + 1);
     KERNOPS_EACH(r, Own::rows) {
@@ -47,11 +43,11 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
   }
 
   template <class Pairs, class O, class Kept>
-  static __device__ __forceinline__ Contracted<T, C> all_numbers(const Sums& totals, const O& o,
-                                                                 const OwnRows<Formula, C>& rows, const Kept& kept) {
-    Contracted<T, C> all;
+  static __device__ __forceinline__ Contracted<T, L> all_numbers(const Sums& totals, const O& o,
+                                                                 const OwnRows<Formula, L>& rows, const Kept& kept) {
+    Contracted<T, L> all;
     KERNOPS_UNROLL_BY(1)
-    for (int k = 0; k < C; ++k)
+    for (int k = 0; k < L::C; ++k)
       numbers<Pairs>(o, rows, kept, Own::column(2 * k), [&](int r, T even, T odd) {
         all.v[r][2 * k] = power(totals, r, even), all.v[r][2 * k + 1] = power(totals, r, odd);
       });
@@ -67,10 +63,10 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
   // The matrix product of a tile, and of exponentials the sum, too.
   template <class Pairs, class O, class Kept>
   static __device__ __forceinline__ void multiply(Products& c, T (&mass)[Own::rows], T (&highest)[Own::rows],
-                                                  Sums& totals, int count, const O& o, const OwnRows<Formula, C>& rows,
+                                                  Sums& totals, int count, const O& o, const OwnRows<Formula, L>& rows,
                                                   const Kept& kept, const Columns& columns) {
     KERNOPS_UNROLL_BY(2)
-    for (int k = 0; k < C; ++k) {
+    for (int k = 0; k < L::C; ++k) {
       Part w[Own::rows];
       numbers<Pairs>(o, rows, kept, Own::column(2 * k), [&](int r, T even, T odd) {
         const Few<2, T> both{{power(totals, r, even), power(totals, r, odd)}};
@@ -96,7 +92,7 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
   // warp.
   template <class Pairs, class O, class Kept>
   static __device__ __forceinline__ bool multiplied(Products& c, T (&highest)[Own::rows], Sums& totals, int count,
-                                                    const O& o, const OwnRows<Formula, C>& rows, const Kept& kept,
+                                                    const O& o, const OwnRows<Formula, L>& rows, const Kept& kept,
                                                     const Columns& columns) {
     T mass[Own::rows];
     bool again = false;
@@ -123,13 +119,13 @@ template <class Formula, class Row, class BlockPairs, int C> struct ColumnVector
     __shared__ Columns columns[2];
     KERNOPS_UNROLL_BY(1)
     for (int base = 0; base < Terms::size; base += S::size) {
-      Block<Formula, BlockPairs, C> block(job);
+      Block<Formula, BlockPairs, L> block(job);
       const TilePlace<T> begin = block.place(block.begin);
       Row* kept = totals_of_block<Formula, Row>(job, block.first);
-      const OwnRows<Formula, C> rows(begin);
+      const OwnRows<Formula, L> rows(begin);
       Sums totals(base);
       if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
-      for_tiles<Formula, BlockPairs, C, 0, true>(
+      for_tiles<Formula, BlockPairs, L, 0, true>(
           block, rows.norms,
           [&](const auto& at, int turn) { columns[turn].send(at, Terms::Columns::nth(0), base, Terms::size); },
           [&](auto kind, const auto& at, const auto& o, const auto&, long long, const auto& there, auto, int turn) {

@@ -6,18 +6,11 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Which numbers multiply matrices here; void where tensor cores do not.
-template <class T, bool> struct NumbersFor { using type = void; };
-template <> struct NumbersFor<float, true> { using type = Floats; };
-template <> struct NumbersFor<double, true> { using type = Doubles; };
-template <class T>
-using MatrixNumbers = typename NumbersFor<T, sizeof(T) == 4 ? multiplies_floats : multiplies_doubles>::type;
-
 // A batch of entries: some runs, of which thread j of 4 has the totals of some units of 16 bytes, after those of j - 1.
 template <class T, int some_units, int some_runs> struct EntryBatch {
   static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,
                        size = runs * run;
-  static __device__ __forceinline__ int first(int q) { return q * run + OwnPairs<1>::j() * own; }
+  static __device__ __forceinline__ int first(int q) { return q * run + threadIdx.x % 4 * own; }
 };
 
 // A batch of the entries of the vectors of a tile's columns, in shared memory. Of a run, unit u of a column stands at

@@ -7,31 +7,31 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The numbers of some tiles are kept, in local memory; then these are added up for one batch of entries after another.
-template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
-  static constexpr int C = 8, columns = 8 * C, parts = columns / ScaledNumbers::columns,
-                       most = 1024 / own_rows / columns;
-  using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
+template <class Formula, class Row, class BlockPairs, class L> struct LongVectorSum {
+  using Numbers = ScaledNumbers<L>;
+  static constexpr int columns = 8 * L::C, parts = columns / Numbers::columns, most = 1024 / L::rows / columns;
+  using Contract = typename AllContractions<float, L, typename Formula::Near::Contractions>::Contract;
   static constexpr int batches = (Contract::chunks + 7) / 8, runs = (Contract::chunks + batches - 1) / batches,
                        at_once = Contract::at_once;
   using S = EntryBatch<float, 1, runs>;
-  using Sums = Totals<Formula, Row, C, S>;
+  using Sums = Totals<Formula, Row, L, S>;
   struct KeptTile {
     const float* columns;
     int column_count;
     bool scaled;
     union {
-      ScaledNumbers products[parts];
-      Contracted<float, C> exact;
+      Numbers products[parts];
+      Contracted<float, L> exact;
     };
   };
   const PairJob& job;
-  Block<Formula, BlockPairs, C> block;
+  Block<Formula, BlockPairs, L> block;
   const TilePlace<float> begin;
   Row* const kept;
   const float unit;
   KeptTile tiles[most];
   int count = 0;
-  float sums[OwnPairs<C>::rows] = {};  // of the numbers that are multiplied
+  float sums[OwnPairs<L>::rows] = {};  // of the numbers that are multiplied
   bool begun = false;
 
   explicit __device__ __forceinline__ LongVectorSum(const PairJob& job)
@@ -42,13 +42,13 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
         unit(unit_of_columns<Formula>(begin.once)) {}
 
   template <bool near>
-  __device__ __forceinline__ void keep(const TilePlace<float>& at, const Contracted<float, C>& numbers) {
+  __device__ __forceinline__ void keep(const TilePlace<float>& at, const Contracted<float, L>& numbers) {
     KeptTile& tile = tiles[count++];
     tile.columns = at.columns, tile.column_count = at.column_count, tile.scaled = near;
     if constexpr (near) {
       KERNOPS_EACH(n, parts) {
-        ScaledNumbers scaled;
-        if (!scaled.take(numbers, n * ScaledNumbers::Own::columns)) tile.scaled = false;
+        Numbers scaled;
+        if (!scaled.take(numbers, n * Numbers::Own::columns)) tile.scaled = false;
         tile.products[n] = scaled;
       }
     }
@@ -56,8 +56,8 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
       tile.exact = numbers;
       return;
     }
-    KERNOPS_EACH(r, OwnPairs<C>::rows)
-      KERNOPS_EACH(n, OwnPairs<C>::columns) sums[r] += numbers.v[r][n];
+    KERNOPS_EACH(r, OwnPairs<L>::rows)
+      KERNOPS_EACH(n, OwnPairs<L>::columns) sums[r] += numbers.v[r][n];
   }
 
   __device__ __forceinline__ TilePlace<float> place(int n) const {
@@ -75,7 +75,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
     KERNOPS_UNROLL_BY(1)
     for (int batch = 0; batch < batches; ++batch) {
       Sums totals(batch * S::size);
-      KERNOPS_EACH(r, OwnPairs<C>::rows) totals.numbers[r] = sums[r];
+      KERNOPS_EACH(r, OwnPairs<L>::rows) totals.numbers[r] = sums[r];
       KERNOPS_UNROLL_BY(1)
       for (int n = 0; n < count; ++n) {
         const KeptTile& tile = tiles[n];
@@ -86,7 +86,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
       totals.begun = begun;
       totals.hand_over(block, begin, kept, job.partial_rows, last);
     }
-    KERNOPS_EACH(r, OwnPairs<C>::rows) sums[r] = 0;
+    KERNOPS_EACH(r, OwnPairs<L>::rows) sums[r] = 0;
     count = 0, begun = true;
   }
   // Runs of a tile from `first` on, while the next ones come.
@@ -95,7 +95,7 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
                                             float*& next) const {
     constexpr bool is_end = first + at_once >= runs;
     const int batch = totals.base / S::size, first_chunk = batch * runs;
-    wait_for_sent();
+    wait_for_sent<L::warpgroups != 0>();
     __syncthreads();
     if (!is_end)
       send(n, first_chunk + first + at_once, next);
@@ -106,18 +106,18 @@ template <class Formula, class Row, class BlockPairs> struct LongVectorSum {
     if (tile.scaled) KERNOPS_UNROLL_BY(1)
     for (int part = 0; part < parts; ++part)
       add_products<columns, first, is_end ? runs : first + at_once>(totals, tile.products[part], now,
-                                                                    part * ScaledNumbers::columns, unit);
+                                                                    part * Numbers::columns, unit);
     swap(now, next);
   }
 
   __device__ __forceinline__ void run() {
-    const OwnRows<Formula, C> rows(begin);
-    for_tiles<Formula, BlockPairs, C, 0, false>(
+    const OwnRows<Formula, L> rows(begin);
+    for_tiles<Formula, BlockPairs, L, 0, false>(
         block, rows.norms, [](const auto&, int) {},
         [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_columns, float*,
             int) {
           using Pairs = typename decltype(kind)::type;
-          Contracted<float, C> numbers;
+          Contracted<float, L> numbers;
           take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_columns);
           keep<!SameType<Pairs, Formula>::value>(at, numbers);
         },

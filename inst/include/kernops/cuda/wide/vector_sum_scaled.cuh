@@ -9,21 +9,16 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class Formula, class Row> KERNOPS_FN constexpr bool sums_scaled() {
-  return sizeof(typename Formula::T) == 4 && adds_matrices<Formula, Row>() && Formula::expands &&
-         (Formula::VectorSum::of_row != 0 || Formula::VectorSum::power >= 0) && Formula::Near::Contractions::count == 1;
-}
-
 // The numbers of a thread's pairs with 32 columns, as two numbers of 16 bits each. A power of 2 for each row keeps them
 // away from the ends of these: the largest are about 4.
-struct ScaledNumbers {
-  using Own = OwnPairs<4>;
+template <class L> struct ScaledNumbers {
+  using Own = OwnPairs<typename L::template With<4>>;
   static constexpr int columns = 32, groups = 2;  // of 16 columns, that are added up at a time
   Halves::Part<4> part[groups][Own::rows];
   float back[Own::rows];  // what undoes the power
 
   // From number `first` of each row on; whether all of them are finite. To be called by all threads of a warp.
-  template <int C> __device__ __forceinline__ bool take(const Contracted<float, C>& w, int first) {
+  template <class Wider> __device__ __forceinline__ bool take(const Contracted<float, Wider>& w, int first) {
     bool finite = true;
     KERNOPS_EACH(r, Own::rows) {
       float most = 0;
@@ -45,12 +40,12 @@ struct ScaledNumbers {
 
 // Adds numbers times vectors, for runs `from` to `to` of the totals, each a chunk; those of 32 columns from number
 // `first` on, in a stage that has so many, begin at chunk 0. The vectors are to be multiplied by `unit`.
-template <int stage_columns, int from, int to, class Totals>
-__device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers& w, const float* stage, int first,
+template <int stage_columns, int from, int to, class Totals, class L>
+__device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, int first,
                                              float unit) {
-  using Own = ScaledNumbers::Own;
+  using Own = typename ScaledNumbers<L>::Own;
   using S = typename Totals::Batch;
-  constexpr int groups = ScaledNumbers::groups;
+  constexpr int groups = ScaledNumbers<L>::groups;
   float factor[Own::rows];
   KERNOPS_EACH(r, Own::rows) factor[r] = w.back[r] * unit;
   KERNOPS_UNROLL
@@ -74,18 +69,19 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
 
 // The same for all runs, by warp groups, two runs at a time: large and small parts of vectors are one matrix, and the
 // products of small parts are made, too. Only what is `finite` joins the totals.
-template <class Totals>
-__device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers& w, const float* stage, float unit,
+template <class Totals, class L>
+__device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, float unit,
                                              bool finite) {
-  using Own = ScaledNumbers::Own;
-  constexpr int runs = Totals::Batch::runs, chunk = ScaledNumbers::columns * 4;  // units of a chunk
-  const unsigned y = place_of(stage + totals.base * ScaledNumbers::columns);
+  using Numbers = ScaledNumbers<L>;
+  using Own = typename Numbers::Own;
+  constexpr int runs = Totals::Batch::runs, chunk = Numbers::columns * 4;  // units of a chunk
+  const unsigned y = place_of(stage + totals.base * Numbers::columns);
   float factor[Own::rows];
   KERNOPS_EACH(r, Own::rows) factor[r] = w.back[r] * unit;
   KERNOPS_EVERY(q, 2, runs) {
     float c[32];
     begin_products();
-    KERNOPS_EACH(k, ScaledNumbers::groups) {
+    KERNOPS_EACH(k, Numbers::groups) {
       const auto some = found_at(y + q * chunk + k * 64, q + 1 < runs ? chunk : 0);
       multiply_numbers(c, w.part[k][0].high, w.part[k][1].high, some, k > 0);
       multiply_numbers(c, w.part[k][0].low, w.part[k][1].low, some, true);
@@ -110,59 +106,53 @@ template <class Formula> __device__ __forceinline__ float unit_of_columns(const 
 }
 
 // The numbers of a thread's pairs in a tile.
-template <class Pairs, int C, class O, class X, class Values, class Kept>
-__device__ __forceinline__ void take_numbers(Contracted<float, C>& numbers, const TilePlace<float>& at, const O& o,
+template <class Pairs, class L, class O, class X, class Values, class Kept>
+__device__ __forceinline__ void take_numbers(Contracted<float, L>& numbers, const TilePlace<float>& at, const O& o,
                                              const X& x, const Values& values, const Kept& kept) {
-  own_pairs<Pairs, C, 1>(at, o, x, values, kept, [&](int r, int n, const auto& f, const auto&, int count) {
+  own_pairs<Pairs, L, 1>(at, o, x, values, kept, [&](int r, int n, const auto& f, const auto&, int count) {
     numbers.v[r][n] = count ? f[0][0] : 0.0f;
   });
 }
 
 // The same times what the vectors of columns have been divided by.
-template <class Formula, int C, class Kept>
-__device__ __forceinline__ Contracted<float, C> with_powers(const Contracted<float, C>& numbers, const Kept& kept) {
+template <class Formula, class L, class Kept>
+__device__ __forceinline__ Contracted<float, L> with_powers(const Contracted<float, L>& numbers, const Kept& kept) {
   constexpr int power = Formula::VectorSum::power;
-  Contracted<float, C> product = numbers;
+  Contracted<float, L> product = numbers;
   if constexpr (power >= 0)
-    KERNOPS_EACH(n, OwnPairs<C>::columns) {
-      const float factor = kept.of(OwnPairs<C>::column(n)).v[power];
-      KERNOPS_EACH(r, OwnPairs<C>::rows) product.v[r][n] *= factor;
+    KERNOPS_EACH(n, OwnPairs<L>::columns) {
+      const float factor = kept.of(OwnPairs<L>::column(n)).v[power];
+      KERNOPS_EACH(r, OwnPairs<L>::rows) product.v[r][n] *= factor;
     }
   return product;
 }
 
-// Whether a tile's vectors are a stage of shared memory and the totals of all entries find room in registers: up to
-// 256.
-template <class Formula> KERNOPS_FN constexpr bool keeps_totals() {
-  return AllContractions<float, 4, typename Formula::Near::Contractions>::Contract::whole;
-}
-
-// Those sums.
+// Those sums, with the totals of all entries in registers: the vectors of a tile are one stage of shared memory.
 // long: one kernel; what its parts share lives in registers
-template <class Formula, class Row, class BlockPairs>
+template <class Formula, class Row, class BlockPairs, class L>
 __device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
-  constexpr int C = 4;
-  using Contract = typename AllContractions<float, C, typename Formula::Near::Contractions>::Contract;
-  using S = EntryBatch<float, 1, (Contract::chunks + row_sharing - 1) / row_sharing>;
-  Block<Formula, BlockPairs, C> block(job);
+  using Contract = typename AllContractions<float, L, typename Formula::Near::Contractions>::Contract;
+  static_assert(Contract::whole && L::C == 4, "as the recipe says (cuda/pairs/choose.cpp)");
+  using S = EntryBatch<float, 1, (Contract::chunks + L::sharing - 1) / L::sharing>;
+  Block<Formula, BlockPairs, L> block(job);
   const TilePlace<float> begin = block.place(block.begin);
   Row* kept = totals_of_block<Formula, Row>(job, block.first);
-  const OwnRows<Formula, C> rows(begin);
+  const OwnRows<Formula, L> rows(begin);
   const float unit = unit_of_columns<Formula>(begin.once);
-  Totals<Formula, Row, C, S> totals(row_sharing == 2 ? threadIdx.x / 128 * S::size : 0);
-  Contracted<float, C> exact;
+  Totals<Formula, Row, L, S> totals(L::sharing == 2 ? threadIdx.x / 128 * S::size : 0);
+  Contracted<float, L> exact;
   bool added = false;
-  for_tiles<Formula, BlockPairs, C, 0, true>(
+  for_tiles<Formula, BlockPairs, L, 0, true>(
       block, rows.norms, [](const auto&, int) {},
       [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_columns,
           const float* stage, int) {
         using Pairs = typename decltype(kind)::type;
-        Contracted<float, C> numbers;
+        Contracted<float, L> numbers;
         take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_columns);
         if constexpr (!SameType<Pairs, Formula>::value) {
-          ScaledNumbers scaled;
+          ScaledNumbers<L> scaled;
           added = scaled.take(with_powers<Formula>(numbers, kept_columns), 0);
-          if constexpr (KERNOPS_WARPGROUPS) {
+          if constexpr (L::warpgroups > 0) {
             if (added)
               totals.add_numbers(numbers);
             else
@@ -170,7 +160,7 @@ __device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
             return add_products(totals, scaled, stage, unit, added);
           } else if (added) {
             totals.add_numbers(numbers);
-            return add_products<Block<Formula, BlockPairs, C>::Tile::columns, 0, S::runs>(totals, scaled, stage, 0,
+            return add_products<Block<Formula, BlockPairs, L>::Tile::columns, 0, S::runs>(totals, scaled, stage, 0,
                                                                                           unit);
           }
         }

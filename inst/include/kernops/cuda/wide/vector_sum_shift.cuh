@@ -20,9 +20,9 @@ template <class Formula, class Row> KERNOPS_FN typename Formula::T& kept_shift(R
 }
 
 // Of a thread's rows, which others of its warp have, too.
-template <class Formula, int C> struct SeenFrom {
+template <class Formula, class L> struct SeenFrom {
   using T = typename Formula::T;
-  using Own = OwnPairs<C>;
+  using Own = OwnPairs<L>;
   using Powers = typename Formula::Powers;
   T shift[Own::rows];
 
@@ -50,8 +50,8 @@ template <class Formula, int C> struct SeenFrom {
   }
 };
 struct SeenFromNothing {};
-template <class Formula, int C, bool = shifts<Formula>()> struct SeenFromFor { using type = SeenFromNothing; };
-template <class Formula, int C> struct SeenFromFor<Formula, C, true> { using type = SeenFrom<Formula, C>; };
+template <class Formula, class L, bool = shifts<Formula>()> struct SeenFromFor { using type = SeenFromNothing; };
+template <class Formula, class L> struct SeenFromFor<Formula, L, true> { using type = SeenFrom<Formula, L>; };
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -15,26 +15,30 @@ __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   }
 }
 
-// Whether threads have the numbers of their pairs and may multiply matrices with them, whose products join the totals.
+// Whether threads multiply matrices with the numbers of their pairs, whose products join the totals.
 template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
-  return !SameType<MatrixNumbers<typename Formula::T>, void>::value && Formula::in_place && Row::adds_tiles;
+  constexpr bool by_cores = !SameType<typename Formula::VectorSum::Atom, Plain>::value;
+  static_assert(!by_cores || (Formula::in_place && Row::adds_tiles),
+                "numbers of pairs that threads have, and plain sums");
+  return by_cores;
 }
 
 // The totals of a thread, for a batch that begins at `base`.
-template <class Formula, class Row, int C, class S> struct Totals {
+template <class Formula, class Row, class L, class S> struct Totals {
   using Batch = S;
+  using Layout = L;
   using T = typename Formula::T;
-  using Tile = PairTile<T, C>;
-  using Own = OwnPairs<C>;
+  using Tile = PairTile<T, L>;
+  using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
-  using PairNumbers = Contracted<T, C>;
+  using PairNumbers = Contracted<T, L>;
   static constexpr bool sums_numbers = Terms::of_row != 0 || shifts<Formula>();
   // that are added up before the totals are; fewer where each is so many terms
   static constexpr int most_tiles = (Terms::numbers > 0 ? 512 : 4096) / Tile::columns;
   const int base;
   Row sum[Own::rows][S::runs][S::own];
   T numbers[Own::rows];  // their sums, of what sum w x takes, or of exponentials
-  typename SeenFromFor<Formula, C>::type seen;
+  typename SeenFromFor<Formula, L>::type seen;
   int tiles = 0;
   bool begun = false;
 
@@ -50,7 +54,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   // Takes the runs one after another, out of the way of products: take(q, where its totals stand). Of many, registers
   // change places, so that the code is that of one: compiling them all takes seconds. Of few, that costs registers
   // which products need.
-  static constexpr bool rotates = S::runs > (KERNOPS_WARPGROUPS ? 4 : Terms::numbers > 0 ? 1 : 2);
+  static constexpr bool rotates = S::runs > (L::warpgroups ? 4 : Terms::numbers > 0 ? 1 : 2);
   template <class Take> __device__ __forceinline__ void each_run(Take take) {
     if constexpr (rotates) {
       KERNOPS_UNROLL_BY(1)
@@ -90,7 +94,7 @@ template <class Formula, class Row, int C, class S> struct Totals {
   // Numbers times vectors, as matrices: whether that was done, for which these must be `able`, and all finite. To be
   // called by all threads.
   template <bool ever, class Columns>
-  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, C>& w, Columns& columns,
+  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, L>& w, Columns& columns,
                                              bool able) {
     if constexpr (!ever) {
       __syncthreads();
@@ -104,13 +108,13 @@ template <class Formula, class Row, int C, class S> struct Totals {
       return finite;
     }
   }
-  __device__ __forceinline__ void add_numbers(const Contracted<T, C>& w) {
+  __device__ __forceinline__ void add_numbers(const Contracted<T, L>& w) {
     KERNOPS_EACH(r, Own::rows)
-      KERNOPS_EACH(k, C) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
+      KERNOPS_EACH(k, L::C) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
   }
 
   // Exponents become exponentials, and join their sum; to be called by all threads of a warp.
-  __device__ __forceinline__ void exponentiate(Contracted<T, C>& w) {
+  __device__ __forceinline__ void exponentiate(Contracted<T, L>& w) {
     T highest[Own::rows];
     KERNOPS_EACH(r, Own::rows) {
       highest[r] = seen.shift[r];
@@ -132,19 +136,19 @@ template <class Formula, class Row, int C, class S> struct Totals {
     }
   }
 
-  template <class Columns> __device__ __forceinline__ void multiply(const Contracted<T, C>& w, const Columns& columns) {
-    using Numbers = MatrixNumbers<T>;
+  template <class Columns> __device__ __forceinline__ void multiply(const Contracted<T, L>& w, const Columns& columns) {
+    using Numbers = typename Terms::Atom;
     using Part = typename Numbers::template Part<2>;
-    Part split[Own::rows][C];
+    Part split[Own::rows][L::C];
     KERNOPS_EACH(r, Own::rows)
-      KERNOPS_EACH(k, C) {
+      KERNOPS_EACH(k, L::C) {
         split[r][k] = Numbers::part(Few<2, T>{{w.v[r][2 * k], w.v[r][2 * k + 1]}});
       }
     if (Terms::of_row != 0) add_numbers(w);
     KERNOPS_EACH(q, S::runs) {
       if (base + q * S::run >= Terms::size) break;
       T c[Columns::eighth][Own::rows / 2][4] = {};
-      KERNOPS_EACH(k, C) {
+      KERNOPS_EACH(k, L::C) {
         const auto even = columns.part(q, Own::column(2 * k), Own::i()),
                    odd = columns.part(q, Own::column(2 * k + 1), Own::i());
         KERNOPS_EACH(n, Columns::eighth) {
@@ -271,8 +275,8 @@ template <class Formula, class Row, int C, class S> struct Totals {
   }
   // Where there are no columns.
   __device__ __forceinline__ void hand_over_nothing(Row* totals, long long stride, int rows) const {
-    constexpr int threads = Tile::threads / row_sharing;
-    for (int n = row_sharing == 2 ? threadIdx.x % threads : threadIdx.x; n < rows * S::size; n += threads)
+    constexpr int threads = Tile::threads / L::sharing;
+    for (int n = L::sharing == 2 ? threadIdx.x % threads : threadIdx.x; n < rows * S::size; n += threads)
       if (base + n / rows < Terms::size) totals[(base + n / rows) * stride + n % rows].start();
     if constexpr (shifts<Formula>())
       for (int row = threadIdx.x; base == 0 && row < rows; row += Tile::threads) {
@@ -283,11 +287,11 @@ template <class Formula, class Row, int C, class S> struct Totals {
 };
 
 // Adds the numbers of a tile, in local memory, term by term.
-template <class Totals, class T, class O, int C>
+template <class Totals, class T, class O, class L>
 __device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<T>& at, const O& o,
-                                            const Contracted<T, C>& w) {
+                                            const Contracted<T, L>& w) {
   totals.add_terms(at, o, 0, [&](int column, int r) {
-    return __shfl_sync(~0u, w.v[r][column / 8 * 2 + column % 2], column % 8 / 2, OwnPairs<C>::sharing);
+    return __shfl_sync(~0u, w.v[r][column / 8 * 2 + column % 2], column % 8 / 2, OwnPairs<L>::sharing);
   });
 }
 

@@ -10,13 +10,13 @@ inline namespace KERNOPS_ISA {
 // they find room beside the columns (`resident`); else they come with the columns in stages, and tiles have 128
 // columns. Warp groups that have the same rows contract a half of the entries each, and add the other's sums to
 // theirs, while there is room in shared memory to exchange them.
-template <int C, class Terms> struct ByWarpgroups {
+template <class L, class Terms> struct ByWarpgroups {
   using T = float;
-  using Tile = PairTile<T, C>;
-  using Own = OwnPairs<C>;
-  static_assert(has_warpgroups && Own::rows == 2, "as the text is written");
+  using Tile = PairTile<T, L>;
+  using Own = OwnPairs<L>;
+  static_assert(has_warpgroups && Own::rows == 2 && Terms::scaled, "the text is for another GPU");
   static constexpr int chunk = 16, chunks = (Terms::size + chunk - 1) / chunk;
-  static constexpr bool resident = Terms::summed || C < 16, by_parts = false, in_shared = false;
+  static constexpr bool resident = Terms::summed || L::C < 16, by_parts = false, in_shared = false;
   static constexpr int most_at_once = Terms::summed ? chunks
                                       : !resident   ? 6
                                       : chunks > 8  ? 8
@@ -26,7 +26,7 @@ template <int C, class Terms> struct ByWarpgroups {
                        stage = of_columns + (resident ? 0 : of_rows), shared = 2 * stage,
                        of_own_rows = resident ? chunks * chunk * Tile::rows : 0;
   static constexpr bool whole = at_once == chunks;
-  static constexpr bool exchanges = row_sharing == 2 && whole && chunks <= 26;
+  static constexpr bool exchanges = L::sharing == 2 && whole && chunks <= 26;
   static constexpr int half = (chunks + 1) / 2, own_pairs = Own::rows * Own::columns,
                        for_rows = of_own_rows + (exchanges ? Tile::threads * own_pairs : 0);
   unsigned rows;  // where they are
@@ -40,7 +40,7 @@ template <int C, class Terms> struct ByWarpgroups {
 
  private:
   // Of the warp group.
-  static __device__ __forceinline__ int first_row() { return row_sharing == 2 ? 0 : threadIdx.x / 128 * 64; }
+  static __device__ __forceinline__ int first_row() { return L::sharing == 2 ? 0 : threadIdx.x / 128 * 64; }
   // Chunks of vectors from number `first` on. A thread sends the same unit of all of them, of every 64th vector.
   template <int count, int vectors>
   static __device__ __forceinline__ void send(const T* from, int there, int stride, T* to, int first) {
@@ -65,7 +65,7 @@ template <int C, class Terms> struct ByWarpgroups {
   // `count` chunks of a stage, which are number `first` and those after it, or only so many of them that are there; two
   // at a time, whose products are added up before they join others.
   template <int count>
-  __device__ __forceinline__ void multiply(const T* stage, int first, Contracted<T, C>& sum, bool fresh,
+  __device__ __forceinline__ void multiply(const T* stage, int first, Contracted<T, L>& sum, bool fresh,
                                            int there = count) const {
     const unsigned y = place_of(stage),
                    x = resident ? rows + first * 4 * Tile::rows : place_of(stage + of_columns + first_row() * chunk);
@@ -78,8 +78,8 @@ template <int C, class Terms> struct ByWarpgroups {
     }
   }
   template <int some>
-  __device__ __forceinline__ void multiply_together(unsigned x, unsigned y, Contracted<T, C>& sum, bool fresh) const {
-    T c[4 * C];
+  __device__ __forceinline__ void multiply_together(unsigned x, unsigned y, Contracted<T, L>& sum, bool fresh) const {
+    T c[4 * L::C];
     begin_products();
     KERNOPS_EACH(part, 3)
       KERNOPS_EACH(k, some)
@@ -94,7 +94,7 @@ template <int C, class Terms> struct ByWarpgroups {
   }
 
   // The half of a warp group, then that of the other, in the same order for both.
-  __device__ __forceinline__ void multiply_half(const T* stage, Contracted<T, C>& sum) const {
+  __device__ __forceinline__ void multiply_half(const T* stage, Contracted<T, L>& sum) const {
     const int second = threadIdx.x / 128, first = second * half;
     multiply<half>(stage + first * chunk * Tile::columns, first, sum, true, second ? chunks - half : half);
     T* const own = &sum.v[0][0];
@@ -110,7 +110,7 @@ template <int C, class Terms> struct ByWarpgroups {
 
  public:
   template <class O, class Send>
-  __device__ __forceinline__ void run(Contracted<T, C>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
+  __device__ __forceinline__ void run(Contracted<T, L>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
                                       Send send_next) {
     constexpr int stages = (chunks - 1) / at_once;  // before the last
     KERNOPS_EACH(r, Own::rows)
@@ -119,7 +119,7 @@ template <int C, class Terms> struct ByWarpgroups {
     for (int s = 0; s < stages; ++s) {
       send(at, next, (s + 1) * at_once);
       multiply<at_once>(now, s * at_once, sum, false);
-      wait_for_sent();
+      wait_for_sent<L::warpgroups != 0>();
       __syncthreads();
       swap(now, next);
     }

@@ -1,0 +1,263 @@
+#include "cuda/pairs/choose.h"
+
+#include <kernops/jobs/device.h>
+#include <kernops/jobs/nearest.h>
+
+#include "cuda/pairs/crossovers.h"
+
+namespace kernops {
+namespace cuda {
+namespace {
+
+namespace at = crossover;
+
+// The features and settings of a plan, with the questions that several choices ask of a layout.
+class Chooser {
+ public:
+  Chooser(const PairFeatures& pairs, const Settings& settings, const Gpu& gpu, const Extent& extent)
+      : p(pairs), s(settings), gpu(gpu), extent(extent) {}
+
+  Recipe choose(int attempt) const {
+    const auto [layout, reason] = layout_of_tiles();
+    const LayoutFeatures& f = layout == Layout::by_rows ? p.by_rows : p.by_tiles;
+    if (takes_lists() && attempt < 2) return lists(attempt + 1);
+    if (takes_panels(f) && attempt < 1) return panels();
+    const bool tiled = f.contractions > 0 || f.vector_sum > 0;
+    Recipe made = tiled || is_too_long(f) ? wide(f) : narrow(f);
+    made.layout = layout,
+    made.reason = made.mainloop == Mainloop::narrow || tiled ? reason : "columns are too long for a thread";
+    made.in_place = in_place(f, s), made.much_work = f.work > at::much_work;
+    return extent.ranges ? fitted(made) : made;
+  }
+
+ private:
+  struct LayoutChoice {
+    Layout layout;
+    const char* reason;
+  };
+
+  // While a thread can hold a row in its registers, that is faster; inner products are shared earlier, and so are sums
+  // of vectors of the columns that tensor cores make.
+  LayoutChoice layout_of_tiles() const {
+    const LayoutFeatures& f = p.by_tiles;
+    if (p.row <= at::any_tiles) return {Layout::by_rows, "a thread keeps its rows in registers"};
+    if (sums_columns(f) && p.size >= at::columns_by_tiles)
+      return {Layout::by_tiles, "a product of matrices sums the vectors of the columns"};
+    if (f.vector_sum > 0 && p.exponentiates) return {Layout::by_tiles, "exponentials weigh long vectors"};
+    if (f.inner_product > 0) return {Layout::by_tiles, "inner products of long vectors are shared by a tile"};
+    if (f.longest_product >= at::product_by_tiles)
+      return {Layout::by_tiles, "a long inner product is shared by a tile"};
+    if (p.row > at::row_too_long) return {Layout::by_tiles, "a row exceeds the registers of a thread"};
+    return {Layout::by_rows, "a row still fits the registers of a thread"};
+  }
+
+  static bool is_too_long(const LayoutFeatures& f) { return 32 * padded(f.column_entries, 8) * 8 > at::shared_bytes; }
+
+  // Pairs of little work on few numbers of rows and columns, which start at multiples of 16 bytes: the threads that
+  // have the products evaluate them.
+  static bool in_place(const LayoutFeatures& f, const Settings& s, int most_work = at::little_work) {
+    const int bytes = s.single ? 4 : 8;
+    return f.numbers == 0 && padded(f.column_entries, bytes) * bytes % 16 == 0 && f.work <= most_work &&
+           f.kept_row <= at::kept_of_row && f.kept_column <= at::kept_of_column;
+  }
+  bool adds_vectors() const { return p.sums || p.exponentiates; }
+  bool sums_columns(const LayoutFeatures& f) const {
+    return adds_by_tiles(s) && adds_vectors() && f.adds_columns && f.contractions == 0 && in_place(f, s);
+  }
+
+  // Rows of a thread: many amortise the loads of the columns; few leave registers to long values and fill the device.
+  int rows_of_thread(const LayoutFeatures& f) const {
+    if ((p.exponentiates && f.expands) || f.work > at::much_work) return 1;
+    const int four = f.squared ? at::four_rows_squared : at::four_rows,
+              two = s.single ? at::two_rows_float : at::two_rows_double;
+    int rows = s.single && f.registers <= four ? 4 : f.registers <= two ? 2 : 1;
+    if (f.factor && p.size > 1) rows = std::min(rows, 2);
+    const bool sums_some = adds_by_tiles(s) && p.sums && p.size >= at::three_rows_sum;
+    if (rows == 2 && sums_some && f.registers <= at::three_rows) rows = 3;
+    while (rows > 2 && extent.rows < Count(rows) * at::rows_of_a_processor * gpu.multiprocessors) rows = (rows + 1) / 2;
+    return rows;
+  }
+
+  Recipe narrow(const LayoutFeatures& f) const {
+    const int rows = rows_of_thread(f);
+    const bool few = extent.rows <= at::few_rows, much = f.work > at::much_work;
+    const bool large =
+        s.single && rows != 3 && extent.rows >= Count(at::many_rows_of_a_processor) * gpu.multiprocessors;
+    int threads = few ? int(at::few_rows) / rows : large ? 256 : 128;
+    const int column_bytes = padded(f.column_entries, 8) * 8;
+    while (threads > 32 && threads * column_bytes > at::shared_bytes) threads /= 2;  // a tile has as many columns
+    Recipe made{Layout::by_rows, Mainloop::narrow, consumer(), "", rows, threads, threads};
+    made.unrolled = much                       ? 1
+                    : !s.single || f.bare_root ? at::unrolled_slow
+                    : rows == 3                ? at::unrolled_three
+                                               : at::unrolled;
+    if (few && f.column_sources <= PairJob::most_sources) made.operands = Operands::made_columns;
+    return made;
+  }
+  Consumer consumer() const { return p.stores ? Consumer::store : p.k > 0 ? Consumer::top_k : Consumer::states; }
+
+  // 128 rows a block, one a thread once they are contracted, and as many columns as leave what a thread has of their
+  // pairs in registers. Where totals of long vectors are there, too, half as many rows.
+  Recipe wide(const LayoutFeatures& f) const {
+    const bool sums = f.vector_sum > 0, here = in_place(f, s);
+    Recipe made{
+        Layout::by_tiles, Mainloop::wide, sums ? Consumer::vector_sum : consumer(), "", sums && here ? 2 : 4, 128, 32};
+    if (s.single && !sums && f.inner_product <= at::short_contraction) made.columns = 64;
+    if (!s.single && sums && !here) made.columns = 16;
+    for (int n = 1; n < std::max(f.contractions, f.numbers); n *= 2) made.columns /= 2;
+    made.columns = std::max(made.columns, 8);
+    if (sums_columns(f))
+      made.rows_per_thread = 4, made.columns = 64;
+    else if (takes_warpgroups(f))
+      use_warpgroups(f, made);
+    multiply(f, made);
+    return made;
+  }
+
+  // Two warp groups have rows of their own while a thread has room for the totals of 256 entries; beyond, half of the
+  // entries each, of the same rows. Columns are many where each tile loads its rows anew.
+  static void use_warpgroups(const LayoutFeatures& f, Recipe& made) {
+    const bool sums = f.vector_sum > 0;
+    made.rows_per_thread = 2, made.threads = 256;
+    made.columns = sums ? 32 : f.inner_product > at::resident_rows ? 128 : 64;
+    made.warpgroups = sums && f.inner_product > at::totals_in_registers ? 2 : 1;
+  }
+  bool takes_warpgroups(const LayoutFeatures& f) const {
+    const int contracted = f.inner_product;
+    const bool sums = p.sums && contracted <= at::warpgroups_summed && (f.adds_difference || f.adds_product),
+               weighs = p.exponentiates && p.weights <= 1,
+               numbers = f.vector_sum == 0 && p.size == 1 && (p.sums || weighs);
+    return gpu.warpgroups() && adds_by_tiles(s) && in_place(f, s) && contracted >= at::warpgroups &&
+           f.contractions == 1 && (sums || numbers) && leaves_room(f) &&
+           (extent.rows > at::few_rows || contracted <= at::resident_rows);
+  }
+  // Whether the numbers of columns that pairs read leave room in shared memory for the vectors of a block.
+  static bool leaves_room(const LayoutFeatures& f) {
+    if (f.vector_sum > 0) return f.kept_column <= at::summed_kept || f.inner_product <= at::summed_beside_kept;
+    return f.kept_column <= at::kept || f.inner_product <= at::beside_kept || f.inner_product > at::resident_rows;
+  }
+
+  // What multiplies vectors, and how a vector sum goes over its entries.
+  void multiply(const LayoutFeatures& f, Recipe& made) const {
+    const bool cores = s.single ? gpu.float_cores() : gpu.double_cores();
+    const Atom plain = !cores ? Atom::terms : s.single ? Atom::tf32 : Atom::doubles;
+    made.product = plain;
+    made.scaled = plain != Atom::tf32 ? plain : made.warpgroups ? Atom::warpgroups : Atom::halves;
+    made.atom = f.inner_product > 0 ? made.scaled : f.longest_product > 0 ? plain : Atom::terms;
+    if (f.vector_sum == 0) return;
+    made.batching = Batching::entries;
+    const bool matrices = cores && in_place(f, s) && adds_vectors() && !adds_carefully(s);
+    if (!matrices) return;
+    if (f.adds_columns || f.adds_difference) made.summed = plain;
+    if (sums_columns(f)) made.batching = Batching::columns;
+    const bool whole = made.warpgroups || f.inner_product <= at::totals_in_registers;
+    if (!s.single || f.contractions != 1 || !(f.adds_difference || (f.adds_product && whole))) return;
+    made.batching = whole ? Batching::whole : Batching::tiles, made.summed = made.scaled;
+  }
+
+  // No larger blocks than what the clusters of ranges fill, as the typical pair sees them.
+  Recipe fitted(Recipe made) const {
+    made.ranges = true;
+    if (made.mainloop != Mainloop::narrow) return made;
+    while (made.rows_per_thread > 1 && made.rows_per_thread * made.threads > extent.cluster) made.rows_per_thread /= 2;
+    while (made.threads > 32 && made.threads > 2 * extent.cluster) made.threads /= 2;
+    made.columns = made.threads;
+    return made;
+  }
+
+  bool in_bulk() const { return !p.stores && !extent.ranges; }
+
+  // What each row and each tile of columns costs must be little beside the pairs.
+  bool takes_lists() const {
+    const Count processors = gpu.multiprocessors;
+    return in_bulk() && p.nearest > 0 && extent.rows >= at::list_rows &&
+           extent.columns >= at::list_columns * processors && std::max(extent.rows, extent.columns) < at::most_listed &&
+           double(extent.rows) * double(extent.columns) * double(p.nearest) >=
+               double(processors * processors << at::list_bits);
+  }
+  Recipe lists(int parts) const {
+    Recipe made{
+        Layout::in_bulk, Mainloop::lists, Consumer::top_k, "tensor cores bound the distances of many pairs", 1, 128,
+        nearest_tile};
+    made.atom = Atom::halves, made.parts = parts;
+    return made;
+  }
+
+  // `f` is the layout for tiles. Where numbers are several, they are much slower.
+  bool takes_panels(const LayoutFeatures& f) const {
+    const int most_work = p.several ? 2 * at::little_work : at::little_work;
+    if (!in_bulk() || p.nearest > 0 || p.contracted == 0 || s.scheme == SumScheme::kahan) return false;
+    if (!in_place(p.in_bulk, doubles(), most_work) || std::min(extent.rows, extent.columns) < at::panel_rows)
+      return false;
+    if (s.single && (!gpu.fast_doubles || p.contracted > at::longest_digits)) return false;
+    const bool tiles_are_faster =
+        takes_warpgroups(f) && (f.vector_sum > 0 || f.inner_product <= at::values_by_warpgroups);
+    return panels_are_faster(s.single ? at::digits : at::doubles) && !tiles_are_faster;
+  }
+  // Tiles make the contractions again for some of the entries after the others, and those of several numbers term by
+  // term.
+  bool panels_are_faster(const at::Panels& than) const {
+    if (p.several) return p.contracted >= than.several;
+    if (p.exponentiates)
+      return p.contracted > at::weighed_contracted ||
+             (p.panel_sum >= at::weighed_columns && p.contracted + p.panel_sum > than.weighed);
+    if (p.differences)
+      return p.contracted > (s.single && !adds_by_tiles(s) ? than.differences_careful : than.differences);
+    return p.panel_sum > 0 ? p.panel_sum >= at::panel_columns && p.contracted > than.summed_columns
+                           : p.contracted > than.values;
+  }
+  Settings doubles() const {
+    Settings all = s;
+    all.single = false;
+    return all;
+  }
+  Recipe panels() const {
+    const bool digits = s.single;
+    const int columns = digits ? 2048 : 1024;
+    Recipe made{Layout::in_bulk,
+                Mainloop::panels,
+                p.panel_sum > 0 ? Consumer::vector_sum : Consumer::states,
+                "products of whole matrices are faster for vectors as long",
+                digits      ? 1
+                : p.several ? 2
+                            : 4,
+                columns / 4,
+                columns};
+    made.atom = digits ? Atom::digits : Atom::doubles;
+    made.in_place = in_place(p.in_bulk, doubles()), made.much_work = p.in_bulk.work > at::much_work;
+    return made;
+  }
+
+  const PairFeatures& p;
+  const Settings& s;
+  const Gpu& gpu;
+  const Extent& extent;
+};
+
+}  // namespace
+
+Recipe choose(const PairFeatures& features, const Settings& settings, const Gpu& gpu, const Extent& extent,
+              int attempt) {
+  return Chooser(features, settings, gpu, extent).choose(attempt);
+}
+
+std::vector<Recipe> recipes(const PairFeatures& features, const Settings& settings, const Gpu& gpu, bool few) {
+  std::vector<Recipe> all;
+  for (Count rows = 1 << 24; rows > (few ? 0 : at::few_rows); rows /= 2) {
+    const Recipe made = choose(features, settings, gpu, {rows, rows}, last_attempt);
+    if (all.empty() || all.back().fields() != made.fields()) all.push_back(made);
+  }
+  return all;
+}
+
+Settings numbers_of(const Recipe& recipe, Settings settings) {
+  if (recipe.in_bulk()) settings.single = false;
+  return settings;
+}
+bool adds_carefully(const Settings& settings) {
+  return settings.scheme == SumScheme::kahan || (settings.single && settings.accumulate_double);
+}
+bool adds_by_tiles(const Settings& settings) { return settings.single && !adds_carefully(settings); }
+
+}  // namespace cuda
+}  // namespace kernops

@@ -1,0 +1,41 @@
+test_that("a source names the kernel and the reason for it", {
+  op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(100)", "y = Vj(100)"), precision = "float32")
+  first <- \(...) strsplit(keops_source(op, ...), "\n")[[1]][1:2]
+  expect_snapshot({
+    first(device = "sm_90")
+    first(device = "sm_80")
+    first(rows = 10, device = "sm_75")
+  })
+  kernel <- "PairKernel<Formula, Wide<%s>, States<Row>, AllPairs>"
+  expect_match(keops_source(op, device = "sm_90"), sprintf(kernel, "Warpgroups, 2, 8, 1"))
+  expect_match(keops_source(op, device = "sm_80"), sprintf(kernel, "Halves, 4, 4"))
+})
+
+test_that("the kernel depends on the numbers of rows and columns", {
+  op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(1000)", "y = Vj(1000)"))
+  expect_match(keops_source(op, device = "sm_80"), "^// panels")
+  expect_match(keops_source(op, rows = 100, device = "sm_80"), "^// wide")
+  expect_match(keops_source(op, columns = 100, device = "sm_80"), "^// wide")
+})
+
+test_that("sizes and GPUs that do not exist are refused", {
+  op <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
+  expect_snapshot(error = TRUE, {
+    keops_source(op, rows = 0)
+    keops_source(op, columns = 1.5)
+    keops_source(op, columns = c(1, 2))
+    keops_source(op, rows = NA)
+    keops_source(op, device = "H100")
+    keops_source(op, device = TRUE)
+  })
+})
+
+test_that("an operator of a GPU prints the kernels of its reductions", {
+  op <- keops_kernel("LogSumExp_Reduction(-SqDist(x, y), 1)", c("x = Vi(64)", "y = Vj(64)"), precision = "float32")
+  expect_no_match(capture.output(print(op)), "kernel  ")
+  skip_if(nzchar(cuda_driver()), "the GPU of this machine is printed")
+  for (each in list(op, keops_grad(op, "x"))) {
+    assign("backend", "cuda", environment(each))
+    expect_snapshot(print(each))
+  }
+})
