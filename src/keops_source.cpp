@@ -1,4 +1,4 @@
-// The kernels that a GPU takes for an operator, seen from R. No GPU is needed: it is described.
+// The kernels of an operator for a described GPU, seen from R. No GPU is needed.
 #include "border.h"
 #include "cuda/pairs/choose.h"
 #include "cuda/cuda.h"
@@ -23,7 +23,7 @@ cuda::Extent extent_of(const Rcpp::List& given) {
           Rcpp::as<bool>(given["ranges"]), 1e9};
 }
 
-// The words for what a recipe consists of.
+// The words for the enumerators of cuda/pairs/choose.h.
 const char* const mainloops[] = {"narrow", "wide", "panels", "lists"};
 const char* const atoms[] = {"terms", "double", "TF32", "half pairs", "warp groups", "digits"};
 const char* const consumers[] = {"states", "vector sum", "store", "top-k"};
@@ -51,7 +51,7 @@ Rcpp::List as_list(const cuda::Recipe& r) {
       Rcpp::_["words"] = in_one_line(r), Rcpp::_["reason"] = r.reason);
 }
 
-// choose() for the plans of a kernel, with what it has chosen.
+// Calls choose() for each plan of a kernel: take(layout, settings, recipe).
 template <class Take>
 void each_recipe(const Kernel& kernel, const Rcpp::List& settings, const Rcpp::List& gpu, const Rcpp::List& extent,
                  Take take) {

@@ -9,9 +9,9 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-namespace at = crossover;
+namespace table = crossover;
 
-// The features and settings of a plan, with the questions that several choices ask of a layout.
+// The inputs of a choice, with the predicates that several choices share.
 class Chooser {
  public:
   Chooser(const PairFeatures& pairs, const Settings& settings, const Gpu& gpu, const Extent& extent)
@@ -26,7 +26,7 @@ class Chooser {
     Recipe made = tiled || is_too_long(f) ? wide(f) : narrow(f);
     made.layout = layout,
     made.reason = made.mainloop == Mainloop::narrow || tiled ? reason : "columns are too long for a thread";
-    made.in_place = in_place(f, s), made.much_work = f.work > at::much_work;
+    made.in_place = in_place(f, s), made.much_work = f.work > table::much_work;
     return extent.ranges ? fitted(made) : made;
   }
 
@@ -36,73 +36,76 @@ class Chooser {
     const char* reason;
   };
 
-  // While a thread can hold a row in its registers, that is faster; inner products are shared earlier, and so are sums
-  // of vectors of the columns that tensor cores make.
+  // Rows in registers are faster while they fit. Tensor cores move the crossover: inner products, and sums of vectors
+  // of the columns, go by tiles earlier.
   LayoutChoice layout_of_tiles() const {
     const LayoutFeatures& f = p.by_tiles;
-    if (p.row <= at::any_tiles) return {Layout::by_rows, "a thread keeps its rows in registers"};
-    if (sums_columns(f) && p.size >= at::columns_by_tiles)
+    if (p.row <= table::any_tiles) return {Layout::by_rows, "a thread keeps its rows in registers"};
+    if (sums_columns(f) && p.size >= table::columns_by_tiles)
       return {Layout::by_tiles, "a product of matrices sums the vectors of the columns"};
     if (f.vector_sum > 0 && p.exponentiates) return {Layout::by_tiles, "exponentials weigh long vectors"};
     if (f.inner_product > 0) return {Layout::by_tiles, "inner products of long vectors are shared by a tile"};
-    if (f.longest_product >= at::product_by_tiles)
+    if (f.longest_product >= table::product_by_tiles)
       return {Layout::by_tiles, "a long inner product is shared by a tile"};
-    if (p.row > at::row_too_long) return {Layout::by_tiles, "a row exceeds the registers of a thread"};
+    if (p.row > table::row_too_long) return {Layout::by_tiles, "a row exceeds the registers of a thread"};
     return {Layout::by_rows, "a row still fits the registers of a thread"};
   }
 
-  static bool is_too_long(const LayoutFeatures& f) { return 32 * padded(f.column_entries, 8) * 8 > at::shared_bytes; }
+  static bool is_too_long(const LayoutFeatures& f) {
+    return 32 * padded(f.column_entries, 8) * 8 > table::shared_bytes;
+  }
 
-  // Pairs of little work on few numbers of rows and columns, which start at multiples of 16 bytes: the threads that
-  // have the products evaluate them.
-  static bool in_place(const LayoutFeatures& f, const Settings& s, int most_work = at::little_work) {
+  // The threads that have the inner products also evaluate the pairs, if a pair takes little work on few numbers of its
+  // row and column and columns start at multiples of 16 bytes.
+  static bool in_place(const LayoutFeatures& f, const Settings& s, int most_work = table::little_work) {
     const int bytes = s.single ? 4 : 8;
     return f.numbers == 0 && padded(f.column_entries, bytes) * bytes % 16 == 0 && f.work <= most_work &&
-           f.kept_row <= at::kept_of_row && f.kept_column <= at::kept_of_column;
+           f.kept_row <= table::kept_of_row && f.kept_column <= table::kept_of_column;
   }
   bool adds_vectors() const { return p.sums || p.exponentiates; }
   bool sums_columns(const LayoutFeatures& f) const {
     return adds_by_tiles(s) && adds_vectors() && f.adds_columns && f.contractions == 0 && in_place(f, s);
   }
 
-  // Rows of a thread: many amortise the loads of the columns; few leave registers to long values and fill the device.
+  // Many rows a thread amortise the loads of the columns; few rows leave registers to long values and fill the device.
   int rows_of_thread(const LayoutFeatures& f) const {
-    if ((p.exponentiates && f.expands) || f.work > at::much_work) return 1;
-    const int four = f.squared ? at::four_rows_squared : at::four_rows,
-              two = s.single ? at::two_rows_float : at::two_rows_double;
+    if ((p.exponentiates && f.expands) || f.work > table::much_work) return 1;
+    const int four = f.squared ? table::four_rows_squared : table::four_rows,
+              two = s.single ? table::two_rows_float : table::two_rows_double;
     int rows = s.single && f.registers <= four ? 4 : f.registers <= two ? 2 : 1;
     if (f.factor && p.size > 1) rows = std::min(rows, 2);
-    const bool sums_some = adds_by_tiles(s) && p.sums && p.size >= at::three_rows_sum;
-    if (rows == 2 && sums_some && f.registers <= at::three_rows) rows = 3;
-    while (rows > 2 && extent.rows < Count(rows) * at::rows_of_a_processor * gpu.multiprocessors) rows = (rows + 1) / 2;
+    const bool sums_some = adds_by_tiles(s) && p.sums && p.size >= table::three_rows_sum;
+    if (rows == 2 && sums_some && f.registers <= table::three_rows) rows = 3;
+    while (rows > 2 && extent.rows < Count(rows) * table::rows_of_a_processor * gpu.multiprocessors)
+      rows = (rows + 1) / 2;
     return rows;
   }
 
   Recipe narrow(const LayoutFeatures& f) const {
     const int rows = rows_of_thread(f);
-    const bool few = extent.rows <= at::few_rows, much = f.work > at::much_work;
+    const bool few = extent.rows <= table::few_rows, much = f.work > table::much_work;
     const bool large =
-        s.single && rows != 3 && extent.rows >= Count(at::many_rows_of_a_processor) * gpu.multiprocessors;
-    int threads = few ? int(at::few_rows) / rows : large ? 256 : 128;
+        s.single && rows != 3 && extent.rows >= Count(table::many_rows_of_a_processor) * gpu.multiprocessors;
+    int threads = few ? int(table::few_rows) / rows : large ? 256 : 128;
     const int column_bytes = padded(f.column_entries, 8) * 8;
-    while (threads > 32 && threads * column_bytes > at::shared_bytes) threads /= 2;  // a tile has as many columns
+    while (threads > 32 && threads * column_bytes > table::shared_bytes) threads /= 2;  // a tile has as many columns
     Recipe made{Layout::by_rows, Mainloop::narrow, consumer(), "", rows, threads, threads};
     made.unrolled = much                       ? 1
-                    : !s.single || f.bare_root ? at::unrolled_slow
-                    : rows == 3                ? at::unrolled_three
-                                               : at::unrolled;
+                    : !s.single || f.bare_root ? table::unrolled_slow
+                    : rows == 3                ? table::unrolled_three
+                                               : table::unrolled;
     if (few && f.column_sources <= PairJob::most_sources) made.operands = Operands::made_columns;
     return made;
   }
   Consumer consumer() const { return p.stores ? Consumer::store : p.k > 0 ? Consumer::top_k : Consumer::states; }
 
-  // 128 rows a block, one a thread once they are contracted, and as many columns as leave what a thread has of their
-  // pairs in registers. Where totals of long vectors are there, too, half as many rows.
+  // A block has 128 rows and as many columns as leave the pairs of a thread in its registers. Totals of long vectors
+  // halve the rows.
   Recipe wide(const LayoutFeatures& f) const {
     const bool sums = f.vector_sum > 0, here = in_place(f, s);
     Recipe made{
         Layout::by_tiles, Mainloop::wide, sums ? Consumer::vector_sum : consumer(), "", sums && here ? 2 : 4, 128, 32};
-    if (s.single && !sums && f.inner_product <= at::short_contraction) made.columns = 64;
+    if (s.single && !sums && f.inner_product <= table::short_contraction) made.columns = 64;
     if (!s.single && sums && !here) made.columns = 16;
     for (int n = 1; n < std::max(f.contractions, f.numbers); n *= 2) made.columns /= 2;
     made.columns = std::max(made.columns, 8);
@@ -114,30 +117,31 @@ class Chooser {
     return made;
   }
 
-  // Two warp groups have rows of their own while a thread has room for the totals of 256 entries; beyond, half of the
-  // entries each, of the same rows. Columns are many where each tile loads its rows anew.
+  // The two warp groups of a block have different rows while a thread has registers for the totals of 256 entries.
+  // Beyond, they have the same rows, and half of the entries each. Tiles that load their rows anew have more columns.
   static void use_warpgroups(const LayoutFeatures& f, Recipe& made) {
     const bool sums = f.vector_sum > 0;
     made.rows_per_thread = 2, made.threads = 256;
-    made.columns = sums ? 32 : f.inner_product > at::resident_rows ? 128 : 64;
-    made.warpgroups = sums && f.inner_product > at::totals_in_registers ? 2 : 1;
+    made.columns = sums ? 32 : f.inner_product > table::resident_rows ? 128 : 64;
+    made.warpgroups = sums && f.inner_product > table::totals_in_registers ? 2 : 1;
   }
   bool takes_warpgroups(const LayoutFeatures& f) const {
     const int contracted = f.inner_product;
-    const bool sums = p.sums && contracted <= at::warpgroups_summed && (f.adds_difference || f.adds_product),
+    const bool sums = p.sums && contracted <= table::warpgroups_summed && (f.adds_difference || f.adds_product),
                weighs = p.exponentiates && p.weights <= 1,
                numbers = f.vector_sum == 0 && p.size == 1 && (p.sums || weighs);
-    return gpu.warpgroups() && adds_by_tiles(s) && in_place(f, s) && contracted >= at::warpgroups &&
+    return gpu.warpgroups() && adds_by_tiles(s) && in_place(f, s) && contracted >= table::warpgroups &&
            f.contractions == 1 && (sums || numbers) && leaves_room(f) &&
-           (extent.rows > at::few_rows || contracted <= at::resident_rows);
+           (extent.rows > table::few_rows || contracted <= table::resident_rows);
   }
-  // Whether the numbers of columns that pairs read leave room in shared memory for the vectors of a block.
+  // True if the numbers of columns that pairs read leave room in shared memory for the vectors of a block.
   static bool leaves_room(const LayoutFeatures& f) {
-    if (f.vector_sum > 0) return f.kept_column <= at::summed_kept || f.inner_product <= at::summed_beside_kept;
-    return f.kept_column <= at::kept || f.inner_product <= at::beside_kept || f.inner_product > at::resident_rows;
+    if (f.vector_sum > 0) return f.kept_column <= table::summed_kept || f.inner_product <= table::summed_beside_kept;
+    return f.kept_column <= table::kept || f.inner_product <= table::beside_kept ||
+           f.inner_product > table::resident_rows;
   }
 
-  // What multiplies vectors, and how a vector sum goes over its entries.
+  // Sets the atoms, and the batching of a vector sum.
   void multiply(const LayoutFeatures& f, Recipe& made) const {
     const bool cores = s.single ? gpu.float_cores() : gpu.double_cores();
     const Atom plain = !cores ? Atom::terms : s.single ? Atom::tf32 : Atom::doubles;
@@ -150,12 +154,12 @@ class Chooser {
     if (!matrices) return;
     if (f.adds_columns || f.adds_difference) made.summed = plain;
     if (sums_columns(f)) made.batching = Batching::columns;
-    const bool whole = made.warpgroups || f.inner_product <= at::totals_in_registers;
+    const bool whole = made.warpgroups || f.inner_product <= table::totals_in_registers;
     if (!s.single || f.contractions != 1 || !(f.adds_difference || (f.adds_product && whole))) return;
     made.batching = whole ? Batching::whole : Batching::tiles, made.summed = made.scaled;
   }
 
-  // No larger blocks than what the clusters of ranges fill, as the typical pair sees them.
+  // With ranges, a block is at most as large as the cluster of the typical pair.
   Recipe fitted(Recipe made) const {
     made.ranges = true;
     if (made.mainloop != Mainloop::narrow) return made;
@@ -167,13 +171,14 @@ class Chooser {
 
   bool in_bulk() const { return !p.stores && !extent.ranges; }
 
-  // What each row and each tile of columns costs must be little beside the pairs.
+  // The cost of each row and each tile of columns must be small beside that of the pairs.
   bool takes_lists() const {
     const Count processors = gpu.multiprocessors;
-    return in_bulk() && p.nearest > 0 && extent.rows >= at::list_rows &&
-           extent.columns >= at::list_columns * processors && std::max(extent.rows, extent.columns) < at::most_listed &&
+    return in_bulk() && p.nearest > 0 && extent.rows >= table::list_rows &&
+           extent.columns >= table::list_columns * processors &&
+           std::max(extent.rows, extent.columns) < table::most_listed &&
            double(extent.rows) * double(extent.columns) * double(p.nearest) >=
-               double(processors * processors << at::list_bits);
+               double(processors * processors << table::list_bits);
   }
   Recipe lists(int parts) const {
     Recipe made{
@@ -183,27 +188,26 @@ class Chooser {
     return made;
   }
 
-  // `f` is the layout for tiles. Where numbers are several, they are much slower.
+  // `f` is the layout for tiles, which are much slower where a pair has several numbers.
   bool takes_panels(const LayoutFeatures& f) const {
-    const int most_work = p.several ? 2 * at::little_work : at::little_work;
+    const int most_work = p.several ? 2 * table::little_work : table::little_work;
     if (!in_bulk() || p.nearest > 0 || p.contracted == 0 || s.scheme == SumScheme::kahan) return false;
-    if (!in_place(p.in_bulk, doubles(), most_work) || std::min(extent.rows, extent.columns) < at::panel_rows)
+    if (!in_place(p.in_bulk, doubles(), most_work) || std::min(extent.rows, extent.columns) < table::panel_rows)
       return false;
-    if (s.single && (!gpu.fast_doubles || p.contracted > at::longest_digits)) return false;
+    if (s.single && (!gpu.fast_doubles || p.contracted > table::longest_digits)) return false;
     const bool tiles_are_faster =
-        takes_warpgroups(f) && (f.vector_sum > 0 || f.inner_product <= at::values_by_warpgroups);
-    return panels_are_faster(s.single ? at::digits : at::doubles) && !tiles_are_faster;
+        takes_warpgroups(f) && (f.vector_sum > 0 || f.inner_product <= table::values_by_warpgroups);
+    return panels_are_faster(s.single ? table::digits : table::doubles) && !tiles_are_faster;
   }
-  // Tiles make the contractions again for some of the entries after the others, and those of several numbers term by
-  // term.
-  bool panels_are_faster(const at::Panels& than) const {
+  // Tiles repeat the contractions for each batch of entries, and contract for several numbers of a pair term by term.
+  bool panels_are_faster(const table::Panels& than) const {
     if (p.several) return p.contracted >= than.several;
     if (p.exponentiates)
-      return p.contracted > at::weighed_contracted ||
-             (p.panel_sum >= at::weighed_columns && p.contracted + p.panel_sum > than.weighed);
+      return p.contracted > table::weighed_contracted ||
+             (p.panel_sum >= table::weighed_columns && p.contracted + p.panel_sum > than.weighed);
     if (p.differences)
       return p.contracted > (s.single && !adds_by_tiles(s) ? than.differences_careful : than.differences);
-    return p.panel_sum > 0 ? p.panel_sum >= at::panel_columns && p.contracted > than.summed_columns
+    return p.panel_sum > 0 ? p.panel_sum >= table::panel_columns && p.contracted > than.summed_columns
                            : p.contracted > than.values;
   }
   Settings doubles() const {
@@ -224,7 +228,7 @@ class Chooser {
                 columns / 4,
                 columns};
     made.atom = digits ? Atom::digits : Atom::doubles;
-    made.in_place = in_place(p.in_bulk, doubles()), made.much_work = p.in_bulk.work > at::much_work;
+    made.in_place = in_place(p.in_bulk, doubles()), made.much_work = p.in_bulk.work > table::much_work;
     return made;
   }
 
@@ -243,7 +247,7 @@ Recipe choose(const PairFeatures& features, const Settings& settings, const Gpu&
 
 std::vector<Recipe> recipes(const PairFeatures& features, const Settings& settings, const Gpu& gpu, bool few) {
   std::vector<Recipe> all;
-  for (Count rows = 1 << 24; rows > (few ? 0 : at::few_rows); rows /= 2) {
+  for (Count rows = 1 << 24; rows > (few ? 0 : table::few_rows); rows /= 2) {
     const Recipe made = choose(features, settings, gpu, {rows, rows}, last_attempt);
     if (all.empty() || all.back().fields() != made.fields()) all.push_back(made);
   }

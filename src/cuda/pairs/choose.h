@@ -1,5 +1,5 @@
-// Which kernel reduces all pairs of a plan: features() of its layouts -> choose() -> Recipe -> source(). README.md has
-// the loop nests that the words name, crossovers.h the numbers that decide.
+// The choice of the kernel that reduces all pairs of a plan: lay_out() -> PairFeatures -> choose() -> Recipe ->
+// source(). README.md has the loop nests that the enumerators name, crossovers.h the measured numbers.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -11,19 +11,19 @@
 namespace kernops {
 namespace cuda {
 
-// How a plan may be laid out: rows in registers; vectors contracted and summed by tiles; or in bulk.
+// Layouts of a plan: rows in registers; vectors contracted and summed by tiles; products of whole matrices or lists.
 enum class Layout { by_rows, by_tiles, in_bulk };
 enum class Mainloop { narrow, wide, panels, lists };
-// What multiplies long vectors: a sum of terms, tensor cores of warps (doubles, TF32, pairs of halves) or of warp
+// Units that multiply long vectors: a sum of terms, tensor cores of warps (doubles, TF32, pairs of halves) or of warp
 // groups, and for panels cuBLAS with doubles or with digits of 8 bits.
 enum class Atom { terms, doubles, tf32, halves, warpgroups, digits };
 enum class Consumer { states, vector_sum, store, top_k };
 enum class Operands { filled_columns, made_columns };  // a level in memory, or made by the one block that reads it
-// How a vector sum goes over its entries: not at all; numbers made anew for each batch, also where vectors are columns
-// and numbers take no contraction; all totals in registers; numbers of some tiles kept.
+// Loops of a vector sum: none; over batches of entries with the numbers of pairs made anew, also where the vectors are
+// columns and numbers need no contraction; all totals in registers; the numbers of some tiles kept for all batches.
 enum class Batching { none, entries, columns, whole, tiles };
 
-// The part of a kernel that is compiled in, and why it was chosen.
+// The parameters that are compiled into a kernel, and the reason for them.
 struct Recipe {
   Layout layout;
   Mainloop mainloop;
@@ -53,7 +53,7 @@ struct Recipe {
   }
 };
 
-// What choose() reads of a layout: numbers of entries, of registers and of instructions, about.
+// Features of a layout: numbers of entries, estimates of registers and of instructions.
 struct LayoutFeatures {
   int registers, work, column_entries, kept_row, kept_column, column_sources;
   int contractions, inner_product, longest_product;  // of the expanded one and of all: entries, 0 for none
@@ -76,7 +76,7 @@ struct Layouts {
 };
 Layouts lay_out(const Plan& plan, const Settings& settings);
 
-// A GPU as far as the choice depends on it.
+// The properties of a GPU that the choice depends on.
 struct Gpu {
   int capability, multiprocessors;  // 90 for sm_90
   bool fast_doubles;
@@ -87,14 +87,14 @@ struct Gpu {
   bool double_cores() const { return capability == 80 || capability == 90; }  // others have few, if any
 };
 
-// How many rows and columns there are; with ranges, the rows that a pair shares its cluster with, on average.
+// The numbers of rows and columns; with ranges, the rows that a pair shares its cluster with, on average.
 struct Extent {
   Count rows, columns;
   bool ranges = false;
   double cluster = 0;
 };
 
-// The recipe that is tried after so many others have failed for want of memory or because numbers are too far apart.
+// `attempt` counts the recipes that have failed, for want of memory or because numbers are too far apart.
 constexpr int last_attempt = 2;
 Recipe choose(const PairFeatures& features, const Settings& settings, const Gpu& gpu, const Extent& extent,
               int attempt = 0);
@@ -103,8 +103,8 @@ Settings numbers_of(const Recipe& recipe, Settings settings);  // in bulk, doubl
 bool adds_by_tiles(const Settings& settings);                  // floats, so that tensor cores can
 bool adds_carefully(const Settings& settings);                 // in more than the numbers have
 bool fits(const Plan& plan, const Settings& settings);
-// The recipes of tiles, that for many rows first, those for few rows if asked for: each serves twice as many rows as it
-// begins with.
+// The recipes that are not in bulk, from many rows to few; those for at most `few_rows` if asked for. Each serves at
+// least twice the rows that it begins with.
 std::vector<Recipe> recipes(const PairFeatures& features, const Settings& settings, const Gpu& gpu, bool few);
 
 }  // namespace cuda

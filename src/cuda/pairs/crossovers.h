@@ -1,47 +1,47 @@
-// Crossover points between the GPU kernels of all pairs: the one table of measured numbers. choose.cpp reads it for the
-// kernel, contraction.cpp, expansion.cpp and nearest.cpp for what a plan offers. Entries are those of a vector.
-//
-// Where and when they were measured; bench/RESULTS.md, "GPU" and "Beside torch on a GPU", has the tables:
+// Crossover points between the GPU kernels of all pairs: the one table of measured numbers. choose.cpp reads it to
+// choose a kernel; contraction.cpp, expansion.cpp and nearest.cpp read it to lay out a plan. "Entries" are those of a
+// vector. The letter before each comment says where and when the number was measured; the tables are in
+// bench/RESULTS.md, "GPU" and "Beside torch on a GPU":
 //   a  2026-11-21 and 22, H200, bench/gpu.R and bench/long_vectors.R
 //   b  2026-11-24, H200, bench/beside_torch.R
 //   c  2026-11-25, H100, bench/beside_torch.R float32: digits, softmax, nearest columns
 //   d  2026-11-26, H100 and H200, bench/beside_torch.R float32: warp groups, products of 16 bits, Hessians
-//   m  a limit of memory, of registers by the compiler's report, or of the numbers themselves
+//   m  not measured: a limit of memory, of registers by the compiler's report, or of the numbers themselves
 #pragma once
 #include "run/data.h"
 
 namespace kernops {
 namespace crossover {
 
-// One row a thread (narrow) or tiles: registers a row takes, about.
-constexpr int any_tiles = 15;          // a  up to here nothing is laid out by tiles
+// Rows in the registers of a thread, or tiles: estimated registers of a row.
+constexpr int any_tiles = 15;          // a  up to here a thread keeps its rows
 constexpr int row_too_long = 72;       // a  from here on tiles, even where nothing is expanded
 constexpr int product_by_tiles = 32;   // a  entries of an inner product that is not expanded
 constexpr int columns_by_tiles = 14;   // c  entries of a vector of the column that is summed
-constexpr int most_registers = 16384;  // m  a device sets local memory apart for each thread it could run
+constexpr int most_registers = 16384;  // m  a device reserves local memory for each thread that it can run
 
-// What a plan offers to tiles.
+// Contractions and vector sums that a plan offers.
 constexpr int contracted = 16, contracted_by_sums = 11;         // a, d  entries of contracted vectors
 constexpr int product_beside_states = 24;                       // d  the same, where a pair has several numbers
 constexpr int summed = 8, reduced_by_entries = 48;              // a, c  entries of vectors in sums, other reductions
 constexpr int most_contractions = 4, most_leaves = 2;           // m
-constexpr int most_numbers = 4;                                 // d  of a pair, that entries of a sum read
-constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  entries of vectors, columns wanted
+constexpr int most_numbers = 4;                                 // d  numbers of a pair that the entries of a sum read
+constexpr int nearest = 6, nearest_product = 16, most_k = 256;  // c  entries; wanted columns
 
-// Narrow: rows of a thread, columns at a time, threads.
+// Narrow main loop: rows of a thread, columns at a time, threads of a block.
 constexpr int four_rows_squared = 12, four_rows = 22, two_rows_float = 48, two_rows_double = 24;  // a  registers
-constexpr int three_rows_sum = 8, three_rows = 40;  // a  numbers a pair adds up, registers
-constexpr int rows_of_a_processor = 64;             // a  times rows of a thread: fewer rows, fewer a thread
+constexpr int three_rows_sum = 8, three_rows = 40;  // a  entries of the sum; registers
+constexpr int rows_of_a_processor = 64;             // a  times the rows of a thread: below, a thread has fewer
 constexpr int many_rows_of_a_processor = 256;       // a  from here on blocks of 256 threads
 constexpr Count few_rows = 128;                     // a  one block has all rows and makes its columns
-constexpr int much_work = 64;                       // a  instructions of a pair: one row, nothing unrolled
+constexpr int much_work = 64;                       // a  instructions of a pair: above, one row a thread, no unrolling
 constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns: floats, doubles or roots, three rows
 
-// Wide: who evaluates a pair, and the tile.
-constexpr int little_work = 16, kept_of_row = 8, kept_of_column = 16;  // a  the thread that has the products
-constexpr int short_contraction = 64;                                  // a  entries, up to which tiles have 64 columns
+// Wide main loop: pairs that the threads with the inner products evaluate, and the tile.
+constexpr int little_work = 16, kept_of_row = 8, kept_of_column = 16;  // a  instructions; numbers
+constexpr int short_contraction = 64;                                  // a  entries: up to here tiles have 64 columns
 constexpr int totals_in_registers = 256;                               // c  entries of a sum
-constexpr int shared_bytes = 48 * 1024;                                // m  what every GPU has for a block
+constexpr int shared_bytes = 48 * 1024;                                // m  that every GPU has for a block
 
 // Warp groups: entries that are contracted.
 constexpr int warpgroups = 33, warpgroups_summed = 448;   // d
@@ -50,11 +50,11 @@ constexpr int summed_kept = 8, summed_beside_kept = 400;  // m  numbers of a col
 constexpr int kept = 4, beside_kept = 304;                // m  the same without a sum of vectors
 constexpr int values_by_warpgroups = 896;                 // d  up to here tiles, beyond panels
 
-// Panels (doubles, digits): entries contracted, or summed, beyond which they are faster than tiles.
+// Panels: the entries, contracted or summed, beyond which they are faster than tiles.
 struct Panels {
-  int several;                           // numbers of a pair: from here on
-  int weighed;                           // contracted and summed together, of exponentials
-  int differences, differences_careful;  // gradients; where sums are careful, tiles have no tensor cores
+  int several;                           // several numbers of a pair: from here on
+  int weighed;                           // exponentials: contracted and summed together
+  int differences, differences_careful;  // gradients; for careful sums, tiles have no tensor cores
   int summed_columns;                    // contracted, where a sum has `panel_columns` entries or more
   int values;
 };

@@ -1,4 +1,4 @@
-// The three layouts of a plan, and what choose() reads of them.
+// The three layouts of a plan, and their features.
 #include <set>
 
 #include "cuda/pairs/choose.h"
@@ -11,13 +11,13 @@ namespace {
 
 const ReductionRow& row_of(const Plan& plan) { return reduction_table()[plan.reduction.row]; }
 
-// About how many numbers a row keeps in registers, `entries` of its own among them.
+// An estimate of the numbers that a row keeps in registers, `entries` of its own among them.
 int registers(const Plan& plan, int entries) {
   return entries + plan.entries[int(Level::pair)] + plan.f_size * (3 + 2 * plan.reduction.k) +
          (row_of(plan).exponentiates() ? 16 + 3 * plan.w_size : 0);
 }
 
-// Entries of rows that pairs read, not those that only serve to make others.
+// Entries of rows that pairs read; entries that only serve to compute others do not count.
 int read_by_pairs(const Plan& plan) {
   std::set<int> read{plan.f, plan.w};
   for (const Step& step : plan.steps[int(Level::pair)]) read.insert(std::begin(step.in), std::end(step.in));
@@ -26,7 +26,7 @@ int read_by_pairs(const Plan& plan) {
   return entries;
 }
 
-// About how many instructions a pair takes.
+// An estimate of the instructions that a pair takes.
 int work(const TiledPlan& plan) {
   int entries = 0;
   for (const Step& step : plan.steps[int(Level::pair)]) {
@@ -85,7 +85,7 @@ Layouts lay_out(const Plan& plan, const Settings& settings) {
   return made;
 }
 
-// What exceeds the registers of a thread is in local memory.
+// Values that exceed the registers of a thread are in local memory.
 bool fits(const Plan& plan, const Settings& settings) {
   if (registers(plan, plan.entries[int(Level::row)]) <= crossover::most_registers) return true;
   const PairFeatures f = lay_out(plan, settings).features;

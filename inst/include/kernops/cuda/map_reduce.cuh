@@ -139,7 +139,7 @@ __device__ void map_reduce(const PairJob& job) {
   merge_if_last<Row>(job, block.first, block_end < block.row_end ? block_end : block.row_end);
 }
 
-// A kernel, as the text names it: the main loop, what consumes the numbers of pairs, and which pairs there are.
+// A kernel, as the text names it: main loop, consumer of the numbers of pairs, all pairs or some.
 template <class Formula, class Mainloop, class Consumer, class BlockPairs> struct PairKernel;
 template <int rows, int unrolled, int threads, class Columns> struct Narrow {};
 template <class Row> struct States {};
@@ -153,8 +153,8 @@ struct PairKernel<Formula, Narrow<R, unrolled, threads_, Columns>, States<Row>, 
   }
 };
 
-// The entry points of a kernel, which has its job in constant memory or as a copy; and what joins the splits of its
-// pairs, which has the text of the levels.
+// The entry points of a kernel, whose job is in constant memory or a copy. The kernel that joins the splits belongs to
+// the text of the levels.
 #define KERNOPS_PAIR_KERNEL(Kernel, Job)                                                                 \
   extern "C" __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) kernops_pairs(Job job) { \
     kernops::wait_for_kernel_before();                                                                   \

@@ -35,7 +35,7 @@ template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Te
   }
 };
 
-// What the atom of a contraction makes of it.
+// The struct that contracts with an atom.
 template <class Atom, class T, class L, class Terms> struct ContractorOf {
   using type = ByTensorCores<Atom, L, Terms>;
 };

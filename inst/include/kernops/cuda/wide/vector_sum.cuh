@@ -141,9 +141,9 @@ __device__ __forceinline__ void vector_sum_by_batches(const PairJob& job) {
   }
 }
 
-// How a vector sum goes over its entries, as the text says: numbers of pairs are made anew for each batch of entries;
-// so they are where vectors are columns, and multiplied at once; all totals are in registers; or numbers of some tiles
-// are kept, and batches follow.
+// Loops of a vector sum, as the text names them. ByEntries computes the numbers of pairs anew for each batch of
+// entries; so does OfColumns, which multiplies them at once. Whole has all totals in registers. ByTiles keeps the
+// numbers of some tiles for all batches.
 struct ByEntries {};
 struct OfColumns {};
 struct Whole {};
@@ -159,7 +159,7 @@ struct PairKernel<Formula, L, VectorSum<Row, Batching>, BlockPairs> {
   static constexpr int size = Formula::VectorSum::size, threads = L::threads,
                        partial_bytes = sizeof(Row) * kept_totals<Formula>(),
                        shared_bytes = scaled ? TileMemory<Formula, Tiles, 0>::asked_for : 0;
-  // How many blocks share a multiprocessor.
+  // The blocks that share a multiprocessor.
   static constexpr int blocks = L::warpgroups   ? (size > 64 ? 1 : 2)
                                 : is<OfColumns> ? 3
                                 : sizeof(typename Formula::T) == 8 && Formula::in_place && size <= 64 ? 3
