@@ -221,7 +221,7 @@ class Chooser {
     Recipe made{Layout::in_bulk,
                 Mainloop::panels,
                 p.panel_sum > 0 ? Consumer::vector_sum : Consumer::states,
-                "products of whole matrices are faster for vectors as long",
+                "products of whole panels are faster for vectors of this length",
                 digits      ? 1
                 : p.several ? 2
                             : 4,

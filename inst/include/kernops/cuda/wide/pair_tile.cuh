@@ -21,8 +21,8 @@ template <class... Contractions> struct List {
 struct Plain {};
 struct Warpgroups {};
 
-// The main loop over tiles, as the text names it (cuda/pairs/choose.cpp): the atom that multiplies long vectors, the rows
-// of a thread, 8 C columns, and the number of warp groups that have the same rows; 0 if warps multiply alone.
+// The main loop over tiles, as the text names it (cuda/pairs/choose.cpp): the atom that multiplies long vectors, the
+// rows of a thread, 8 C columns, and the number of warp groups that have the same rows; 0 if warps multiply alone.
 template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
   using Atom = Atom_;
   static constexpr int rows = rows_, C = C_, warpgroups = warpgroups_, threads = warpgroups ? 256 : 128,
