@@ -47,8 +47,10 @@ check_extent <- function(n, name) {
 # A GPU as far as the choice of a kernel depends on it: by its number, or a typical one of a compute capability.
 describe_gpu <- function(device) {
   if (is.numeric(device)) {
+    number <- check_device(device)[[1]]
+    check_gpu(number)
     here <- cuda_describe()
-    here <- here[match(check_device(device)[[1]], here$device), ]
+    here <- here[here$device == number, ]
     return(typical_gpu(here$architecture, here$multiprocessors))
   }
   if (is.character(device) && length(device) == 1 && grepl("^sm_[1-9][0-9]{1,2}$", device)) return(typical_gpu(device))
