@@ -65,7 +65,7 @@ warn_about_fit <- function(fit) {
 # Ranges of those parts whose correlation with the nearest other point is below a third, for half of the points.
 short_ranges <- function(fit) {
   parameters <- fit$model$parameters
-  leaves <- leaves_of(with_values(replace(fit$model, "unit", list(NULL)), fit$theta))
+  leaves <- leaves_of(covariance_of_points(fit))
   u <- fit$data$u
   if (is_several(fit)) u <- unique(u[, seq_len(fit$model$d), drop = FALSE])
   short <- vapply(seq_along(leaves), function(n) {

@@ -112,9 +112,11 @@ or_too_large <- function(code, n, call) {
 
 # The factor of a fit is in a cell that refers to it weakly: saveRDS() and the like write no more than the cell, and the
 # factor is computed again where it is needed first.
-factor_cell <- function(blocks) {
-  cell <- new.env(parent = emptyenv())
-  cell$held <- rlang::new_weakref(cell, blocks)
+factor_cell <- function(blocks) hold_weakly(new.env(parent = emptyenv()), blocks)
+
+# R copies the value of a weak reference, unless it is an environment.
+hold_weakly <- function(cell, blocks) {
+  cell$held <- rlang::new_weakref(cell, list2env(list(blocks = blocks), parent = emptyenv()))
   cell
 }
 
@@ -122,10 +124,10 @@ factor_cell <- function(blocks) {
 factor_of <- function(object) {
   cell <- object$factor
   held <- if (is.environment(cell)) rlang::wref_value(cell$held)
-  if (!is.null(held)) return(held)
+  if (!is.null(held)) return(held$blocks)
   factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
   factor$refill(object$theta)
-  if (is.environment(cell)) cell$held <- rlang::new_weakref(cell, factor$blocks)
+  if (is.environment(cell)) hold_weakly(cell, factor$blocks)
   factor$blocks
 }
 

@@ -8,8 +8,7 @@
 #   linear    for each linear factor, a function that returns the coordinates whose scalar product is the factor
 
 fourier_draws <- function(object, u, nsim, features, call = NULL) {
-  covariance <- with_values(replace(object$model, "unit", list(NULL)), object$theta) # in the unit of the points
-  terms <- spectral_terms(covariance, list(d = object$model$d, sample = object$data$u, u = u), call)
+  terms <- spectral_terms(covariance_of_points(object), list(d = object$model$d, sample = object$data$u, u = u), call)
   Reduce(`+`, lapply(terms, draw_term, u, nsim, features, object$how$backend), matrix(0, nrow(u), nsim))
 }
 

@@ -212,6 +212,12 @@ finish_fit <- function(problem, likelihood, search, how, call) {
   )
 }
 
+# The covariance of a fit in the unit of its points, which is a power of two times the unit of the data.
+covariance_of_points <- function(object) {
+  if (is.null(object$model$unit)) return(object$covariance)
+  with_values(replace(object$model, "unit", list(NULL)), object$theta)
+}
+
 # The covariance with the values that were found, in the units of the data.
 with_values <- function(model, theta) {
   theta <- in_data_units(model, theta)
