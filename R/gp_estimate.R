@@ -29,11 +29,30 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
       best_from(of_a_fifth(candidates, target), target)
   }
   if (identical(best$value, Inf)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE), call)
+  best <- without_ridge(best, target)
   angles <- with(problem$model, is_direction(parameters) & !parameters$fixed)
   best$theta[angles] <- best$theta[angles] %% 180
+  problem$model$parameters$upper <- best$upper %||% parameters$upper
   best$at_bound <- at_bound(problem$model, best$theta)
   best$precision <- how$precision
   warn_about_search(best, how$control)
+  best
+}
+
+# A single range above 20 extents of the data is kept only if the log-likelihood gains by more than 0.1. Otherwise its
+# variance grows with it along a ridge, and the optimum at 20 extents describes the data as well.
+without_ridge <- function(best, target) {
+  parameters <- target$model$parameters
+  limit <- 20 * parameters$extent
+  far <- parameters$kind == "range" & parameters$coordinate == 0 & !parameters$fixed & best$theta > limit
+  if (!any(far) || is.na(best$value)) return(best)
+  model <- target$model
+  model$parameters$upper[far] <- limit[far]
+  start <- replace(best$theta, far, limit[far])
+  nearer <- information_search(start, target$evaluate, model, target$profile, target$how$control)
+  if (!isTRUE(nearer$value <= best$value + 0.2)) return(best)
+  best[names(nearer)] <- nearer
+  best$upper <- model$parameters$upper
   best
 }
 

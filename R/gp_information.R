@@ -34,21 +34,33 @@ observed_information <- function(object, free, step = 1e-3) {
 }
 
 # The inverse of the information on all parameters; if that is singular, on those that the data determine; then on those
-# that are `needed` alone. Parameters that are left out have NA. A logarithm with a standard error above 30 is not
-# determined: a field whose variance is next to zero says nothing about its range.
-inverse_information <- function(information, needed = rep(FALSE, nrow(information)), least = 1e-3) {
+# that are `needed` alone. Parameters that are left out have NA.
+inverse_information <- function(information, needed = rep(FALSE, nrow(information))) {
   n <- nrow(information)
   inverse <- matrix(NA_real_, n, n)
-  determined <- needed | diag(information) > least
+  if (!all(is.finite(information[needed, needed]))) return(inverse)
+  determined <- needed | determined_parameters(information, needed)
   for (kept in list(which(determined), which(needed))) {
     own <- information[kept, kept, drop = FALSE]
-    # some libraries decompose what is not a number without an error
+    # some libraries decompose a matrix with NaN without an error
     root <- if (all(is.finite(own))) tryCatch(chol(own), error = function(e) NULL)
     if (is.null(root)) next
     inverse[kept, kept] <- chol2inv(root)
     break
   }
   inverse
+}
+
+# A direction of the logarithms with an information below `least`, a standard error above 30, is not determined: a field
+# whose variance is next to zero says nothing about its range, and along a ridge variance and range grow together. A
+# parameter is determined unless such a direction has a share of it.
+determined_parameters <- function(information, needed, least = 1e-3) {
+  determined <- !needed & diag(information) > least & is.finite(rowSums(information))
+  own <- information[determined, determined, drop = FALSE]
+  if (!length(own)) return(determined)
+  e <- eigen(own, symmetric = TRUE)
+  share <- rowSums(e$vectors[, e$values <= least, drop = FALSE]^2)
+  replace(determined, determined, share < 0.01)
 }
 
 warn_no_errors <- function(v) {

@@ -29,7 +29,7 @@ test_that("a slope may be of either sign and in any unit, whatever its start", {
     d$z <- drawn(field(truth), 0.01)
     d$depth <- unit * depth
     fit <- gp(z ~ 1, d, ~ x + y + depth,
-              covariance(sd_of_depth, list(v = 1, a = 0.1, r = 1), positive = c("v", "r")) + nugget())
+              covariance(sd_of_depth, list(v = 1, a = 0.1, r = 1), positive = c("v", "r")) + nugget(), maxit = 300)
     best <- best_by_optim(d$z, \(s) field(s) + diag(exp(s[[4]]), 100), list(truth, 0.7 * truth))
     expect_gt(fit$loglik, best - 0.01)
   }
