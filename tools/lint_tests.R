@@ -30,6 +30,7 @@ unreachable <- c(
   "the array has too many dimensions to be reduced" = "R joins dimensions",
   "The exact method cannot be used on the GPU:" = "needs a GPU without cuSOLVER",
   "the plan is for" = "R checks the length",
+  "`output = \"gpu\"` needs a matrix." = "R passes the rows of the result",
   "` must be a vector, a matrix or, for batches, an array of 3 dimensions," = "R joins batches"
 )
 

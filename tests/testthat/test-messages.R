@@ -30,8 +30,6 @@ test_that("deep and long formulas are refused", {
 
 test_that("messages about GPUs", {
   skip_without_gpu()
-  expect_error(axis_reduce(gpu_matrix(diag(2)), integer(), output = "gpu"), "`output = \"gpu\"` needs a matrix.",
-               fixed = TRUE, class = "kernops_dim_error")
   op <- keops_kernel("Sum_Reduction(MatVecMult(a, x), 0)", c("a = Pm(4)", "x = Vi(2)"), backend = "cuda")
   expect_error(op(list(gpu_matrix(diag(2)), diag(2))),
                "` is a matrix on the GPU: give it as an ordinary matrix, or as a single row", class = "kernops_dim_error")
