@@ -27,9 +27,9 @@
 #' sites of the region by more than half a per cent. Noisy observations, and gaps in the data, need more of them. With
 #' `estimate = "none"`, this is local kriging with a given covariance.
 #'
-#' `method = "auto"` uses it for more than `exact_limit` observations (distinct locations), if the correlation decreases with the distance
-#' (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined one alone), there are at most
-#' 10 coordinates, and `float32` is not requested; otherwise it is iterative.
+#' `method = "auto"` uses it for more than `exact_limit` observations (distinct locations), if the correlation decreases
+#' with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined one alone),
+#' there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative.
 #'
 #' @section Transformations:
 #' With `transform`, covariance and trend are those of the transformed response, which must be positive (lognormal and
@@ -58,8 +58,8 @@
 #' @section Several observations at a location:
 #' The exact method computes with one row for each distinct location where there are at most 0.6 times as many as
 #' observations: their weighted mean, and the variation within locations. This is exact, also with weights, known noise
-#' and covariates that differ within a location; the time of a likelihood is that of the locations. Known noise makes one
-#' row for each pair of noise variance and weight, if there is a nugget, too. `method = "auto"` counts these rows.
+#' and covariates that differ within a location; the time of a likelihood is that of the locations. Known noise makes
+#' one row for each pair of noise variance and weight, if there is a nugget, too. `method = "auto"` counts these rows.
 #'
 #' @section Spatial objects:
 #' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`,

@@ -1,16 +1,16 @@
 #' Tables of a Gaussian process fit, for broom and emmeans
 #'
 #' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom, which are found
-#' once one of these packages is loaded. With package emmeans, `emmeans()` gives marginal means of the trend on the scale
-#' of the linear predictor; `type = "response"` gives those of the response, by the inverse of the link of a
+#' once one of these packages is loaded. With package emmeans, `emmeans()` gives marginal means of the trend on the
+#' scale of the linear predictor; `type = "response"` gives those of the response, by the inverse of the link of a
 #' [family][gp_families] or of the transformation of [gp()]. Differences are then ratios, such as odds ratios.
 #'
 #' @param x a fit of [gp()].
 #' @param conf.int,conf.level whether to add confidence limits, as of `confint()`, and their level.
 #' @param effects which parameters: `"trend"`, `"covariance"`, or both.
 #' @param exponentiate whether to exponentiate the coefficients of the trend and their confidence limits: odds ratios
-#'   for the logit link, ratios of means for the log link, with a warning for other links. As in broom, standard errors stay
-#'   those of the coefficients; parameters of the covariance stay as they are.
+#'   for the logit link, ratios of means for the log link, with a warning for other links. As in broom, standard errors
+#'   stay those of the coefficients; parameters of the covariance stay as they are.
 #' @param newdata new points and covariates, as in [predict()][predict.gp]; default: the data of the fit.
 #' @param ... not used: further arguments are an error.
 #'

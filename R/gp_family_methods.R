@@ -13,7 +13,8 @@ print.gp_family_fit <- function(x, ...) {
 coef.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), ...) {
   no_further("coef", ...)
   type <- check_choice(type, "type", c("trend", "covariance", "both"))
-  c(if (type != "covariance") object$beta, if (type != "trend") c(in_data_units(object$model, object$theta), object$dispersion))
+  covariance <- if (type != "trend") c(in_data_units(object$model, object$theta), object$dispersion)
+  c(if (type != "covariance") object$beta, covariance)
 }
 
 #' @rdname gp_methods

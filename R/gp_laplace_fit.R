@@ -223,7 +223,8 @@ finish_family <- function(problem, likelihood, search, how, estimate, call) {
     loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
     vecchia = state$about,
     latent = state[c("h", "terms", "found", "steps")], response = data, outer = problem$outer,
-    outer_theta = unname(search$theta), factor = if (how$method == "exact") factor_cell(likelihood$factor), data = told, model = model,
+    outer_theta = unname(search$theta), factor = if (how$method == "exact") factor_cell(likelihood$factor),
+    data = told, model = model,
     center = problem$center, df = sum(free)
   )
 }

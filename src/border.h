@@ -23,8 +23,8 @@ template <class F> auto guard(F body) -> decltype(body()) {
   }
 }
 
-// The same for a body that changes no object but those it makes. If C++ is short of memory, R first collects its garbage,
-// which may hold memory of C++, and the body runs once more.
+// The same for a body that changes no object but those it makes. If C++ is short of memory, R first collects its
+// garbage, which may hold memory of C++, and the body runs once more.
 template <class F> auto guard_new(F body) -> decltype(body()) {
   return guard([&] {
     try {

@@ -113,6 +113,7 @@ test_that("sums stay here where they take little, or where others have no more c
 })
 
 test_that("a process that dies is an error of kernops, after which R is usable", {
+  skip_if_not_installed("future")
   skip_if_not_installed("future.apply")
   skip_on_cran()
   skip_on_os("windows")

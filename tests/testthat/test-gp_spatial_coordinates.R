@@ -14,6 +14,7 @@ map_of <- function(values = NULL) {
   map["v"]
 }
 expect_map <- function(map, centres) {
+  skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   ours <- predict(fit, map, se.fit = TRUE)
   expected <- at(cbind(as.vector(centres$x), as.vector(centres$y)))
@@ -29,6 +30,7 @@ centres <- function() {
 }
 
 test_that("maps of stars with dimensions y, x are those with x, y, turned", {
+  skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   map <- map_of()
   turned <- aperm(map, 2:1)
@@ -46,6 +48,7 @@ test_that("maps of stars with dimensions y, x are those with x, y, turned", {
 })
 
 test_that("maps of stars in any order are data of fits, variograms, neighbours and cross-validation", {
+  skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   map <- map_of()
   names(map) <- "z"
@@ -64,6 +67,7 @@ test_that("maps of stars in any order are data of fits, variograms, neighbours a
 })
 
 test_that("rotated, curvilinear and rectilinear grids have the coordinates of their cells in any order", {
+  skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   x <- matrix(c(0.1, 0.3, 0.6, 0.15, 0.35, 0.75), 3)
   y <- matrix(c(0.1, 0.1, 0.2, 0.5, 0.6, 0.9), 3)
@@ -86,6 +90,7 @@ test_that("rotated, curvilinear and rectilinear grids have the coordinates of th
 })
 
 test_that("a time of one value is a variable of a map, longer ones are refused", {
+  skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   cube <- stars::st_as_stars(list(v = array(1:24 + 0, c(4, 3, 2))), dimensions = stars::st_dimensions(
     x = (0:4) / 4, y = seq(0.8, 0, length.out = 4), time = as.Date("2026-01-01") + 0:1, .raster = c("x", "y")
@@ -102,6 +107,7 @@ test_that("a time of one value is a variable of a map, longer ones are refused",
 })
 
 test_that("a proxy with one band is predicted as what it reads", {
+  skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   file <- withr::local_tempfile(fileext = ".tif")
   stars::write_stars(map_of(), file)

@@ -32,7 +32,8 @@ test_that("messages about GPUs", {
   skip_without_gpu()
   op <- keops_kernel("Sum_Reduction(MatVecMult(a, x), 0)", c("a = Pm(4)", "x = Vi(2)"), backend = "cuda")
   expect_error(op(list(gpu_matrix(diag(2)), diag(2))),
-               "` is a matrix on the GPU: give it as an ordinary matrix, or as a single row", class = "kernops_dim_error")
+               "` is a matrix on the GPU: give it as an ordinary matrix, or as a single row",
+               class = "kernops_dim_error")
   batched <- keops_kernel("Sum_Reduction(x | y, 1)", c("x = Vi(2)", "y = Vj(2)"), backend = "cuda")
   batches <- array(1, c(3, 2, 2))
   expect_error(batched(list(batches, batches), output = "gpu"),
