@@ -41,7 +41,8 @@ one_mask <- function() {
   declared <- c("x = Vi(2)", "y = Vj(2)", if (grepl("\\bs\\b", text)) "s = Pm(1)")
   data <- c(list(x, y), if (length(declared) > 2) s)
   edges <- outer(1:4, 1:4, Vectorize(\(i, j) u[[2]](x[i, ], y[j, ])))
-  if (any(abs(power(edges[edges > 1e-9])) > 1e4)) return() # neither sums nor differences are exact
+  terms <- c(power(edges[edges > 1e-9]), scale * outer_function(power(edges[edges > 1e-9])))
+  if (any(abs(terms) > 1e4)) return() # neither sums nor differences are exact
   compare(text, \() keops_kernel(text, declared)(data), \() value(x), may_refuse = FALSE)
   # differences tell the slope where no pair is next to the edge of its mask, and a smaller step gives the same
   other <- \(v) outer(1:4, 1:4, Vectorize(\(i, j) u[[2]](v[i, ], y[j, ])))
