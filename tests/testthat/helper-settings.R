@@ -13,6 +13,8 @@ settings_data <- function() {
 # Numbers of `f()` in the order of appearance.
 numbers_of <- function(f) {
   value <- f()
+  # groups are sorted as factor() sorts them, in the order of the locale
+  if (is.numeric(value) && !is.null(names(value))) value <- value[order(names(value), method = "radix")]
   if (is.data.frame(value)) value <- lapply(value, \(column) if (is.factor(column)) as.integer(column) else column)
   as.numeric(unlist(Filter(\(part) is.numeric(part) || is.list(part), if (is.list(value)) value else list(value))))
 }

@@ -160,11 +160,13 @@ test_that("pure noise that a field explains, and a nugget of nothing, are told",
     if (var(residuals(fit)) < 0.1 * var(d$z)) expect_true("kernops_degenerate" %in% told, label = paste("seed", seed))
   }
   withr::local_seed(1)
+  withr::local_options(warn = 1) # the snapshot shows a warning
   expect_snapshot(invisible(gp(z ~ 1, data.frame(x = runif(60), y = runif(60), z = rnorm(60)), ~ x + y)))
 })
 
 test_that("copies of observations are told", {
   d <- withr::with_seed(4, smooth_case(40))
+  withr::local_options(warn = 1) # the snapshot shows a warning
   expect_snapshot(invisible(gp(z ~ 1, d[c(1:40, 1:3), ], ~ a + b)))
   apart <- rbind(d, transform(d[1:3, ], z = z + 0.1))
   expect_no_warning(gp(z ~ 1, apart, ~ a + b))
