@@ -297,5 +297,5 @@ fitted_coordinates <- function(coords, data, call) {
   stats::setNames(rep(list(prototype(values)), ncol(values)), colnames(values))
 }
 
-# Whether coordinates were given with names.
+# TRUE if the columns of the coordinates have names.
 has_names <- function(coords) length(colnames(coords)) > 0

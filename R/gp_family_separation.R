@@ -56,7 +56,7 @@ sides_of_observations <- function(data) {
   switch(data$family$name, binomial = (y == 1) - (y == 0), poisson = , negative_binomial = -as.numeric(y == 0), NULL)
 }
 
-# Whether there are coefficients b with side * x b >= 0 everywhere and > 0 somewhere, and x b = 0 where the side is 0.
+# TRUE if there are coefficients b with side * x b >= 0 everywhere and > 0 somewhere, and x b = 0 where the side is 0.
 # By Stiemke's lemma there are none if and only if a positive combination of the rows side * x is zero. The shortest
 # combination with coefficients of at least 1 is a solution b.
 separates <- function(x, sides, tolerance = 1e-9) {
@@ -115,7 +115,7 @@ nonnegative_step <- function(rows, target, m, active) {
   list(m = replace(m, active, solved), active = active)
 }
 
-# Whether each of binary observations is on its side of the fitted linear predictor, and the variance of the field is 50
+# TRUE if each binary observation is on its side of the fitted linear predictor, and the variance of the field is 50
 # times that of the latent distribution of the link: the likelihood then hardly depends on it.
 is_separated_by_field <- function(fit) {
   if (fit$family$name != "binomial" || all(fit$outer$parameters$fixed | fit$outer$parameters$kind == "trend")) {

@@ -79,7 +79,7 @@ without_level <- function(data) {
   list(y = y - level * ones, beta = level * beta)
 }
 
-# Whether what the trend leaves of the response is rounding error.
+# TRUE if the residual of the trend is rounding error of the response.
 is_rounding <- function(residual, y) sqrt(mean(residual^2)) <= 16 * .Machine$double.eps * max(abs(y))
 
 # The extent of numbers; 1 where they are constant.

@@ -31,7 +31,7 @@ scale_factor <- function(model, theta, variance, most = Inf) {
   if (is.finite(factor) && factor > 0 && max(field) / most <= min(field)) factor else 1
 }
 
-# Of a model with bounds, for parameters of user-defined formulas:
+# Adds to a model with bounds, for parameters of user-defined formulas:
 #   unit        the step, on the scale of the search, that changes the covariance matrix of the sites by its size
 #   multiplies  whether it is a factor of the whole covariance
 # from the products of the matrix and of its derivatives with random signs. Bounds are wide enough for the factor by

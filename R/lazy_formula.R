@@ -53,7 +53,7 @@ told_apart <- function(tensors) {
   })
 }
 
-# Whether variables of one name are one variable.
+# TRUE if variables of the same name are the same variable in all lists.
 all_alike <- function(lists) {
   known <- lists[[1]]
   for (variables in lists[-1]) {

@@ -31,7 +31,7 @@ Tree Masks::either(Tree a, Tree b) {
   return a == b ? a : graph_.operation(OpId::Or, {a, b});
 }
 
-// Of size 1, 0 where all entries are; -1 where some entry never is. Masks are 0 or positive.
+// A mask of size 1 that is 0 where all entries are; -1 if some entry never is. Masks are 0 or positive.
 Tree Masks::any(Tree mask) {
   for (const OpId fills : {OpId::ElemT, OpId::ExtractT, OpId::Real2Complex, OpId::Imag2Complex, OpId::SumT})
     while (is(mask, fills)) mask = graph_[mask].args[0];
@@ -123,7 +123,7 @@ Tree Masks::mask_of(Tree t) {
 
 namespace {
 
-// Whether finite arguments have a finite result.
+// True if finite arguments have a finite result.
 bool keeps_finite(OpId op, int p) {
   switch (op) {
     case OpId::Pow: return p >= 0;

@@ -15,16 +15,16 @@ class Masks {
   // ElemT and its kin put beside an entry.
   Tree of(Tree t);
 
-  // Whether all entries of t are finite where data and parameters are. Polynomials count as finite: products of data
+  // True if all entries of t are finite where data and parameters are. Polynomials count as finite: products of data
   // that overflow are left out.
   bool is_finite(Tree t);
   // The same question for the value of a gradient row in a scope, where g counts as finite.
   bool is_finite(const Expr& row, const Scope& scope);
 
-  // Whether all derivatives of t are 0 where t is 0, as those of a squared distance are. Norms and angles are flat as
+  // True if all derivatives of t are 0 where t is 0, as those of a squared distance are. Norms and angles are flat as
   // well: their derivative at 0 is taken as 0 (Rsqrt).
   bool is_flat(Tree t);
-  // Whether t is a product with a factor that is `a`, or a power of it.
+  // True if t is a product with a factor that is `a`, or a power of it.
   bool has_factor(Tree t, Tree a) const;
 
  private:

@@ -143,7 +143,7 @@ for (name in names(odd_folders)) test_that(paste("a folder of the cache gives a 
   expect_match(conditionMessage(warning), "kernops.cache_dir|is not a folder|too long|more than|all users")
 })
 
-# What another R prints: the class of a warning while it loads the package, and what it does before and after.
+# The output of another R process: the class of a warning while it loads the package, and what it does before and after.
 loaded <- function(before, env = character(), after = "invisible()") {
   load <- "withCallingHandlers(loadNamespace('kernops'), warning = function(w) cat(class(w)[[1]], ''))"
   system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", shQuote(paste(before, load, after, sep = "; "))),

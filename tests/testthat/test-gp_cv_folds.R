@@ -1,4 +1,4 @@
-# What cross-validation says of a fold: its warnings and errors, and levels that are in one fold alone.
+# Conditions of cross-validation: warnings and errors that name the fold, and levels that are in one fold alone.
 
 d <- withr::with_seed(1, {
   d <- data.frame(x = runif(60), y = runif(60), g = factor(rep(letters[1:4], 15)), s = factor(rep(1:12, 5)),
