@@ -1,4 +1,4 @@
-// The vector operations of solvers seen from R (R/vector_space.R): each is done where its blocks are.
+// The vector operations of solvers seen from R (R/solve_vector_space.R): each is done where its blocks are.
 #include "block.h"
 
 namespace kernops {

@@ -1,4 +1,4 @@
-// Covariance matrices and their Cholesky factors seen from R (R/gp_exact.R): each is where its matrix is.
+// Covariance matrices and their Cholesky factors seen from R (R/lik_exact.R): each is where its matrix is.
 #include "block.h"
 
 using namespace kernops;

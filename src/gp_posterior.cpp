@@ -1,4 +1,4 @@
-// The posterior precision of R/gp_laplace_vecchia.R, as R holds it.
+// The posterior precision of R/lik_laplace_vecchia.R, as R holds it.
 #include "neighbours/posterior.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Sets of points of R/gp_vecchia.R, as the engine conditions them.
+// Sets of points of R/lik_vecchia.R, as the engine conditions them.
 #include "cuda/sets/sets.h"
 
 #include "block.h"

@@ -1,4 +1,4 @@
-// The pivoted Cholesky decomposition of R/low_rank.R on the GPU.
+// The pivoted Cholesky decomposition of R/solve_low_rank.R on the GPU.
 #include <kernops/jobs/matrix.h>
 
 #include <algorithm>

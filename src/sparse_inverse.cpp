@@ -1,4 +1,4 @@
-// The sparse inverse of R/preconditioner_sparse.R, applied to blocks of vectors.
+// The sparse inverse of R/solve_preconditioner_sparse.R, applied to blocks of vectors.
 #include "block.h"
 #include "neighbours/sparse_inverse.h"
 

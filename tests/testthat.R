@@ -4,9 +4,9 @@ library(testthat)
 library(kernops)
 
 core <- c(
-  "batches", "covariance", "cpu", "gp_data", "gp_exact", "gp_methods", "gp_newdata", "keops_grad", "keops_input",
-  "keops_kernel", "kernel_solve", "kernels", "lazy_arithmetic", "lazy_base", "lazy_matrix", "lazy_reduction",
-  "lazy_tensor", "ops_table", "reduce_by_key", "reductions", "seg_empty", "seg_grad"
+  "batches", "cov_kernels", "cpu", "data_frame", "lik_exact", "gp_methods", "data_new", "keops_grad", "keops_input",
+  "keops_kernel", "solve_kernel", "kernels", "lazy_arithmetic", "lazy_base", "lazy_matrix", "lazy_reduction",
+  "lazy_tensor", "ops_table", "seg_reduce_by_key", "reductions", "seg_empty", "seg_grad"
 )
 stopifnot(file.exists(file.path("testthat", paste0("test-", core, ".R"))))
 on_cran <- !identical(Sys.getenv("NOT_CRAN"), "true")
