@@ -141,3 +141,8 @@ suggestion <- function(unknown) {
   if (min(distance) > max(1, nchar(sub("_reduction$", "", unknown, ignore.case = TRUE)) %/% 3)) return(NULL)
   c(i = paste0("Did you mean `", known[which.min(distance)], "`?"))
 }
+
+check_seed <- function(seed, call = caller_env()) {
+  largest <- .Machine$integer.max
+  if (!is.null(seed)) check_number(seed, "seed", least = -largest, whole = TRUE, most = largest, call = call)
+}

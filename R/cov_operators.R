@@ -78,3 +78,9 @@ for_blocks <- function(n, f, width = block_width, rows = n) {
     if (rows > 5000 && block %% every == 0) gc(full = FALSE)
   }
 }
+
+# The operators of a covariance for sets: its values and its derivatives with respect to theta. The CPU computes in
+# float64.
+set_operators <- function(model, backend = "cpu", precision = "float64") {
+  list(values = covariance_matrix(model, precision, backend), derivatives = covariance_derivatives(model, backend))
+}

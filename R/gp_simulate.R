@@ -134,11 +134,6 @@ give_back_draws <- function(draws, object, points, newdata) {
   if (points$fitted) stats::napredict(object$na.action, result) else result
 }
 
-check_seed <- function(seed, call = caller_env()) {
-  largest <- .Machine$integer.max
-  if (!is.null(seed)) check_number(seed, "seed", least = -largest, whole = TRUE, most = largest, call = call)
-}
-
 # Points where the covariance is not a number, such as the logarithm of what is negative, are as those that are missing.
 with_variance <- function(object, points) {
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))

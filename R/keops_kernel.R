@@ -217,3 +217,6 @@ print.keops_kernel <- function(x, ...) {
   }
   invisible(x)
 }
+
+# The compiled kernel behind an operator; compiled again after readRDS().
+live <- function(op) environment(op)$live_kernel()

@@ -101,3 +101,18 @@ text_of_times <- function(x) {
   for (k in 1:3) if (anyDuplicated(text)) text <- format(x + 0.5 * 10^-(3 * min(k, 2)), fractions[[k]])
   text
 }
+
+# Variables of one kind can be converted to each other. Classes that only describe numbers and strings have no kind of
+# their own.
+variable_kind <- function(x) {
+  if (inherits(x, c("Date", "POSIXt"))) return("time")
+  if (inherits(x, "difftime")) return("duration")
+  if (inherits(x, "units")) return("units")
+  if (is.factor(x) || is.character(x)) return("text")
+  own <- setdiff(oldClass(x), c("AsIs", "labelled", "haven_labelled", "vctrs_vctr", "integer64", "integer", "double",
+                                "numeric", "logical", "noquote"))
+  if (length(own) && length(dim(x)) != 2) return(own[[1]])
+  if (is.numeric(x)) "number" else typeof(x)
+}
+
+unit_text <- function(x) as.character(units(x))

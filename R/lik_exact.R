@@ -99,8 +99,6 @@ diagonal_of_inverse <- function(blocks) {
   by_block(blocks, function(k, rows) factor_diagonal_of_inverse(k, isa(), threads()))
 }
 
-live <- function(op) environment(op)$live_kernel()
-
 or_too_large <- function(code, n, call) {
   tryCatch(code, kernops_memory_error = function(e) {
     gib <- round(8 * n^2 / 2^30, 1)

@@ -1,12 +1,6 @@
 # Sets of points, each a point with its neighbours, as the engine conditions them: sparse factors of covariance
 # matrices.
 
-# The operators of a covariance for sets: its values and its derivatives with respect to theta. The CPU computes in
-# float64.
-set_operators <- function(model, backend = "cpu", precision = "float64") {
-  list(values = covariance_matrix(model, precision, backend), derivatives = covariance_derivatives(model, backend))
-}
-
 # Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) of them: a
 # function that has them as C++ holds them between likelihoods, so that a GPU copies them once.
 hold_sets <- function(points, noise, noise_derivative, values, neighbours) {
