@@ -74,6 +74,9 @@ stop_memory <- function(bytes = NA) {
                               if (!is.null(size)) paste0(": R could not allocate ", size)))
 }
 
+# Stops where `bytes` cannot be allocated.
+check_memory <- function(bytes) if (!memory_holds(bytes)) stop_memory(bytes)
+
 # The default of an argument that lists its choices stands for the first.
 check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {name}}") {
   if (identical(x, choices)) return(choices[[1]])

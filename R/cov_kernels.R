@@ -200,7 +200,7 @@ matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
     stop_kernops("input", c(paste0("{.arg nu} must be a number above 0 and at most 50, or NA, not ", shown(nu), "."),
                             i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
   }
-  digits <- code_number(nu)
+  digits <- code_text(nu)
   correlation <- if (digits %in% names(known)) known[[digits]] else code_text("Matern(", nu, ", Sqrt({q}))")
   scaled <- code_text("Sqrt(", 2 * nu, " * {q})")
   formula <- gsub("{d}", scaled, paste("variance *", correlation), fixed = TRUE)

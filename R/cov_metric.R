@@ -41,6 +41,17 @@ leaf_values <- function(model, theta) {
   })
 }
 
+# u A' with A' A = M; where M is diagonal, ties of a grid remain.
+linear_view <- function(M, u) {
+  if (all(M[row(M) != col(M)] == 0)) {
+    used <- which(diag(M) > 0)
+    return(u[, used, drop = FALSE] * rep(sqrt(diag(M)[used]), each = nrow(u)))
+  }
+  decomposed <- eigen(M, symmetric = TRUE)
+  used <- decomposed$values > 1e-14 * decomposed$values[[1]]
+  u %*% (decomposed$vectors[, used, drop = FALSE] * rep(sqrt(decomposed$values[used]), each = ncol(u)))
+}
+
 covariance_metric <- function(x, values, u) {
   number <- 0L
   visit <- function(x) {
@@ -97,10 +108,11 @@ on_circles <- function(u, period, range) {
 
 own_metric <- function(leaf, p, u, dims = seq_len(ncol(u))) {
   covariance <- own_pairs(leaf, length(dims))
-  found <- pairs_metric(function(x, y) as.vector(covariance(c(list(x = x, y = y), p))), u[, dims, drop = FALSE])
+  values <- function(x, y) as.vector(covariance(c(list(x = x, y = y), p)))
+  scales <- correlation_scales(values, u[, dims, drop = FALSE])
   metric <- matrix(0, ncol(u), ncol(u))
-  metric[dims, dims] <- found$matrix
-  replace(found, "matrix", list(metric))
+  metric[cbind(dims, dims)] <- scales$scale
+  list(variance = scales$variance, matrix = metric, views = list())
 }
 
 # Coordinates as given, in units of their standard deviations.

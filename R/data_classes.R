@@ -1,6 +1,19 @@
 # Classes of variables. New data have the classes of the data of the fit: a date and a time are instants, and become
 # each other; durations and quantities with a unit become those of the fitted unit; any other class is an error.
 
+# Variables of one kind can be converted to each other. Classes that only describe numbers and strings have no kind of
+# their own.
+variable_kind <- function(x) {
+  if (inherits(x, c("Date", "POSIXt"))) return("time")
+  if (inherits(x, "difftime")) return("duration")
+  if (inherits(x, "units")) return("units")
+  if (is.factor(x) || is.character(x)) return("text")
+  own <- setdiff(oldClass(x), c("AsIs", "labelled", "haven_labelled", "vctrs_vctr", "integer64", "integer", "double",
+                                "numeric", "logical", "noquote"))
+  if (length(own) && length(dim(x)) != 2) return(own[[1]])
+  if (is.numeric(x)) "number" else typeof(x)
+}
+
 # x in the class and the unit of `fitted`, the variable of the fit. `exact`: x has levels, among which a time within a
 # day is no date, and a number may be the label of a factor.
 as_fitted <- function(x, fitted, name, call, exact = FALSE) {
@@ -125,3 +138,5 @@ check_distinct_names <- function(used, data, argument, call) {
                            {sum(names == twice[[1]])} columns {.code {twice[[1]]}}.",
                           i = "{.fn make.unique} makes names different."), call = call)
 }
+
+unit_text <- function(x) as.character(units(x))

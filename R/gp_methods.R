@@ -240,7 +240,7 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
 }
 
 parameter_rows_of <- function(parm, names, call = caller_env()) {
-  known <- if (is.character(parm)) names else if (is_plain_numeric(parm)) seq_along(names)
+  known <- if (is.character(parm)) names else if (is.numeric(parm) && !is.object(parm)) seq_along(names)
   unfit <- if (is.null(known)) parm else parm[!parm %in% known]
   if (!is.null(known) && length(unfit) == 0) return(parm)
   stop_kernops("input", paste0("{.arg parm} must contain names among {.val {names}}, or positions, not ",

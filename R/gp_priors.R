@@ -81,7 +81,7 @@ lognormal <- function(meanlog = 0, sdlog = 1) {
 new_prior <- function(kind, ...) structure(list(kind = kind, ...), class = "kernops_prior")
 
 check_probability <- function(p, call = caller_env()) {
-  if (is_plain_numeric(p) && length(p) == 1 && isTRUE(p > 0 && p < 1)) return(invisible())
+  if (is.numeric(p) && !is.object(p) && length(p) == 1 && isTRUE(p > 0 && p < 1)) return(invisible())
   stop_kernops("input", "{.arg p} must be one number above 0 and below 1.", call = call)
 }
 

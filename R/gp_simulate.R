@@ -100,7 +100,7 @@ points_to_simulate <- function(object, newdata, coords, nsim, call = caller_env(
   }
   points <- with_variance(object, points)
   bytes <- 8 * length(points$complete) * nsim
-  if (!memory_holds(bytes)) stop_memory(bytes)
+  check_memory(bytes)
   points
 }
 

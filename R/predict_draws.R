@@ -41,7 +41,7 @@ averaged_columns <- function(posterior, points, how, wanted, lambda) {
   uncertain <- wanted$se.fit || wanted$interval != "none" || length(c(wanted$probs, wanted$above, lambda)) > 0
   each <- replace(wanted, c("se.fit", "interval", "probs"), list(uncertain, "none", NULL))
   weights <- draw_weights(posterior)
-  if (!memory_holds(8 * 4 * nrow(points$u) * length(weights))) stop_memory(8 * 4 * nrow(points$u) * length(weights))
+  check_memory(8 * 4 * nrow(points$u) * length(weights))
   parts <- for_draws(posterior, function(fit, rows) {
     moments <- predicted_moments(fit, points, how, uncertain)
     noise <- if (wanted$interval == "prediction") new_noise(fit, points) else 0

@@ -10,7 +10,7 @@ latent_errors <- function(object) {
   function(targets) {
     sets <- places(targets$u)
     bytes <- 8 * nrow(field$data$u) * targets$n
-    if (!memory_holds(bytes)) stop_memory(bytes)
+    check_memory(bytes)
     merged <- sets_of_targets(sets, targets)
     parts <- posterior_parts(system$sets$held, merged$neighbours, merged$weights, threads())
     gap <- trend_uncertainty(object, targets$x, explained_by_places(sets, trend, targets))$gap

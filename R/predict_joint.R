@@ -140,7 +140,7 @@ joint_prior <- function(object, targets) {
 joint_covariance <- function(object, points, how) {
   targets <- targets_of(object, points)
   bytes <- 8 * targets$n^2 + 8 * length(targets$of)^2
-  if (!memory_holds(bytes)) stop_memory(bytes)
+  check_memory(bytes)
   joint_errors(object, how)(targets)
 }
 

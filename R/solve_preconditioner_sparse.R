@@ -59,8 +59,10 @@ entries_operator <- function(entries, pairs = FALSE, device = -1L) {
 # Variables in units of the ranges of K.
 entries_coordinates <- function(entries) {
   pairs <- entries_operator(entries, pairs = TRUE)
-  metric <- pairs_metric(function(x, y) as.vector(pairs(list(theta = entries$theta, x = x, y = y))), entries$u)
-  if (all(metric$matrix == 0)) entries$u else linear_view(metric$matrix, entries$u)
+  values <- function(x, y) as.vector(pairs(list(theta = entries$theta, x = x, y = y)))
+  scale <- correlation_scales(values, entries$u)$scale
+  used <- if (any(scale > 0)) which(scale > 0) else return(entries$u)
+  entries$u[, used, drop = FALSE] * rep(sqrt(scale[used]), each = nrow(entries$u))
 }
 
 # r -> P^-1 r for blocks, where they are: a GPU copies the factor at the first of them.

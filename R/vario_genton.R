@@ -2,7 +2,7 @@
 
 genton_classes <- function(u, values, breaks, direction) {
   bytes <- 64 * nrow(u)^2 / 2
-  if (!memory_holds(bytes)) stop_memory(bytes)
+  check_memory(bytes)
   pairs <- variogram_cloud(u, values, max(breaks), direction, seq_len(nrow(u)))
   class <- findInterval(pairs$dist, breaks, left.open = TRUE)
   gaps <- (values[pairs$left, 1] - values[pairs$right, 1]) * ascending(u, pairs$left, pairs$right)
