@@ -14,3 +14,13 @@ code_number <- function(x) {
   text[longer] <- sprintf("%.17g", x[longer])
   text
 }
+
+# A text with values for names: all names at once, so that no value is read as a name.
+replace_names <- function(text, values) {
+  found <- gregexpr("(?<![A-Za-z0-9_.])[A-Za-z][A-Za-z0-9_.]*", text, perl = TRUE)
+  words <- regmatches(text, found)[[1]]
+  known <- words %in% names(values)
+  words[known] <- values[words[known]]
+  regmatches(text, found) <- list(words)
+  text
+}

@@ -105,79 +105,6 @@ check_subset <- function(x, name, choices, call = caller_env()) {
   stop_kernops("input", paste0("{.arg {name}} must be among {.val {choices}}, not ", shown(x), "."), call = call)
 }
 
-is_covariance <- function(x) inherits(x, "kernops_covariance")
-
-#' @export
-Ops.kernops_covariance <- function(e1, e2) {
-  operation <- .Generic
-  if (missing(e2) || !operation %in% c("+", "*")) {
-    stop_kernops("input", "Covariances can be combined by {.code +} and {.code *}, not by {.code {operation}}.")
-  }
-  if (is_lmc(e1) || is_lmc(e2)) {
-    stop_kernops("input", "The terms of {.fn lmc} are its arguments, as in {.code lmc(matern(), nugget())}: it cannot be
-                           combined with others.")
-  }
-  join(operation, as_covariance(e1), as_covariance(e2))
-}
-
-as_covariance <- function(x) {
-  if (is_covariance(x)) return(x)
-  if (is.numeric(x) && length(x) == 1) return(constant(x, fixed = "variance"))
-  stop_kernops("input", "A covariance can be combined with another covariance or with a number only.", call = NULL)
-}
-
-join <- function(operation, a, b) {
-  if (operation == "*") {
-    white <- Filter(is_white, c(leaf_labels(a), leaf_labels(b)))
-    if (length(white)) {
-      stop_kernops("input", "{.fn {white[[1]]}} can be added to a covariance, but not multiplied by one.", call = NULL)
-    }
-    if (any_intrinsic(a) || any_intrinsic(b)) check_intrinsic_product(a, b)
-    if (has_own_scale(a) && has_own_scale(b)) b <- hold_scale(b)
-  }
-  structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
-}
-
-any_intrinsic <- function(x) !all_leaves(x, function(leaf) !leaf$intrinsic)
-
-check_intrinsic_product <- function(a, b) {
-  if (all(leaf_labels(a) == "constant") || all(leaf_labels(b) == "constant")) return(invisible())
-  stop_kernops("input", "An intrinsic model can be multiplied by a number, but not by another covariance.",
-               call = NULL)
-}
-
-leaf_labels <- function(x) if (x$kind == "leaf") x$label else unlist(lapply(x$parts, leaf_labels))
-
-# Whether a free variance scales the whole: then another factor needs none.
-has_own_scale <- function(x) {
-  switch(x$kind, leaf = !x$own && "variance" %in% setdiff(names(x$parameters), x$fixed),
-         "*" = any(vapply(x$parts, has_own_scale, NA)),
-         "+" = all(vapply(x$parts, has_own_scale, NA)))
-}
-
-# A covariance with own scale, without it: at 1 or where it was given. The ratios of the terms of a sum stay free.
-hold_scale <- function(x) {
-  if (x$kind == "leaf") {
-    x$parameters$variance <- x$parameters$variance %||% 1
-    x$fixed <- union(x$fixed, "variance")
-  } else {
-    n <- which(vapply(x$parts, has_own_scale, NA))[[1]]
-    x$parts[[n]] <- hold_scale(x$parts[[n]])
-  }
-  x
-}
-
-#' @export
-format.kernops_covariance <- function(x, ...) {
-  if (x$kind == "leaf") return(format_leaf(x))
-  parts <- vapply(x$parts, format, "")
-  if (x$kind == "*") {
-    sums <- vapply(x$parts, function(part) part$kind == "+", NA)
-    parts[sums] <- paste0("(", parts[sums], ")")
-  }
-  paste(parts, collapse = paste0(" ", x$kind, " "))
-}
-
 format_leaf <- function(x) {
   given <- Filter(Negate(is.null), x$parameters)
   if (x$label == "linear" && identical(given$center, 0)) given$center <- NULL
@@ -196,10 +123,4 @@ format_leaf <- function(x) {
                paste0("dims = ", paste(x$dims, collapse = ",")))
   if (length(x$sees) && !length(shown)) return(x$label)
   paste0(x$label, "(", toString(shown), ")")
-}
-
-#' @export
-print.kernops_covariance <- function(x, ...) {
-  cli::cat_line("<covariance> ", format(x))
-  invisible(x)
 }

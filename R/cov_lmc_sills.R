@@ -51,7 +51,7 @@ sills_of <- function(leaf) {
 # The model of these variables.
 with_variables <- function(x, variables, call = caller_env()) {
   p <- length(variables)
-  x <- change_leaves(x, function(leaf) {
+  x <- change_leaves(x, function(leaf, path) {
     if (!is_coregion(leaf)) return(leaf)
     leaf$sills <- sills_of(leaf) # of a fit
     leaf$variables <- variables
@@ -79,7 +79,7 @@ with_places <- function(x, d, call) {
     stop_kernops("input", "The variables of {.fn lmc} are the responses of {.fn gp}, such as {.code cbind(a, b) ~ 1}.",
                  call = call)
   }
-  change_leaves(x, function(leaf) {
+  change_leaves(x, function(leaf, path) {
     if (is_coregion(leaf)) {
       leaf$dims <- d + 1
       leaf$formula <- coregion_formula(length(leaf$variables), leaf$diagonal)
@@ -105,27 +105,27 @@ coregion_formula <- function(p, diagonal) {
 
 # The rows of a coregionalisation matrix in the table of parameters; `variable` is the number of the first one. The
 # search is for L itself, with either sign of a column: at the optimum B may be singular, which is no bound for L.
-sill_rows <- function(leaf, number) {
+sill_rows <- function(leaf, path) {
   at <- sill_entries(length(leaf$variables), leaf$diagonal)
   same <- at$row == at$column
   of <- leaf$variables
   data.frame(
     name = paste0(leaf$name, ".sill.", of[at$column], ifelse(same, "", paste0(".", of[at$row]))), label = "lmc",
     kind = ifelse(same, "sill", "cross"), value = leaf$parameters$root, log = FALSE, fixed = "root" %in% leaf$fixed,
-    leaf = number, coordinate = 0L, lower = NA_real_, upper = NA_real_, extent = NA_real_, unit = 1, variable = at$row
+    leaf = path, parameter = "root", coordinate = 0L, lower = NA_real_, upper = NA_real_, extent = NA_real_,
+    unit = 1, variable = at$row
   )
 }
 
 # The coregionalisation matrices of a model: lists of their rows in theta, L and B there.
 coregions <- function(model, theta = model$parameters$value) {
   if (!is_lmc(model$covariance)) return(list())
-  leaves <- leaves_of(model$covariance)
-  lapply(which(vapply(leaves, is_coregion, NA)), function(number) {
-    leaf <- leaves[[number]]
-    rows <- which(model$parameters$leaf == number)
+  leaves <- Filter(is_coregion, leaves_of(model$covariance))
+  unname(Map(function(leaf, path) {
+    rows <- leaf_rows(model, path)
     L <- root_matrix(theta[rows], length(leaf$variables), leaf$diagonal)
     list(rows = rows, name = leaf$name, diagonal = leaf$diagonal, root = L, sills = tcrossprod(L))
-  })
+  }, leaves, names(leaves)))
 }
 
 # The mean of the sills of a coregionalisation matrix, which is that of the squares of the entries of L.

@@ -32,13 +32,9 @@ group_of <- function(model) unlist(lapply(leaves_of(model$covariance), `[[`, "gr
 # The parameters of each leaf, by name.
 leaf_values <- function(model, theta) {
   leaves <- leaves_of(model$covariance)
-  lapply(seq_along(leaves), function(number) {
-    rows <- which(model$parameters$leaf == number)
-    leaf <- leaves[[number]]
-    sizes <- lengths(leaf$parameters)
-    if (!leaf$own) sizes[names(sizes) == "range"] <- sum(model$parameters$kind[rows] == "range")
-    split(unname(theta)[rows], rep(factor(names(sizes), names(sizes)), pmax(sizes, 1)))
-  })
+  Map(function(leaf, path) {
+    lapply(stats::setNames(nm = names(leaf$parameters)), function(name) unname(theta)[leaf_rows(model, path, name)])
+  }, leaves, names(leaves))
 }
 
 # u A' with A' A = M; where M is diagonal, ties of a grid remain.
@@ -52,14 +48,10 @@ linear_view <- function(M, u) {
   u %*% (decomposed$vectors[, used, drop = FALSE] * rep(sqrt(decomposed$values[used]), each = ncol(u)))
 }
 
+# `values`: those of the parameters of each leaf.
 covariance_metric <- function(x, values, u) {
-  number <- 0L
-  visit <- function(x) {
-    if (x$kind != "leaf") return(join_metrics(x$kind, lapply(x$parts, visit)))
-    number <<- number + 1L
-    leaf_metric(x, values[[number]], u)
-  }
-  visit(x)
+  metrics <- Map(leaf_metric, leaves_of(x), values, list(u))
+  fold_covariance(x, function(leaf, path) metrics[[path]], join_metrics)
 }
 
 join_metrics <- function(operation, parts) {

@@ -45,7 +45,7 @@ derivative_products <- function(model, columns = 1L, precision = "float64", back
 
 # k(x_i, x_i) for each i.
 covariance_diagonal <- function(model, precision = "float64", backend = "cpu") {
-  model_operator(code_text("Sum_Reduction(", replace_names(model$formula, c(y = "x")), ", 1)"),
+  model_operator(code_text("Sum_Reduction(", covariance_text(model, "x", "x"), ", 1)"),
                  point_declarations(model)[1:2], "auto", precision, backend)
 }
 

@@ -2,7 +2,7 @@
 
 # Covariances of a distance that the user did not choose take the chord through the Earth.
 on_the_globe <- function(covariance, d) {
-  chosen <- change_leaves(covariance, function(leaf) if (fits_globe(leaf, d)) as_great_circle(leaf) else leaf)
+  chosen <- change_leaves(covariance, function(leaf, path) if (fits_globe(leaf, d)) as_great_circle(leaf) else leaf)
   if (!identical(chosen, covariance)) {
     tell_great_circle("{.code distance = \"euclidean\"} in the covariance takes degrees as lengths.")
   }
@@ -11,12 +11,6 @@ on_the_globe <- function(covariance, d) {
                     i = "{.code distance = \"great_circle\"} in the covariance measures km, with a single range."))
   }
   chosen
-}
-
-change_leaves <- function(x, f) {
-  if (x$kind == "leaf") return(f(x))
-  x$parts <- lapply(x$parts, change_leaves, f)
-  x
 }
 
 has_open_distance <- function(leaf) leaf$geometry != "none" && is.null(leaf$distance)

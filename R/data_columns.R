@@ -157,7 +157,7 @@ split_widths <- function(widths) {
 placed <- function(covariance, d, columns, group, call) {
   keys <- vapply(columns, column_key, "")
   places <- split_widths(vapply(columns, function(column) column$width %||% 1L, 1L))
-  change_leaves(covariance, function(leaf) {
+  change_leaves(covariance, function(leaf, path) {
     leaf$at <- leaf$group <- NULL # of another fit
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {

@@ -90,7 +90,7 @@ check_extents <- function(model, u, center, call) {
   parameters <- model$parameters
   rows <- with(parameters, which(kind == "range" & coordinate > 0 & !fixed))
   constant <- vapply(rows, function(n) {
-    k <- leaf_dims(nth_leaf(model$covariance, parameters$leaf[[n]]), model$d)[[parameters$coordinate[[n]]]]
+    k <- leaf_dims(leaf_at(model$covariance, parameters$leaf[[n]]), model$d)[[parameters$coordinate[[n]]]]
     diff(range(u[, k])) <= 4 * .Machine$double.eps * max(abs(u[, k] + center[[k]] / unit_of(center)))
   }, NA)
   flat <- parameters$name[rows[constant]]
@@ -216,27 +216,4 @@ finish_fit <- function(problem, likelihood, search, how, call) {
 covariance_of_points <- function(object) {
   if (is.null(object$model$unit)) return(object$covariance)
   with_values(replace(object$model, "unit", list(NULL)), object$theta)
-}
-
-# The covariance with the values that were found, in the units of the data.
-with_values <- function(model, theta) {
-  theta <- in_data_units(model, theta)
-  number <- 0L
-  visit <- function(x) {
-    if (x$kind != "leaf") {
-      for (n in seq_along(x$parts)) x$parts[[n]] <- visit(x$parts[[n]])
-      return(x)
-    }
-    number <<- number + 1L
-    rows <- which(model$parameters$leaf == number)
-    at <- 0L
-    for (name in names(x$parameters)) {
-      spread <- name == "range" && x$ard
-      size <- if (spread) sum(model$parameters$coordinate[rows] > 0) else max(1L, length(x$parameters[[name]]))
-      x$parameters[[name]] <- theta[rows[at + seq_len(size)]]
-      at <- at + size
-    }
-    x
-  }
-  visit(model$covariance)
 }

@@ -49,7 +49,7 @@ prior_rows <- function(name, parameters, call) {
 # With the rate of a range, which depends on the number of dimensions.
 placed_prior <- function(prior, row, model, call) {
   row <- model$parameters[row, ]
-  leaf <- nth_leaf(model$covariance, row$leaf)
+  leaf <- leaf_at(model$covariance, row$leaf)
   fits <- switch(prior$kind, pc_range = row$kind == "range" && !leaf$unit_range, pc_sd = row$kind == "variance",
                  row$log)
   if (!fits) {

@@ -68,14 +68,14 @@ short_ranges <- function(fit) {
   leaves <- leaves_of(covariance_of_points(fit))
   u <- fit$data$u
   if (is_several(fit)) u <- unique(u[, seq_len(fit$model$d), drop = FALSE])
-  short <- vapply(seq_along(leaves), function(n) {
-    leaf <- leaves[[n]]
-    ranges <- parameters$leaf == n & parameters$kind == "range" & !parameters$fixed
+  short <- vapply(names(leaves), function(path) {
+    leaf <- leaves[[path]]
+    ranges <- parameters$leaf == path & parameters$kind == "range" & !parameters$fixed
     if (leaf$unit_range || !any(ranges)) return(FALSE)
     near <- nearest_semivariance(covariance_model(leaf, fit$model$d, width = ncol(u)), u)
     stats::median(near$semivariance / near$variance) > 2 / 3
   }, NA)
-  parameters$name[parameters$kind == "range" & !parameters$fixed & parameters$leaf %in% which(short)]
+  parameters$name[parameters$kind == "range" & !parameters$fixed & parameters$leaf %in% names(which(short))]
 }
 
 # Whether a nugget that was estimated is less than a hundredth of what nearest points differ by.
@@ -88,8 +88,8 @@ has_no_nugget <- function(fit) {
 
 # For some points: the variance of the field, and half that of its difference to the point where that is least.
 nearest_semivariance <- function(model, u, some = 200) {
-  own <- replace_names(model$formula, c(y = "x"))
-  other <- replace_names(model$formula, c(x = "y"))
+  own <- covariance_text(model, "x", "x")
+  other <- covariance_text(model, "y", "y")
   half <- sprintf("(((%s) + (%s)) / 2 - (%s))", own, other, model$formula)
   least <- kernel_operator(code_text("KMin_Reduction(", half, ", 2, 1)"), point_declarations(model), "auto", "float64",
                            "auto")

@@ -90,7 +90,7 @@ outer_model <- function(problem, estimate) {
     rows[c("name", "value", "log", "fixed", "kind", "lower", "upper")] <- list(name, value, log, fixed, kind, lower,
                                                                               upper)
     rows$label <- rep("family", length(name))
-    rows$leaf <- rep(0L, length(name))
+    rows$leaf <- rep("", length(name)) # of no leaf
     rows$coordinate <- rep(0L, length(name))
     rows$extent <- rep(1, length(name))
     rows$unit <- rep(1, length(name))

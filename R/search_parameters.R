@@ -46,12 +46,12 @@ with_bounds <- function(model, u, y) {
 # The longest range of a search, in extents of the data. A smooth field without much noise has its optimum at variances
 # and ranges far above those of the data, and that of a coordinate without an effect is infinite.
 longest_range <- function(model, row) {
-  if (nth_leaf(model$covariance, row$leaf)$unit_range) 20 else if (row$coordinate > 0) 1e5 else 1e4
+  if (leaf_at(model$covariance, row$leaf)$unit_range) 20 else if (row$coordinate > 0) 1e5 else 1e4
 }
 
 # The largest distance, in the units of this range; for one of several ranges, along its coordinate.
 leaf_extent <- function(model, row, u) {
-  leaf <- nth_leaf(model$covariance, row$leaf)
+  leaf <- leaf_at(model$covariance, row$leaf)
   dims <- leaf_dims(leaf, model$d)
   if (leaf$unit_range && row$kind == "range") return(1)
   if (row$coordinate > 0) return(extent_of(u[, dims[[row$coordinate]]]))
@@ -63,26 +63,26 @@ leaf_extent <- function(model, row, u) {
 
 # The extent in space over that in time.
 typical_speed <- function(model, row, u) {
-  time <- u[, nth_leaf(model$covariance, row$leaf)$time]
+  time <- u[, leaf_at(model$covariance, row$leaf)$time]
   leaf_extent(model, row, u) / extent_of(time)
 }
 
 # Where a variance is to be looked for, when that of the whole field is `whole`.
 typical_variance <- function(model, row, u, whole) {
-  leaf_variances(model$covariance, u, whole)[[row$leaf]] / mean_square(nth_leaf(model$covariance, row$leaf), u)
+  leaf_variances(model$covariance, u, whole)[[row$leaf]] / mean_square(leaf_at(model$covariance, row$leaf), u)
 }
 
 # What the field of each leaf varies by: of the factors of a product, one has the unit of the response, and the others
 # what they are held at.
-leaf_variances <- function(x, u, whole) {
-  if (x$kind == "leaf") return(whole)
+leaf_variances <- function(x, u, whole, path = "1") {
+  if (x$kind == "leaf") return(stats::setNames(whole, path))
   sizes <- rep(whole, length(x$parts))
   if (x$kind == "*") {
     free <- vapply(x$parts, has_own_scale, NA)
     sizes[!free] <- vapply(x$parts[!free], held_variance, 0, u)
     sizes[free] <- whole / prod(sizes[!free])
   }
-  unlist(Map(leaf_variances, x$parts, list(u), sizes))
+  unlist(unname(Map(leaf_variances, x$parts, list(u), sizes, part_paths(x, path))))
 }
 
 held_variance <- function(x, u) {
@@ -108,10 +108,6 @@ typical_distance <- function(leaf, u) {
   if (leaf$geometry == "great_circle") v <- on_sphere(v)
   extent_of(c(0, sqrt(2 * sum(apply(v, 2, stats::var)))))
 }
-
-leaves_of <- function(x) if (x$kind == "leaf") list(x) else do.call(c, lapply(x$parts, leaves_of))
-
-nth_leaf <- function(x, n) leaves_of(x)[[n]]
 
 # The common factor of all variances is found at each step: given values are no more than their ratios, which are taken
 # to the unit of the response, as starts and bounds are.

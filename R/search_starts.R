@@ -44,12 +44,12 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   # which of two parts of one kind is the longer one does not matter, unless one of them is in a product
   alike <- function(row) {
     sum(parameters$label == row$label & parameters$kind == "range" & parameters$coordinate <= 1) > 1 &&
-      !"*" %in% all_kinds(model$covariance)
+      !has_products(model$covariance)
   }
   for (k in which(open)) {
     row <- parameters[k, ]
     # equal terms of a sum would stay equal; the range of a periodic term is not a length, but a shape parameter
-    family <- if (row$kind == "range" && nth_leaf(model$covariance, row$leaf)$unit_range) "shape_of_wave" else row$kind
+    family <- if (row$kind == "range" && leaf_at(model$covariance, row$leaf)$unit_range) "shape_of_wave" else row$kind
     repeated <- sum(unlist(seen[family]) != row$leaf)
     if (!is_white(row$label)) seen[[family]] <- unique(c(seen[[family]], row$leaf))
     value[[k]] <- switch(
@@ -90,11 +90,13 @@ moved_free <- function(row, value, units) {
   from_search(row, to_search(row, value) + units * if (row$log) min(max(row$unit, log(2)), log(6)) else 1)
 }
 
-all_kinds <- function(x) if (x$kind == "leaf") x$kind else c(x$kind, unlist(lapply(x$parts, all_kinds)))
+has_products <- function(x) {
+  fold_covariance(x, function(...) FALSE, function(operation, parts) operation == "*" || any(unlist(parts)))
+}
 
 # The shortest range to start from: the spacing of points that fill what they span evenly.
 shortest_share <- function(model, row, u) {
-  d <- if (row$coordinate > 0) 1 else length(leaf_dims(nth_leaf(model$covariance, row$leaf), model$d))
+  d <- if (row$coordinate > 0) 1 else length(leaf_dims(leaf_at(model$covariance, row$leaf), model$d))
   min(0.05, max(0.005, nrow(u)^(-1 / d)))
 }
 

@@ -86,9 +86,8 @@ chosen_method <- function(parts, model, precision, control) {
 
 # Whether distant observations matter little, once the near ones are known: the correlation decreases with the distance.
 is_local <- function(x) {
-  if (x$kind == "leaf") return(is_white(x$label) || x$screens)
-  parts <- vapply(x$parts, is_local, NA)
-  if (x$kind == "*") any(parts) else all(parts)
+  fold_covariance(x, function(leaf, path) is_white(leaf$label) || leaf$screens,
+                  function(operation, parts) (if (operation == "*") any else all)(unlist(parts)))
 }
 
 neighbour_words <- function(about) {

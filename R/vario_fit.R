@@ -100,8 +100,8 @@ variogram_curves <- function(variogram, covariance, call = caller_env()) {
 }
 
 model_semivariance <- function(model, lags) {
-  between <- function(x, y) replace_names(model$formula, stats::setNames(c(x, y), c("x", "y")))
-  half <- sprintf("(((%s) + (%s)) / 2 - (%s))", between("x", "x"), between("y", "y"), model$formula)
+  half <- sprintf("(((%s) + (%s)) / 2 - (%s))", covariance_text(model, "x", "x"), covariance_text(model, "y", "y"),
+                  model$formula)
   op <- kernel_operator(code_text("Sum_Reduction(", half, ", 1)"), point_declarations(model), "auto", "float64", "cpu")
   # beside the origin, where an intrinsic field is 0
   here <- matrix(1, 1, ncol(lags))

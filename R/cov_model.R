@@ -4,7 +4,8 @@
 # A list of
 #   formula     its text, without the nugget
 #   parameters  a data frame: name, value (NA: to be found), lower, upper, log (the scale it is optimised on), fixed,
-#               kind (variance, range, ..., free), leaf, coordinate, extent (of the data, in units of a range or period)
+#               kind (variance, range, ..., free), leaf (its path), parameter (of the leaf), coordinate, extent (of the
+#               data, in units of a range or period)
 #   nugget      the row of the nugget's variance, or none
 #   scale       the rows of free variances that together multiply the whole covariance, or none
 #   d           the number of coordinates
@@ -12,70 +13,86 @@
 #               of gp_columns.R
 covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env(),
                              width = d + if (is_lmc(covariance)) extra_coordinates else 0L) {
-  collected <- new.env(parent = emptyenv())
-  collected$rows <- list()
-  collected$labels <- list()
   if (is_lmc(covariance)) covariance <- with_places(covariance, d, call)
-  text <- model_text(covariance, width, c(coordinates, rep("", width - d)), collected, call)
-  # noise alone, the null model, has a field of variance 0
-  if (is.null(text)) text <- "(0 * (Elem(theta, 0) + SqDist(x, y)))"
-  parameters <- do.call(rbind, collected$rows)
+  leaves <- leaves_of(covariance)
+  for (leaf in leaves) check_leaf(leaf, width, call)
+  parameters <- parameter_table(leaves, c(coordinates, rep("", width - d)))
   nugget <- which(parameters$label == "nugget")
   if (length(nugget) > 1) stop_kernops("input", "A covariance has at most one {.fn nugget}.", call = call)
-  parameters$row <- seq_len(nrow(parameters))
-  # theta holds what the formula reads; the nugget comes last and stands outside
-  list(formula = text, parameters = parameters, nugget = nugget, scale = scale_rows(covariance, parameters), d = d,
-       width = width,
-       translation_invariant = all_leaves(covariance, function(leaf) leaf$translation_invariant),
-       intrinsic = any_intrinsic(covariance),
-       covariance = covariance)
+  model <- list(parameters = parameters, nugget = nugget, scale = scale_rows(covariance, parameters), d = d,
+                width = width, intrinsic = any_intrinsic(covariance), covariance = covariance,
+                translation_invariant = all_leaves(covariance, function(leaf) leaf$translation_invariant))
+  c(list(formula = covariance_text(model)), model)
 }
 
-all_leaves <- function(x, test) if (x$kind == "leaf") test(x) else all(vapply(x$parts, all_leaves, NA, test))
-
-model_text <- function(x, d, coordinates, collected, call) {
-  if (x$kind == "leaf") return(leaf_text(x, d, coordinates, collected, call))
-  parts <- unlist(lapply(x$parts, model_text, d, coordinates, collected, call))
-  if (length(parts) == 0) return(NULL)
-  if (x$kind == "*") parts <- paste0("(", parts, ")")
-  paste(parts, collapse = paste0(" ", x$kind, " "))
+parameter_table <- function(leaves, coordinates) {
+  labels <- vapply(leaves, `[[`, "", "label")
+  number <- stats::ave(seq_along(labels), labels, FUN = seq_along)
+  prefixes <- paste0(labels, ifelse(number > 1, number, ""))
+  rows <- Map(function(leaf, path, prefix) {
+    if (is_coregion(leaf)) return(sill_rows(leaf, path))
+    names <- coordinates[leaf_dims(leaf, length(coordinates))]
+    do.call(rbind, lapply(names(leaf$parameters), parameter_rows, leaf, path, prefix, names))
+  }, leaves, names(leaves), prefixes)
+  table <- do.call(rbind, unname(rows))
+  table$row <- seq_len(nrow(table))
+  table
 }
 
-leaf_text <- function(leaf, d, coordinates, collected, call) {
-  dims <- leaf_dims(leaf, d)
-  check_leaf_dims(leaf, dims, d, call)
-  number <- length(collected$labels) + 1L
-  repeated <- sum(unlist(collected$labels) == leaf$label) + 1L
-  collected$labels[[number]] <- leaf$label
-  prefix <- paste0(leaf$label, if (repeated > 1) repeated)
-  at <- sum(vapply(collected$rows, nrow, 0L))
-  rows <- lapply(names(leaf$parameters), parameter_rows, leaf, prefix, coordinates[dims], number)
-  sizes <- vapply(rows, nrow, 0L)
-  collected$rows <- c(collected$rows, rows)
+# The rows of a leaf in theta, or of one of its parameters.
+leaf_rows <- function(model, path, name = NULL) {
+  parameters <- model$parameters
+  which(parameters$leaf == path & (is.null(name) | parameters$parameter %in% name))
+}
+
+# The covariance with the values that were found, in the units of the data.
+with_values <- function(model, theta) {
+  theta <- in_data_units(model, theta)
+  change_leaves(model$covariance, function(leaf, path) {
+    for (name in names(leaf$parameters)) leaf$parameters[[name]] <- theta[leaf_rows(model, path, name)]
+    leaf
+  })
+}
+
+# The formula of a model for points of these names. Noise alone, the null model, has a field of variance 0. The nugget
+# is the last parameter of theta, and stands outside of the formula.
+covariance_text <- function(model, x = "x", y = "y") {
+  text <- fold_covariance(model$covariance, function(leaf, path) {
+    leaf_text(leaf, c(x = x, y = y), references(model, path, leaf), model$width)
+  }, function(operation, parts) {
+    parts <- unlist(parts)
+    if (operation == "*") parts <- paste0("(", parts, ")")
+    if (length(parts)) paste(parts, collapse = paste0(" ", operation, " "))
+  })
+  text %||% sprintf("(0 * (Elem(theta, 0) + SqDist(%s, %s)))", x, y)
+}
+
+# The names of the parameters of a leaf in the formula.
+references <- function(model, path, leaf) {
+  vapply(stats::setNames(nm = names(leaf$parameters)), function(name) {
+    rows <- leaf_rows(model, path, name)
+    if (length(rows) == 1) return(code_text("Elem(theta, ", rows - 1, ")"))
+    code_text("Extract(theta, ", rows[[1]] - 1, ", ", length(rows), ")")
+  }, "")
+}
+
+leaf_text <- function(leaf, points, references, d) {
   if (is.null(leaf$formula)) return(NULL)
-  refer <- function(first, size) if (size == 1) code_text("Elem(theta, ", first, ")") else {
-    code_text("Extract(theta, ", first, ", ", size, ")")
-  }
-  places <- mapply(refer, at + cumsum(sizes) - sizes, sizes)
-  names(places) <- names(leaf$parameters)
-  text <- within_group(expand_geometry(leaf, dims, d), leaf)
-  replace_names(text, places)
+  dims <- leaf_dims(leaf, d)
+  within_group(replace_names(expand_geometry(leaf, dims, d, points), references), leaf, points)
 }
 
 # Different groups have independent fields.
-within_group <- function(text, leaf) {
+within_group <- function(text, leaf, points) {
   if (is.null(leaf$group)) return(text)
-  sprintf("(%1$s) * Equal(Elem(x, %2$d), Elem(y, %2$d))", text, leaf$group - 1L)
+  sprintf("(%s) * Equal(Elem(%s, %d), Elem(%s, %d))", text, points[["x"]], leaf$group - 1L, points[["y"]],
+          leaf$group - 1L)
 }
 
-# All names at once, so that nothing is replaced twice.
-replace_names <- function(text, values) {
-  found <- gregexpr("(?<![A-Za-z0-9_.])[A-Za-z][A-Za-z0-9_.]*", text, perl = TRUE)
-  words <- regmatches(text, found)[[1]]
-  known <- words %in% names(values)
-  words[known] <- values[words[known]]
-  regmatches(text, found) <- list(words)
-  text
+check_leaf <- function(leaf, d, call) {
+  dims <- leaf_dims(leaf, d)
+  check_leaf_dims(leaf, dims, d, call)
+  if (leaf$own) check_own_formula(leaf, length(dims))
 }
 
 check_leaf_dims <- function(leaf, dims, d, call) {
@@ -112,8 +129,7 @@ check_leaf_dims <- function(leaf, dims, d, call) {
   }
 }
 
-parameter_rows <- function(name, leaf, prefix, coordinates, number) {
-  if (is_coregion(leaf)) return(sill_rows(leaf, number))
+parameter_rows <- function(name, leaf, path, prefix, coordinates) {
   value <- leaf$parameters[[name]]
   spread <- name == "range" && leaf$ard
   if (spread) value <- rep_len(value %||% NA_real_, length(coordinates))
@@ -124,18 +140,15 @@ parameter_rows <- function(name, leaf, prefix, coordinates, number) {
   data.frame(
     name = paste0(prefix, ".", name, suffix), label = leaf$label, kind = if (leaf$own) "free" else name, value = value,
     log = if (leaf$own) name %in% leaf$positive else !name %in% c("angle", "center"), fixed = name %in% leaf$fixed,
-    leaf = number, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_, upper = NA_real_,
-    extent = NA_real_, unit = if (name == "angle" && !leaf$own) 180 / pi else 1, variable = 0L
+    leaf = path, parameter = name, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_,
+    upper = NA_real_, extent = NA_real_, unit = if (name == "angle" && !leaf$own) 180 / pi else 1, variable = 0L
   )
 }
 
 # The formula of a leaf in x, y and its own parameters.
-expand_geometry <- function(leaf, dims, d) {
-  point <- lapply(c(x = "x", y = "y"), choose_coordinates, dims, d)
-  if (leaf$own) {
-    check_own_formula(leaf, length(dims))
-    return(paste0("(", replace_names(leaf$formula, unlist(point)), ")"))
-  }
+expand_geometry <- function(leaf, dims, d, points) {
+  point <- lapply(points, choose_coordinates, dims, d)
+  if (leaf$own) return(paste0("(", replace_names(leaf$formula, unlist(point)), ")"))
   variogram <- function(from, to) gsub("{q}", scaled_sq_distance(leaf, list(x = from, y = to), dims), leaf$formula,
                                        fixed = TRUE)
   if (leaf$intrinsic) {
@@ -235,16 +248,10 @@ choose_coordinates <- function(name, dims, d) {
 
 # Free variances that multiply the whole covariance when they grow together; the first of a product is enough.
 scale_rows <- function(x, parameters) {
-  number <- 0L
-  visit <- function(x) {
-    if (x$kind == "leaf") {
-      number <<- number + 1L
-      return(with(parameters, row[leaf == number & kind == "variance" & !fixed]))
-    }
-    parts <- lapply(x$parts, visit)
-    able <- lengths(parts) > 0
-    if (x$kind == "*") return(if (any(able)) parts[[which(able)[[1]]]])
-    if (all(able)) unlist(parts)
-  }
-  visit(x)
+  fold_covariance(x, function(leaf, path) with(parameters, row[leaf == path & kind == "variance" & !fixed]),
+                  function(operation, parts) {
+                    able <- lengths(parts) > 0
+                    if (operation == "*") return(if (any(able)) parts[[which(able)[[1]]]])
+                    if (all(able)) unlist(parts)
+                  })
 }

@@ -1,0 +1,106 @@
+# A covariance is a tree: leaves, joined by + and *. Each leaf has a path from the root, such as "1.2" for the second
+# part of the whole. The table of parameters, and all results for each leaf, are addressed by that path.
+
+# Folds a covariance from its leaves to the whole: leaf(leaf, path), and join(operation, parts) of what the parts gave.
+fold_covariance <- function(x, leaf, join, path = "1") {
+  if (x$kind == "leaf") return(leaf(x, path))
+  join(x$kind, Map(fold_covariance, x$parts, list(leaf), list(join), part_paths(x, path)))
+}
+
+part_paths <- function(x, path) paste(path, seq_along(x$parts), sep = ".")
+
+# The leaves, by their paths.
+leaves_of <- function(x) {
+  fold_covariance(x, function(leaf, path) stats::setNames(list(leaf), path), function(operation, parts) {
+    do.call(c, unname(parts))
+  })
+}
+
+leaf_at <- function(x, path) leaves_of(x)[[path]]
+
+all_leaves <- function(x, test) all(vapply(leaves_of(x), test, NA))
+
+# The covariance with change(leaf, path) for each leaf.
+change_leaves <- function(x, change, path = "1") {
+  if (x$kind == "leaf") return(change(x, path))
+  x$parts <- Map(change_leaves, x$parts, list(change), part_paths(x, path))
+  x
+}
+
+is_covariance <- function(x) inherits(x, "kernops_covariance")
+
+#' @export
+Ops.kernops_covariance <- function(e1, e2) {
+  operation <- .Generic
+  if (missing(e2) || !operation %in% c("+", "*")) {
+    stop_kernops("input", "Covariances can be combined by {.code +} and {.code *}, not by {.code {operation}}.")
+  }
+  if (is_lmc(e1) || is_lmc(e2)) {
+    stop_kernops("input", "The terms of {.fn lmc} are its arguments, as in {.code lmc(matern(), nugget())}: it cannot be
+                           combined with others.")
+  }
+  join(operation, as_covariance(e1), as_covariance(e2))
+}
+
+as_covariance <- function(x) {
+  if (is_covariance(x)) return(x)
+  if (is.numeric(x) && length(x) == 1) return(constant(x, fixed = "variance"))
+  stop_kernops("input", "A covariance can be combined with another covariance or with a number only.", call = NULL)
+}
+
+join <- function(operation, a, b) {
+  if (operation == "*") {
+    white <- Filter(is_white, c(leaf_labels(a), leaf_labels(b)))
+    if (length(white)) {
+      stop_kernops("input", "{.fn {white[[1]]}} can be added to a covariance, but not multiplied by one.", call = NULL)
+    }
+    if (any_intrinsic(a) || any_intrinsic(b)) check_intrinsic_product(a, b)
+    if (has_own_scale(a) && has_own_scale(b)) b <- hold_scale(b)
+  }
+  structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
+}
+
+any_intrinsic <- function(x) !all_leaves(x, function(leaf) !leaf$intrinsic)
+
+check_intrinsic_product <- function(a, b) {
+  if (all(leaf_labels(a) == "constant") || all(leaf_labels(b) == "constant")) return(invisible())
+  stop_kernops("input", "An intrinsic model can be multiplied by a number, but not by another covariance.",
+               call = NULL)
+}
+
+leaf_labels <- function(x) unlist(lapply(unname(leaves_of(x)), `[[`, "label"))
+
+# TRUE if a free variance scales the whole: then another factor needs none.
+has_own_scale <- function(x) {
+  fold_covariance(x, function(leaf, path) !leaf$own && "variance" %in% setdiff(names(leaf$parameters), leaf$fixed),
+                  function(operation, parts) (if (operation == "*") any else all)(unlist(parts)))
+}
+
+# A covariance with own scale, without it: at 1 or where it was given. The ratios of the terms of a sum stay free.
+hold_scale <- function(x) {
+  if (x$kind == "leaf") {
+    x$parameters$variance <- x$parameters$variance %||% 1
+    x$fixed <- union(x$fixed, "variance")
+  } else {
+    n <- which(vapply(x$parts, has_own_scale, NA))[[1]]
+    x$parts[[n]] <- hold_scale(x$parts[[n]])
+  }
+  x
+}
+
+#' @export
+format.kernops_covariance <- function(x, ...) {
+  if (x$kind == "leaf") return(format_leaf(x))
+  parts <- vapply(x$parts, format, "")
+  if (x$kind == "*") {
+    sums <- vapply(x$parts, function(part) part$kind == "+", NA)
+    parts[sums] <- paste0("(", parts[sums], ")")
+  }
+  paste(parts, collapse = paste0(" ", x$kind, " "))
+}
+
+#' @export
+print.kernops_covariance <- function(x, ...) {
+  cli::cat_line("<covariance> ", format(x))
+  invisible(x)
+}
