@@ -1,269 +1,123 @@
-# Covariance functions as objects: a leaf is a formula in its own parameters, and leaves are joined by + and *.
+# Smooth and elementary covariances: the row of each kernel, and its constructor. See cov_kernel.R for the properties.
 
-#' Covariance functions
-#'
-#' Covariance functions of a Gaussian process, for [gp()]. They can be added and multiplied: `matern(3/2) + nugget()`,
-#' `matern(5/2, dims = 1:2) * exponential(dims = 3)`.
-#'
-#' In the table, h is the distance of two points, v the variance and r the range:
-#'
-#' | function | covariance | |
-#' |---|---|---|
-#' | `squared_exponential()` | v exp(-h^2 / (2 r^2)) | Gaussian covariance, very smooth |
-#' | `exponential()` | v exp(-h / r) | Matern with nu = 1/2 |
-#' | `matern(nu)` | Matern, with h sqrt(2 nu) / r | as in Rasmussen and Williams (2006) |
-#' | `rational_quadratic()` | v (1 + h^2 / (2 shape r^2))^-shape | a mixture of ranges |
-#' | `periodic()` | v exp(-2 sum sin^2(pi (x - y) / period) / r^2) | |
-#' | `spherical()` | v (1 - 1.5 h / r + 0.5 (h / r)^3), 0 from r on | up to 3 dimensions |
-#' | `wendland()` | v (1 - h / r)^4 (4 h / r + 1), 0 from r on | up to 3 dimensions, smooth |
-#' | `linear()` | v (x - center) . (y - center) | linear trends |
-#' | `powered_exponential()` | v exp(-(h / r)^power) | 0 < power <= 2; also called stable |
-#' | `circular()` | v (1 - 2 (q sqrt(1 - q^2) + asin(q)) / pi), q = h / r, 0 from r on | up to 2 dimensions |
-#' | `pentaspherical()` | v (1 - 15 q / 8 + 5 q^3 / 4 - 3 q^5 / 8), q = h / r, 0 from r on | up to 5 dimensions |
-#' | `triangular()` | v (1 - h / r), 0 from r on | one dimension |
-#' | `wave()` | v sin(h / r) / (h / r) | hole effect, up to 3 dimensions |
-#' | `cosine()` | v cos(2 pi h / period) | one dimension |
-#' | `power_law()` | variogram v h^power, 0 < power < 2 | intrinsic |
-#' | `logarithmic()` | variogram v log(1 + h / r) | intrinsic |
-#' | `constant()` | v | an unknown mean |
-#' | `microscale()` | v at the same location, else 0 | variation of the field at short distances |
-#' | `nugget()` | v for an observation with itself, else 0 | noise of the observations |
-#'
-#' A covariance can be multiplied by a number: `2 * matern()`. In a product only one factor has a free variance, since
-#' only the product of the variances is identified: the variances of the other factors are fixed at 1, or at the given
-#' value. If such a factor is a sum, its first variance is fixed and the ratios of its terms stay free.
-#'
-#' @section Space and time:
-#' With coordinates 1 and 2 in space and 3 in time, the usual models are
-#'   * separable: `exponential(dims = 1:2) * matern(dims = 3)`;
-#'   * product-sum: `exponential(dims = 1:2) * matern(dims = 3) + exponential(dims = 1:2) + matern(dims = 3)`;
-#'   * metric: `exponential(time = 3)`;
-#'   * sum-metric: `exponential(dims = 1:2) + matern(dims = 3) + spherical(time = 3)`.
-#'
-#' Each part has its own variance and ranges. Non-separable models, such as those of Gneiting (2002), are user-defined
-#' formulas: see the examples.
-#'
-#' @section Intrinsic models:
-#' These have an unbounded variogram and no covariance: only differences of the field have a variance. The trend must
-#' then contain a constant, the coefficients of the trend are unknown, and the likelihood is that of contrasts
-#' (`estimate = "REML"`). Where a prior variance is needed, as in unconditional simulation, the field is 0 at a point
-#' outside of the data. They can be added to other covariances, and multiplied by numbers.
-#'
-#' @section The two parts of a nugget:
-#' The discontinuity of a variogram at the origin is the sum of two variances: that of the errors of measurement,
-#' `nugget()`, as `"Err"` of gstat, and that of the variation of the field at distances shorter than those between the
-#' observations, `microscale()`, as `"Nug"` of gstat. Away from the observations they predict the same means. The field
-#' of a fit, which `interval = "confidence"` of [predict()][predict.gp] is about, contains the microscale variation,
-#' but not the errors: at an observation, `microscale()` predicts what was observed, with a standard error of 0, and
-#' `nugget()` smooths it. A new observation, `interval = "prediction"`, has both. Means over blocks have neither. The
-#' two can be estimated together only if some locations have several observations; otherwise use one of them, or give
-#' one, such as the variance of the errors of a laboratory, `nugget(0.01, fixed = "variance")`.
-#'
-#' @section Name of the Gaussian covariance:
-#' The function is called `squared_exponential()`, not `gaussian()`, because a function of that name would break
-#' `glm(family = "gaussian")`.
-#'
-#' @param variance,range,shape,period,power the parameters, positive numbers in the units of the data. With `NULL`,
-#'   [gp()] chooses the starting value; with a number, the search starts from that value. If several variances scale the
-#'   whole covariance, only their ratios are used as starting values, and the scale is estimated from the response. A
-#'   range for each coordinate (a vector, or `ard = TRUE`) gives each coordinate its own scale (automatic relevance
-#'   determination).
-#' @param nu smoothness of the Matern covariance, above 0 and at most 50; 1/2, 3/2 and 5/2 have closed forms, which are
-#'   faster than the Bessel functions of other values. With `NA`, [gp()] estimates it, between 0.1 and 20, with the
-#'   exact gradient: the parameter `matern.nu`. Observations identify it by pairs at distances that are short for the
-#'   range; with a nugget its standard error is large, as `confint(method = "profile")` shows.
-#' @param center a fixed point, one number or one for each coordinate.
-#' @param ... for all functions but `linear`, `constant`, `microscale` and `nugget`:
-#'   * `ard`: whether each coordinate has its own range;
-#'   * `angle`, `ratio`: anisotropy of 2-D coordinates, as in gstat. The range is longest in the direction `angle`, in
-#'     degrees clockwise from the second coordinate (north); the range across that direction is `ratio` (at most 1)
-#'     times the longest range. In 3-D, they are the angles p, q, r and the ratios s, t of `gstat::vgm(anis = )`: the
-#'     direction of the longest range is p clockwise from north and rises by q; r rotates the two other axes about it,
-#'     whose ranges are s and t times the longest one (Deutsch and Journel 1998, section II.3);
-#'   * `time`, `speed`: the number of the coordinate that is time, and how many units of space are as far as one unit of
-#'     time (the space-time anisotropy): the distance is sqrt(|space|^2 + (speed time)^2). See the section about space
-#'     and time;
-#'   * `distance`: `"euclidean"`, or `"great_circle"` for longitude and latitude in degrees: the distance is the length
-#'     of the chord through the Earth, in km, for which all these covariances are valid. Default: `"great_circle"` for
-#'     the spatial objects of [gp()] whose reference system is one of longitude and latitude, otherwise `"euclidean"`;
-#'   * `dims` and `fixed`.
-#' @param dims numbers of the coordinates used; default: all.
-#' @param fixed names of the parameters that [gp()] keeps at their given values, such as `"range"`.
-#' @param formula a string in the language of [keops_kernel()], in the points `x` and `y` and the named parameters.
-#'   User-defined formulas see the original coordinates; for all other covariances the coordinates are centred, which
-#'   preserves digits in float32.
-#' @param parameters a named list of numbers: the starting values of the parameters. A formula without parameters is
-#'   taken as `1 * covariance(formula)`.
-#' @param positive names of the parameters that must stay positive: they are optimised on a log scale.
-#'
-#' @return An object of class `kernops_covariance`.
-#' @section Errors: class `kernops_input_error` for invalid parameters.
-#'
-#' @references
-#' Chiles, J.-P. and Delfiner, P. (2012) *Geostatistics: Modeling Spatial Uncertainty*. 2nd edition, Wiley.
-#'
-#' Deutsch, C. V. and Journel, A. G. (1998) *GSLIB: Geostatistical Software Library and User's Guide*. 2nd edition,
-#' Oxford University Press.
-#'
-#' Gneiting, T. (2002) Nonseparable, stationary covariance functions for space-time data. *Journal of the American
-#' Statistical Association* 97, 590-600.
-#'
-#' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
-#'
-#' Wendland, H. (1995) Piecewise polynomial, positive definite and compactly supported radial functions of minimal
-#' degree.
-#' *Advances in Computational Mathematics* 4, 389-396.
-#'
-#' @seealso [gp()], which estimates their parameters; [kernel_interpolation()], which takes them as given; [as_gp()] for
-#'   variogram models of gstat; [keops_ops()] for the language of `covariance()`.
-#' @examples
-#' matern(5/2) + nugget()
-#' matern(NA)
-#' exponential() + microscale() + nugget(0.01, fixed = "variance")
-#' # gstat's "Bes" and "Wav"
-#' matern(1) + wave()
-#' circular(1, 0.5) + pentaspherical(1, 0.8) + powered_exponential(1, 0.3, power = 1.2)
-#' triangular(1, 2) + cosine(0.5, period = 7) # along a line
-#' # nested structures with an anisotropy each
-#' spherical(angle = 30, ratio = 0.5) + exponential(angle = 120, ratio = 0.3) + nugget()
-#' matern(3/2, variance = 2, range = c(10, 50)) + constant() + nugget(0.1, fixed = "variance")
-#' exponential(1, 100, angle = c(30, 10, 0), ratio = c(0.5, 0.2))
-#' own <- covariance("s * Exp(-Norm2(x - y) / l)", list(s = 1, l = 0.3))
-#' own
-#' # the same as exponential(), and estimated alike
-#' u <- seq(0, 1, 0.02)
-#' noise <- nugget(0.01, fixed = "variance")
-#' by <- function(k) gp(sin(6 * u) ~ 1, coords = ~ u, covariance = k + noise)
-#' c(own = logLik(by(own)), exponential = logLik(by(exponential())))
-#' # intrinsic models have a variogram alone: that of a random walk, a line, and one that grows ever
-#' # more slowly
-#' set.seed(1)
-#' walk <- cumsum(rnorm(51))
-#' gp(walk ~ 1, coords = ~ u, covariance = power_law())
-#' noisy <- walk + rnorm(51)
-#' gp(noisy ~ 1, coords = ~ u, covariance = power_law(power = 1, fixed = "power") + nugget())
-#' gp(noisy ~ 1, coords = ~ u, covariance = logarithmic() + nugget())
-#' # space and time, the third coordinate: product-sum and sum-metric models, a field that repeats
-#' exponential(dims = 1:2) * exponential(dims = 3) + exponential(dims = 1:2) + exponential(dims = 3)
-#' exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3)
-#' exponential(dims = 1:2) * periodic(dims = 3)
-#' # a covariance of space and time by Gneiting (2002): s = 0 is separable, s = 1 is not
-#' covariance("v / (1 + Square(Elem(x, 2) - Elem(y, 2)) / Square(rt)) *
-#'   Exp(-Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r *
-#'       Powf(1 + Square(Elem(x, 2) - Elem(y, 2)) / Square(rt), -s / 2))",
-#'   list(v = 1, r = 0.3, rt = 2, s = 0.5))
-#' # a sum-metric field of known parameters, and their estimates: `speed` is the space-time anisotropy
-#' set.seed(3)
-#' d <- data.frame(x = runif(100), y = runif(100), t = runif(100, 0, 5))
-#' space <- as.matrix(dist(d[c("x", "y")]))
-#' time <- as.matrix(dist(d$t))
-#' K <- exp(-space / 0.3) + exp(-time / 2) + exp(-sqrt(space^2 + (0.2 * time)^2) / 0.5)
-#' d$z <- drop(rnorm(100) %*% chol(K)) + rnorm(100, sd = 0.3)
-#' parts <- exponential(dims = 1:2) + exponential(dims = 3) + exponential(time = 3)
-#' gp(z ~ 1, d, ~ x + y + t, parts + nugget(),
-#'    starts = 1)
-#' # not stationary: the standard deviation of the field is exp(c / 2 + a depth), of a covariate that
-#' # is the third coordinate
-#' d$depth <- d$x^2
-#' d$z <- exp(d$depth) * drop(rnorm(100) %*% chol(exp(-space / 0.3))) + rnorm(100, sd = 0.3)
-#' gp(z ~ 1, d, ~ x + y + depth,
-#'    covariance(paste("Exp(c + a * (Elem(x, 2) + Elem(y, 2))",
-#'                     "- Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r)"),
-#'               list(c = 0, a = 0.1, r = 0.5), positive = "r") + nugget(), starts = 1)
-#' @aliases Ops.kernops_covariance
-#' @name covariance_functions
-NULL
+squared_exponential_kernel <- kernel(
+  "squared_exponential", function(variance, q) sprintf("%s * Exp(-%s / 2)", variance, q),
+  frequencies = normal_frequencies
+)
 
 #' @rdname covariance_functions
 #' @export
 squared_exponential <- function(variance = NULL, range = NULL, ...) {
-  stationary("squared_exponential", "variance * Exp(-{q} / 2)", list(variance = variance, range = range), ...,
-             spectrum = normal_frequencies)
+  stationary(squared_exponential_kernel, list(variance = variance, range = range), ...)
 }
+
+exponential_kernel <- kernel("exponential", function(variance, q) sprintf("%s * Exp(-Sqrt(%s))", variance, q),
+                             frequencies = student_frequencies, constants = list(nu = 0.5))
 
 #' @rdname covariance_functions
 #' @export
 exponential <- function(variance = NULL, range = NULL, ...) {
-  stationary("exponential", "variance * Exp(-Sqrt({q}))", list(variance = variance, range = range), ...,
-             spectrum = student_frequencies, constants = list(nu = 0.5))
+  stationary(exponential_kernel, list(variance = variance, range = range), ...)
 }
+
+# `nu` is a number, or the text of a parameter.
+matern_kernel <- kernel("matern", function(variance, q, nu) {
+  known <- c("0.5" = "Exp(-%1$s)", "1.5" = "(1 + %1$s) * Exp(-%1$s)",
+             "2.5" = "(1 + %1$s + Square(%1$s) / 3) * Exp(-%1$s)")
+  closed <- if (is.numeric(nu)) known[code_number(nu)] else NA
+  correlation <- if (is.na(closed)) code_text("Matern(", nu, ", Sqrt(", q, "))") else
+    sprintf(closed, code_text("Sqrt(", 2 * nu, " * ", q, ")"))
+  paste(variance, "*", correlation)
+}, frequencies = student_frequencies)
 
 #' @rdname covariance_functions
 #' @export
 matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
   if (length(nu) == 1 && is.atomic(nu) && is.na(nu)) {
-    return(stationary("matern", "variance * Matern(nu, Sqrt({q}))", list(variance = variance, range = range, nu = NULL),
-                      ..., spectrum = student_frequencies))
+    return(stationary(matern_kernel, list(variance = variance, range = range, nu = NULL), ...))
   }
-  known <- c("0.5" = "Exp(-{d})", "1.5" = "(1 + {d}) * Exp(-{d})", "2.5" = "(1 + {d} + Square({d}) / 3) * Exp(-{d})")
   if (!is.numeric(nu) || length(nu) != 1 || !is.finite(nu) || nu <= 0 || nu > 50) {
     stop_kernops("input", c(paste0("{.arg nu} must be a number above 0 and at most 50, or NA, not ", shown(nu), "."),
                             i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
   }
-  digits <- code_text(nu)
-  correlation <- if (digits %in% names(known)) known[[digits]] else code_text("Matern(", nu, ", Sqrt({q}))")
-  scaled <- code_text("Sqrt(", 2 * nu, " * {q})")
-  formula <- gsub("{d}", scaled, paste("variance *", correlation), fixed = TRUE)
-  stationary("matern", formula, list(variance = variance, range = range), ..., about = paste("nu =", format(nu)),
-             spectrum = student_frequencies, constants = list(nu = nu))
+  kernel <- replace(with_constants(matern_kernel, nu = nu), "words", paste("nu =", format(nu)))
+  stationary(kernel, list(variance = variance, range = range), ...)
 }
+
+rational_quadratic_kernel <- kernel("rational_quadratic", function(variance, q, shape) {
+  sprintf("%s * Exp(-%s * Log1p(%s / (2 * %s)))", variance, shape, q, shape)
+}, frequencies = gamma_frequencies)
 
 #' @rdname covariance_functions
 #' @export
 rational_quadratic <- function(variance = NULL, range = NULL, shape = NULL, ...) {
-  stationary("rational_quadratic", "variance * Exp(-shape * Log1p({q} / (2 * shape)))",
-             list(variance = variance, range = range, shape = shape), ..., spectrum = gamma_frequencies)
+  stationary(rational_quadratic_kernel, list(variance = variance, range = range, shape = shape), ...)
 }
+
+periodic_kernel <- kernel("periodic", function(variance, x, y, range, period) {
+  sprintf("%s * Exp(-2 * WeightedSqNorm(Inv(Square(%s)), Sin(3.141592653589793 * (%s - %s) / %s)))", variance, range, x,
+          y, period)
+}, frequencies = periodic_frequencies, geometry = circle_geometry)
 
 #' @rdname covariance_functions
 #' @export
 periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
-  given <- intersect(names(list(...)), c("angle", "ratio", "distance"))
+  given <- intersect(names(list(...)), c("angle", "ratio", "distance", "time", "speed"))
   if (length(given)) {
     stop_kernops("input", "{.fn periodic} takes {.arg ard}, {.arg dims} and {.arg fixed}, not {.arg {given}}.")
   }
-  sine <- "Sin(3.141592653589793 * ({x} - {y}) / period)"
-  stationary("periodic", code_text("variance * Exp(-2 * WeightedSqNorm(Inv(Square(range)), ", sine, "))"),
-             list(variance = variance, range = range, period = period), ..., spectrum = periodic_frequencies,
-             unit_range = TRUE)
+  stationary(periodic_kernel, list(variance = variance, range = range, period = period), ...)
 }
+
+# The correlation is a function of the distance over the range, at most 1.
+within_ball <- function(variance, q, correlation) {
+  sprintf("%s * (%s)", variance, sprintf(correlation, sprintf("Min2(Sqrt(%s), 1)", q)))
+}
+
+spherical_kernel <- kernel("spherical", function(variance, q) {
+  within_ball(variance, q, "1 - 1.5 * %1$s + 0.5 * Pow(%1$s, 3)")
+}, frequencies = ball_frequencies, constants = list(balls = 3), most_dims = 3)
 
 #' @rdname covariance_functions
 #' @export
 spherical <- function(variance = NULL, range = NULL, ...) {
-  stationary("spherical", within_ball("1 - 1.5 * {b} + 0.5 * Pow({b}, 3)"), list(variance = variance, range = range),
-             ..., most_dims = 3, spectrum = ball_frequencies, constants = list(balls = 3))
+  stationary(spherical_kernel, list(variance = variance, range = range), ...)
 }
 
-# The distance over the range, at most 1, is {b}.
-within_ball <- function(correlation) {
-  code_text("variance * (", gsub("{b}", "Min2(Sqrt({q}), 1)", correlation, fixed = TRUE), ")")
-}
+wendland_kernel <- kernel("wendland", function(variance, q) {
+  sprintf("%1$s * Pow(ReLU(1 - Sqrt(%2$s)), 4) * (4 * Sqrt(%2$s) + 1)", variance, q)
+}, frequencies = wendland_frequencies, most_dims = 3)
 
 #' @rdname covariance_functions
 #' @export
 wendland <- function(variance = NULL, range = NULL, ...) {
-  stationary("wendland", "variance * Pow(ReLU(1 - Sqrt({q})), 4) * (4 * Sqrt({q}) + 1)",
-             list(variance = variance, range = range), ..., most_dims = 3, spectrum = wendland_frequencies)
+  stationary(wendland_kernel, list(variance = variance, range = range), ...)
 }
+
+linear_kernel <- kernel("linear", function(variance, x, y, center) {
+  sprintf("%1$s * ((%2$s - %4$s) | (%3$s - %4$s))", variance, x, y, center)
+}, screens = FALSE, stationary = FALSE, mean_square = function(leaf, u) {
+  v <- t(u[, leaf_dims(leaf, ncol(u)), drop = FALSE]) - leaf$parameters$center
+  max(sum(v^2) / nrow(u), .Machine$double.xmin)
+})
 
 #' @rdname covariance_functions
 #' @export
 linear <- function(variance = NULL, center = 0, dims = NULL, fixed = character()) {
-  new_leaf("linear", "variance * (({x} - center) | ({y} - center))", list(variance = variance, center = center),
-           fixed = c("center", fixed), dims = dims, translation_invariant = FALSE)
+  new_leaf(linear_kernel, list(variance = variance, center = center), c("center", fixed), dims)
 }
+
+constant_kernel <- kernel("constant", function(variance, x, y) sprintf("(%s + 0 * SqDist(%s, %s))", variance, x, y),
+                          screens = FALSE)
 
 #' @rdname covariance_functions
 #' @export
-constant <- function(variance = NULL, fixed = character()) {
-  new_leaf("constant", "(variance + 0 * SqDist({x}, {y}))", list(variance = variance), fixed = fixed)
-}
+constant <- function(variance = NULL, fixed = character()) new_leaf(constant_kernel, list(variance = variance), fixed)
 
 #' @rdname covariance_functions
 #' @export
 nugget <- function(variance = NULL, fixed = character()) {
-  new_leaf("nugget", NULL, list(variance = variance), fixed = fixed)
+  new_leaf(kernel("nugget", NULL), list(variance = variance), fixed)
 }
 
 #' @rdname covariance_functions
@@ -281,7 +135,7 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
     stop_kernops("input", "Each of the {.arg parameters} of a user-defined formula needs a starting value.")
   }
   check_subset(positive, "positive", words)
-  leaf <- new_leaf("covariance", formula, parameters, fixed = fixed, translation_invariant = FALSE, own = TRUE)
+  leaf <- new_leaf(with_constants(own_kernel, formula = formula), parameters, fixed)
   leaf$positive <- positive
   for (name in positive) check_positive(parameters[[name]], name)
   # operators read parameters: there is at least a factor

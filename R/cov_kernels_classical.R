@@ -1,68 +1,87 @@
 # The other models of geostatistics: those of bounded variograms, and intrinsic models.
 
+# q^(power / 2), with a gradient that is 0 where q is.
+distance_power <- function(q, power) sprintf("(1 - (%1$s == 0)) * Powf(%1$s + (%1$s == 0), 0.5 * %2$s)", q, power)
+
+powered_exponential_kernel <- kernel("powered_exponential", function(variance, q, power) {
+  sprintf("%s * Exp(-%s)", variance, distance_power(q, power))
+}, frequencies = stable_frequencies)
+
 #' @rdname covariance_functions
 #' @export
 powered_exponential <- function(variance = NULL, range = NULL, power = NULL, ...) {
   check_power(power, 2)
-  stationary("powered_exponential", code_text("variance * Exp(-", distance_power(), ")"),
-             list(variance = variance, range = range, power = power), ..., spectrum = stable_frequencies)
+  stationary(powered_exponential_kernel, list(variance = variance, range = range, power = power), ...)
 }
+
+circular_kernel <- kernel("circular", function(variance, q) {
+  within_ball(variance, q, "1 - 0.6366197723675814 * (%1$s * Sqrt(1 - Square(%1$s)) + Asin(%1$s))")
+}, frequencies = ball_frequencies, constants = list(balls = 2), most_dims = 2)
 
 #' @rdname covariance_functions
 #' @export
 circular <- function(variance = NULL, range = NULL, ...) {
-  overlap <- "1 - 0.6366197723675814 * ({b} * Sqrt(1 - Square({b})) + Asin({b}))"
-  stationary("circular", within_ball(overlap), list(variance = variance, range = range), ..., most_dims = 2,
-             spectrum = ball_frequencies, constants = list(balls = 2))
+  stationary(circular_kernel, list(variance = variance, range = range), ...)
 }
+
+pentaspherical_kernel <- kernel("pentaspherical", function(variance, q) {
+  within_ball(variance, q, "1 - 1.875 * %1$s + 1.25 * Pow(%1$s, 3) - 0.375 * Pow(%1$s, 5)")
+}, frequencies = ball_frequencies, constants = list(balls = 5), most_dims = 5)
 
 #' @rdname covariance_functions
 #' @export
 pentaspherical <- function(variance = NULL, range = NULL, ...) {
-  stationary("pentaspherical", within_ball("1 - 1.875 * {b} + 1.25 * Pow({b}, 3) - 0.375 * Pow({b}, 5)"),
-             list(variance = variance, range = range), ..., most_dims = 5, spectrum = ball_frequencies,
-             constants = list(balls = 5))
+  stationary(pentaspherical_kernel, list(variance = variance, range = range), ...)
 }
+
+triangular_kernel <- kernel("triangular", function(variance, q) within_ball(variance, q, "1 - %1$s"),
+                            frequencies = ball_frequencies, constants = list(balls = 1), most_dims = 1)
 
 #' @rdname covariance_functions
 #' @export
 triangular <- function(variance = NULL, range = NULL, ...) {
-  stationary("triangular", within_ball("1 - {b}"), list(variance = variance, range = range), ..., most_dims = 1,
-             spectrum = ball_frequencies, constants = list(balls = 1))
+  stationary(triangular_kernel, list(variance = variance, range = range), ...)
 }
+
+wave_kernel <- kernel("wave", function(variance, q) sprintf("%s * SinXDivX(Sqrt(%s))", variance, q),
+                      frequencies = wave_frequencies, most_dims = 3, screens = FALSE)
 
 #' @rdname covariance_functions
 #' @export
 wave <- function(variance = NULL, range = NULL, ...) {
-  stationary("wave", "variance * SinXDivX(Sqrt({q}))", list(variance = variance, range = range), ..., most_dims = 3,
-             spectrum = wave_frequencies, screens = FALSE)
+  stationary(wave_kernel, list(variance = variance, range = range), ...)
 }
+
+cosine_kernel <- kernel("cosine", function(variance, x, y, period) {
+  sprintf("%s * Cos(6.283185307179586 * (%s - %s) / %s)", variance, x, y, period)
+}, frequencies = cosine_frequencies, most_dims = 1, geometry = circle_geometry)
 
 #' @rdname covariance_functions
 #' @export
 cosine <- function(variance = NULL, period = NULL, dims = NULL, fixed = character()) {
-  stationary("cosine", "variance * Cos(6.283185307179586 * ({x} - {y}) / period)",
-             list(variance = variance, period = period), dims = dims, fixed = fixed, most_dims = 1,
-             spectrum = cosine_frequencies, unit_range = TRUE)
+  stationary(cosine_kernel, list(variance = variance, period = period), dims = dims, fixed = fixed)
 }
+
+power_law_kernel <- kernel("power_law", function(variance, q, power) paste(variance, "*", distance_power(q, power)),
+                           screens = FALSE, intrinsic = TRUE, mean_square = function(leaf, u) {
+                             typical_distance(leaf, u)^(leaf$parameters$power %||% 1)
+                           })
 
 #' @rdname covariance_functions
 #' @export
 power_law <- function(variance = NULL, power = NULL, ...) {
   check_power(power, 2, FALSE)
-  stationary("power_law", paste0("variance * ", distance_power()), list(variance = variance, power = power), ...,
-             screens = FALSE, intrinsic = TRUE)
+  stationary(power_law_kernel, list(variance = variance, power = power), ...)
 }
+
+logarithmic_kernel <- kernel("logarithmic", function(variance, q) sprintf("%s * Log(1 + Sqrt(%s))", variance, q),
+                             screens = FALSE, intrinsic = TRUE)
 
 #' @rdname covariance_functions
 #' @export
 logarithmic <- function(variance = NULL, range = NULL, ...) {
-  stationary("logarithmic", "variance * Log(1 + Sqrt({q}))", list(variance = variance, range = range), ...,
-             screens = FALSE, intrinsic = TRUE)
+  stationary(logarithmic_kernel, list(variance = variance, range = range), ...)
 }
-
-# {q}^(power / 2), with a gradient that is 0 where {q} is.
-distance_power <- function() "(1 - ({q} == 0)) * Powf({q} + ({q} == 0), 0.5 * power)"
 
 check_power <- function(power, most, included = TRUE, call = caller_env()) {
   if (is.null(power) || !is.numeric(power) || length(power) != 1 || !is.finite(power)) return(invisible())

@@ -1,69 +1,27 @@
-# How leaves are made, joined and printed.
+# The leaves of a covariance: a base kernel with a geometry and parameters.
 
-# `formula` may speak of {q}, the squared distance over the squared range. `spectrum` draws frequencies (gp_spectrum.R),
-# given the parameters and `constants`. `screens`: whether the correlation decreases with the distance. `intrinsic`:
-# whether `formula` is a variogram.
-stationary <- function(label, formula, parameters, ard = FALSE, angle = NULL, ratio = NULL, distance = NULL,
-                       dims = NULL, fixed = character(), ..., time = NULL, speed = NULL, about = NULL,
-                       most_dims = Inf, spectrum = NULL, constants = list(), unit_range = FALSE, screens = TRUE,
-                       intrinsic = FALSE, call = caller_env()) {
-  if (...length()) {
-    known <- c(setdiff(names(formals(label)), "..."), "ard",
-               if (!unit_range) c("angle", "ratio", "distance", "time", "speed"), "dims", "fixed")
-    stop_further_arguments(paste0("{.fn ", label, "}"), list(...), known, call)
-  }
-  check_flag(ard, "ard", call)
-  if (ard && !"range" %in% names(parameters)) {
-    stop_kernops("input", "{.fn {label}} has no {.arg range}: {.arg ard} is not possible.", call = call)
-  }
-  if (!is.null(distance)) check_choice(distance, "distance", c("euclidean", "great_circle"), call)
-  great_circle <- identical(distance, "great_circle")
-  anisotropic <- !is.null(angle) || !is.null(ratio)
-  if (anisotropic && (ard || length(parameters$range) > 1 || great_circle)) {
-    stop_kernops("input", "{.arg angle} and {.arg ratio} require a single {.arg range} and Euclidean distance.",
-                 call = call)
-  }
-  if (anisotropic) parameters <- c(parameters, anisotropy(angle, ratio, call))
-  if (great_circle && (ard || length(parameters$range) > 1)) {
-    stop_kernops("input", "Great-circle distance requires a single {.arg range}.", call = call)
-  }
-  if (!is.null(time) || !is.null(speed)) {
-    check_time(time, parameters, ard || anisotropic || !is.null(distance), call)
-    parameters <- c(parameters, list(speed = speed))
-  }
-  leaf <- new_leaf(label, formula, parameters, fixed, dims, about = about, call = call)
-  leaf$ard <- ard || length(parameters$range) > 1
-  leaf$time <- time
-  leaf$geometry <- if (anisotropic) "anisotropic" else if (!is.null(time)) "space_time" else
-    if (unit_range) "none" else distance %||% "euclidean"
-  leaf$distance <- distance  # what the user chose, if anything
-  leaf$translation_invariant <- !great_circle  # not where coordinates are angles
-  leaf[c("most_dims", "spectrum", "constants", "unit_range", "screens", "intrinsic")] <-
-    list(most_dims, spectrum, constants, unit_range, screens, intrinsic)
-  leaf
+# The leaf of a kernel with the geometry and the further arguments that `...` of its constructor give.
+stationary <- function(kernel, parameters, ..., call = caller_env()) {
+  given <- leaf_arguments(kernel, list(...), call)
+  geometry <- choose_geometry(kernel, parameters, given, call)
+  parameters <- c(parameters, geometry$parameters)
+  new_leaf(kernel, parameters, given$fixed %||% character(), given$dims, geometry, call)
 }
 
-check_time <- function(time, parameters, other, call) {
-  if (is.null(time)) stop_kernops("input", "{.arg speed} needs {.arg time}, the number of a coordinate.", call = call)
-  check_number(time, "time", least = 1, whole = TRUE, call = call)
-  if (!other && "range" %in% names(parameters) && length(parameters$range) <= 1) return(invisible())
-  stop_kernops("input", "{.arg time} requires a single {.arg range}, without {.arg ard}, {.arg angle}, {.arg ratio} and
-                         {.arg distance}.", call = call)
+leaf_arguments <- function(kernel, given, call) {
+  takes <- c(if (is.null(kernel$geometry)) geometry_arguments else "ard", "dims", "fixed")
+  place <- pmatch(names(given), takes)
+  if (length(given) && (is.null(names(given)) || anyNA(place))) {
+    known <- c(setdiff(names(formals(kernel$label)), "..."), takes)
+    stop_further_arguments(paste0("{.fn ", kernel$label, "}"), given[is.na(place)], known, call)
+  }
+  stats::setNames(given, takes[place])
 }
 
-# One angle and ratio in the plane, three angles and two ratios in space.
-anisotropy <- function(angle, ratio, call) {
-  in_space <- length(angle) == 3 || length(ratio) == 2
-  given <- list(angle = angle %||% rep(0, if (in_space) 3 else 1), ratio = ratio %||% rep(0.5, if (in_space) 2 else 1))
-  if (identical(lengths(given, use.names = FALSE), if (in_space) 3:2 else c(1L, 1L))) return(given)
-  stop_kernops("input", "Anisotropy needs one {.arg angle} and one {.arg ratio} in 2-D, three angles and two ratios in
-                         3-D.", call = call)
-}
-
-new_leaf <- function(label, formula, parameters, fixed = character(), dims = NULL, translation_invariant = TRUE,
-                     about = NULL, own = FALSE, call = caller_env()) {
+new_leaf <- function(kernel, parameters, fixed = character(), dims = NULL, geometry = no_geometry,
+                     call = caller_env()) {
   check_subset(fixed, "fixed", names(parameters), call)
-  for (name in names(parameters)) check_parameter(parameters[[name]], name, own, call)
+  for (name in names(parameters)) check_parameter(parameters[[name]], name, kernel$own, call)
   if (length(lacking <- fixed[vapply(parameters[fixed], is.null, NA)])) {
     stop_kernops("input", "{.arg {lacking}} must have a value if it is fixed.", call = call)
   }
@@ -72,11 +30,12 @@ new_leaf <- function(label, formula, parameters, fixed = character(), dims = NUL
     stop_kernops("input", "{.arg dims} must contain coordinate numbers, counted from 1, such as {.code 1:2}.",
                  call = call)
   }
-  structure(list(kind = "leaf", label = label, formula = formula, parameters = parameters, fixed = unique(fixed),
-                 dims = dims, translation_invariant = translation_invariant, about = about, ard = FALSE,
-                 geometry = "none", most_dims = Inf, positive = NULL, own = own,
-                 unit_range = FALSE, screens = FALSE, intrinsic = FALSE), class = "kernops_covariance")
+  structure(list(kind = "leaf", label = kernel$label, kernel = kernel, geometry = geometry, parameters = parameters,
+                 fixed = unique(fixed), dims = dims), class = "kernops_covariance")
 }
+
+# The columns of points that a leaf uses; `at`: where the coordinates are among more columns.
+leaf_dims <- function(leaf, d) as.numeric(leaf$dims %||% leaf$at %||% seq_len(d))
 
 check_parameter <- function(x, name, own, call) {
   if (is.null(x)) return()
@@ -114,11 +73,9 @@ format_leaf <- function(x) {
   }, "")
   marks <- ifelse(names(given) %in% setdiff(x$fixed, "center"), " (fixed)", "")
   open <- "nu" %in% names(x$parameters) && is.null(given$nu)
-  shown <- c(if (x$own) deparse(x$formula), x$about, if (open) "nu = NA",
+  shown <- c(if (x$kernel$own) deparse(x$kernel$constants$formula), x$kernel$words, if (open) "nu = NA",
              if (length(given)) paste0(names(given), " = ", values, marks),
-             if (x$ard && is.null(given$range)) "ard = TRUE",
-             if (x$geometry == "great_circle") "great circle",
-             if (!is.null(x$time)) paste0("time = ", x$time),
+             if (length(x$geometry$spread) && is.null(given$range)) "ard = TRUE", x$geometry$words,
              if (!is.null(x$dims) && !isTRUE(x$placed) && !length(x$sees))
                paste0("dims = ", paste(x$dims, collapse = ",")))
   if (length(x$sees) && !length(shown)) return(x$label)

@@ -169,18 +169,19 @@ refuse_white <- function(x, call) {
                call = call)
 }
 
+# The noise of an observation, for points with the coordinates that at_variables() adds.
+noise_kernel <- kernel("nugget", function(x, y) {
+  sprintf("Elem(%1$s, 1) * Elem(%2$s, 1) * Equal(Elem(%1$s, 0), Elem(%2$s, 0))", x, y)
+})
+
 unit_leaf <- function(leaf, call, single) {
   if (!single) refuse_white(leaf, call)
-  if (leaf$own) return(leaf)
+  if (leaf$kernel$own) return(leaf)
   if (!is.null(leaf$parameters$variance) && leaf$parameters$variance != 1) {
     stop_kernops("input", "The variances of {.fn {leaf$label}} in {.fn lmc} are those of {.arg sills}: it takes no
                            {.arg variance}.", call = call)
   }
-  if (leaf$label == "nugget") {
-    # the noise of an observation: see at_variables() for these coordinates
-    leaf$formula <- "Elem({x}, 1) * Elem({y}, 1) * Equal(Elem({x}, 0), Elem({y}, 0))"
-    leaf$screens <- TRUE
-  } else leaf$formula <- gsub("\\bvariance\\b", "1", leaf$formula)
+  if (leaf$label == "nugget") leaf$kernel <- noise_kernel
   leaf$parameters$variance <- NULL
   leaf$fixed <- setdiff(leaf$fixed, "variance")
   leaf

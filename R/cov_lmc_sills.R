@@ -1,10 +1,21 @@
 # Coregionalisation matrices B = L L' as leaves of a covariance. The formula reads the entries of the lower triangle L,
 # column by column, or the diagonal alone; users see those of B in their place.
 
+# (L' z_i | L' z_j), where z is 1 for the variable and 0 for the others.
+coregion_kernel <- kernel("lmc", function(x, y, root, size, diagonal) {
+  z <- function(point, from, length) sprintf("Extract(OneHot(%s, %d), %d, %d)", point, size, from, length)
+  if (diagonal) return(sprintf("(Square(%s) * %s | %s)", root, z(x, 0, size), z(y, 0, size)))
+  lengths <- rev(seq_len(size))
+  columns <- Map(function(first, length) {
+    part <- function(point) sprintf("(Extract(%s, %d, %d) | %s)", root, first, length, z(point, size - length, length))
+    paste(part(x), "*", part(y))
+  }, cumsum(lengths) - lengths, lengths)
+  paste0("(", paste(columns, collapse = " + "), ")")
+}, screens = FALSE)
+
 # `sills`: B, or NULL. The number and names of the variables are those of the response: with_variables().
 coregion <- function(name, sills, diagonal, fixed) {
-  leaf <- new_leaf("lmc", "", list())
-  leaf$parameters <- list(root = NULL)
+  leaf <- new_leaf(coregion_kernel, list(root = NULL))
   leaf[c("name", "diagonal", "fixed")] <- list(name, diagonal, if (fixed) "root" else character())
   leaf$sills <- sills
   leaf
@@ -82,25 +93,13 @@ with_places <- function(x, d, call) {
   change_leaves(x, function(leaf, path) {
     if (is_coregion(leaf)) {
       leaf$dims <- d + 1
-      leaf$formula <- coregion_formula(length(leaf$variables), leaf$diagonal)
+      leaf$kernel$constants <- list(size = length(leaf$variables), diagonal = leaf$diagonal)
     } else if (leaf$label == "nugget" || is.null(leaf$dims)) {
       leaf$dims <- if (leaf$label == "nugget") d + 2:3 else seq_len(d)
       leaf$placed <- TRUE # nothing that is to be printed
     } else check_leaf_dims(leaf, leaf$dims, d, call)
     leaf
   })
-}
-
-# (L' z_i | L' z_j), where z is 1 for the variable and 0 for the others.
-coregion_formula <- function(p, diagonal) {
-  z <- function(point, from, size) sprintf("Extract(OneHot({%s}, %d), %d, %d)", point, p, from, size)
-  if (diagonal) return(sprintf("(Square(root) * %s | %s)", z("x", 0, p), z("y", 0, p)))
-  sizes <- rev(seq_len(p))
-  columns <- Map(function(first, size) {
-    own <- function(point) sprintf("(Extract(root, %d, %d) | %s)", first, size, z(point, p - size, size))
-    paste(own("x"), "*", own("y"))
-  }, cumsum(sizes) - sizes, sizes)
-  paste0("(", paste(columns, collapse = " + "), ")")
 }
 
 # The rows of a coregionalisation matrix in the table of parameters; `variable` is the number of the first one. The

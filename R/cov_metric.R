@@ -65,37 +65,32 @@ join_metrics <- function(operation, parts) {
        views = Filter(function(view) view$weight > 0, do.call(c, views)))
 }
 
-# A constant or linear field, or noise, has no range; that of a power is a typical distance. What has no value is taken
-# as 1.
+# A constant or linear field, or noise, has no range; the range of a power is a typical distance. A variance without a
+# value is taken as 1.
 leaf_metric <- function(leaf, p, u) {
   d <- ncol(u)
   dims <- leaf_dims(leaf, d)
-  if (leaf$own) return(own_metric(leaf, p, u, dims))
+  if (leaf$kernel$own) return(own_metric(leaf, p, u, dims))
   p$variance <- mean_sill(leaf, p) %||% p$variance %||% 1
   p$variance[is.na(p$variance)] <- 1
-  if (leaf$label == "power_law") p$range <- typical_distance(leaf, u)
+  p$time <- leaf$geometry$time
+  if (leaf$geometry$lengths && is.null(p$range)) p$range <- typical_distance(leaf, u)
   variance <- p$variance * if (is_white(leaf$label)) 0 else mean_square(leaf, u)
-  metric <- list(variance = variance, matrix = matrix(0, d, d), views = list())
-  chosen <- function(u) u[, dims, drop = FALSE]
-  if (length(leaf$sees)) return(metric)
-  if (leaf$label %in% c("periodic", "cosine")) {
-    place <- function(u) on_circles(chosen(u), p$period, rep_len(p$range %||% 1, length(dims)))
-    metric$views <- list(list(place = place, weight = 1))
-  } else if (leaf$geometry == "great_circle") {
-    metric$views <- list(list(place = function(u) on_sphere(chosen(u)), weight = 1 / p$range^2))
-  } else if (leaf$geometry == "anisotropic") {
-    metric$matrix[dims, dims] <- crossprod(anisotropic_scales(p))
-  } else if (!leaf$label %in% c("nugget", "microscale", "constant", "linear", "lmc")) {
-    scale <- if (is.null(leaf$time)) 1 else ifelse(dims == leaf$time, p$speed, 1)
-    metric$matrix[cbind(dims, dims)] <- (scale / rep_len(p$range, length(dims)))^2
-  }
-  metric
+  found <- leaf$geometry$metric(p, dims)
+  metric <- matrix(0, d, d)
+  if (length(found$matrix)) metric[dims, dims] <- found$matrix
+  list(variance = variance, matrix = metric, views = lapply(found$views, function(view) {
+    list(place = function(u) view$place(u[, dims, drop = FALSE]), weight = view$weight)
+  }))
 }
 
-# Each coordinate as the point of a circle: |a - b|^2 is 4 sin^2(pi (x - y) / period) / range^2.
-on_circles <- function(u, period, range) {
-  angle <- 2 * pi * u / period
-  cbind(cos(angle), sin(angle)) / rep(c(range, range), each = nrow(u))
+# The variance of the field, on average, where that of this leaf is 1: only linear covariances and variograms that are
+# unbounded have other units.
+mean_square <- function(leaf, u) leaf$kernel$mean_square(leaf, u)
+
+typical_distance <- function(leaf, u) {
+  v <- leaf$geometry$place(u[, leaf_dims(leaf, ncol(u)), drop = FALSE])
+  extent_of(c(0, sqrt(2 * sum(apply(v, 2, stats::var)))))
 }
 
 own_metric <- function(leaf, p, u, dims = seq_len(ncol(u))) {

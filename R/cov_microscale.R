@@ -1,9 +1,13 @@
 # Variation of the field at distances shorter than those of the observations: a nugget that is no noise.
 
+microscale_kernel <- kernel("microscale", function(variance, x, y) {
+  sprintf("%s * Equal(SqDist(%s, %s), 0)", variance, x, y)
+})
+
 #' @rdname covariance_functions
 #' @export
 microscale <- function(variance = NULL, fixed = character()) {
-  new_leaf("microscale", "variance * Equal(SqDist({x}, {y}), 0)", list(variance = variance), fixed = fixed)
+  new_leaf(microscale_kernel, list(variance = variance), fixed)
 }
 
 is_white <- function(labels) labels %in% c("nugget", "microscale")

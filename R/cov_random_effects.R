@@ -91,15 +91,27 @@ nested_levels <- function(e) {
   c(outer, list(call(":", outer[[length(outer)]], e[[3]])))
 }
 
+# The mean square of the covariates, or of the basis of a smooth, at points.
+mean_square_of_covariates <- function(leaf, u) {
+  covariates <- u[, setdiff(leaf$dims, leaf$level), drop = FALSE]
+  if (ncol(covariates)) max(sum(covariates^2) / nrow(u), .Machine$double.xmin) else 1
+}
+
+intercept_kernel <- kernel("intercept", function(variance, x, y) sprintf("%s * Equal(%s, %s)", variance, x, y),
+                           screens = FALSE)
+
+# The points are the covariate and the number of the level.
+slope_kernel <- kernel("slope", function(variance, x, y) {
+  sprintf("%1$s * Elem(%2$s, 0) * Elem(%3$s, 0) * Equal(Elem(%2$s, 1), Elem(%3$s, 1))", variance, x, y)
+}, screens = FALSE, mean_square = mean_square_of_covariates)
+
 effect_leaf <- function(term, variance = NULL, fixed = character(), call = caller_env()) {
   as_formula <- function(e) stats::as.formula(call("~", e), term$env)
   slope <- if (!is.null(term$slope)) deparse1(term$slope)
   label <- sprintf("(%s | %s)", if (is.null(slope)) "1" else paste("0 +", slope), deparse1(term$level))
-  same <- "Equal(Elem({x}, 1), Elem({y}, 1))"
-  formula <- if (is.null(slope)) "variance * Equal({x}, {y})" else {
-    code_text("variance * Elem({x}, 0) * Elem({y}, 0) * ", same)
-  }
-  leaf <- new_leaf(label, formula, list(variance = variance), fixed, call = call)
+  kernel <- if (is.null(slope)) intercept_kernel else slope_kernel
+  leaf <- new_leaf(kernel, list(variance = variance), fixed, call = call)
+  leaf$label <- label
   leaf$sees <- c(if (!is.null(slope)) list(new_column("number", as_formula(term$slope), "variable of random effects")),
                  list(new_column("level", as_formula(term$level), "random effects")))
   leaf$effect <- slope %||% "(Intercept)"

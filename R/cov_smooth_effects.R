@@ -99,6 +99,9 @@ at_level <- function(leaf, level, levels) {
   leaf
 }
 
+smooth_kernel <- kernel("smooth", function(variance, x, y) sprintf("%s * (%s | %s)", variance, x, y), screens = FALSE,
+                        mean_square = mean_square_of_covariates)
+
 smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = caller_env()) {
   label <- sub("^mgcv::", "", deparse1(e))
   if (!startsWith(label, "s(")) {
@@ -115,7 +118,8 @@ smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = cal
   }
   variables <- lapply(c(spec$term, if (spec$by != "NA") spec$by), str2lang)
   formula <- stats::as.formula(call("~", Reduce(function(a, b) call("+", a, b), variables)), env)
-  leaf <- new_leaf(label, "variance * ({x} | {y})", list(variance = variance), fixed, call = call)
+  leaf <- new_leaf(smooth_kernel, list(variance = variance), fixed, call = call)
+  leaf$label <- label
   leaf$sees <- list(new_column("smooth", formula, "variables of smooths", label = label, variables = variables,
                                spec = spec))
   leaf

@@ -60,7 +60,7 @@ join <- function(operation, a, b) {
   structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
 }
 
-any_intrinsic <- function(x) !all_leaves(x, function(leaf) !leaf$intrinsic)
+any_intrinsic <- function(x) !all_leaves(x, function(leaf) !leaf$kernel$intrinsic)
 
 check_intrinsic_product <- function(a, b) {
   if (all(leaf_labels(a) == "constant") || all(leaf_labels(b) == "constant")) return(invisible())
@@ -70,10 +70,15 @@ check_intrinsic_product <- function(a, b) {
 
 leaf_labels <- function(x) unlist(lapply(unname(leaves_of(x)), `[[`, "label"))
 
+has_free_variance <- function(leaf, path) {
+  !leaf$kernel$own && "variance" %in% setdiff(names(leaf$parameters), leaf$fixed)
+}
+
 # TRUE if a free variance scales the whole: then another factor needs none.
 has_own_scale <- function(x) {
-  fold_covariance(x, function(leaf, path) !leaf$own && "variance" %in% setdiff(names(leaf$parameters), leaf$fixed),
-                  function(operation, parts) (if (operation == "*") any else all)(unlist(parts)))
+  fold_covariance(x, has_free_variance, function(operation, parts) {
+    (if (operation == "*") any else all)(unlist(parts))
+  })
 }
 
 # A covariance with own scale, without it: at 1 or where it was given. The ratios of the terms of a sum stay free.

@@ -44,7 +44,7 @@ unit_of <- function(center) attr(center, "unit") %||% 1
 in_unit <- function(model, center) {
   if (unit_of(center) == 1) return(model)
   lengths <- with(model$parameters, kind == "period" | kind == "range" & vapply(leaf, function(n) {
-    !leaf_at(model$covariance, n)$unit_range
+    leaf_at(model$covariance, n)$geometry$lengths
   }, NA))
   model$unit <- ifelse(lengths, unit_of(center), 1)
   model$parameters$value <- model$parameters$value / model$unit

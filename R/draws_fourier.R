@@ -87,8 +87,8 @@ spectral_terms_of <- function(x, where, call) {
   dims <- leaf_dims(x, where$d)
   p <- x$parameters
   chosen <- function(u) u[, dims, drop = FALSE]
-  if (x$own) return(list(own_spectrum(x, where, call)))
-  if (is.null(x$spectrum) && !x$label %in% c("nugget", "microscale", "constant", "linear")) {
+  if (x$kernel$own) return(list(own_spectrum(x, where, call)))
+  if (is.null(x$kernel$frequencies) && !x$label %in% c("nugget", "microscale", "constant", "linear")) {
     stop_kernops("input", c("Spectral simulation is not available for {.fn {x$label}}.",
                             i = "{.code gp_control(exact_limit = )} allows exact draws for more points, and a fit by
                                  {.code method = \"vecchia\"} has its own."), call = call)
@@ -99,38 +99,14 @@ spectral_terms_of <- function(x, where, call) {
     linear = list(list(variance = p$variance,
                        linear = list(function(u) sweep(chosen(u), 2, rep_len(p$center, length(dims)))))),
     list(list(variance = p$variance, spectral = list(list(
-      place = if (x$geometry == "great_circle") function(u) on_sphere(chosen(u)) else chosen,
-      frequencies = scaled_frequencies(x, if (x$geometry == "great_circle") 3L else length(dims))
+      place = function(u) x$geometry$place(chosen(u)), frequencies = scaled_frequencies(x, dims)
     ))))
   )
 }
 
-scaled_frequencies <- function(x, d) {
-  p <- x$parameters
-  unit <- function(n) x$spectrum(n, d, c(p, x$constants))
-  if (x$unit_range) return(unit)
-  if (x$geometry == "anisotropic") return(function(n) unit(n) %*% anisotropic_scales(p))
-  faster <- if (is.null(x$time)) 1 else ifelse(leaf_dims(x, d) == x$time, p$speed, 1)
-  function(n) sweep(unit(n), 2, rep_len(p$range, d) / faster, "/")
-}
-
-# A with |A h| the scaled distance of h, so that frequencies are A' w: rows along and across the angle.
-anisotropic_scales <- function(p) {
-  range <- p$range %||% 1
-  a <- p$angle * pi / 180
-  if (length(a) == 1) return(rbind(c(sin(a), cos(a)) / range, c(cos(a), -sin(a)) / (range * p$ratio)))
-  rotation <- function(k, from, to) {
-    turn <- diag(3)
-    turn[c(from, to), c(from, to)] <- cbind(c(cos(a[[k]]), -sin(a[[k]])), c(sin(a[[k]]), cos(a[[k]])))
-    turn
-  }
-  # north, east and up become the longest axis and those across it
-  axes <- rotation(3, 3, 2) %*% rotation(2, 1, 3) %*% rotation(1, 1, 2) %*% diag(3)[c(2, 1, 3), ]
-  axes / (range * c(1, p$ratio))
-}
-
-# Points of longitude and latitude in degrees in space, in km.
-on_sphere <- function(u) {
-  rad <- u * pi / 180
-  6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
+scaled_frequencies <- function(leaf, dims) {
+  p <- c(leaf$parameters, time = leaf$geometry$time)
+  about <- c(leaf$parameters, leaf$kernel$constants)
+  d <- if (leaf$geometry$angular) 3L else length(dims)
+  function(n) leaf$geometry$frequencies(leaf$kernel$frequencies(n, d, about), p, dims)
 }

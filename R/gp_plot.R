@@ -225,7 +225,7 @@ plot_residuals <- function(x, n, level, ..., mask) {
 }
 
 measures_degrees <- function(x) {
-  x$parts$long_lat || !all_leaves(x$model$covariance, function(leaf) leaf$geometry != "great_circle")
+  x$parts$long_lat || on_globe(x$model)
 }
 
 # Along each coordinate from the first observation; `shown` are the different ones.

@@ -127,7 +127,7 @@ check_trend <- function(data, estimate, call) {
 }
 
 check_latitudes <- function(model, u, call) {
-  in_range <- function(leaf) leaf$geometry != "great_circle" || all(abs(u[, (leaf$dims %||% 1:2)[[2]]]) <= 90)
+  in_range <- function(leaf) !leaf$geometry$angular || all(abs(u[, (leaf$dims %||% 1:2)[[2]]]) <= 90)
   if (all_leaves(model$covariance, in_range)) return(invisible())
   stop_kernops("input", "Great-circle distance requires longitude and latitude, in this order, in degrees: latitudes
                          are at most 90.",
@@ -152,12 +152,12 @@ check_duplicates <- function(data, model, call) {
 # A number for each point: equal if all parts of the covariance use equal coordinates.
 place_keys <- function(model, u) {
   # of several variables, the noise of an observation is a part of the formula
-  used <- function(leaf) leaf$label != "constant" && !is.null(leaf$formula)
+  used <- function(leaf) leaf$label != "constant" && !is.null(leaf$kernel$text)
   parts <- Filter(used, leaves_of(model$covariance))
   views <- lapply(parts, function(leaf) {
     seen <- u[, leaf_dims(leaf, ncol(u)), drop = FALSE]
     # to the micrometre: longitudes of 180 and -180 are one, as are all at a pole
-    if (leaf$geometry == "great_circle") seen <- round(on_sphere(seen), 9)
+    if (leaf$geometry$angular) seen <- round(on_sphere(seen), 9)
     cbind(seen, u[, leaf$group])
   })
   columns <- as.data.frame(do.call(cbind, unique(views)))

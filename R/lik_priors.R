@@ -50,14 +50,14 @@ prior_rows <- function(name, parameters, call) {
 placed_prior <- function(prior, row, model, call) {
   row <- model$parameters[row, ]
   leaf <- leaf_at(model$covariance, row$leaf)
-  fits <- switch(prior$kind, pc_range = row$kind == "range" && !leaf$unit_range, pc_sd = row$kind == "variance",
+  fits <- switch(prior$kind, pc_range = row$kind == "range" && leaf$geometry$lengths, pc_sd = row$kind == "variance",
                  row$log)
   if (!fits) {
     needs <- switch(prior$kind, pc_range = "a range", pc_sd = "a variance", "a positive number")
     stop_kernops("input", "{.fn {prior$kind}} is the prior of {needs}, which {.val {row$name}} is not.", call = call)
   }
   if (prior$kind != "pc_range") return(prior)
-  d <- if (row$coordinate > 0) 1 else length(setdiff(leaf_dims(leaf, model$d), leaf$time))
+  d <- if (row$coordinate > 0) 1 else length(setdiff(leaf_dims(leaf, model$d), leaf$geometry$time))
   new_prior("pc_range", lower = prior$lower, p = prior$p, d = d, rate = -log(prior$p) * prior$lower^(d / 2))
 }
 

@@ -87,7 +87,6 @@ points_near <- function(own, data, how, alone, maxdist = how$maxdist) {
   }
 }
 
-on_globe <- function(model) !all_leaves(model$covariance, function(leaf) leaf$geometry != "great_circle")
 
 # As krige_locally(). Of a family, the observations are those that the normal approximation of the posterior stands for
 # (finish_family()); these contain the trend of the fit, which remains that of all predictions.

@@ -71,7 +71,7 @@ short_ranges <- function(fit) {
   short <- vapply(names(leaves), function(path) {
     leaf <- leaves[[path]]
     ranges <- parameters$leaf == path & parameters$kind == "range" & !parameters$fixed
-    if (leaf$unit_range || !any(ranges)) return(FALSE)
+    if (!leaf$geometry$lengths || !any(ranges)) return(FALSE)
     near <- nearest_semivariance(covariance_model(leaf, fit$model$d, width = ncol(u)), u)
     stats::median(near$semivariance / near$variance) > 2 / 3
   }, NA)

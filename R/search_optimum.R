@@ -161,7 +161,7 @@ lines_through <- function(theta, model) {
   nugget <- intersect(white_rows(model), which(free))
   sill <- if (length(nugget)) total_variance(model, theta)
   # covariances of compact support have an optimum wherever their range passes many distances
-  fine <- function(of) if (leaf_at(model$covariance, parameters$leaf[[of[[1]]]])$most_dims < Inf) 0.1 else 0.3
+  fine <- function(of) if (leaf_at(model$covariance, parameters$leaf[[of[[1]]]])$kernel$most_dims < Inf) 0.1 else 0.3
   c(lapply(unname(ranges), function(of) line(of, outer(2^seq(-3, 3, by = fine(of)), theta[of]))),
     lapply(nugget, function(of) line(of, cbind(sort(c(theta[[of]], sill * c(1e-3, 0.01, 0.03, 0.1, 0.3, 1, 3)))))),
     lapply(which(free & parameters$kind == "period"), function(of) {

@@ -46,24 +46,22 @@ with_bounds <- function(model, u, y) {
 # The longest range of a search, in extents of the data. A smooth field without much noise has its optimum at variances
 # and ranges far above those of the data, and that of a coordinate without an effect is infinite.
 longest_range <- function(model, row) {
-  if (leaf_at(model$covariance, row$leaf)$unit_range) 20 else if (row$coordinate > 0) 1e5 else 1e4
+  if (!leaf_at(model$covariance, row$leaf)$geometry$lengths) 20 else if (row$coordinate > 0) 1e5 else 1e4
 }
 
 # The largest distance, in the units of this range; for one of several ranges, along its coordinate.
 leaf_extent <- function(model, row, u) {
   leaf <- leaf_at(model$covariance, row$leaf)
   dims <- leaf_dims(leaf, model$d)
-  if (leaf$unit_range && row$kind == "range") return(1)
+  if (!leaf$geometry$lengths && row$kind == "range") return(1)
   if (row$coordinate > 0) return(extent_of(u[, dims[[row$coordinate]]]))
-  v <- u[, dims, drop = FALSE]
-  if (leaf$geometry == "great_circle") v <- on_sphere(v)
-  if (!is.null(leaf$time)) v <- v[, dims != leaf$time, drop = FALSE]
+  v <- leaf$geometry$place(u[, setdiff(dims, leaf$geometry$time), drop = FALSE])
   extent_of(c(0, sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2))))
 }
 
 # The extent in space over that in time.
 typical_speed <- function(model, row, u) {
-  time <- u[, leaf_at(model$covariance, row$leaf)$time]
+  time <- u[, leaf_at(model$covariance, row$leaf)$geometry$time]
   leaf_extent(model, row, u) / extent_of(time)
 }
 
@@ -86,27 +84,8 @@ leaf_variances <- function(x, u, whole, path = "1") {
 }
 
 held_variance <- function(x, u) {
-  held <- Find(function(leaf) !leaf$own && "variance" %in% leaf$fixed, leaves_of(x))
+  held <- Find(function(leaf) !leaf$kernel$own && "variance" %in% leaf$fixed, leaves_of(x))
   if (is.null(held)) 1 else held$parameters$variance * mean_square(held, u)
-}
-
-# The variance of the field, on average, where that of this leaf is 1: only linear covariances and variograms that are
-# unbounded have other units.
-mean_square <- function(leaf, u) {
-  if (length(leaf$sees)) {
-    covariates <- u[, setdiff(leaf$dims, leaf$level), drop = FALSE]
-    return(if (ncol(covariates)) max(sum(covariates^2) / nrow(u), .Machine$double.xmin) else 1)
-  }
-  if (leaf$label == "power_law") return(typical_distance(leaf, u)^(leaf$parameters$power %||% 1))
-  if (leaf$label != "linear") return(1)
-  v <- t(u[, leaf_dims(leaf, ncol(u)), drop = FALSE]) - leaf$parameters$center
-  max(sum(v^2) / nrow(u), .Machine$double.xmin)
-}
-
-typical_distance <- function(leaf, u) {
-  v <- u[, leaf_dims(leaf, ncol(u)), drop = FALSE]
-  if (leaf$geometry == "great_circle") v <- on_sphere(v)
-  extent_of(c(0, sqrt(2 * sum(apply(v, 2, stats::var)))))
 }
 
 # The common factor of all variances is found at each step: given values are no more than their ratios, which are taken

@@ -49,7 +49,8 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   for (k in which(open)) {
     row <- parameters[k, ]
     # equal terms of a sum would stay equal; the range of a periodic term is not a length, but a shape parameter
-    family <- if (row$kind == "range" && leaf_at(model$covariance, row$leaf)$unit_range) "shape_of_wave" else row$kind
+    lengths <- leaf_at(model$covariance, row$leaf)$geometry$lengths
+    family <- if (row$kind == "range" && !lengths) "shape_of_wave" else row$kind
     repeated <- sum(unlist(seen[family]) != row$leaf)
     if (!is_white(row$label)) seen[[family]] <- unique(c(seen[[family]], row$leaf))
     value[[k]] <- switch(

@@ -62,7 +62,7 @@ variogram_lags <- function(variogram, covariance, call = caller_env()) {
   if (length(unique(variogram$id)) > 1 || any(variogram$dist <= 0)) {
     stop_kernops("input", "{.arg variogram} must be of one variable, at distances above 0.", call = call)
   }
-  isotropic <- all_leaves(covariance, function(leaf) leaf$geometry != "anisotropic" && !leaf$ard)
+  isotropic <- all_leaves(covariance, function(leaf) leaf$geometry$isotropic)
   if (isotropic) return(cbind(variogram$dist))
   none <- rep(0, nrow(variogram))
   flat <- t(vapply(variogram[["dir.hor"]] %||% none, unit_direction, c(0, 0)))

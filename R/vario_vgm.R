@@ -57,12 +57,12 @@ vgm_rows <- function(x, factor = 1) {
 }
 
 vgm_leaf <- function(leaf, factor) {
-  plain <- leaf$geometry %in% c("none", "euclidean", "anisotropic") && !leaf$ard &&
+  plain <- leaf$geometry$name %in% c("none", "circle", "euclidean", "anisotropic") &&
     (is.null(leaf$dims) || isTRUE(leaf$placed))
   if (!plain || !leaf$label %in% names(vgm_models)) {
     stop_kernops("input", "gstat has no variogram model for {.code {format(leaf)}}.", call = NULL)
   }
-  p <- c(leaf$parameters, leaf$constants["nu"])
+  p <- c(leaf$parameters, leaf$kernel$constants["nu"])
   if (anyNA(c(factor, unlist(lapply(leaf$parameters, function(value) value %||% NA))))) {
     stop_kernops("input", "The parameters of {.code {format(leaf)}} must have values.", call = NULL)
   }

@@ -1,0 +1,32 @@
+# A base kernel: a formula of the distance of two points. A geometry measures that distance (cov_geometry.R); kernel,
+# geometry and parameters make a leaf of a covariance (cov_leaf.R).
+
+# `text` writes the formula. Its arguments are the texts that the formula is made of: `q`, the squared distance over the
+# squared range; `x` and `y`, the points; parameters and constants by their names; `parameters`, all of them.
+kernel <- function(label, text, ...) {
+  properties <- list(
+    constants = list(), # numbers that the formula or the frequencies read, such as a given smoothness
+    frequencies = NULL, # function(n, d, about): draws from the spectral density at range 1 (cov_frequencies.R)
+    geometry = NULL,    # the only one that it has
+    most_dims = Inf,    # the number of coordinates up to which it is positive definite
+    screens = TRUE,     # the correlation decreases with the distance
+    intrinsic = FALSE,  # the formula is a variogram
+    stationary = TRUE,  # it depends on the difference of the points only
+    own = FALSE,        # a formula of the user
+    words = NULL,       # in the printed covariance
+    mean_square = function(leaf, u) 1 # the mean variance of the field at points u, where its parameter variance is 1
+  )
+  c(list(label = label, text = text), utils::modifyList(properties, list(...)))
+}
+
+with_constants <- function(kernel, ...) replace(kernel, "constants", list(list(...)))
+
+# The formula of a leaf in points and parameters with these names.
+kernel_text <- function(leaf, x, y, references, dims) {
+  kernel <- leaf$kernel
+  values <- c(list(x = x, y = y, parameters = references, time = leaf$geometry$time), kernel$constants, references)
+  if (!"variance" %in% names(references)) values[["variance"]] <- "1" # those of structures are in their sills
+  words <- names(formals(kernel$text))
+  if ("q" %in% words) values[["q"]] <- leaf$geometry$sq_distance(x, y, values, dims)
+  do.call(kernel$text, values[words])
+}

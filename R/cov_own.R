@@ -1,0 +1,36 @@
+# Formulas of the user: covariance().
+
+# Mistakes are shown in the formula as the user wrote it, before names are replaced.
+own_kernel <- kernel("covariance", function(formula, x, y, parameters) {
+  paste0("(", replace_names(formula, c(x = x, y = y, parameters)), ")")
+}, own = TRUE, screens = FALSE, stationary = FALSE)
+
+own_variables <- function(leaf, d) {
+  c(sprintf("x = Vi(%d)", d), sprintf("y = Vj(%d)", d),
+    sprintf("%s = Pm(%d)", names(leaf$parameters), lengths(leaf$parameters)))
+}
+
+own_values_formula <- function(leaf) code_text("Sum_Reduction(", leaf$kernel$constants$formula, ", 1)")
+
+# The covariances of x and y, row by row.
+own_pairs <- function(leaf, d) {
+  kernel_operator(own_values_formula(leaf), sub("y = Vj", "y = Vi", own_variables(leaf, d)), "auto", "float64", "cpu")
+}
+
+check_own_formula <- function(leaf, d) {
+  formula <- leaf$kernel$constants$formula
+  size <- kernel_describe(kernel_compile(own_values_formula(leaf), own_variables(leaf, d)))$size
+  if (size != 1) {
+    stop_kernops("input", call = NULL,
+                 "The covariance {.code {formula}} must be one number for each pair of points, not {size}.")
+  }
+  pairs <- own_pairs(leaf, d)
+  u <- matrix(sin(seq_len(8 * d)), 8)
+  v <- matrix(cos(seq_len(8 * d)), 8)
+  there <- pairs(c(list(x = u, y = v), leaf$parameters))
+  back <- pairs(c(list(x = v, y = u), leaf$parameters))
+  if (any(abs(there - back) > 1e-8 * max(abs(there), 0, na.rm = TRUE), na.rm = TRUE)) {
+    stop_kernops("input", "The covariance {.code {formula}} must be symmetric in {.code x} and {.code y}.",
+                 call = NULL)
+  }
+}
