@@ -199,14 +199,15 @@ root_curvature <- function(model, theta, gradient) {
 # Where a column of L is 0, so are the derivatives wrt it, wherever the optimum is. The derivatives wrt B, beside there,
 # say whether B should grow in a direction that begins with that column: then this gives the steps at which the column
 # is along the steepest of them. In units of the search, which are a quarter of the standard deviations.
-grown_sills <- function(at, model, free, visit, enough) {
-  for (block in Filter(function(block) all(block$rows %in% free), coregions(model))) {
-    places <- match(block$rows, free)
-    at_root <- function(L) replace(at$s, places, triangle_entries(L, block$diagonal))
-    root <- root_matrix(at$s[places], nrow(block$root), block$diagonal)
+grown_sills <- function(search) {
+  point <- search$point
+  for (block in Filter(function(block) all(block$rows %in% search$free), coregions(search$model))) {
+    places <- match(block$rows, search$free)
+    at_root <- function(L) replace(point$s, places, triangle_entries(L, block$diagonal))
+    root <- root_matrix(point$s[places], nrow(block$root), block$diagonal)
     zero <- which(colSums(root^2) < 1e-5)
     small <- abs(diag(root)) < 3e-3
-    beside <- if (length(zero)) visit(at_root(root + diag(3e-3 * small, nrow(root))))
+    beside <- if (length(zero)) visit(search, at_root(root + diag(3e-3 * small, nrow(root))))
     if (is.null(beside)) next
     beside_root <- root_matrix(beside$s[places], nrow(root), block$diagonal)
     G <- sill_gradient(beside_root, root_matrix(beside$gradient[places] / 2, nrow(root), block$diagonal))
@@ -214,10 +215,11 @@ grown_sills <- function(at, model, free, visit, enough) {
       some <- if (block$diagonal) k else k:nrow(root)
       bends <- eigen(G[some, some, drop = FALSE], symmetric = TRUE)
       steepest <- bends$vectors[, length(some)]
-      if (min(bends$values) > -10 * enough) next # hardly more than `enough` for a hundredth of the sills
+      # hardly more than the least gain for a hundredth of the sills
+      if (min(bends$values) > -10 * search$least_gain) next
       for (length in c(1, 0.3, 0.1)) {
         s <- at_root(replace(root, cbind(some, k), length * steepest))
-        if (isTRUE(visit(s)$state$value < at$state$value - enough)) return(s)
+        if (isTRUE(visit(search, s)$state$value < point$state$value - search$least_gain)) return(s)
       }
     }
   }

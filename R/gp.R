@@ -318,7 +318,7 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
   likelihood <- likelihood_for(problem$data, problem$model, how)
   search <- estimate_covariance(problem, likelihood, how, estimate, call)
   how$precision <- search$precision %||% how$precision
-  fit <- finish_fit(problem, likelihood, search, how, call)
+  fit <- finish_fit(problem, likelihood, search, call)
   fit$loglik <- fit$loglik + (parts$jacobian %||% 0)
   fit$df <- fit$df + isTRUE(transform$estimated)
   if (estimate != "none") warn_about_fit(fit)

@@ -216,7 +216,7 @@ predict_fold <- function(object, out, refit) {
   problem <- with_locations(problem, object$method)
   likelihood <- likelihood_for(problem$data, problem$model, object$how)
   search <- estimate_covariance(problem, likelihood, object$how, fold$estimate, NULL)
-  fit <- finish_fit(problem, likelihood, search, object$how, NULL)
+  fit <- finish_fit(problem, likelihood, search, NULL)
   fit <- c(fit, list(parts = fold$parts, known = object$known, how = object$how, method = object$method))
   points <- fold$points(fit$center)
   noise <- object$parts$noise[out] + new_noise(fit, points) / object$parts$weights[out]

@@ -13,7 +13,7 @@ sampled_fit <- function(fit) {
 # As at_parameters(). The coefficients of a draw are known.
 family_at_parameters <- function(fit, likelihood, theta) {
   problem <- list(data = fit$response, model = fit$model, outer = fit$outer, center = fit$center)
-  found <- finish_family(problem, likelihood, list(theta = theta), fit$how, "none", NULL)
+  found <- finish_family(problem, likelihood, list(theta = theta), NULL)
   fit[names(found)] <- found
   if (!length(found$beta)) return(fit)
   x <- fit$data$x

@@ -19,7 +19,7 @@ posterior_target <- function(fit) {
   theta_of <- function(s) replace(theta, free, from_search(some, s))
   log_density <- function(s) {
     if (any(s < low | s > high)) return(-Inf)
-    value <- likelihood$evaluate(theta_of(s), search = fit$method == "exact")$value
+    value <- likelihood$value(theta_of(s))
     if (is.finite(value)) -value / 2 else -Inf
   }
   log_density(centers[[1]]) # neighbours are those of the mode

@@ -166,17 +166,6 @@ place_keys <- function(model, u) {
   Reduce(function(key, x) first_of(key * n + first_of(signif(x, 15))), columns, integer(nrow(u)))
 }
 
-# That times the prior density of the parameters, if they have one.
-likelihood_for <- function(data, model, how) {
-  likelihood <- if (!is.null(data$family)) {
-    (if (how$method == "vecchia") vecchia_laplace else laplace_likelihood)(data, model, how)
-  } else {
-    switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),
-           vecchia = vecchia_likelihood(data, model, how), iterative = iterative_likelihood(data, model, how))
-  }
-  with_prior(likelihood, model)
-}
-
 stop_singular <- function(problem, state, call) {
   bad <- state$bad %||% 1L
   row <- problem$data$rows[[bad]]
@@ -187,28 +176,26 @@ stop_singular <- function(problem, state, call) {
     "The covariance matrix of the observations is not positive definite (detected at row {row}).",
     x = if (length(nearest)) "The nearest observation is row {nearest}.",
     i = "Add {.fn nugget}, choose a rougher covariance such as {.code matern(3/2)}, or a shorter range.",
-    i = if (!is.null(state$only_rounded) && state$only_rounded()) {
-      "It is positive definite in {.code precision = \"float64\"}."
-    }
+    i = if (state$only_rounded()) "It is positive definite in {.code precision = \"float64\"}."
   ), call = call)
 }
 
-# The state at the parameters found, which is all that prediction needs.
-finish_fit <- function(problem, likelihood, search, how, call) {
+# The fit at the parameters that a search found: the state there, as predictions need it.
+finish_fit <- function(problem, likelihood, search, call) {
   data <- problem$data
   model <- problem$model
   state <- likelihood$evaluate(search$theta)
-  if (identical(state$value, Inf)) stop_singular(problem, state, call)
-  if (how$method == "iterative") warn_unless_solved(state[c("converged", "residual", "iterations")], how$control$cg_tol)
+  if (is_singular(state)) stop_singular(problem, state, call)
+  state$warn()
+  estimated <- !is.null(search$value)
   names(state$beta) <- colnames(data$x)
   list(
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
     beta = state$beta, loglik = plain_loglik(state, model, search$theta),
     state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
-    factor = if (how$method == "exact") factor_cell(likelihood$factor), vecchia = if (how$method == "vecchia") {
-      about_neighbours(problem, likelihood, search$theta, state, how, !is.null(search$value))
-    }, data = data, model = model, center = problem$center,
-    df = length(state$beta) + if (is.null(search$value)) 0 else sum(!model$parameters$fixed)
+    factor = likelihood$kept_factor(), vecchia = likelihood$kept_neighbours(search$theta, state, estimated),
+    data = data, model = model, center = problem$center,
+    df = length(state$beta) + if (estimated) sum(!model$parameters$fixed) else 0
   )
 }
 

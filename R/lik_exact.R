@@ -1,34 +1,32 @@
-# Exact likelihood by a Cholesky factor of the covariance matrix, in memory that is reused.
+# The exact likelihood by a Cholesky factor of the covariance matrix, in memory that is reused.
 
-# evaluate(theta) gives, for the covariance at theta plus the noise,
-#   value     -2 log-likelihood, Inf where the matrix is not positive definite (then `bad` is the row that shows it)
-#   gradient, information  functions to be called in this order before the next evaluate(): the gradient of the value
-#   wrt theta, and its average information (gp_iterative.R), `profiled` as the value is or not
-# and what prediction needs. With `profile` the value is the least over all common factors of the covariance, `scale`.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env()) {
   locations <- covariance_factor(data, model, backend, call)
   factor <- with_factor_within(locations, data, model)
   all <- with_rows_within(data)
   derivatives_of <- derivative_products(model)
-  own_variance <- covariance_diagonal(model)
-  list(factor = locations$blocks, evaluate = function(theta, profile = FALSE, search = FALSE) {
+  point_variance <- covariance_diagonal(model)
+  evaluate <- function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
     # a search must not end where rounding decides: the scaled parameters might have no Cholesky factor
     if (bad == 0 && search) {
-      variance <- as.vector(own_variance(list(theta = theta, x = data$u))) + noise_variance(data, model, theta)
+      variance <- as.vector(point_variance(list(theta = theta, x = data$u))) + noise_variance(data, model, theta)
       bad <- nearly_singular(locations, variance)
     }
-    if (bad > 0) return(list(value = Inf, bad = bad))
-    whole <- exact_state(factor, all, reml, profile)
-    state <- state_at_locations(whole, length(data$y))
-    state$gradient <- function() exact_gradient(factor, whole, all, model, theta, reml)
-    state$information <- function(profiled = profile) {
-      derivatives <- noisy_derivatives(derivatives_of, whole, all, model, theta)
-      lost <- if (reml) ncol(data$x) else 0
-      average_information(derivatives, whole, factor$inverse_times, profiled, whole$n - lost)
-    }
-    state
-  })
+    if (bad > 0) return(singular_state(bad))
+    whole <- factor_results(factor, all, reml, profile)
+    new_state(
+      results_at_locations(whole, length(data$y)),
+      gradient = function() exact_gradient(factor, whole, all, model, theta, reml),
+      information = function(profiled = profile) {
+        derivatives <- noisy_derivatives(derivatives_of, whole, all, model, theta)
+        lost <- if (reml) ncol(data$x) else 0
+        average_information(derivatives, whole, factor$inverse_times, profiled, whole$n - lost)
+      }
+    )
+  }
+  new_likelihood(evaluate, value = function(theta, profile = FALSE) evaluate(theta, profile, search = TRUE)$value,
+                 dense = TRUE, kept_factor = function() factor_cell(locations$blocks))
 }
 
 # The Cholesky factor L of the covariance of the observations, where that is fastest (src/gp_factor.cpp), block by block
@@ -118,6 +116,9 @@ hold_weakly <- function(cell, blocks) {
   cell
 }
 
+# A fit by a dense factor keeps a cell for it.
+has_factor <- function(object) is.environment(object$factor)
+
 # The factor of a fit, as blocks.
 factor_of <- function(object) {
   cell <- object$factor
@@ -205,7 +206,7 @@ noise_variance <- function(data, model, theta) {
 }
 
 # Generalised least squares in the coordinates of the factor: everything is a projection there.
-exact_state <- function(factor, data, reml, profile) {
+factor_results <- function(factor, data, reml, profile) {
   rows <- length(data$y)
   p <- ncol(data$x)
   response <- without_level(data)
@@ -214,7 +215,7 @@ exact_state <- function(factor, data, reml, profile) {
   residual <- if (p) qr.resid(trend, whitened[, 1]) else whitened[, 1]
   q <- if (p) qr.Q(trend) else matrix(0, rows, 0)
   back <- factor$solve(cbind(residual, q), transposed = TRUE)
-  likelihood_state(
+  likelihood_results(
     n = length(data$location %||% data$y), p = p,
     logdet = 2 * sum(log(factor$diagonal())) + spare_logdet(factor)$value, quadratic = sum(residual^2),
     beta = if (p) qr.coef(trend, whitened[, 1]) + response$beta else numeric(),
@@ -227,15 +228,15 @@ spare_logdet <- function(factor) {
   if (is.null(factor$spare_logdet)) list(value = 0, slope = 0) else factor$spare_logdet()
 }
 
-# As predictions need it: of the locations alone.
-state_at_locations <- function(state, n) {
-  state$alpha <- state$alpha[seq_len(n)]
-  state$z <- state$z[seq_len(n), , drop = FALSE]
-  state
+# The results for predictions: those of the locations alone.
+results_at_locations <- function(results, n) {
+  results$alpha <- results$alpha[seq_len(n)]
+  results$z <- results$z[seq_len(n), , drop = FALSE]
+  results
 }
 
 # -2 log-likelihood from its parts. REML is that of Harville (1974): error contrasts of unit length.
-likelihood_state <- function(n, p, logdet, quadratic, beta, root, alpha, z, logdet_xx, reml, profile) {
+likelihood_results <- function(n, p, logdet, quadratic, beta, root, alpha, z, logdet_xx, reml, profile) {
   degrees <- n - if (reml) p else 0
   scale <- if (profile) max(quadratic / degrees, .Machine$double.xmin) else 1
   value <- degrees * log(2 * pi * scale) + logdet + quadratic / scale

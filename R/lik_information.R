@@ -6,7 +6,7 @@ covariance_vcov <- function(object) {
   free <- which(!parameters$fixed & object$estimate != "none")
   if (!length(free)) return(matrix(0, 0, 0))
   average <- object$search$information
-  differences <- is.null(average) || (object$method == "exact" && length(object$data$y) <= differences_limit)
+  differences <- is.null(average) || (has_factor(object) && length(object$data$y) <= differences_limit)
   information <- if (differences) observed_information(object, free) else average / 2
   names <- parameters$name[free]
   matrix(inverse_information(information), length(free), dimnames = list(names, names))
@@ -19,16 +19,16 @@ differences_limit <- 2000
 observed_information <- function(object, free, step = 1e-3) {
   parameters <- object$model$parameters
   likelihood <- likelihood_for(object$data, object$model, object$how)
-  at <- to_search(parameters, object$theta)
+  s <- to_search(parameters, object$theta)
   slope <- function(s) {
     theta <- from_search(parameters, s)
     state <- likelihood$evaluate(theta, search = TRUE)
-    if (identical(state$value, Inf)) return(rep(NA_real_, length(free)))
+    if (is_singular(state)) return(rep(NA_real_, length(free)))
     (state$gradient() * search_slope(parameters, theta))[free] / 2
   }
   hessian <- vapply(free, function(n) {
-    move <- replace(numeric(length(at)), n, step)
-    (slope(at + move) - slope(at - move)) / (2 * step)
+    move <- replace(numeric(length(s)), n, step)
+    (slope(s + move) - slope(s - move)) / (2 * step)
   }, numeric(length(free)))
   (hessian + t(hessian)) / 2
 }

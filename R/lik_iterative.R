@@ -1,11 +1,10 @@
-# The likelihood without the covariance matrix: preconditioned conjugate gradients for the response, the trend and
+# The likelihood without the covariance matrix: preconditioned conjugate gradients solve for the response, the trend and
 # random probes at once.
 #
 # evaluate(theta, profile, search) solves with probes drawn for the preconditioner, from which stochastic Lanczos
-# quadrature computes the log-determinant (lanczos.R); for a search, see search_state(). The same probes are used for
-# all parameters, so that the objective of a search is smooth; `draw_probes` of a state draws others, and `sharpen` goes
-# to smaller residuals. use_precision() continues in another one.
-# long: closures that share what is kept from one likelihood to the next
+# quadrature computes the log-determinant (solve_lanczos.R); for a search, see search_state(). The same probes are used
+# for all parameters, so that the objective of a search is smooth.
+# long: closures that share the probes and the latest state
 iterative_likelihood <- function(data, model, how) {
   control <- how$control
   product <- parts <- NULL
@@ -26,33 +25,37 @@ iterative_likelihood <- function(data, model, how) {
   use_precision(how$precision)
   count <- control$probes
   tol <- search_residual(control, length(data$y))
-  probes <- latest <- NULL  # where a search compares last, the fit is made
+  probes <- latest <- NULL  # the fit is made at the parameters that a search compares last
   precondition <- preconditioner_maker(control, data, model)
-  at <- function(theta) {
+  equations_at <- function(theta) {
     system <- iterative_system(product, data, model, theta, parts$points)
     list(system = system, precond = precondition(system, theta))
   }
   for_search <- function(theta, profile) {
-    here <- at(theta)
-    probes <<- probes %||% deflated_probes(count, control$seed, basis, here$system$space)
-    state <- search_state(here, theta, probes, parts, profile, tol)
-    if (identical(state$value, Inf)) return(state)
-    c(state, estimate = estimate, draw_probes = draw_probes, probes = count, sharpen = sharpen)
+    equations <- equations_at(theta)
+    probes <<- probes %||% deflated_probes(count, control$seed, basis, equations$system$space)
+    search_state(equations, theta, probes, parts, profile, tol, estimate = estimate, draw_probes = draw_probes,
+                 probes = count, sharpen = sharpen)
   }
   with_value <- function(theta, profile) {
-    here <- at(theta)
-    probes <- if (count > 0) probe_vectors(here$system, here$precond, count, control$seed)
-    b <- beside(here$system$space, cbind(trend$rest, trend$q), probes$probes)
+    equations <- equations_at(theta)
+    system <- equations$system
+    probes <- if (count > 0) probe_vectors(system, equations$precond, count, control$seed)
+    b <- beside(system$space, cbind(trend$rest, trend$q), probes$probes)
     known <- seq_len(1 + p)
-    tol <- rep(c(control$cg_tol, probe_residual(control, here$system$n)), c(1 + p, count))
-    fit <- solve_or_fail(here, b, tol, check = rows_to_check(control$cg_tol, here$system$n))
-    if (is.null(fit)) return(list(value = Inf, bad = 1L))
+    tol <- rep(c(control$cg_tol, probe_residual(control, system$n)), c(1 + p, count))
+    fit <- solve_or_fail(equations, b, tol, check = rows_to_check(control$cg_tol, system$n))
+    if (is.null(fit)) return(singular_state())
     logdet <- if (is.null(probes)) list(logdet = NA_real_) else
-      lanczos_logdet(here$system, fit, probes, here$precond, 1 + p + seq_len(count))
+      lanczos_logdet(system, fit, probes, equations$precond, 1 + p + seq_len(count))
     solution <- as.matrix(fit$solution[, known, drop = FALSE])
-    state <- iterative_state(solution, trend, data, logdet$logdet, how$reml, profile)
-    c(state, list(logdet_error = logdet$std_error, converged = fit$converged, residual = max(fit$residual[known]),
-                  iterations = fit$iterations))
+    results <- iterative_results(solution, trend, data, logdet$logdet, how$reml, profile)
+    derivatives <- function() for_search(theta, profile)
+    new_state(c(results, list(logdet_error = logdet$std_error)), gradient = function() derivatives()$gradient(),
+              information = function(profiled = profile) derivatives()$information(profiled),
+              has_value = !is.null(probes),
+              warn = function() warn_unless_solved(c(fit["converged"], list(
+                residual = max(fit$residual[known]), iterations = fit$iterations)), control$cg_tol))
   }
   estimate <- function(theta) {
     theta <- unname(theta)
@@ -69,58 +72,82 @@ iterative_likelihood <- function(data, model, how) {
     tol <<- max(tol / 10, control$cg_tol)
     TRUE
   }
-  list(evaluate = function(theta, profile = FALSE, search = FALSE) {
+  # rounding of float32 must not decide where the search ends
+  sufficient_precision <- function(theta, precision) {
+    if (precision == "float64") return(precision)
+    loss <- expected_rounding(data, model, theta, precision)
+    if (isTRUE(loss < allowed_rounding)) return(precision)
+    cli::cli_inform(c(i = "{.code precision = \"float32\"} would change the log-likelihood by about
+                           {signif(loss, 2)}: float64 is used instead."), class = "kernops_rounding")
+    use_precision("float64")
+    "float64"
+  }
+  subset_sizes <- function() {
+    n <- length(data$y)
+    dense <- dense_size(n, how)
+    if (n >= 8 * dense) c(dense = dense, same = n %/% 5) else c(dense = 0, same = 0)
+  }
+  new_likelihood(function(theta, profile = FALSE, search = FALSE) {
     if (search) for_search(theta, profile) else if (profile) with_value(theta, TRUE) else estimate(theta)
-  }, use_precision = use_precision)
+  }, costly = TRUE, subset_sizes = subset_sizes, sufficient_precision = sufficient_precision)
 }
 
-# For a search: a gradient, its `noise`, which is its covariance over draws of the probes, average information, and no
-# value. Traces are estimated by independent signs, which vary least, but exactly for smooth vectors: the derivatives
-# long: closures that share the solutions of one set of equations
-# along a ridge of the likelihood, where ranges are long, are made of these, and vary most by signs.
-search_state <- function(here, theta, probes, parts, profile, tol) {
+# The observations whose dense likelihood takes far less time than an iterative one of eight times as many.
+dense_size <- function(n, how) {
+  on_cpu <- factor_device(1e4, dense_settings(how)$backend, first_device()) < 0
+  if (on_cpu) 4000 else min(max(1e4, n / 25), 4e4)
+}
+
+# The state of a search, without a value. Traces are estimated by independent signs, which vary least, but exactly for
+# smooth vectors: the derivatives along a ridge of the likelihood, where ranges are long, are made of these, and vary
+# most by signs.
+search_state <- function(equations, theta, drawn, parts, profile, tol, ...) {
   how <- parts$how
   data <- parts$data
-  model <- parts$model
-  space <- here$system$space
-  known <- cbind(parts$trend$rest, probes$basis)
+  space <- equations$system$space
+  known <- cbind(parts$trend$rest, drawn$basis)
   p <- ncol(parts$trend$q)
-  fit <- solve_or_fail(here, beside(space, known, probes$block), tol, check = 0)
-  if (is.null(fit)) return(list(value = Inf, bad = 1L))
+  fit <- solve_or_fail(equations, beside(space, known, drawn$block), tol, check = 0)
+  if (is.null(fit)) return(singular_state())
   solved <- as.matrix(fit$solution[, seq_len(ncol(known)), drop = FALSE])
-  random <- ncol(known) + seq_len(ncol(probes$signs))
-  state <- iterative_state(solved[, seq_len(1 + p), drop = FALSE], parts$trend, data, NA_real_, how$reml, profile)
+  random <- ncol(known) + seq_len(ncol(drawn$signs))
   solved_probes <- function() fit$solution[, random, drop = FALSE]
-  trace <- mean(space$dots(probes$block, solved_probes()))
-  state$rounding <- rounding_loss(mean(here$system$diagonal()), trace, how$precision)
-  state$gradient <- function() {
-    left <- beside(space, cbind(-state$alpha / state$scale, if (how$reml) -state$z, solved[, -1, drop = FALSE]), {
-      chosen <- solved_probes()
-      space$axpby(0, chosen, 1 / ncol(probes$signs), space$copy(chosen))
-    })
-    right <- beside(space, cbind(state$alpha, if (how$reml) state$z, probes$basis), probes$block)
-    iterative_gradient(left, right, unname(theta), parts, space)
-  }
-  state$noise <- function() {
-    count <- ncol(probes$signs)
-    solved <- as.matrix(solved_probes())
-    given <- list(theta = unname(theta), x = parts$points, y = parts$points, b = probes$block)
-    derivatives <- parts$all_derivatives_of(count)(given)
-    derivatives <- array(derivatives, c(nrow(solved), length(theta), count))
-    each <- vapply(seq_len(count), function(k) {
-      of_probe <- with_nugget(matrix(derivatives[, , k], nrow(solved)), probes$signs[, k], data, model)
-      colSums(of_probe * solved[, k])
-    }, numeric(length(theta)))
-    stats::cov(t(matrix(each, length(theta)))) / count
-  }
-  state$information <- function(profiled = profile) {
-    derivatives <- noisy_derivatives(parts$derivatives_of, state, data, model, theta)
-    # standard errors of three digits
-    tol <- max(how$control$cg_tol, 1e-3)
-    solve <- function(b) as.matrix(solve_system(here$system, space$copy(b), here$precond, tol)$solution)
-    average_information(derivatives, state, solve, profiled, length(data$y) - if (how$reml) p else 0)
-  }
-  state
+  results <- iterative_results(solved[, seq_len(1 + p), drop = FALSE], parts$trend, data, NA_real_, how$reml, profile)
+  trace <- mean(space$dots(drawn$block, solved_probes()))
+  new_state(
+    results, has_value = FALSE, rounding = rounding_loss(mean(equations$system$diagonal()), trace, how$precision), ...,
+    gradient = function() probed_gradient(results, solved[, -1, drop = FALSE], solved_probes(), drawn, theta, parts,
+                                          space),
+    noise = function() probe_noise(as.matrix(solved_probes()), drawn, unname(theta), parts),
+    information = function(profiled = profile) {
+      derivatives <- noisy_derivatives(parts$derivatives_of, results, data, parts$model, theta)
+      # standard errors of three digits
+      tol <- max(how$control$cg_tol, 1e-3)
+      solve <- function(b) as.matrix(solve_system(equations$system, space$copy(b), equations$precond, tol)$solution)
+      average_information(derivatives, results, solve, profiled, length(data$y) - if (how$reml) p else 0)
+    }
+  )
+}
+
+# By the solutions for the basis and for the probes.
+probed_gradient <- function(results, solved_basis, solved_probes, probes, theta, parts, space) {
+  reml <- parts$how$reml
+  random <- space$axpby(0, solved_probes, 1 / ncol(probes$signs), space$copy(solved_probes))
+  left <- beside(space, cbind(-results$alpha / results$scale, if (reml) -results$z, solved_basis), random)
+  right <- beside(space, cbind(results$alpha, if (reml) results$z, probes$basis), probes$block)
+  iterative_gradient(left, right, unname(theta), parts, space)
+}
+
+# The covariance matrix of the gradient over draws of the probes.
+probe_noise <- function(solved, probes, theta, parts) {
+  count <- ncol(probes$signs)
+  input <- list(theta = theta, x = parts$points, y = parts$points, b = probes$block)
+  derivatives <- array(parts$all_derivatives_of(count)(input), c(nrow(solved), length(theta), count))
+  traces <- vapply(seq_len(count), function(k) {
+    of_probe <- matrix(derivatives[, , k], nrow(solved))
+    colSums(with_nugget(of_probe, probes$signs[, k], parts$data, parts$model) * solved[, k])
+  }, numeric(length(theta)))
+  stats::cov(t(matrix(traces, length(theta)))) / count
 }
 
 # What rounding takes from the log-likelihood. Entries that are off by e, each another way, change log det K on average
@@ -145,8 +172,9 @@ expected_rounding <- function(data, model, theta, precision, sample = 200, m = 3
 }
 
 # NULL where the matrix is singular, or not finite.
-solve_or_fail <- function(here, b, tol, check) {
-  tryCatch(solve_system(here$system, b, here$precond, tol, check = check), kernops_input_error = function(e) NULL)
+solve_or_fail <- function(equations, b, tol, check) {
+  tryCatch(solve_system(equations$system, b, equations$precond, tol, check = check),
+           kernops_input_error = function(e) NULL)
 }
 
 # Orthonormal columns that span the trend and polynomials of the coordinates; those of the trend come first. With
@@ -239,7 +267,7 @@ trend_basis <- function(data) {
 }
 
 # Generalised least squares from K^-1 (rest, Q).
-iterative_state <- function(solved, trend, data, logdet, reml, profile) {
+iterative_results <- function(solved, trend, data, logdet, reml, profile) {
   p <- ncol(trend$q)
   alpha <- solved[, 1]
   rest <- trend$rest
@@ -257,7 +285,7 @@ iterative_state <- function(solved, trend, data, logdet, reml, profile) {
     beta <- as.vector(backsolve(root, trend$along + step)) + trend$level
     root <- own %*% root # R' Q' K^-1 Q R = X' K^-1 X
   }
-  likelihood_state(length(alpha), p, logdet, sum(alpha * rest), beta, root, alpha, z, data$logdet_xx, reml, profile)
+  likelihood_results(length(alpha), p, logdet, sum(alpha * rest), beta, root, alpha, z, data$logdet_xx, reml, profile)
 }
 
 # sum_ij W_ij dK_ij with W = left right': traces of K^-1 dK, and the rest as in exact_gradient().
@@ -288,7 +316,7 @@ average_information <- function(derivatives, state, solve, profile, degrees) {
 
 # b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.
 solver_for <- function(object, tol = object$how$control$cg_tol) {
-  if (object$method == "exact") {
+  if (has_factor(object)) {
     factor <- factor_of(object)
     return(function(b) factor_solve(factor, factor_solve(factor, b), transposed = TRUE))
   }

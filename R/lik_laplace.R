@@ -8,42 +8,47 @@
 # The parameters of the search are those of the covariance, of the family and the trend: `model` is the covariance model
 # with more rows of parameters, and `own`, the covariance model itself (gp_laplace_fit.R).
 
-# As exact_likelihood(): evaluate(theta).
 # long: closures that share the factor and the latest mode
 laplace_likelihood <- function(data, model, how, call = caller_env()) {
-  own <- model$own
-  factor <- covariance_factor(data, own, "cpu", call)
-  product <- covariance_product(own)
-  derivatives_of <- derivative_products(own)
+  field <- model$own
+  factor <- covariance_factor(data, field, "cpu", call)
+  product <- covariance_product(field)
+  derivatives_of <- derivative_products(field)
   latest <- NULL
-  list(factor = factor$blocks, evaluate = function(theta, profile = FALSE, search = FALSE) {
-    at <- split_parameters(theta, model, data)
-    nugget <- if (length(own$nugget)) at$own[[own$nugget]] else 0
-    times <- function(a) as.vector(product(list(theta = at$own, x = data$u, y = data$u, b = a))) + nugget * a
-    terms_at <- terms_of(data, at)
-    mode <- latent_mode(dense_newton(factor, times, at$own, nugget), terms_at, mode_starts(latest, times, data))
-    if (is.null(mode)) return(list(value = Inf, bad = 1L))
+  evaluate <- function(theta, profile = FALSE, search = FALSE) {
+    theta <- split_parameters(theta, model, data)
+    nugget <- if (length(field$nugget)) theta$own[[field$nugget]] else 0
+    times <- function(a) as.vector(product(list(theta = theta$own, x = data$u, y = data$u, b = a))) + nugget * a
+    newton <- dense_newton(factor, times, theta$own, nugget)
+    mode <- latent_mode(newton, terms_of(data, theta), mode_starts(latest, times, data))
+    if (is.null(mode)) return(singular_state())
     if (data$family$density$one_mode) latest <<- mode$k
-    weight <- mode$terms$weight
-    state <- c(mode, at, list(
-      resolution = sum(value_rounding(mode$terms)),
-      value = -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + 2 * sum(log(factor$diagonal())) + sum(log(weight))
-    ))
-    state$gradient <- function() dense_laplace_gradient(factor, state, data, own)
-    state$information <- function(profiled = FALSE) {
-      alpha <- list(alpha = mode$k, z = matrix(0, length(data$y), 0), scale = 1)
-      derivatives <- noisy_derivatives(derivatives_of, alpha, data, own, at$own)
-      laplace_information(average_information(derivatives, alpha, factor$inverse_times, FALSE, 0),
-                          crossprod(data$basis, factor$inverse_times(data$basis)), state, data)
-    }
-    # what predictions need: K^-1 h is that of a Gaussian model with response h + slope / W and noise 1 / W
-    state$trend <- function() {
-      if (!ncol(data$x)) return(list(root = matrix(0, 0, 0), z = matrix(0, length(data$y), 0)))
+    logdet <- 2 * sum(log(factor$diagonal()))
+    value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + logdet + sum(log(mode$terms$weight))
+    results <- c(mode, theta, list(value = value))
+    # K^-1 h for predictions is that of a Gaussian model with response h + slope / W and noise 1 / W
+    results$trend <- function() {
+      if (!ncol(data$x)) return(no_trend(data))
       white <- qr(factor$solve(unname(data$x)), LAPACK = FALSE)
       list(root = qr.R(white), z = factor$solve(qr.Q(white), transposed = TRUE))
     }
-    state
-  })
+    new_state(results, resolution = sum(value_rounding(mode$terms)), warn = function() warn_unless_mode(mode),
+              gradient = function() dense_laplace_gradient(factor, results, data, field),
+              information = function(profiled = FALSE) {
+                derivatives <- noisy_derivatives(derivatives_of, list(alpha = mode$k), data, field, theta$own)
+                laplace_information(derivatives, factor$inverse_times, results, data)
+              })
+  }
+  new_likelihood(evaluate, dense = TRUE, kept_factor = function() factor_cell(factor$blocks))
+}
+
+no_trend <- function(data) list(root = matrix(0, 0, 0), z = matrix(0, length(data$y), 0))
+
+warn_unless_mode <- function(mode) {
+  if (mode$found) return(invisible())
+  cli::cli_warn(c("The mode of the process was not found in {mode$steps} step{?s}: the likelihood is not that of the
+                   Laplace approximation.", i = "A field of smaller variance, or other starting values, may help."),
+                class = "kernops_not_converged")
 }
 
 # theta as parameters of the covariance, the family and the trend.
@@ -156,15 +161,19 @@ dispersion_terms <- function(state, data, phi = state$phi) {
   family$density$dispersion(data$y, data$prior, state$terms$eta, phi, family$link)
 }
 
-# For the search: of the covariance (average information) and the trend, that of the Gaussian model with the same mode;
-# of the family, that of the log density for a given process.
-laplace_information <- function(own, trend, state, data) {
+# For the search. Its parts of the covariance (average information, from the columns dK k) and of the trend are those of
+# the Gaussian model with the same mode, whose inverse covariance is inverse_times(b); that of the family is the one of
+# the log density for a given process.
+laplace_information <- function(derivatives, inverse_times, state, data) {
+  gaussian <- list(alpha = state$k, z = matrix(0, length(data$y), 0), scale = 1)
+  covariance <- average_information(derivatives, gaussian, inverse_times, FALSE, 0)
+  trend <- crossprod(data$basis, inverse_times(data$basis))
   phi <- state$phi
   curvature <- vapply(seq_along(phi), function(n) {
     slope <- function(factor) sum(dispersion_terms(state, data, replace(phi, n, phi[[n]] * factor))$value[, n])
     max(1 / phi[[n]]^2, -2 * (slope(1.001) - slope(0.999)) / (0.002 * phi[[n]]))
   }, 0)
-  blocks <- list(own, diag(curvature, length(phi)), 2 * trend)
+  blocks <- list(covariance, diag(curvature, length(phi)), 2 * trend)
   sizes <- vapply(blocks, nrow, 0L)
   whole <- matrix(0, sum(sizes), sum(sizes))
   for (n in seq_along(blocks)) {

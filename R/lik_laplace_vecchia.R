@@ -4,46 +4,46 @@
 # With f the field at its mode, h = f + nugget k the process of each observation, and k = dlog p / dh,
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(Q + D) - log det Q + sum log(1 + nugget W)
 
-# As vecchia_likelihood().
-# long: closures that share the sets and the latest mode
+# long: closures that share the latest mode
 vecchia_laplace <- function(data, model, how) {
-  own <- model$own
-  places <- field_places(data$u, own)
+  field <- model$own
+  places <- field_places(data$u, field)
   most <- max(1L, nrow(places$u) - 1L)
-  m <- latent_neighbour_count(how$control, most)
-  sets <- latest <- NULL
-  used <- Inf
-  own_theta <- function(theta) unname(theta)[seq_len(nrow(own$parameters))]
-  group <- function(theta) latent_sets(places, own, own_theta(theta), m, how)
-  fewer <- NULL # the sets with the count that was used last
-  current <- function() {
-    if (used >= m) return(sets)
+  field_theta <- function(theta) unname(theta)[seq_len(nrow(field$parameters))]
+  tracker <- neighbour_tracker(
+    group = function(theta, m) latent_sets(places, field, field_theta(theta), m, how),
+    recount = function(sets, m) with_latent_neighbours(sets, ordered_neighbours(sets$near, m)),
+    moved = function(sets, theta) neighbours_moved(sets, list(u = places$u), field, field_theta(theta)),
+    m = latent_neighbour_count(how$control, most), most = most
+  )
+  fewer <- NULL # the sets with the latest limited number
+  limited <- function(sets) {
+    if (tracker$limit() >= tracker$count()) return(sets)
     if (!identical(fewer$near, sets$near)) {
-      fewer <<- with_latent_neighbours(sets, sets$neighbours[seq_len(used), , drop = FALSE])
+      fewer <<- with_latent_neighbours(sets, sets$neighbours[seq_len(tracker$limit()), , drop = FALSE])
     }
     fewer
   }
-  with_count <- function(count) with_latent_neighbours(sets, ordered_neighbours(sets$near, count))
-  at_places <- list(u = places$u)
-  list(
-    evaluate = function(theta, profile = FALSE, search = FALSE) {
-      if (is.null(sets)) sets <<- group(theta)
-      state <- latent_state(current(), data, model, theta, latest)
-      if (data$family$density$one_mode && !identical(state$value, Inf)) latest <<- state$h
-      state
-    },
-    use = function(count) used <<- count,
-    outdated = function(theta) neighbours_moved(sets, at_places, own, own_theta(theta)),
-    regroup = function(theta) if (neighbours_moved(sets, at_places, own, own_theta(theta))) sets <<- group(theta),
-    double = function() {
-      m <<- min(2L * m, most)
-      sets <<- with_count(m)
-    },
-    doubled = function(theta, state) if (m < most) {
-      (state$value - latent_state(with_count(min(2L * m, most)), data, model, theta, state$h)$value) / 2
-    },
-    count = function() m, sets = function() sets
-  )
+  latest <- NULL
+  evaluate <- function(theta, profile = FALSE, search = FALSE) {
+    state <- latent_state(limited(tracker$place(theta)), data, model, theta, latest)
+    if (data$family$density$one_mode && !is_singular(state)) latest <<- state$h
+    state
+  }
+  doubled <- function(theta, state) if (tracker$count() < most) {
+    (state$value - latent_state(tracker$recounted(tracker$twice()), data, model, theta, state$h)$value) / 2
+  }
+  # twice as many neighbours take five times as long: of many observations, only those who ask for it wait for that
+  kept_neighbours <- function(theta, state, estimated) {
+    sets <- tracker$sets()
+    m <- tracker$count()
+    wanted <- estimated && (length(data$y) <= 2e4 || identical(how$control$neighbours, "auto"))
+    list(m = m, ordering = how$control$ordering, local = as.integer(min(max(30L, m), nrow(sets$points))),
+         doubled = if (wanted) doubled(theta, state), order = sets$order, neighbours = sets$neighbours)
+  }
+  part <- length(data$y) %/% 10
+  likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours,
+                             subset_sizes = function() c(dense = 0, same = if (part < 2000) 0 else part))
 }
 
 # The field itself has no noise, so that fewer neighbours screen the others off than from noisy observations.
@@ -53,46 +53,44 @@ latent_neighbour_count <- function(control, most) {
 }
 
 latent_state <- function(sets, data, model, theta, latest) {
-  at <- split_parameters(theta, model, data)
-  system <- latent_system(sets, model$own, at$own)
-  if (is.null(system)) return(list(value = Inf, bad = 1L))
-  terms_at <- terms_of(data, at)
+  theta <- split_parameters(theta, model, data)
+  system <- latent_system(sets, model$own, theta$own)
+  mode <- if (!is.null(system)) field_mode(system, data, theta, latest)
+  logdet <- if (is.null(mode)) NaN else system$logdet(mode$terms$weight)
+  if (!is.finite(logdet)) return(singular_state())
+  weight <- mode$terms$weight
+  project <- function(b) system$project(weight, b)
+  value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + logdet + sum(log1p(system$nugget * weight))
+  results <- c(mode, theta, list(value = value, variances = once(system$variances)))
+  results$changes <- once(function() latent_changes(sets, system, results, model$own))
+  results$trend <- function() {
+    if (!ncol(data$x)) return(no_trend(data))
+    solved <- project(unname(data$x))
+    root <- chol(crossprod(unname(data$x), solved))
+    list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE)))
+  }
+  new_state(results, warn = function() warn_unless_mode(mode),
+            gradient = function() latent_gradient(system, results, data, model$own),
+            information = function(profiled = FALSE) {
+              laplace_information(latent_derivatives(system, results, model$own), project, results, data)
+            })
+}
+
+# The mode from no field, and from the latest one.
+field_mode <- function(system, data, theta, latest) {
+  terms_at <- terms_of(data, theta)
   newton <- latent_newton(system)
   none <- numeric(length(data$y))
   starts <- list(list(h = none, k = none))
   if (!is.null(latest)) starts <- c(starts, list(newton(list(h = latest), terms_at(latest))))
   # Newton's steps are those of a quadratic function soon, where weights are second derivatives
   less <- if (data$family$density$one_mode) 0.1 else 1
-  mode <- if (all(lengths(starts))) latent_mode(newton, terms_at, starts, enough = 1e-20, less = less)
-  if (is.null(mode)) return(list(value = Inf, bad = 1L))
-  weight <- mode$terms$weight
-  logdet <- system$logdet(weight)
-  if (!is.finite(logdet)) return(list(value = Inf, bad = 1L))
-  state <- c(mode, at, list(
-    value = -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + logdet + sum(log1p(system$nugget * weight))
-  ))
-  project <- function(b) system$project(weight, b)
-  state$variances <- once(system$variances)
-  state$changes <- once(function() latent_changes(sets, system, state, model$own))
-  state$gradient <- function() latent_gradient(system, state, data, model$own)
-  state$information <- function(profiled = FALSE) {
-    derivatives <- latent_derivatives(system, state, model$own)
-    alpha <- list(alpha = mode$k, z = matrix(0, length(data$y), 0), scale = 1)
-    laplace_information(average_information(derivatives, alpha, project, FALSE, 0),
-                        crossprod(data$basis, project(data$basis)), state, data)
-  }
-  state$trend <- function() {
-    if (!ncol(data$x)) return(list(root = matrix(0, 0, 0), z = matrix(0, length(data$y), 0)))
-    solved <- project(unname(data$x))
-    root <- chol(crossprod(unname(data$x), solved))
-    list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE)))
-  }
-  state
+  if (all(lengths(starts))) latent_mode(newton, terms_at, starts, enough = 1e-20, less = less)
 }
 
 once <- function(f) {
-  found <- NULL
-  function() found <<- found %||% f()
+  value <- NULL
+  function() value <<- value %||% f()
 }
 
 # As dense_newton(); b = W (h + slope / W) / (1 + nugget W).

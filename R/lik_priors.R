@@ -103,24 +103,28 @@ prior_deviance <- function(model, theta) {
 with_prior <- function(likelihood, model) {
   if (!length(model$prior)) return(likelihood)
   posterior <- function(state, theta) {
-    if (identical(state$value, Inf)) return(state)
+    if (is_singular(state)) return(state)
     prior <- prior_deviance(model, theta)
-    plain <- state[c("gradient", "information", "estimate")]
+    plain <- state
     state$value <- state$value + prior$value
     state$gradient <- function() plain$gradient() + prior$gradient
     state$information <- function(...) {
-      found <- plain$information(...)
-      diag(found) <- diag(found) + prior$bend
-      found
+      information <- plain$information(...)
+      diag(information) <- diag(information) + prior$bend
+      information
     }
-    if (!is.null(plain$estimate)) state$estimate <- function(theta) posterior(plain$estimate(theta), theta)
+    state$estimate <- function(theta) posterior(plain$estimate(theta), theta)
     state
   }
-  evaluate <- likelihood$evaluate
-  doubled <- likelihood$doubled
-  likelihood$evaluate <- function(theta, ...) posterior(evaluate(theta, ...), theta)
-  if (!is.null(doubled)) likelihood$doubled <- function(theta, state) {
-    doubled(theta, replace(state, "value", state$value - prior_deviance(model, theta)$value))
+  plain <- likelihood
+  without_prior <- function(state, theta) {
+    replace(state, "value", state$value - prior_deviance(model, theta)$value)
+  }
+  likelihood$evaluate <- function(theta, ...) posterior(plain$evaluate(theta, ...), theta)
+  likelihood$value <- function(theta, ...) plain$value(theta, ...) + prior_deviance(model, theta)$value
+  likelihood$doubled <- function(theta, state) plain$doubled(theta, without_prior(state, theta))
+  likelihood$kept_neighbours <- function(theta, state, estimated) {
+    plain$kept_neighbours(theta, without_prior(state, theta), estimated)
   }
   likelihood
 }

@@ -1,54 +1,43 @@
 # The likelihood of Vecchia (1988): each observation is conditioned on its nearest neighbours among those before it.
 
-# As exact_likelihood(). The neighbours are those of the first theta that is evaluated. In addition
-#   outdated(theta)        whether other points are near at theta
-#   regroup(theta)         takes these instead, if they are
-#   double()               takes twice as many
-#   doubled(theta, state)  how much the log-likelihood would be higher with twice as many, from the state at theta; NULL
-#                          if there are no more
-#   use(count)             so many of them, the nearest ones, from then on
-#   count()                their number
-# long: closures that share the sets
+# The neighbours are those of the first theta that is evaluated, until the search regroups them.
 vecchia_likelihood <- function(data, model, how) {
   operators <- set_operators(model, how$backend %||% "auto", how$precision %||% "float64")
   most <- length(data$y) - 1L
-  m <- neighbour_count(how$control, model$d, most)
   trend <- qr(data$x, LAPACK = FALSE)
-  sets <- NULL
-  used <- Inf
-  shared <- !identical(how$backend, "cuda") && worth_sharing(length(data$y), m)
-  group <- function(theta) c(vecchia_sets(data, model, theta, m, how$control, trend), list(id = new_id()))
-  with_count <- function(m) replace(with_neighbours(sets, ordered_neighbours(sets$near, m)), "id", new_id())
+  tracker <- neighbour_tracker(
+    group = function(theta, m) c(vecchia_sets(data, model, theta, m, how$control, trend), list(id = new_id())),
+    recount = function(sets, m) replace(with_neighbours(sets, ordered_neighbours(sets$near, m)), "id", new_id()),
+    moved = function(sets, theta) neighbours_moved(sets, data, model, theta),
+    m = neighbour_count(how$control, model$d, most), most = most
+  )
+  shared <- !identical(how$backend, "cuda") && worth_sharing(length(data$y), tracker$count())
   state_of <- function(sets, theta, profile = FALSE, derivatives = FALSE, count = Inf) {
     summed <- if (shared) function(derivatives) sums_elsewhere(sets, model, theta, count, derivatives) else {
       function(derivatives) unnamed_sums(operators, theta, model$nugget, sets$held, derivatives, count)
     }
-    state <- vecchia_state(summed, sets, data, theta, trend, how$reml, profile, derivatives)
-    if (identical(state$value, Inf)) state$only_rounded <- function() {
+    only_rounded <- function() {
       identical(how$precision, "float32") &&
         unnamed_sums(set_operators(model), theta, model$nugget, sets$held, FALSE, count)$bad == 0
     }
-    state
+    vecchia_state(summed, sets, data, theta, trend, how$reml, profile, derivatives, only_rounded)
   }
-  list(
-    evaluate = function(theta, profile = FALSE, search = FALSE) {
-      if (is.null(sets)) sets <<- group(theta)
-      state_of(sets, theta, profile, search, used)
-    },
-    use = function(count) used <<- count,
-    outdated = function(theta) neighbours_moved(sets, data, model, theta),
-    regroup = function(theta) if (neighbours_moved(sets, data, model, theta)) sets <<- group(theta),
-    double = function() {
-      m <<- min(2L * m, most)
-      sets <<- with_count(m)
-    },
-    doubled = function(theta, state) if (m < most) {
-      twice <- min(2L * m, most)
-      if (most < many_points) return((state$value - state_of(with_count(twice), theta)$value) / 2)
-      gain_of_some(sets, operators, model, theta, state$contrast, c(m, twice))
-    },
-    count = function() m
-  )
+  doubled <- function(theta, state) {
+    m <- tracker$count()
+    twice <- tracker$twice()
+    if (m == twice) return(NULL)
+    if (most >= many_points) return(gain_of_some(tracker$sets(), operators, model, theta, state$contrast, c(m, twice)))
+    (state$value - state_of(tracker$recounted(twice), theta)$value) / 2
+  }
+  kept_neighbours <- function(theta, state, estimated) {
+    m <- tracker$count()
+    values <- covariance_matrix(model, how$precision, how$backend)
+    list(m = m, ordering = how$control$ordering, doubled = if (estimated) doubled(theta, state),
+         local = local_count(data, model, theta, min(2L * m, length(data$y)), values))
+  }
+  likelihood_with_neighbours(tracker, function(theta, profile = FALSE, search = FALSE) {
+    state_of(tracker$place(theta), theta, profile, search, tracker$limit())
+  }, doubled, kept_neighbours)
 }
 
 # Points from which what concerns all of them is estimated by some of them, evenly spaced in the ordering.
@@ -96,38 +85,21 @@ with_neighbours <- function(sets, neighbours) {
   sets
 }
 
-# Whether other points are near: distances to neighbours have changed by more than a tenth, relative to each other.
-neighbours_moved <- function(sets, data, model, theta) {
-  if (nrow(sets$near) < 2) return(FALSE)
-  second <- some_positions(nrow(sets$near))[-1]
-  first <- sets$neighbours[1, second]
-  squares <- function(coordinates) rowSums((coordinates(second) - coordinates(first))^2)
-  now <- function(rows) neighbour_coordinates(model, theta, sets$points[rows, , drop = FALSE], reference = data$u)
-  ratio <- squares(now) / squares(function(rows) sets$near[rows, , drop = FALSE])
-  group <- group_of(model)
-  if (!is.null(group)) ratio <- ratio[sets$points[first, group] == sets$points[second, group]]
-  ratio <- ratio[is.finite(ratio) & ratio > 0]
-  length(ratio) > 0 && diff(log(stats::quantile(ratio, c(0.02, 0.98)))) > 2 * log(1.1)
-}
-
-# As exact_state(), of summed(derivatives), the sums over the sets.
-vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, derivatives) {
-  sums_at <- function(derivatives) named_sums(summed(derivatives), ncol(sets$values), length(theta), derivatives)
-  sums <- sums_at(derivatives)
-  if (sums$bad > 0 || !is.finite(sums$logdet)) return(list(value = Inf, bad = sets$order[max(1, sums$bad)]))
-  state <- gram_state(sums, data, trend, reml, profile)
-  if (is.null(state)) return(list(value = Inf, bad = sets$order[[1]]))
-  whole <- function() {
-    if (is.null(sums$information)) sums <<- sums_at(TRUE)
-    sums
-  }
-  state$gradient <- function() vecchia_gradient(whole(), state, reml)
-  state$information <- function(profiled = profile) vecchia_information(whole(), state, reml, profiled)
-  state
+# The state from summed(derivatives), the sums over the sets.
+vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, derivatives, only_rounded) {
+  sums_with <- function(derivatives) named_sums(summed(derivatives), ncol(sets$values), length(theta), derivatives)
+  sums <- sums_with(derivatives)
+  results <- if (sums$bad == 0 && is.finite(sums$logdet)) gram_results(sums, data, trend, reml, profile)
+  if (is.null(results)) return(singular_state(sets$order[[max(1, sums$bad)]], only_rounded))
+  with_derivatives <- if (derivatives) function() sums else once(function() sums_with(TRUE))
+  new_state(results, gradient = function() vecchia_gradient(with_derivatives(), results, reml),
+            information = function(profiled = profile) {
+              vecchia_information(with_derivatives(), results, reml, profiled)
+            })
 }
 
 # Generalised least squares from the products of whitened columns, of which the first is the response.
-gram_state <- function(sums, data, trend, reml, profile) {
+gram_results <- function(sums, data, trend, reml, profile) {
   p <- ncol(data$x)
   gram <- sums$gram
   root <- if (p) tryCatch(chol(gram[-1, -1, drop = FALSE]), error = function(e) NULL) else matrix(0, 0, 0)
@@ -137,27 +109,28 @@ gram_state <- function(sums, data, trend, reml, profile) {
   r <- if (p) qr.R(trend) else root
   response <- without_level(data)
   beta <- if (p) backsolve(r, coefficients) + qr.coef(trend, response$y) + response$beta else numeric()
-  state <- likelihood_state(
+  results <- likelihood_results(
     n = length(data$y), p = p, logdet = sums$logdet, quadratic = gram[1, 1] - sum(along^2), beta = beta,
     root = root %*% r, alpha = NULL, z = NULL, logdet_xx = data$logdet_xx, reml = reml, profile = profile
   )
   degrees <- length(data$y) - if (reml) p else 0
-  c(state, list(contrast = c(1, -coefficients), inverse = if (p) chol2inv(root), degrees = degrees))
+  c(results, list(contrast = c(1, -coefficients), inverse = if (p) chol2inv(root), degrees = degrees))
 }
 
-vecchia_gradient <- function(sums, state, reml) {
-  residual <- apply(sums$gram_derivative, 3, function(slope) sum(state$contrast * (slope %*% state$contrast)))
-  trace_derivative(sums, state, reml) + residual / state$scale
+vecchia_gradient <- function(sums, results, reml) {
+  contrast <- results$contrast
+  residual <- apply(sums$gram_derivative, 3, function(slope) sum(contrast * (slope %*% contrast)))
+  trace_derivative(sums, results, reml) + residual / results$scale
 }
 
-# Of log det K, and with REML of log det X' K^-1 X.
-trace_derivative <- function(sums, state, reml) {
-  if (!reml || is.null(state$inverse)) return(sums$logdet_derivative)
-  sums$logdet_derivative + apply(sums$gram_derivative, 3, function(slope) sum(state$inverse * slope[-1, -1]))
+# The derivatives of log det K, and with REML of log det X' K^-1 X.
+trace_derivative <- function(sums, results, reml) {
+  if (!reml || is.null(results$inverse)) return(sums$logdet_derivative)
+  sums$logdet_derivative + apply(sums$gram_derivative, 3, function(slope) sum(results$inverse * slope[-1, -1]))
 }
 
 # The expected information, which for REML ignores the trend: they differ by p / n.
-vecchia_information <- function(sums, state, reml, profiled) {
+vecchia_information <- function(sums, results, reml, profiled) {
   if (!profiled) return(sums$information)
-  sums$information - tcrossprod(trace_derivative(sums, state, reml)) / state$degrees
+  sums$information - tcrossprod(trace_derivative(sums, results, reml)) / results$degrees
 }

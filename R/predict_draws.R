@@ -130,7 +130,7 @@ at_parameters <- function(fit, likelihood, theta) {
   fit$covariance <- with_values(fit$model, theta)
   fit$beta[] <- state$beta
   fit$state <- state[names(fit$state)]
-  if (!is.null(likelihood$factor)) fit$factor <- factor_cell(likelihood$factor)
+  fit["factor"] <- list(likelihood$kept_factor())
   fit
 }
 

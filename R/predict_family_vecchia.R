@@ -3,17 +3,6 @@
 
 is_latent <- function(object) !is.null(object$family) && object$method == "vecchia"
 
-# As about_neighbours(), with the order and the neighbours of the places. A likelihood with twice as many neighbours
-# takes five times as long: of many observations, it is left to those who ask for it.
-about_latent <- function(problem, likelihood, search, state, how) {
-  told <- !is.null(search$value) && (length(state$h) <= 2e4 || identical(how$control$neighbours, "auto"))
-  sets <- likelihood$sets()
-  m <- likelihood$count()
-  list(m = m, ordering = how$control$ordering, local = as.integer(min(max(30L, m), nrow(sets$points))),
-       doubled = if (told) likelihood$doubled(search$theta, state),
-       order = sets$order, neighbours = sets$neighbours)
-}
-
 # As sets_covariance(), in float64 whatever the precision of the fit.
 field_covariance <- function(object) {
   covariance_matrix(object$model, backend = usable_backend(object$how$backend))

@@ -129,7 +129,7 @@ krige_locally <- function(object, targets, how, near = data_near(object, how)) {
       if (!is.finite(own[[at[[k]]]])) next
       system <- kriged(among[[k]] + diag(noise[rows], length(rows)), across[[k]], data$y[rows],
                        data$x[rows, , drop = FALSE], some$x[k, ])
-      if (identical(system, "singular")) stop_singular(list(data = data), list(bad = rows[[1]]), NULL)
+      if (identical(system, "singular")) stop_singular(list(data = data), singular_state(rows[[1]]), NULL)
       result[at[[k]], ] <- system$moments + c(0, 0, own[[at[[k]]]], 0)
       rows_of[[at[[k]]]] <- rows
       weights[[at[[k]]]] <- system$weights

@@ -59,7 +59,7 @@ check_local <- function(object, sets, u, in_float64) {
   only_rounded <- function() {
     identical(object$how$precision, "float32") && is.finite(sum(in_float64()$weights[, first]))
   }
-  stop_singular(list(data = object$data), list(bad = sets$neighbours[1, first], only_rounded = only_rounded), NULL)
+  stop_singular(list(data = object$data), singular_state(sets$neighbours[1, first], only_rounded), NULL)
 }
 
 # The process at new points and, if asked for, the variance of the field, trend included, and its Lagrange multiplier.

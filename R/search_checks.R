@@ -27,8 +27,7 @@ warn_about_search <- function(search, control) {
 }
 
 # A variance at a bound is an answer: it, or that which it is relative to, is next to nothing.
-at_bound <- function(model, theta) {
-  p <- model$parameters
+at_bound <- function(p, theta) {
   near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
   p$name[!p$fixed & !p$kind %in% c("variance", "sill", "cross") & (near(theta, p$lower) | near(theta, p$upper))]
 }

@@ -68,9 +68,9 @@ rough_searches <- function(from, target) last_steps(first_steps(from, target), t
 
 # A few quasi-Newton steps, which predict the end far better than the value at the start, then steps of Newton's kind,
 # which are few near an optimum.
-first_steps <- function(from, target) searches(from, search_from, roughly(target, 8))
+first_steps <- function(from, target) descend_all(from, roughly(target, 8), search_from)
 last_steps <- function(ends, target) {
-  searches(do.call(rbind, lapply(ends, function(end) end$theta)), information_search, roughly(target, Inf))
+  descend_all(do.call(rbind, lapply(ends, function(end) end$theta)), roughly(target, Inf), information_search)
 }
 
 roughly <- function(target, maxit) {
@@ -101,17 +101,53 @@ promising <- function(starts, target) {
 # By steps of Newton's kind, which know when they are there; where they are stuck, by others in between.
 finish <- function(end, target, gain = 1e-8) {
   if (end$value == Inf) return(end)
-  control <- target$how$control
-  newton <- function(from) {
-    information_search(from, target$evaluate, target$model, target$profile, replace(control, "gain", gain))
-  }
+  newton <- function(theta) descend(theta, target, replace(target$how$control, "gain", gain))
   found <- newton(end$theta)
   if (isTRUE(found$gain < 100 * gain)) return(found)
-  other <- search_from(found$theta, target$evaluate, target$model, target$profile, control)
+  other <- descend(found$theta, target, search = search_from)
   again <- newton(other$theta)
   again[c("iterations", "evaluations")] <- Map(`+`, Map(`+`, found[c("iterations", "evaluations")], other[c(
     "iterations", "evaluations")]), again[c("iterations", "evaluations")])
   again
+}
+
+# Near the optimum few steps of Newton's kind are enough. Where values are known to cost little, others are tried, too.
+best_from <- function(candidates, target) {
+  control <- target$how$control
+  dense <- target$likelihood$dense
+  costly <- target$likelihood$costly
+  if (dense) control$gain <- 1e-5
+  search <- function(theta) descend(theta, target, control)
+  if (nrow(candidates) == 1) return(search(candidates[1, ]))
+  values <- apply(candidates, 1, target$value)
+  if (dense || !costly && has_formula(target$model)) {
+    return(best_beside(candidates, values, search, target, if (dense) 6 else 40))
+  }
+  best <- search(candidates[which.min(values), ])
+  for (other in which(!costly & values < best$value)) best <- lowest(list(best, search(candidates[other, ])))
+  best
+}
+
+# Parameters of user-defined formulas have optima that differ in more ways than those of ranges and nuggets.
+has_formula <- function(model) any(model$parameters$kind == "free" & !model$parameters$fixed)
+
+# The best of the optima that candidates lead to, and its rivals. The values of candidates say little about those of the
+# optima, since they are optima of a subset: all that are near the lowest one before them are searched from, in their
+# order, unless nothing separates them from an optimum that was found.
+best_beside <- function(candidates, values, search, target, within = 6) {
+  found <- list()
+  for (k in which(values < Inf & values <= cummin(values) + within)) {
+    end <- list(theta = candidates[k, ], value = values[[k]])
+    if (all(vapply(found, apart, NA, end, target))) found <- c(found, list(search(end$theta)))
+  }
+  if (!length(found)) return(search(candidates[1, ]))
+  best <- lowest(found)
+  rivals <- list()
+  for (end in Filter(function(end) end$value <= best$value + 4, from_best(found))) {
+    if (length(rivals) < 3 && all(vapply(c(list(best), rivals), apart, NA, end, target))) rivals <- c(rivals, list(end))
+  }
+  best$rivals <- rivals
+  best
 }
 
 values_of <- function(ends) vapply(ends, function(end) end$value, 0)

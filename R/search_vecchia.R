@@ -3,15 +3,16 @@
 # First with few neighbours, with which a likelihood takes a fifth of the time, then with all. Sets are fixed during a
 # search. If other neighbours are near at its end, it continues with these; with `neighbours = "auto"`, also with twice
 # as many, while these change the log-likelihood.
-vecchia_search <- function(candidates, target, likelihood) {
+vecchia_search <- function(candidates, target) {
+  likelihood <- target$likelihood
   rough <- target
   rough$how$control$gain <- max(0.1, target$how$control$gain)
   likelihood$use(10L)
   best <- best_from(candidates, rough)
   likelihood$use(Inf)
-  if (identical(best$value, Inf)) return(best)
+  if (is_singular(best)) return(best)
   repeat {
-    best <- with_settled_neighbours(best, likelihood, target)
+    best <- with_settled_neighbours(best, target)
     if (!identical(target$how$control$neighbours, "auto")) return(best)
     change <- likelihood$doubled(best$theta, likelihood$evaluate(best$theta))
     if (is.null(change) || abs(change) <= target$how$control$neighbour_tol * length(target$data$y)) return(best)
@@ -21,13 +22,13 @@ vecchia_search <- function(candidates, target, likelihood) {
 }
 
 # A search whose neighbours are, at its end, those that are near by the ranges found.
-with_settled_neighbours <- function(best, likelihood, target) {
+with_settled_neighbours <- function(best, target) {
   for (round in 1:4) {
-    likelihood$regroup(best$theta)
-    found <- information_search(best$theta, target$evaluate, target$model, target$profile, target$how$control)
-    for (count in c("iterations", "evaluations")) found[[count]] <- found[[count]] + best[[count]]
-    best <- found
-    if (!likelihood$outdated(best$theta)) break
+    target$likelihood$regroup(best$theta)
+    end <- descend(best$theta, target)
+    for (count in c("iterations", "evaluations")) end[[count]] <- end[[count]] + best[[count]]
+    best <- end
+    if (!target$likelihood$outdated(best$theta)) break
   }
   best
 }
@@ -63,15 +64,6 @@ prediction_sites <- function(u, near, group = NULL, count = 100) {
   anywhere <- t(low + t(even_points(count, ncol(u))) * (apply(u, 2, max) - low))
   anywhere[, group] <- u[round(seq(1, nrow(u), length.out = count)), group]
   rbind(between, anywhere)
-}
-
-# What a fit keeps of its neighbours: how many, of observations and of new points, in which ordering, and how much twice
-# as many would raise the log-likelihood.
-about_neighbours <- function(problem, likelihood, theta, state, how, estimated) {
-  m <- likelihood$count()
-  values <- covariance_matrix(problem$model, how$precision, how$backend)
-  list(m = m, ordering = how$control$ordering, doubled = if (estimated) likelihood$doubled(theta, state),
-       local = local_count(problem$data, problem$model, theta, min(2L * m, length(problem$data$y)), values))
 }
 
 # The method of `method = "auto"`.

@@ -108,9 +108,9 @@ test_that("many observations are searched from the optimum of a fifth of them", 
                       control = gp_control(subset = 20, probes = 64))
   exact <- fit("exact")
   ns <- asNamespace("kernops")
-  size <- ns$exact_size
-  withr::defer(utils::assignInNamespace("exact_size", size, ns))
-  utils::assignInNamespace("exact_size", function(target) 100, ns)
+  size <- ns$dense_size
+  withr::defer(utils::assignInNamespace("dense_size", size, ns))
+  utils::assignInNamespace("dense_size", function(n, how) 100, ns)
   searched <- integer()
   likelihood_for <- ns$likelihood_for
   withr::defer(utils::assignInNamespace("likelihood_for", likelihood_for, ns))
@@ -172,8 +172,8 @@ test_that("information that bends the wrong way is no end of the search", {
   best <- c(3, 2)
   likelihood <- function(theta) {
     off <- log(theta) - best
-    list(value = sum(off^2), gradient = \() 2 * off / theta,
-         information = \(profiled) diag(c(200, -0.01)) / tcrossprod(theta))
+    kernops:::new_state(list(value = sum(off^2)), gradient = \() 2 * off / theta,
+                        information = \(profiled) diag(c(200, -0.01)) / tcrossprod(theta))
   }
   found <- kernops:::information_search(c(1, 1), likelihood, list(parameters = parameters), FALSE, gp_control())
   expect_equal(log(found$theta), best, tolerance = 0.1)

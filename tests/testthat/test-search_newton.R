@@ -3,7 +3,8 @@ search_of_one <- function(s, value, slope, maxit = 100, bends = 2, ...) {
   parameters <- data.frame(name = "r", log = TRUE, kind = "range", fixed = FALSE, lower = exp(-100), upper = exp(100))
   likelihood <- function(theta) {
     at <- log(theta)
-    list(value = value(at), gradient = \() slope(at) / theta, information = \(profiled) matrix(bends / theta^2), ...)
+    kernops:::new_state(list(value = value(at)), gradient = \() slope(at) / theta,
+                        information = \(profiled) matrix(bends / theta^2), has_value = !is.na(value(at)), ...)
   }
   kernops:::information_search(exp(s), likelihood, list(parameters = parameters), FALSE, gp_control(maxit = maxit))
 }

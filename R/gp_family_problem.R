@@ -5,7 +5,7 @@ fit_family <- function(parts, model, known, how, estimate, family, call) {
   likelihood <- likelihood_for(problem$data, problem$outer, how)
   separating <- separating_covariates(problem$data)
   search <- with_separation(separating, estimate_family(problem, likelihood, how, estimate, call))
-  fit <- finish_family(problem, likelihood, search, how, estimate, call)
+  fit <- finish_family(problem, likelihood, search, call)
   if (estimate != "none") warn_about_family(fit)
   warn_about_separation(fit, separating)
   c(fit, list(search = search, how = how, parts = parts))
@@ -112,119 +112,33 @@ outer_model <- function(problem, estimate) {
   model
 }
 
-# As estimate_covariance().
-estimate_family <- function(problem, likelihood, how, estimate, call) {
-  data <- problem$data
-  model <- problem$outer
-  if (estimate == "none") {
-    for (given in list(problem$model, data$family)) check_all_given(given$parameters, call)
-    if (!ncol(data$x)) return(list(theta = model$parameters$value))
-  }
-  evaluate <- function(theta) likelihood$evaluate(theta, search = TRUE)
-  target <- list(data = data, model = model, how = how, profile = FALSE, value = function(theta) evaluate(theta)$value)
-  target$evaluate <- step_reporter(evaluate, model, how$control)
-  own <- if (estimate == "none") rbind(problem$model$parameters$value) else {
-    starting_values(problem$model, data$u, problem$residual)
-  }
-  more <- c(problem$start$phi, problem$start$trend)
-  starts <- unname(cbind(own, matrix(more, nrow(own), length(more), byrow = TRUE)))
-  blocks <- if (how$method == "exact") data$block
-  some <- subset_rows(data$u, enough_rows(length(data$y), how$control$subset), how$control$seed, blocks)
-  best <- if (estimate == "none") {
-    # there is rounding in each of many steps to the mode
-    least <- if (how$method == "vecchia") 1e-11 else 1e-13
-    information_search(starts[1, ], target$evaluate, model, FALSE, replace(how$control, "gain", least))
-  } else if (length(some) == length(data$y) && how$method == "exact") {
-    best_optimum(starts, target)
-  } else {
-    candidates <- family_candidates(starts, target, some)
-    if (how$method == "exact") best_from(candidates, target) else {
-      vecchia_search(of_a_tenth(candidates, target), target, likelihood)
-    }
-  }
-  if (identical(best$value, Inf)) stop_no_mode(call)
-  angles <- with(model$parameters, kind == "angle" & !fixed)
-  best$theta[angles] <- best$theta[angles] %% 180
-  if (estimate != "none") best$at_bound <- at_bound(model, best$theta)
-  warn_about_search(best, how$control)
-  if (estimate == "none") best$value <- NULL
-  best
-}
-
-check_all_given <- function(parameters, call) {
-  lacking <- parameters$name[is.na(parameters$value)]
-  if (!length(lacking)) return(invisible())
-  stop_kernops("input", "{.code estimate = \"none\"} needs a value for {.code {lacking}}.", call = call)
-}
-
 stop_no_mode <- function(call) {
   stop_kernops("singular", c("The mode of the process was not found: its covariance matrix is singular.",
                              i = "Add {.fn nugget}, or choose a rougher covariance such as {.code matern(3/2)}."),
                call = call)
 }
 
-family_subset <- function(data, some) {
-  rows <- function(x) if (is.matrix(x)) x[some, , drop = FALSE] else x[some]
-  each <- c("y", "prior", "u", "rows", "offset", "x", "noise", "weights", "basis", "block")
-  replace(data, each, lapply(data[each], rows))
-}
-
-# The optimum of a tenth of many observations, the best of the candidates there.
-of_a_tenth <- function(candidates, target) {
-  size <- length(target$data$y) %/% 10
-  if (size < 2000) return(candidates)
-  target$data <- family_subset(target$data, subset_rows(target$data$u, size, target$how$control$seed))
-  likelihood <- likelihood_for(target$data, target$model, target$how)
-  likelihood$use(10L)
-  target$evaluate <- function(theta) likelihood$evaluate(theta, search = TRUE)
-  target$value <- function(theta) target$evaluate(theta)$value
-  say_progress(step = paste("start from", size, "observations"))
-  best <- best_from(candidates, target)
-  if (identical(best$value, Inf)) candidates else rbind(best$theta)
-}
-
-# The optimum of a subset and its competing optima.
-family_candidates <- function(starts, target, some) {
-  method <- target$how$method
-  target$data <- family_subset(target$data, some)
-  if (all(target$data$y == target$data$y[[1]])) return(starts[1, , drop = FALSE])
-  target$how$method <- "exact"
-  target$how$control$tol <- max(target$how$control$tol, 1e-7)
-  say_progress(step = paste("start from", length(some), "observations"))
-  target$evaluate <- new_evaluate(target)
-  target$value <- function(theta) target$evaluate(theta)$value
-  found <- find_optima(starts, target)
-  if (method != "exact") found$best <- finish(found$best, target)
-  unique(do.call(rbind, lapply(ordered_optima(found, target, method), function(end) end$theta)))
-}
-
 # A fit as finish_fit() makes it. To predictions it is one of Gaussian observations with the response h + slope / W and
 # noise 1 / W, whose mean and variance given these are those of the approximation.
-finish_family <- function(problem, likelihood, search, how, estimate, call) {
+finish_family <- function(problem, likelihood, search, call) {
   data <- problem$data
   state <- likelihood$evaluate(search$theta)
-  if (identical(state$value, Inf)) stop_no_mode(call)
-  if (!state$found) {
-    cli::cli_warn(c("The mode of the process was not found in {state$steps} step{?s}: the likelihood is not that of the
-                     Laplace approximation.", i = "A field of smaller variance, or other starting values, may help."),
-                  class = "kernops_not_converged")
-  }
+  if (is_singular(state)) stop_no_mode(call)
+  state$warn()
   trend <- state$trend()
   model <- problem$model
   theta <- stats::setNames(state$own, model$parameters$name)
   beta <- if (ncol(data$x)) sqrt(length(data$y)) * backsolve(qr.R(qr(data$x)), state$beta) else numeric()
   names(beta) <- colnames(data$x)
-  if (how$method == "vecchia") state$about <- about_latent(problem, likelihood, search, state, how)
   weight <- state$terms$weight
   told <- replace(data, c("y", "noise"), list(state$terms$eta + state$terms$slope / weight - data$offset, 1 / weight))
   free <- !problem$outer$parameters$fixed
   list(
     theta = theta, covariance = with_values(model, theta), beta = beta, dispersion = state$phi, family = data$family,
     loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
-    vecchia = state$about,
+    vecchia = likelihood$kept_neighbours(search$theta, state, !is.null(search$value)),
     latent = state[c("h", "terms", "found", "steps")], response = data, outer = problem$outer,
-    outer_theta = unname(search$theta), factor = if (how$method == "exact") factor_cell(likelihood$factor),
-    data = told, model = model,
+    outer_theta = unname(search$theta), factor = likelihood$kept_factor(), data = told, model = model,
     center = problem$center, df = sum(free)
   )
 }

@@ -1,0 +1,81 @@
+# The contract of a likelihood: all that searches, fits and posterior draws may ask of it.
+#
+# A likelihood is a list of functions, the arguments of new_likelihood(). Its evaluate() computes at parameters theta
+# and returns a state, whose functions are the arguments of new_state(). Arguments without a default are required.
+# Those with a default are optional: the default is the answer of a likelihood that lacks the ability, so that callers
+# never test for one. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_laplace.R and lik_laplace_vecchia.R implement the
+# contract; likelihood_for() chooses one by the method of a fit.
+
+# evaluate(theta, profile, search)  the state at theta. With `profile` its value is the least over all common factors of
+#                the variances; with `search` it has derivatives, and no value where that costs more than a step
+# value(theta, profile)  the value alone, by which a search compares parameters
+# dense          whether the value is that of a Cholesky factor of the whole matrix, free of approximations
+# costly         whether a value takes as long as a step of a search, so that candidates are not compared by values
+# subset_sizes() numbers of observations of subsets that are worth a search before that of all: by the dense likelihood,
+#                and by this one; 0 for none
+# sufficient_precision(theta, precision)  the precision with which the likelihood continues, given that of the user
+# kept_factor()  the Cholesky factor that a fit keeps
+# Of an approximation by neighbours:
+#   count()                the number of neighbours; 0 without such an approximation
+#   use(count)             limits their number to the nearest ones, from then on
+#   outdated(theta)        whether other points are the nearest ones at theta
+#   regroup(theta)         takes these instead, if they are
+#   double()               takes twice as many
+#   doubled(theta, state)  the log-likelihood gained by twice as many, from the state at theta; NULL without others
+#   kept_neighbours(theta, state, estimated)  the description of them that a fit keeps
+#   sets()                 the present sets
+new_likelihood <- function(evaluate, value = function(theta, profile = FALSE) evaluate(theta, profile)$value,
+                           dense = FALSE, costly = FALSE, subset_sizes = function() c(dense = 0, same = 0),
+                           sufficient_precision = function(theta, precision) precision,
+                           kept_factor = function() NULL, count = function() 0L, use = function(count) invisible(),
+                           outdated = function(theta) FALSE, regroup = function(theta) invisible(),
+                           double = function() invisible(), doubled = function(theta, state) NULL,
+                           kept_neighbours = function(theta, state, estimated) NULL, sets = function() NULL) {
+  force(evaluate)
+  structure(mget(names(formals())), class = "gp_likelihood")
+}
+
+# results        a list with `value`, -2 log-likelihood, and with numbers for predictions
+# gradient()     the derivatives of the value with respect to theta
+# information(profiled)  twice an information matrix of theta: average, expected or observed, as the method has it;
+#                `profiled` as the value is, or not. After gradient(), before the next evaluate().
+# has_value      FALSE where there is a gradient alone, which is estimated
+# estimate(theta)  the value at theta with its standard error `logdet_error`
+# rounding, resolution  by how much rounding changes the log-likelihood, and the least difference that it leaves visible
+# probes         the number of random vectors of an estimated gradient
+# noise()        the covariance matrix of such a gradient over draws of the probes
+# draw_probes(number)  draws other probes, for the states that follow
+# sharpen()      makes their residuals smaller; FALSE where that is in vain
+# warn()         warns if this state should not be trusted
+new_state <- function(results, gradient, information, has_value = TRUE,
+                      estimate = function(theta) list(value = results$value, logdet_error = 0), rounding = 0,
+                      resolution = 0, probes = 0, noise = function() 0, draw_probes = function(number) invisible(),
+                      sharpen = function() FALSE, warn = function() invisible()) {
+  force(gradient)
+  force(information)
+  structure(c(results, mget(setdiff(names(formals()), "results"))), class = "gp_likelihood_state")
+}
+
+# The state where the covariance matrix is not positive definite, as row `bad` shows; only_rounded(): whether it would
+# be in float64.
+singular_state <- function(bad = 1L, only_rounded = function() FALSE) {
+  structure(list(value = Inf, has_value = TRUE, bad = bad, only_rounded = only_rounded),
+            class = "gp_likelihood_state")
+}
+
+is_singular <- function(state) identical(state$value, Inf)
+
+# The likelihood of a fit, times the prior density of the parameters if they have one.
+likelihood_for <- function(data, model, how) {
+  likelihood <- if (is.null(data$family)) {
+    switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),
+           vecchia = vecchia_likelihood(data, model, how), iterative = iterative_likelihood(data, model, how))
+  } else switch(how$method, exact = laplace_likelihood(data, model, how), vecchia = vecchia_laplace(data, model, how))
+  with_prior(likelihood, model)
+}
+
+# The settings of the dense likelihood of a subset.
+dense_settings <- function(how) {
+  backend <- if (nzchar(factor_problem(how$backend))) "cpu" else how$backend
+  replace(how, c("method", "backend"), list("exact", backend))
+}

@@ -1,0 +1,44 @@
+# Neighbours of a Vecchia approximation that follow the parameters of a search.
+
+# The sets of a likelihood, and the functions of the contract about them (lik.R). In addition
+#   place(theta)   the sets, which are grouped at theta if this is the first one
+#   limit()        the number of neighbours in use
+#   twice(), recounted(m)  twice as many, or as many as there are, and the sets with m neighbours
+# group(theta, m) makes sets, recount(sets, m) changes the number of neighbours, and moved(sets, theta) compares.
+neighbour_tracker <- function(group, recount, moved, m, most) {
+  sets <- NULL
+  limit <- Inf
+  twice <- function() min(2L * m, most)
+  list(
+    sets = function() sets, count = function() m, limit = function() limit, twice = twice,
+    place = function(theta) sets <<- sets %||% group(theta, m),
+    recounted = function(m) recount(sets, m),
+    use = function(count) limit <<- count,
+    outdated = function(theta) moved(sets, theta),
+    regroup = function(theta) if (moved(sets, theta)) sets <<- group(theta, m),
+    double = function() {
+      m <<- twice()
+      sets <<- recount(sets, m)
+    }
+  )
+}
+
+likelihood_with_neighbours <- function(tracker, evaluate, doubled, kept_neighbours, ...) {
+  verbs <- tracker[c("sets", "count", "use", "outdated", "regroup", "double")]
+  do.call(new_likelihood, c(list(evaluate, doubled = doubled, kept_neighbours = kept_neighbours, ...), verbs))
+}
+
+# Whether other points are near: distances to neighbours have changed by more than a tenth, relative to each other.
+neighbours_moved <- function(sets, data, model, theta) {
+  if (nrow(sets$near) < 2) return(FALSE)
+  second <- some_positions(nrow(sets$near))[-1]
+  first <- sets$neighbours[1, second]
+  squares <- function(coordinates) rowSums((coordinates(second) - coordinates(first))^2)
+  now <- function(rows) neighbour_coordinates(model, theta, sets$points[rows, , drop = FALSE], reference = data$u)
+  ratio <- squares(now) / squares(function(rows) sets$near[rows, , drop = FALSE])
+  group <- group_of(model)
+  if (!is.null(group)) ratio <- ratio[sets$points[first, group] == sets$points[second, group]]
+  ratio <- ratio[is.finite(ratio) & ratio > 0]
+  length(ratio) > 0 && diff(log(stats::quantile(ratio, c(0.02, 0.98)))) > 2 * log(1.1)
+}
+

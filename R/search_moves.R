@@ -1,0 +1,63 @@
+# Where a step of information_search() goes: along the curvature, onto bounds, away from zero.
+
+# The BFGS update of the second derivatives for a step `s` that changed the gradient by `y`.
+bfgs <- function(h, s, y) {
+  hs <- h %*% s
+  if (sum(s * y) <= 1e-6 * sum(s * hs)) return(h)
+  h - tcrossprod(hs) / sum(s * hs) + tcrossprod(y) / sum(s * y)
+}
+
+# Average information may bend the wrong way, or hardly, along ridges: no step would lead down, or all of it would go
+# along the ridge. Such directions are taken to bend a little, also where nothing bends: the scaled likelihood of noise
+# does not depend on a variance if ranges are below all distances. BFGS keeps what is positive definite.
+positive_definite <- function(h) {
+  if (!length(h)) return(h)
+  e <- eigen(h, symmetric = TRUE)
+  # a step of one then changes the likelihood by some tenths: more would be damped, along ridges of many observations
+  bends <- pmax(e$values, min(1e-3 * max(abs(e$values)), 0.1), 1e-12)
+  e$vectors %*% (bends * t(e$vectors))
+}
+
+# At most a factor e in any parameter, or exp(reach); those at a bound that would leave it stay. A parameter that would
+# pass its bound goes to it, and the others to their best values there: along a ridge, what is beside that is far off.
+newton_step <- function(gradient, information, s, low, high, reach = 1) {
+  held <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
+  diag(information) <- diag(information) + 1e-6 * max(0, diag(information)[!held]) + 1e-12
+  move <- numeric(length(s))
+  while (!all(held)) {
+    slope <- gradient + information[, held, drop = FALSE] %*% move[held]
+    move[!held] <- -solve(information[!held, !held, drop = FALSE], slope[!held])
+    short <- move / max(1, abs(move) / reach)
+    room <- ifelse(short < 0, low - s, high - s)
+    passed <- ifelse(held, 0, abs(short) / pmax(abs(room), 1e-12))
+    if (all(passed <= 1)) return(short)
+    first <- which.max(passed)
+    move[[first]] <- room[[first]]
+    held[[first]] <- TRUE
+  }
+  move / max(1, abs(move) / reach)
+}
+
+# On the log scale of the search, the derivatives with respect to a nearly zero variance are nearly zero, wherever the
+# optimum is. Such variances are raised to a hundredth of the total if the derivative with respect to the variance
+# itself indicates a clear improvement, and the information says that their logarithms are hardly known.
+off_the_floor <- function(search) {
+  point <- search$point
+  kind <- search$some$kind
+  if (!any(kind == "variance")) return(NULL)
+  variance <- point$theta[search$free]
+  enough <- 0.01 * total_variance(search$model, point$theta)
+  down <- -point$gradient - 2 * point$state$rounding
+  low <- kind == "variance" & variance < enough / 10 & down * enough / variance > 1
+  if (any(low)) low <- low & diag(point$information(search$profile, search$free)) < 1
+  if (any(low)) replace(point$s, low, log(enough))
+}
+
+# On its way to zero, the logarithm of a variance would go ever slower, and so would that of the range of a coordinate
+# without an effect, on its way to infinity. NULL where no parameter is on its way to a bound.
+onto_a_bound <- function(point, some, low, high) {
+  near <- some$kind == "variance" & point$gradient > 0 & point$s > low & point$s < low + log(100)
+  far <- some$kind == "range" & point$gradient < 0 & point$s < high & point$s > high - log(5e3)
+  far[far] <- some$coordinate[far] > 0
+  if (any(near | far) && point$state$has_value) ifelse(near, low, ifelse(far, high, point$s))
+}

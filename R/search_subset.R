@@ -1,0 +1,51 @@
+# Starting values of a search on all data: the optima of subsets.
+
+# One start in each row: the optima of the subset, and those that target$beside() adds. Of many observations, for which
+# each likelihood takes as long as a step of the search, a larger subset chooses one.
+start_candidates <- function(starts, target, rows) {
+  if (target$too_little(subset_data(target$data, rows))) return(starts[1, , drop = FALSE])
+  subset <- subset_target(target, rows, dense_settings(target$how))
+  subset$how$control$tol <- max(subset$how$control$tol, 1e-7)
+  search <- find_optima(starts, subset)
+  if (!target$likelihood$dense) search$best <- c(finish(search$best, subset), leads = TRUE)
+  size <- target$likelihood$subset_sizes()[["dense"]]
+  if (size > 0) {
+    larger <- subset_target(target, target$sample_rows(size), dense_settings(target$how))
+    search$best$theta <- descend(search$best$theta, larger)$theta
+  }
+  candidates <- unique(do.call(rbind, lapply(ordered_optima(search, subset, target), target$beside)))
+  if (size == 0 || nrow(candidates) == 1) return(candidates)
+  values <- apply(candidates, 1, function(theta) larger$evaluate(theta)$value)
+  candidates[which.min(values), , drop = FALSE]
+}
+
+# An optimum; if it was the best so far, also with the values given by the user, and with a larger nugget, since the
+# subset may not identify the nugget.
+starts_beside <- function(end, model) {
+  theta <- unname(end$theta)
+  if (!isTRUE(end$leads)) return(rbind(theta, deparse.level = 0))
+  parameters <- model$parameters
+  given <- !parameters$fixed & !is.na(parameters$value)
+  white <- white_rows(model)
+  sill <- total_variance(model, theta)
+  little <- setdiff(white[theta[white] < 1e-3 * sill], which(parameters$fixed))
+  rbind(theta, replace(theta, given, parameters$value[given]), replace(theta, little, 0.01 * sill), deparse.level = 0)
+}
+
+# Where values of all data choose, the optima keep the order of the search, so that later ones take nothing away; else
+# the best one is first, and others that are far worse are left out.
+ordered_optima <- function(search, subset, target) {
+  if (target$likelihood$dense && length(search$optima)) return(search$optima)
+  c(list(search$best), rivals_of(search, subset, if (has_formula(subset$model)) 20 else 4))
+}
+
+# The best optimum of a part of many observations by the same likelihood, which takes far less time and is near that of
+# all.
+part_optimum <- function(candidates, target) {
+  size <- target$likelihood$subset_sizes()[["same"]]
+  if (size == 0) return(candidates)
+  part <- subset_target(target, target$sample_rows(size))
+  part$likelihood$use(10L)
+  best <- best_from(candidates, part)
+  if (is_singular(best)) candidates else rbind(best$theta)
+}

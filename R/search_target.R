@@ -1,0 +1,81 @@
+# What a search needs to know of its likelihood, and searches from several starts.
+
+# A target: the likelihood, and what makes it again for other data. Searches call
+#   evaluate(theta), value(theta)   states and values of the likelihood (lik.R)
+#   sample_rows(size)  representative rows of the data, for a subset
+#   too_little(data)   whether a subset says nothing about the parameters
+#   beside(end)        rows of theta: the optimum of a subset, and starting values beside it
+search_target <- function(likelihood, data, model, how, profile, ...) {
+  list(
+    likelihood = likelihood, data = data, model = model, how = how, profile = profile,
+    evaluate = function(theta) likelihood$evaluate(theta, profile, search = TRUE),
+    value = function(theta) likelihood$value(theta, profile), ...
+  )
+}
+
+# The target with a new likelihood, of the same data or of a subset.
+remade_target <- function(target, data = target$data, how = target$how) {
+  likelihood <- likelihood_for(data, target$model, how)
+  made <- search_target(likelihood, data, target$model, how, target$profile)
+  replace(target, names(made), made)
+}
+
+subset_target <- function(target, rows, how = target$how) {
+  say_progress(step = paste("start from", length(rows), "observations"))
+  remade_target(target, subset_data(target$data, rows), how)
+}
+
+subset_data <- function(data, rows) {
+  each <- intersect(c("y", "x", "u", "noise", "weights", "rows", "block", "prior", "offset", "basis"), names(data))
+  data[each] <- lapply(data[each], function(v) if (is.matrix(v)) v[rows, , drop = FALSE] else v[rows])
+  data$logdet_xx <- 0
+  # a level of a factor may not occur in the subset
+  columns <- independent_columns(rbind(data$x, data$within$x))
+  data$x <- data$x[, columns, drop = FALSE]
+  if (!is.null(data$within)) data$within$x <- data$within$x[, columns, drop = FALSE]
+  data
+}
+
+# A search from theta: by information_search(), or by search_from().
+descend <- function(theta, target, control = target$how$control, search = information_search) {
+  search(theta, target$evaluate, target$model, target$profile, control)
+}
+
+# Searches from all starts. Where future::plan() has other processes, each makes its own likelihood there.
+descend_all <- function(starts, target, search) {
+  rows <- seq_len(nrow(starts))
+  if (length(rows) == 1 || !many_workers()) {
+    return(lapply(rows, function(k) descend(starts[k, ], target, search = search)))
+  }
+  lapply_future(rows, function(k) descend(starts[k, ], remade_target(target), search = search))
+}
+
+many_workers <- function() {
+  requireNamespace("future", quietly = TRUE) && requireNamespace("future.apply", quietly = TRUE) &&
+    future::nbrOfWorkers() > 1
+}
+
+# The target whose evaluations say where the search is: on the bar, or by a line.
+reporting_target <- function(target) {
+  evaluate <- target$evaluate
+  model <- target$model
+  count <- 0
+  target$evaluate <- function(theta) {
+    say_progress(detail = paste0(", likelihood ", count + 1))
+    state <- evaluate(theta)
+    count <<- count + 1
+    word <- if (length(model$prior)) ", log posterior density " else ", log-likelihood "
+    value <- if (state$has_value) paste0(word, likelihood_text(-state$value / 2))
+    # a search takes 3 to 7 likelihoods, as a rule
+    say_progress(step = paste0("likelihood ", count, value), fraction = count / (count + 4))
+    if (target$how$control$progress == "steps") {
+      # the variances that belong to the profile likelihood
+      if (length(state$scale)) theta[model$scale] <- theta[model$scale] * state$scale
+      theta <- reported(model, theta)
+      cli::cat_line("likelihood ", count, value, ", at ",
+                    paste(model$parameters$name, signif(theta, 4), sep = " = ", collapse = ", "))
+    }
+    state
+  }
+  target
+}
