@@ -1,8 +1,5 @@
 #include "border.h"
 
-#include "cuda/driver.h"
-#include "formula/parse.h"
-
 void raise_condition() {
   const auto stop = [](const char* name) -> Rcpp::Function {
     return Rcpp::Environment::namespace_env("kernops")[name];
@@ -11,17 +8,15 @@ void raise_condition() {
     throw;
   } catch (const kernops::FormulaError& error) {
     stop("stop_formula")(error.what(), error.position, error.unknown, error.text);
-  } catch (const InputError& error) {
-    stop("stop_input")(error.kind, error.what());
-  } catch (const kernops::cuda::CudaError& error) {
+  } catch (const kernops::ClassedError& error) {
     stop("stop_input")(error.kind, error.what());
   } catch (const std::invalid_argument& error) {
+    stop("stop_input")("input", error.what());
+  } catch (const std::length_error& error) {  // an index or a container has too small a range, whatever the memory
     stop("stop_input")("input", error.what());
   } catch (const NoMemory& error) {
     stop("stop_memory")(error.bytes);
   } catch (const std::bad_alloc&) {
-    stop("stop_memory")();
-  } catch (const std::length_error&) {  // more than any container holds
     stop("stop_memory")();
   } catch (const kernops::Interrupted&) {
     throw Rcpp::internal::InterruptedException();

@@ -1,16 +1,8 @@
 // Where C++ meets R: exceptions of the engine become classed R conditions here, and nowhere else.
 #pragma once
-#include <stdexcept>
-
 #include "allocate.h"
 #include "run/backend.h"
 #include "run/pairs.h"
-
-// A mistake in what the user handed over; `kind` is "input" or "dim".
-struct InputError : std::runtime_error {
-  InputError(const char* kind, const std::string& message) : std::runtime_error(message), kind(kind) {}
-  const char* kind;
-};
 
 // Turns the exception that is being handled into a condition of R, which jumps out of here.
 [[noreturn]] void raise_condition();

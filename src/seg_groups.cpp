@@ -7,7 +7,7 @@
 #include "run/huge_pages.h"
 #include "run/parallel_for.h"
 #include "seg_plan.h"
-#include "watch.h"
+#include "settings.h"
 #include "whole_numbers.h"
 
 using namespace kernops;
@@ -135,6 +135,7 @@ Rcpp::List seg_from_groups(SEXP g, double count, int threads = 1,
                            Rcpp::Nullable<Rcpp::NumericVector> lengths = R_NilValue) {
   return guard_new([&] {
     const Rcpp::IntegerVector groups(in_memory(g, INTSXP));
+    if (!(count < 1e18)) throw NoMemory(count * sizeof(Count));
     auto grouped = std::make_unique<Grouped>();
     const bool counts = lengths.isNull() || count <= few;
     const Count n = groups.size(), most = counts ? Count(2 * double(n) / (count + 1)) + 1 : threads;

@@ -2,17 +2,17 @@
 // neither is needed to build the package. Signatures: CUDA Driver API and NVRTC manuals.
 #pragma once
 #include <cstddef>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "run/errors.h"
 
 namespace kernops {
 namespace cuda {
 
-// What the user is told, as class kernops_cuda_error, kernops_compile_error or kernops_memory_error.
-struct CudaError : std::runtime_error {
-  explicit CudaError(const std::string& message, const char* kind = "cuda") : std::runtime_error(message), kind(kind) {}
-  const char* kind;
+// `kind` is "cuda", "compile" or "memory".
+struct CudaError : ClassedError {
+  explicit CudaError(const std::string& message, const char* kind = "cuda") : ClassedError(kind, message) {}
 };
 
 using DevicePointer = unsigned long long;

@@ -2,8 +2,7 @@
 
 #include <cstdint>
 
-#include "run/data.h"
-#include "formula/parse.h"
+#include "run/errors.h"
 
 namespace kernops {
 namespace {

@@ -1,21 +1,13 @@
 // The text of a formula -> syntax.
 #pragma once
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "run/errors.h"
+
 namespace kernops {
 
-// A mistake in the user's text: what is wrong, and the byte of the text it is at (-1 for none).
-struct FormulaError : std::runtime_error {
-  FormulaError(const std::string& message, int position, const std::string& unknown = "")
-      : std::runtime_error(message), position(position), unknown(unknown) {}
-  int position;
-  std::string unknown;  // the name that nobody knows, for a suggestion
-  std::string text;     // the text it is in, where that is not the formula
-};
-
-// What goes wrong in make(), maybe in the text of a table, is shown at this byte of the user's text.
+// A FormulaError of make(), maybe in the text of a table, gets this byte of the user's text as its position.
 template <class F> auto at(int position, F make) -> decltype(make()) {
   try {
     return make();

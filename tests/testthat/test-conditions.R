@@ -51,6 +51,15 @@ test_that("lack of memory of the engine has a class of its own", {
   expect_error(seg_from_groups(1L, 1e19), "not enough memory", class = "kernops_memory_error")
 })
 
+test_that("a size beyond the range of a container is no lack of memory, and keeps its text", {
+  many <- rep(1L, 1e5)
+  for (threads in c(-1L, -5L, -1000L)) {
+    error <- expect_error(seg_from_groups(many, 1, threads), class = "kernops_input_error")
+    expect_match(conditionMessage(error), "vector")
+    expect_no_match(conditionMessage(error), "memory")
+  }
+})
+
 test_that("a call that R has no memory for raises a kernops_memory_error and keeps nothing", {
   found <- in_little_memory(quote({
     ns <- asNamespace("kernops")
@@ -67,17 +76,16 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
       positions = function() most(list(x = rows, y = matrix(1))),
       values = function() seg_reduce(seq_len(many), lengths = many),
       softmax = function() {
-        ns$seg_run(plan(7e7), seq_len(7e7), 1, "softmax", NULL, NULL, FALSE, NULL, "cpu", 0L, FALSE, 1L, "", NULL,
-                   0)
+        ns$seg_run(plan(7e7), seq_len(7e7), ns$segment_operation("softmax"), FALSE, NULL, list(backend = "cpu"))
       },
       rows = function() ns$seg_values(plan()),
       number = function() ns$seg_number_groups(seq_len(many)),
       groups = function() ns$seg_from_groups(seq_len(many), 1),
-      product = function() ns$block_combine(column, t(column), "", 1L),
+      product = function() ns$block_combine(column, t(column), list()),
       block = function() ns$block_new(20000L, 20000L, -1L),
       sparse = function() {
-        ns$spmv_run(ns$spmv_entries(plan(), 1L), as.numeric(seq_len(many)), 1, 1, 1, "sum", NULL, NULL, "a * b", TRUE,
-                    "cpu", 0L, FALSE, 1L, "", 0)
+        ns$spmv_run(ns$spmv_entries(plan(), 1L), as.numeric(seq_len(many)), 1, ns$segment_operation("sum"), "a * b",
+                    TRUE, list(backend = "cpu"))
       }
     )
     megabytes <- function() gc()[2, 2]
