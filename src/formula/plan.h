@@ -8,6 +8,11 @@
 
 namespace kernops {
 
+// What a backend compiled of a plan. Each backend derives a class of its own.
+struct PlanCache {
+  virtual ~PlanCache() = default;
+};
+
 struct Plan {
   long id = 0;  // of no other plan
   Reduction reduction;
@@ -22,9 +27,9 @@ struct Plan {
   int f_size, w_size;
   int pair_footprint = 0;  // entries that the pair steps touch
   bool counts_indices = false;
-  bool stores = false;                   // the values of pairs, which are not reduced
-  mutable std::shared_ptr<void> cached;  // what the backend keeps with it, which is not for other threads
-  const Step* maker(int slot) const;     // the step that writes a pair's value; null where a level has it
+  bool stores = false;                       // the values of pairs, which are not reduced
+  mutable std::shared_ptr<PlanCache> cache;  // of the backend that made the plan; for one thread at a time
+  const Step* maker(int slot) const;         // the step that writes a pair's value; null where a level has it
 };
 int footprint_of_pairs(const Plan& plan);
 void give_own_slots(Plan& plan);  // to the pair steps, whose buffers are shared: a slot has one meaning then

@@ -8,15 +8,21 @@
 
 namespace kernops {
 namespace cuda {
+
+// The kernels of a plan, by the settings and the recipe that their text depends on, and by device.
+struct KernelCache {
+  using Key = std::tuple<bool, SumScheme, bool, decltype(std::declval<Recipe>().fields()), int>;
+  std::map<Key, const Kernels*> kernels;
+};
+
 namespace {
 
-// The kernels of a plan are looked for by their text at the first call only.
+// Writes the text of the kernels, and finds these by their text, at the first call only.
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Recipe& recipe, int device) {
-  const auto key =
-      std::make_tuple(settings.single, settings.scheme, settings.accumulate_double, recipe.fields(), device);
-  using Known = std::map<std::remove_const_t<decltype(key)>, const Kernels*>;
-  if (!plan.cached) plan.cached = std::make_shared<Known>();
-  const Kernels*& k = (*static_cast<Known*>(plan.cached.get()))[key];
+  if (!plan.cached_kernels) plan.cached_kernels = std::make_shared<KernelCache>();
+  const Kernels*& k =
+      plan.cached_kernels
+          ->kernels[{settings.single, settings.scheme, settings.accumulate_double, recipe.fields(), device}];
   if (!k) k = &kernels(source(plan, settings, recipe), recipe.threads);
   return *k;
 }

@@ -80,7 +80,7 @@ Layouts lay_out(const Plan& plan, const Settings& settings) {
   tiles.long_vectors = bulk.long_vectors = bulk.bulk = true;
   tiles.products = adds_by_tiles(settings);
   Layouts made{{tile(plan, rows), tile(plan, tiles), tile(plan, bulk)}, {}};
-  for (TiledPlan& each : made.plans) each.cached.reset();  // each has kernels of its own
+  for (TiledPlan& each : made.plans) each.cache.reset();  // which owns the layouts, not the reverse
   made.features = features_of(made.plans);
   return made;
 }

@@ -9,11 +9,15 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// A plan is laid out, and its texts written, at the first call only.
+// The layouts of a plan by the settings that they depend on.
+struct LayoutCache : PlanCache {
+  std::map<std::pair<bool, bool>, Layouts> layouts;
+};
+
+// A plan is laid out, and its texts are written, at the first call only.
 const Layouts& layouts_once(const Plan& plan, const Settings& settings) {
-  using Known = std::map<std::pair<bool, bool>, Layouts>;
-  if (!plan.cached) plan.cached = std::make_shared<Known>();
-  Known& known = *static_cast<Known*>(plan.cached.get());
+  if (!plan.cache) plan.cache = std::make_shared<LayoutCache>();
+  auto& known = dynamic_cast<LayoutCache&>(*plan.cache).layouts;
   const auto key = std::make_pair(settings.single, adds_carefully(settings));
   const auto found = known.find(key);
   return found != known.end() ? found->second : known.emplace(key, lay_out(plan, settings)).first->second;

@@ -7,6 +7,10 @@
 
 namespace kernops {
 
+namespace cuda {
+struct KernelCache;  // cuda/pairs/device_worker.cpp
+}
+
 // A vector entry by entry, or its sum: the steps are to be read as if all sizes were 1. Without steps, the only leaf.
 struct Entries {
   int slot, size;
@@ -83,6 +87,7 @@ struct PanelPlan {
 // expansion, their `roots` stand in place of these or are a factor of the vectors, and those with the signs of the
 // weights are the factors.
 struct TiledPlan : Plan {
+  mutable std::shared_ptr<cuda::KernelCache> cached_kernels;  // for one thread at a time
   int factor = 0, roots = 0, entry_factors = 0;
   Expansion expansion{};
   Entries inner_product{};  // what stands for the contraction of the distance then
