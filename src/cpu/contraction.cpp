@@ -11,13 +11,6 @@ namespace {
 
 constexpr int shortest = 6;  // below, packing the vectors costs what it wins
 
-const std::map<OpId, Contraction::Term>& terms() {
-  static const std::map<OpId, Contraction::Term> all = {{OpId::Scalprod, Contraction::product},
-                                                        {OpId::SqDist, Contraction::square},
-                                                        {OpId::DiagSqDist, Contraction::weighted_square}};
-  return all;
-}
-
 }  // namespace
 
 ContractedPlan::ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single)
@@ -96,16 +89,16 @@ int ContractedPlan::multiply(int weights, int vector) {
 }
 
 bool ContractedPlan::contracts(const Step& step) {
-  const auto term = terms().find(OpId(op_row(step.op).id));
-  if (term == terms().end()) return false;
-  const bool weighted = term->second == Contraction::weighted_square;
+  const auto term = op_row(step.op).contraction;
+  if (!term) return false;
+  const bool weighted = *term == Contraction::weighted_square;
   int row = step.in[weighted], column = step.in[weighted + 1];
   if (slots[row].level == Level::column) std::swap(row, column);
   if (slots[row].level != Level::row || slots[column].level != Level::column || slots[row].size < shortest)
     return false;
   if (weighted && slots[step.in[0]].level != Level::uniform) return false;
   slots.push_back({Level::pair, 0, 1});
-  contractions.push_back({term->second, LongVector{row, false, {}}, LongVector{column, false, {}}, LongVector{},
+  contractions.push_back({*term, LongVector{row, false, {}}, LongVector{column, false, {}}, LongVector{},
                           weighted ? step.in[0] : 0, int(slots.size()) - 1, slots[row].size, false});
   return true;
 }

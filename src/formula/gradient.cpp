@@ -6,6 +6,7 @@
 
 #include "formula/limits.h"
 #include "formula/masks.h"
+#include "formula/regularity.h"
 
 namespace kernops {
 namespace {
@@ -24,7 +25,7 @@ Tree fit(Graph& graph, Tree g, int size) {
 class Pass {
  public:
   Pass(Graph& graph, Tree last, Tree v)
-      : graph_(graph), masks_(graph), v_(v), depends_(last + 1, false), received_(last + 1, -1) {
+      : graph_(graph), masks_(graph), regularity_(graph), v_(v), depends_(last + 1, false), received_(last + 1, -1) {
     for (Tree t = v; t <= last; ++t) depends_[t] = t == v || any_depends(t);
   }
 
@@ -89,13 +90,13 @@ class Pass {
   Tree through_row(const OpRow& row, size_t n, Scope scope) {
     const Expr& gradient = row.gradients[n];
     const Tree g = scope["g"], mask = masks_.of(g);
-    const bool moves = mask >= 0 && !masks_.is_finite(gradient, scope);
+    const bool moves = mask >= 0 && !regularity_.is_finite(gradient, scope);
     const bool same = row.entrywise() || (mask >= 0 && graph_[mask].size == 1);  // the mask of the value is that of g
     const Tree moved = !moves || same ? mask : masks_.of(build(graph_, gradient, scope));
     if (moves && same) scope["g"] = without(mask, g);
     Tree made = build(graph_, gradient, scope);
-    if (!masks_.is_finite(scope["g"]) && reads_mask(gradient, scope)) made = masked(masks_.of(made), made);
-    if (n == 0 && !is_zero(row.steep) && (masks_.is_flat(scope["a"]) || masks_.has_factor(g, scope["a"])))
+    if (!regularity_.is_finite(scope["g"]) && reads_mask(gradient, scope)) made = masked(masks_.of(made), made);
+    if (n == 0 && !is_zero(row.steep) && (regularity_.is_flat(scope["a"]) || regularity_.has_factor(g, scope["a"])))
       made = masked(build(graph_, row.steep, scope), made);
     return moves ? masked(moved, made) : made;
   }
@@ -105,7 +106,7 @@ class Pass {
   // h where t is Mask(mask, h), else t.
   Tree without(Tree mask, Tree t) const {
     const Node& node = graph_[t];
-    const bool is_mask = node.kind == Node::operation && op_table()[node.id].is(OpId::Mask);
+    const bool is_mask = is(node, OpId::Mask);
     return is_mask && node.args[0] == mask ? node.args[1] : t;
   }
 
@@ -124,6 +125,7 @@ class Pass {
 
   Graph& graph_;
   Masks masks_;
+  Regularity regularity_;
   const Tree v_;
   std::vector<bool> depends_;  // whether a node depends on v
   std::vector<Tree> received_;

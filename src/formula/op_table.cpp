@@ -76,6 +76,16 @@ std::vector<OpRow> make_op_table() {
 #define RULE(words_) rule = words_;
 #define MATRIX(number_, rows_, columns_) table.back().matrices.push_back({number_, SIZE((rows_)), SIZE((columns_))});
 #define STEEP(regular_) table.back().steep = parse(#regular_);
+#define FINITE(condition_) table.back().finite = [](int p) { return (void)p, condition_; };
+#define FLAT(condition_)                                          \
+  table.back().flat = [](bool a, bool b, bool c, int p) -> bool { \
+    return (void)a, (void)b, (void)c, (void)p, condition_;        \
+  };
+#define MASK(rule_) table.back().mask = MaskRule::rule_;
+#define CONTRACTION(term_) table.back().contraction = Contraction::term_;
+#define ORDER() table.back().has_order = true;
+#define ADDITIVE() table.back().additive = true;
+#define SPECIAL_UNIT() table.back().special_unit = true;
 #define WORK(entries_) table.back().work = SIZE((entries_));
 #define SIZE(expression)                                            \
   [](Count A, Count B, Count C, Count p, Count q) -> Count {        \
@@ -135,6 +145,8 @@ int find_op(OpId op) {
 }
 
 const OpRow& op_row(int id) { return op_table()[find_op(OpId(id))]; }
+
+bool is(const Node& node, OpId op) { return node.kind == Node::operation && op_table()[node.id].is(op); }
 
 namespace {
 

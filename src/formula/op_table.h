@@ -1,6 +1,8 @@
 // ops.def and reductions.def as tables.
 #pragma once
-#include <kernops/jobs/blocks.h>
+#include <kernops/jobs/job.h>
+
+#include <optional>
 
 #include "formula/graph.h"
 #include "formula/parse.h"
@@ -15,6 +17,10 @@ struct MatrixArgument {
   int number;
   SizeFunction rows, columns;
 };
+
+// How the mask of a result follows from those of its arguments (formula/masks.cpp): `itself` where the result is a
+// condition, `moved` and `filled` where entries change places, without or with zeros beside them.
+enum class MaskRule { none, itself, first, product, either, total, total_product, moved, filled };
 
 struct OpRow {
   std::string name, group, arguments, size, rule, meaning, gradient;  // the rule says in words what size asks for
@@ -31,7 +37,13 @@ struct OpRow {
   std::vector<Expr> gradients;
   Expr body;
   Expr steep;  // 0 where the value is finite but the derivative by a infinite; the number 0 if there is no such place
+  bool (*finite)(int p) = nullptr;                        // null: always
+  bool (*flat)(bool a, bool b, bool c, int p) = nullptr;  // null: never
+  MaskRule mask = MaskRule::none;
+  std::optional<Contraction::Term> contraction;
+  bool has_order = false, additive = false, special_unit = false;
   bool is(OpId op) const { return id == int(op); }
+  bool keeps_finite(int p) const { return !finite || finite(p); }
   bool entrywise() const { return by_entry && !vectors.empty(); }  // entry k needs entries k
 };
 inline bool is_zero(const Expr& gradient) { return gradient.kind == Expr::number && gradient.value == 0; }
@@ -39,6 +51,7 @@ const std::vector<OpRow>& op_table();
 int find_op(const std::string& name);  // its first row, -1 where there is none
 int find_op(OpId op);
 const OpRow& op_row(int id);
+bool is(const Node& node, OpId op);
 constexpr int most_entries = 1 << 20;  // of one value; size_of() throws beyond
 Count evaluate(SizeFunction f, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 int size_of(const OpRow& row, const Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);

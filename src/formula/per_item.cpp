@@ -9,7 +9,7 @@ constexpr int longest = 64;  // of what a square matrix multiplies: its eigenval
 
 }  // namespace
 
-bool PerItem::is(Tree t, OpId op) const { return graph_[t].kind == Node::operation && op_table()[graph_[t].id].is(op); }
+bool PerItem::is(Tree t, OpId op) const { return kernops::is(graph_[t], op); }
 
 // x - y of two axes, where the vector of the rows is a variable, else -1.
 Tree PerItem::difference(Tree t) const {

@@ -39,7 +39,7 @@ class Planner {
   // What the reduction reads, and its weights. A sum of products multiplies as it adds.
   std::array<Tree, 2> outputs() const {
     const Node& f = graph_[plan_.reduction.f];
-    const bool product = f.kind == Node::operation && op_table()[f.id].is(OpId::Mult) && f.axes == both;
+    const bool product = is(f, OpId::Mult) && f.axes == both;
     if (product && reduction_table()[plan_.reduction.row].sums()) return {f.args[0], f.args[1]};
     return {plan_.reduction.f, plan_.reduction.w};
   }
@@ -122,8 +122,7 @@ class Planner {
       step.in[n] = slot_[node.args[n]];
       step.sizes[n] = graph_[node.args[n]].size;
     }
-    const bool has_order = row.is(OpId::BesselKOrder) || row.is(OpId::PowBesselKOrder) || row.is(OpId::MaternOrder);
-    if (has_order && plan_.slots[step.in[0]].level == Level::uniform) step.ints[1] += 32;  // see special.h
+    if (row.has_order && plan_.slots[step.in[0]].level == Level::uniform) step.ints[1] += 32;  // see special.h
     plan_.steps[int(level)].push_back(step);
     if (level == Level::pair) release_arguments(t);
   }

@@ -36,8 +36,6 @@ class Summands {
   std::vector<SummandTrees> found;
 
  private:
-  static bool is(const Node& node, OpId op) { return node.kind == Node::operation && op_table()[node.id].is(op); }
-
   // Of parts that are in their places; other sums are values.
   bool is_sum(const Node& node) const {
     if (!is(node, OpId::Add) && !is(node, OpId::Subtract)) return false;

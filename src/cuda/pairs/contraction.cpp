@@ -18,12 +18,6 @@ bool contains(const std::vector<int>& slots, int slot) {
   return std::find(slots.begin(), slots.end(), slot) != slots.end();
 }
 
-// The value for a vector is the sum of the values for its entries.
-bool adds_up(const OpRow& op) {
-  static const std::set<std::string> names = {"Sum", "Scalprod", "SqNorm2", "SqDist", "DiagSqNorm", "DiagSqDist"};
-  return names.count(op.name) > 0;
-}
-
 class Tiler : Tiling {
  public:
   Tiler(const Plan& untiled, const Wanted& wanted) : wanted_(wanted) { static_cast<Plan&>(plan) = untiled; }
@@ -187,7 +181,7 @@ class Tiler : Tiling {
 
   bool contracts(const Step& step) {
     if (!wanted_.long_vectors || int(plan.contractions.size()) >= crossover::most_contractions ||
-        !adds_up(op_row(step.op)) || step.sizes[0] < long_enough(plan))
+        !op_row(step.op).additive || step.sizes[0] < long_enough(plan))
       return false;
     Entries made{step.out, step.sizes[0], {}, {}, {}};
     for (const int in : step.in)

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <set>
 
 #include "formula/op_table.h"
 
@@ -12,11 +11,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// What a unit of its own computes, slowly; division and powers take it several times.
-bool is_special(const Step& step) {
-  static const std::set<std::string> special = {"Sqrt", "Rsqrt", "Inv", "Divide", "Log", "Log2"};
-  return special.count(op_row(step.op).name) > 0;
-}
+bool is_special(const Step& step) { return op_row(step.op).special_unit; }
 
 bool is_turn(const Step& step) { return op_row(step.op).is(OpId::Cos) || op_row(step.op).is(OpId::Sin); }
 
@@ -45,6 +40,10 @@ std::string operation(const Step& step) { return "ops::" + op_row(step.op).name;
 std::string arguments(const Step& step, const Names& names, std::string text) {
   for (size_t n = 0; n < op_row(step.op).vectors.size(); ++n) text += (text.empty() ? "" : ", ") + names[step.in[n]];
   return text + ")";
+}
+std::string applied(const Step& step, int size, const Names& names) {
+  const bool empty = op_row(step.op).vectors.empty();
+  return "apply<" + template_arguments(step, size) + (empty ? ", T>(" : ">(") + arguments(step, names, "");
 }
 
 Words::Words(const TiledPlan& plan, const Settings& settings, const Recipe& recipe)
@@ -76,8 +75,7 @@ std::string Words::call(const Step& step, int size, const Names& names) const {
   if (takes_turns(step)) return "exp2_in_turn(" + names[step.in[0]] + ", turn)";
   if (watches_turns() && is_turn(step))
     return std::string(op_row(step.op).is(OpId::Cos) ? "cos_by(turns, " : "sin_by(turns, ") + names[step.in[0]] + ")";
-  const bool empty = op_row(step.op).vectors.empty();
-  return "apply<" + template_arguments(step, size) + (empty ? ", T>(" : ">(") + arguments(step, names, "");
+  return applied(step, size, names);
 }
 std::string Words::call_to(const std::string& result, const Step& step, const Names& names) const {
   return "apply_to<" + template_arguments(step, step.size) + ">(" + arguments(step, names, result);

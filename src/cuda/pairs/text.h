@@ -36,6 +36,7 @@ std::string constant(double value);  // as a T
 std::string part(int offset, int size, const std::string& of);
 std::string operation(const Step& step);
 std::string arguments(const Step& step, const Names& names, std::string text);  // after some, and a bracket
+std::string applied(const Step& step, int size, const Names& names);            // of an operation, to slots
 inline const char* yes_or_no(bool yes) { return yes ? "true" : "false"; }
 inline int at_least_one(int n) { return n > 0 ? n : 1; }
 

@@ -2,7 +2,6 @@
 // headers.
 #include "cuda/pairs/text.h"
 #include "cuda/segments/segments.h"
-#include "formula/op_table.h"
 
 namespace kernops {
 namespace cuda {
@@ -28,7 +27,7 @@ std::string reduction(const SegmentRequest& work) {
 
 // The formula's steps, one after another.
 std::string join_function(const std::string& name, const Plan& plan) {
-  std::vector<std::string> names(plan.slots.size());
+  Names names(plan.slots.size());
   names[0] = "one<T>()";
   for (const Load& load : plan.loads[int(Level::uniform)])
     names[load.slot] = "(Vec<T, 1>{" + constant(load.value) + "})";
@@ -37,13 +36,8 @@ std::string join_function(const std::string& name, const Plan& plan) {
   int count = 0;
   for (const Level place : {Level::uniform, Level::column})
     for (const Step& step : plan.steps[int(place)]) {
-      const OpRow& row = op_row(step.op);
-      std::string arguments;
-      for (size_t n = 0; n < row.vectors.size(); ++n) arguments += (n ? ", " : "") + names[step.in[n]];
-      const std::string name = "t" + std::to_string(count++);
-      out += "    const auto " + name + " = apply<ops::" + row.name + ", " + std::to_string(step.size) + ", " +
-             std::to_string(step.ints[0]) + ", " + std::to_string(step.ints[1]) +
-             (row.vectors.empty() ? ", T>(" : ">(") + arguments + ");\n";
+      const std::string name = "t" + number(count++);
+      out += "    const auto " + name + " = " + applied(step, step.size, names) + ";\n";
       names[step.out] = name;
     }
   return out + "    return " + names[plan.f] + ".v[0];\n  }\n" +
@@ -68,13 +62,13 @@ std::string preamble(const SegmentRequest& work) {
   return text;
 }
 
-std::string values_of_lane() { return std::to_string(lane_values(false)); }
+std::string values_of_lane() { return number(lane_values(false)); }
 
 std::string operator_of(const SegmentRequest& work, int output) {
   const std::string skip = work.skip_missing ? "true" : "false";
   if (work.formula)
     return join_function("Join", work.formula->plan) + "using Op = ReducedByFormula<Join, T, " + skip + ">;\n";
-  return "using Op = ReducedBy<" + reduction(work) + ", T, " + skip + ", " + std::to_string(output) + ">;\n";
+  return "using Op = ReducedBy<" + reduction(work) + ", T, " + skip + ", " + number(output) + ">;\n";
 }
 
 }  // namespace
@@ -88,12 +82,12 @@ std::string segment_text(const SegmentRequest& work, int output, bool staged) {
   text += preamble(work) + operator_of(work, output);
   text += plain ? "using Values = Contiguous<" + std::string(type_of(work.x)) + ">;\n"
                 : "using Values = Anywhere<" + term(work) + ", " + where(work, staged) + ">;\n";
-  return text + "KERNOPS_SEGMENTS(Op, Values, double, " + std::to_string(lane_values(single(work))) + ")\n";
+  return text + "KERNOPS_SEGMENTS(Op, Values, double, " + number(lane_values(single(work))) + ")\n";
 }
 
 std::string by_key_text(const SegmentRequest& work) {
   return "#include <kernops/cuda/segments/by_key.cuh>\n" + preamble(work) + operator_of(work, 0) +
-         "KERNOPS_BY_KEY(float, Op, Contiguous<float>, double, " + std::to_string(lane_values(true)) +
+         "KERNOPS_BY_KEY(float, Op, Contiguous<float>, double, " + number(lane_values(true)) +
          ")\nKERNOPS_SPINE(Op, double)\n";
 }
 
@@ -115,7 +109,7 @@ std::string plan_text() { return "#include <kernops/cuda/segments/plan.cuh>\nKER
 
 std::string keys_text(bool single) {
   return std::string("#include <kernops/cuda/segments/plan.cuh>\nKERNOPS_KEYS_PLAN(") + (single ? "float" : "double") +
-         ", " + std::to_string(lane_values(false)) + ")\n";
+         ", " + number(lane_values(false)) + ")\n";
 }
 
 std::vector<std::string> usual_segment_texts() {

@@ -38,11 +38,6 @@ class Formula {
            ";\n  using Once = Vec<T, once>;\n  using Row = Vec<T, row>;\n  using Column = Vec<T, column>;\n";
   }
 
-  std::string call(const Step& step) const {
-    return "apply<" + operation(step) + ", " + number(step.size) + ", " + number(step.ints[0]) + ", " +
-           number(step.ints[1]) + (op_row(step.op).vectors.empty() ? ", T>(" : ">(") + arguments(step, names_, "");
-  }
-
   // What comes from outside, then what is computed of it.
   std::string level(const std::string& head, Level where) const {
     const std::string place = places[int(where)];
@@ -57,7 +52,8 @@ class Formula {
                place + ");\n";
     }
     for (const Step& step : plan_.steps[int(where)])
-      out += "    keep<" + number(plan_.slots[step.out].offset) + ">(" + call(step) + ", " + place + ");\n";
+      out += "    keep<" + number(plan_.slots[step.out].offset) + ">(" + applied(step, step.size, names_) + ", " +
+             place + ");\n";
     return out + "  }\n";
   }
 
@@ -66,7 +62,7 @@ class Formula {
     int count = 0;
     for (const Step& step : plan_.steps[int(Level::pair)]) {
       const std::string name = "t" + number(count++);
-      out += "    const auto " + name + " = " + call(step) + ";\n";
+      out += "    const auto " + name + " = " + applied(step, step.size, names_) + ";\n";
       names_[step.out] = name;  // buffers that the CPU reuses are new names here
     }
     return out + "    return " + names_[plan_.f] + ";\n  }\n";
@@ -98,7 +94,7 @@ bool sees_differences(const Plan& plan) {
       const auto is_point = [&](size_t n) { return points.count(step.in[n]) > 0; };
       size_t read = 0;
       for (size_t n = 0; n < count; ++n) read += is_point(n);
-      const bool subtracts = op.is(OpId::Subtract) || op.is(OpId::SqDist) || op.is(OpId::DiagSqDist);
+      const bool subtracts = op.is(OpId::Subtract) || (op.contraction && *op.contraction != Contraction::product);
       if (read > 0 && !(subtracts && read == 2 && is_point(count - 2) && is_point(count - 1))) return false;
     }
   return points.count(plan.f) == 0;

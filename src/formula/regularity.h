@@ -1,0 +1,32 @@
+// Where values may be infinite, and where their derivatives vanish: FINITE and FLAT of ops.def, for whole expressions.
+#pragma once
+#include "formula/build.h"
+
+namespace kernops {
+
+// Each answer is computed once for each node, in the order of the nodes, so that deep formulas need no deep stack.
+class Regularity {
+ public:
+  explicit Regularity(const Graph& graph) : graph_(graph) {}
+
+  // True if all entries of t are finite where data and parameters are. Polynomials count as finite: products of data
+  // that overflow are left out.
+  bool is_finite(Tree t);
+  // The same for the value of a gradient row in a scope, where g counts as finite.
+  bool is_finite(const Expr& row, const Scope& scope);
+
+  bool is_flat(Tree t);
+  // True if t is a product with a factor that is `a`, or a power of it.
+  bool has_factor(Tree t, Tree a) const;
+
+ private:
+  bool finite(const Node& node) const;
+  bool flat(const Node& node) const;
+  bool is_extreme(const Node& difference) const;
+  bool is_quadratic(Tree v, Tree other) const;
+
+  const Graph& graph_;
+  std::vector<bool> finite_, flat_;
+};
+
+}  // namespace kernops
