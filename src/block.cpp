@@ -110,17 +110,11 @@ SEXP block_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
 // y + d x, with one number d or one for each row; y is used up.
 // [[Rcpp::export(rng = false)]]
 SEXP block_add_rows(SEXP d, SEXP x, SEXP y) {
+  if (!is_gpu_matrix(d) && Rf_xlength(d) == 1) return block_axpby(d, x, Rcpp::NumericVector::create(1), y);
   return guard([&]() -> SEXP {
-    const Block from = block_of(x), at = block_of(y);
+    const Block from = block_of(x), at = block_of(y), rows = block_of(d);
     check_same(from, at, at.rows, at.columns);
     const Rcpp::Shield<SEXP> result(own(y));
-    const bool one = !is_gpu_matrix(d) && Rf_xlength(d) == 1;
-    const Dense::Numbers ones(size_t(at.columns), 1.0), all(size_t(at.columns), one ? Rf_asReal(d) : 0.0);
-    if (one) {
-      dense_of(at).axpby(all, from, ones, block_of(result));
-      return result;
-    }
-    const Block rows = block_of(d);
     check_same(rows, at, at.rows, 1);
     dense_of(at).add_rows(rows, from, block_of(result));
     return result;
@@ -153,35 +147,35 @@ Rcpp::NumericVector block_dots(SEXP x, SEXP y) {
 
 // t(x) y, on the host.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, std::string isa, int threads) {
+Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, Rcpp::List settings) {
   return guard([&] {
     const Block left = block_of(x), right = block_of(y);
     check_same(left, right, right.rows, left.columns);
     Rcpp::NumericMatrix products = zeros(int(left.columns), int(right.columns));
-    dense_of(left).inner(left, right, products.begin(), settings_for(isa, threads));
+    dense_of(left).inner(left, right, products.begin(), read_settings(settings));
     return products;
   });
 }
 
 // x C, for as many of the first columns of x as C, of the host, has rows.
 // [[Rcpp::export(rng = false)]]
-SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, std::string isa, int threads) {
+SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, Rcpp::List settings) {
   return guard([&]() -> SEXP {
     const Block from = block_of(x);
     if (C.nrow() > from.columns) throw InputError("dim", "there are fewer columns to combine than weights for them");
     const Rcpp::Shield<SEXP> result(new_block(from.rows, C.ncol(), device_of(from)));
-    dense_of(from).combine(from, C.begin(), C.nrow(), block_of(result), settings_for(isa, threads));
+    dense_of(from).combine(from, C.begin(), C.nrow(), block_of(result), read_settings(settings));
     return result;
   });
 }
 
 // x L^-T for the Cholesky factor L of core + more I; both are used up.
 // [[Rcpp::export(rng = false)]]
-SEXP block_whiten(SEXP x, SEXP core, double more, std::string isa, int threads) {
+SEXP block_whiten(SEXP x, SEXP core, double more, Rcpp::List settings) {
   return guard([&]() -> SEXP {
     const Rcpp::Shield<SEXP> result(own(x)), inside(own(core));
     const Block columns = block_of(result);
-    if (!dense_of(columns).whiten(columns, block_of(inside), more, settings_for(isa, threads)))
+    if (!dense_of(columns).whiten(columns, block_of(inside), more, read_settings(settings)))
       throw InputError("input", "The columns of the preconditioner are linearly dependent.");
     return result;
   });
@@ -189,12 +183,12 @@ SEXP block_whiten(SEXP x, SEXP core, double more, std::string isa, int threads) 
 
 // Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1); x is used up.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List block_orthogonal(SEXP x, int passes, std::string isa, int threads) {
+Rcpp::List block_orthogonal(SEXP x, int passes, Rcpp::List settings) {
   return guard([&] {
     const Rcpp::Shield<SEXP> result(own(x));
     const Block q = block_of(result);
     Rcpp::NumericMatrix R = zeros(int(q.columns), int(q.columns));
-    dense_of(q).orthogonal(q, passes, R.begin(), settings_for(isa, threads));
+    dense_of(q).orthogonal(q, passes, R.begin(), read_settings(settings));
     return named_list({{"Q", result}, {"R", R}});
   });
 }

@@ -41,11 +41,9 @@ SEXP Result::give(bool stays) {
 }
 
 Operand::Operand(SEXP x, const Backend& backend, int device) : values_(x) {
-  const bool there = is_gpu_matrix(x), reads = backend.holds(MemorySpace::device_double);
-  if (there && !reads)
-    values_ = gpu_download(x);
-  else if (there && (gpu_matrix(x).single || gpu_matrix(x).device != device))
-    values_ = gpu_download(x);
+  if (!is_gpu_matrix(x)) return;
+  const bool reads = backend.holds(MemorySpace::device_double) && !gpu_matrix(x).single;
+  if (!reads || gpu_matrix(x).device != device) values_ = gpu_download(x);
 }
 
 }  // namespace kernops

@@ -42,4 +42,9 @@ std::vector<Count> whole_numbers(SEXP x, const std::string& argument) {
   return numbers;
 }
 
+void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points) {
+  for (const int neighbour : neighbours)
+    if (neighbour < 0 || neighbour > points) throw InputError("input", "neighbours are numbers of points");
+}
+
 }  // namespace kernops

@@ -14,4 +14,7 @@ std::string in_words(double value);
 // Whole numbers from 0 as R gives them: integer, double or bit64's integer64.
 std::vector<Count> whole_numbers(SEXP x, const std::string& argument);
 
+// Throws InputError unless all are numbers of points from 1, or 0 for none.
+void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points);
+
 }  // namespace kernops

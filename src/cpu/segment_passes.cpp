@@ -189,19 +189,11 @@ class HostPasses : public SegmentPasses {
     SegmentRequest other{segments};
     other.op = request.op, other.empty = request.empty, other.skip_missing = request.skip_missing;
     other.columns = request.columns, other.out = request.out, other.settings = request.settings;
-    other.tile = request.tile;
     return other;
   }
 };
 
 }  // namespace
-
-double value_at(const SegmentValues& values, Count column, Count row) {
-  const Count at = column * values.column + row * values.row;
-  if (values.type == SegmentValues::doubles) return static_cast<const double*>(values.data)[at];
-  const int whole = static_cast<const int*>(values.data)[at];
-  return whole == INT32_MIN ? missing() : double(whole);
-}
 
 const SegmentPasses& segment_passes() {
   static const HostPasses passes;

@@ -18,8 +18,6 @@ template <class F> void each_position(const Segments& segments, F f) {
     for (Count m = offsets[size_t(s)]; m < offsets[size_t(s) + 1]; ++m) f(s, m, segments.source(s, m));
 }
 
-double value_at(const SegmentValues& values, Count column, Count row);  // NaN for R's missing integer
-
 // What takes several passes is on the host, all of it.
 const SegmentPasses& segment_passes();
 

@@ -9,10 +9,7 @@ namespace {
 bool is_nan(double x) { return x != x; }
 
 bool missing_at(const SegmentValues& x, Count column, Count row) {
-  if (!x.data) return false;
-  const Count at = column * x.column + row * x.row;
-  return x.type == SegmentValues::integers ? static_cast<const int*>(x.data)[at] == INT32_MIN
-                                           : is_missing(static_cast<const double*>(x.data)[at]);
+  return x.data && is_missing(value_at(x, column, row));
 }
 
 // body(row of the result, row of x) for all values of the rows that are wanted.
@@ -46,6 +43,13 @@ void mark_softmax(const SegmentRequest& request, Count column) {
 }
 
 }  // namespace
+
+double value_at(const SegmentValues& values, Count column, Count row) {
+  const Count at = column * values.column + row * values.row;
+  if (values.type == SegmentValues::doubles) return static_cast<const double*>(values.data)[at];
+  const int whole = static_cast<const int*>(values.data)[at];
+  return whole == INT32_MIN ? missing() : double(whole);
+}
 
 void mark_missing_on_host(const SegmentRequest& request) {
   const bool named = !request.formula && !request.softmax;

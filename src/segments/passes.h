@@ -34,6 +34,8 @@ void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& re
 bool fills_empty(const SegmentRequest& request);
 void fill_empty(const SegmentPasses& passes, const SegmentRequest& request);
 
+double value_at(const SegmentValues& values, Count column, Count row);  // of the host; NA for R's missing integer
+
 // Results that are NaN become NA where one of their values was NA; engines know NaN alone. All is on the host.
 void mark_missing_on_host(const SegmentRequest& request);
 

@@ -76,12 +76,8 @@ template <int threads> __device__ void choose_pivot(const PivotJob& job) {
 }
 
 // The entry points.
-#define KERNOPS_PIVOTED(threads)                                                                         \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_take_out_column(kernops::PivotJob job) { \
-    kernops::take_out_column<threads>(job);                                                              \
-  }                                                                                                      \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_choose_pivot(kernops::PivotJob job) {    \
-    kernops::choose_pivot<threads>(job);                                                                 \
-  }
+#define KERNOPS_PIVOTED(threads)                               \
+  KERNOPS_ENTRY(threads, take_out_column, PivotJob, <threads>) \
+  KERNOPS_ENTRY(threads, choose_pivot, PivotJob, <threads>)
 
 }  // namespace kernops

@@ -2,6 +2,7 @@
 // doubles. Sums are formed without atomics, in an order that depends on the number of rows alone: the same
 // bits on every run.
 #pragma once
+#include <kernops/cuda/dense/entry.cuh>
 #include <kernops/jobs/matrix.h>
 
 namespace kernops {
@@ -103,22 +104,12 @@ template <int tile> __device__ void combine(const VectorJob& job) {
 }
 
 // The entry points, for so many threads a block and tiles of so many columns.
-#define KERNOPS_SOLVE(threads, tile)                                                                                   \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_axpby(kernops::VectorJob job) { kernops::axpby(job); } \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_parts(kernops::VectorJob job) {                    \
-    kernops::dot_parts<threads>(job);                                                                                  \
-  }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_dot_sums(kernops::VectorJob job) {                     \
-    kernops::dot_sums<threads>(job);                                                                                   \
-  }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_add_rows(kernops::VectorJob job) {                     \
-    kernops::add_rows(job);                                                                                            \
-  }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_inner_parts(kernops::VectorJob job) {                  \
-    kernops::inner_parts<threads, tile>(job);                                                                          \
-  }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_combine(kernops::VectorJob job) {                      \
-    kernops::combine<tile>(job);                                                                                       \
-  }
+#define KERNOPS_SOLVE(threads, tile)                              \
+  KERNOPS_ENTRY(threads, axpby, VectorJob, )                      \
+  KERNOPS_ENTRY(threads, dot_parts, VectorJob, <threads>)         \
+  KERNOPS_ENTRY(threads, dot_sums, VectorJob, <threads>)          \
+  KERNOPS_ENTRY(threads, add_rows, VectorJob, )                   \
+  KERNOPS_ENTRY(threads, inner_parts, VectorJob, <threads, tile>) \
+  KERNOPS_ENTRY(threads, combine, VectorJob, <tile>)
 
 }  // namespace kernops

@@ -1,6 +1,7 @@
 // A sparse inverse U' U of a covariance matrix applied to blocks of vectors, read by NVRTC. Both factors gather: a warp
 // has a row of U or, of its transpose, a column. Its sum has a fixed order: the same bits on every run.
 #pragma once
+#include <kernops/cuda/dense/entry.cuh>
 #include <kernops/jobs/matrix.h>
 
 namespace kernops {
@@ -46,12 +47,8 @@ __device__ inline void sparse_back(const SparseJob& job) {
 }
 
 // The entry points, for so many threads a block.
-#define KERNOPS_SPARSE(threads)                                                                          \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_sparse_forward(kernops::SparseJob job) { \
-    kernops::sparse_forward(job);                                                                        \
-  }                                                                                                      \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_sparse_back(kernops::SparseJob job) {    \
-    kernops::sparse_back(job);                                                                           \
-  }
+#define KERNOPS_SPARSE(threads)                       \
+  KERNOPS_ENTRY(threads, sparse_forward, SparseJob, ) \
+  KERNOPS_ENTRY(threads, sparse_back, SparseJob, )
 
 }  // namespace kernops

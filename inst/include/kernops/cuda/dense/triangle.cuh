@@ -69,21 +69,11 @@ template <int threads> __device__ void column_sums(const TriangleJob& job) {
 }
 
 // The entry points, for so many threads a block and blocks of so many columns.
-#define KERNOPS_TRIANGLE(threads, width)                                                                    \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_finish_triangle(kernops::TriangleJob job) { \
-    kernops::finish_triangle<width>(job);                                                                   \
-  }                                                                                                         \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_column_squares(kernops::TriangleJob job) {  \
-    kernops::column_squares<threads>(job);                                                                  \
-  }                                                                                                         \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_take_columns(kernops::TriangleJob job) {    \
-    kernops::take_columns(job);                                                                             \
-  }                                                                                                         \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_weigh_columns(kernops::TriangleJob job) {   \
-    kernops::weigh_columns(job);                                                                            \
-  }                                                                                                         \
-  extern "C" __global__ void __launch_bounds__(threads) kernops_column_sums(kernops::TriangleJob job) {     \
-    kernops::column_sums<threads>(job);                                                                     \
-  }
+#define KERNOPS_TRIANGLE(threads, width)                         \
+  KERNOPS_ENTRY(threads, finish_triangle, TriangleJob, <width>)  \
+  KERNOPS_ENTRY(threads, column_squares, TriangleJob, <threads>) \
+  KERNOPS_ENTRY(threads, take_columns, TriangleJob, )            \
+  KERNOPS_ENTRY(threads, weigh_columns, TriangleJob, )           \
+  KERNOPS_ENTRY(threads, column_sums, TriangleJob, <threads>)
 
 }  // namespace kernops
