@@ -64,7 +64,7 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
   matrix_rows <- function(op) if (length(dim(x)) == 2) stayed_rows(plan, op) else -1
   plan <- plan_for(x, dims, plan, call)
   run <- function(x, op) {
-    axis_run(x, plan$runs, op, na.rm, alpha, backend, first_device(), stay, matrix_rows(op), threads(), isa())
+    axis_run(x, plan$runs, op, na.rm, alpha, matrix_rows(op), segment_settings(backend, stay))
   }
   result <- run(x, op)
   if (stay) return(result)

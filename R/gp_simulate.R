@@ -201,8 +201,8 @@ distinct_draws <- function(object, u, nsim) {
   repeat {
     # also where a point has none
     added <- jitter * pmax(variance, .Machine$double.eps * max(variance))
-    covariance_fill(k, values, unname(object$theta), unname(u), isa(), threads())
-    bad <- factor_matrix(k, rep_len(added, n), isa(), threads())
+    covariance_fill(k, values, unname(object$theta), unname(u), run_settings())
+    bad <- factor_matrix(k, rep_len(added, n), run_settings())
     if (bad == 0 || !is.finite(jitter) || !all(is.finite(variance))) break
     # points that nearly coincide: a jitter of the size of rounding, that no draw shows
     jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter

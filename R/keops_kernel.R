@@ -144,7 +144,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   about <- kernel_describe(kernel)
   scheme <- match(sum_scheme, sum_schemes) - 1L
   single <- precision == "float32"
-  wide <- accumulator == "float64"
+  accumulate_double <- accumulator == "float64"
   names <- about$variables$name
   named_alike <- about$variables$category == about$axis
   variants <- new.env(parent = emptyenv()) # for kernel_system()
@@ -152,20 +152,22 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args, stored) # after readRDS()
     kernel
   }
+  settings <- function(stay = FALSE, progress = NULL) {
+    run_settings(backend = backend, devices = device, single = single, scheme = scheme,
+                 accumulate_double = accumulate_double, stay = stay, progress = progress)
+  }
   op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) report_shortage({
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
     }
     input <- match_input(input, names, backend)
-    rows <- inner_dim_is_row(inner_dim)
+    points_are_columns <- inner_dim_is_row(inner_dim)
     stay <- output_stays(output, backend, device)
     if (!is.null(ranges)) ranges <- as_ranges(ranges)
     values <- input
     batches <- if (has_batch_axes(input)) common_batches(lapply(input, batch_shape), names)
     if (!is.null(batches)) input <- lapply(input, flat_batches, batches)
-    on_cpu <- backend != "cuda" # asking for options takes longer than a small call
-    result <- kernel_run(live_kernel(), input, rows, ranges, stay, single, scheme, wide, backend, device,
-                         if (on_cpu) threads() else 1L, if (on_cpu) isa() else "", progress_bar())
+    result <- kernel_run(live_kernel(), input, points_are_columns, ranges, settings(stay, progress_bar()))
     if (stay) return(result)
     if (!is.null(batches)) dim(result) <- c(dim(result)[1:2], batches)
     if (!is.null(var)) {
@@ -173,10 +175,13 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
       result <- share_gradient(result, shape)
       if (about$variables$category[match(var, names)] == "Pm") result <- as_matrix_by_rows(result, shape)
     }
-    if (stored || about$axis == "Pm") result else keep_names(result, values[named_alike], rows)
+    if (stored || about$axis == "Pm") result else keep_names(result, values[named_alike], points_are_columns)
   })
   structure(op, class = "keops_kernel")
 }
+
+# The settings of a call of the operator, as run_settings() lists them.
+settings_of <- function(op) environment(op)$settings()
 
 # The gradient of a parameter that was a matrix is one.
 as_matrix_by_rows <- function(result, shape) {
@@ -186,11 +191,12 @@ as_matrix_by_rows <- function(result, shape) {
 }
 
 # The result keeps the names of the first of its points that have any.
-keep_names <- function(result, points, rows) {
+keep_names <- function(result, points, points_are_columns) {
   for (x in points) {
-    names <- if (length(dim(x)) < 2) names(x) else dimnames(x)[[1L + rows]]
+    names <- if (length(dim(x)) < 2) names(x) else dimnames(x)[[1L + points_are_columns]]
     if (is.null(names)) next
-    dimnames(result) <- c(if (rows) list(NULL, names) else list(names, NULL), rep(list(NULL), length(dim(result)) - 2))
+    both <- if (points_are_columns) list(NULL, names) else list(names, NULL)
+    dimnames(result) <- c(both, rep(list(NULL), length(dim(result)) - 2))
     break
   }
   result
@@ -206,7 +212,7 @@ print.keops_kernel <- function(x, ...) {
   cli::cat_line("  variables  ", if (nrow(variables)) toString(declarations(variables)) else "none")
   cli::cat_line("  result     ", rows, ", ", kept$about$size, if (kept$about$size == 1) " column" else " columns")
   cli::cat_line("  computes   ", paste(kept$about$stages, collapse = "\n             "))
-  cli::cat_line("  runs       ", kept$precision, if (kept$wide && kept$single) " summed in float64", ", ",
+  cli::cat_line("  runs       ", kept$precision, if (kept$accumulate_double && kept$single) " summed in float64", ", ",
                 kept$sum_scheme, ", backend ", kept$backend,
                 if (!identical(kept$device, 0L)) paste0(", device ", toString(kept$device)))
   if (kept$backend == "cuda") {

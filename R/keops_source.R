@@ -23,16 +23,14 @@ keops_source <- function(op, rows = 1e5, columns = 1e5, device = NULL) {
   extent <- gpu_extent(check_extent(rows, "rows"), check_extent(columns, "columns"))
   gpu <- if (is.null(device)) gpu_of(environment(op)) else describe_gpu(device)
   recipe <- utils::tail(choose_kernels(environment(op), gpu, extent), 1)[[1]]
-  text <- cuda_source(live(op), gpu_settings(environment(op)), gpu, extent)
+  text <- cuda_source(live(op), settings_of(op), gpu, extent)
   paste0("// ", recipe$words, "\n// ", recipe$reason, "\n", text)
 }
 
 # The kernels of all reductions of an operator, each with its reason.
 choose_kernels <- function(from, gpu = gpu_of(from), extent = gpu_extent(1e5, 1e5)) {
-  cuda_recipes(from$live_kernel(), gpu_settings(from), gpu, extent)
+  cuda_recipes(from$live_kernel(), from$settings(), gpu, extent)
 }
-
-gpu_settings <- function(from) list(single = from$single, scheme = from$scheme, wide = from$wide)
 
 # `attempt` counts the kernels that could not be run, for want of memory or of accuracy.
 gpu_extent <- function(rows, columns, ranges = FALSE, attempt = 0L) {

@@ -53,8 +53,8 @@ covariance_factor <- function(data, model, backend, call = caller_env()) {
     blocks = lapply(blocks, `[`, c("rows", "k")),
     refill = function(theta, noise = noise_variance(data, model, theta)) {
       for (block in blocks) {
-        guarded(covariance_fill(block$k, live(values), theta, block$x, isa(), threads()))
-        bad <- guarded(factor_matrix(block$k, noise[block$rows], isa(), threads()))
+        guarded(covariance_fill(block$k, live(values), theta, block$x, run_settings()))
+        bad <- guarded(factor_matrix(block$k, noise[block$rows], run_settings()))
         if (bad > 0) return(block$rows[[bad]])
       }
       0
@@ -63,10 +63,10 @@ covariance_factor <- function(data, model, backend, call = caller_env()) {
     solve = function(b, transposed = FALSE) factor_solve(blocks, b, transposed),
     slope = function(theta, left, right) {
       Reduce(`+`, lapply(blocks, function(block) {
-        guarded(factor_invert(block$k, isa(), threads()))
+        guarded(factor_invert(block$k, run_settings()))
         own <- function(weights) weights[block$rows, , drop = FALSE]
-        guarded(factor_weighted_derivatives(block$k, live(stored), live(weighted), theta, block$x, own(left),
-                                            own(right), isa(), threads()))
+        operators <- list(stored = live(stored), weighted = live(weighted))
+        guarded(factor_weighted_derivatives(block$k, operators, theta, block$x, own(left), own(right), run_settings()))
       }))
     },
     inverse_diagonal = function() by_block(blocks, function(k, rows) factor_inverse_diagonal(k)),
@@ -90,11 +90,11 @@ rows_of <- function(b, rows) {
 }
 
 factor_solve <- function(blocks, b, transposed = FALSE) {
-  by_block(blocks, function(k, rows) factor_apply_inverse(k, rows_of(b, rows), transposed, isa(), threads()))
+  by_block(blocks, function(k, rows) factor_apply_inverse(k, rows_of(b, rows), transposed, run_settings()))
 }
 
 diagonal_of_inverse <- function(blocks) {
-  by_block(blocks, function(k, rows) factor_diagonal_of_inverse(k, isa(), threads()))
+  by_block(blocks, function(k, rows) factor_diagonal_of_inverse(k, run_settings()))
 }
 
 or_too_large <- function(code, n, call) {
@@ -149,9 +149,9 @@ explained_by_factor <- function(object, factor) {
     own <- weights[block$rows, , drop = FALSE]
     if (ncol(own)) own <- block_copy(own, device)
     function(u) {
-      k <- covariance_block(block$k, values, theta, x, unname(u), isa(), threads())
-      trend <- if (ncol(own)) block_inner(k, own, isa(), threads())
-      k <- factor_apply_inverse(block$k, k, FALSE, isa(), threads())
+      k <- covariance_block(block$k, values, theta, x, unname(u), run_settings())
+      trend <- if (ncol(own)) block_inner(k, own, run_settings())
+      k <- factor_apply_inverse(block$k, k, FALSE, run_settings())
       list(variance = block_dots(k, k), trend = trend)
     }
   })

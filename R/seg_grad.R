@@ -37,8 +37,8 @@ seg_grad <- function(op) {
     columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
     check_eta(eta, if (op == "softmax") dim(x) %||% length(x) else c(segments(plan)$about$segments, dim(x)[2]))
     at <- segments(plan)$pointer
-    gradient <- seg_gradient(at, x, as_numbers(eta), columns, op, is.null(plan$sources), backend, first_device(), stay,
-                             threads(), isa(), segment_tile())
+    gradient <- seg_gradient(at, x, as_numbers(eta), segment_operation(op), is.null(plan$sources),
+                             segment_settings(backend, stay))
     # a value in several segments receives from all
     if (!is.null(plan$sources)) gradient <- sum_by_value(gradient, at, value_count(x), columns, stay)
     if (stay) gradient else shape_like(c(gradient), x)

@@ -100,11 +100,14 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
 }
 
 run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto", w = NULL, stay = FALSE) {
-  custom <- inherits(op, "seg_op")
-  columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
-  seg_run(segments(plan)$pointer, x, columns, if (custom) "" else op, if (custom) compiled_op(op),
-          empty %||% if (custom) op$identity, na.rm, w, backend, first_device(), stay, threads(), isa(),
-          progress_bar(), segment_tile())
+  seg_run(segments(plan)$pointer, x, segment_operation(op, empty), na.rm, w,
+          segment_settings(backend, stay, progress = progress_bar()))
+}
+
+# An operation as C++ reads it: the name of a statistic, or a compiled formula, and the result of an empty segment.
+segment_operation <- function(op, empty = NULL) {
+  if (!inherits(op, "seg_op")) return(list(op = op, formula = NULL, empty = empty))
+  list(op = "", formula = compiled_op(op), empty = as.numeric(empty %||% op$identity))
 }
 
 segment_count <- function(plan) segments(plan)$about$segments %||% seg_count_runs(segments(plan)$pointer)

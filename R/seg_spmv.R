@@ -75,10 +75,8 @@ multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = ca
   custom <- inherits(add, "seg_op")
   plain <- identical(mul, "*") && identical(add, "sum")
   formula <- if (mul %in% names(multiplications)) multiplications[[mul]] else mul
-  result <- spmv_run(entries_of_plan(plan), if (plain) as_doubles(values) else values, v, value_count(v), NCOL(v),
-                     if (custom) "" else add, if (custom) compiled_op(add), if (custom) add$identity,
-                     formula, plain, backend, first_device(), stay, threads(), isa(),
-                     segment_tile())
+  result <- spmv_run(entries_of_plan(plan), if (plain) as_doubles(values) else values, v, segment_operation(add),
+                     formula, plain, segment_settings(backend, stay))
   if (is.null(result) || stay) return(result)
   shape_product(if (custom || plain) result else settle_product(result, plan, add), v, plan)
 }

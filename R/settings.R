@@ -38,6 +38,19 @@ local_kernops <- function(..., .local_envir = parent.frame()) {
   invisible(old)
 }
 
+# The settings of a computation, which src/settings.cpp reads by these names: `devices` (numbers of GPUs), `single`
+# (float32 arithmetic), `scheme`, `accumulate_double`, `stay` (the result stays on the GPU), `tile` and `progress` (a
+# function); C++ has the defaults of absent ones. On a GPU, a small call takes less time than reading the options does.
+run_settings <- function(..., backend = "auto") {
+  on_cpu <- backend != "cuda"
+  list(backend = backend, threads = if (on_cpu) threads() else 1L, isa = if (on_cpu) isa() else "", ...)
+}
+
+# The same for segments and axes, whose data are on one GPU at most.
+segment_settings <- function(backend, stay, ...) {
+  run_settings(backend = backend, devices = first_device(), stay = stay, tile = segment_tile(), ...)
+}
+
 # Each stops where an option, or its environment variable, does not fit.
 setting_checks <- list(
   \() threads(), \() isa(), \() check_device(NULL), \() check_precision(c("float64", "float32")),

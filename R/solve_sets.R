@@ -22,9 +22,8 @@ set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count 
 
 # The numbers one after the other: those of several parts of the sets can be added.
 unnamed_sums <- function(operators, theta, nugget, sets, derivatives, count) {
-  here <- environment(operators$values)
-  sets_sums(live(operators$values), if (derivatives) live(operators$derivatives), unname(theta), c(nugget, 0L)[[1]],
-            sets(), count, here$backend, here$device, here$single, isa(), threads())
+  wanted <- operators[c("values", if (derivatives) "derivatives")]
+  sets_sums(lapply(wanted, live), unname(theta), c(nugget, 0L)[[1]], sets(), count, settings_of(operators$values))
 }
 
 # The sums of `size` columns, with derivatives with respect to `parameters`, if wanted.
@@ -65,17 +64,15 @@ set_slopes <- function(operators, theta, points, noise, neighbours, diagonal = 1
 }
 
 unnamed_weights <- function(operators, theta, points, noise, neighbours, diagonal) {
-  here <- environment(operators$values)
-  slopes <- if (!is.null(operators$derivatives)) live(operators$derivatives)
-  sets_weights(live(operators$values), slopes, unname(theta), points, noise, diagonal, neighbours, here$backend,
-               here$device, here$single, isa(), threads())
+  sets_weights(lapply(operators, live), unname(theta), points, noise, diagonal, neighbours,
+               settings_of(operators$values))
 }
 
 # The weights for other points, which have no noise, given neighbours among those of hold_points().
 set_weights_at <- function(values, theta, held, points, neighbours, diagonal = 1) {
-  here <- environment(values)
-  c(sets_weights_at(live(values), unname(theta), held(), points, diagonal, neighbours, here$backend, here$device,
-                    here$single, isa(), threads()), list(neighbours = neighbours))
+  found <- sets_weights_at(list(values = live(values)), unname(theta), held(), points, diagonal, neighbours,
+                           settings_of(values))
+  c(found, list(neighbours = neighbours))
 }
 
 hold_points <- function(points, noise) hold_sets(points, noise, noise, matrix(0, nrow(points), 0), matrix(0L, 0, 0))

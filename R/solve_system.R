@@ -164,8 +164,7 @@ device_of <- function(op, input) {
     points <- input[intersect(from$about$variables$name[from$about$variables$category == category], names(input))]
     if (length(points)) NROW(points[[1]]) else 1
   }
-  kernel_device(from$live_kernel(), size("Vi"), size("Vj"), any(vapply(input, is_gpu_matrix, NA)), from$single,
-                from$backend, from$device[[1]])
+  kernel_device(from$live_kernel(), size("Vi"), size("Vj"), any(vapply(input, is_gpu_matrix, NA)), settings_of(op))
 }
 
 # What is no matrix of numbers is left for the operator to explain.

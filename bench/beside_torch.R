@@ -16,7 +16,7 @@ milliseconds <- function(formula, declarations, data) {
   op <- keops_kernel(formula, declarations, precision = precision, backend = "cuda")
   first <- system.time(op(data))[["elapsed"]]  # compiles
   from <- environment(op)
-  time <- \() kernops:::kernel_device_time(from$live_kernel(), data, from$single, from$scheme, from$device, 5)
+  time <- \() kernops:::kernel_device_time(from$live_kernel(), data, from$settings(), 5)
   c(ms = stats::median(replicate(3, time()[["device"]])), first = 1e3 * first)
 }
 show <- \(name, t) cat(sprintf("%-36s %8.3g ms, the first call %6.0f\n", name, t[["ms"]], t[["first"]]))

@@ -82,7 +82,7 @@ measure <- function(case, precision) {
   ms <- milliseconds(\() op(data, output = "gpu"))
   from <- environment(op)
   calls <- max(3, min(500, ceiling(200 / ms)))
-  inside <- kernops:::kernel_device_time(from$live_kernel(), data, from$single, from$scheme, from$device, calls)
+  inside <- kernops:::kernel_device_time(from$live_kernel(), data, from$settings(), calls)
   keops <- case[[precision]]
   three <- \(x) signif(x, 3)
   data.frame(formula = case$name, D = case$D, `dim b` = case$b, M = case$M, N = case$N, precision = precision,

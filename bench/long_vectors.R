@@ -18,7 +18,7 @@ formulas[paste("gradient", names(formulas))] <- gradient(formulas)
 
 on_device <- function(op, data) {
   from <- environment(op)
-  time <- \() kernops:::kernel_device_time(from$live_kernel(), data, from$single, from$scheme, from$device, 5)
+  time <- \() kernops:::kernel_device_time(from$live_kernel(), data, from$settings(), 5)
   stats::median(replicate(3, time()[["device"]])) / n^2 * 1e10
 }
 on_host <- \(op, data) 1e3 * stats::median(replicate(5, sum(system.time(op(data))[1:2])))

@@ -13,22 +13,18 @@ Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
 // axis_run
-SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, std::string backend, int device, bool stay, double rows, int threads, std::string isa);
-RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skipSEXP, SEXP alphaSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP rowsSEXP, SEXP threadsSEXP, SEXP isaSEXP) {
+SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip_missing, double alpha, double rows, Rcpp::List settings);
+RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skip_missingSEXP, SEXP alphaSEXP, SEXP rowsSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type runs(runsSEXP);
     Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
-    Rcpp::traits::input_parameter< bool >::type skip(skipSEXP);
+    Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
     Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
-    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
     Rcpp::traits::input_parameter< double >::type rows(rowsSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    rcpp_result_gen = Rcpp::wrap(axis_run(x, runs, op, skip, alpha, backend, device, stay, rows, threads, isa));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_run(x, runs, op, skip_missing, alpha, rows, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -126,55 +122,51 @@ BEGIN_RCPP
 END_RCPP
 }
 // block_inner
-Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, std::string isa, int threads);
-RcppExport SEXP _kernops_block_inner(SEXP xSEXP, SEXP ySEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, Rcpp::List settings);
+RcppExport SEXP _kernops_block_inner(SEXP xSEXP, SEXP ySEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(block_inner(x, y, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_inner(x, y, settings));
     return rcpp_result_gen;
 END_RCPP
 }
 // block_combine
-SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, std::string isa, int threads);
-RcppExport SEXP _kernops_block_combine(SEXP xSEXP, SEXP CSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, Rcpp::List settings);
+RcppExport SEXP _kernops_block_combine(SEXP xSEXP, SEXP CSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type C(CSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(block_combine(x, C, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_combine(x, C, settings));
     return rcpp_result_gen;
 END_RCPP
 }
 // block_whiten
-SEXP block_whiten(SEXP x, SEXP core, double more, std::string isa, int threads);
-RcppExport SEXP _kernops_block_whiten(SEXP xSEXP, SEXP coreSEXP, SEXP moreSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+SEXP block_whiten(SEXP x, SEXP core, double more, Rcpp::List settings);
+RcppExport SEXP _kernops_block_whiten(SEXP xSEXP, SEXP coreSEXP, SEXP moreSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< SEXP >::type core(coreSEXP);
     Rcpp::traits::input_parameter< double >::type more(moreSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(block_whiten(x, core, more, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_whiten(x, core, more, settings));
     return rcpp_result_gen;
 END_RCPP
 }
 // block_orthogonal
-Rcpp::List block_orthogonal(SEXP x, int passes, std::string isa, int threads);
-RcppExport SEXP _kernops_block_orthogonal(SEXP xSEXP, SEXP passesSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::List block_orthogonal(SEXP x, int passes, Rcpp::List settings);
+RcppExport SEXP _kernops_block_orthogonal(SEXP xSEXP, SEXP passesSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< int >::type passes(passesSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(block_orthogonal(x, passes, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(block_orthogonal(x, passes, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -222,35 +214,33 @@ BEGIN_RCPP
 END_RCPP
 }
 // covariance_fill
-void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, std::string isa, int threads);
-RcppExport SEXP _kernops_covariance_fill(SEXP kSEXP, SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, Rcpp::List settings);
+RcppExport SEXP _kernops_covariance_fill(SEXP kSEXP, SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type k(kSEXP);
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    covariance_fill(k, kernel, theta, x, isa, threads);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    covariance_fill(k, kernel, theta, x, settings);
     return R_NilValue;
 END_RCPP
 }
 // factor_matrix
-double factor_matrix(SEXP k, Rcpp::NumericVector added, std::string isa, int threads);
-RcppExport SEXP _kernops_factor_matrix(SEXP kSEXP, SEXP addedSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+double factor_matrix(SEXP k, Rcpp::NumericVector added, Rcpp::List settings);
+RcppExport SEXP _kernops_factor_matrix(SEXP kSEXP, SEXP addedSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type k(kSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type added(addedSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(factor_matrix(k, added, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_matrix(k, added, settings));
     return rcpp_result_gen;
 END_RCPP
 }
 // covariance_block
-SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y, std::string isa, int threads);
-RcppExport SEXP _kernops_covariance_block(SEXP beside_thisSEXP, SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP ySEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y, Rcpp::List settings);
+RcppExport SEXP _kernops_covariance_block(SEXP beside_thisSEXP, SEXP kernelSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP ySEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type beside_this(beside_thisSEXP);
@@ -258,9 +248,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(covariance_block(beside_this, kernel, theta, x, y, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(covariance_block(beside_this, kernel, theta, x, y, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -275,16 +264,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // factor_apply_inverse
-SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, std::string isa, int threads);
-RcppExport SEXP _kernops_factor_apply_inverse(SEXP factorSEXP, SEXP bSEXP, SEXP transposedSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, Rcpp::List settings);
+RcppExport SEXP _kernops_factor_apply_inverse(SEXP factorSEXP, SEXP bSEXP, SEXP transposedSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
     Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
     Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(factor_apply_inverse(factor, b, transposed, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_apply_inverse(factor, b, transposed, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -300,26 +288,24 @@ BEGIN_RCPP
 END_RCPP
 }
 // factor_diagonal_of_inverse
-Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, std::string isa, int threads);
-RcppExport SEXP _kernops_factor_diagonal_of_inverse(SEXP factorSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, Rcpp::List settings);
+RcppExport SEXP _kernops_factor_diagonal_of_inverse(SEXP factorSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(factor_diagonal_of_inverse(factor, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_diagonal_of_inverse(factor, settings));
     return rcpp_result_gen;
 END_RCPP
 }
 // factor_invert
-SEXP factor_invert(SEXP factor, std::string isa, int threads);
-RcppExport SEXP _kernops_factor_invert(SEXP factorSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+SEXP factor_invert(SEXP factor, Rcpp::List settings);
+RcppExport SEXP _kernops_factor_invert(SEXP factorSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type factor(factorSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(factor_invert(factor, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_invert(factor, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -345,20 +331,18 @@ BEGIN_RCPP
 END_RCPP
 }
 // factor_weighted_derivatives
-Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::XPtr<kernops::Kernel> stored, Rcpp::XPtr<kernops::Kernel> weighted, Rcpp::NumericVector theta, SEXP x, SEXP left, SEXP right, std::string isa, int threads);
-RcppExport SEXP _kernops_factor_weighted_derivatives(SEXP inverseSEXP, SEXP storedSEXP, SEXP weightedSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP leftSEXP, SEXP rightSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::List operators, Rcpp::NumericVector theta, SEXP x, SEXP left, SEXP right, Rcpp::List settings);
+RcppExport SEXP _kernops_factor_weighted_derivatives(SEXP inverseSEXP, SEXP operatorsSEXP, SEXP thetaSEXP, SEXP xSEXP, SEXP leftSEXP, SEXP rightSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type inverse(inverseSEXP);
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type stored(storedSEXP);
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type weighted(weightedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type operators(operatorsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< SEXP >::type left(leftSEXP);
     Rcpp::traits::input_parameter< SEXP >::type right(rightSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(factor_weighted_derivatives(inverse, stored, weighted, theta, x, left, right, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factor_weighted_derivatives(inverse, operators, theta, x, left, right, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -536,22 +520,17 @@ BEGIN_RCPP
 END_RCPP
 }
 // sets_sums
-Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget, SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
-RcppExport SEXP _kernops_sets_sums(SEXP covarianceSEXP, SEXP slopesSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP heldSEXP, SEXP countSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count, Rcpp::List settings);
+RcppExport SEXP _kernops_sets_sums(SEXP operatorsSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP heldSEXP, SEXP countSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type slopes(slopesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type operators(operatorsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< int >::type nugget(nuggetSEXP);
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
     Rcpp::traits::input_parameter< double >::type count(countSEXP);
-    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type devices(devicesSEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_sums(covariance, slopes, theta, nugget, held, count, backend, devices, single, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_sums(operators, theta, nugget, held, count, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -568,43 +547,34 @@ BEGIN_RCPP
 END_RCPP
 }
 // sets_weights
-Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, Rcpp::NumericMatrix points, Rcpp::NumericVector noise, double diagonal, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
-RcppExport SEXP _kernops_sets_weights(SEXP covarianceSEXP, SEXP slopesSEXP, SEXP thetaSEXP, SEXP pointsSEXP, SEXP noiseSEXP, SEXP diagonalSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::List sets_weights(Rcpp::List operators, Rcpp::NumericVector theta, Rcpp::NumericMatrix points, Rcpp::NumericVector noise, double diagonal, Rcpp::IntegerMatrix neighbours, Rcpp::List settings);
+RcppExport SEXP _kernops_sets_weights(SEXP operatorsSEXP, SEXP thetaSEXP, SEXP pointsSEXP, SEXP noiseSEXP, SEXP diagonalSEXP, SEXP neighboursSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type slopes(slopesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type operators(operatorsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type points(pointsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise(noiseSEXP);
     Rcpp::traits::input_parameter< double >::type diagonal(diagonalSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
-    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type devices(devicesSEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_weights(covariance, slopes, theta, points, noise, diagonal, neighbours, backend, devices, single, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_weights(operators, theta, points, noise, diagonal, neighbours, settings));
     return rcpp_result_gen;
 END_RCPP
 }
 // sets_weights_at
-Rcpp::List sets_weights_at(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix own, double diagonal, Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa, int threads);
-RcppExport SEXP _kernops_sets_weights_at(SEXP covarianceSEXP, SEXP thetaSEXP, SEXP heldSEXP, SEXP ownSEXP, SEXP diagonalSEXP, SEXP neighboursSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP singleSEXP, SEXP isaSEXP, SEXP threadsSEXP) {
+Rcpp::List sets_weights_at(Rcpp::List operators, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix targets, double diagonal, Rcpp::IntegerMatrix neighbours, Rcpp::List settings);
+RcppExport SEXP _kernops_sets_weights_at(SEXP operatorsSEXP, SEXP thetaSEXP, SEXP heldSEXP, SEXP targetsSEXP, SEXP diagonalSEXP, SEXP neighboursSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type covariance(covarianceSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type operators(operatorsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type own(ownSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type targets(targetsSEXP);
     Rcpp::traits::input_parameter< double >::type diagonal(diagonalSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
-    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type devices(devicesSEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_weights_at(covariance, theta, held, own, diagonal, neighbours, backend, devices, single, isa, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_weights_at(operators, theta, held, targets, diagonal, neighbours, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -751,39 +721,29 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_run
-SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double, std::string backend, std::vector<int> devices, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress);
-RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP rangesSEXP, SEXP staySEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP accumulate_doubleSEXP, SEXP backendSEXP, SEXP devicesSEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP) {
+SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns, Rcpp::Nullable<Rcpp::List> ranges, Rcpp::List settings);
+RcppExport SEXP _kernops_kernel_run(SEXP kernelSEXP, SEXP inputSEXP, SEXP points_are_columnsSEXP, SEXP rangesSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
     Rcpp::traits::input_parameter< bool >::type points_are_columns(points_are_columnsSEXP);
     Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::List> >::type ranges(rangesSEXP);
-    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
-    Rcpp::traits::input_parameter< bool >::type accumulate_double(accumulate_doubleSEXP);
-    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
-    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, ranges, stay, single, scheme, accumulate_double, backend, devices, threads, isa, progress));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(kernel_run(kernel, input, points_are_columns, ranges, settings));
     return rcpp_result_gen;
 END_RCPP
 }
 // kernel_device_time
-Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool single, int scheme, std::vector<int> devices, int calls);
-RcppExport SEXP _kernops_kernel_device_time(SEXP kernelSEXP, SEXP inputSEXP, SEXP singleSEXP, SEXP schemeSEXP, SEXP devicesSEXP, SEXP callsSEXP) {
+Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, Rcpp::List settings, int calls);
+RcppExport SEXP _kernops_kernel_device_time(SEXP kernelSEXP, SEXP inputSEXP, SEXP settingsSEXP, SEXP callsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type input(inputSEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    Rcpp::traits::input_parameter< int >::type scheme(schemeSEXP);
-    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
     Rcpp::traits::input_parameter< int >::type calls(callsSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_device_time(kernel, input, single, scheme, devices, calls));
+    rcpp_result_gen = Rcpp::wrap(kernel_device_time(kernel, input, settings, calls));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -797,18 +757,16 @@ BEGIN_RCPP
 END_RCPP
 }
 // kernel_device
-int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, bool single, std::string backend, int device);
-RcppExport SEXP _kernops_kernel_device(SEXP kernelSEXP, SEXP mSEXP, SEXP nSEXP, SEXP thereSEXP, SEXP singleSEXP, SEXP backendSEXP, SEXP deviceSEXP) {
+int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, Rcpp::List settings);
+RcppExport SEXP _kernops_kernel_device(SEXP kernelSEXP, SEXP mSEXP, SEXP nSEXP, SEXP thereSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Kernel> >::type kernel(kernelSEXP);
     Rcpp::traits::input_parameter< double >::type m(mSEXP);
     Rcpp::traits::input_parameter< double >::type n(nSEXP);
     Rcpp::traits::input_parameter< bool >::type there(thereSEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
-    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(kernel_device(kernel, m, n, there, single, backend, device));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(kernel_device(kernel, m, n, there, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1038,47 +996,32 @@ BEGIN_RCPP
 END_RCPP
 }
 // seg_run
-SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std::string op, SEXP formula, Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, std::string backend, int device, bool stay, int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile);
-RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP emptySEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP progressSEXP, SEXP tileSEXP) {
+SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operation, bool skip_missing, SEXP weights, Rcpp::List settings);
+RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP operationSEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type formula(formulaSEXP);
-    Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type operation(operationSEXP);
     Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::Function> >::type progress(progressSEXP);
-    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, columns, op, formula, empty, skip_missing, weights, backend, device, stay, threads, isa, progress, tile));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_run(segments, x, operation, skip_missing, weights, settings));
     return rcpp_result_gen;
 END_RCPP
 }
 // seg_gradient
-SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op, bool in_place, std::string backend, int device, bool stay, int threads, std::string isa, double tile);
-RcppExport SEXP _kernops_seg_gradient(SEXP segmentsSEXP, SEXP xSEXP, SEXP etaSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP in_placeSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP tileSEXP) {
+SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp::List operation, bool in_place, Rcpp::List settings);
+RcppExport SEXP _kernops_seg_gradient(SEXP segmentsSEXP, SEXP xSEXP, SEXP etaSEXP, SEXP operationSEXP, SEXP in_placeSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< SEXP >::type eta(etaSEXP);
-    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type operation(operationSEXP);
     Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
-    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_gradient(segments, x, eta, columns, op, in_place, backend, device, stay, threads, isa, tile));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_gradient(segments, x, eta, operation, in_place, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1315,33 +1258,24 @@ BEGIN_RCPP
 END_RCPP
 }
 // spmv_run
-SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, std::string op, SEXP formula, Rcpp::Nullable<double> empty, std::string product, bool plain, std::string backend, int device, bool stay, int threads, std::string isa, double tile);
-RcppExport SEXP _kernops_spmv_run(SEXP entriesSEXP, SEXP valuesSEXP, SEXP vSEXP, SEXP heightSEXP, SEXP columnsSEXP, SEXP opSEXP, SEXP formulaSEXP, SEXP emptySEXP, SEXP productSEXP, SEXP plainSEXP, SEXP backendSEXP, SEXP deviceSEXP, SEXP staySEXP, SEXP threadsSEXP, SEXP isaSEXP, SEXP tileSEXP) {
+SEXP spmv_run(SEXP entries, SEXP values, SEXP v, Rcpp::List operation, std::string product, bool plain, Rcpp::List settings);
+RcppExport SEXP _kernops_spmv_run(SEXP entriesSEXP, SEXP valuesSEXP, SEXP vSEXP, SEXP operationSEXP, SEXP productSEXP, SEXP plainSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type entries(entriesSEXP);
     Rcpp::traits::input_parameter< SEXP >::type values(valuesSEXP);
     Rcpp::traits::input_parameter< SEXP >::type v(vSEXP);
-    Rcpp::traits::input_parameter< double >::type height(heightSEXP);
-    Rcpp::traits::input_parameter< double >::type columns(columnsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type formula(formulaSEXP);
-    Rcpp::traits::input_parameter< Rcpp::Nullable<double> >::type empty(emptySEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type operation(operationSEXP);
     Rcpp::traits::input_parameter< std::string >::type product(productSEXP);
     Rcpp::traits::input_parameter< bool >::type plain(plainSEXP);
-    Rcpp::traits::input_parameter< std::string >::type backend(backendSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    Rcpp::traits::input_parameter< bool >::type stay(staySEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type isa(isaSEXP);
-    Rcpp::traits::input_parameter< double >::type tile(tileSEXP);
-    rcpp_result_gen = Rcpp::wrap(spmv_run(entries, values, v, height, columns, op, formula, empty, product, plain, backend, device, stay, threads, isa, tile));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(spmv_run(entries, values, v, operation, product, plain, settings));
     return rcpp_result_gen;
 END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
-    {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 11},
+    {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
     {"_kernops_axis_source", (DL_FUNC) &_kernops_axis_source, 3},
     {"_kernops_block_device", (DL_FUNC) &_kernops_block_device, 1},
     {"_kernops_block_copy", (DL_FUNC) &_kernops_block_copy, 2},
@@ -1350,25 +1284,25 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_block_add_rows", (DL_FUNC) &_kernops_block_add_rows, 3},
     {"_kernops_block_put", (DL_FUNC) &_kernops_block_put, 3},
     {"_kernops_block_dots", (DL_FUNC) &_kernops_block_dots, 2},
-    {"_kernops_block_inner", (DL_FUNC) &_kernops_block_inner, 4},
-    {"_kernops_block_combine", (DL_FUNC) &_kernops_block_combine, 4},
-    {"_kernops_block_whiten", (DL_FUNC) &_kernops_block_whiten, 5},
-    {"_kernops_block_orthogonal", (DL_FUNC) &_kernops_block_orthogonal, 4},
+    {"_kernops_block_inner", (DL_FUNC) &_kernops_block_inner, 3},
+    {"_kernops_block_combine", (DL_FUNC) &_kernops_block_combine, 3},
+    {"_kernops_block_whiten", (DL_FUNC) &_kernops_block_whiten, 4},
+    {"_kernops_block_orthogonal", (DL_FUNC) &_kernops_block_orthogonal, 3},
     {"_kernops_factor_device", (DL_FUNC) &_kernops_factor_device, 3},
     {"_kernops_factor_problem", (DL_FUNC) &_kernops_factor_problem, 1},
     {"_kernops_block_problem", (DL_FUNC) &_kernops_block_problem, 1},
     {"_kernops_factor_new", (DL_FUNC) &_kernops_factor_new, 2},
-    {"_kernops_covariance_fill", (DL_FUNC) &_kernops_covariance_fill, 6},
-    {"_kernops_factor_matrix", (DL_FUNC) &_kernops_factor_matrix, 4},
-    {"_kernops_covariance_block", (DL_FUNC) &_kernops_covariance_block, 7},
+    {"_kernops_covariance_fill", (DL_FUNC) &_kernops_covariance_fill, 5},
+    {"_kernops_factor_matrix", (DL_FUNC) &_kernops_factor_matrix, 3},
+    {"_kernops_covariance_block", (DL_FUNC) &_kernops_covariance_block, 6},
     {"_kernops_factor_diagonal", (DL_FUNC) &_kernops_factor_diagonal, 1},
-    {"_kernops_factor_apply_inverse", (DL_FUNC) &_kernops_factor_apply_inverse, 5},
+    {"_kernops_factor_apply_inverse", (DL_FUNC) &_kernops_factor_apply_inverse, 4},
     {"_kernops_factor_times", (DL_FUNC) &_kernops_factor_times, 2},
-    {"_kernops_factor_diagonal_of_inverse", (DL_FUNC) &_kernops_factor_diagonal_of_inverse, 3},
-    {"_kernops_factor_invert", (DL_FUNC) &_kernops_factor_invert, 3},
+    {"_kernops_factor_diagonal_of_inverse", (DL_FUNC) &_kernops_factor_diagonal_of_inverse, 2},
+    {"_kernops_factor_invert", (DL_FUNC) &_kernops_factor_invert, 2},
     {"_kernops_factor_inverse_diagonal", (DL_FUNC) &_kernops_factor_inverse_diagonal, 1},
     {"_kernops_factor_inverse_times", (DL_FUNC) &_kernops_factor_inverse_times, 2},
-    {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 9},
+    {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 7},
     {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
     {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 4},
@@ -1383,10 +1317,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_parts", (DL_FUNC) &_kernops_posterior_parts, 4},
     {"_kernops_posterior_differentiate", (DL_FUNC) &_kernops_posterior_differentiate, 4},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
-    {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 11},
+    {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 6},
     {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 3},
-    {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 12},
-    {"_kernops_sets_weights_at", (DL_FUNC) &_kernops_sets_weights_at, 11},
+    {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 7},
+    {"_kernops_sets_weights_at", (DL_FUNC) &_kernops_sets_weights_at, 7},
     {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
     {"_kernops_sets_scatter", (DL_FUNC) &_kernops_sets_scatter, 4},
     {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 5},
@@ -1399,10 +1333,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 3},
     {"_kernops_kernel_describe", (DL_FUNC) &_kernops_kernel_describe, 1},
     {"_kernops_kernel_check_matrix", (DL_FUNC) &_kernops_kernel_check_matrix, 4},
-    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 13},
-    {"_kernops_kernel_device_time", (DL_FUNC) &_kernops_kernel_device_time, 6},
+    {"_kernops_kernel_run", (DL_FUNC) &_kernops_kernel_run, 5},
+    {"_kernops_kernel_device_time", (DL_FUNC) &_kernops_kernel_device_time, 4},
     {"_kernops_backend_names", (DL_FUNC) &_kernops_backend_names, 0},
-    {"_kernops_kernel_device", (DL_FUNC) &_kernops_kernel_device, 7},
+    {"_kernops_kernel_device", (DL_FUNC) &_kernops_kernel_device, 5},
     {"_kernops_cpu_isas", (DL_FUNC) &_kernops_cpu_isas, 0},
     {"_kernops_is_null_pointer", (DL_FUNC) &_kernops_is_null_pointer, 1},
     {"_kernops_cuda_recipes", (DL_FUNC) &_kernops_cuda_recipes, 4},
@@ -1424,8 +1358,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
     {"_kernops_seg_free", (DL_FUNC) &_kernops_seg_free, 1},
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
-    {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 15},
-    {"_kernops_seg_gradient", (DL_FUNC) &_kernops_seg_gradient, 12},
+    {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 6},
+    {"_kernops_seg_gradient", (DL_FUNC) &_kernops_seg_gradient, 6},
     {"_kernops_seg_as_integers", (DL_FUNC) &_kernops_seg_as_integers, 1},
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
     {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},
@@ -1448,7 +1382,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sparse_hold", (DL_FUNC) &_kernops_sparse_hold, 6},
     {"_kernops_sparse_apply", (DL_FUNC) &_kernops_sparse_apply, 3},
     {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
-    {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 16},
+    {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
     {NULL, NULL, 0}
 };
 

@@ -1,7 +1,7 @@
 // axis_reduce() and softmax() seen from R.
 #include "axes/axes.h"
 #include "result.h"
-#include "watch.h"
+#include "settings.h"
 
 using namespace kernops;
 
@@ -18,12 +18,6 @@ SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
     (runs(n, 3) ? job.slice : job.results) *= Count(runs(n, 0));
   }
   return job;
-}
-
-int row_of(const std::string& op) {
-  for (size_t row = 0; row < statistics().size(); ++row)
-    if (statistics()[row].name == op) return int(row);
-  return -1;
 }
 
 // The values of R, or of a gpu_matrix.
@@ -51,17 +45,17 @@ void read_values(SEXP x, AxisRequest& request) {
 // x holds doubles, integers or logicals, or is a gpu_matrix. Results are doubles, those of one slice side by side; what
 // stays on the GPU is a matrix of so many rows, -1 where x is none.
 // [[Rcpp::export(rng = false)]]
-SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip, double alpha, std::string backend,
-              int device, bool stay, double rows, int threads, std::string isa) {
+SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip_missing, double alpha, double rows,
+              Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
-    read_memory_limit();
     AxisRequest request;
     request.job = slice_job(runs);
-    request.job.skip = skip, request.job.alpha = alpha, request.job.op = row_of(op);
+    request.job.skip = skip_missing, request.job.alpha = alpha, request.job.op = statistic_row(op);
     request.softmax = op == "softmax";
-    request.settings = settings_for(isa, threads), request.settings.devices = {device};
+    request.settings = read_settings(settings);
+    const bool stay = request.settings.stay;
     read_values(x, request);
-    const Backend& chosen = choose_backend(backend_named(backend), {request.from}, 0);
+    const Backend& chosen = choose_backend(request.settings.backend, {request.from}, 0);
     check_stays(stay, chosen);
     if (stay && rows < 0) throw InputError("dim", "`output = \"gpu\"` needs a matrix.");
     const Count length = request.results(), height = stay ? Count(rows) : length;

@@ -2,7 +2,7 @@
 #pragma once
 #include "dense/algebra.h"
 #include "result.h"
-#include "watch.h"
+#include "settings.h"
 
 namespace kernops {
 

@@ -65,15 +65,15 @@ SEXP factor_new(int n, int device) {
 
 // The lower triangle of k(x, x) is written into k; what is above is not to be read. `kernel` stores the covariance.
 // [[Rcpp::export(rng = false)]]
-void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, std::string isa,
-                     int threads) {
+void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x,
+                     Rcpp::List settings) {
   guard([&] {
     const Block at = block_of(k);
     const Rcpp::Shield<SEXP> points(beside(at, x));
     const Block u = block_of(points);
     if (at.rows != u.rows || at.columns < u.rows)
       throw InputError("dim", "a covariance matrix must have the size of its points");
-    dense_of(at).covariance(*kernel, parameters(theta), u, u, true, at, settings_for(isa, threads));
+    dense_of(at).covariance(*kernel, parameters(theta), u, u, true, at, read_settings(settings));
     return 0;
   });
 }
@@ -81,25 +81,25 @@ void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVe
 // The lower triangle of k plus a diagonal becomes its Cholesky factor: k itself is overwritten. 0, or the row of the
 // first pivot that is not positive.
 // [[Rcpp::export(rng = false)]]
-double factor_matrix(SEXP k, Rcpp::NumericVector added, std::string isa, int threads) {
+double factor_matrix(SEXP k, Rcpp::NumericVector added, Rcpp::List settings) {
   return guard([&] {
     const Block at = block_of(k);
     if (added.size() != at.rows) throw InputError("dim", "a diagonal must have the size of its matrix");
     const Rcpp::Shield<SEXP> diagonal(beside(at, added));
-    return double(dense_of(at).factor(at, block_of(diagonal), settings_for(isa, threads)));
+    return double(dense_of(at).factor(at, block_of(diagonal), read_settings(settings)));
   });
 }
 
 // k(x, y) where `beside_this` is.
 // [[Rcpp::export(rng = false)]]
 SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y,
-                      std::string isa, int threads) {
+                      Rcpp::List settings) {
   return guard([&]() -> SEXP {
     const Block there = block_of(beside_this);
     const Rcpp::Shield<SEXP> rows(beside(there, x)), columns(beside(there, y));
     const Block u = block_of(rows), v = block_of(columns);
     const Rcpp::Shield<SEXP> k(new_block(u.rows, v.rows, device_of(there)));
-    dense_of(there).covariance(*kernel, parameters(theta), u, v, false, block_of(k), settings_for(isa, threads));
+    dense_of(there).covariance(*kernel, parameters(theta), u, v, false, block_of(k), read_settings(settings));
     return k;
   });
 }
@@ -111,11 +111,11 @@ Rcpp::NumericVector factor_diagonal(SEXP factor) {
 
 // L^-1 b, or L^-T b, where b is; one on the GPU is overwritten.
 // [[Rcpp::export(rng = false)]]
-SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, std::string isa, int threads) {
+SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, Rcpp::List settings) {
   return guard([&]() -> SEXP {
     const Block l = block_of(factor);
     const Rcpp::Shield<SEXP> there(vectors_for(l, b));
-    dense_of(l).solve(l, transposed, block_of(there), settings_for(isa, threads));
+    dense_of(l).solve(l, transposed, block_of(there), read_settings(settings));
     return is_gpu_matrix(b) ? SEXP(there) : to_host(there);
   });
 }
@@ -130,18 +130,18 @@ SEXP factor_times(SEXP factor, SEXP b) {
 
 // The diagonal of the inverse of the matrix; its factor stays.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, std::string isa, int threads) {
+Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, Rcpp::List settings) {
   return guard([&] {
     const Block l = block_of(factor);
-    return numbers_of(dense_of(l).diagonal_of_inverse(l, settings_for(isa, threads)));
+    return numbers_of(dense_of(l).diagonal_of_inverse(l, read_settings(settings)));
   });
 }
 
 // A factor becomes what the next three need of the inverse of the matrix, and is returned.
 // [[Rcpp::export(rng = false)]]
-SEXP factor_invert(SEXP factor, std::string isa, int threads) {
+SEXP factor_invert(SEXP factor, Rcpp::List settings) {
   return guard([&]() -> SEXP {
-    dense_of(block_of(factor)).invert(block_of(factor), settings_for(isa, threads));
+    dense_of(block_of(factor)).invert(block_of(factor), read_settings(settings));
     return factor;
   });
 }
@@ -161,16 +161,16 @@ SEXP factor_inverse_times(SEXP inverse, SEXP b) {
 }
 
 // sum_ij W_ij dk(x_i, x_j) / dtheta with W = inverse - left right'. `stored` stores the derivatives; `weighted` gives
-// for each x_i the gradient of sum_j (w_i | e_j) k(x_i, y_j).
+// for each x_i the gradient of sum_j (w_i | e_j) k(x_i, y_j): the two are elements of `operators`.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::XPtr<kernops::Kernel> stored,
-                                                Rcpp::XPtr<kernops::Kernel> weighted, Rcpp::NumericVector theta, SEXP x,
-                                                SEXP left, SEXP right, std::string isa, int threads) {
+Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::List operators, Rcpp::NumericVector theta, SEXP x,
+                                                SEXP left, SEXP right, Rcpp::List settings) {
   return guard([&] {
+    const Rcpp::XPtr<Kernel> stored{SEXP(operators["stored"])}, weighted{SEXP(operators["weighted"])};
     const Block at = block_of(inverse);
     const Rcpp::Shield<SEXP> points(beside(at, x)), l(beside(at, left)), r(beside(at, right));
     return numbers_of(dense_of(at).weighted_derivatives(*stored, *weighted, parameters(theta), block_of(points), at,
-                                                        block_of(l), block_of(r), settings_for(isa, threads)));
+                                                        block_of(l), block_of(r), read_settings(settings)));
   });
 }
 

@@ -3,7 +3,7 @@
 
 #include "border.h"
 #include "neighbours/neighbours.h"
-#include "watch.h"
+#include "settings.h"
 
 using namespace kernops;
 
@@ -33,7 +33,7 @@ Rcpp::IntegerMatrix positions(int rows, Count columns) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads) {
   return guard_new([&] {
-    const std::vector<int> order = neighbours::maxmin_order(points_of(u, unit(u)), settings_for("", threads));
+    const std::vector<int> order = neighbours::maxmin_order(points_of(u, unit(u)), with_threads(threads));
     Rcpp::IntegerVector rows = new_integers(double(order.size()));
     for (size_t i = 0; i < order.size(); ++i) rows[R_xlen_t(i)] = order[i] + 1;
     return rows;
@@ -50,11 +50,11 @@ Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, Rcpp::Nullable<
       if (row < 1 || row > u.nrow()) throw InputError("input", "points are chosen by their numbers");
     Rcpp::IntegerMatrix found = positions(m, some.isNull() ? u.nrow() : chosen.size());
     const neighbours::Points points = points_of(u, unit(u));
-    const neighbours::SearchTree tree(points, settings_for("", threads));
+    const neighbours::SearchTree tree(points, with_threads(threads));
     if (some.isNull())
-      tree.earlier(m, settings_for("", threads), found.begin());
+      tree.earlier(m, with_threads(threads), found.begin());
     else
-      tree.earlier(points, chosen.begin(), chosen.size(), m, settings_for("", threads), found.begin());
+      tree.earlier(points, chosen.begin(), chosen.size(), m, with_threads(threads), found.begin());
     return found;
   });
 }
@@ -69,7 +69,7 @@ struct HeldPoints {
 };
 
 HeldPoints held(const Rcpp::NumericMatrix& u, double unit, int threads) {
-  return {unit, neighbours::SearchTree(points_of(u, unit), settings_for("", threads)), u};
+  return {unit, neighbours::SearchTree(points_of(u, unit), with_threads(threads)), u};
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP u, int m, int
     Rcpp::IntegerMatrix found = positions(m, query.nrow());
     const double own = unit(query);
     const auto search = [&](const HeldPoints& points) {
-      points.tree.nearest(points_of(query, points.unit), m, settings_for("", threads), found.begin());
+      points.tree.nearest(points_of(query, points.unit), m, with_threads(threads), found.begin());
     };
     if (TYPEOF(u) != EXTPTRSXP) {
       const Rcpp::NumericMatrix all(u);

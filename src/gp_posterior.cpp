@@ -6,7 +6,8 @@
 
 #include "border.h"
 #include "run/parallel_for.h"
-#include "watch.h"
+#include "settings.h"
+#include "whole_numbers.h"
 
 using namespace kernops;
 using neighbours::Posterior;
@@ -14,8 +15,7 @@ using neighbours::Posterior;
 namespace {
 
 neighbours::PointSets sets_of(const Rcpp::IntegerMatrix& near, Count points) {
-  for (const int at : near)
-    if (at < 0 || at > points) throw InputError("input", "neighbours are numbers of points");
+  check_neighbours(near, points);
   return {near.begin(), near.ncol(), near.nrow()};
 }
 
@@ -55,7 +55,7 @@ void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, con
   const Count unit = Posterior::lanes, units = ceil_div(sets.count, unit), workers = std::min<Count>(threads, units);
   std::vector<Posterior::Scratch> scratch;
   for (Count k = 0; k < workers; ++k) scratch.push_back(posterior.scratch());
-  parallel_for(units, workers, settings_for("", threads), [&](Count number, Count worker) {
+  parallel_for(units, workers, with_threads(threads), [&](Count number, Count worker) {
     const Count first = number * unit;
     posterior.variances_of_sums(sets, w, order.data() + first, int(std::min(unit, sets.count - first)),
                                 scratch[size_t(worker)], to, parts);
@@ -109,7 +109,7 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
     int* const taken = steps.begin();
     const int workers = std::max(1, std::min(threads, int(columns)));
     const Settings within = for_threads(threads / workers);
-    parallel_for(columns, workers, settings_for("", threads),
+    parallel_for(columns, workers, with_threads(threads),
                  [&](Count c, Count) { taken[c] = posterior.solve(d, from + c * n, to + c * n, tol, most, within); });
     out.attr("steps") = steps;
     return out;

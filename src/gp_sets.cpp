@@ -2,6 +2,7 @@
 #include "cuda/sets/sets.h"
 
 #include "block.h"
+#include "whole_numbers.h"
 
 using namespace kernops;
 
@@ -16,32 +17,22 @@ struct HeldSets {
   std::shared_ptr<void> kept;
 };
 
-SetRequest request_of(const Rcpp::XPtr<Kernel>& covariance, const Rcpp::NumericVector& theta,
-                      const Rcpp::NumericMatrix& points, const Rcpp::NumericVector& noise,
-                      const Rcpp::IntegerMatrix& neighbours) {
+// `operators` has `values`, the covariance, and maybe `derivatives` with respect to theta.
+SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& theta, const Rcpp::NumericMatrix& points,
+                      const Rcpp::NumericVector& noise, const Rcpp::IntegerMatrix& neighbours,
+                      const Rcpp::List& settings) {
   const Count n = points.nrow(), sets = neighbours.ncol();
   if (noise.size() != n) throw InputError("dim", "each point has a noise variance");
   SetRequest request{};
-  request.covariance = &*covariance, request.nugget = -1;
+  request.settings = read_settings(settings);
+  request.covariance = Rcpp::XPtr<Kernel>(SEXP(operators["values"])).get(), request.nugget = -1;
+  if (operators.containsElementNamed("derivatives"))
+    request.slopes = Rcpp::XPtr<Kernel>(SEXP(operators["derivatives"])).get();
   request.theta = theta.begin(), request.parameters = int(theta.size());
   request.points = points.begin(), request.n = n, request.d = points.ncol(), request.noise = noise.begin();
   request.neighbours = neighbours.begin(), request.m = request.stride = neighbours.nrow();
   request.first = n - sets, request.sets = sets;
   return request;
-}
-
-void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points) {
-  for (const int at : neighbours)
-    if (at < 0 || at > points) throw InputError("input", "neighbours are numbers of points");
-}
-
-Settings settings_of(const std::string& backend, const Rcpp::IntegerVector& devices, bool single,
-                     const std::string& isa, int threads) {
-  read_memory_limit();
-  Settings settings = settings_for(isa, threads);
-  settings.single = single;
-  settings.backend = backend_named(backend), settings.devices.assign(devices.begin(), devices.end());
-  return settings;
 }
 
 // Pairs of a set take some tens of operations each, and its factor a sixth of the cube of its size.
@@ -77,20 +68,17 @@ SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::Nume
 }
 
 // The sums of jobs/sets.h over sets that are held, with `count` neighbours, and the number of the first singular set,
-// or 0. `slopes` may be NULL; `nugget` is the number of the parameter that multiplies the slopes of the noise, or 0.
+// or 0. `nugget` is the number of the parameter that multiplies the slopes of the noise, or 0.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List sets_sums(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta, int nugget,
-                     SEXP held, double count, std::string backend, Rcpp::IntegerVector devices, bool single,
-                     std::string isa, int threads) {
+Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
+                     Rcpp::List settings) {
   return guard_new([&] {
     HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
-    SetRequest request = request_of(covariance, theta, sets.points, sets.noise, sets.neighbours);
-    if (!Rf_isNull(slopes)) request.slopes = &*Rcpp::XPtr<Kernel>(slopes);
+    SetRequest request = request_of(operators, theta, sets.points, sets.noise, sets.neighbours, settings);
     request.nugget = nugget - 1, request.noise_slope = sets.noise_slope.begin();
     request.slopes_of_noise = nugget > 0 ? theta[nugget - 1] : 0;
     request.values = sets.values.begin(), request.columns = sets.values.ncol();
     request.m = int(std::min<double>(request.stride, count)), request.kept = &sets.kept;
-    request.settings = settings_of(backend, devices, single, isa, threads);
     const SetTotals totals = chosen(request).set_sums(request);
     Rcpp::NumericVector sums = new_numbers(double(totals.sums.size())), bad = new_numbers(1);
     std::copy(totals.sums.begin(), totals.sums.end(), sums.begin());
@@ -110,39 +98,33 @@ Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP 
 }
 
 // Of each of the last points given its neighbours: their weights in its conditional mean, and its conditional standard
-// deviation; and unless `slopes` is NULL, the derivatives of these and of the deviation's logarithm. The variances of
-// the covariance are multiplied by `diagonal`.
+// deviation; with an operator of derivatives, also the derivatives of the weights and of the deviation's logarithm. The
+// variances of the covariance are multiplied by `diagonal`.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List sets_weights(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, Rcpp::NumericVector theta,
-                        Rcpp::NumericMatrix points, Rcpp::NumericVector noise, double diagonal,
-                        Rcpp::IntegerMatrix neighbours, std::string backend, Rcpp::IntegerVector devices, bool single,
-                        std::string isa, int threads) {
+Rcpp::List sets_weights(Rcpp::List operators, Rcpp::NumericVector theta, Rcpp::NumericMatrix points,
+                        Rcpp::NumericVector noise, double diagonal, Rcpp::IntegerMatrix neighbours,
+                        Rcpp::List settings) {
   return guard_new([&] {
-    SetRequest request = request_of(covariance, theta, points, noise, neighbours);
+    SetRequest request = request_of(operators, theta, points, noise, neighbours, settings);
     check_neighbours(neighbours, request.n);
     if (request.sets > request.n) throw InputError("dim", "each point has at most one set");
-    if (!Rf_isNull(slopes)) request.slopes = &*Rcpp::XPtr<Kernel>(slopes);
     request.diagonal = diagonal;
-    request.settings = settings_of(backend, devices, single, isa, threads);
     return weights_of(request);
   });
 }
 
-// The same of points that are given, which have no noise, given neighbours among those that are held.
+// The same for other points, which have no noise, given neighbours among the held points.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List sets_weights_at(Rcpp::XPtr<kernops::Kernel> covariance, Rcpp::NumericVector theta, SEXP held,
-                           Rcpp::NumericMatrix own, double diagonal, Rcpp::IntegerMatrix neighbours,
-                           std::string backend, Rcpp::IntegerVector devices, bool single, std::string isa,
-                           int threads) {
+Rcpp::List sets_weights_at(Rcpp::List operators, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix targets,
+                           double diagonal, Rcpp::IntegerMatrix neighbours, Rcpp::List settings) {
   return guard_new([&] {
     HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
     const Count n = sets.points.nrow();
-    if (own.nrow() != neighbours.ncol() || own.ncol() != sets.points.ncol())
+    if (targets.nrow() != neighbours.ncol() || targets.ncol() != sets.points.ncol())
       throw InputError("dim", "each point has coordinates and neighbours");
     check_neighbours(neighbours, n);
-    SetRequest request = request_of(covariance, theta, sets.points, sets.noise, neighbours);
-    request.own = own.begin(), request.first = n, request.kept = &sets.kept, request.diagonal = diagonal;
-    request.settings = settings_of(backend, devices, single, isa, threads);
+    SetRequest request = request_of(operators, theta, sets.points, sets.noise, neighbours, settings);
+    request.own = targets.begin(), request.first = n, request.kept = &sets.kept, request.diagonal = diagonal;
     return weights_of(request);
   });
 }
@@ -151,11 +133,16 @@ namespace {
 
 // The rows (1, -weights) / sd of a sparse factor U, each that of a point and of its neighbours, which come before it.
 struct SparseFactor {
+  // With a row for each row of x.
+  SparseFactor(const Rcpp::NumericMatrix& weights, const Rcpp::NumericVector& sd, const Rcpp::IntegerMatrix& neighbours,
+               const Rcpp::NumericMatrix& x)
+      : SparseFactor(weights, neighbours, x.nrow()) {
+    if (sd.size() != sets || x.nrow() != sets) throw InputError("dim", "each point has a set");
+  }
   SparseFactor(const Rcpp::NumericMatrix& weights, const Rcpp::IntegerMatrix& neighbours, Count points)
       : weights(weights.begin()), neighbours(neighbours.begin()), m(neighbours.nrow()), sets(neighbours.ncol()) {
     if (weights.nrow() != m || weights.ncol() != sets) throw InputError("dim", "each neighbour has a weight");
-    for (const int at : neighbours)
-      if (at < 0 || at > points) throw InputError("input", "neighbours are numbers of points");
+    check_neighbours(neighbours, points);
   }
 
   // each(weight, neighbour) for those of a set.
@@ -208,8 +195,7 @@ Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatri
 Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
                                 Rcpp::NumericMatrix x, bool transposed) {
   return guard_new([&] {
-    const SparseFactor u(weights, neighbours, x.nrow());
-    if (sd.size() != u.sets || x.nrow() != u.sets) throw InputError("dim", "each point has a set");
+    const SparseFactor u(weights, sd, neighbours, x);
     Rcpp::NumericMatrix out = zeros(x.nrow(), x.ncol());
     for (Count c = 0; c < x.ncol(); ++c) {
       const double* from = x.begin() + c * u.sets;
@@ -233,8 +219,7 @@ Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector
 Rcpp::NumericMatrix sets_colour(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
                                 Rcpp::NumericMatrix x, bool transposed) {
   return guard_new([&] {
-    const SparseFactor u(weights, neighbours, x.nrow());
-    if (sd.size() != u.sets || x.nrow() != u.sets) throw InputError("dim", "each point has a set");
+    const SparseFactor u(weights, sd, neighbours, x);
     Rcpp::NumericMatrix out = transposed ? Rcpp::clone(x) : zeros(x.nrow(), x.ncol());
     for (Count c = 0; c < x.ncol(); ++c) {
       double* to = out.begin() + c * u.sets;

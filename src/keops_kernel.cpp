@@ -4,6 +4,7 @@
 #include "formula/text.h"
 #include "kernel_call.h"
 #include "formula/op_table.h"
+#include "settings.h"
 #include "watch.h"
 
 using namespace kernops;
@@ -42,13 +43,8 @@ void set_dim(const Rcpp::NumericVector& out, const Call& call) {
 // [[Rcpp::export(rng = false)]]
 SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool stored = false) {
   return guard([&]() -> SEXP {
-    const Granted granted = granted_by_r();
-    try {
-      return external_pointer(std::make_unique<Kernel>(make_kernel(formula, args, stored)));
-    } catch (FormulaError& error) {
-      if (error.text.empty()) error.text = formula;
-      throw;
-    }
+    const auto compile = [&] { return std::make_unique<Kernel>(make_kernel(formula, args, stored)); };
+    return external_pointer(compile_formula(formula, compile));
   });
 }
 
@@ -87,29 +83,25 @@ void kernel_check_matrix(Rcpp::XPtr<kernops::Kernel> kernel, int variable, int r
 
 // [[Rcpp::export(rng = false)]]
 SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns,
-                Rcpp::Nullable<Rcpp::List> ranges, bool stay, bool single, int scheme, bool accumulate_double,
-                std::string backend, std::vector<int> devices, int threads, std::string isa,
-                Rcpp::Nullable<Rcpp::Function> progress) {
+                Rcpp::Nullable<Rcpp::List> ranges, Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
-    read_memory_limit();
+    const Settings wanted = read_settings(settings);
     const Call call(*kernel, input, ranges, points_are_columns);
     const Reduction& result = kernel->result();
-    const Settings settings{backend_named(backend), single, SumScheme(scheme), accumulate_double, threads, isa,
-                            watch(progress),        devices};
-    if (stay && call.batched)
+    if (wanted.stay && call.batched)
       throw InputError("input", "`output = \"gpu\"` returns a matrix: batches are not supported");
-    if (stay && result.axes() != none) {
-      auto out = std::make_unique<cuda::Matrix>(call.nrow, call.ncol, false, devices.front());
-      execute(*kernel, call.data, settings, call.target(*out));
+    if (wanted.stay && result.axes() != none) {
+      auto out = std::make_unique<cuda::Matrix>(call.nrow, call.ncol, false, wanted.devices.front());
+      execute(*kernel, call.data, wanted, call.target(*out));
       cuda::use_device(out->device);
       cuda::synchronize();
       return wrap_gpu_matrix(std::move(out));
     }
     Rcpp::NumericVector out = new_numbers(double(call.nrow) * double(call.ncol) * double(call.batches));
     set_dim(out, call);
-    execute_batches(*kernel, call.data, call.batches, settings, call.target(out));
+    execute_batches(*kernel, call.data, call.batches, wanted, call.target(out));
     // a sum over both axes is returned to the host: `output = \"gpu\"` is not supported
-    if (stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, devices.front());
+    if (wanted.stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, wanted.devices.front());
     return mark_missing(out, call, result);
   });
 }
@@ -117,17 +109,17 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
 // Milliseconds of one call whose result stays on the GPU, of so many: on the device, between two events
 // around all of them; and on the host, which waits for each.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool single, int scheme,
-                                       std::vector<int> devices, int calls) {
+Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, Rcpp::List settings,
+                                       int calls) {
   return guard([&] {
     using Clock = std::chrono::steady_clock;
     const Call call(*kernel, input, R_NilValue, false);
     if (kernel->result().axes() == none)
       throw InputError("input", "a sum over both axes is returned to the host: `output = \"gpu\"` is not supported");
-    cuda::Matrix out(call.nrow, call.ncol, false, devices.front());
-    Settings settings{backend_named("cuda"), single, SumScheme(scheme), false, 1, "", watch(R_NilValue), devices};
+    const Settings wanted = read_settings(settings);
+    cuda::Matrix out(call.nrow, call.ncol, false, wanted.devices.front());
     const auto once = [&] {
-      execute(*kernel, call.data, settings, call.target(out));
+      execute(*kernel, call.data, wanted, call.target(out));
       cuda::use_device(out.device);
     };
     once();  // loads what it needs
@@ -152,15 +144,11 @@ std::vector<std::string> backend_names() {
 
 // The device that takes m x n pairs of data that are on the host, or of which some are `there`; -1: the host.
 // [[Rcpp::export(rng = false)]]
-int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, bool single, std::string backend,
-                  int device) {
+int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, Rcpp::List settings) {
   return guard([&] {
-    Settings settings;
-    settings.backend = backend_named(backend);
-    settings.single = single;
-    const Backend& chosen =
-        backend_for(*kernel, there ? MemorySpace::device_double : MemorySpace::host, m * n, settings);
-    return chosen.holds(MemorySpace::device_double) ? device : -1;
+    const Settings wanted = read_settings(settings);
+    const Backend& chosen = backend_for(*kernel, there ? MemorySpace::device_double : MemorySpace::host, m * n, wanted);
+    return chosen.holds(MemorySpace::device_double) ? wanted.devices.front() : -1;
   });
 }
 

@@ -1,19 +1,12 @@
 // The kernels of an operator for a described GPU, seen from R. No GPU is needed.
-#include "border.h"
-#include "cuda/pairs/choose.h"
 #include "cuda/cuda.h"
+#include "cuda/pairs/choose.h"
+#include "settings.h"
 
 using namespace kernops;
 
 namespace {
 
-Settings settings_of(const Rcpp::List& given) {
-  Settings settings;
-  settings.single = Rcpp::as<bool>(given["single"]);
-  settings.scheme = SumScheme(Rcpp::as<int>(given["scheme"]));
-  settings.accumulate_double = Rcpp::as<bool>(given["wide"]);
-  return settings;
-}
 cuda::Gpu gpu_of(const Rcpp::List& given) {
   return {Rcpp::as<std::string>(given["architecture"]), Rcpp::as<int>(given["multiprocessors"]),
           Rcpp::as<bool>(given["fast_doubles"])};
@@ -55,7 +48,7 @@ Rcpp::List as_list(const cuda::Recipe& r) {
 template <class Take>
 void each_recipe(const Kernel& kernel, const Rcpp::List& settings, const Rcpp::List& gpu, const Rcpp::List& extent,
                  Take take) {
-  const Settings wanted = settings_of(settings);
+  const Settings wanted = read_settings(settings);
   for (const Plan& plan : kernel.plans[number_of(*backend_named("cuda"))]) {
     const cuda::Layouts layouts = cuda::lay_out(plan, wanted);
     const int attempt = Rcpp::as<int>(extent["attempt"]);

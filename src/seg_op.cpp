@@ -1,6 +1,5 @@
 // seg_op() seen from R, and the operations that have names.
 #include "border.h"
-#include "formula/parse.h"
 #include "segments/segments.h"
 #include "watch.h"
 
@@ -9,13 +8,8 @@ using namespace kernops;
 // [[Rcpp::export(rng = false)]]
 SEXP seg_compile(std::string formula) {
   return guard_new([&]() -> SEXP {
-    const Granted granted = granted_by_r();
-    try {
-      return external_pointer(std::make_unique<SegmentFormula>(segment_formula(formula)));
-    } catch (FormulaError& error) {
-      if (error.text.empty()) error.text = formula;
-      throw;
-    }
+    return external_pointer(
+        std::make_unique<SegmentFormula>(compile_formula(formula, [&] { return segment_formula(formula); })));
   });
 }
 

@@ -4,24 +4,21 @@
 
 #include "result.h"
 #include "segment_values.h"
-#include "watch.h"
+#include "settings.h"
 
 using namespace kernops;
 
 namespace {
 
 // Of values of R, or of a gpu_matrix, whose device is used then.
-SegmentRequest request_for(Segments& all, SEXP x, double columns, const std::string& op, int device, double tile,
-                           int threads, const std::string& isa) {
-  read_memory_limit();
-  const int number = is_gpu_matrix(x) ? gpu_matrix(x).device : device;
-  SegmentRequest request{all.on(number)};
-  request.columns = Count(columns);
+SegmentRequest request_for(Segments& all, SEXP x, const Rcpp::List& operation, const Rcpp::List& settings) {
+  Settings wanted = read_settings(settings);
+  if (is_gpu_matrix(x)) wanted.devices = {gpu_matrix(x).device};
+  SegmentRequest request{all.on(wanted.devices[0])};
+  request.columns = columns_of(x);
   request.x = read_values(x, all.values, request.columns);
-  request.softmax = op == "softmax";
-  request.op = std::max(0, statistic_row(op));
-  request.tile = Count(tile);
-  request.settings = settings_for(isa, threads), request.settings.devices = {number};
+  read_operation(operation, request);
+  request.settings = std::move(wanted);
   return request;
 }
 
@@ -32,24 +29,22 @@ MemorySpace space_of(const SegmentValues& values) {
 
 }  // namespace
 
-// Results as doubles: segment by segment, column by column, output by output; of a softmax, one for each value. `op` is
-// the name of a statistic, or there is a formula. What stays on the GPU is a gpu_matrix.
+// Results as doubles: segment by segment, column by column, output by output; of a softmax, one for each value. A
+// result that stays on the GPU is a gpu_matrix.
 // [[Rcpp::export(rng = false)]]
-SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std::string op, SEXP formula,
-             Rcpp::Nullable<double> empty, bool skip_missing, SEXP weights, std::string backend, int device, bool stay,
-             int threads, std::string isa, Rcpp::Nullable<Rcpp::Function> progress, double tile) {
+SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operation, bool skip_missing, SEXP weights,
+             Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
-    SegmentRequest request = request_for(*segments, x, columns, op, device, tile, threads, isa);
-    if (!Rf_isNull(formula)) request.formula = Rcpp::XPtr<SegmentFormula>(formula).get();
-    request.skip_missing = skip_missing, request.settings.keep_going = watch(progress);
-    const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
-    if (empty.isNotNull()) request.empty = &value;
+    SegmentRequest request = request_for(*segments, x, operation, settings);
+    request.skip_missing = skip_missing;
+    const bool stay = request.settings.stay;
     if (!Rf_isNull(weights)) request.weights = read_values(weights, request.segments.values, 1);
     request.weights.column = 0;  // the same for all columns
-    const Backend& chosen = choose_backend(backend_named(backend), {space_of(request.x)}, 0);
+    const Backend& chosen = choose_backend(request.settings.backend, {space_of(request.x)}, 0);
     check_stays(stay, chosen);
     // one pass may count the segments and reduce one column of values
-    const bool together = !request.segments.known() && columns == 1 && request.outputs() == 1 && request.x.on_device;
+    const bool together =
+        !request.segments.known() && request.columns == 1 && request.outputs() == 1 && request.x.on_device;
     if (!together) request.segments.find();
     const Count rows = request.softmax || together ? request.segments.values : request.segments.count;
     Result result(stay || together, request.settings.devices[0], rows, request.columns * request.outputs(),
@@ -65,14 +60,14 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double columns, std
 // The gradient of each value, in the order of the segments where these are not `in_place`. `eta` has a number for each
 // segment and column; for a softmax, for each value.
 // [[Rcpp::export(rng = false)]]
-SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, double columns, std::string op,
-                  bool in_place, std::string backend, int device, bool stay, int threads, std::string isa,
-                  double tile) {
+SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp::List operation, bool in_place,
+                  Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
-    SegmentGradient request(request_for(*segments, x, columns, op, device, tile, threads, isa));
+    SegmentGradient request(request_for(*segments, x, operation, settings));
+    const bool stay = request.settings.stay;
     request.segments.find();
     request.in_place = in_place;
-    const Backend& chosen = choose_backend(backend_named(backend), {space_of(request.x)}, 0);
+    const Backend& chosen = choose_backend(request.settings.backend, {space_of(request.x)}, 0);
     check_stays(stay, chosen);
     const Count rows = request.softmax ? request.segments.values : request.segments.count;
     const Operand incoming(eta, chosen, request.settings.devices[0]);

@@ -3,7 +3,22 @@
 
 #include "gpu_matrix.h"
 
-using namespace kernops;
+namespace kernops {
+namespace {
+
+bool has_columns(SEXP x) { return Rf_length(Rf_getAttrib(x, R_DimSymbol)) > 1; }
+Count size(SEXP x, int dimension) { return INTEGER(Rf_getAttrib(x, R_DimSymbol))[dimension]; }
+
+}  // namespace
+
+Count rows_of(SEXP x) {
+  if (is_gpu_matrix(x)) return gpu_matrix(x).rows;
+  return has_columns(x) ? size(x, 0) : Rf_xlength(x);
+}
+Count columns_of(SEXP x) {
+  if (is_gpu_matrix(x)) return gpu_matrix(x).columns;
+  return has_columns(x) ? size(x, 1) : 1;
+}
 
 SegmentValues read_values(SEXP x, Count rows, Count columns) {
   if (!is_gpu_matrix(x) && Count(Rf_xlength(x)) != rows * columns)
@@ -21,3 +36,14 @@ SegmentValues read_values(SEXP x, Count rows, Count columns) {
   }
   return values;
 }
+
+void read_operation(const Rcpp::List& operation, SegmentRequest& request) {
+  const std::string op = Rcpp::as<std::string>(operation["op"]);
+  request.softmax = op == "softmax";
+  request.op = std::max(0, statistic_row(op));
+  if (const SEXP formula = operation["formula"]; !Rf_isNull(formula))
+    request.formula = Rcpp::XPtr<SegmentFormula>(formula).get();
+  if (const SEXP empty = operation["empty"]; !Rf_isNull(empty)) request.empty = REAL(empty);
+}
+
+}  // namespace kernops

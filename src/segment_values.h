@@ -1,7 +1,16 @@
-// Values of segments as R holds them.
+// Values of segments as R holds them, and the operation on them.
 #pragma once
 #include "border.h"
 #include "segments/segments.h"
 
+namespace kernops {
+
 // Of a vector or matrix of R, or a gpu_matrix.
-kernops::SegmentValues read_values(SEXP x, kernops::Count rows, kernops::Count columns);
+SegmentValues read_values(SEXP x, Count rows, Count columns);
+Count rows_of(SEXP x);  // 1 column, where x is a vector
+Count columns_of(SEXP x);
+
+// `operation` is a list as segment_operation() of R makes it, which must outlive the request.
+void read_operation(const Rcpp::List& operation, SegmentRequest& request);
+
+}  // namespace kernops

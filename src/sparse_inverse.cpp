@@ -1,6 +1,7 @@
 // The sparse inverse of R/solve_preconditioner_sparse.R, applied to blocks of vectors.
 #include "block.h"
 #include "neighbours/sparse_inverse.h"
+#include "whole_numbers.h"
 
 using namespace kernops;
 
@@ -10,8 +11,7 @@ Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
   return guard([&] {
     const Count n = near.ncol(), count = near.size();
     if (count > INT_MAX) throw InputError("input", "there are too many points and neighbours for a preconditioner");
-    for (const int at : near)
-      if (at < 0 || at > n) throw InputError("input", "neighbours are numbers of points");
+    check_neighbours(near, n);
     Rcpp::NumericVector start = new_numbers(double(n + 1));
     Rcpp::IntegerVector entry = new_integers(double(count));
     std::fill(entry.begin(), entry.end(), 0);  // of the first points there are fewer
@@ -57,7 +57,7 @@ SEXP sparse_apply(SEXP held, SEXP x, int threads) {
     const neighbours::SparseInverse inverse{from.rows,       of.near.nrow(),   of.weights.begin(), of.sd.begin(),
                                             of.near.begin(), of.order.begin(), of.start.begin(),   of.entry.begin()};
     const Rcpp::Shield<SEXP> result(new_block(from.rows, from.columns, device_of(from)));
-    dense_of(from).sparse_inverse(inverse, from, block_of(result), of.kept, settings_for("", threads));
+    dense_of(from).sparse_inverse(inverse, from, block_of(result), of.kept, with_threads(threads));
     return result;
   });
 }

@@ -1,7 +1,7 @@
 // spmv() seen from R: a row of the product reduces entries, each with an entry of v as its weight.
-#include "formula/parse.h"
 #include "result.h"
 #include "segment_values.h"
+#include "settings.h"
 #include "watch.h"
 
 using namespace kernops;
@@ -75,16 +75,6 @@ bool any_nan(const double* from, Count count) {
   return std::any_of(from, from + count, [](double x) { return x != x; });
 }
 
-SegmentFormula compiled(const std::string& formula) {
-  const Granted granted = granted_by_r();
-  try {
-    return segment_formula(formula);
-  } catch (FormulaError& error) {
-    if (error.text.empty()) error.text = formula;
-    throw;
-  }
-}
-
 }  // namespace
 
 // `columns` has that of each entry, from 1.
@@ -93,44 +83,40 @@ SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
   return guard_new([&]() -> SEXP { return external_pointer(std::make_unique<SparseEntries>(rows, columns)); });
 }
 
-// `values` may be NULL: all are 1. `v` is a vector or matrix of so many rows, also one of the GPU, whose precision is
-// that of the product. `op` is the name of a statistic, or there is a formula. NULL where the CPU is to compute
-// something else than sums of products, and where one of these is NaN, as it does not tell NA and NaN.
+// `values` may be NULL: all are 1. `v` is a vector or matrix, also one of the GPU, whose precision is that of the
+// product. `plain` is true for sums of products. The result is NULL where the CPU would have to compute anything else,
+// and where a sum is NaN, because C++ does not distinguish NA and NaN.
 // [[Rcpp::export(rng = false)]]
-SEXP spmv_run(SEXP entries, SEXP values, SEXP v, double height, double columns, std::string op, SEXP formula,
-              Rcpp::Nullable<double> empty, std::string product, bool plain, std::string backend, int device, bool stay,
-              int threads, std::string isa, double tile) {
+SEXP spmv_run(SEXP entries, SEXP values, SEXP v, Rcpp::List operation, std::string product, bool plain,
+              Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
-    read_memory_limit();
+    Settings wanted = read_settings(settings);
     SparseEntries& sparse = *Rcpp::XPtr<SparseEntries>(entries);
     const bool there = is_gpu_matrix(v);
-    const Backend& chosen =
-        choose_backend(backend_named(backend), {there ? MemorySpace::device_double : MemorySpace::host}, 0);
-    check_stays(stay, chosen);
+    const Backend& chosen = choose_backend(wanted.backend, {there ? MemorySpace::device_double : MemorySpace::host}, 0);
+    check_stays(wanted.stay, chosen);
     const bool on_device = chosen.holds(MemorySpace::device_double);
     if (!on_device && !(plain && !Rf_isNull(values))) return R_NilValue;
-    const int number = there ? gpu_matrix(v).device : device;
+    if (there) wanted.devices = {gpu_matrix(v).device};
+    const int number = wanted.devices[0];
     SegmentRequest request{on_device ? sparse.rows_on(number) : sparse.rows()};
-    request.columns = Count(columns), request.tile = Count(tile);
-    request.settings = settings_for(isa, threads), request.settings.devices = {number};
-    request.weights = read_values(v, Count(height), request.columns);
+    request.columns = columns_of(v), request.settings = wanted;
+    read_operation(operation, request);
+    request.weights = read_values(v, rows_of(v), request.columns);
     request.weight_of = on_device ? sparse.columns_there() : sparse.columns();
     SegmentFormula formula_of_products;
     const bool single = request.weights.type == SegmentValues::floats;
     if (!Rf_isNull(values) && on_device) {
       request.x = {single ? SegmentValues::floats : SegmentValues::doubles, true, sparse.values_there(values, single)};
-      request.product = &(formula_of_products = compiled(product));
+      formula_of_products = compile_formula(product, [&] { return segment_formula(product); });
+      request.product = &formula_of_products;
     } else if (!Rf_isNull(values)) {
       request.x = {SegmentValues::doubles, false, REAL(in_memory(values))};
     }
-    request.op = std::max(0, statistic_row(op));
-    if (!Rf_isNull(formula)) request.formula = Rcpp::XPtr<SegmentFormula>(formula).get();
-    const double value = empty.isNotNull() ? Rcpp::as<double>(empty.get()) : 0;
-    if (empty.isNotNull()) request.empty = &value;
-    Result result(stay, number, request.segments.count, request.columns * request.outputs());
+    Result result(wanted.stay, number, request.segments.count, request.columns * request.outputs());
     request.out = result.output();
     chosen.segments(request);
     if (!on_device && any_nan(request.out.data, request.segments.count * request.columns)) return R_NilValue;
-    return result.give(stay);
+    return result.give(wanted.stay);
   });
 }

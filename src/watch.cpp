@@ -19,12 +19,6 @@ std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress) {
   };
 }
 
-kernops::Settings settings_for(const std::string& isa, int threads) {
-  kernops::Settings settings;
-  settings.isa = isa, settings.threads = threads, settings.keep_going = watch(R_NilValue);
-  return settings;
-}
-
 kernops::Granted granted_by_r() {
   const Rcpp::Function info = Rcpp::Environment::base_env()["Cstack_info"];
   const Rcpp::IntegerVector stack = info();  // its size, what is in use, ...; NA where R does not know

@@ -6,8 +6,16 @@
 // Asked often, looks at R ten times a second.
 std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress);
 
-// Those of a call, which interrupts end.
-kernops::Settings settings_for(const std::string& isa, int threads);
-
 // For the time of a call that compiles a formula: most of the stack that R has left, until the user interrupts.
 kernops::Granted granted_by_r();
+
+// What body() compiles of a formula, whose errors show this formula.
+template <class F> auto compile_formula(const std::string& formula, F body) -> decltype(body()) {
+  const kernops::Granted granted = granted_by_r();
+  try {
+    return body();
+  } catch (kernops::FormulaError& error) {
+    if (error.text.empty()) error.text = formula;
+    throw;
+  }
+}

@@ -57,7 +57,7 @@ class SegmentRun {
   }
 
   void gather() {
-    const SegmentUnits units(segments_, request_.tile > 0 ? request_.tile : 16384);
+    const SegmentUnits units(segments_, request_.settings.tile > 0 ? request_.settings.tile : 16384);
     const auto& large = segments_.large;
     const Count tiles = units.tiles(), blocks = units.blocks();
     std::vector<char> states(size_t(blocks * request_.columns) * engine_.state_bytes);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "formula/plan.h"
+#include "run/errors.h"
 
 namespace kernops {
 
@@ -46,18 +47,19 @@ struct Temporary {
   std::shared_ptr<void> memory;
 };
 
+// How and where to compute. R/settings.R makes the list that src/settings.cpp reads.
 struct Settings {
-  const Backend* backend = nullptr;  // null: chosen by where the data are, and by how much there is to compute
+  const Backend* backend = nullptr;  // null: chosen by the memory of the data and the number of operations
   bool single = false;               // float32 arithmetic
   SumScheme scheme = SumScheme::automatic;
   bool accumulate_double = false;  // float32 terms are summed as doubles
   int threads = 1;
-  std::string isa;                         // an instruction set by name, or the best one
-  std::function<bool(double)> keep_going;  // told the fraction done; false interrupts
-  std::vector<int> devices = {0};          // of the GPUs, those to use
+  std::string isa;                         // name of an instruction set; empty: the best one
+  std::function<bool(double)> keep_going;  // receives the fraction done; false interrupts
+  std::vector<int> devices = {0};          // numbers of the GPUs to use
+  bool stay = false;                       // the result stays on the first device
+  Count tile = 0;  // values of segments that a thread takes at a time, for tests; 0: the backend chooses
 };
-
-struct Interrupted {};
 
 // Which pairs there are, seen from one axis: blocks that hold all its items, in order.
 struct Blocks {

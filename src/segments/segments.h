@@ -94,7 +94,6 @@ struct SegmentRequest {
   Count columns = 1;
   Output out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
   Settings settings{};
-  Count tile = 0;  // values that a thread takes at a time, for tests; 0: the backend chooses
 
   // One pass reduces, instead of each value, this term of it and its weight, and of `given`: numbers of each segment
   // and column, in memory of the backend; or a formula of the two.

@@ -14,7 +14,7 @@ expect_compiles <- \(text, architecture) expect_gt(kernops:::cuda_compile(text, 
 # The source of the kernel for few rows or many, for a GPU that everything is compiled for: of tools/emulate, or of
 # compute capability 8.0.
 gpu_text <- function(op, single = TRUE, wide = FALSE, ranges = FALSE, rows = 1) {
-  kernops:::cuda_source(kernops:::live(op), list(single = single, scheme = 0L, wide = wide),
+  kernops:::cuda_source(kernops:::live(op), list(single = single, accumulate_double = wide),
                         kernops:::typical_gpu(if (emulated()) "sm_75" else "sm_80"),
                         kernops:::gpu_extent(rows, rows, ranges))
 }

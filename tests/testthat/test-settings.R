@@ -120,3 +120,27 @@ test_that("at the top level options stay, in a function they end with it", {
   (\() local_kernops(threads = 2))()
   expect_identical(getOption("kernops.threads"), 1)
 })
+
+test_that("C++ reads each setting by the name that R gives it", {
+  a <- matrix(c(3, 4))
+  unknown <- \(name) stats::setNames(list(1L), name)
+  for (name in c("thread", "backends", "Threads", "")) {
+    error <- expect_error(block_inner(a, a, unknown(name)), class = "kernops_input_error")
+    expect_match(conditionMessage(error), sprintf("no computation has the setting `%s`", name), fixed = TRUE)
+  }
+  all <- run_settings(devices = 0L, single = FALSE, scheme = 0L, accumulate_double = FALSE, stay = FALSE, tile = 0,
+                      progress = NULL)
+  expect_identical(block_inner(a, a, all), matrix(25))
+  expect_identical(block_inner(a, a, list()), matrix(25))
+})
+
+test_that("the settings of a call are its options, and those of an operator its arguments", {
+  withr::local_options(kernops.threads = 3, kernops.isa = "baseline", kernops.tile = 7)
+  expect_identical(run_settings(), list(backend = "auto", threads = 3L, isa = "baseline"))
+  expect_identical(segment_settings("cpu", FALSE)$tile, 7)
+  op <- keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", "kahan_scheme", "float32", "cpu", accumulator = "float64")
+  found <- settings_of(op)[c("single", "scheme", "accumulate_double", "stay")]
+  expect_identical(found, list(single = TRUE, scheme = 3L, accumulate_double = TRUE, stay = FALSE))
+  withr::local_options(kernops.isa = "none")
+  expect_identical(run_settings(backend = "cuda")[c("threads", "isa")], list(threads = 1L, isa = ""))
+})

@@ -31,7 +31,7 @@ test_that("each does what R does", {
 
 test_that("products of more multiplications than an integer counts", {
   a <- matrix(1, 2200, 1000)
-  expect_identical(kernops:::block_inner(a, a, "", 2L)[c(1, 1e6)], c(2200, 2200))
+  expect_identical(kernops:::block_inner(a, a, list(threads = 2L))[c(1, 1e6)], c(2200, 2200))
 })
 
 test_that("blocks of other shapes are refused", {
@@ -39,7 +39,7 @@ test_that("blocks of other shapes are refused", {
   skip_without_gpu()
   there <- gpu_matrix
   expect_error(block_put(there(diag(3)), 1L, there(diag(2))), class = "kernops_dim_error")
-  expect_error(block_inner(there(diag(3)), there(diag(2)), "", 1L), class = "kernops_dim_error")
-  expect_error(block_combine(there(diag(3)), diag(4), "", 1L), class = "kernops_dim_error")
+  expect_error(block_inner(there(diag(3)), there(diag(2)), list()), class = "kernops_dim_error")
+  expect_error(block_combine(there(diag(3)), diag(4), list()), class = "kernops_dim_error")
   expect_error(block_add_rows(there(1), there(diag(3)), there(diag(3))), class = "kernops_dim_error")
 })

@@ -129,11 +129,12 @@ test_that("a triangle of a covariance, and sums of its derivatives with weights,
     inverse[upper.tri(inverse)] <- NaN
     for_each_isa(function() {
       k <- matrix(-1, n, n)
-      kernops:::covariance_fill(k, values, theta, x, kernops:::isa(), kernops:::threads())
+      kernops:::covariance_fill(k, values, theta, x, kernops:::run_settings())
       expect_close(matrix(k[lower.tri(k, TRUE)]), K[lower.tri(K, TRUE)])
       symmetric <- cbind(left, right) / 2
-      sums <- kernops:::factor_weighted_derivatives(inverse, derivatives, weighted, theta, x, symmetric,
-                                                    cbind(right, left), kernops:::isa(), kernops:::threads())
+      operators <- list(stored = derivatives, weighted = weighted)
+      sums <- kernops:::factor_weighted_derivatives(inverse, operators, theta, x, symmetric, cbind(right, left),
+                                                    kernops:::run_settings())
       expect_close(matrix(sums), matrix(expected), tolerance = 1e-9)
     })
   }
@@ -150,12 +151,12 @@ test_that("covariance matrices on a GPU are those of plain R", {
     y <- uniform(33, 2)
     K <- 2 * exp(-as.matrix(dist(x)) / 0.4)
     k <- kernops:::factor_new(n, 0L)
-    kernops:::covariance_fill(k, values, c(2, 0.4), on_gpu(x), "", 1L)
+    kernops:::covariance_fill(k, values, c(2, 0.4), on_gpu(x), list())
     # one of a size that is a multiple of 32 is filled in part
     order <- 32 * ceiling(n / 32)
     filled <- matrix(as.matrix(k)[seq_len(order^2)], order)[seq_len(n), seq_len(n), drop = FALSE]
     expect_close(matrix(filled[lower.tri(K, TRUE)]), K[lower.tri(K, TRUE)])
-    k <- kernops:::covariance_block(k, values, c(2, 0.4), on_gpu(x), on_gpu(y), "", 1L)
+    k <- kernops:::covariance_block(k, values, c(2, 0.4), on_gpu(x), on_gpu(y), list())
     distance <- as.matrix(dist(rbind(x, y)))[seq_len(n), n + 1:33]
     expect_close(as.matrix(k), matrix(2 * exp(-distance / 0.4), n))
   }

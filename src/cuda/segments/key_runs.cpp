@@ -40,7 +40,7 @@ void KeyRuns::find() {
 
 bool KeyRuns::can_reduce(const SegmentRequest& work) const {
   const bool floats = single && cuda::single(work), plain = plain_values(work) && work.x.on_device;
-  const bool known = found_ || covered == 0 || covered > usual_batch || work.tile > 0;
+  const bool known = found_ || covered == 0 || covered > usual_batch || work.settings.tile > 0;
   if (known || !floats || !plain || work.columns != 1 || work.outputs() != 1) return false;
   if (!work.formula && statistics()[size_t(work.op)].kind == Statistic::Position) return false;
   return size_t(covered) * (sizeof(float) + sizeof(double)) < memory_left() / 2;

@@ -44,7 +44,7 @@ BatchSize choose_batch_size(const SegmentRequest& work, bool maps) {
     while (needed() > most / 2 && (size.columns > 1 || size.values > tile))
       size.columns > 1 ? size.columns = (size.columns + 1) / 2 : size.values /= 2;
   }
-  if (work.tile > 0) size.values = (work.tile + tile - 1) / tile * tile;
+  if (work.settings.tile > 0) size.values = ceil_div(work.settings.tile, tile) * tile;
   return size;
 }
 
