@@ -117,6 +117,18 @@ factor_rounding <- function(factor) {
     .Call(`_kernops_factor_rounding`, factor)
 }
 
+joint_predict <- function(weights, sd, near, base, errors, threads) {
+    .Call(`_kernops_joint_predict`, weights, sd, near, base, errors, threads)
+}
+
+joint_variances <- function(weights, sd, near, base, threads) {
+    .Call(`_kernops_joint_variances`, weights, sd, near, base, threads)
+}
+
+joint_sums <- function(weights, sd, near, base, which, sums, parts, threads) {
+    .Call(`_kernops_joint_sums`, weights, sd, near, base, which, sums, parts, threads)
+}
+
 points_maxmin <- function(u, threads) {
     .Call(`_kernops_points_maxmin`, u, threads)
 }

@@ -1,9 +1,6 @@
 // The posterior precision of R/lik_laplace_vecchia.R, as R holds it.
 #include "neighbours/posterior.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "border.h"
 #include "run/parallel_for.h"
 #include "settings.h"
@@ -21,19 +18,6 @@ neighbours::PointSets sets_of(const Rcpp::IntegerMatrix& near, Count points) {
 
 Posterior& posterior_of(SEXP held) { return *Rcpp::XPtr<Posterior>(held); }
 
-// The numbers of sets, in an order where those beside each other share their first points, and so reach the same ones.
-std::vector<Count> alike_together(const neighbours::PointSets& sets) {
-  std::vector<int> sorted(sets.at, sets.at + sets.count * sets.m);
-  for (Count k = 0; k < sets.count; ++k) std::sort(sorted.begin() + k * sets.m, sorted.begin() + (k + 1) * sets.m);
-  std::vector<Count> order(static_cast<size_t>(sets.count));
-  std::iota(order.begin(), order.end(), Count(0));
-  const auto set = [&](Count k) { return sorted.data() + k * sets.m; };
-  std::sort(order.begin(), order.end(), [&](Count a, Count b) {
-    return std::lexicographical_compare(set(a), set(a) + sets.m, set(b), set(b) + sets.m);
-  });
-  return order;
-}
-
 // A call is not interrupted: rows wait for each other.
 Settings for_threads(int threads) {
   Settings settings;
@@ -46,20 +30,10 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
   return x.begin();
 }
 
-// Posterior::variances_of_sums() of all of them.
 void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, const Rcpp::NumericMatrix& weights,
                 int threads, double* to, double* parts) {
   const neighbours::PointSets sets = sets_of(near, posterior.points());
-  const double* const w = of_length(weights, sets.count * sets.m);
-  const std::vector<Count> order = alike_together(sets);
-  const Count unit = Posterior::lanes, units = ceil_div(sets.count, unit), workers = std::min<Count>(threads, units);
-  std::vector<Posterior::Scratch> scratch;
-  for (Count k = 0; k < workers; ++k) scratch.push_back(posterior.scratch());
-  parallel_for(units, workers, with_threads(threads), [&](Count number, Count worker) {
-    const Count first = number * unit;
-    posterior.variances_of_sums(sets, w, order.data() + first, int(std::min(unit, sets.count - first)),
-                                scratch[size_t(worker)], to, parts);
-  });
+  posterior.sum_points(sets, of_length(weights, sets.count * sets.m), with_threads(threads), to, parts);
 }
 
 }  // namespace

@@ -3,29 +3,16 @@
 // as sparse as Q: it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021, section 4; Zilber and Katzfuss
 // 2021).
 #pragma once
-#include <cstdint>
 #include <vector>
 
+#include "neighbours/reach.h"
 #include "run/backend.h"
 
 namespace kernops::neighbours {
 
-// Sets of points: m of each, from 1; 0 for none.
-struct PointSets {
-  const int* at;
-  Count count;
-  int m;
-};
-
 class Posterior {
  public:
   using Numbers = std::vector<double>;
-  // Sums whose variances are found together, and what a thread needs for them: zeros, as it leaves them.
-  static constexpr int lanes = 8;
-  struct Scratch {
-    Numbers value;
-    std::vector<uint64_t> reached;
-  };
   // Of each point and its neighbours. Results do not depend on the number of threads.
   Posterior(const PointSets& neighbours, const Settings& settings);
 
@@ -40,11 +27,10 @@ class Posterior {
   // The derivative of logdet() with respect to the entries of Q + D: its inverse, where the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
-  Scratch scratch() const { return {Numbers(size_t(n_ * lanes)), std::vector<uint64_t>(size_t(n_ + 63) / 64)}; }
-  // Those of weighted sums of the points of sets, by the factor: of so many of them, at most `lanes`. With `parts`, for
-  // each of all sums a column of zeros for the points: columns whose inner products are the covariances of sums.
-  void variances_of_sums(const PointSets& sets, const double* weights, const Count* which, int count, Scratch& scratch,
-                         double* to, double* parts) const;
+  // The variances of weighted sums of the points of sets, by the factor. With `parts`, each sum has there a column of
+  // zeros, one for each point, which becomes a column whose inner products are the covariances of sums.
+  void sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,
+                  double* parts) const;
   // The derivatives of sum_s q_s' M q_s / sd_s^2 + log sd_s^2, with the contrasts q_s of points and their neighbours,
   // and M = f f' - (g f' + f g') / 2 + inverse: with respect to the weights, and to the logarithms of sd.
   void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,

@@ -9,14 +9,6 @@ namespace kernops::neighbours {
 
 namespace {
 
-// Of those that are set, from 0.
-int highest_bit(uint64_t bits) {
-  int at = 0;
-  for (int half = 32; half > 0; half /= 2)
-    if (bits >> half) bits >>= half, at += half;
-  return at;
-}
-
 // A row that is computed: `slot` of its points, from 1, and what belongs to them. Other points have slot 0.
 struct OpenRow {
   OpenRow(Count points, Count longest) : slot(size_t(points), 0), sum(size_t(longest) + 1), share(sum) {}
@@ -106,45 +98,27 @@ void Posterior::invert(const Settings& settings) {
   });
 }
 
-// The squared length of what the factor makes of the weights, which are 0 but for few points: from these it reaches
-// earlier ones only, and those whose part is `nothing` pass nothing on. No sum depends on those beside it.
-void Posterior::variances_of_sums(const PointSets& sets, const double* weights, const Count* which, int count,
-                                  Scratch& scratch, double* to, double* parts) const {
-  constexpr double nothing = 1e-18;
-  double* const value = scratch.value.data();
-  const auto reach = [&](size_t j) { scratch.reached[j / 64] |= uint64_t(1) << (j % 64); };
-  size_t word = 0;
-  for (int lane = 0; lane < count; ++lane)
-    for (Count k = which[lane] * sets.m; k < (which[lane] + 1) * sets.m; ++k) {
-      if (sets.at[k] == 0) continue;
-      const size_t j = size_t(sets.at[k]) - 1;
-      value[j * lanes + size_t(lane)] += weights[k], reach(j), word = std::max(word, j / 64 + 1);
-    }
-  double sum[lanes] = {}, share[lanes];
-  while (word-- > 0)
-    while (scratch.reached[word]) {
-      const size_t i = 64 * word + highest_bit(scratch.reached[word]);
-      scratch.reached[word] ^= uint64_t(1) << (i % 64);
-      double* const own = value + i * lanes;
-      const double scale = 1 / pivot_[i];
-      bool any = false;
-      for (int lane = 0; parts && lane < count; ++lane)
-        parts[size_t(which[lane] * n_) + i] = own[lane] * std::sqrt(scale);
-      for (int lane = 0; lane < lanes; ++lane) {
-        const double part = own[lane] * own[lane] * scale;
-        sum[lane] += part;
-        share[lane] = part < nothing * sum[lane] ? 0 : own[lane] * scale;
-        any |= share[lane] != 0, own[lane] = 0;
-      }
-      for (Count k = start_[i]; any && k < start_[i + 1]; ++k) {
-        const size_t j = size_t(column_[size_t(k)]);
-        const double entry = factor_[size_t(k)];
-        double* const at = value + j * lanes;
-        for (int lane = 0; lane < lanes; ++lane) at[lane] -= entry * share[lane];
-        reach(j);
-      }
-    }
-  for (int lane = 0; lane < count; ++lane) to[which[lane]] = sum[lane];
+namespace {
+
+// The rows of L as variances_of_sums() reads them.
+struct Rows {
+  const std::vector<double>&pivot, &entry;
+  const std::vector<Count>& start;
+  const std::vector<int>& column;
+  static constexpr double nothing = 1e-18;
+  double variance(size_t i) const { return 1 / pivot[i]; }
+  double scale(size_t i, double value) const { return value * variance(i); }
+  template <class Each> void each(size_t i, const Each& each) const {
+    for (Count k = start[i]; k < start[i + 1]; ++k) each(entry[size_t(k)], size_t(column[size_t(k)]));
+  }
+};
+
+}  // namespace
+
+void Posterior::sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,
+                           double* parts) const {
+  variances_of_all_sums(Rows{pivot_, factor_, start_, column_}, n_, sets, weights, alike_together(sets), settings, to,
+                        parts);
 }
 
 }  // namespace kernops::neighbours

@@ -1,0 +1,55 @@
+# Joint distributions of new points given base points, such as observations: new points follow the base points in the
+# maximum-minimum distance ordering, and each is conditioned on its nearest base points and earlier new points
+# (Katzfuss, Guinness, Gong and Zilber 2020). With all of these as neighbours the distribution is exact.
+
+# `base` has coordinates u, the variances `noise` and coordinates `near` in which distances are searched; `new` has u,
+# near and the variances of the field there, which are finite. No two new points coincide.
+joint_sets <- function(values, theta, base, new, m) {
+  order <- vecchia_order(new$near)
+  near <- rbind(base$near, new$near[order, , drop = FALSE])
+  n <- nrow(base$u)
+  neighbours <- ordered_neighbours(near, min(m, nrow(near) - 1L), of = n + seq_along(order))
+  u <- new$u[order, , drop = FALSE]
+  all <- rbind(base$u, u)
+  weigh <- function(own, jitter) {
+    held <- hold_points(all, c(base$noise, jitter * new$variance[order]))
+    set_weights_at(values, theta, held, u[own, , drop = FALSE], neighbours[, own, drop = FALSE])
+  }
+  sets <- regular_weights(weigh, seq_along(order))
+  list(weights = sets$weights, sd = sets$sd, neighbours = neighbours, order = order, base = n)
+}
+
+# Of smooth fields, near new points nearly determine each other, and the weights grow with rounding errors. A noise of
+# the size of these errors is added to the new points that a set is conditioned on, and more where that is too little.
+regular_weights <- function(weigh, points, jitters = 10^(-12:-6)) {
+  sets <- weigh(points, jitters[[1]])
+  for (jitter in jitters[-1]) {
+    bad <- which(!is.finite(colSums(sets$weights)))
+    if (!length(bad)) break
+    again <- weigh(points[bad], jitter)
+    sets$weights[, bad] <- again$weights
+    sets$sd[bad] <- again$sd
+  }
+  sets
+}
+
+# The values of all new points, a row each, from columns of values of the base points; with `errors`, independent
+# standard normal numbers, draws of them.
+joint_values <- function(sets, base, errors = matrix(0, 0, 0)) {
+  joint_predict(sets$weights, sets$sd, sets$neighbours, as.matrix(base), errors, threads())[order(sets$order), ,
+                                                                                            drop = FALSE]
+}
+
+# Their variances given the base points.
+joint_variances_of <- function(sets) {
+  joint_variances(sets$weights, sets$sd, sets$neighbours, sets$base, threads())[order(sets$order)]
+}
+
+# The variances of weighted sums of new points: `which` has the numbers of the points of each sum in a column, 0 for
+# none, and `weights` their weights. With `parts`, a matrix with a column for each sum, whose inner products are the
+# covariances of the sums.
+joint_sums_of <- function(sets, which, weights, parts = FALSE) {
+  position <- c(0L, order(sets$order))
+  which[] <- position[which + 1L]
+  joint_sums(sets$weights, sets$sd, sets$neighbours, sets$base, which, weights, parts, threads())
+}

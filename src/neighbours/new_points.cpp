@@ -1,0 +1,64 @@
+#include "neighbours/new_points.h"
+
+namespace kernops::neighbours {
+
+struct NewPoints::Rows {
+  const NewPoints& points;
+  const double nothing = points.count <= 4096 ? 0 : 1e-15;
+  double variance(size_t i) const { return points.sd[i] * points.sd[i]; }
+  double scale(size_t, double value) const { return -value; }
+  template <class Each> void each(size_t i, const Each& each) const {
+    for (Count k = Count(i) * points.m; k < Count(i + 1) * points.m; ++k)
+      if (points.neighbours[k] > points.base) each(points.weights[k], size_t(points.neighbours[k] - 1 - points.base));
+  }
+};
+
+bool NewPoints::in_order() const {
+  for (Count k = 0; k < count * m; ++k)
+    if (neighbours[k] < 0 || neighbours[k] > base + k / m) return false;
+  return true;
+}
+
+// Columns side by side, since the neighbours of a point are anywhere in memory.
+void NewPoints::predict(const double* at_base, const double* errors, int columns, double* to,
+                        const Settings& settings) const {
+  const int width = std::min(columns, sum_lanes);
+  const Count units = width ? ceil_div(columns, width) : 0, workers = std::min<Count>(settings.threads, units);
+  std::vector<std::vector<double>> values(static_cast<size_t>(workers),
+                                          std::vector<double>(static_cast<size_t>((base + count) * width)));
+  parallel_for(units, workers, settings, [&](Count unit, Count worker) {
+    const Count first = unit * width;
+    const int own = int(std::min<Count>(width, columns - first));
+    double* const value = values[size_t(worker)].data();
+    for (int c = 0; c < own; ++c)
+      for (Count i = 0; i < base; ++i) value[i * width + c] = at_base[(first + c) * base + i];
+    for (Count i = 0; i < count; ++i) {
+      double sum[sum_lanes] = {};
+      for (Count k = i * m; k < (i + 1) * m; ++k) {
+        if (neighbours[k] == 0) continue;
+        const double* const from = value + (neighbours[k] - 1) * Count(width);
+        for (int c = 0; c < own; ++c) sum[c] += weights[k] * from[c];
+      }
+      for (int c = 0; c < own; ++c) {
+        const Count at = (first + c) * count + i;
+        to[at] = value[(base + i) * width + c] = sum[c] + (errors ? sd[i] * errors[at] : 0);
+      }
+    }
+  });
+}
+
+void NewPoints::variances(const Settings& settings, double* to) const {
+  std::vector<int> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 1);
+  const std::vector<double> ones(numbers.size(), 1.0);
+  // points with common neighbours reach the same points
+  variances_of_all_sums(Rows{*this}, count, {numbers.data(), count, 1}, ones.data(),
+                        alike_together({neighbours, count, m}), settings, to, nullptr);
+}
+
+void NewPoints::sum_points(const PointSets& sets, const double* sums, const Settings& settings, double* to,
+                           double* parts) const {
+  variances_of_all_sums(Rows{*this}, count, sets, sums, alike_together(sets), settings, to, parts);
+}
+
+}  // namespace kernops::neighbours

@@ -1,0 +1,106 @@
+// Back substitution of weighted sums of a few points with a sparse triangular factor, whose rows have earlier points
+// only. A sum has weights at few points and reaches few others, so that each substitution visits these alone.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "run/parallel_for.h"
+
+namespace kernops::neighbours {
+
+// Sets of points: m of each, from 1; 0 for none.
+struct PointSets {
+  const int* at;
+  Count count;
+  int m;
+};
+
+// Sums that are substituted together, and the workspace of a thread: zeros, as each substitution leaves it.
+constexpr int sum_lanes = 8;
+
+struct ReachScratch {
+  explicit ReachScratch(Count points) : value(size_t(points * sum_lanes)), reached(size_t(points + 63) / 64) {}
+  std::vector<double> value;
+  std::vector<uint64_t> reached;
+};
+
+inline int highest_bit(uint64_t bits) {
+  int at = 0;
+  for (int half = 32; half > 0; half /= 2)
+    if (bits >> half) bits >>= half, at += half;
+  return at;
+}
+
+// The variances of the weighted sums `which` of points: the sums of value^2 * factor.variance(point) over the points
+// that a sum reaches. factor.scale(i, value) is passed on to the earlier points of row i:
+// factor.each(i, f(entry, j)) subtracts entry times that. A value whose share of the variance is below factor.nothing
+// is not passed on. With `parts`, sum s has there a column of `points` numbers, which are 0 before; the inner products
+// of two columns are the covariances of their sums. No sum depends on the sums beside it.
+template <class Factor>
+void variances_of_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
+                       const Count* which, int count, ReachScratch& scratch, double* to, double* parts) {
+  double* const value = scratch.value.data();
+  const auto reach = [&](size_t j) { scratch.reached[j / 64] |= uint64_t(1) << (j % 64); };
+  size_t word = 0;
+  for (int lane = 0; lane < count; ++lane)
+    for (Count k = which[lane] * sets.m; k < (which[lane] + 1) * sets.m; ++k) {
+      if (sets.at[k] == 0) continue;
+      const size_t j = size_t(sets.at[k]) - 1;
+      value[j * sum_lanes + size_t(lane)] += weights[k], reach(j), word = std::max(word, j / 64 + 1);
+    }
+  double sum[sum_lanes] = {}, share[sum_lanes];
+  while (word-- > 0)
+    while (scratch.reached[word]) {
+      const size_t i = 64 * word + size_t(highest_bit(scratch.reached[word]));
+      scratch.reached[word] ^= uint64_t(1) << (i % 64);
+      double* const own = value + i * sum_lanes;
+      const double variance = factor.variance(i);
+      bool any = false;
+      for (int lane = 0; parts && lane < count; ++lane)
+        parts[size_t(which[lane] * points) + i] = own[lane] * std::sqrt(variance);
+      for (int lane = 0; lane < sum_lanes; ++lane) {
+        const double part = own[lane] * own[lane] * variance;
+        sum[lane] += part;
+        share[lane] = part < factor.nothing * sum[lane] ? 0 : factor.scale(i, own[lane]);
+        any |= share[lane] != 0, own[lane] = 0;
+      }
+      if (!any) continue;
+      factor.each(i, [&](double entry, size_t j) {
+        double* const at = value + j * sum_lanes;
+        for (int lane = 0; lane < sum_lanes; ++lane) at[lane] -= entry * share[lane];
+        reach(j);
+      });
+    }
+  for (int lane = 0; lane < count; ++lane) to[which[lane]] = sum[lane];
+}
+
+// The numbers of sets, in an order where neighbouring sets share their first points, and so reach the same points.
+inline std::vector<Count> alike_together(const PointSets& sets) {
+  std::vector<int> sorted(sets.at, sets.at + sets.count * sets.m);
+  for (Count k = 0; k < sets.count; ++k) std::sort(sorted.begin() + k * sets.m, sorted.begin() + (k + 1) * sets.m);
+  std::vector<Count> order(static_cast<size_t>(sets.count));
+  std::iota(order.begin(), order.end(), Count(0));
+  const auto set = [&](Count k) { return sorted.data() + k * sets.m; };
+  std::sort(order.begin(), order.end(), [&](Count a, Count b) {
+    return std::lexicographical_compare(set(a), set(a) + sets.m, set(b), set(b) + sets.m);
+  });
+  return order;
+}
+
+// variances_of_sums() of all sums, `order` of which are substituted together.
+template <class Factor>
+void variances_of_all_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
+                           const std::vector<Count>& order, const Settings& settings, double* to, double* parts) {
+  const Count units = ceil_div(sets.count, Count(sum_lanes)), workers = std::min<Count>(settings.threads, units);
+  std::vector<ReachScratch> scratch(static_cast<size_t>(workers), ReachScratch{points});
+  parallel_for(units, workers, settings, [&](Count number, Count worker) {
+    const Count first = number * sum_lanes;
+    variances_of_sums(factor, points, sets, weights, order.data() + first,
+                      int(std::min(Count(sum_lanes), sets.count - first)), scratch[size_t(worker)], to, parts);
+  });
+}
+
+}  // namespace kernops::neighbours

@@ -1,0 +1,125 @@
+# Joint distributions of new points given base points, against dense kriging and double loops in plain R.
+
+base_u <- withr::with_seed(1, matrix(runif(120), 60))
+new_u <- withr::with_seed(2, matrix(runif(100), 50))
+noise <- withr::with_seed(3, runif(60, 0, 0.2))
+values <- withr::with_seed(4, matrix(rnorm(120), 60))
+covariance_of <- \(x, y, range = 0.4) {
+  h <- sqrt(3) * sqrt(outer(x[, 1], y[, 1], "-")^2 + outer(x[, 2], y[, 2], "-")^2) / range
+  1.3 * (1 + h) * exp(-h)
+}
+model <- kernops:::covariance_model(matern(3/2, 1.3, 0.4), 2)
+sets_of <- \(m, base = base_u, new = new_u, var = noise, k = model) {
+  base <- list(u = base, near = base, noise = var)
+  new <- list(u = new, near = new, variance = rep(1.3, nrow(new)))
+  kernops:::joint_sets(kernops:::covariance_matrix(k), k$parameters$value, base, new, m)
+}
+kriging <- \(base = base_u, new = new_u, var = noise, y = values, k = covariance_of) {
+  weights <- solve(k(base, base) + diag(var), k(base, new))
+  list(mean = t(weights) %*% y, cov = k(new, new) - t(k(base, new)) %*% weights)
+}
+# Numbers of new points in a column for each sum, and their weights; `dense` has a column of weights of all points.
+sums_of <- \(count, points = 50) {
+  which <- matrix(sample(0:points, 4 * count, TRUE), 4)
+  weights <- matrix(rnorm(4 * count), 4)
+  dense <- matrix(0, points, count)
+  for (s in seq_len(count)) for (k in which(which[, s] > 0)) {
+    dense[which[k, s], s] <- dense[which[k, s], s] + weights[k, s]
+  }
+  list(which = which, weights = weights, dense = dense)
+}
+
+test_that("with all points as neighbours the distribution is that of dense kriging", {
+  withr::local_seed(5)
+  exact <- kriging()
+  sets <- sets_of(1000L)
+  sums <- sums_of(20)
+  expect_equal(kernops:::joint_values(sets, values), exact$mean, tolerance = 1e-10)
+  expect_equal(kernops:::joint_variances_of(sets), diag(exact$cov), tolerance = 1e-10)
+  expect_equal(kernops:::joint_sums_of(sets, sums$which, sums$weights),
+               diag(t(sums$dense) %*% exact$cov %*% sums$dense), tolerance = 1e-10)
+  parts <- kernops:::joint_sums_of(sets, sums$which, sums$weights, parts = TRUE)
+  expect_equal(crossprod(parts), t(sums$dense) %*% exact$cov %*% sums$dense, tolerance = 1e-10)
+})
+
+test_that("base points without noise are kept, also by new points at the same place", {
+  new <- rbind(base_u[7, ], new_u, base_u[9, ] + 1e-9)
+  sets <- sets_of(1000L, new = new, var = 0 * noise)
+  found <- kernops:::joint_values(sets, values)
+  expect_equal(found[1, ], values[7, ], tolerance = 1e-9)
+  expect_equal(found[52, ], values[9, ], tolerance = 1e-6)
+  expect_equal(found[2:51, ], kriging(var = 0 * noise)$mean, tolerance = 1e-7)
+  expect_lt(max(kernops:::joint_variances_of(sets)[c(1, 52)]), 1e-8)
+})
+
+test_that("with few neighbours it is the distribution of a double loop", {
+  for (m in c(1L, 5L, 20L)) {
+    sets <- sets_of(m)
+    expect_setequal(sets$order, 1:50)
+    all <- rbind(base_u, new_u[sets$order, ])
+    K <- covariance_of(all, all) + diag(c(noise, numeric(50)))
+    U <- oracle_factor(K, earlier_neighbours(all, m))[60 + 1:50, ]
+    mean <- -solve(U[, -(1:60)], U[, 1:60] %*% values)
+    cov <- solve(crossprod(U[, -(1:60)]))
+    back <- order(sets$order)
+    expect_equal(kernops:::joint_values(sets, values), mean[back, ], tolerance = 1e-9)
+    expect_equal(kernops:::joint_variances_of(sets), diag(cov)[back], tolerance = 1e-9)
+    # errors in the order of the sets
+    errors <- withr::with_seed(6, matrix(rnorm(100), 50))
+    expect_equal(kernops:::joint_values(sets, values, errors), (mean + solve(U[, -(1:60)], errors))[back, ],
+                 tolerance = 1e-9)
+  }
+})
+
+test_that("draws have the covariance of kriging", {
+  sets <- sets_of(1000L)
+  draws <- withr::with_seed(7, kernops:::joint_values(sets, matrix(0, 60, 20000), matrix(rnorm(50 * 20000), 50)))
+  exact <- kriging()$cov
+  spread <- sqrt((exact^2 + outer(diag(exact), diag(exact))) / 20000)
+  expect_lt(max(abs(tcrossprod(draws) / 20000 - exact) / spread), 5)
+})
+
+test_that("variances of many points are those of each point alone, with any number of threads", {
+  withr::local_seed(8)
+  new <- matrix(runif(1e4), 5000)
+  run <- \(threads) {
+    local_kernops(threads = threads)
+    sets <- sets_of(15L, new = new)
+    list(sets = sets, mean = kernops:::joint_values(sets, values), variance = kernops:::joint_variances_of(sets))
+  }
+  one <- run(1)
+  expect_identical(run(3), one)
+  some <- sample(5000, 50)
+  expect_equal(kernops:::joint_sums_of(one$sets, matrix(some, 1), matrix(1, 1, 50)), one$variance[some])
+  # without the truncation of small parts
+  few <- sets_of(15L, new = new[1:4000, ])
+  parts <- kernops:::joint_sums_of(few, matrix(1:4000, 1)[, 1:50, drop = FALSE], matrix(1, 1, 50), parts = TRUE)
+  expect_equal(colSums(parts^2), kernops:::joint_variances_of(few)[1:50], tolerance = 1e-12)
+})
+
+test_that("smooth fields on a fine grid, whose covariances are singular, have distributions near the exact one", {
+  k <- kernops:::covariance_model(squared_exponential(1.3, 0.4), 2)
+  of <- \(x, y) 1.3 * exp(-(outer(x[, 1], y[, 1], "-")^2 + outer(x[, 2], y[, 2], "-")^2) / (2 * 0.4^2))
+  grid <- as.matrix(expand.grid(seq(0, 1, length.out = 20), seq(0, 1, length.out = 20)))
+  exact <- kriging(new = grid, var = noise + 0.1, k = of)
+  # the largest differences from the mean in standard errors, and between standard errors; more neighbours, less off
+  limits <- list(c(60L, 0.6, 0.1), c(120L, 0.2, 0.05), c(500L, 1e-6, 1e-6))
+  for (limit in limits) {
+    sets <- sets_of(limit[[1]], new = grid, var = noise + 0.1, k = k)
+    off <- (kernops:::joint_values(sets, values) - exact$mean) / sqrt(diag(exact$cov))
+    ratio <- sqrt(kernops:::joint_variances_of(sets) / diag(exact$cov))
+    expect_lt(max(abs(off)), limit[[2]])
+    expect_lt(max(abs(ratio - 1)), limit[[3]])
+  }
+})
+
+test_that("neighbours that do not come before a point, and matrices of other sizes, are errors", {
+  sets <- sets_of(5L)
+  late <- replace(sets, "neighbours", list(replace(sets$neighbours, 1, 61L)))
+  expect_snapshot(error = TRUE, {
+    kernops:::joint_values(late, values)
+    kernops:::joint_variances_of(replace(sets, "sd", list(1)))
+    kernops:::joint_values(sets, values, matrix(0, 3, 2))
+    kernops:::joint_sums_of(sets, matrix(1:2), matrix(1, 1, 1))
+  })
+})
