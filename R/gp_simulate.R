@@ -193,21 +193,21 @@ draws_at_places <- function(object, u, nsim, draw) {
 
 distinct_draws <- function(object, u, nsim) {
   n <- nrow(u)
-  k <- factor_new(n, -1L)
-  values <- live(covariance_matrix(object$model))
+  k <- dense_factor(n)
+  values <- covariance_matrix(object$model)
+  x <- unname(u)
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = u)))
   if (all(variance == 0)) return(matrix(0, n, nsim)) # noise alone
   jitter <- 0
   repeat {
     # also where a point has none
     added <- jitter * pmax(variance, .Machine$double.eps * max(variance))
-    covariance_fill(k, values, unname(object$theta), unname(u), run_settings())
-    bad <- factor_matrix(k, rep_len(added, n), run_settings())
+    bad <- k$fill(values, unname(object$theta), x, rep_len(added, n))
     if (bad == 0 || !is.finite(jitter) || !all(is.finite(variance))) break
     # points that nearly coincide: a jitter of the size of rounding, that no draw shows
     jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter
   }
-  draws <- factor_times(k, matrix(stats::rnorm(n * nsim), n))
+  draws <- k$times(matrix(stats::rnorm(n * nsim), n))
   if (!anyNA(draws)) return(draws)
   stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
 }

@@ -76,6 +76,5 @@ likelihood_for <- function(data, model, how) {
 
 # The settings of the dense likelihood of a subset.
 dense_settings <- function(how) {
-  backend <- if (nzchar(factor_problem(how$backend))) "cpu" else how$backend
-  replace(how, c("method", "backend"), list("exact", backend))
+  replace(how, c("method", "backend"), list("exact", dense_backend(how$backend)))
 }

@@ -43,36 +43,32 @@ covariance_factor <- function(data, model, backend, call = caller_env()) {
   n <- length(data$y)
   guarded <- function(code) or_too_large(code, n, call)
   blocks <- lapply(unname(split(seq_len(n), data$block %||% rep(1L, n))), function(rows) {
-    k <- guarded(factor_new(length(rows), factor_device(length(rows), backend, first_device())))
-    list(rows = rows, k = k, x = block_copy(data$u[rows, , drop = FALSE], block_device(k)))
+    k <- guarded(dense_factor(length(rows), backend))
+    list(rows = rows, k = k, x = k$hold(data$u[rows, , drop = FALSE]))
   })
   values <- covariance_matrix(model)
-  stored <- covariance_derivatives(model)
-  weighted <- covariance_weighted(model, 128L)
+  operators <- list(stored = covariance_derivatives(model), weighted = covariance_weighted(model, 128L))
   list(
     blocks = lapply(blocks, `[`, c("rows", "k")),
     refill = function(theta, noise = noise_variance(data, model, theta)) {
       for (block in blocks) {
-        guarded(covariance_fill(block$k, live(values), theta, block$x, run_settings()))
-        bad <- guarded(factor_matrix(block$k, noise[block$rows], run_settings()))
+        bad <- guarded(block$k$fill(values, theta, block$x, noise[block$rows]))
         if (bad > 0) return(block$rows[[bad]])
       }
       0
     },
-    diagonal = function() by_block(blocks, function(k, rows) factor_diagonal(k)),
+    diagonal = function() by_block(blocks, function(k, rows) k$diagonal()),
     solve = function(b, transposed = FALSE) factor_solve(blocks, b, transposed),
     slope = function(theta, left, right) {
       Reduce(`+`, lapply(blocks, function(block) {
-        guarded(factor_invert(block$k, run_settings()))
-        own <- function(weights) weights[block$rows, , drop = FALSE]
-        operators <- list(stored = live(stored), weighted = live(weighted))
-        guarded(factor_weighted_derivatives(block$k, operators, theta, block$x, own(left), own(right), run_settings()))
+        in_block <- function(weights) weights[block$rows, , drop = FALSE]
+        guarded(block$k$slope(operators, theta, block$x, in_block(left), in_block(right)))
       }))
     },
-    inverse_diagonal = function() by_block(blocks, function(k, rows) factor_inverse_diagonal(k)),
+    inverse_diagonal = function() by_block(blocks, function(k, rows) k$inverse_diagonal()),
     diagonal_of_inverse = function() diagonal_of_inverse(blocks),
-    inverse_times = function(b) by_block(blocks, function(k, rows) factor_inverse_times(k, rows_of(b, rows))),
-    rounding = factor_rounding(blocks[[1]]$k)
+    inverse_times = function(b) by_block(blocks, function(k, rows) k$inverse_times(rows_of(b, rows))),
+    rounding = blocks[[1]]$k$rounding
   )
 }
 
@@ -85,17 +81,14 @@ by_block <- function(blocks, f) {
 }
 
 rows_of <- function(b, rows) {
-  b <- numbers_of(b)
-  if (length(rows) == nrow(b)) b else b[rows, , drop = FALSE]
+  if (length(rows) == NROW(b)) b else as.matrix(b)[rows, , drop = FALSE]
 }
 
 factor_solve <- function(blocks, b, transposed = FALSE) {
-  by_block(blocks, function(k, rows) factor_apply_inverse(k, rows_of(b, rows), transposed, run_settings()))
+  by_block(blocks, function(k, rows) k$solve(rows_of(b, rows), transposed))
 }
 
-diagonal_of_inverse <- function(blocks) {
-  by_block(blocks, function(k, rows) factor_diagonal_of_inverse(k, run_settings()))
-}
+diagonal_of_inverse <- function(blocks) by_block(blocks, function(k, rows) k$diagonal_of_inverse())
 
 or_too_large <- function(code, n, call) {
   tryCatch(code, kernops_memory_error = function(e) {
@@ -140,20 +133,14 @@ usable_backend <- function(backend) {
 
 # What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X.
 explained_by_factor <- function(object, factor) {
-  values <- live(covariance_matrix(object$model))
+  values <- covariance_matrix(object$model)
   theta <- unname(object$theta)
   weights <- object$state$z %*% object$state$root
   explained_by <- lapply(factor, function(block) {
-    device <- block_device(block$k)
-    x <- block_copy(object$data$u[block$rows, , drop = FALSE], device)
-    own <- weights[block$rows, , drop = FALSE]
-    if (ncol(own)) own <- block_copy(own, device)
-    function(u) {
-      k <- covariance_block(block$k, values, theta, x, unname(u), run_settings())
-      trend <- if (ncol(own)) block_inner(k, own, run_settings())
-      k <- factor_apply_inverse(block$k, k, FALSE, run_settings())
-      list(variance = block_dots(k, k), trend = trend)
-    }
+    x <- block$k$hold(object$data$u[block$rows, , drop = FALSE])
+    z <- weights[block$rows, , drop = FALSE]
+    if (ncol(z)) z <- block$k$hold(z)
+    function(u) block$k$explain(values, theta, x, unname(u), z)
   })
   if (length(factor) == 1) return(explained_by[[1]])
   function(u) {

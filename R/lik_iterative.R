@@ -94,7 +94,7 @@ iterative_likelihood <- function(data, model, how) {
 
 # The observations whose dense likelihood takes far less time than an iterative one of eight times as many.
 dense_size <- function(n, how) {
-  on_cpu <- factor_device(1e4, dense_settings(how)$backend, first_device()) < 0
+  on_cpu <- dense_device(1e4, dense_settings(how)$backend) < 0
   if (on_cpu) 4000 else min(max(1e4, n / 25), 4e4)
 }
 

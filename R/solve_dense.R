@@ -1,0 +1,47 @@
+# A symmetric matrix of n rows, K, that a formula fills and that is factored in place, K = L L', on the host or on a GPU.
+#
+# dense_factor(n, backend) allocates it and returns its functions:
+#   fill(values, theta, x, noise)  L of values(theta, x, x) + diag(noise): 0, or the first row whose pivot is not positive
+#   diagonal(), times(b)           of L; L b
+#   solve(b, transposed)           L^-1 b, or L^-T b
+#   diagonal_of_inverse()          of K^-1
+#   hold(b)                        the numbers b, in the memory that holds K
+#   explain(values, theta, x, u, b)  k = values(theta, x, u) of held x and b: a list of `variance`, the column sums of
+#                                  (L^-1 k)^2, and `trend`, k' b
+#   slope(operators, theta, x, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'; overwrites L by K^-1. Then:
+#   inverse_diagonal(), inverse_times(b)
+#   rounding                       of an entry of L, in machine epsilons
+dense_factor <- function(n, backend = "cpu") {
+  k <- factor_new(n, dense_device(n, backend))
+  device <- block_device(k)
+  list(
+    hold = function(b) block_copy(b, device),
+    fill = function(values, theta, x, noise) {
+      covariance_fill(k, live(values), theta, x, run_settings())
+      factor_matrix(k, noise, run_settings())
+    },
+    diagonal = function() factor_diagonal(k),
+    times = function(b) factor_times(k, b),
+    solve = function(b, transposed = FALSE) factor_apply_inverse(k, numbers_of(b), transposed, run_settings()),
+    diagonal_of_inverse = function() factor_diagonal_of_inverse(k, run_settings()),
+    explain = function(values, theta, x, u, b) {
+      between <- covariance_block(k, live(values), theta, x, u, run_settings())
+      trend <- if (ncol(b)) block_inner(between, b, run_settings())
+      whitened <- factor_apply_inverse(k, between, FALSE, run_settings())
+      list(variance = block_dots(whitened, whitened), trend = trend)
+    },
+    slope = function(operators, theta, x, left, right) {
+      factor_invert(k, run_settings())
+      factor_weighted_derivatives(k, lapply(operators, live), theta, x, left, right, run_settings())
+    },
+    inverse_diagonal = function() factor_inverse_diagonal(k),
+    inverse_times = function(b) factor_inverse_times(k, numbers_of(b)),
+    rounding = factor_rounding(k)
+  )
+}
+
+# The GPU of a dense matrix of n rows, -1 for the host.
+dense_device <- function(n, backend) factor_device(n, backend, first_device())
+
+# "cpu" where a GPU cannot factor matrices.
+dense_backend <- function(backend) if (nzchar(factor_problem(backend))) "cpu" else backend
