@@ -48,7 +48,7 @@ gp_data <- function(formula, source, coords, weights, noise, na.action, call, su
                 points = !is.null(source$u), named = has_names(coords %||% source$u),
                 long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs,
                 kind = if (is.null(coords)) source$kind)
-  if (several) parts <- by_variable(parts, call)
+  parts <- if (several) by_variable(parts, call) else c(parts, list(layout = new_layout("single")))
   check_gp_values(parts, call)
   parts
 }

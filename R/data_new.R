@@ -7,7 +7,7 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
   if (is.null(newdata) && is.null(coords)) {
     points <- fitted_points(object)
     if (!is.null(block)) points <- with_blocks(points, in_blocks_unit(block, object), NULL, object$model$d, call)
-    return(points_of_each(object, points))
+    return(expand(parts$layout, points))
   }
   terms <- stats::delete.response(parts$terms)
   d <- object$model$d
@@ -54,13 +54,14 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
        names = if (is.data.frame(source$data) && ncol(source$data) && !is_map(newdata)) rownames(source$data))
   if (is.null(areas)) block <- in_blocks_unit(block, object)
   if (!is.null(block) || !is.null(areas)) points <- with_blocks(points, block, areas, d, call)
-  points_of_each(object, points)
+  expand(parts$layout, points)
 }
 
 fitted_points <- function(object) {
-  whole <- object$parts$whole %||% object$parts
-  u <- if (is_several(object)) centred(whole$u, object$center) else object$data$u
+  whole <- object$parts$whole
+  u <- if (is.null(whole)) object$data$u else centred(whole$u, object$center)
   if (!is.null(object$data$location)) u <- u[object$data$location, , drop = FALSE]
+  whole <- whole %||% object$parts
   list(u = u, x = whole$x, offset = whole$offset, complete = rep(TRUE, nrow(u)), names = rownames(object$parts$frame),
        fitted = TRUE)
 }

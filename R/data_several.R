@@ -1,15 +1,6 @@
 # Fits with several variables: an observation is one value of one variable. Observations are ordered by variable; the
 # `variable` of each is a number.
 
-# Behind its coordinates in space, a point has the number of its variable, from 0, and those of the noise, which is
-# common to observations of one row: the number of the row, and the standard deviation in that of the nugget, 0 for what
-# is no observation.
-at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u))) {
-  unname(cbind(u, variable - 1, row, scale))
-}
-
-extra_coordinates <- 3L
-
 # The response of a model frame as a matrix with names.
 response_columns <- function(y, response, call) {
   if (NCOL(y) < 2) {
@@ -42,61 +33,7 @@ act_on_rows <- function(act, frame, ...) {
   frame
 }
 
-# The parts of gp_data() for each row of the data, with a matrix y, as those of its values.
-by_variable <- function(parts, call) {
-  seen <- which(!is.na(parts$y), arr.ind = TRUE)
-  row <- seen[, 1]
-  names <- colnames(parts$y)
-  if (length(empty <- setdiff(seq_along(names), seen[, 2]))) {
-    stop_kernops("input", "There are no observations of {.val {names[empty]}}.", call = call)
-  }
-  parts$whole <- parts[c("y", "x", "u", "offset")]
-  parts[c("variable", "row", "variables")] <- list(unname(seen[, 2]), unname(row), names)
-  parts$y <- parts$y[seen]
-  parts$x <- trend_of_each(parts$x[row, , drop = FALSE], parts$variable, names)
-  for (name in c("u", "z")) parts[[name]] <- parts[[name]][row, , drop = FALSE]
-  for (name in c("offset", "noise", "weights", "rows")) parts[[name]] <- parts[[name]][row]
-  parts
-}
-
-# A block of columns for each variable.
-trend_of_each <- function(x, variable, names) {
-  blocks <- lapply(seq_along(names), function(k) x * (variable == k))
-  all <- do.call(cbind, blocks)
-  colnames(all) <- if (ncol(x)) paste(rep(names, each = ncol(x)), colnames(x), sep = ":")
-  all
-}
-
-# The points of an observation in the formula: `parts` are those of a fit.
-located <- function(u, parts) {
-  if (is.null(parts$variable)) return(unname(cbind(u, parts$z)))
-  at_variables(u, parts$variable, parts$row, 1 / sqrt(parts$weights))
-}
-
 response_names <- function(object) object$model$covariance$variables
-is_several <- function(object) !is.null(response_names(object))
-
-# New points for each variable in turn, of those of new_points().
-points_of_each <- function(object, points) {
-  names <- response_names(object)
-  if (is.null(names)) return(points)
-  p <- length(names)
-  repeated <- function(u) {
-    rows <- rep(seq_len(nrow(u)), p)
-    at_variables(u[rows, , drop = FALSE], rep(seq_len(p), each = nrow(u)))
-  }
-  n <- nrow(points$u)
-  points$variable <- rep(seq_len(p), each = n)
-  points$u <- repeated(points$u)
-  points$x <- trend_of_each(points$x[rep(seq_len(n), p), , drop = FALSE], points$variable, names)
-  points$offset <- rep(points$offset, p)
-  if (!is.null(points$blocks)) {
-    blocks <- points$blocks
-    points$blocks <- list(u = repeated(blocks$u), weight = rep(blocks$weight, p),
-                          of = rep(blocks$of, p) + n * rep(seq_len(p) - 1, each = length(blocks$of)))
-  }
-  points
-}
 
 # The nugget of new observations.
 new_noise <- function(object, points) nugget_of(object)[points$variable %||% 1]
@@ -174,7 +111,7 @@ errors_together <- function(object, targets, how) {
 # Rows of the data that show the covariance: some of the places with all of their values.
 representative_rows <- function(model, data, size, seed) {
   u <- data$u
-  if (is.null(model$covariance$variables) || nrow(u) <= size) {
+  if (!is_lmc(model$covariance) || nrow(u) <= size) {
     return(subset_rows(u, min(size, nrow(u)), seed, data$block))
   }
   space <- u[, seq_len(model$d), drop = FALSE]
@@ -186,7 +123,7 @@ representative_rows <- function(model, data, size, seed) {
 
 # What fits of several variables do not have.
 refuse_several <- function(object, what, instead = NULL, call = caller_env()) {
-  if (!is_several(object)) return(invisible())
+  if (!is_lmc(object$model$covariance)) return(invisible())
   stop_kernops("input", c(paste(what, "for fits of one variable."), i = instead), call = call)
 }
 
@@ -220,12 +157,6 @@ check_constant_variables <- function(model, u, residual, y, call) {
                          cannot be estimated.", call = call)
 }
 
-# A matrix with NA where a variable was not observed.
-residuals_of_each <- function(object, fitted) {
-  whole <- object$parts$whole$y
-  matrix(whole - fitted, nrow(whole), dimnames = list(rownames(object$parts$frame), colnames(whole)))
-}
-
 sill_words <- function(object) {
   p <- object$model$parameters
   values <- coef.gp(object, "covariance")[p$kind %in% c("sill", "cross")]
@@ -235,22 +166,17 @@ sill_words <- function(object) {
 # One label for each observation: all values of a row are in one fold, unless each has a label.
 folds_of <- function(object, folds, seed, call = caller_env()) {
   parts <- object$parts
-  if (!is_several(object) || length(folds) == length(parts$y)) {
+  row <- parts$layout$row
+  if (is.null(row) || length(folds) == length(parts$y)) {
     return(fold_labels(folds, parts$rows, parts$given, seed, call))
   }
-  rows <- row_numbers(parts$frame, nrow(parts$frame))
-  fold_labels(folds, rows, parts$given, seed, call)[parts$row]
-}
-
-observation_names <- function(object) {
-  names <- rownames(object$parts$frame)
-  if (is_several(object)) with(object$parts, paste(names[row], variables[variable], sep = ":")) else names
+  fold_labels(folds, row_numbers(parts$frame, nrow(parts$frame)), parts$given, seed, call)[row]
 }
 
 # The noise of new observations, or of those of the fit; the nuggets of several variables may be correlated.
 noise_draws <- function(object, points, nsim) {
   n <- length(points$offset)
-  if (!is_several(object)) {
+  if (!is_lmc(object$model$covariance)) {
     repeated <- points$fitted && is.null(object$family)
     variance <- if (repeated) noise_variance(object$data, object$model, object$theta) else nugget_of(object)
     return(stats::rnorm(n * nsim, sd = sqrt(variance)))
@@ -258,11 +184,6 @@ noise_draws <- function(object, points, nsim) {
   L <- semidefinite_root(nugget_sills(object))
   draws <- array(stats::rnorm(n * nsim), c(n / nrow(L), nrow(L), nsim))
   matrix(apply(draws, 3, function(z) z %*% t(L)), n)
-}
-
-draw_names <- function(object, nsim, prefix = "sim") {
-  names <- paste0(prefix, seq_len(nsim))
-  if (is_several(object)) paste(rep(response_names(object), each = nsim), names, sep = ".") else names
 }
 
 # A row for each variable.

@@ -261,7 +261,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   check_effects(covariance, method, here)
   data_parts <- gp_data(told$formula, source, coords, weights, known$noise, na.action, here, subset, family,
                         is_lmc(covariance), seen_columns(covariance, group), needs_coordinates(covariance))
-  if (is_lmc(covariance)) covariance <- with_variables(covariance, data_parts$variables, here)
+  if (is_lmc(covariance)) covariance <- with_variables(covariance, data_parts$layout$names, here)
   known$beta <- known_coefficients(known$beta, colnames(data_parts$x), here)
   d <- ncol(data_parts$u)
   if (data_parts$long_lat) covariance <- on_the_globe(covariance, d)

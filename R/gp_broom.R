@@ -92,8 +92,9 @@ warn_about_exponents <- function(x) {
 #' @rawNamespace S3method(generics::glance, gp)
 glance.gp <- function(x, ...) {
   no_further("glance", ...)
+  nugget <- nugget_of(x)
   as_table(data.frame(nobs = nobs.gp(x), logLik = x$loglik, AIC = stats::AIC(x), BIC = stats::BIC(x), df = x$df,
-                      nugget = if (is_several(x)) NA_real_ else nugget_of(x), method = x$method, estimate = x$estimate))
+                      nugget = if (length(nugget) == 1) nugget else NA_real_, method = x$method, estimate = x$estimate))
 }
 
 #' @rdname gp_broom

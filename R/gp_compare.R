@@ -7,8 +7,7 @@ sigma.gp <- function(object, ...) {
   no_further("sigma", ...)
   # of Student's t distribution
   if (!is.null(object$family)) return(unname(object$dispersion["scale"]))
-  if (length(object$model$nugget) || is_several(object)) return(sqrt(nugget_of(object)))
-  if (any(object$data$noise > 0)) NA_real_ else 0
+  if (!length(object$model$nugget) && any(object$data$noise > 0)) NA_real_ else sqrt(nugget_of(object))
 }
 
 #' @rdname gp_methods

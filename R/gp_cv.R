@@ -73,9 +73,11 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   if (own) result <- scored(object, result)
   observed <- object$parts$y
   residual <- observed - result$fit
+  layout <- object$parts$layout
   table <- data.frame(observed = observed, result, residual = residual, zscore = residual / result$se.fit,
-                      fold = if (is.null(folds)) seq_len(n) else folds, row.names = observation_names(object))
-  if (is_several(object)) table <- cbind(variable = with(object$parts, factor(variables[variable], variables)), table)
+                      fold = if (is.null(folds)) seq_len(n) else folds,
+                      row.names = observation_labels(layout, rownames(object$parts$frame)))
+  if (!is.null(layout$names)) table <- cbind(variable = factor(layout$names[layout$variable], layout$names), table)
   table <- at_points(table, object$parts)
   structure(table, class = c("gp_cv", class(table)), coords = object$parts$u)
 }
@@ -238,17 +240,16 @@ leave_out <- function(object, out, refit) {
   }
   at <- parts$x[out, , drop = FALSE]
   keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
-  each <- c("y", "x", "u", "z", "offset", "noise", "weights", "rows", if (is_several(object)) c("variable", "row"))
+  each <- c("y", "x", "u", "z", "offset", "noise", "weights", "rows")
   for (name in each) parts[[name]] <- keep(parts[[name]])
+  parts$layout <- keep_observations(parts$layout, !out)
   model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
                             colnames(parts$u), width = object$model$width)
   if (refit) model$prior <- object$model$prior
   points <- function(center) {
-    u <- object$parts$u[out, , drop = FALSE]
-    variable <- object$parts$variable[out]
-    u <- if (is_several(object)) at_variables(centred(u, center), variable) else {
-      points_of(u, center, object$parts$z[out, , drop = FALSE])
-    }
+    variable <- object$parts$layout$variable[out]
+    u <- new_sites(object$parts$layout, centred(object$parts$u[out, , drop = FALSE], center),
+                   object$parts$z[out, , drop = FALSE], variable)
     list(u = u, x = at, offset = object$parts$offset[out], variable = variable)
   }
   list(parts = parts, model = model, estimate = if (refit) object$estimate else "none", points = points, told = told)

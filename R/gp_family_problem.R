@@ -25,7 +25,8 @@ family_problem <- function(parts, model, known, family, estimate, call) {
   center <- with_unit(center, parts$u, model, call)
   model <- in_unit(model, center)
   data <- list(
-    y = parts$y, prior = parts$weights, family = family, u = located(centred(parts$u, center), parts),
+    y = parts$y, prior = parts$weights, family = family,
+    u = observation_sites(parts$layout, centred(parts$u, center), parts),
     rows = parts$rows,
     offset = parts$offset + if (is.null(beta)) 0 else as.vector(full %*% beta),
     x = if (is.null(beta)) full else full[, 0, drop = FALSE], noise = numeric(n), weights = rep(1, n)

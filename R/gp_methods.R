@@ -81,11 +81,10 @@ NULL
 
 #' @export
 print.gp <- function(x, ...) {
-  several <- if (is_several(x)) paste0(" of ", length(response_names(x)), " variables")
-  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(nobs.gp(x), "observation"), several,
+  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(nobs.gp(x), "observation"), variable_words(x),
                 if (x$model$d > 0) paste(" at points of", counted(x$model$d, "coordinate")))
   cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
-  if (is_several(x)) cat_labelled("sills", sill_words(x), ",")
+  if (is_lmc(x$model$covariance)) cat_labelled("sills", sill_words(x), ",")
   if (!is.null(group_of(x$model))) cli::cat_line("  groups          ", group_words(x))
   if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
   if (!is.null(x$transform)) cli::cat_line("  transform       ", transform_words(x$transform))
@@ -93,6 +92,8 @@ print.gp <- function(x, ...) {
   if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
   invisible(x)
 }
+
+variable_words <- function(x) if (is_lmc(x$model$covariance)) paste0(" of ", length(response_names(x)), " variables")
 
 group_words <- function(x) {
   group <- x$parts$columns[[group_of(x$model) - x$model$d]]
@@ -164,16 +165,17 @@ weights.gp <- function(object, ...) stats::naresid(object$na.action, stats::mode
 fitted.gp <- function(object, ...) {
   no_further("fitted", ...)
   found <- predict.gp(object, type = "link")
-  if (is_several(object)) as.matrix(found) else found
+  if (is.data.frame(found)) as.matrix(found) else found
 }
 
 #' @export
 residuals.gp <- function(object, ...) {
   no_further("residuals", ...)
   fitted <- with(predicted_terms(object, new_points(object, NULL, NULL)), trend + process)
-  if (is_several(object)) return(stats::naresid(object$na.action, residuals_of_each(object, fitted)))
-  off <- object$parts$y - fitted
-  stats::naresid(object$na.action, stats::setNames(off, rownames(object$parts$frame)))
+  off <- (object$parts$whole %||% object$parts)$y - fitted
+  labels <- rownames(object$parts$frame)
+  if (is.matrix(off)) rownames(off) <- labels else names(off) <- labels
+  stats::naresid(object$na.action, off)
 }
 
 #' @rdname gp_methods
@@ -187,7 +189,7 @@ vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   warn_no_errors(own)
   at <- match(rownames(own), object$model$parameters$name)
   own <- own * tcrossprod(in_data_units(object$model, search_slope(object$model$parameters, object$theta))[at])
-  if (is_several(object)) {
+  if (is_lmc(object$model$covariance)) {
     slope <- report_slope(object$model, object$theta)[at, at, drop = FALSE]
     own[] <- slope %*% own %*% t(slope)
   }
@@ -267,7 +269,7 @@ summary.gp <- function(object, ...) {
 # Local kriging of a million observations would take minutes: it is done for some of them, evenly spaced.
 some_residuals <- function(object, most = 20000) {
   n <- nobs.gp(object)
-  if (object$method != "vecchia" || n <= most || is_several(object)) return(residuals(object))
+  if (object$method != "vecchia" || n <= most || is_lmc(object$model$covariance)) return(residuals(object))
   some <- round(seq(1, n, length.out = most))
   points <- new_points(object, NULL, NULL)
   points <- list(u = points$u[some, , drop = FALSE], x = points$x[some, , drop = FALSE], offset = points$offset[some])
@@ -280,8 +282,7 @@ some_residuals <- function(object, most = 20000) {
 print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   fit <- x$fit
   cli::cat_line("Gaussian process: ", deparse1(fit$formula))
-  several <- if (is_several(fit)) paste0(" of ", length(response_names(fit)), " variables")
-  cli::cat_line(counted(nobs.gp(fit), "observation"), several,
+  cli::cat_line(counted(nobs.gp(fit), "observation"), variable_words(fit),
                 if (fit$model$d > 0) paste0(", ", counted(fit$model$d, "coordinate")),
                 if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values removed"))
   if (!is.null(fit$transform)) cli::cat_line("Transformation of the response: ", transform_words(fit$transform))

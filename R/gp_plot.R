@@ -49,7 +49,7 @@
 #' @aliases plot.gp_cv plot.gp_variogram autoplot.gp autoplot.gp_cv autoplot.gp_variogram
 #' @export
 plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, mask = TRUE, ...) {
-  if (is_several(x)) return(plot_several(x, which, missing(which), ...))
+  if (is_lmc(x$model$covariance)) return(plot_several(x, which, missing(which), ...))
   draw <- list(field = plot_field, se = plot_errors, residuals = plot_residuals, covariance = plot_covariance,
                variogram = plot_variogram)
   check_subset(which, "which", names(draw))

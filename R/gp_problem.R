@@ -6,10 +6,8 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   beta <- known$beta
   if (!is.null(beta)) {
     # known means
-    p <- max(1, length(parts$variables))
-    if (ncol(full) == 0 && length(beta) == p) {
-      full <- diag(p)[parts$variable %||% rep(1, length(parts$y)), , drop = FALSE]
-    }
+    means <- mean_columns(parts$layout, length(parts$y))
+    if (ncol(full) == 0 && length(beta) == ncol(means)) full <- means
     if (length(beta) != ncol(full)) {
       stop_kernops("dim", "{.code known$beta} must have {ncol(full)} number{?s}, one for each column of the trend.",
                    call = call)
@@ -38,7 +36,8 @@ observation_data <- function(parts, beta, center) {
   known <- if (is.null(beta)) 0 else if (ncol(parts$x)) as.vector(parts$x %*% beta) else beta
   list(
     y = parts$y - parts$offset - known, x = if (is.null(beta)) parts$x else parts$x[, 0, drop = FALSE],
-    u = located(centred(parts$u, center), parts), noise = parts$noise, weights = parts$weights, rows = parts$rows
+    u = observation_sites(parts$layout, centred(parts$u, center), parts), noise = parts$noise,
+    weights = parts$weights, rows = parts$rows
   )
 }
 

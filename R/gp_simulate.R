@@ -117,12 +117,8 @@ simulated <- function(object, points, nsim, conditional, noise, features) {
 table_of_draws <- function(draws, object, points, prefix) {
   nsim <- ncol(as.matrix(draws))
   if (!is.null(object$transform)) draws <- boxcox_back(draws, object$transform$lambda)
-  if (is_several(object)) draws <- do.call(cbind, lapply(split(seq_len(nrow(draws)), points$variable), function(own) {
-    draws[own, , drop = FALSE]
-  }))
-  table <- as.data.frame(draws)
-  names(table) <- draw_names(object, nsim, prefix)
-  table
+  table <- stats::setNames(as.data.frame(draws), paste0(prefix, seq_len(nsim)))
+  collapse(object$parts$layout, table, points$variable, prefixed = TRUE)
 }
 
 # The scale and the class of the result are those of the response and of newdata.
@@ -138,7 +134,7 @@ give_back_draws <- function(draws, object, points, newdata) {
 with_variance <- function(object, points) {
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   good <- is.finite(variance)
-  if (is_several(object)) return(points)
+  if (!is.null(points$variable)) return(points)
   if (points$fitted || all(good)) return(points)
   points$complete[points$complete] <- good
   replace(points, c("u", "x", "offset"), list(points$u[good, , drop = FALSE], points$x[good, , drop = FALSE],

@@ -177,7 +177,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   object$how$backend <- usable_backend(object$how$backend)
   points <- new_points(object, newdata, coords, block)
   check_prediction(points, interval)
-  if (identical(cov, "variables") && !is_several(object)) {
+  if (identical(cov, "variables") && !is_lmc(object$model$covariance)) {
     stop_kernops("input", "{.code cov = \"variables\"} is for fits of several variables: see {.fn lmc}.")
   }
   lambda <- if (type == "response") object$transform$lambda
@@ -301,7 +301,7 @@ tell_field_se <- function(object) {
 
 # Of several variables, one for each.
 nugget_of <- function(object) {
-  if (is_several(object)) return(stats::setNames(diag(nugget_sills(object)), response_names(object)))
+  if (is_lmc(object$model$covariance)) return(stats::setNames(diag(nugget_sills(object)), response_names(object)))
   if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
 }
 

@@ -62,7 +62,7 @@ data_near <- function(object, how) {
   place <- function(u) apart_by_group(plain(u), model, u, function() plain(object$data$u))
   data <- place(object$data$u)
   # of each variable
-  variable <- if (is_several(object)) object$data$u[, model$d + 1] else rep(0, nrow(data))
+  variable <- object$parts$layout$variable %||% rep(1, nrow(data))
   nearest <- lapply(unname(split(seq_len(nrow(data)), variable)), points_near, data, how, is.null(group_of(model)),
                     how$maxdist / unit_of(object$center))
   function(targets) {

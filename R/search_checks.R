@@ -66,7 +66,7 @@ short_ranges <- function(fit) {
   parameters <- fit$model$parameters
   leaves <- leaves_of(covariance_of_points(fit))
   u <- fit$data$u
-  if (is_several(fit)) u <- unique(u[, seq_len(fit$model$d), drop = FALSE])
+  if (is_lmc(fit$model$covariance)) u <- unique(u[, seq_len(fit$model$d), drop = FALSE])
   short <- vapply(names(leaves), function(path) {
     leaf <- leaves[[path]]
     ranges <- parameters$leaf == path & parameters$kind == "range" & !parameters$fixed

@@ -69,7 +69,7 @@ prediction_sites <- function(u, near, group = NULL, count = 100) {
 # The method of `method = "auto"`.
 chosen_method <- function(parts, model, precision, control) {
   u <- points_of(parts$u, numeric(model$d), parts$z)
-  of <- if (is.null(parts$variables)) location_strata(model, c(list(u = u), parts[c("noise", "weights")]))$of
+  of <- if (!is_lmc(model$covariance)) location_strata(model, c(list(u = u), parts[c("noise", "weights")]))$of
   blocks <- tabulate(separate_blocks(model, if (is.null(of)) u else u[!duplicated(of), , drop = FALSE]))
   if (sum(blocks^2) <= control$exact_limit^2) return("exact")
   suited <- model$d <= 10 && is_local(model$covariance) && !sees_effects(model$covariance)

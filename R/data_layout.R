@@ -1,0 +1,108 @@
+# The layout of observations: how rows of the data become observations, and results of observations become rows again.
+#
+#   single    a row is an observation
+#   several   an observation is a value of one of several variables, in the order of the variables: `names` of the
+#             variables, and of each observation the number `variable` and the number of its `row`
+#
+# The verbs of a layout:
+#   expand(layout, points)                 new points, one for each row, as points of each variable in turn
+#   collapse(layout, table, ...)           a table of expanded points as a table of rows, with columns for each variable
+#   observation_sites(layout, u, parts)    observations with coordinates u, as the formula of a covariance reads them
+#   new_sites(layout, u, z, variable)      new points, as the formula reads them
+#   mean_columns(layout, n)                the trend of a mean for each variable
+#   keep_observations(layout, rows)        the layout of some of the observations
+#   observation_labels(layout, labels)     names of observations from those of rows
+
+new_layout <- function(kind, ...) structure(list(...), class = c(paste0("layout_", kind), "layout"))
+
+expand <- function(layout, points) UseMethod("expand")
+collapse <- function(layout, table, ...) UseMethod("collapse")
+observation_sites <- function(layout, u, parts) UseMethod("observation_sites")
+new_sites <- function(layout, u, z, variable) UseMethod("new_sites")
+mean_columns <- function(layout, n) UseMethod("mean_columns")
+keep_observations <- function(layout, rows) UseMethod("keep_observations")
+observation_labels <- function(layout, labels) UseMethod("observation_labels")
+
+expand.layout_single <- function(layout, points) points
+collapse.layout_single <- function(layout, table, ...) table
+observation_sites.layout_single <- function(layout, u, parts) unname(cbind(u, parts$z))
+new_sites.layout_single <- function(layout, u, z, variable) unname(cbind(u, z))
+mean_columns.layout_single <- function(layout, n) matrix(1, n, 1)
+keep_observations.layout_single <- function(layout, rows) layout
+observation_labels.layout_single <- function(layout, labels) labels
+
+# Behind its coordinates in space, a point of several variables has the number of its variable, from 0, and two columns
+# for the noise, which is common to observations of one row: the number of the row, and the standard deviation in
+# units of the nugget, which is 0 where there is no observation.
+at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u))) {
+  unname(cbind(u, variable - 1, row, scale))
+}
+
+extra_coordinates <- 3L
+
+expand.layout_several <- function(layout, points) {
+  p <- length(layout$names)
+  n <- nrow(points$u)
+  repeated <- function(u) at_variables(u[rep(seq_len(nrow(u)), p), , drop = FALSE], rep(seq_len(p), each = nrow(u)))
+  points$variable <- rep(seq_len(p), each = n)
+  points$u <- repeated(points$u)
+  points$x <- trend_of_each(points$x[rep(seq_len(n), p), , drop = FALSE], points$variable, layout$names)
+  points$offset <- rep(points$offset, p)
+  if (!is.null(points$blocks)) {
+    blocks <- points$blocks
+    points$blocks <- list(u = repeated(blocks$u), weight = rep(blocks$weight, p),
+                          of = rep(blocks$of, p) + n * rep(seq_len(p) - 1, each = length(blocks$of)))
+  }
+  points
+}
+
+# `prefixed`: whether the names of columns begin with those of the variables, which else are the names.
+collapse.layout_several <- function(layout, table, variable, prefixed = ncol(table) > 1, ...) {
+  do.call(cbind, lapply(seq_along(layout$names), function(k) {
+    own <- table[variable == k, , drop = FALSE]
+    names(own) <- if (prefixed) paste(layout$names[[k]], names(own), sep = ".") else layout$names[[k]]
+    rownames(own) <- NULL
+    own
+  }))
+}
+
+observation_sites.layout_several <- function(layout, u, parts) {
+  at_variables(u, layout$variable, layout$row, 1 / sqrt(parts$weights))
+}
+
+new_sites.layout_several <- function(layout, u, z, variable) at_variables(u, variable)
+
+mean_columns.layout_several <- function(layout, n) diag(length(layout$names))[layout$variable, , drop = FALSE]
+
+keep_observations.layout_several <- function(layout, rows) {
+  layout[c("variable", "row")] <- lapply(layout[c("variable", "row")], `[`, rows)
+  layout
+}
+
+observation_labels.layout_several <- function(layout, labels) {
+  paste(labels[layout$row], layout$names[layout$variable], sep = ":")
+}
+
+# The parts of gp_data() for each row of the data, with a matrix y, as parts for each of its values.
+by_variable <- function(parts, call) {
+  seen <- which(!is.na(parts$y), arr.ind = TRUE)
+  names <- colnames(parts$y)
+  if (length(empty <- setdiff(seq_along(names), seen[, 2]))) {
+    stop_kernops("input", "There are no observations of {.val {names[empty]}}.", call = call)
+  }
+  row <- unname(seen[, 1])
+  parts$whole <- parts[c("y", "x", "u", "offset")]
+  parts$layout <- new_layout("several", names = names, variable = unname(seen[, 2]), row = row)
+  parts$y <- parts$y[seen]
+  parts$x <- trend_of_each(parts$x[row, , drop = FALSE], parts$layout$variable, names)
+  for (name in c("u", "z")) parts[[name]] <- parts[[name]][row, , drop = FALSE]
+  for (name in c("offset", "noise", "weights", "rows")) parts[[name]] <- parts[[name]][row]
+  parts
+}
+
+# A block of columns for each variable.
+trend_of_each <- function(x, variable, names) {
+  all <- do.call(cbind, lapply(seq_along(names), function(k) x * (variable == k)))
+  colnames(all) <- if (ncol(x)) paste(rep(names, each = ncol(x)), colnames(x), sep = ":")
+  all
+}
