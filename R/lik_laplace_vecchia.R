@@ -61,7 +61,7 @@ latent_state <- function(sets, data, model, theta, latest) {
   weight <- mode$terms$weight
   project <- function(b) system$project(weight, b)
   value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + logdet + sum(log1p(system$nugget * weight))
-  results <- c(mode, theta, list(value = value, variances = once(system$variances)))
+  results <- c(mode, theta, list(value = value, variances = once(system$posterior$variances)))
   results$changes <- once(function() latent_changes(sets, system, results, model$own))
   results$trend <- function() {
     if (!ncol(data$x)) return(no_trend(data))
@@ -130,7 +130,7 @@ latent_changes <- function(sets, system, state, own, most = 2^22) {
     u <- b - system$share(weight) * as.vector(system$spread(g))
   }
   c(list(v = v, s = s, u = u, field = field),
-    changes_of_rows(sets, system, state$own, f, system$differentiate(f, g), free_of_field(own), most))
+    changes_of_rows(sets, system, state$own, f, system$posterior$differentiate(f, g), free_of_field(own), most))
 }
 
 changes_of_rows <- function(sets, system, theta, f, by, free, most) {

@@ -25,8 +25,7 @@ latent_sets <- function(places, model, theta, m, how) {
 
 with_latent_neighbours <- function(sets, neighbours) {
   sets$neighbours <- neighbours
-  sets$held <- posterior_hold(neighbours, threads())
-  sets$filled <- new.env() # `by` whom
+  sets$pattern <- sparse_pattern(neighbours)
   sets
 }
 
@@ -40,22 +39,15 @@ latent_factor <- function(sets, theta) {
   if (all(is.finite(factor$weights)) && all(factor$sd > 0 & is.finite(factor$sd))) factor
 }
 
-# What observations with second derivatives `weight` say of the field, at parameters theta; NULL where it is singular.
+# The field given observations with second derivatives `weight`, at parameters theta; NULL where it is singular.
 #   gather(x), spread(f)   sums over the observations of each place, and back; at_places(x) undoes spread(f)
 #   mean(weight, b, from)  (Q + D)^-1 b, for columns of b, from an approximation of it; NULL where there is no factor
 #   logdet(weight)         log det(Q + D) - log det Q, by the factor
-#   variances()            of the field given the data, by the latest factor
 #   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
-#   differentiate(f, g)    derivatives of the likelihood with respect to the rows of U: neighbours/posterior.h
-# long: closures that share the latest factor
+#   posterior              the precision Q + D, of sparse_posterior()
 latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta)) {
   if (is.null(factor)) return(NULL)
-  self <- new.env()
-  fill <- function() {
-    posterior_fill(sets$held, factor$weights, factor$sd, threads())
-    sets$filled$by <- self
-  }
-  fill()
+  posterior <- sparse_posterior(sets$pattern, factor)
   nugget <- if (length(model$nugget)) theta[[model$nugget]] else 0
   share <- function(weight) weight / (1 + nugget * weight)
   alone <- length(sets$of) == nrow(sets$points)
@@ -64,42 +56,17 @@ latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta
     x <- as.matrix(x)
     if (alone) x[back, , drop = FALSE] else unname(rowsum(x, sets$of))
   }
-  latest <- NULL
-  logdet <- NaN
-  factorise <- function(weight) {
-    if (!identical(weight, latest)) {
-      latest <<- weight
-      logdet <<- posterior_factor(held(), as.vector(gather(share(weight))), threads())
-    }
-    logdet
-  }
-  # Of these parameters and the latest weight, also if other parameters came after them.
-  held <- function() {
-    if (!identical(sets$filled$by, self)) {
-      fill()
-      if (!is.null(latest)) posterior_factor(sets$held, as.vector(gather(share(latest))), threads())
-    }
-    sets$held
-  }
-  mean <- function(weight, b, from = 0 * b, tol = 1e-12) {
-    if (is.null(latest)) factorise(weight)
-    if (is.nan(logdet)) return(NULL)
-    diagonal <- as.vector(gather(share(weight)))
-    found <- posterior_solve(held(), diagonal, b, from, tol, 15L, threads())
-    if (all(attr(found, "steps") < 15)) return(found)
-    if (is.nan(factorise(weight))) return(NULL)
-    posterior_solve(held(), diagonal, b, found, tol, 200L, threads())
-  }
+  diagonal <- function(weight) as.vector(gather(share(weight)))
+  mean <- function(weight, b, ...) posterior$solve(diagonal(weight), b, ...)
   spread <- function(f) f[sets$of, , drop = FALSE]
   list(
     factor = factor, nugget = nugget, share = share, gather = gather, spread = spread, mean = mean,
     at_places = function(x) as.matrix(x)[match(seq_len(nrow(sets$points)), sets$of), , drop = FALSE],
-    logdet = function(weight) factorise(weight) + 2 * sum(log(factor$sd)),
-    variances = function() posterior_variances(held(), threads()),
+    logdet = function(weight) posterior$logdet(diagonal(weight)) + 2 * sum(log(factor$sd)),
     project = function(weight, r) {
       r <- as.matrix(r)
       share(weight) * (r - spread(mean(weight, gather(share(weight) * r))))
     },
-    differentiate = function(f, g) posterior_differentiate(held(), f, g, threads())
+    posterior = posterior
   )
 }

@@ -12,7 +12,7 @@ latent_errors <- function(object) {
     bytes <- 8 * nrow(field$data$u) * targets$n
     check_memory(bytes)
     merged <- sets_of_targets(sets, targets)
-    parts <- posterior_parts(system$sets$held, merged$neighbours, merged$weights, threads())
+    parts <- system$posterior$parts(merged)
     gap <- trend_uncertainty(object, targets$x, explained_by_places(sets, trend, targets))$gap
     symmetric(error_covariance(field, targets, weighed_points(sets)) + crossprod(parts) + crossprod(gap))
   }
@@ -25,7 +25,7 @@ latent_block_errors <- function(object, targets) {
   trend <- if (ncol(targets$x)) smoothed(system, object$data$x)
   error <- trend_uncertainty(object, targets$x, explained_by_places(sets, trend, targets))
   merged <- sets_of_targets(sets, targets)
-  posterior <- posterior_sums(system$sets$held, merged$neighbours, merged$weights, threads())
+  posterior <- system$posterior$sums(merged)
   own <- error_variances(field_of_places(object, system), targets, weighed_points(sets))
   list(variance = pmax(own + posterior + error$variance, 0), lagrange = error$lagrange)
 }

@@ -51,7 +51,7 @@ latent_prediction <- function(object, points, variance) {
     process <- as.vector(neighbour_means(sets, system$field))
     if (!variance) return(data.frame(process))
     error <- trend_uncertainty(object, x[at, , drop = FALSE], if (ncol(x)) neighbour_means(sets, trend))
-    field <- posterior_sums(system$sets$held, sets$neighbours, sets$weights, threads())
+    field <- system$posterior$sums(sets)
     data.frame(process, variance = sets$sd^2 + field + error$variance, lagrange = error$lagrange)
   })
   if (length(parts)) return(do.call(rbind, parts))
@@ -68,7 +68,7 @@ smoothed <- function(system, values) {
 latent_inverse_diagonal <- function(object) {
   system <- posterior_with_factor(object)
   share <- system$share(system$weight)
-  share - share^2 * as.vector(system$spread(cbind(system$variances())))
+  share - share^2 * as.vector(system$spread(cbind(system$posterior$variances())))
 }
 
 # As local_correction().
