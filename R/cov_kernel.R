@@ -21,6 +21,16 @@ kernel <- function(label, text, ...) {
 
 with_constants <- function(kernel, ...) replace(kernel, "constants", list(list(...)))
 
+# The overlap of two balls of as many dimensions, by the distance over the range, at most 1.
+ball_kernel <- function(label, balls, correlation) {
+  kernel(label, ball_text, frequencies = ball_frequencies, most_dims = balls,
+         constants = list(balls = balls, correlation = correlation))
+}
+
+ball_text <- function(variance, q, correlation) {
+  sprintf("%s * (%s)", variance, sprintf(correlation, sprintf("Min2(Sqrt(%s), 1)", q)))
+}
+
 # The formula of a leaf in points and parameters with these names.
 kernel_text <- function(leaf, x, y, references, dims) {
   kernel <- leaf$kernel

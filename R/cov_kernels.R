@@ -8,7 +8,7 @@ squared_exponential_kernel <- kernel(
 #' @rdname covariance_functions
 #' @export
 squared_exponential <- function(variance = NULL, range = NULL, ...) {
-  stationary(squared_exponential_kernel, list(variance = variance, range = range), ...)
+  ranged(squared_exponential_kernel, variance, range, ...)
 }
 
 exponential_kernel <- kernel("exponential", function(variance, q) sprintf("%s * Exp(-Sqrt(%s))", variance, q),
@@ -16,9 +16,7 @@ exponential_kernel <- kernel("exponential", function(variance, q) sprintf("%s * 
 
 #' @rdname covariance_functions
 #' @export
-exponential <- function(variance = NULL, range = NULL, ...) {
-  stationary(exponential_kernel, list(variance = variance, range = range), ...)
-}
+exponential <- function(variance = NULL, range = NULL, ...) ranged(exponential_kernel, variance, range, ...)
 
 # `nu` is a number, or the text of a parameter.
 matern_kernel <- kernel("matern", function(variance, q, nu) {
@@ -69,20 +67,11 @@ periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
   stationary(periodic_kernel, list(variance = variance, range = range, period = period), ...)
 }
 
-# The correlation is a function of the distance over the range, at most 1.
-within_ball <- function(variance, q, correlation) {
-  sprintf("%s * (%s)", variance, sprintf(correlation, sprintf("Min2(Sqrt(%s), 1)", q)))
-}
-
-spherical_kernel <- kernel("spherical", function(variance, q) {
-  within_ball(variance, q, "1 - 1.5 * %1$s + 0.5 * Pow(%1$s, 3)")
-}, frequencies = ball_frequencies, constants = list(balls = 3), most_dims = 3)
+spherical_kernel <- ball_kernel("spherical", 3, "1 - 1.5 * %1$s + 0.5 * Pow(%1$s, 3)")
 
 #' @rdname covariance_functions
 #' @export
-spherical <- function(variance = NULL, range = NULL, ...) {
-  stationary(spherical_kernel, list(variance = variance, range = range), ...)
-}
+spherical <- function(variance = NULL, range = NULL, ...) ranged(spherical_kernel, variance, range, ...)
 
 wendland_kernel <- kernel("wendland", function(variance, q) {
   sprintf("%1$s * Pow(ReLU(1 - Sqrt(%2$s)), 4) * (4 * Sqrt(%2$s) + 1)", variance, q)
@@ -90,9 +79,7 @@ wendland_kernel <- kernel("wendland", function(variance, q) {
 
 #' @rdname covariance_functions
 #' @export
-wendland <- function(variance = NULL, range = NULL, ...) {
-  stationary(wendland_kernel, list(variance = variance, range = range), ...)
-}
+wendland <- function(variance = NULL, range = NULL, ...) ranged(wendland_kernel, variance, range, ...)
 
 linear_kernel <- kernel("linear", function(variance, x, y, center) {
   sprintf("%1$s * ((%2$s - %4$s) | (%3$s - %4$s))", variance, x, y, center)

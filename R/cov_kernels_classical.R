@@ -14,43 +14,31 @@ powered_exponential <- function(variance = NULL, range = NULL, power = NULL, ...
   stationary(powered_exponential_kernel, list(variance = variance, range = range, power = power), ...)
 }
 
-circular_kernel <- kernel("circular", function(variance, q) {
-  within_ball(variance, q, "1 - 0.6366197723675814 * (%1$s * Sqrt(1 - Square(%1$s)) + Asin(%1$s))")
-}, frequencies = ball_frequencies, constants = list(balls = 2), most_dims = 2)
+circular_kernel <- ball_kernel("circular", 2, "1 - 0.6366197723675814 * (%1$s * Sqrt(1 - Square(%1$s)) + Asin(%1$s))")
 
 #' @rdname covariance_functions
 #' @export
-circular <- function(variance = NULL, range = NULL, ...) {
-  stationary(circular_kernel, list(variance = variance, range = range), ...)
-}
+circular <- function(variance = NULL, range = NULL, ...) ranged(circular_kernel, variance, range, ...)
 
-pentaspherical_kernel <- kernel("pentaspherical", function(variance, q) {
-  within_ball(variance, q, "1 - 1.875 * %1$s + 1.25 * Pow(%1$s, 3) - 0.375 * Pow(%1$s, 5)")
-}, frequencies = ball_frequencies, constants = list(balls = 5), most_dims = 5)
+pentaspherical_kernel <- ball_kernel("pentaspherical", 5,
+                                     "1 - 1.875 * %1$s + 1.25 * Pow(%1$s, 3) - 0.375 * Pow(%1$s, 5)")
 
 #' @rdname covariance_functions
 #' @export
-pentaspherical <- function(variance = NULL, range = NULL, ...) {
-  stationary(pentaspherical_kernel, list(variance = variance, range = range), ...)
-}
+pentaspherical <- function(variance = NULL, range = NULL, ...) ranged(pentaspherical_kernel, variance, range, ...)
 
-triangular_kernel <- kernel("triangular", function(variance, q) within_ball(variance, q, "1 - %1$s"),
-                            frequencies = ball_frequencies, constants = list(balls = 1), most_dims = 1)
+triangular_kernel <- ball_kernel("triangular", 1, "1 - %1$s")
 
 #' @rdname covariance_functions
 #' @export
-triangular <- function(variance = NULL, range = NULL, ...) {
-  stationary(triangular_kernel, list(variance = variance, range = range), ...)
-}
+triangular <- function(variance = NULL, range = NULL, ...) ranged(triangular_kernel, variance, range, ...)
 
 wave_kernel <- kernel("wave", function(variance, q) sprintf("%s * SinXDivX(Sqrt(%s))", variance, q),
                       frequencies = wave_frequencies, most_dims = 3, screens = FALSE)
 
 #' @rdname covariance_functions
 #' @export
-wave <- function(variance = NULL, range = NULL, ...) {
-  stationary(wave_kernel, list(variance = variance, range = range), ...)
-}
+wave <- function(variance = NULL, range = NULL, ...) ranged(wave_kernel, variance, range, ...)
 
 cosine_kernel <- kernel("cosine", function(variance, x, y, period) {
   sprintf("%s * Cos(6.283185307179586 * (%s - %s) / %s)", variance, x, y, period)
@@ -79,9 +67,7 @@ logarithmic_kernel <- kernel("logarithmic", function(variance, q) sprintf("%s * 
 
 #' @rdname covariance_functions
 #' @export
-logarithmic <- function(variance = NULL, range = NULL, ...) {
-  stationary(logarithmic_kernel, list(variance = variance, range = range), ...)
-}
+logarithmic <- function(variance = NULL, range = NULL, ...) ranged(logarithmic_kernel, variance, range, ...)
 
 check_power <- function(power, most, included = TRUE, call = caller_env()) {
   if (is.null(power) || !is.numeric(power) || length(power) != 1 || !is.finite(power)) return(invisible())

@@ -8,6 +8,10 @@ stationary <- function(kernel, parameters, ..., call = caller_env()) {
   new_leaf(kernel, parameters, given$fixed %||% character(), given$dims, geometry, call)
 }
 
+ranged <- function(kernel, variance, range, ..., call = caller_env()) {
+  stationary(kernel, list(variance = variance, range = range), ..., call = call)
+}
+
 leaf_arguments <- function(kernel, given, call) {
   takes <- c(if (is.null(kernel$geometry)) geometry_arguments else "ard", "dims", "fixed")
   place <- pmatch(names(given), takes)

@@ -99,10 +99,6 @@ lmc <- function(..., sills = NULL, fixed = FALSE, cross_nugget = FALSE) {
 
 is_lmc <- function(x) inherits(x, "kernops_lmc")
 
-join_parts <- function(operation, a, b) {
-  structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
-}
-
 # Those of their first covariances, numbered where one occurs again.
 structure_names <- function(structures) {
   labels <- vapply(structures, function(x) leaf_labels(x)[[1]], "")

@@ -69,6 +69,12 @@ covariance_text <- function(model, x = "x", y = "y") {
   text %||% sprintf("(0 * (Elem(theta, 0) + SqDist(%s, %s)))", x, y)
 }
 
+# Half the variance of the difference of the field at two points.
+semivariance_text <- function(model) {
+  variances <- c(covariance_text(model, "x", "x"), covariance_text(model, "y", "y"))
+  sprintf("(((%s) + (%s)) / 2 - (%s))", variances[[1]], variances[[2]], model$formula)
+}
+
 # The names of the parameters of a leaf in the formula.
 references <- function(model, path, leaf) {
   vapply(stats::setNames(nm = names(leaf$parameters)), function(name) {

@@ -57,6 +57,10 @@ join <- function(operation, a, b) {
     if (any_intrinsic(a) || any_intrinsic(b)) check_intrinsic_product(a, b)
     if (has_own_scale(a) && has_own_scale(b)) b <- hold_scale(b)
   }
+  join_parts(operation, a, b)
+}
+
+join_parts <- function(operation, a, b) {
   structure(list(kind = operation, parts = list(a, b)), class = "kernops_covariance")
 }
 

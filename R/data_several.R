@@ -43,18 +43,9 @@ new_noise_matrix <- function(object, points) {
   kronecker(nugget_sills(object), diag(sum(points$complete)))
 }
 
-# Tables of the variables side by side, of f(rows of `moments`, noise).
+# Columns f(moments, noise), those of several variables side by side.
 table_of_each <- function(object, points, moments, noise, f) {
-  if (is.null(points$variable)) return(as.data.frame(f(moments, noise), optional = TRUE))
-  names <- response_names(object)
-  tables <- lapply(seq_along(names), function(k) {
-    own <- points$variable == k
-    table <- as.data.frame(f(moments[own, , drop = FALSE], if (length(noise) > 1) noise[own] else noise),
-                           optional = TRUE)
-    names(table) <- if (ncol(table) > 1) paste(names[[k]], names(table), sep = ".") else names[[k]]
-    table
-  })
-  do.call(cbind, tables)
+  collapse(object$parts$layout, as.data.frame(f(moments, noise), optional = TRUE), points$variable)
 }
 
 # The covariances of the errors of each pair of variables at a point, as columns.

@@ -87,11 +87,8 @@ has_no_nugget <- function(fit) {
 
 # For some points: the variance of the field, and half that of its difference to the point where that is least.
 nearest_semivariance <- function(model, u, some = 200) {
-  own <- covariance_text(model, "x", "x")
-  other <- covariance_text(model, "y", "y")
-  half <- sprintf("(((%s) + (%s)) / 2 - (%s))", own, other, model$formula)
-  least <- kernel_operator(code_text("KMin_Reduction(", half, ", 2, 1)"), point_declarations(model), "auto", "float64",
-                           "auto")
+  formula <- code_text("KMin_Reduction(", semivariance_text(model), ", 2, 1)")
+  least <- kernel_operator(formula, point_declarations(model), "auto", "float64", "auto")
   rows <- round(seq(1, nrow(u), length.out = min(nrow(u), some)))
   input <- list(theta = model$parameters$value, x = u[rows, , drop = FALSE], y = u)
   list(variance = as.vector(covariance_diagonal(model)(input[c("theta", "x")])),

@@ -100,9 +100,8 @@ variogram_curves <- function(variogram, covariance, call = caller_env()) {
 }
 
 model_semivariance <- function(model, lags) {
-  half <- sprintf("(((%s) + (%s)) / 2 - (%s))", covariance_text(model, "x", "x"), covariance_text(model, "y", "y"),
-                  model$formula)
-  op <- kernel_operator(code_text("Sum_Reduction(", half, ", 1)"), point_declarations(model), "auto", "float64", "cpu")
+  formula <- code_text("Sum_Reduction(", semivariance_text(model), ", 1)")
+  op <- kernel_operator(formula, point_declarations(model), "auto", "float64", "cpu")
   # beside the origin, where an intrinsic field is 0
   here <- matrix(1, 1, ncol(lags))
   function(theta) {
