@@ -11,31 +11,17 @@ fit_family <- function(parts, model, known, how, estimate, family, call) {
   c(fit, list(search = search, how = how, parts = parts))
 }
 
-# As prepare_problem(). `basis` has the trend as orthogonal columns of mean square 1, whose coefficients are found.
+# As prepare_problem(). `basis` has the trend as orthogonal columns of mean square 1, whose coefficients are estimated.
 family_problem <- function(parts, model, known, family, estimate, call) {
-  full <- parts$x
   beta <- known$beta
-  if (!is.null(beta) && ncol(full) == 0 && length(beta) == 1) full <- matrix(1, length(parts$y), 1)
-  if (!is.null(beta) && length(beta) != ncol(full)) {
-    stop_kernops("dim", "{.code known$beta} must have {ncol(full)} number{?s}, one for each column of the trend.",
-                 call = call)
-  }
+  parts$x <- trend_columns(parts, beta, call)
+  problem <- centred_problem(parts, model, beta, estimate, call)
   n <- length(parts$y)
-  center <- if (model$translation_invariant) colMeans(parts$u) else rep(0, ncol(parts$u))
-  center <- with_unit(center, parts$u, model, call)
-  model <- in_unit(model, center)
-  data <- list(
-    y = parts$y, prior = parts$weights, family = family,
-    u = observation_sites(parts$layout, centred(parts$u, center), parts),
-    rows = parts$rows,
-    offset = parts$offset + if (is.null(beta)) 0 else as.vector(full %*% beta),
-    x = if (is.null(beta)) full else full[, 0, drop = FALSE], noise = numeric(n), weights = rep(1, n)
+  x <- problem$data$x
+  problem$data[c("y", "prior", "family", "offset", "noise", "weights", "basis")] <- list(
+    parts$y, parts$weights, family, parts$offset + known_mean(parts$x, beta), numeric(n), rep(1, n),
+    if (ncol(x)) qr.Q(qr(x)) * sqrt(n) else x
   )
-  data$block <- separate_blocks(model, data$u)
-  check_trend(data, estimate, call)
-  check_latitudes(model, parts$u, call)
-  data$basis <- if (ncol(data$x)) qr.Q(qr(data$x)) * sqrt(n) else data$x
-  problem <- list(data = data, model = model, center = center)
   if (estimate != "none") problem <- with_family_search(problem, call)
   problem$start <- plain_fit(problem$data)
   problem$outer <- outer_model(problem, estimate)
@@ -44,20 +30,13 @@ family_problem <- function(parts, model, known, family, estimate, call) {
 
 with_family_search <- function(problem, call) {
   data <- problem$data
-  if (all(data$y == data$y[[1]])) {
-    stop_kernops("input", c("The response is constant: its covariance cannot be estimated.",
-                            i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
-  }
-  check_several_places(problem$model, data$u, call)
-  away <- working_response(data$family, data$y, data$prior) - data$offset
-  problem$residual <- if (ncol(data$x)) qr.resid(qr(data$x), away) else away
-  problem$model <- with_bounds(problem$model, data$u, problem$residual)
+  if (all(data$y == data$y[[1]])) stop_constant(data$y, call)
+  response <- working_response(data$family, data$y, data$prior) - data$offset
+  problem <- bounded_problem(problem, detrended(data, response), call)
   # on their way to zero, a search for logarithms would become ever slower: a hundred thousandth of the whole is nothing
-  parameters <- problem$model$parameters
-  variance <- parameters$kind == "variance"
-  parameters$lower[variance] <- pmin(1e3 * parameters$lower[variance], parameters$value[variance], na.rm = TRUE)
-  problem$model$parameters <- parameters
-  check_extents(problem$model, data$u, problem$center, call)
+  variance <- problem$model$parameters$kind == "variance"
+  problem$model$parameters[variance, "lower"] <- with(problem$model$parameters[variance, ],
+                                                      pmin(1e3 * lower, value, na.rm = TRUE))
   problem
 }
 

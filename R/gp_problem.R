@@ -1,45 +1,55 @@
 # The numbers of a fit: what is to be estimated, checked before anything is computed.
 
-# y without what is known of its mean, the trend that is left to estimate, centred coordinates, noise.
+# The response minus its known mean, the trend that is left to estimate, centred coordinates, noise.
 prepare_problem <- function(parts, model, known, estimate, call) {
-  full <- parts$x
   beta <- known$beta
-  if (!is.null(beta)) {
-    # known means
-    means <- mean_columns(parts$layout, length(parts$y))
-    if (ncol(full) == 0 && length(beta) == ncol(means)) full <- means
-    if (length(beta) != ncol(full)) {
-      stop_kernops("dim", "{.code known$beta} must have {ncol(full)} number{?s}, one for each column of the trend.",
-                   call = call)
-    }
-  }
-  if (model$intrinsic) check_intrinsic(full, beta, estimate, parts, model, call)
+  parts$x <- trend_columns(parts, beta, call)
+  if (model$intrinsic) check_intrinsic(parts$x, beta, estimate, parts, model, call)
+  problem <- centred_problem(parts, model, beta, estimate, call)
+  data <- problem$data
+  if (!is.null(beta)) check_magnitude(cbind(data$y), "the response minus its known mean", call)
+  check_duplicates(data, problem$model, call)
+  if (estimate == "none") return(problem)
+  check_white(problem$model, data$u, call)
+  warn_about_copies(data, problem$model)
+  with_search(problem, parts$y, call)
+}
+
+# The columns of the trend; known means without a trend have one for each variable.
+trend_columns <- function(parts, beta, call) {
+  x <- parts$x
+  if (is.null(beta)) return(x)
+  means <- mean_columns(parts$layout, length(parts$y))
+  if (ncol(x) == 0 && length(beta) == ncol(means)) return(means)
+  if (length(beta) == ncol(x)) return(x)
+  stop_kernops("dim", "{.code known$beta} must have {ncol(x)} number{?s}, one for each column of the trend.",
+               call = call)
+}
+
+# The observations around their centre, and the model in the unit of their coordinates.
+centred_problem <- function(parts, model, beta, estimate, call) {
   center <- if (!model$translation_invariant) rep(0, ncol(parts$u)) else
     if (model$intrinsic) origin_beside(parts$u) else colMeans(parts$u)
   center <- with_unit(center, parts$u, model, call)
   model <- in_unit(model, center)
-  data <- observation_data(replace(parts, "x", list(full)), beta, center)
-  if (!is.null(beta)) check_magnitude(cbind(data$y), "the response minus its known mean", call)
+  data <- observation_data(parts, beta, center)
   data$block <- separate_blocks(model, data$u)
   data$logdet_xx <- check_trend(data, estimate, call)
   check_latitudes(model, parts$u, call)
-  check_duplicates(data, model, call)
-  if (estimate != "none") check_white(model, data$u, call)
-  problem <- list(data = data, model = model, center = center)
-  if (estimate == "none") return(problem)
-  warn_about_copies(data, model)
-  with_search(problem, parts$y, call)
+  list(data = data, model = model, center = center)
 }
 
-# The observations as numbers: what is left of the response without its known mean, centred coordinates.
+# The observations as numbers: the response minus its known mean, centred coordinates.
 observation_data <- function(parts, beta, center) {
-  known <- if (is.null(beta)) 0 else if (ncol(parts$x)) as.vector(parts$x %*% beta) else beta
   list(
-    y = parts$y - parts$offset - known, x = if (is.null(beta)) parts$x else parts$x[, 0, drop = FALSE],
+    y = parts$y - parts$offset - known_mean(parts$x, beta),
+    x = if (is.null(beta)) parts$x else parts$x[, 0, drop = FALSE],
     u = observation_sites(parts$layout, centred(parts$u, center), parts), noise = parts$noise,
     weights = parts$weights, rows = parts$rows
   )
 }
+
+known_mean <- function(x, beta) if (is.null(beta)) 0 else if (ncol(x)) as.vector(x %*% beta) else beta
 
 # Only contrasts have a variance: the constant is unknown, and the likelihood is that of contrasts.
 check_intrinsic <- function(x, beta, estimate, parts, model, call) {
@@ -65,24 +75,32 @@ origin_beside <- function(u) {
 # Additional data of an estimate: bounds, and the detrended response, for starting values.
 with_search <- function(problem, y, call) {
   data <- problem$data
-  residual <- if (ncol(data$x)) qr.resid(qr(data$x), without_level(data)$y) else data$y
+  residual <- detrended(data, without_level(data)$y)
   check_constant_variables(problem$model, data$u, residual, y, call)
-  if (is_rounding(residual, y)) {
-    what <- if (all(data$y == data$y[[1]])) "constant" else "fitted exactly by the trend"
-    stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
-                            i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
-  }
-  check_several_places(problem$model, data$u, call)
-  model <- if (is_profiled(problem$model, data)) with_free_scale(problem$model, data$u, residual) else problem$model
-  model <- with_bounds(model, data$u, residual)
-  check_extents(model, data$u, problem$center, call)
-  replace(problem, c("model", "residual"), list(model, residual))
+  if (is_rounding(residual, y)) stop_constant(data$y, call)
+  if (is_profiled(problem$model, data)) problem$model <- with_free_scale(problem$model, data$u, residual)
+  bounded_problem(problem, residual, call)
 }
 
-check_several_places <- function(model, u, call) {
-  space <- u[, seq_len(model$d), drop = FALSE]
-  if (!ncol(space) || any(apply(space, 2, function(v) diff(range(v))) != 0)) return(invisible())
-  stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.", call = call)
+detrended <- function(data, y) if (ncol(data$x)) qr.resid(qr(data$x), y) else y
+
+stop_constant <- function(y, call) {
+  what <- if (all(y == y[[1]])) "constant" else "fitted exactly by the trend"
+  stop_kernops("input", c("The response is {what}: its covariance cannot be estimated.",
+                          i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
+}
+
+bounded_problem <- function(problem, residual, call) {
+  u <- problem$data$u
+  space <- u[, seq_len(problem$model$d), drop = FALSE]
+  if (ncol(space) && all(apply(space, 2, function(v) diff(range(v))) == 0)) {
+    stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.",
+                 call = call)
+  }
+  problem$residual <- residual
+  problem$model <- with_bounds(problem$model, u, residual)
+  check_extents(problem$model, u, problem$center, call)
+  problem
 }
 
 check_extents <- function(model, u, center, call) {
