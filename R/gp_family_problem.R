@@ -116,7 +116,7 @@ finish_family <- function(problem, likelihood, search, call) {
   list(
     theta = theta, covariance = with_values(model, theta), beta = beta, dispersion = state$phi, family = data$family,
     loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
-    vecchia = likelihood$kept_neighbours(search$theta, state, !is.null(search$value)),
+    vecchia = kept_neighbours(likelihood, search, state),
     latent = state[c("h", "terms", "found", "steps")], response = data, outer = problem$outer,
     outer_theta = unname(search$theta), factor = likelihood$kept_factor(), data = told, model = model,
     center = problem$center, df = sum(free)

@@ -8,7 +8,6 @@
 
 # evaluate(theta, profile, search)  the state at theta. With `profile` its value is the least over all common factors of
 #                the variances; with `search` it has derivatives, and no value where that costs more than a step
-# value(theta, profile)  the value alone, by which a search compares parameters
 # dense          whether the value is that of a Cholesky factor of the whole matrix, free of approximations
 # costly         whether a value takes as long as a step of a search, so that candidates are not compared by values
 # subset_sizes() numbers of observations of subsets that are worth a search before that of all: by the dense likelihood,
@@ -22,17 +21,19 @@
 #   regroup(theta)         takes these instead, if they are
 #   double()               takes twice as many
 #   doubled(theta, state)  the log-likelihood gained by twice as many, from the state at theta; NULL without others
-#   kept_neighbours(theta, state, estimated)  the description of them that a fit keeps
+#   kept_neighbours(theta, gain)  the description of them that a fit keeps, with gain(), if that is not NULL
 #   sets()                 the present sets
-new_likelihood <- function(evaluate, value = function(theta, profile = FALSE) evaluate(theta, profile)$value,
-                           dense = FALSE, costly = FALSE, subset_sizes = function() c(dense = 0, same = 0),
+new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
+                           subset_sizes = function() c(dense = 0, same = 0),
                            sufficient_precision = function(theta, precision) precision,
                            kept_factor = function() NULL, count = function() 0L, use = function(count) invisible(),
                            outdated = function(theta) FALSE, regroup = function(theta) invisible(),
                            double = function() invisible(), doubled = function(theta, state) NULL,
-                           kept_neighbours = function(theta, state, estimated) NULL, sets = function() NULL) {
+                           kept_neighbours = function(theta, gain) NULL, sets = function() NULL) {
   force(evaluate)
-  structure(mget(names(formals())), class = "gp_likelihood")
+  # the value by which a search compares parameters; a dense one must not be decided by rounding
+  value <- function(theta, profile = FALSE) evaluate(theta, profile, search = dense)$value
+  structure(c(mget(names(formals())), value = value), class = "gp_likelihood")
 }
 
 # results        a list with `value`, -2 log-likelihood, and with numbers for predictions

@@ -25,8 +25,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
       }
     )
   }
-  new_likelihood(evaluate, value = function(theta, profile = FALSE) evaluate(theta, profile, search = TRUE)$value,
-                 dense = TRUE, kept_factor = function() factor_cell(locations$blocks))
+  new_likelihood(evaluate, dense = TRUE, kept_factor = function() factor_cell(locations$blocks))
 }
 
 # The Cholesky factor L of the covariance of the observations, where that is fastest (src/gp_factor.cpp), block by block

@@ -34,12 +34,12 @@ vecchia_laplace <- function(data, model, how) {
     (state$value - latent_state(tracker$recounted(tracker$twice()), data, model, theta, state$h)$value) / 2
   }
   # twice as many neighbours take five times as long: of many observations, only those who ask for it wait for that
-  kept_neighbours <- function(theta, state, estimated) {
+  kept_neighbours <- function(theta, gain) {
     sets <- tracker$sets()
     m <- tracker$count()
-    wanted <- estimated && (length(data$y) <= 2e4 || identical(how$control$neighbours, "auto"))
+    wanted <- !is.null(gain) && (length(data$y) <= 2e4 || identical(how$control$neighbours, "auto"))
     list(m = m, ordering = how$control$ordering, local = as.integer(min(max(30L, m), nrow(sets$points))),
-         doubled = if (wanted) doubled(theta, state), order = sets$order, neighbours = sets$neighbours)
+         doubled = if (wanted) gain(), order = sets$order, neighbours = sets$neighbours)
   }
   part <- length(data$y) %/% 10
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours,

@@ -105,7 +105,7 @@ with_prior <- function(likelihood, model) {
   posterior <- function(state, theta) {
     if (is_singular(state)) return(state)
     prior <- prior_deviance(model, theta)
-    plain <- state
+    plain <- state[c("gradient", "information", "estimate")]
     state$value <- state$value + prior$value
     state$gradient <- function() plain$gradient() + prior$gradient
     state$information <- function(...) {
@@ -116,17 +116,12 @@ with_prior <- function(likelihood, model) {
     state$estimate <- function(theta) posterior(plain$estimate(theta), theta)
     state
   }
-  plain <- likelihood
-  without_prior <- function(state, theta) {
-    replace(state, "value", state$value - prior_deviance(model, theta)$value)
+  evaluate <- function(theta, ...) posterior(likelihood$evaluate(theta, ...), theta)
+  doubled <- function(theta, state) {
+    likelihood$doubled(theta, replace(state, "value", state$value - prior_deviance(model, theta)$value))
   }
-  likelihood$evaluate <- function(theta, ...) posterior(plain$evaluate(theta, ...), theta)
-  likelihood$value <- function(theta, ...) plain$value(theta, ...) + prior_deviance(model, theta)$value
-  likelihood$doubled <- function(theta, state) plain$doubled(theta, without_prior(state, theta))
-  likelihood$kept_neighbours <- function(theta, state, estimated) {
-    plain$kept_neighbours(theta, without_prior(state, theta), estimated)
-  }
-  likelihood
+  optional <- likelihood[setdiff(names(likelihood), c("evaluate", "value", "doubled"))]
+  do.call(new_likelihood, c(list(evaluate, doubled = doubled), optional))
 }
 
 # The log-likelihood alone, of a state that contains the prior.

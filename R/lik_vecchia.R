@@ -29,10 +29,10 @@ vecchia_likelihood <- function(data, model, how) {
     if (most >= many_points) return(gain_of_some(tracker$sets(), operators, model, theta, state$contrast, c(m, twice)))
     (state$value - state_of(tracker$recounted(twice), theta)$value) / 2
   }
-  kept_neighbours <- function(theta, state, estimated) {
+  kept_neighbours <- function(theta, gain) {
     m <- tracker$count()
     values <- covariance_matrix(model, how$precision, how$backend)
-    list(m = m, ordering = how$control$ordering, doubled = if (estimated) doubled(theta, state),
+    list(m = m, ordering = how$control$ordering, doubled = if (!is.null(gain)) gain(),
          local = local_count(data, model, theta, min(2L * m, length(data$y)), values))
   }
   likelihood_with_neighbours(tracker, function(theta, profile = FALSE, search = FALSE) {

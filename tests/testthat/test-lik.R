@@ -74,7 +74,7 @@ for (name in names(likelihoods)) {
     likelihood$use(Inf)
     expect_equal(likelihood$value(case$theta), before, tolerance = 1e-9)
     gain <- likelihood$doubled(case$theta, state)
-    kept <- likelihood$kept_neighbours(case$theta, state, FALSE)
+    kept <- likelihood$kept_neighbours(case$theta, NULL)
     expect_identical(is.null(gain), count == 0)
     expect_identical(is.null(kept), count == 0)
     expect_identical(is.null(likelihood$kept_factor()), !likelihood$dense)
