@@ -40,13 +40,13 @@ with_family_search <- function(problem, call) {
   problem
 }
 
-# Without a process: the parameters of the family, where they are to be found, and of the trend.
+# Starting values without a process: of the parameters of the family, and of the trend.
 plain_fit <- function(data) {
   family <- data$family
-  away <- working_response(family, data$y, data$prior) - data$offset
-  trend <- as.vector(crossprod(data$basis, away)) / length(away)
-  spread <- stats::mad(away - data$basis %*% trend)
-  if (!spread > 0) spread <- max(stats::sd(away), 1e-8, na.rm = TRUE)
+  response <- working_response(family, data$y, data$prior) - data$offset
+  trend <- as.vector(crossprod(data$basis, response)) / length(response)
+  spread <- stats::mad(response - data$basis %*% trend)
+  if (!spread > 0) spread <- max(stats::sd(response), 1e-8, na.rm = TRUE)
   first <- c(theta = 1, shape = 1, df = 4, scale = spread)[family$parameters$name]
   phi <- ifelse(is.na(family$parameters$value), first, family$parameters$value)
   names(phi) <- family$parameters$name
@@ -58,32 +58,26 @@ plain_fit <- function(data) {
   list(phi = phi, trend = trend, spread = spread)
 }
 
-# The covariance model with rows for the parameters of the family and the trend. With `estimate = "none"`, the trend is
-# all that is found.
+# The covariance model with rows for the parameters of the family and the trend. With `estimate = "none"`, only the
+# trend is estimated.
 outer_model <- function(problem, estimate) {
   model <- problem$model
   start <- problem$start
-  own <- model$parameters
   family <- problem$data$family$parameters
-  new_rows <- function(name, value, log, fixed, kind, lower, upper) {
-    rows <- own[rep(1, length(name)), ]
-    rows[c("name", "value", "log", "fixed", "kind", "lower", "upper")] <- list(name, value, log, fixed, kind, lower,
-                                                                              upper)
-    rows$label <- rep("family", length(name))
-    rows$leaf <- rep("", length(name)) # of no leaf
-    rows$coordinate <- rep(0L, length(name))
-    rows$extent <- rep(1, length(name))
-    rows$unit <- rep(1, length(name))
+  new_rows <- function(name, ...) {
+    values <- list(name = name, ..., label = "family", leaf = "", coordinate = 0L, extent = 1, unit = 1)
+    rows <- model$parameters[rep(1, length(name)), ]
+    rows[names(values)] <- lapply(values, rep_len, length(name))
     rows
   }
   limits <- rbind(theta = c(1e-4, 1e6), shape = c(1e-4, 1e8), df = c(1, 1e3), scale = start$spread * c(1e-4, 1e3))
   limits <- limits[family$name, , drop = FALSE]
   model$parameters <- rbind(
-    own, new_rows(family$name, start$phi, rep(TRUE, nrow(family)), family$fixed, rep("family", nrow(family)),
-                  pmin(limits[, 1], start$phi), pmax(limits[, 2], start$phi)),
-    new_rows(sprintf("trend %s", colnames(problem$data$basis) %||% seq_along(start$trend)), start$trend,
-             rep(FALSE, length(start$trend)), rep(FALSE, length(start$trend)), rep("trend", length(start$trend)),
-             rep(-Inf, length(start$trend)), rep(Inf, length(start$trend)))
+    model$parameters,
+    new_rows(family$name, value = start$phi, log = TRUE, fixed = family$fixed, kind = "family",
+             lower = pmin(limits[, 1], start$phi), upper = pmax(limits[, 2], start$phi)),
+    new_rows(sprintf("trend %s", colnames(problem$data$basis) %||% seq_along(start$trend)), value = start$trend,
+             log = FALSE, fixed = FALSE, kind = "trend", lower = -Inf, upper = Inf)
   )
   if (!is.null(model$unit)) model$unit <- c(model$unit, rep(1, nrow(model$parameters) - length(model$unit)))
   if (estimate == "none") model$parameters$fixed <- model$parameters$kind != "trend"
@@ -98,8 +92,8 @@ stop_no_mode <- function(call) {
                call = call)
 }
 
-# A fit as finish_fit() makes it. To predictions it is one of Gaussian observations with the response h + slope / W and
-# noise 1 / W, whose mean and variance given these are those of the approximation.
+# The fit, as finish_fit() makes it. Predictions take it for one of Gaussian observations with the response
+# h + slope / W and noise 1 / W, whose mean and variance are those of the approximation.
 finish_family <- function(problem, likelihood, search, call) {
   data <- problem$data
   state <- likelihood$evaluate(search$theta)

@@ -37,6 +37,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 #   diagonal_of_inverse()      of K^-1
 #   slope(theta, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'. It overwrites L by K^-1:
 #   inverse_diagonal(), inverse_times(b)
+#   spare_logdet()             the part of the log-determinant beside L, and its `slope` by the nugget
 #   rounding                   of its entries, in machine epsilons
 covariance_factor <- function(data, model, backend, call = caller_env()) {
   n <- length(data$y)
@@ -67,6 +68,7 @@ covariance_factor <- function(data, model, backend, call = caller_env()) {
     inverse_diagonal = function() by_block(blocks, function(k, rows) k$inverse_diagonal()),
     diagonal_of_inverse = function() diagonal_of_inverse(blocks),
     inverse_times = function(b) by_block(blocks, function(k, rows) k$inverse_times(rows_of(b, rows))),
+    spare_logdet = function() list(value = 0, slope = 0),
     rounding = blocks[[1]]$k$rounding
   )
 }
@@ -75,8 +77,8 @@ covariance_factor <- function(data, model, backend, call = caller_env()) {
 by_block <- function(blocks, f) {
   parts <- lapply(blocks, function(block) f(block$k, block$rows))
   if (length(parts) == 1) return(parts[[1]])
-  place <- order(unlist(lapply(blocks, `[[`, "rows")))
-  if (is.matrix(parts[[1]])) do.call(rbind, parts)[place, , drop = FALSE] else unlist(parts)[place]
+  position <- order(unlist(lapply(blocks, `[[`, "rows")))
+  if (is.matrix(parts[[1]])) do.call(rbind, parts)[position, , drop = FALSE] else unlist(parts)[position]
 }
 
 rows_of <- function(b, rows) {
@@ -172,12 +174,12 @@ nearly_singular <- function(factor, variance) {
   if (growth * factor$rounding * n * .Machine$double.eps > 1) least else 0L
 }
 
-# dK alpha, a column for each parameter; rows behind those of the points have no field.
+# dK alpha, a column for each parameter; rows behind those of the locations have no field.
 noisy_derivatives <- function(derivatives_of, state, data, model, theta) {
-  places <- seq_len(nrow(data$u))
-  derivatives <- derivatives_of(list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha[places]))
-  beside <- length(state$alpha) - length(places)
-  if (beside > 0) derivatives <- rbind(derivatives, matrix(0, beside, ncol(derivatives)))
+  locations <- seq_len(nrow(data$u))
+  derivatives <- derivatives_of(list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha[locations]))
+  others <- length(state$alpha) - length(locations)
+  if (others > 0) derivatives <- rbind(derivatives, matrix(0, others, ncol(derivatives)))
   with_nugget(derivatives, state$alpha, data, model)
 }
 
@@ -186,7 +188,7 @@ with_nugget <- function(derivatives, b, data, model) {
   derivatives
 }
 
-# Of each observation: the nugget over its weight, and what is known.
+# The noise variance of each observation: the nugget over its weight, and the known noise.
 noise_variance <- function(data, model, theta) {
   data$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) / data$weights
 }
@@ -203,15 +205,11 @@ factor_results <- function(factor, data, reml, profile) {
   back <- factor$solve(cbind(residual, q), transposed = TRUE)
   likelihood_results(
     n = length(data$location %||% data$y), p = p,
-    logdet = 2 * sum(log(factor$diagonal())) + spare_logdet(factor)$value, quadratic = sum(residual^2),
+    logdet = 2 * sum(log(factor$diagonal())) + factor$spare_logdet()$value, quadratic = sum(residual^2),
     beta = if (p) qr.coef(trend, whitened[, 1]) + response$beta else numeric(),
     root = if (p) qr.R(trend) else matrix(0, 0, 0),
     alpha = back[, 1], z = back[, -1, drop = FALSE], logdet_xx = data$logdet_xx, reml = reml, profile = profile
   )
-}
-
-spare_logdet <- function(factor) {
-  if (is.null(factor$spare_logdet)) list(value = 0, slope = 0) else factor$spare_logdet()
 }
 
 # The results for predictions: those of the locations alone.
@@ -238,7 +236,7 @@ exact_gradient <- function(factor, state, data, model, theta, reml) {
   total <- factor$slope(unname(theta), left, right)
   if (length(model$nugget)) {
     weights <- factor$inverse_diagonal() - rowSums(left * right)
-    total[[model$nugget]] <- sum(weights / data$weights) + spare_logdet(factor)$slope
+    total[[model$nugget]] <- sum(weights / data$weights) + factor$spare_logdet()$slope
   }
   total
 }

@@ -14,7 +14,7 @@ vecchia_laplace <- function(data, model, how) {
     group = function(theta, m) latent_sets(places, field, field_theta(theta), m, how),
     recount = function(sets, m) with_latent_neighbours(sets, ordered_neighbours(sets$near, m)),
     moved = function(sets, theta) neighbours_moved(sets, list(u = places$u), field, field_theta(theta)),
-    m = latent_neighbour_count(how$control, most), most = most
+    m = neighbour_count(how$control, field$d, most, default = 20), most = most
   )
   fewer <- NULL # the sets with the latest limited number
   limited <- function(sets) {
@@ -44,12 +44,6 @@ vecchia_laplace <- function(data, model, how) {
   part <- length(data$y) %/% 10
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours,
                              subset_sizes = function() c(dense = 0, same = if (part < 2000) 0 else part))
-}
-
-# The field itself has no noise, so that fewer neighbours screen the others off than from noisy observations.
-latent_neighbour_count <- function(control, most) {
-  m <- control$neighbours
-  as.integer(min(if (is.numeric(m)) m else 20, most))
 }
 
 latent_state <- function(sets, data, model, theta, latest) {
@@ -118,8 +112,8 @@ free_of_field <- function(own) !own$parameters$fixed & !seq_len(nrow(own$paramet
 latent_changes <- function(sets, system, state, own, most = 2^22) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight
-  field <- as.vector(system$spread(cbind(state$variances())))
-  v <- field / shrunk^2 + system$nugget / shrunk
+  variances <- as.vector(system$spread(cbind(state$variances())))
+  v <- variances / shrunk^2 + system$nugget / shrunk
   s <- v * state$terms$bend
   f <- system$at_places(state$h - system$nugget * state$k)
   g <- 0 * f
@@ -129,7 +123,7 @@ latent_changes <- function(sets, system, state, own, most = 2^22) {
     g <- system$mean(weight, system$gather(b))
     u <- b - system$share(weight) * as.vector(system$spread(g))
   }
-  c(list(v = v, s = s, u = u, field = field),
+  c(list(v = v, s = s, u = u, field = variances),
     changes_of_rows(sets, system, state$own, f, system$posterior$differentiate(f, g), free_of_field(own), most))
 }
 
@@ -159,13 +153,13 @@ changes_of_rows <- function(sets, system, theta, f, by, free, most) {
 # As dense_laplace_gradient().
 latent_gradient <- function(system, state, data, own) {
   weight <- state$terms$weight
-  at <- state$changes()
-  total <- at$value
+  changes <- state$changes()
+  total <- changes$value
   if (length(own$nugget)) {
     share <- system$share(weight)
-    total[[own$nugget]] <- sum(share - at$field * share^2 - state$k^2 + at$u * state$k)
+    total[[own$nugget]] <- sum(share - changes$field * share^2 - state$k^2 + changes$u * state$k)
   }
-  c(total, family_gradient(state, data, at$v, (at$s - at$u) / weight, at$u))
+  c(total, family_gradient(state, data, changes$v, (changes$s - changes$u) / weight, changes$u))
 }
 
 # dC k for each parameter.

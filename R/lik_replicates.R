@@ -90,8 +90,7 @@ with_rows_within <- function(data) {
   data
 }
 
-# The factor of the covariance of all these rows, from that of the locations. In addition
-#   spare_logdet()  of the log-determinant, what is not in the diagonal of the factor, and its `slope` by the nugget
+# The factor of the covariance of all these rows, from that of the locations.
 with_factor_within <- function(factor, data, model) {
   within <- data$within
   if (is.null(within)) return(factor)

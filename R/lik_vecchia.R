@@ -57,12 +57,11 @@ gain_of_some <- function(sets, operators, model, theta, contrast, counts, some =
   -diff(deviances) / 2 * nrow(sets$near) / length(some)
 }
 
-# 30 are enough for the screening effect in the plane and in space, unless observations are noisy. More coordinates need
-# more neighbours, and where a likelihood takes less than a tenth of a second, they cost little.
-neighbour_count <- function(control, d, most) {
-  m <- control$neighbours
-  if (!is.numeric(m)) m <- if (d <= 3 && most > 2e4) 30 else 60
-  as.integer(min(m, most))
+# 30 neighbours are enough for the screening effect in the plane and in space, unless observations are noisy. More
+# coordinates need more neighbours, and where a likelihood takes less than a tenth of a second, they cost little. The
+# field of a family has no noise: 20 screen the others off.
+neighbour_count <- function(control, d, most, default = if (d <= 3 && most > 2e4) 30 else 60) {
+  as.integer(min(if (is.numeric(control$neighbours)) control$neighbours else default, most))
 }
 
 # Observations in their order, and the neighbours of each. The trend is orthonormal and the response free of it, so that
