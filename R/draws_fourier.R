@@ -50,8 +50,6 @@ draw_groups <- function(term, u, nsim, features, backend) {
   draws
 }
 
-random_signs <- function(n, width) matrix(sample(c(-1, 1), n * width, replace = TRUE), n)
-
 # For each linear factor, the coordinate that each feature uses: all combinations.
 unit_signs <- function(widths) {
   chosen <- expand.grid(lapply(widths, seq_len))

@@ -3,13 +3,13 @@
 # on their way, the tridiagonal matrix T of Lanczos, and z' P^-1/2 log(P^-1/2 (K + lambda I) P^-1/2) P^-1/2 z is about
 # z' P^-1 z times entry (1, 1) of log(T). Its mean is log det(K + lambda I) - log det P.
 
-# n x count probes z with independent columns of covariance P (I for NULL), and `weights` P^-1 z: the trace of
-# (K + lambda I)^-1 B is the mean over probes of z' (K + lambda I)^-1 B (P^-1 z).
-probe_vectors <- function(system, precond = NULL, count = 16, seed = 1) {
+# n x count probes z with independent columns of covariance P (I for NULL), made of what `draw` gives, and `weights`
+# P^-1 z: the trace of (K + lambda I)^-1 B is the mean over probes of z' (K + lambda I)^-1 B (P^-1 z).
+probe_vectors <- function(system, precond = NULL, count = 16, seed = 1, draw = random_signs) {
   space <- system$space
   sparse <- identical(precond$type, "vecchia")
   rank <- if (is.null(precond) || sparse) 0 else precond$rank
-  signs <- with_seed(seed, matrix(sample(c(-1, 1), (system$n + rank) * count, replace = TRUE), ncol = count))
+  signs <- with_seed(seed, draw(system$n + rank, count))
   probes <- space$copy(signs[seq_len(system$n), , drop = FALSE])
   if (is.null(precond)) return(list(probes = probes, weights = space$copy(probes)))
   if (sparse) {
@@ -43,6 +43,9 @@ log_corner <- function(step, ratio) {
   quadrature <- lanczos_quadrature(1 / step + c(0, ratio / step[-m])[seq_len(m)], sqrt(ratio) / step[-m])
   sum(quadrature$weights * log(quadrature$nodes))
 }
+
+random_signs <- function(n, width) matrix(sample(c(-1, 1), n * width, replace = TRUE), n)
+normal_numbers <- function(n, width) matrix(stats::rnorm(n * width), n)
 
 # Evaluates code with random numbers of its own; R's go on as if it had not been.
 with_seed <- function(seed, code) {

@@ -107,9 +107,9 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
 # Which type costs less: a few columns explain a smooth field up to less than the noise; points of a rough one depend on
 # their neighbours. Seen from some points, as the columns of all would cost too much: where the variance left over is l
 # times the noise, pivoted Cholesky takes some 40 sqrt(l) steps to 1e-6. A GPU takes these faster than the CPU finds
-# neighbours, but of many points (bench/preconditioners.R).
-best_preconditioner <- function(system, few = 1500, rank = 150) {
-  small <- if (system$space$device >= 0 && system$n < 3e5) 2 else 0.3
+# neighbours, but of many points (bench/preconditioners.R). `small` is the largest such l.
+best_preconditioner <- function(system, small = if (system$space$device >= 0 && system$n < 3e5) 2 else 0.3,
+                                few = 1500, rank = 150) {
   some <- unique(round(seq(1, system$n, length.out = min(system$n, few))))
   variance <- system$diagonal()[some]
   # of entries that are off by e at random, the eigenvalues are off by 2 sqrt(n) e: where that is the noise, products

@@ -38,12 +38,12 @@ proportional <- function(a, b, tol = 1e-10) {
   factor > 0 && max(abs(a - factor * b)) <= tol * max(abs(a))
 }
 
-# Neighbours may determine a point, up to rounding: as much noise is added as makes all sets positive definite.
+# Neighbours may determine a point, up to rounding: as much noise is `added` as makes all sets positive definite.
 conditional_sets <- function(entries, order, neighbours, noise, size, device, call) {
   values <- entries_operator(entries, device = device)
   for (more in size * c(1e-12, 1e-9, 1e-6)) {
     sets <- set_weights(values, entries$theta, entries$u[order, , drop = FALSE], (noise + more)[order], neighbours)
-    if (all(is.finite(sets$weights)) && all(sets$sd > 0)) return(sets)
+    if (all(is.finite(sets$weights)) && all(sets$sd > 0)) return(c(sets, list(added = more)))
   }
   stop_kernops("input", "A preconditioner requires a positive definite kernel matrix.", call = call)
 }

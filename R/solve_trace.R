@@ -1,0 +1,102 @@
+# Bounds for log det S, S = K + lambda I, from the solves of random probes.
+#
+# With a preconditioner P, A = P^-1/2 S P^-1/2 is near the identity, and log det S = log det P + (tr A - n) - tr w(A)
+# with w(x) = x - 1 - log(x). The first two terms are exact. The third has no negative terms and is of second order in
+# A - I, as small as the Kullback-Leibler divergence that it is twice of (Schaefer, Katzfuss and Owhadi 2021), so few
+# probes estimate it well. For a normal probe z with covariance P, conjugate gradients give the Lanczos matrix of A: its
+# Gauss rule is a lower bound of z' P^-1/2 w(A) P^-1/2 z, and the Gauss-Radau rule with a node below the spectrum is an
+# upper bound (Golub and Meurant 2010).
+
+# An interval that contains log det S with probability 1 - `miss`, and bounds for the `eigenvalues` of A; `precise` if
+# smaller residuals would not make it much shorter. `fit` is that of solve_system() with the normal probes of
+# probe_vectors() in `columns`, started from 0 there.
+logdet_interval <- function(system, fit, probes, precond, columns, miss) {
+  squares <- system$space$dots(probes$probes, probes$weights)
+  runs <- lapply(columns, function(k) lanczos_run(fit$recorded$step[, k], fit$recorded$ratio[, k]))
+  trace <- system$n + trace_excess(system, precond)
+  floor <- smallest_eigenvalue(system, precond, probes$probes, miss / 4)
+  eigenvalues <- spectrum_bounds(runs, system$n, trace, floor, miss / 4)
+  each <- mapply(function(run, square) square * run_bounds(run, eigenvalues[[1]]), runs, squares)
+  largest <- max(divergence(eigenvalues))
+  known <- precond$logdet + trace - system$n
+  limits <- c(trace_limit(mean(each[2, ]), largest, length(runs), miss / 4, upper = TRUE),
+              trace_limit(mean(each[1, ]), largest, length(runs), miss / 4, upper = FALSE))
+  list(interval = known - limits, eigenvalues = eigenvalues, precise = -diff(limits) <= max(0.5, limits[[2]]))
+}
+
+divergence <- function(x) x - 1 - log(x)
+
+# The Lanczos matrix of a column of conjugate gradients, `diagonal` and `below`, whose last entry leads to the next row,
+# and its Gauss rule.
+lanczos_run <- function(step, ratio) {
+  done <- !is.na(step)
+  step <- step[done]
+  ratio <- ratio[done]
+  m <- length(step)
+  run <- list(diagonal = 1 / step + c(0, ratio[-m] / step[-m])[seq_len(m)], below = sqrt(ratio) / step)
+  c(run, list(gauss = lanczos_quadrature(run$diagonal, run$below[-m])))
+}
+
+# Gauss rule and Gauss-Radau rule with a node at `smallest`, which is below the spectrum. The last row of the Radau
+# matrix follows from the pivots of T - smallest I.
+run_bounds <- function(run, smallest) {
+  m <- length(run$diagonal)
+  smallest <- min(smallest, run$gauss$nodes * (1 - 1e-8))
+  pivot <- run$diagonal[[1]] - smallest
+  for (k in seq_len(m)[-1]) pivot <- run$diagonal[[k]] - smallest - run$below[[k - 1]]^2 / pivot
+  last <- smallest + run$below[[m]]^2 / pivot
+  radau <- lanczos_quadrature(c(run$diagonal, last), run$below)
+  vapply(list(run$gauss, radau), function(rule) sum(rule$weights * divergence(pmax(rule$nodes, smallest))), 0)
+}
+
+# Bounds for the eigenvalues of A that hold with probability 1 - miss, from the Ritz values of k steps from s random
+# starts: all of these miss the largest eigenvalue of a semidefinite matrix by the factor 1 - e with a probability of at
+# most (1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)))^s (Kuczynski and Wozniakowski 1992). What the trace leaves is a bound,
+# too.
+spectrum_bounds <- function(runs, n, trace, floor, miss) {
+  ritz <- range(unlist(lapply(runs, function(run) run$gauss$nodes)))
+  floor <- min(floor, ritz[[1]])
+  steps <- min(lengths(lapply(runs, `[[`, "diagonal")))
+  missed <- ((log(1.648 * sqrt(n)) - log(miss / 2) / length(runs)) / (2 * steps - 1))^2
+  largest <- max(ritz[[2]], min(if (missed < 1) ritz[[2]] / (1 - missed) else Inf, trace - (n - 1) * floor))
+  smallest <- if (missed < 1) largest - (largest - ritz[[1]]) / (1 - missed) else 0
+  c(max(smallest, floor), largest)
+}
+
+# A bound below the smallest eigenvalue of A. It is 1, up to rounding, if P is lambda I and a part of K. Otherwise that
+# of S is at least lambda, the largest of P at most its trace, which the squares of the probes estimate. Without lambda,
+# S is as regular as doubles can express.
+smallest_eigenvalue <- function(system, precond, z, miss) {
+  s <- ncol(z)
+  noise <- min(system$lambda)
+  trace <- mean(system$space$dots(z, z)) * s / stats::qchisq(miss, s)
+  part <- !is.null(precond$Q) && noise > 0
+  max(noise / trace, if (part) 1 - system$n * .Machine$double.eps * max(system$diagonal()) / noise, .Machine$double.eps)
+}
+
+# The limit of a one-sided interval for tr W, W >= 0 with eigenvalues of at most `largest`, from the `mean` of z' W z
+# over s normal z, which is a sum of chi-squared variables. For a given trace its distribution is widest if all
+# eigenvalues are 0 or `largest`; if the trace is less than that, if there is one (Szekely and Bakirov 2003).
+trace_limit <- function(mean, largest, s, miss, upper) {
+  if (mean <= 0) return(0)
+  excess <- function(log_trace) {
+    trace <- exp(log_trace)
+    degrees <- s * max(1, trace / largest)
+    stats::pchisq(mean / trace * degrees, degrees, lower.tail = upper, log.p = TRUE) - log(miss)
+  }
+  far <- if (upper) c(0, 1) else c(-1, 0)
+  exp(stats::uniroot(excess, log(mean) + far, extendInt = if (upper) "downX" else "upX", tol = 1e-8)$root)
+}
+
+# tr A - n. The rows of Vecchia's factor are whitened exactly, up to what was added to the diagonal; otherwise it takes
+# a product with the columns of P.
+trace_excess <- function(system, precond) {
+  if (precond$type == "vecchia") {
+    sets <- precond$sets
+    return(-sets$added * sum((1 + colSums(sets$weights^2)) / sets$sd^2))
+  }
+  own <- sum((system$diagonal() + system$lambda) / precond$shift) - system$n
+  if (is.null(precond$Q)) return(own)
+  Q <- on_space(precond$Q, system$space)
+  own - sum(system$space$dots(Q, system$product(Q, "float64")))
+}
