@@ -90,6 +90,7 @@ print.gp <- function(x, ...) {
   if (!is.null(x$transform)) cli::cat_line("  transform       ", transform_words(x$transform))
   cli::cat_line("  log-likelihood  ", likelihood_text(x$loglik), " (", x$estimate, ", ", x$method, ")")
   if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
+  if (!is.null(x$certificate)) cat_labelled("approximation", certificate_words(x$certificate), ",")
   invisible(x)
 }
 

@@ -1,0 +1,110 @@
+# Bounds for the exact likelihood of a fit, and for all that follows from products with the inverse of the exact
+# covariance S of its observations.
+
+# What is compared: the columns B = (Q, r, k) with an orthonormal basis Q of the trend, the response r without what Q
+# has of it, and the covariances k with the sites; `x`, the trend at the sites in the basis Q, and `prior`, the variance
+# of the field there.
+certified_problem <- function(object, sites) {
+  data <- object$data
+  input <- list(theta = object$theta, x = data$u, y = sites$u)
+  trend <- trend_basis(data)
+  x <- if (ncol(data$x)) t(backsolve(trend$r, t(unname(sites$x)), transpose = TRUE)) else matrix(0, nrow(sites$u), 0)
+  list(trend = trend, b = cbind(trend$q, trend$rest, covariance_matrix(object$model)(input)), x = x,
+       prior = as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = sites$u))))
+}
+
+# Matrices `lower` <= B' S^-1 B <= `upper`, and the interval `logdet` of log det S, which hold with probability
+# 1 - miss. For up to `most_dense` observations a dense factor takes less time than the preconditioner.
+certified_bounds <- function(object, problem, settings, most_dense = 500) {
+  system <- iterative_system(covariance_product(object$model, 1L, "float64", object$how$backend), object$data,
+                             object$model, object$theta)
+  if (system$n <= most_dense) dense_bounds(system, problem) else bounds_by_solver(system, object, problem, settings)
+}
+
+dense_bounds <- function(system, problem) {
+  covariance <- as.matrix(system$product(system$space$copy(diag(system$n)), "float64"))
+  root <- tryCatch(chol(covariance), error = function(e) NULL)
+  if (is.null(root)) stop_not_certified()
+  forms <- crossprod(backsolve(root, problem$b, transpose = TRUE))
+  list(lower = forms, upper = forms, logdet = rep(2 * sum(log(diag(root))), 2), steps = 0L)
+}
+
+# After so many steps of the solver, bounds are those of what it found.
+most_steps <- 200
+
+# One block of conjugate gradients for B and the probes. With the residual E = B - S X of its solution X, the lower
+# bound is B' X + X' E, which lacks E' S^-1 E <= E' P^-1 E / a, where a is a bound below the eigenvalues of
+# P^-1/2 S P^-1/2. Smaller residuals follow where that is too much.
+bounds_by_solver <- function(system, object, problem, settings) {
+  space <- system$space
+  precond <- certifying_preconditioner(system, object)
+  probes <- probe_vectors(system, precond, settings$probes, settings$seed, normal_numbers)
+  b <- space$copy(problem$b)
+  columns <- seq_len(ncol(b))
+  for (tol in c(1e-3, 1e-6, 1e-9)) {
+    fit <- tryCatch(solve_system(system, beside(space, problem$b, probes$probes), precond, tol, most_steps, check = 0),
+                    kernops_input_error = function(e) stop_not_certified())
+    logdet <- logdet_interval(system, fit, probes, precond, ncol(b) + seq_len(settings$probes), settings$miss)
+    x <- fit$solution[, columns, drop = FALSE]
+    error <- space$axpby(1, b, -1, system$product(x, "float64"))
+    lower <- symmetric(space$inner(b, x) + space$inner(x, error))
+    gap <- symmetric(space$inner(error, preconditioning(precond, space)(error))) / logdet$eigenvalues[[1]]
+    rounding <- .Machine$double.eps * sum(system$diagonal() + system$lambda) * space$inner(x, x)
+    bounds <- list(lower = lower - rounding, upper = lower + gap + rounding, logdet = logdet$interval,
+                   steps = fit$iterations)
+    if (fit$iterations == most_steps || logdet$precise && is_precise(bounds, problem)) break
+  }
+  bounds
+}
+
+# Whether the solver takes less than 0.05 from the log-likelihood, and a hundredth from standard errors.
+is_precise <- function(bounds, problem) {
+  left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)
+  gap <- diag(left$upper - left$lower)
+  variance <- problem$prior - diag(left$lower)[-1]
+  gap[[1]] <= 0.1 && all(gap[-1] <= 0.01 * variance & gap[[1]] * gap[-1] <= 1e-4 * variance)
+}
+
+# Low rank where that leaves next to nothing. Otherwise more neighbours than those of the fit, so that intervals are
+# short also where the fit is poor.
+certifying_preconditioner <- function(system, object) {
+  if (min(system$lambda) > 0 && best_preconditioner(system, small = 0.01) == "pivoted_cholesky") {
+    return(system_preconditioner(system, "pivoted_cholesky", default_rank(system, object$how$control)))
+  }
+  near <- neighbour_coordinates(object$model, object$theta, object$data$u)
+  m <- max(60L, 2L * (object$vecchia$m %||% 0L))
+  system_preconditioner(system, "vecchia", min(m, system$n - 1L), near = near)
+}
+
+stop_not_certified <- function() {
+  stop_kernops("singular", c("The covariance matrix of the observations is not positive definite to double precision:
+                              there is no exact answer to compare with.",
+                             i = "Add {.fn nugget} to the covariance."))
+}
+
+# What remains of the symmetric matrix over (r, k) when the trend is fitted by generalised least squares, in the basis
+# Q, where the trend at the sites is `x`: of r the residual sum of squares, of a site its prediction, and what the data
+# explain of its variance. As the minimum of forms that are linear in G it increases with G.
+after_trend <- function(forms, x) {
+  if (!ncol(x)) return(forms)
+  trend <- seq_len(ncol(x))
+  across <- forms[trend, -trend, drop = FALSE]
+  across[, -1] <- across[, -1] - t(x)
+  rest <- forms[-trend, -trend, drop = FALSE]
+  rest - crossprod(across, solve(forms[trend, trend, drop = FALSE], across))
+}
+
+# The interval of the exact log-likelihood at the parameters of the fit; with REML that of contrasts, in the basis Q.
+loglik_interval <- function(object, bounds, problem) {
+  p <- ncol(problem$x)
+  reml <- object$how$reml && p > 0
+  degrees <- nrow(problem$b) - if (reml) p else 0
+  deviance <- function(forms, logdet) {
+    of_trend <- if (reml) determinant(forms[seq_len(p), seq_len(p), drop = FALSE])$modulus[[1]] else 0
+    degrees * log(2 * pi) + logdet + after_trend(forms, problem$x)[1, 1] + of_trend
+  }
+  highest <- deviance(bounds$upper, bounds$logdet[[2]])
+  lowest <- deviance(bounds$lower, bounds$logdet[[1]])
+  rounding <- 1e-13 * c(-1, 1) * (abs(highest) + nrow(problem$b))
+  -c(highest, lowest) / 2 + rounding + (object$parts$jacobian %||% 0)
+}

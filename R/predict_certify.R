@@ -1,0 +1,54 @@
+# Predictions of an approximate fit beside the exact ones.
+
+# Sites where predictions are compared, as new_points() has them: half of them between observations that are next to
+# each other, half anywhere in the range of the coordinates. Variable, group and trend are those of the next
+# observation.
+certified_sites <- function(object, count) {
+  data <- object$data
+  own <- seq_len(object$model$d)
+  near <- neighbour_coordinates(object$model, object$theta, data$u)
+  u <- prediction_sites(data$u, near, group_of(object$model), ceiling(count / 2))[, own, drop = FALSE]
+  next_to <- nearest_points(u, data$u[, own, drop = FALSE], 1L)[1, ]
+  layout <- object$parts$layout
+  variable <- layout$variable[next_to]
+  list(u = new_sites(layout, u, data$u[next_to, -own, drop = FALSE], variable), x = data$x[next_to, , drop = FALSE],
+       offset = numeric(nrow(u)), variable = variable)
+}
+
+# Some of the rows of new data.
+chosen_sites <- function(object, newdata, coords, count, seed, call = caller_env()) {
+  points <- new_points(object, newdata, coords, call = call)
+  if (!is.null(points$blocks)) {
+    stop_kernops("input", "{.fn certify} takes points, not polygons: their centroids, for example.", call = call)
+  }
+  n <- nrow(points$u)
+  rows <- if (n <= count) seq_len(n) else with_seed(seed, sort(sample.int(n, count)))
+  list(u = points$u[rows, , drop = FALSE], x = points$x[rows, , drop = FALSE], offset = points$offset[rows],
+       variable = points$variable[rows], rows = which(points$complete)[rows])
+}
+
+# A row for each site: prediction and standard error of the field by the fit, and the exact ones with their bounds.
+# The error of the mean is at most the root of the product of two gaps, that of the response and that of the site.
+certified_predictions <- function(object, sites, bounds, problem) {
+  moments <- predicted_moments(object, sites, plain_prediction, variance = TRUE)
+  left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)
+  gap <- pmax(diag(left$upper) - diag(left$lower), 0)
+  level <- problem$trend$level # of the response, by the coefficients of the trend
+  exact <- known_trend(object, sites) + left$lower[1, -1] + as.vector(problem$x %*% problem$trend$along) +
+    if (any(level != 0)) as.vector(sites$x %*% level) else 0
+  se <- function(forms) sqrt(pmax(problem$prior - diag(forms)[-1], 0))
+  data.frame(fit = moments$trend + moments$process, se.fit = sqrt(moments$variance), exact = exact,
+             error = sqrt(gap[[1]] * gap[-1]), se.low = se(left$upper), se.high = se(left$lower))
+}
+
+plain_prediction <- list(local = FALSE, nmax = Inf, maxdist = Inf)
+
+# The coordinates of sites, in the units of the data.
+coordinates_of_sites <- function(object, sites) {
+  u <- sites$u[, seq_len(object$model$d), drop = FALSE] * unit_of(object$center)
+  u <- u + rep(as.vector(object$center), each = nrow(u))
+  colnames(u) <- colnames(object$parts$u)
+  table <- as.data.frame(u)
+  if (length(sites$variable)) table$variable <- response_names(object)[sites$variable]
+  table
+}
