@@ -99,7 +99,7 @@ lmc <- function(..., sills = NULL, fixed = FALSE, cross_nugget = FALSE) {
 
 is_lmc <- function(x) inherits(x, "kernops_lmc")
 
-# Those of their first covariances, numbered where one occurs again.
+# The labels of their first covariances, numbered where a label occurs again.
 structure_names <- function(structures) {
   labels <- vapply(structures, function(x) leaf_labels(x)[[1]], "")
   before <- vapply(seq_along(structures), function(k) {

@@ -97,7 +97,7 @@ with_places <- function(x, d, call) {
     } else if (leaf$label == "nugget" || is.null(leaf$dims)) {
       leaf$dims <- if (leaf$label == "nugget") d + 2:3 else seq_len(d)
       leaf$placed <- TRUE # nothing that is to be printed
-    } else check_leaf_dims(leaf, leaf$dims, d, call)
+    } else check_leaf_dims(leaf, d, call)
     leaf
   })
 }
@@ -176,9 +176,9 @@ report_slope <- function(model, theta) {
   slope
 }
 
-# What the average information lacks of the second derivatives wrt L: where B = L L' is singular, as it often is at the
-# optimum, the former has no curvature in some directions. With G = df / dB, which follows from df / dL = 2 G L, column
-# by column, this is 2 G for each column of L. Only what bends upwards is added.
+# The second derivatives wrt L without the average information, which has no curvature in some directions where B = L L'
+# is singular, as it often is at the optimum. With G = df / dB, which follows from df / dL = 2 G L column by column,
+# they are 2 G for each column of L. Only positive curvature is added.
 root_curvature <- function(model, theta, gradient) {
   added <- matrix(0, length(theta), length(theta))
   for (block in coregions(model, theta)) {

@@ -15,7 +15,10 @@ covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)
                              width = d + if (is_lmc(covariance)) extra_coordinates else 0L) {
   if (is_lmc(covariance)) covariance <- with_places(covariance, d, call)
   leaves <- leaves_of(covariance)
-  for (leaf in leaves) check_leaf(leaf, width, call)
+  for (leaf in leaves) {
+    check_leaf_dims(leaf, width, call)
+    if (leaf$kernel$own) check_own_formula(leaf, length(leaf_dims(leaf, width)))
+  }
   parameters <- parameter_table(leaves, c(coordinates, rep("", width - d)))
   nugget <- which(parameters$label == "nugget")
   if (length(nugget) > 1) stop_kernops("input", "A covariance has at most one {.fn nugget}.", call = call)
@@ -103,13 +106,8 @@ within_group <- function(text, leaf, points) {
           leaf$group - 1L)
 }
 
-check_leaf <- function(leaf, d, call) {
+check_leaf_dims <- function(leaf, d, call) {
   dims <- leaf_dims(leaf, d)
-  check_leaf_dims(leaf, dims, d, call)
-  if (leaf$kernel$own) check_own_formula(leaf, length(dims))
-}
-
-check_leaf_dims <- function(leaf, dims, d, call) {
   if (max(dims, 0) > d) {
     stop_kernops("dim", "{.fn {leaf$label}} has {.arg dims} {.val {dims}}, but there are {d} coordinate{?s}.",
                  call = call)

@@ -165,7 +165,7 @@ placed <- function(covariance, d, columns, group, call) {
       leaf$level <- if (!is_smooth_leaf(leaf)) leaf$dims[[length(leaf$dims)]]
       return(leaf)
     }
-    check_leaf_dims(leaf, leaf$dims %||% seq_len(d), d, call)
+    check_leaf_dims(leaf, d, call)
     leaf$at <- seq_len(d)
     if (group) leaf$group <- d + 1L
     leaf

@@ -1,5 +1,4 @@
-# Fits with several variables: an observation is one value of one variable. Observations are ordered by variable; the
-# `variable` of each is a number.
+# Fits with several variables: their response, noise and checks. See data_layout.R for the layout of their observations.
 
 # The response of a model frame as a matrix with names.
 response_columns <- function(y, response, call) {
@@ -112,7 +111,7 @@ representative_rows <- function(model, data, size, seed) {
   which(key %in% key[first[subset_rows(space[first, , drop = FALSE], min(count, length(first)), seed)]])
 }
 
-# What fits of several variables do not have.
+# Errors for methods and arguments that are for fits of one variable.
 refuse_several <- function(object, what, instead = NULL, call = caller_env()) {
   if (!is_lmc(object$model$covariance)) return(invisible())
   stop_kernops("input", c(paste(what, "for fits of one variable."), i = instead), call = call)

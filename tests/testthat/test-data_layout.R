@@ -1,6 +1,8 @@
 # Layouts of observations, against data frames in plain R.
 
-several <- function() kernops:::new_layout("several", names = c("a", "b"), variable = c(1L, 1L, 2L), row = c(1L, 3L, 2L))
+several <- function() {
+  kernops:::new_layout("several", names = c("a", "b"), variable = c(1L, 1L, 2L), row = c(1L, 3L, 2L))
+}
 
 test_that("new points of several variables are those of each in turn", {
   u <- cbind(c(0.1, 0.2, 0.3), c(4, 5, 6))
