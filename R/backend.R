@@ -109,3 +109,11 @@ check_setting <- function(given, name, choices, call, default = choices) {
   if (!identical(given, default)) return(check_choice(given, name, choices, call))
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")
 }
+
+# The backend of a fit, which may have been made on a machine with a GPU.
+usable_backend <- function(backend) {
+  if (backend != "cuda" || !nzchar(problem <- cuda_problem(first_device()))) return(backend)
+  cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here ({problem}): the CPU is used instead."),
+                  class = "kernops_no_gpu")
+  "cpu"
+}

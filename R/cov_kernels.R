@@ -22,7 +22,7 @@ exponential <- function(variance = NULL, range = NULL, ...) ranged(exponential_k
 matern_kernel <- kernel("matern", function(variance, q, nu) {
   known <- c("0.5" = "Exp(-%1$s)", "1.5" = "(1 + %1$s) * Exp(-%1$s)",
              "2.5" = "(1 + %1$s + Square(%1$s) / 3) * Exp(-%1$s)")
-  closed <- if (is.numeric(nu)) known[code_number(nu)] else NA
+  closed <- if (is.numeric(nu)) known[code_text(nu)] else NA
   correlation <- if (is.na(closed)) code_text("Matern(", nu, ", Sqrt(", q, "))") else
     sprintf(closed, code_text("Sqrt(", 2 * nu, " * ", q, ")"))
   paste(variance, "*", correlation)
@@ -113,7 +113,7 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
   check_text(formula, "formula", one = TRUE)
   parameters <- as.list(parameters)
   words <- names(parameters) %||% rep("", length(parameters))
-  taken <- c("x", "y", ops_table()$name)
+  taken <- c("x", "y", keops_ops()$name)
   if (!all(grepl("^[A-Za-z][A-Za-z0-9_.]*$", words)) || anyDuplicated(words) || any(words %in% taken)) {
     stop_kernops("input", "{.arg parameters} must be a list with unique names, other than {.code x}, {.code y}
                            and the names of operations.")

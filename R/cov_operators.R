@@ -2,7 +2,7 @@
 
 # Sums over j of k(x_i, y_j) b_j, for `columns` columns of b.
 covariance_product <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
-  model_operator(code_text("Sum_Reduction((", model$formula, ") * b, 1)"),
+  recent_operator(code_text("Sum_Reduction((", model$formula, ") * b, 1)"),
                  c(point_declarations(model), code_text("b = Vj(", columns, ")")), "auto", precision, backend)
 }
 
@@ -17,20 +17,20 @@ covariance_derivatives <- function(model, backend = "cpu") {
 }
 
 covariance_values <- function(formula, model, precision, backend) {
-  model_operator(code_text("Sum_Reduction(", formula, ", 1)"), point_declarations(model), "auto", precision, backend,
+  recent_operator(code_text("Sum_Reduction(", formula, ", 1)"), point_declarations(model), "auto", precision, backend,
                  stored = TRUE)
 }
 
 # The gradient wrt theta of sum_j (w_i | e_j) k(x_i, y_j), for each i.
 covariance_weighted <- function(model, columns) {
   declared <- c(point_declarations(model), code_text(c("w = Vi(", "e = Vj("), columns, ")"))
-  model_operator(code_text("Sum_Reduction(Grad((", model$formula, ") * (w | e), theta, 1), 1)"), declared, "auto",
+  recent_operator(code_text("Sum_Reduction(Grad((", model$formula, ") * (w | e), theta, 1), 1)"), declared, "auto",
                  "float64", "auto")
 }
 
 # The gradient wrt theta of sum_ij (w_i | e_j) k(x_i, y_j): all parameters in one pass.
 covariance_gradient <- function(model, columns, precision = "float64", backend = "cpu") {
-  weighted <- model_operator(
+  weighted <- recent_operator(
     code_text("Sum_Reduction((", model$formula, ") * (w | e), 1)"),
     c(point_declarations(model), code_text(c("w = Vi(", "e = Vj("), columns, ")")), "auto", precision, backend
   )
@@ -39,27 +39,15 @@ covariance_gradient <- function(model, columns, precision = "float64", backend =
 
 # Sums over j of dk(x_i, y_j) / dtheta b_j: for each column of b a column for each parameter.
 derivative_products <- function(model, columns = 1L, precision = "float64", backend = "cpu") {
-  model_operator(code_text("Sum_Reduction(TensorProd(b, Grad(", model$formula, ", theta, 1)), 1)"),
+  recent_operator(code_text("Sum_Reduction(TensorProd(b, Grad(", model$formula, ", theta, 1)), 1)"),
                  c(point_declarations(model), code_text("b = Vj(", columns, ")")), "auto", precision, backend)
 }
 
 # k(x_i, x_i) for each i.
 covariance_diagonal <- function(model, precision = "float64", backend = "cpu") {
-  model_operator(code_text("Sum_Reduction(", covariance_text(model, "x", "x"), ", 1)"),
+  recent_operator(code_text("Sum_Reduction(", covariance_text(model, "x", "x"), ", 1)"),
                  point_declarations(model)[1:2], "auto", precision, backend)
 }
-
-# Operators that were used last are kept: to compile one takes longer than to predict at a few points.
-model_operator <- function(formula, declared, scheme, precision, backend, stored = FALSE) {
-  device <- check_device(NULL)
-  key <- rlang::hash(list(formula, declared, scheme, precision, backend, stored, device))
-  if (is.null(recent_operators[[key]])) {
-    if (length(recent_operators) >= 32) rm(list = ls(recent_operators), envir = recent_operators)
-    recent_operators[[key]] <- kernel_operator(formula, declared, scheme, precision, backend, device, stored = stored)
-  }
-  recent_operators[[key]]
-}
-recent_operators <- new.env(parent = emptyenv())
 
 point_declarations <- function(model) {
   c(sprintf("theta = Pm(%d)", nrow(model$parameters)), sprintf("x = Vi(%d)", model$width),

@@ -19,7 +19,7 @@ own_pairs <- function(leaf, d) {
 
 check_own_formula <- function(leaf, d) {
   formula <- leaf$kernel$constants$formula
-  size <- kernel_describe(kernel_compile(own_values_formula(leaf), own_variables(leaf, d)))$size
+  size <- formula_size(formula, own_variables(leaf, d))
   if (size != 1) {
     stop_kernops("input", call = NULL,
                  "The covariance {.code {formula}} must be one number for each pair of points, not {size}.")

@@ -16,7 +16,7 @@ vecchia_draws <- function(object, u, nsim) {
     # points that nearly coincide, as distinct_draws() does
     jitter <- if (jitter == 0) 10 * max(1, nrow(neighbours)) * .Machine$double.eps else 10 * jitter
   }
-  draws <- coloured(sets, matrix(stats::rnorm(nrow(u) * nsim), nrow(u)))
+  draws <- sparse_multiply(sets, matrix(stats::rnorm(nrow(u) * nsim), nrow(u)), inverse = TRUE)
   if (!anyNA(draws)) return(draws[order(order), , drop = FALSE])
   stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
 }
@@ -29,7 +29,7 @@ local_correction <- function(object, points, values) {
   beta <- matrix(0, 0, ncol(values))
   if (ncol(x)) {
     sets <- observation_sets(object, object$vecchia$m)
-    white <- whitened(sets, cbind(data$x, values)[sets$order, , drop = FALSE])
+    white <- sparse_multiply(sets, cbind(data$x, values)[sets$order, , drop = FALSE])
     trend <- seq_len(ncol(x))
     root <- chol(crossprod(white[, trend, drop = FALSE]))
     across <- crossprod(white[, trend, drop = FALSE], white[, -trend, drop = FALSE])

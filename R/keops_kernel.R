@@ -226,3 +226,20 @@ print.keops_kernel <- function(x, ...) {
 
 # The compiled kernel behind an operator; compiled again after readRDS().
 live <- function(op) environment(op)$live_kernel()
+
+# As kernel_operator(); the operators used last are kept, since compiling one takes longer than a small computation.
+recent_operator <- function(formula, declared, scheme, precision, backend, stored = FALSE) {
+  device <- check_device(NULL)
+  key <- rlang::hash(list(formula, declared, scheme, precision, backend, stored, device))
+  if (is.null(recent_operators[[key]])) {
+    if (length(recent_operators) >= 32) rm(list = ls(recent_operators), envir = recent_operators)
+    recent_operators[[key]] <- kernel_operator(formula, declared, scheme, precision, backend, device, stored = stored)
+  }
+  recent_operators[[key]]
+}
+recent_operators <- new.env(parent = emptyenv())
+
+# The number of entries of a formula of declared variables.
+formula_size <- function(formula, declared) {
+  kernel_describe(kernel_compile(code_text("Sum_Reduction(", formula, ", 1)"), declared))$size
+}

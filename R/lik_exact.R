@@ -124,14 +124,6 @@ factor_of <- function(object) {
   factor$blocks
 }
 
-# The backend of a fit, which may have been made on a machine with a GPU.
-usable_backend <- function(backend) {
-  if (backend != "cuda" || !nzchar(problem <- cuda_problem(first_device()))) return(backend)
-  cli::cli_inform(c(i = "This fit was made on a GPU, which cannot be used here ({problem}): the CPU is used instead."),
-                  class = "kernops_no_gpu")
-  "cpu"
-}
-
 # What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X.
 explained_by_factor <- function(object, factor) {
   values <- covariance_matrix(object$model)

@@ -209,12 +209,6 @@ probe_residual <- function(control, n) max(control$cg_tol, min(1e-3, 0.1 / sqrt(
 # Where some per cent of a residual do not matter, a sample of the rows is enough.
 rows_to_check <- function(tol, n) if (tol < 1e-3) n else min(n, 1e4)
 
-# The coordinates, for a whole fit: on the GPU, where that is where products with the covariance are taken.
-resident_points <- function(product, u) {
-  device <- device_of(product, list(x = u, y = u))
-  if (device >= 0) gpu_matrix(u, "float64", device) else u
-}
-
 # A block of the columns of `numbers`, of the host, and those of `block`, if there is one.
 beside <- function(space, numbers, block) {
   if (is.null(block)) return(space$copy(numbers))
@@ -296,7 +290,7 @@ iterative_gradient <- function(left, right, theta, parts, space) {
   if (length(parts$model$nugget)) {
     weights <- parts$data$weights
     weights <- if (any(weights != 1)) space$copy(1 / weights) else 1
-    total[[parts$model$nugget]] <- sum(space$dots(space$add_rows(weights, left, zeros_like(space, left)), right))
+    total[[parts$model$nugget]] <- sum(space$dots(space$scale_rows(weights, left), right))
   }
   total
 }

@@ -130,7 +130,7 @@ latent_changes <- function(sets, system, state, own, most = 2^22) {
 changes_of_rows <- function(sets, system, theta, f, by, free, most) {
   n <- nrow(sets$points)
   sd <- system$factor$sd
-  w <- as.vector(whitened(system$factor, f))
+  w <- as.vector(sparse_multiply(system$factor, f))
   value <- numeric(length(theta))
   along <- back <- matrix(0, n, length(theta))
   size <- max(1, most %/% ((1 + nrow(sets$neighbours)) * (1 + length(theta))))
@@ -147,7 +147,9 @@ changes_of_rows <- function(sets, system, theta, f, by, free, most) {
       back[, p] <- back[, p] + neighbour_scatter(change, w[at] / sd[at], n)
     }
   }
-  list(value = value, process = coloured(system$factor, along + coloured_back(system$factor, back)))
+  list(value = value, process = sparse_multiply(
+    system$factor, along + sparse_multiply(system$factor, back, inverse = TRUE, transposed = TRUE), inverse = TRUE
+  ))
 }
 
 # As dense_laplace_gradient().

@@ -1,7 +1,7 @@
 # Sums over sets, and predictions, in the processes of future::plan(). Each keeps its part of the sets, so that a
 # likelihood sends the parameters alone.
 
-# As unnamed_sums(), of all parts in their order: with another number of processes the result is the same to rounding.
+# As set_totals(), of all parts in their order: with another number of processes the result is the same to rounding.
 sums_elsewhere <- function(sets, model, theta, count, derivatives) {
   ends <- ends_of_parts(ncol(sets$neighbours))
   names <- paste(sets$id, seq_along(ends[-1]), length(ends))
@@ -59,7 +59,7 @@ local_prediction_elsewhere <- function(object, points, variance) {
 # NULL where this process does not have the part.
 sums_of_part <- function(name, theta, count, derivatives) {
   part <- the$parts[[name]]
-  if (!is.null(part)) unnamed_sums(part$operators, theta, part$model$nugget, part$held, derivatives, count)
+  if (!is.null(part)) set_totals(part$operators, theta, part$model$nugget, part$held, derivatives, count)
 }
 
 # Parts of other sets are dropped.

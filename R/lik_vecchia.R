@@ -14,11 +14,11 @@ vecchia_likelihood <- function(data, model, how) {
   shared <- !identical(how$backend, "cuda") && worth_sharing(length(data$y), tracker$count())
   state_of <- function(sets, theta, profile = FALSE, derivatives = FALSE, count = Inf) {
     summed <- if (shared) function(derivatives) sums_elsewhere(sets, model, theta, count, derivatives) else {
-      function(derivatives) unnamed_sums(operators, theta, model$nugget, sets$held, derivatives, count)
+      function(derivatives) set_totals(operators, theta, model$nugget, sets$held, derivatives, count)
     }
     only_rounded <- function() {
       identical(how$precision, "float32") &&
-        unnamed_sums(set_operators(model), theta, model$nugget, sets$held, FALSE, count)$bad == 0
+        set_totals(set_operators(model), theta, model$nugget, sets$held, FALSE, count)$bad == 0
     }
     vecchia_state(summed, sets, data, theta, trend, how$reml, profile, derivatives, only_rounded)
   }
@@ -86,7 +86,7 @@ with_neighbours <- function(sets, neighbours) {
 
 # The state from summed(derivatives), the sums over the sets.
 vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, derivatives, only_rounded) {
-  sums_with <- function(derivatives) named_sums(summed(derivatives), ncol(sets$values), length(theta), derivatives)
+  sums_with <- function(derivatives) set_moments(summed(derivatives), ncol(sets$values), length(theta), derivatives)
   sums <- sums_with(derivatives)
   results <- if (sums$bad == 0 && is.finite(sums$logdet)) gram_results(sums, data, trend, reml, profile)
   if (is.null(results)) return(singular_state(sets$order[[max(1, sums$bad)]], only_rounded))

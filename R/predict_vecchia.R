@@ -87,10 +87,11 @@ vecchia_inverse <- function(object) {
   order <- sets$order
   residual <- data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
   both <- cbind(residual, data$x)[order, , drop = FALSE]
-  back <- whitened_back(sets, whitened(sets, both))[order(order), , drop = FALSE]
+  back <- sparse_multiply(sets, sparse_multiply(sets, both), transposed = TRUE)[order(order), , drop = FALSE]
   squares <- list(weights = -sets$weights^2, sd = sets$sd^2, neighbours = sets$neighbours)
   z <- if (ncol(data$x)) t(backsolve(object$state$root, t(back[, -1, drop = FALSE]), transpose = TRUE)) else back[, -1]
-  list(alpha = back[, 1], z = z, diagonal = whitened_back(squares, rep(1, length(order)))[order(order)])
+  diagonal <- sparse_multiply(squares, rep(1, length(order)), transposed = TRUE)
+  list(alpha = back[, 1], z = z, diagonal = diagonal[order(order)])
 }
 
 # The sparse factor of the covariance of the observations, with their order.

@@ -1,7 +1,7 @@
-# A symmetric matrix of n rows, K, that a formula fills and that is factored in place, K = L L', on the host or on a GPU.
+# A symmetric matrix K of n rows that a formula fills and that is factored in place, K = L L', on the host or a GPU.
 #
 # dense_factor(n, backend) allocates it and returns its functions:
-#   fill(values, theta, x, noise)  L of values(theta, x, x) + diag(noise): 0, or the first row whose pivot is not positive
+#   fill(values, theta, x, noise)  L of values(theta, x, x) + diag(noise): 0, or the first row without a positive pivot
 #   diagonal(), times(b)           of L; L b
 #   solve(b, transposed)           L^-1 b, or L^-T b
 #   diagonal_of_inverse()          of K^-1

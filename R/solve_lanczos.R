@@ -16,7 +16,7 @@ probe_vectors <- function(system, precond = NULL, count = 16, seed = 1, draw = r
     probes <- space$copy(sparse_colour(precond, signs))
     return(list(probes = probes, weights = preconditioning(precond, space)(probes)))
   }
-  rows_times <- \(d, x) space$add_rows(on_space(d, space), x, zeros_like(space, x))
+  rows_times <- \(d, x) space$scale_rows(on_space(d, space), x)
   probes <- rows_times(sqrt(precond$shift), probes)
   if (rank > 0) {
     mixed <- space$combine(on_space(precond$Q, space), precond$R %*% signs[system$n + seq_len(rank), , drop = FALSE])

@@ -49,7 +49,7 @@ nystrom <- function(system, diagonal, chosen) {
 # where `trace`, of C C', is much larger than D. C is used up.
 woodbury_factor <- function(space, columns, shift, trace) {
   scaled <- if (length(shift) == 1) \(x) space$axpby(0, x, 1 / sqrt(shift), x) else
-    \(x) space$add_rows(on_space(1 / sqrt(shift), space), x, zeros_like(space, x))
+    \(x) space$scale_rows(on_space(1 / sqrt(shift), space), x)
   factor <- space$orthogonal(scaled(columns), passes = if (trace < 1e8 * min(shift)) 1 else 2)
   list(Q = scaled(factor$Q), R = factor$R)
 }

@@ -1,6 +1,6 @@
-# The scale of each coordinate for a kernel of which only the values(x, y) of pairs of rows are known: the inverse square
-# of the step after which the correlation is 0.6, on average over some points, or of the extent of the data where the
-# correlation stays above; 0 for a constant coordinate.
+# The scale of each coordinate for a kernel of which only the values(x, y) of pairs of rows are known: the inverse
+# square of the step after which the correlation is 0.6, on average over some points, or of the extent of the data
+# where the correlation stays above; 0 for a constant coordinate.
 correlation_scales <- function(values, u, few = 9, enough = 0.6) {
   here <- u[unique(round(seq(1, nrow(u), length.out = few))), , drop = FALSE]
   variance <- values(here, here)

@@ -73,6 +73,6 @@ sparse_solver <- function(precond) {
 
 # Columns with covariance P from independent ones.
 sparse_colour <- function(precond, z) {
-  z[precond$order, ] <- coloured(precond$sets, z)
+  z[precond$order, ] <- sparse_multiply(precond$sets, z, inverse = TRUE)
   z
 }

@@ -12,22 +12,22 @@ hold_sets <- function(points, noise, noise_derivative, values, neighbours) {
   }
 }
 
-# Over these sets, with `count` neighbours at most: log det K, and the products of the whitened columns of `values`,
-# if wanted with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood).
+# Over these sets, with at most `count` neighbours: log det K and the products of the whitened columns of `values`, if
+# wanted with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood).
 # `bad` is the number of the first set whose covariance is not positive definite.
 set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count = Inf) {
-  found <- unnamed_sums(operators, theta, nugget, sets, derivatives, count)
-  named_sums(found, ncol(environment(sets)$values), length(theta), derivatives)
+  totals <- set_totals(operators, theta, nugget, sets, derivatives, count)
+  set_moments(totals, ncol(environment(sets)$values), length(theta), derivatives)
 }
 
-# The numbers one after the other: those of several parts of the sets can be added.
-unnamed_sums <- function(operators, theta, nugget, sets, derivatives, count) {
+# The same as one vector of `sums`, such that those of several parts of the sets can be added, and `bad`.
+set_totals <- function(operators, theta, nugget, sets, derivatives, count) {
   wanted <- operators[c("values", if (derivatives) "derivatives")]
   sets_sums(lapply(wanted, live), unname(theta), c(nugget, 0L)[[1]], sets(), count, settings_of(operators$values))
 }
 
-# The sums of `size` columns, with derivatives with respect to `parameters`, if wanted.
-named_sums <- function(found, size, parameters, derivatives) {
+# The numbers of set_totals() by name, for `size` columns of values and `parameters` parameters.
+set_moments <- function(found, size, parameters, derivatives) {
   if (found$bad > 0) return(list(bad = found$bad))
   number <- if (derivatives) parameters else 0L
   first <- seq_len(1 + size * (size + 1) / 2)
@@ -77,11 +77,10 @@ set_weights_at <- function(values, theta, held, points, neighbours, diagonal = 1
 
 hold_points <- function(points, noise) hold_sets(points, noise, noise, matrix(0, nrow(points), 0), matrix(0L, 0, 0))
 
-# U x, U' x, U^-1 x and U'^-1 x, for columns of x.
-whitened <- function(sets, x) sets_whiten(sets$weights, sets$sd, sets$neighbours, as.matrix(x), FALSE)
-whitened_back <- function(sets, x) sets_whiten(sets$weights, sets$sd, sets$neighbours, as.matrix(x), TRUE)
-coloured <- function(sets, x) sets_colour(sets$weights, sets$sd, sets$neighbours, as.matrix(x), FALSE)
-coloured_back <- function(sets, x) sets_colour(sets$weights, sets$sd, sets$neighbours, as.matrix(x), TRUE)
+# U x for columns of x, or U' x, U^-1 x and U'^-1 x.
+sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {
+  (if (inverse) sets_colour else sets_whiten)(sets$weights, sets$sd, sets$neighbours, as.matrix(x), transposed)
+}
 
 # The weighted sums of rows of x over the neighbours of each set.
 neighbour_means <- function(sets, x) sets_means(sets$weights, sets$neighbours, as.matrix(x))

@@ -220,3 +220,9 @@ stop_not_square <- function(b_name, a, result, call) {
     x = "It is {nrow(result)} x {ncol(result)}."
   ))
 }
+
+# Points x = y of an operator where it computes: on the GPU if it runs there, so that many calls copy them once.
+resident_points <- function(op, u) {
+  device <- device_of(op, list(x = u, y = u))
+  if (device >= 0) gpu_matrix(u, "float64", device) else u
+}

@@ -6,6 +6,7 @@
 #   put(x, j, y)         x with y for its columns j; x is used up
 #   axpby(a, x, b, y)    a x + b y, with one number or one for each column; y is used up
 #   add_rows(d, x, y)    y + d x, with one number or one for each row (an n x 1 block); y is used up
+#   scale_rows(d, x)     d x likewise
 #   dots(x, y)           the scalar products of their columns
 #   inner(x, y)          t(x) y, a small matrix of the host
 #   combine(x, C)        x C for a small matrix of the host, of the first columns of x if it has fewer rows
@@ -23,6 +24,7 @@ vector_space <- function(device = -1L) {
     put = block_put,
     axpby = block_axpby,
     add_rows = block_add_rows,
+    scale_rows = function(d, x) block_add_rows(d, x, block_axpby(0, x, 0, block_copy(x, device))),
     dots = block_dots,
     inner = function(x, y) block_inner(x, y, run_settings()),
     combine = function(x, C) block_combine(x, C, run_settings()),

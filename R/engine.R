@@ -1,0 +1,80 @@
+# The wall between the engine and the Gaussian-process layer: gp_, predict_, draws_, search_, lik_, vario_, cov_, data_.
+#
+# The engine uses no function of the layer above it. The layer uses these functions of the engine and no others; a line
+# says what each promises to it. tools/lint compares the lists with the code.
+#
+# Formulas
+#   keops_kernel             a function that evaluates a formula
+#   keops_grad               the function that evaluates its gradient
+#   keops_ops                the table of operations
+#   kernel_operator          as keops_kernel(), without checks of arguments
+#   recent_operator          as kernel_operator(); the last ones are kept
+#   formula_size             the number of entries of a formula
+#   remembered               a function that keeps its results by its arguments
+#
+# Linear systems by products with a matrix
+#   kernel_system            (K + lambda I) of an operator, its diagonal, entries and vector space
+#   kernel_solve             the solution of such a system, with its settings and checks
+#   solve_system             the solution for several right-hand sides, with convergence and residuals
+#   system_preconditioner    a preconditioner of one type
+#   best_preconditioner      the type that costs least
+#   remembered_graph         neighbours for preconditioners of the systems of a search
+#   probe_vectors            random vectors with the covariance of a preconditioner
+#   lanczos_logdet           log-determinants by solves for such vectors
+#   resident_points          points where an operator computes
+#   rounding_unit            the relative error of an entry for each precision
+#
+# Dense and sparse factors
+#   dense_factor             a matrix filled by a formula and factored in place
+#   dense_device             the device for a dense matrix of n rows
+#   dense_backend            a backend that can factor
+#   sparse_pattern           memory for sparse precisions with given neighbours
+#   sparse_posterior         the precision of a sparse field given observations
+#
+# Small sets of points
+#   hold_sets                points, noise, values and neighbours, as C++ and a GPU hold them
+#   hold_points              points and noise alone
+#   set_sums                 log-determinant, products of whitened values and information over all sets
+#   set_totals               the same as one vector, for parts of the sets
+#   set_moments              such vectors by name
+#   set_weights              the conditional distribution of each point given its neighbours
+#   set_weights_at           likewise for other points
+#   set_slopes               derivatives of weights and standard deviations
+#   sparse_multiply          U x, U' x, U^-1 x, U'^-1 x for the sparse U of such weights
+#   neighbour_means          weighted sums over neighbours
+#   neighbour_scatter        their transpose
+#
+# Orderings and distances
+#   vecchia_order            a permutation of points
+#   orderings                its choices
+#   ordered_neighbours       the nearest earlier points of each point
+#   nearest_points           the nearest points of a query
+#   search_tree              a tree for several queries
+#   correlation_scales       the scale of each coordinate of a kernel known by its values
+
+# Functions that serve both sides: conditions, checks, progress, settings, text.
+#   stop_kernops             a classed error with the call of the user
+#   stop_further_arguments   an error where a method received unknown arguments
+#   check_choice             one of some strings
+#   check_flag               TRUE or FALSE
+#   check_number             one number within limits
+#   check_numbers            a numeric vector or matrix
+#   check_text               one string, or several
+#   check_seed               a seed, or NULL
+#   check_memory             an error where so many bytes cannot be allocated
+#   check_backend            a backend that can be used here
+#   check_precision          float64 or float32
+#   usable_backend           the backend of a fit, or the CPU where its GPU is missing
+#   threads                  the number of threads
+#   shown                    a short text of a value
+#   readable_text            text that every locale prints
+#   code_text                paste0() that keeps numbers exact
+#   replace_names            a formula with other names
+#   first_numbers            numbers of keys in order of appearance
+#   level_key                keys that are equal where values are
+#   exact_digits             such keys across classes of numbers
+#   value_labels             labels that are equal where values are
+#   with_bar                 code with a progress bar
+#   say_progress             a step of the bar
+#   with_seed                code with random numbers of its own
+NULL

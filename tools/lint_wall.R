@@ -1,0 +1,54 @@
+# tools/lint: the wall between the engine and the Gaussian-process layer, which R/engine.R describes. One line for each
+# finding: an engine function that uses the layer, a function of the layer that uses an engine function missing from
+# R/engine.R, and a listed function that nothing uses.
+
+say <- function(where, text) if (length(where)) cat(paste0(where, ": ", text, "\n"), sep = "")
+
+layer <- "^(gp|data|cov|lik|search|predict|predictive|draws|vario)[_.]"
+most_names <- 39 # of the engine; see R/engine.R
+
+# The functions and constants that the files of R/ define: name, file, layer, and the global names that each uses.
+definitions <- function(files = setdiff(list.files("R", "[.]R$", full.names = TRUE), "R/engine.R")) {
+  of_file <- function(file) {
+    parts <- Filter(\(e) is.call(e) && identical(e[[1]], quote(`<-`)) && is.name(e[[2]]), as.list(parse(file)))
+    globals <- lapply(parts, \(e) codetools::findGlobals(eval(call("function", NULL, e[[3]]), baseenv())))
+    data.frame(name = vapply(parts, \(e) as.character(e[[2]]), ""), file = rep(file, length(parts)), uses = I(globals))
+  }
+  all <- do.call(rbind, lapply(files, of_file))
+  all$upper <- grepl(layer, basename(all$file))
+  all
+}
+
+uses <- function(defined, k, among) intersect(defined$uses[[k]], among$name)
+
+# `name  promise` lines of a comment; the engine's come first.
+promises <- function(file = file.path("R", "engine.R")) {
+  lines <- readLines(file)
+  rows <- regmatches(lines, regexec("^#   ([a-z_.A-Z0-9]+)  +(.*)$", lines))
+  kept <- lengths(rows) > 0
+  data.frame(name = vapply(rows[kept], `[[`, "", 2),
+             engine = which(kept) < grep("^# Functions that serve both sides", lines))
+}
+
+wall <- function(defined = definitions(), listed = promises()) {
+  upper <- defined[defined$upper, ]
+  engine <- defined[!defined$upper, ]
+  for (k in seq_len(nrow(engine))) {
+    wrong <- setdiff(uses(engine, k, upper), engine$name)
+    text <- sprintf("%s uses %s of the layer above", engine$name[[k]], toString(wrong))
+    if (length(wrong)) say(engine$file[[k]], text)
+  }
+  used <- lapply(seq_len(nrow(upper)), \(k) setdiff(uses(upper, k, engine), upper$name))
+  for (k in seq_len(nrow(upper))) {
+    wrong <- setdiff(used[[k]], c(listed$name, local_names))
+    if (length(wrong)) say(upper$file[[k]], sprintf("%s uses %s: not in R/engine.R", upper$name[[k]], toString(wrong)))
+  }
+  say(rep("R/engine.R", sum(!listed$name %in% unlist(used))),
+      sprintf("%s: nothing above the wall uses it", setdiff(listed$name, unlist(used))))
+  if (sum(listed$engine) > most_names) say("R/engine.R", sprintf("more than %d names of the engine", most_names))
+}
+
+# Names that are columns or local variables where codetools reports them.
+local_names <- c("leaf", "points", "variable", "the")
+
+wall()
