@@ -14,7 +14,7 @@ struct HeldSets {
   Rcpp::NumericVector noise, noise_slope;
   Rcpp::NumericMatrix values;
   Rcpp::IntegerMatrix neighbours;
-  std::shared_ptr<void> kept;
+  std::shared_ptr<BackendCache> kept;
 };
 
 // `operators` has `values`, the covariance, and maybe `derivatives` with respect to theta.

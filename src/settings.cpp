@@ -26,7 +26,6 @@ const std::map<std::string, Reader> readers = {
 Settings read_settings(const Rcpp::List& settings) {
   read_memory_limit();
   Settings read;
-  read.keep_going = watch(R_NilValue);
   const SEXP names = Rf_getAttrib(settings, R_NamesSymbol);
   for (R_xlen_t n = 0; n < settings.size(); ++n) {
     const std::string name = CHAR(STRING_ELT(names, n));
@@ -34,6 +33,7 @@ Settings read_settings(const Rcpp::List& settings) {
     if (reader == readers.end()) throw InputError("input", "no computation has the setting `" + name + "`");
     reader->second(read, settings[n]);
   }
+  if (!read.keep_going) read.keep_going = watch(R_NilValue);
   return read;
 }
 

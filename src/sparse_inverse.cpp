@@ -30,7 +30,7 @@ struct HeldInverse {
   Rcpp::IntegerVector order;
   Rcpp::NumericVector start;
   Rcpp::IntegerVector entry;
-  std::shared_ptr<void> kept;
+  std::shared_ptr<BackendCache> kept;
 };
 
 }  // namespace

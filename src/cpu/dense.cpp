@@ -156,7 +156,7 @@ class HostDense : public Dense {
   }
 
   void sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
-                      std::shared_ptr<void>&, const Settings& settings) const override {
+                      std::shared_ptr<BackendCache>&, const Settings& settings) const override {
     inverse.apply(x.at, int(x.columns), out.at, settings);
   }
 

@@ -1,6 +1,7 @@
 // Dense linear algebra as a backend offers it: blocks of vectors for iterative solvers, and covariance matrices with
 // their Cholesky factors for exact Gaussian processes. All are doubles.
 #pragma once
+#include "run/backend_cache.h"
 #include "run/pairs.h"
 
 namespace kernops {
@@ -43,7 +44,7 @@ class Dense {
 
   // out becomes U' U x for a sparse U. `kept` is what the backend made of it, for the next time.
   virtual void sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
-                              std::shared_ptr<void>& kept, const Settings& settings) const = 0;
+                              std::shared_ptr<BackendCache>& kept, const Settings& settings) const = 0;
 
   // Why matrices cannot be factorised; empty where they can.
   virtual std::string problem() const { return {}; }

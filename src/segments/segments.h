@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "run/backend_cache.h"
 #include "run/data.h"
 #include "segments/statistics.h"
 
@@ -58,7 +59,7 @@ class Segments {
   }
 
   // What a backend keeps with the segments, such as its copy on a device.
-  mutable std::shared_ptr<void> kept;
+  mutable std::shared_ptr<BackendCache> kept;
 
  private:
   std::vector<Count> offsets_{0};

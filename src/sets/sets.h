@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "run/backend_cache.h"
 #include "run/pairs.h"
 
 namespace kernops {
@@ -30,7 +31,7 @@ struct SetRequest {
   Settings settings{};
   // Where a GPU keeps its copies of points, noise, values and neighbours, which are the same at each call with it; but
   // where there are own points, these and neighbours are not.
-  std::shared_ptr<void>* kept = nullptr;
+  std::shared_ptr<BackendCache>* kept = nullptr;
 };
 
 struct SetTotals {

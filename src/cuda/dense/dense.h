@@ -19,7 +19,7 @@ class DeviceVectors : public Dense {
   bool whiten(const Block& x, const Block& core, double more, const Settings& settings) const override;
   void orthogonal(const Block& q, int passes, double* R, const Settings& settings) const override;
   void sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
-                      std::shared_ptr<void>& kept, const Settings& settings) const override;
+                      std::shared_ptr<BackendCache>& kept, const Settings& settings) const override;
 };
 
 }  // namespace cuda

@@ -33,7 +33,7 @@ std::vector<long long> starts_of(const neighbours::SparseInverse& inverse) {
 }
 
 // On a device.
-struct DeviceInverse {
+struct DeviceInverse : BackendCache {
   explicit DeviceInverse(const neighbours::SparseInverse& inverse, int device)
       : device(device),
         weights(inverse.weights, size_t(inverse.n * inverse.m)),
@@ -52,8 +52,8 @@ struct DeviceInverse {
 }  // namespace
 
 void DeviceVectors::sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
-                                   std::shared_ptr<void>& kept, const Settings&) const {
-  auto there = std::static_pointer_cast<const DeviceInverse>(kept);
+                                   std::shared_ptr<BackendCache>& kept, const Settings&) const {
+  auto there = std::dynamic_pointer_cast<const DeviceInverse>(kept);
   if (!there || there->device != x.device) {
     inverse.check();
     auto made = std::make_shared<DeviceInverse>(inverse, x.device);

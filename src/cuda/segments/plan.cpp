@@ -153,7 +153,7 @@ bool DeviceSegments::serves(Count batch_values) const {
 }
 
 DeviceSegments& on_device(const Segments& segments, Count batch_values) {
-  const auto kept = std::static_pointer_cast<DeviceSegments>(segments.kept);
+  const auto kept = std::dynamic_pointer_cast<DeviceSegments>(segments.kept);
   if (kept && kept->serves(batch_values)) return *kept;
   segments.kept.reset();
   const auto made = std::make_shared<DeviceSegments>(segments, batch_values);

@@ -93,7 +93,7 @@ struct BatchPlan {
 };
 
 // Kept with Segments, so that a plan is made once, unless it is too large to be kept.
-class DeviceSegments {
+class DeviceSegments : public BackendCache {
  public:
   // Of keys, the first batch may be planned already.
   DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first = nullptr);

@@ -1,6 +1,7 @@
 // Sets of points on the GPU, in batches, which are distributed over devices and merged in order: results do not depend
 // on how many there are.
 #include <map>
+#include <tuple>
 
 #include "cuda/sets/device_sets.h"
 
@@ -15,24 +16,28 @@ unsigned threads_for(int m) {
   return threads;
 }
 
-// That of the current device, as the request keeps it. Points become floats as they are seen from their centre, where
-// the formula does not see the difference.
+// The copies of sets, by device and by whether points are centred.
+struct SetsCache : BackendCache {
+  template <class T> using Copies = std::map<std::pair<int, bool>, std::shared_ptr<DeviceSets<T>>>;
+  std::tuple<Copies<float>, Copies<double>> copies;
+};
+
+// The copy on the current device, from the cache of the request if that has one. Points are centred before they become
+// floats, where the formula depends on their differences alone.
 template <class T> std::shared_ptr<const DeviceSets<T>> device_sets(const SetRequest& request) {
-  using Known = std::map<std::tuple<int, size_t, bool>, std::shared_ptr<void>>;  // by device, size of T, and centre
   const bool centred = sizeof(T) == 4 && sees_differences(plan_of(*request.covariance));
-  std::shared_ptr<void> none;
-  std::shared_ptr<void>* known = &none;
+  std::shared_ptr<DeviceSets<T>> none, *sets = &none;
   if (request.kept) {
-    if (!*request.kept) *request.kept = std::make_shared<Known>();
-    known = &(*std::static_pointer_cast<Known>(*request.kept))[{current_device().number, sizeof(T), centred}];
+    if (!*request.kept) *request.kept = std::make_shared<SetsCache>();
+    auto& all = dynamic_cast<SetsCache&>(**request.kept).copies;
+    sets = &std::get<SetsCache::Copies<T>>(all)[{current_device().number, centred}];
   }
-  if (!*known || !std::static_pointer_cast<DeviceSets<T>>(*known)->serves(request)) {
-    known->reset();
-    *known = std::make_shared<DeviceSets<T>>(request, centred);
+  if (!*sets || !(*sets)->serves(request)) {
+    sets->reset();
+    *sets = std::make_shared<DeviceSets<T>>(request, centred);
   }
-  const auto sets = std::static_pointer_cast<DeviceSets<T>>(*known);
-  sets->put_own(request);
-  return sets;
+  (*sets)->put_own(request);
+  return *sets;
 }
 
 template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
