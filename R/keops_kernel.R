@@ -171,9 +171,8 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     if (stay) return(result)
     if (!is.null(batches)) dim(result) <- c(dim(result)[1:2], batches)
     if (!is.null(var)) {
-      shape <- dim(values[[match(var, names)]])
-      result <- share_gradient(result, shape)
-      if (about$variables$category[match(var, names)] == "Pm") result <- as_matrix_by_rows(result, shape)
+      place <- match(var, names)
+      result <- as_gradient(result, dim(values[[place]]), about$variables$category[[place]])
     }
     if (stored || about$axis == "Pm") result else keep_names(result, values[named_alike], points_are_columns)
   })
@@ -182,6 +181,12 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
 
 # The settings of a call of the operator, as run_settings() lists them.
 settings_of <- function(op) environment(op)$settings()
+
+# A gradient has the shape of its variable.
+as_gradient <- function(result, shape, category) {
+  result <- share_gradient(result, shape)
+  if (category == "Pm") as_matrix_by_rows(result, shape) else result
+}
 
 # The gradient of a parameter that was a matrix is one.
 as_matrix_by_rows <- function(result, shape) {
