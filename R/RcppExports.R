@@ -125,8 +125,8 @@ joint_variances <- function(weights, sd, near, base, threads) {
     .Call(`_kernops_joint_variances`, weights, sd, near, base, threads)
 }
 
-joint_sums <- function(weights, sd, near, base, which, sums, parts, threads) {
-    .Call(`_kernops_joint_sums`, weights, sd, near, base, which, sums, parts, threads)
+joint_sums <- function(weights, sd, near, base, sums, parts, threads) {
+    .Call(`_kernops_joint_sums`, weights, sd, near, base, sums, parts, threads)
 }
 
 points_maxmin <- function(u, threads) {

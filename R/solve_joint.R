@@ -51,5 +51,6 @@ joint_variances_of <- function(sets) {
 joint_sums_of <- function(sets, which, weights, parts = FALSE) {
   position <- c(0L, order(sets$order))
   which[] <- position[which + 1L]
-  joint_sums(sets$weights, sets$sd, sets$neighbours, sets$base, which, weights, parts, threads())
+  joint_sums(sets$weights, sets$sd, sets$neighbours, sets$base, list(points = which, weights = weights), parts,
+             threads())
 }

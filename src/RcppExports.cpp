@@ -386,19 +386,18 @@ BEGIN_RCPP
 END_RCPP
 }
 // joint_sums
-Rcpp::NumericVector joint_sums(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, int base, Rcpp::IntegerMatrix which, Rcpp::NumericMatrix sums, bool parts, int threads);
-RcppExport SEXP _kernops_joint_sums(SEXP weightsSEXP, SEXP sdSEXP, SEXP nearSEXP, SEXP baseSEXP, SEXP whichSEXP, SEXP sumsSEXP, SEXP partsSEXP, SEXP threadsSEXP) {
+Rcpp::NumericVector joint_sums(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, int base, Rcpp::List sums, bool parts, int threads);
+RcppExport SEXP _kernops_joint_sums(SEXP weightsSEXP, SEXP sdSEXP, SEXP nearSEXP, SEXP baseSEXP, SEXP sumsSEXP, SEXP partsSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
     Rcpp::traits::input_parameter< int >::type base(baseSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type which(whichSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type sums(sumsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type sums(sumsSEXP);
     Rcpp::traits::input_parameter< bool >::type parts(partsSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(joint_sums(weights, sd, near, base, which, sums, parts, threads));
+    rcpp_result_gen = Rcpp::wrap(joint_sums(weights, sd, near, base, sums, parts, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1352,7 +1351,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
     {"_kernops_joint_predict", (DL_FUNC) &_kernops_joint_predict, 6},
     {"_kernops_joint_variances", (DL_FUNC) &_kernops_joint_variances, 5},
-    {"_kernops_joint_sums", (DL_FUNC) &_kernops_joint_sums, 8},
+    {"_kernops_joint_sums", (DL_FUNC) &_kernops_joint_sums, 7},
     {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 4},
     {"_kernops_points_hold", (DL_FUNC) &_kernops_points_hold, 2},

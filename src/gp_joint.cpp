@@ -47,20 +47,23 @@ Rcpp::NumericVector joint_variances(Rcpp::NumericMatrix weights, Rcpp::NumericVe
   });
 }
 
-// The variances of weighted sums of new points, a column of `which`, their numbers, and of `sums` each; or with `parts`
-// a column of each sum, whose inner products are the covariances of sums.
+// The variances of weighted sums of new points: `sums` has a matrix `points`, whose columns have the numbers of the
+// points of a sum, and a matrix `weights`. With `parts`, a column for each sum, whose inner products are the
+// covariances of sums.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector joint_sums(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, int base,
-                               Rcpp::IntegerMatrix which, Rcpp::NumericMatrix sums, bool parts, int threads) {
+                               Rcpp::List sums, bool parts, int threads) {
   return guard_new([&]() -> Rcpp::NumericVector {
+    const Rcpp::IntegerMatrix which = sums["points"];
+    const Rcpp::NumericMatrix weights_of_points = sums["weights"];
     const NewPoints points = new_points_of(weights, sd, near, base);
-    if (which.size() != sums.size()) throw InputError("dim", "each point of a sum has a weight");
+    if (which.size() != weights_of_points.size()) throw InputError("dim", "each point of a sum has a weight");
     for (const int at : which)
       if (at < 0 || at > points.count) throw InputError("input", "sums are of new points");
     Rcpp::NumericVector out = zeros(double(which.ncol()));
     Rcpp::NumericMatrix columns = zeros(int(points.count), parts ? which.ncol() : 0);
-    points.sum_points({which.begin(), which.ncol(), which.nrow()}, sums.begin(), with_threads(threads), out.begin(),
-                      parts ? columns.begin() : nullptr);
+    points.sum_points({which.begin(), which.ncol(), which.nrow()}, weights_of_points.begin(), with_threads(threads),
+                      out.begin(), parts ? columns.begin() : nullptr);
     return parts ? Rcpp::NumericVector(columns) : out;
   });
 }
