@@ -42,11 +42,6 @@ new_noise_matrix <- function(object, points) {
   kronecker(nugget_sills(object), diag(sum(points$complete)))
 }
 
-# Columns f(moments, noise), those of several variables side by side.
-table_of_each <- function(object, points, moments, noise, f) {
-  collapse(object$parts$layout, as.data.frame(f(moments, noise), optional = TRUE), points$variable)
-}
-
 # The covariances of the errors of each pair of variables at a point, as columns.
 covariance_columns <- function(object, points, how, noise) {
   names <- response_names(object)

@@ -132,18 +132,13 @@ augment_spatial <- function(x, newdata) {
 # The variables of the formula by their names there, and the coordinates that are not among them.
 augment_fitted <- function(x) {
   points <- new_points(x, NULL, NULL)
-  terms <- predicted_terms(x, points)
-  fit <- rowSums(terms)
+  response <- predictive_at(x, points, replace(field_request, "type", augment_scale(x)))
+  fit <- quantile(response, 0.5)
   frame <- x$parts$frame
   frame <- frame[setdiff(names(frame), c("(coords)", "(noise)", "(weights)"))]
   u <- as.data.frame(x$parts$u)
-  se <- sqrt(field_variance(x, points, terms$process))
-  if (!is.null(x$family)) {
-    se <- response_table(x, fit, se^2, list(se.fit = TRUE, interval = "none"))$se.fit
-    fit <- mean_of(x, fit)
-  }
-  as_table(data.frame(frame, u[setdiff(names(u), names(frame))], .fitted = fit, .se.fit = se,
-                      .resid = x$parts$y - fit, check.names = FALSE))
+  as_table(data.frame(frame, u[setdiff(names(u), names(frame))], .fitted = fit,
+                      .se.fit = sqrt(variance(response)), .resid = x$parts$y - fit, check.names = FALSE))
 }
 
 # A tibble, as of broom's own, where that package is there.

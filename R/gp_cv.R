@@ -67,10 +67,10 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   if (is.null(folds) && refit) stop_kernops("input", "{.arg refit} requires {.arg folds}.")
   if (!is.null(folds)) folds <- folds_of(object, folds, seed)
   own <- !is.null(object$family)
-  result <- if (is.null(folds)) (if (own) family_leave_one_out else leave_one_out)(object) else {
+  normal <- if (is.null(folds)) (if (own) family_leave_one_out else leave_one_out)(object) else {
     predict_folds(object, folds, refit, if (own) family_fold else predict_fold)
   }
-  if (own) result <- scored(object, result)
+  result <- if (own) scored(object, normal) else as.data.frame(predictive_columns(normal, field_request))
   observed <- object$parts$y
   residual <- observed - result$fit
   layout <- object$parts$layout
@@ -102,6 +102,7 @@ fold_labels <- function(folds, rows, given, seed, call = caller_env()) {
 # A number for each label of a fold. Levels of a factor a:b may have the same text.
 fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
 
+# The predictive of all observations, by predict_fold(object, whether omitted, refit): a mean and a variance for each.
 # Folds are predicted as set by future::plan().
 predict_folds <- function(object, folds, refit, predict_fold) {
   number <- fold_numbers(folds)
@@ -111,7 +112,7 @@ predict_folds <- function(object, folds, refit, predict_fold) {
   for (k in seq_along(parts)) result[number == k, ] <- parts[[k]]
   unknown <- vapply(parts, function(part) anyNA(part[, 1]), NA)
   warn_about_unknown_folds(object, labels[number], labels[unknown])
-  data.frame(fit = result[, 1], se.fit = result[, 2])
+  predictive_normal(result[, 1], result[, 2])
 }
 
 # Warnings and errors of a fold have the classes of their causes, and say which fold it is.
@@ -171,7 +172,7 @@ leave_one_out <- function(object) {
   precision[precision <= 1e-12 * alone] <- 0
   residual <- ifelse(precision > 0, inverse$alpha / precision, NA)
   # the noise of an observation is that of a new one with its weight
-  data.frame(fit = object$parts$y - residual, se.fit = sqrt(1 / precision))
+  predictive_normal(object$parts$y - residual, 1 / precision)
 }
 
 inverse_diagonal <- function(object) {
@@ -224,7 +225,7 @@ predict_fold <- function(object, out, refit) {
   noise <- object$parts$noise[out] + new_noise(fit, points) / object$parts$weights[out]
   terms <- predicted_terms(fit, points)
   cbind(ifelse(fold$told, rowSums(terms), NA),
-        ifelse(fold$told, sqrt(field_variance(fit, points, terms$process) + noise), Inf))
+        ifelse(fold$told, field_variance(fit, points, terms$process) + noise, Inf))
 }
 
 # What a fit without some observations needs: the parts of the others, with columns of the trend that are independent

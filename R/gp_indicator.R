@@ -73,9 +73,9 @@ predict.gp_indicator <- function(object, newdata = NULL, probs = NULL, coords = 
     with(predicted_moments(fit, points, how, FALSE), trend + process)
   }, numeric(nrow(points$u)))
   below <- in_order(matrix(kriged, nrow(points$u)))
-  table <- stats::setNames(as.data.frame(below), paste0("below", format_each(object$cuts)))
-  for (p in probs) table[[paste0("q", format_each(p))]] <- apply(below, 1, interpolated_quantile, object$cuts, p)
-  give_back_points(table, points, newdata, object$fits[[1]])
+  table <- level_columns(list(), "below", object$cuts, function(cut) below[, match(cut, object$cuts)])
+  table <- level_columns(table, "q", probs, function(p) apply(below, 1, interpolated_quantile, object$cuts, p))
+  give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object$fits[[1]])
 }
 
 # Rows that ascend from 0 to 1 at most.

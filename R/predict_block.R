@@ -34,3 +34,68 @@ block_rule <- function(size, call = caller_env()) {
   weights <- lapply(size, function(s) if (s > 0) weight else 1)
   list(at = unname(as.matrix(expand.grid(along))), weight = Reduce(function(a, b) as.vector(outer(a, b)), weights))
 }
+
+# The nodes of blocks as points. Their neighbours in local kriging are those of the centre.
+nodes_of <- function(points) {
+  blocks <- points$blocks
+  if (is.null(blocks)) return(points)
+  of_points <- function(x) x[blocks$of, , drop = FALSE]
+  list(u = blocks$u, x = of_points(points$x), offset = points$offset[blocks$of], centres = of_points(points$u))
+}
+
+# The predictive of means of responses over blocks: mean and variance by the joint normal distribution of the nodes,
+# and if quantiles are requested, draws.
+block_sample <- function(object, points, request, scale) {
+  nodes <- nodes_of(points)
+  moments <- predicted_moments(object, nodes, request$how, TRUE)
+  targets <- targets_of(object, points)
+  means <- predictor(predictive_of(object, moments, 0, scale, request))
+  fit <- as.vector(gathered(cbind(means), targets))
+  if (!needs_variance(request)) return(predictive_sample(fit))
+  count <- if (needs_quantiles(request)) request$draws else 0
+  blocks <- each_block(object, targets, targets_of(object, nodes), request, function(own, joint) {
+    mean <- moments$trend[own] + moments$process[own]
+    if (!all(is.finite(mean)) || !all(is.finite(joint))) return(NULL)
+    weight <- targets$weight[own]
+    list(variance = max(0, sum(weight * (covariance_within(object, scale, mean, joint) %*% weight))),
+         draws = if (count) with_seed(object$how$control$seed, block_draws(object, scale, mean, joint, weight, count)))
+  })
+  draws <- lapply(blocks, function(block) block$draws %||% rep(NA_real_, count))
+  predictive_sample(fit, vapply(blocks, function(block) block$variance %||% NA_real_, 0),
+                    if (count) matrix(as.numeric(unlist(draws)), length(blocks), count, byrow = TRUE))
+}
+
+# f(numbers of nodes, their joint covariance matrix) for each block, with a bar.
+each_block <- function(object, targets, nodes, request, f) {
+  joint_at <- joint_errors(object, request$how)
+  rows <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
+  with_bar("Predicting", lapply(seq_along(rows), function(k) {
+    say_progress(step = paste("block", k, "of", length(rows)), fraction = (k - 1) / length(rows))
+    f(rows[[k]], joint_at(some_targets(nodes, rows[[k]])))
+  }))
+}
+
+# The covariance matrix of responses at the nodes of a block. Nodes stand for the points around them: microscale
+# variation is averaged over, like the nugget.
+covariance_within <- function(object, scale, mean, joint) {
+  micro <- microscale_variance(object)
+  scale$covariance(mean, joint - diag(micro, nrow(joint)), micro + scale$nugget)
+}
+
+microscale_variance <- function(object) sum(object$theta[microscale_rows(object$model)])
+
+block_draws <- function(object, scale, mean, joint, weight, count) {
+  micro <- microscale_variance(object)
+  field <- normal_draws(mean, joint - diag(micro, length(mean)), count)
+  as.vector(weight %*% average(field, sqrt(micro + scale$nugget), scale$back))
+}
+
+# Draws of a normal distribution, a column each: a Latin hypercube along its principal axes, whose quantiles are those
+# of the distribution along each axis.
+normal_draws <- function(mean, joint, count) {
+  found <- eigen(joint, symmetric = TRUE)
+  kept <- found$values > 1e-12 * max(found$values, 0)
+  root <- found$vectors[, kept, drop = FALSE] * rep(sqrt(found$values[kept]), each = length(mean))
+  along <- stats::qnorm((seq_len(count) - 0.5) / count)
+  mean + tcrossprod(root, vapply(which(kept), function(axis) sample(along), along))
+}

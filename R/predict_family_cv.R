@@ -2,7 +2,7 @@
 
 # The cavity of the Laplace approximation, the normal distribution of the linear predictor from which the observation
 # is divided out; with z = h + slope / W and P = S - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, its mean is
-# z_i - (P z)_i / P_ii and its variance 1 / P_ii - 1 / W_i. A column each.
+# z_i - (P z)_i / P_ii and its variance 1 / P_ii - 1 / W_i.
 family_leave_one_out <- function(object) {
   alone <- if (is_latent(object)) latent_inverse_diagonal(object) else inverse_diagonal(object)
   inverse <- c(object$state[c("alpha", "z")], list(diagonal = alone))
@@ -23,7 +23,7 @@ family_leave_one_out <- function(object) {
     mean[idle] <- terms$trend + terms$process
     variance[idle] <- field_variance(object, points, terms$process) + nugget_of(object)
   }
-  data.frame(ifelse(told, mean, NA), ifelse(told, pmax(variance, 0), Inf))
+  predictive_normal(ifelse(told, mean, NA), ifelse(told, pmax(variance, 0), Inf))
 }
 
 # As predict_fold(), of the linear predictor.
@@ -39,21 +39,14 @@ family_fold <- function(object, out, refit) {
   cbind(ifelse(fold$told, terms$trend + terms$process, NA), ifelse(fold$told, variance, Inf))
 }
 
-# What normal distributions of the linear predictors, a data frame of means and variances, say of the observations.
-scored <- function(object, found) {
-  mean <- found[[1]]
-  told <- is.finite(mean)
-  spread <- sqrt(ifelse(told, found[[2]], 0))
+# Columns of the observations, by the predictive of their linear predictors.
+scored <- function(object, normal) {
+  told <- is.finite(normal$mean)
+  normal$variance <- ifelse(told, normal$variance, 0)
   y <- object$parts$y
-  w <- object$parts$weights
-  family <- object$family
-  fit <- average(mean, spread, function(eta) mean_of(object, eta))
-  square <- average(mean, spread, function(eta) {
-    mu <- mean_of(object, eta)
-    (mu - fit)^2 + family$density$variance(mu, w, object$dispersion)
-  })
-  value <- function(eta) family$density$terms(y, w, eta, object$dispersion, family$link)$value
-  ends <- lapply(c(0.025, 0.975), function(p) predictive_quantile(object, p, mean, spread, w))
-  data.frame(fit = fit, se.fit = ifelse(told, sqrt(square), Inf), log_density = log_average(mean, spread, value),
-             within = y >= ends[[1]] - 1e-9 & y <= ends[[2]] + 1e-9)
+  x <- predictive_observation(normal, object, object$parts$weights)
+  table <- predictive_columns(x, field_request)
+  table$se.fit[!told] <- Inf
+  within <- y >= quantile(x, 0.025) - 1e-9 & y <= quantile(x, 0.975) + 1e-9
+  data.frame(table, log_density = log_density(x, y), within = within)
 }

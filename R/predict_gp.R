@@ -157,228 +157,35 @@
 #'   }
 #' }
 #' @export
-# long: the checks of many arguments, one after another
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
                        se = c("exact", "local"), nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE, probs = NULL,
                        above = NULL, ...) {
   no_further("predict", ...)
-  how <- list(local = check_choice(se, "se", c("exact", "local")) == "local", nmax = nmax, maxdist = maxdist)
-  check_local_limits(how)
-  unnamed <- missing(interval)
-  interval <- check_choice(interval, "interval", c("none", "confidence", "prediction"))
-  type <- check_choice(type, "type", c("response", "link", "terms"))
-  check_flag(se.fit, "se.fit")
-  if (!identical(cov, "variables")) check_flag(cov, "cov")
-  check_levels(probs, above)
-  if ((se.fit || length(c(probs, above))) && unnamed && type != "terms") tell_field_se(object)
-  check_level(level)
+  request <- prediction_request(as.list(environment()), object, c("response", "link", "terms"), missing(interval))
   if (length(control)) object <- with_control(object, control)
   object$how$backend <- usable_backend(object$how$backend)
-  points <- new_points(object, newdata, coords, block)
-  check_prediction(points, interval)
-  if (identical(cov, "variables") && !is_lmc(object$model$covariance)) {
-    stop_kernops("input", "{.code cov = \"variables\"} is for fits of several variables: see {.fn lmc}.")
+  predicted(object, object, newdata, request)
+}
+
+# newdata -> points -> predictive -> columns -> class of newdata. The predictive is that of `object`, which may be draws
+# of the parameters of the `fit`.
+predicted <- function(object, fit, newdata, request, call = caller_env()) {
+  points <- new_points(fit, newdata, request$coords, request$block, call)
+  check_prediction(points, request, call)
+  columns <- if (request$type == "terms") predicted_moments(fit, points, request$how, FALSE)[c("trend", "process")] else
+    predictive_columns(predictive_at(object, points, request), request)
+  table <- collapse(fit$parts$layout, as.data.frame(columns, optional = TRUE), points$variable)
+  if (identical(request$cov, "variables")) {
+    table <- cbind(table, covariance_columns(fit, points, request$how, is_noisy(request)))
   }
-  lambda <- if (type == "response") object$transform$lambda
-  uncertain <- type != "terms" && (se.fit || interval != "none" || length(c(probs, above, lambda)) > 0)
-  wanted <- list(se.fit = se.fit, interval = interval, level = level, probs = probs, above = above)
-  noisy <- interval == "prediction"
-  table <- if (!is.null(lambda) && !is.null(points$blocks)) {
-    as.data.frame(block_responses(object, points, how, wanted), optional = TRUE)
-  } else {
-    moments <- predicted_moments(object, points, how, uncertain)
-    table_of_each(object, points, moments, if (noisy) new_noise(object, points) else 0, function(moments, noise) {
-      if (type == "terms") moments[c("trend", "process")] else predicted_columns(moments, noise, wanted, lambda)
-    })
-  }
-  if (identical(cov, "variables")) table <- cbind(table, covariance_columns(object, points, how, noisy))
-  result <- give_back_points(table, points, newdata, object)
-  if (!isTRUE(cov)) return(result)
-  list(fit = result, cov = covariance_of_rows(object, points, how, noisy, type))
-}
-
-check_prediction <- function(points, interval, call = caller_env()) {
-  if (!is.null(points$blocks) && interval == "prediction") {
-    stop_kernops("input", c("The mean over a block has no noise of observations.",
-                            i = "{.code interval = \"confidence\"} gives its interval."), call = call)
-  }
-}
-
-check_local_limits <- function(how, call = caller_env()) {
-  if (!identical(how$nmax, Inf)) check_number(how$nmax, "nmax", least = 1, whole = TRUE, call = call)
-  if (!identical(how$maxdist, Inf)) check_number(how$maxdist, "maxdist", least = 0, above = TRUE, call = call)
-}
-
-check_levels <- function(probs, above, call = caller_env()) {
-  if (!(is.null(probs) || is.numeric(probs) && all(is.finite(probs) & probs > 0 & probs < 1))) {
-    stop_kernops("input", "{.arg probs} must be numbers between 0 and 1.", call = call)
-  }
-  if (!(is.null(above) || is.numeric(above) && all(is.finite(above)))) {
-    stop_kernops("input", "{.arg above} must be finite numbers.", call = call)
-  }
-}
-
-# Columns trend and process, and with `variance` those of the field and the Lagrange multiplier of the trend.
-predicted_moments <- function(object, points, how, variance) {
-  if (is_local_trend(how)) {
-    object$data <- observed_data(object)
-    found <- as.data.frame(locally_kriged(object, targets_of(object, points), how)$moments)
-    found$trend <- found$trend + known_trend(object, points)
-    return(found)
-  }
-  if (!is.null(points$blocks)) return(as.data.frame(block_moments(object, points, variance, how$local)))
-  terms <- predicted_terms(object, points, variance)
-  if (!variance || !is.null(terms$variance)) return(terms)
-  list2DF(c(terms, field_uncertainty(object, points, terms$process, how$local)))
-}
-
-# On the scale of the response, if `lambda` is the parameter of a transformation.
-predicted_columns <- function(moments, noise, wanted, lambda = NULL) {
-  fit <- moments$trend + moments$process
-  table <- list(fit = fit)
-  error <- if (!is.null(moments$variance)) sqrt(moments$variance + noise)
-  if (wanted$se.fit) table$se.fit <- error
-  at <- function(p) fit + stats::qnorm(p) * error
-  if (wanted$interval != "none") table[c("lwr", "upr")] <- lapply((1 + c(-1, 1) * wanted$level) / 2, at)
-  table[sprintf("q%s", format_each(wanted$probs))] <- lapply(wanted$probs, at)
-  table[sprintf("above%s", format_each(wanted$above))] <- lapply(wanted$above, function(limit) {
-    if (!is.null(lambda)) limit <- boxcox(max(limit, 0), lambda)
-    stats::pnorm(limit, fit, error, lower.tail = FALSE)
-  })
-  if (is.null(lambda)) table else back_transformed(table, moments, noise, lambda)
-}
-
-format_each <- function(x) sprintf("%.7g", x) # names of columns do not depend on R's options
-
-covariance_of_rows <- function(object, points, how, noisy, type) {
-  found <- if (is_function_of_normal(object) && type == "response") joint_responses(object, points, how, noisy)$cov else
-    noisy_covariance(object, points, how, noisy)
-  matrix_of_rows(found, object, points)
-}
-
-noisy_covariance <- function(object, points, how, noisy) {
-  joint_covariance(object, points, how) + if (noisy) new_noise_matrix(object, points) else 0
-}
-
-# A row and a column for each row of newdata, NA where it has missing values.
-matrix_of_rows <- function(found, object, points) {
-  variables <- response_names(object)
-  kept <- which(rep(points$complete, max(1, length(variables))))
-  size <- length(points$complete) * max(1, length(variables))
-  names <- points$names
-  if (length(variables)) {
-    names <- paste(rep(variables, each = size / length(variables)), names %||% seq_along(points$complete), sep = ":")
-  }
-  all <- matrix(NA_real_, size, size, dimnames = rep(list(names), 2))
-  all[kept, kept] <- found
-  all
+  result <- give_back_points(table, points, newdata, fit)
+  if (!isTRUE(request$cov)) return(result)
+  list(fit = result, cov = matrix_of_rows(covariance_at(object, points, request), fit, points))
 }
 
 with_control <- function(object, control, call = caller_env()) {
   object$how$control <- as_control(control, object$how$control, call)
   if (is.numeric(control$neighbours)) object$vecchia$local <- control$neighbours
   object
-}
-
-check_level <- function(level, call = caller_env()) {
-  if (is.numeric(level) && length(level) == 1 && !is.na(level) && level > 0 && level < 1) return(invisible())
-  stop_kernops("input", "{.arg level} must be between 0 and 1.", call = call)
-}
-
-# Once a session: standard errors of the field are too small for new observations.
-tell_field_se <- function(object) {
-  nugget <- any(nugget_of(object) > 0)
-  if (!nugget && all(object$data$noise == 0)) return(invisible())
-  cli::cli_inform(
-    c(i = "These are standard errors of the field, without {if (nugget) 'the nugget' else 'the known noise'}.",
-      i = if (nugget) "{.code interval = \"prediction\"} gives standard errors of new observations." else
-        "For a new observation, add the variance of its noise.",
-      i = "{.code interval = \"confidence\"} or {.val none} suppresses this message."),
-    class = "kernops_field_se", .frequency = "once", .frequency_id = "kernops_field_se"
-  )
-}
-
-# Of several variables, one for each.
-nugget_of <- function(object) {
-  if (is_lmc(object$model$covariance)) return(stats::setNames(diag(nugget_sills(object)), response_names(object)))
-  if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
-}
-
-# The trend with known coefficients is part of the mean only. With `variance`, that of the field and the Lagrange
-# multiplier are further columns if they come with the mean.
-predicted_terms <- function(object, points, variance = FALSE) {
-  trend <- known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
-  if (object$method == "vecchia") return(list2DF(c(list(trend = trend), local_prediction(object, points, variance))))
-  list2DF(list(trend = trend, process = covariance_times(object, points$u, object$state$alpha)))
-}
-
-# What is known of the mean before anything is estimated.
-known_trend <- function(object, points) {
-  beta <- object$known$beta
-  if (is.null(beta)) return(points$offset)
-  points$offset + if (ncol(points$x)) as.vector(points$x %*% beta) else beta[points$variable %||% 1]
-}
-
-# k(u, observations) a
-covariance_times <- function(object, u, a) {
-  a <- as.matrix(a)
-  product <- covariance_product(object$model, ncol(a), object$how$precision, object$how$backend)
-  result <- product(list(theta = object$theta, x = u, y = object$data$u, b = a))
-  if (ncol(a) == 1) as.vector(result) else result
-}
-
-# The variance of the field given the data, trend included, by solves in blocks of points. Points
-# whose covariance with an observation is not a number (see `process` of predicted_terms()) are omitted, so that they do
-# not affect other points of their block.
-field_variance <- function(object, points, process) field_uncertainty(object, points, process)$variance
-
-field_uncertainty <- function(object, points, process, local = FALSE) {
-  if (local || object$method == "vecchia") {
-    return(local_prediction(object, points, variance = TRUE)[c("variance", "lagrange")])
-  }
-  known <- which(is.finite(process))
-  m <- length(known)
-  n <- nrow(object$data$u)
-  factor <- if (object$method == "exact") factor_of(object)
-  explained_at <- if (is.null(factor)) explained_by_solver(object) else explained_by_factor(object, factor)
-  prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  variance <- lagrange <- rep(NaN, length(prior))
-  with_bar("Predicting", for_blocks(m, function(first, last) {
-    at <- known[first:last]
-    say_progress(step = paste("standard error", first, "of", m), fraction = (first - 1) / m)
-    by_data <- explained_at(points$u[at, , drop = FALSE])
-    trend <- trend_uncertainty(object, x[at, , drop = FALSE], by_data$trend)
-    variance[at] <<- prior[at] - by_data$variance + trend$variance
-    lagrange[at] <<- trend$lagrange
-  }, if (is.null(factor)) solve_width(n) else 128L, n))
-  list2DF(list(variance = pmax(variance, 0), lagrange = lagrange))
-}
-
-# As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early:
-# at the root of the tolerance where that is 1e-10 or less.
-explained_by_solver <- function(object) {
-  covariance <- covariance_matrix(object$model, backend = object$how$backend)
-  tol <- object$how$control$cg_tol
-  solver <- solver_for(object, max(tol, min(1e-5, sqrt(tol))))
-  weights <- object$state$z %*% object$state$root
-  function(u) {
-    k <- covariance(list(theta = object$theta, x = object$data$u, y = u))
-    list(variance = colSums(k * solver(k)), trend = crossprod(k, weights))
-  }
-}
-
-# Back to the rows and the class of newdata.
-give_back_points <- function(table, points, newdata, object) {
-  place <- replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(table)))
-  table <- table[place, , drop = FALSE]
-  rownames(table) <- points$names
-  if (points$fitted) {
-    table <- as.data.frame(stats::napredict(object$na.action, as.matrix(table)))
-  } else if (is_spatial(newdata)) {
-    return(give_back(newdata, table))
-  }
-  if (ncol(table) > 1) return(table)
-  stats::setNames(table$fit, if (points$fitted || !is.null(points$names)) rownames(table))
 }

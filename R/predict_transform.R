@@ -87,16 +87,6 @@ back_error <- function(fit, variance, lambda) {
   sqrt(pmax(average(fit, sd, function(t) (boxcox_back(t, lambda) - first)^2), 0))
 }
 
-# Columns of predictions on the scale of the response, of those of predicted_columns().
-back_transformed <- function(table, moments, noise, lambda) {
-  fit <- table$fit
-  same <- grepl("^(lwr|upr|q)", names(table))
-  table[same] <- lapply(table[same], boxcox_back, lambda)
-  table$fit <- back_mean(fit, moments$variance + noise, moments$lagrange, lambda)
-  if (!is.null(table$se.fit)) table$se.fit <- back_error(fit, moments$variance + noise, lambda)
-  table
-}
-
 transform_words <- function(transform) {
   if (transform$lambda == 0) return("log")
   paste0("Box-Cox, lambda = ", signif(transform$lambda, 4), if (transform$estimated) " (estimated)")

@@ -1,0 +1,85 @@
+# Moments of the field at new points: the trend, the process and their variance.
+
+# Columns trend and process, and with `variance` those of the field and the Lagrange multiplier of the trend.
+predicted_moments <- function(object, points, how, variance) {
+  if (is_local_trend(how)) {
+    object$data <- observed_data(object)
+    found <- as.data.frame(locally_kriged(object, targets_of(object, points), how)$moments)
+    found$trend <- found$trend + known_trend(object, points)
+    return(found)
+  }
+  if (!is.null(points$blocks)) return(as.data.frame(block_moments(object, points, variance, how$local)))
+  terms <- predicted_terms(object, points, variance)
+  if (!variance || !is.null(terms$variance)) return(terms)
+  list2DF(c(terms, field_uncertainty(object, points, terms$process, how$local)))
+}
+
+# The trend with known coefficients is part of the mean only. With `variance`, that of the field and the Lagrange
+# multiplier are further columns if they come with the mean.
+predicted_terms <- function(object, points, variance = FALSE) {
+  trend <- known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
+  if (object$method == "vecchia") return(list2DF(c(list(trend = trend), local_prediction(object, points, variance))))
+  list2DF(list(trend = trend, process = covariance_times(object, points$u, object$state$alpha)))
+}
+
+# What is known of the mean before anything is estimated.
+known_trend <- function(object, points) {
+  beta <- object$known$beta
+  if (is.null(beta)) return(points$offset)
+  points$offset + if (ncol(points$x)) as.vector(points$x %*% beta) else beta[points$variable %||% 1]
+}
+
+# k(u, observations) a
+covariance_times <- function(object, u, a) {
+  a <- as.matrix(a)
+  product <- covariance_product(object$model, ncol(a), object$how$precision, object$how$backend)
+  result <- product(list(theta = object$theta, x = u, y = object$data$u, b = a))
+  if (ncol(a) == 1) as.vector(result) else result
+}
+
+# The variance of the field given the data, trend included, by solves in blocks of points. Points
+# whose covariance with an observation is not a number (see `process` of predicted_terms()) are omitted, so that they do
+# not affect other points of their block.
+field_variance <- function(object, points, process) field_uncertainty(object, points, process)$variance
+
+field_uncertainty <- function(object, points, process, local = FALSE) {
+  if (local || object$method == "vecchia") {
+    return(local_prediction(object, points, variance = TRUE)[c("variance", "lagrange")])
+  }
+  known <- which(is.finite(process))
+  m <- length(known)
+  n <- nrow(object$data$u)
+  factor <- if (object$method == "exact") factor_of(object)
+  explained_at <- if (is.null(factor)) explained_by_solver(object) else explained_by_factor(object, factor)
+  prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
+  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  variance <- lagrange <- rep(NaN, length(prior))
+  with_bar("Predicting", for_blocks(m, function(first, last) {
+    at <- known[first:last]
+    say_progress(step = paste("standard error", first, "of", m), fraction = (first - 1) / m)
+    by_data <- explained_at(points$u[at, , drop = FALSE])
+    trend <- trend_uncertainty(object, x[at, , drop = FALSE], by_data$trend)
+    variance[at] <<- prior[at] - by_data$variance + trend$variance
+    lagrange[at] <<- trend$lagrange
+  }, if (is.null(factor)) solve_width(n) else 128L, n))
+  list2DF(list(variance = pmax(variance, 0), lagrange = lagrange))
+}
+
+# As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early:
+# at the root of the tolerance where that is 1e-10 or less.
+explained_by_solver <- function(object) {
+  covariance <- covariance_matrix(object$model, backend = object$how$backend)
+  tol <- object$how$control$cg_tol
+  solver <- solver_for(object, max(tol, min(1e-5, sqrt(tol))))
+  weights <- object$state$z %*% object$state$root
+  function(u) {
+    k <- covariance(list(theta = object$theta, x = object$data$u, y = u))
+    list(variance = colSums(k * solver(k)), trend = crossprod(k, weights))
+  }
+}
+
+# The variance of the nugget; of several variables, one for each.
+nugget_of <- function(object) {
+  if (is_lmc(object$model$covariance)) return(stats::setNames(diag(nugget_sills(object)), response_names(object)))
+  if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0
+}

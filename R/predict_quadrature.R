@@ -1,0 +1,46 @@
+# Moments of functions of normal variables, by Gauss-Hermite quadrature.
+
+# The mean of f(eta) for a normal distribution of each eta.
+average <- function(mean, sd, f, nodes = normal_quadrature()) {
+  total <- 0
+  for (n in seq_along(nodes$at)) total <- total + nodes$weight[[n]] * f(mean + sd * nodes$at[[n]])
+  total
+}
+
+# The logarithm of the mean of exp(f(eta)).
+log_average <- function(mean, sd, f, nodes = normal_quadrature()) {
+  terms <- vapply(nodes$at, function(at) f(mean + sd * at), numeric(length(mean)))
+  terms <- matrix(terms, length(mean)) + rep(log(nodes$weight), each = length(mean))
+  highest <- apply(terms, 1, max)
+  highest + log(rowSums(exp(terms - highest)))
+}
+
+# The covariance matrix of f(eta_i) for normal eta with covariance matrix `joint`: with the polynomials p_k that are
+# orthonormal for the normal distribution and c_ik the mean of f(eta_i) p_k((eta_i - mean_i) / sd_i), it is
+# sum_k c_ik c_jk r_ij^k (Mehler's formula). `own` is the variance of an independent term of each eta.
+transformed_covariance <- function(f, mean, joint, own = 0, nodes = normal_quadrature()) {
+  sd <- sqrt(pmax(diag(joint), 0) + own)
+  at <- vapply(nodes$at, function(z) f(mean + sd * z), numeric(length(mean)))
+  by_degree <- matrix(at, length(mean), length(nodes$at)) %*% (sqrt(nodes$weight) * t(nodes$series))
+  r <- joint / tcrossprod(sd)
+  r[sd == 0, ] <- r[, sd == 0] <- 0
+  total <- 0
+  power <- 1
+  for (degree in seq_along(nodes$at)[-1]) {
+    power <- power * r
+    total <- total + power * tcrossprod(by_degree[, degree])
+  }
+  total
+}
+
+# The rule for the standard normal distribution, by the eigenvalues of its Jacobi matrix (Golub and Welsch 1969).
+# `series` has sqrt(weight) times the polynomials that are orthonormal for the distribution, a row each; the first one
+# is 1.
+normal_quadrature <- function(count = 40) {
+  jacobi <- matrix(0, count, count)
+  off <- cbind(seq_len(count - 1), seq_len(count - 1) + 1)
+  jacobi[off] <- jacobi[off[, 2:1]] <- sqrt(seq_len(count - 1))
+  found <- eigen(jacobi, symmetric = TRUE)
+  root <- found$vectors[1, ]
+  list(at = found$values, weight = root^2, series = found$vectors * rep(sign(root), each = count))
+}

@@ -1,0 +1,72 @@
+# The arguments of predict(), checked.
+
+# `given` are the arguments of a method. `unbiased`: whether means of transformed responses are unbiased over all fields,
+# or given the data; `draws`: their number for quantiles of means over blocks.
+prediction_request <- function(given, fit, types, unnamed, call = caller_env()) {
+  local <- check_choice(given[["se"]] %||% "exact", "se", c("exact", "local"), call) == "local"
+  request <- c(list(how = c(list(local = local), given[c("nmax", "maxdist")]), unbiased = TRUE, draws = 4000),
+               given[c("se.fit", "interval", "level", "type", "coords", "block", "cov", "probs", "above")])
+  check_local_limits(request$how, call)
+  request$interval <- check_choice(given$interval, "interval", c("none", "confidence", "prediction"), call)
+  request$type <- check_choice(given$type, "type", types, call)
+  check_flag(given$se.fit, "se.fit", call)
+  gaussian <- is.null(fit$family)
+  by_variables <- identical(given$cov, "variables") && gaussian && "terms" %in% types
+  if (!by_variables) check_flag(given$cov, "cov", call)
+  check_levels(given$probs, given$above, call)
+  uncertain <- given$se.fit || length(c(given$probs, given$above))
+  if (uncertain && unnamed && gaussian && request$type != "terms") tell_field_se(fit)
+  check_level(given$level, call)
+  if (by_variables && !is_lmc(fit$model$covariance)) {
+    stop_kernops("input", "{.code cov = \"variables\"} is for fits of several variables: see {.fn lmc}.", call = call)
+  }
+  request
+}
+
+# The request of the mean and the standard error of the field.
+field_request <- list(how = list(local = FALSE, nmax = Inf, maxdist = Inf), se.fit = TRUE, interval = "none",
+                      type = "link", unbiased = TRUE)
+
+is_noisy <- function(request) request$interval == "prediction"
+
+needs_variance <- function(request) request$se.fit || needs_quantiles(request)
+
+needs_quantiles <- function(request) request$interval != "none" || length(c(request$probs, request$above)) > 0
+
+check_prediction <- function(points, request, call = caller_env()) {
+  if (is.null(points$blocks) || !is_noisy(request)) return(invisible())
+  stop_kernops("input", c("The mean over a block has no noise of observations.",
+                          i = "{.code interval = \"confidence\"} gives its interval."), call = call)
+}
+
+check_local_limits <- function(how, call = caller_env()) {
+  if (!identical(how$nmax, Inf)) check_number(how$nmax, "nmax", least = 1, whole = TRUE, call = call)
+  if (!identical(how$maxdist, Inf)) check_number(how$maxdist, "maxdist", least = 0, above = TRUE, call = call)
+}
+
+check_levels <- function(probs, above, call = caller_env()) {
+  if (!(is.null(probs) || is.numeric(probs) && all(is.finite(probs) & probs > 0 & probs < 1))) {
+    stop_kernops("input", "{.arg probs} must be numbers between 0 and 1.", call = call)
+  }
+  if (!(is.null(above) || is.numeric(above) && all(is.finite(above)))) {
+    stop_kernops("input", "{.arg above} must be finite numbers.", call = call)
+  }
+}
+
+check_level <- function(level, call = caller_env()) {
+  if (is.numeric(level) && length(level) == 1 && !is.na(level) && level > 0 && level < 1) return(invisible())
+  stop_kernops("input", "{.arg level} must be between 0 and 1.", call = call)
+}
+
+# A message, once a session: standard errors of the field are too small for new observations.
+tell_field_se <- function(object) {
+  nugget <- any(nugget_of(object) > 0)
+  if (!nugget && all(object$data$noise == 0)) return(invisible())
+  cli::cli_inform(
+    c(i = "These are standard errors of the field, without {if (nugget) 'the nugget' else 'the known noise'}.",
+      i = if (nugget) "{.code interval = \"prediction\"} gives standard errors of new observations." else
+        "For a new observation, add the variance of its noise.",
+      i = "{.code interval = \"confidence\"} or {.val none} suppresses this message."),
+    class = "kernops_field_se", .frequency = "once", .frequency_id = "kernops_field_se"
+  )
+}

@@ -1,0 +1,65 @@
+# Scales of responses that are functions of a normal variable eta. A scale is a list:
+#
+#   back(eta), forward(y)   the function, which increases, and its inverse; infinite for y beyond the range of responses
+#   mean(mean, variance, lagrange)   the mean of back(eta); `lagrange` are the multipliers of the trend, for means that
+#                           are unbiased over all fields, 0 for the mean given the data
+#   variance(mean, variance)   the variance of back(eta) given the data
+#   covariance(mean, joint, own)   the covariance matrix of back(eta) for eta with the covariance matrix `joint`, and an
+#                           independent term of variance `own` in each eta
+#   nugget                  the variance of eta that each observation has on its own: means average over it
+#   linear                  whether means of responses over blocks are normal
+#
+# The functions take vectors, `mean` and `variance` matrices, too. NULL is the scale of a Gaussian fit.
+predictive_scale <- function(object) {
+  if (!is.null(object$family)) return(link_scale(object))
+  if (!is.null(object$transform)) boxcox_scale(object$transform$lambda)
+}
+
+# Means of the response of a family given the field: the inverse of its link.
+link_scale <- function(object) {
+  nugget <- nugget_of(object)
+  object <- object[c("family", "dispersion")] # predictives of many draws of parameters keep no fits
+  back <- function(eta) mean_of(object, eta)
+  list(
+    back = back,
+    forward = function(y) link_of(y, object$family$link),
+    mean = function(mean, variance, lagrange) average(mean, sqrt(variance), back),
+    variance = function(mean, variance) {
+      centre <- average(mean, sqrt(variance), back)
+      average(mean, sqrt(variance), function(eta) (back(eta) - centre)^2)
+    },
+    covariance = function(mean, joint, own) transformed_covariance(back, mean, joint, own),
+    nugget = nugget,
+    linear = object$family$link == "identity"
+  )
+}
+
+mean_of <- function(object, eta) object$family$density$mean(eta, object$dispersion, object$family$link)
+
+# The linear predictor at which the mean is y.
+link_of <- function(y, link) {
+  share <- pmin(pmax(y, 0), 1)
+  switch(link, identity = y, log = log(pmax(y, 0)), logit = stats::qlogis(share), probit = stats::qnorm(share),
+         cloglog = log(-log1p(-share)))
+}
+
+# Responses after a Box-Cox transformation. For lambda < 0 the moments need not exist: they are those of expansions in
+# the variance.
+boxcox_scale <- function(lambda) {
+  force(lambda)
+  back <- function(eta) boxcox_back(eta, lambda)
+  list(
+    back = back,
+    forward = function(y) boxcox(pmax(y, 0), lambda),
+    mean = function(mean, variance, lagrange) back_mean(mean, variance, lagrange, lambda),
+    variance = function(mean, variance) back_error(mean, variance, lambda)^2,
+    covariance = function(mean, joint, own) {
+      if (lambda == 0) return(expm1(joint) * tcrossprod(exp(mean + (diag(joint) + own) / 2)))
+      if (lambda == 1) return(joint)
+      if (lambda < 0) return(joint * tcrossprod(pmax(1 + lambda * mean, 0)^(1 / lambda - 1)))
+      transformed_covariance(back, mean, joint, own)
+    },
+    nugget = 0,
+    linear = FALSE
+  )
+}

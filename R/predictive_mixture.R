@@ -1,0 +1,32 @@
+# Predictives of weighted mixtures.
+
+# `parts` are predictives of one kind, for the same points.
+predictive_mixture <- function(parts, weights) {
+  merged(parts[[1]], new_predictive("mixture", parts = parts, weights = weights))
+}
+
+# Numbers f(part) as the columns of a matrix, and their weighted means.
+each_part <- function(x, f) matrix(as.numeric(unlist(lapply(x$parts, f))), ncol = length(x$parts))
+weighed <- function(x, f) as.vector(each_part(x, f) %*% x$weights)
+
+mean.predictive_mixture <- function(x, ...) weighed(x, function(part) mean(part))
+
+predictor.predictive_mixture <- function(x) weighed(x, function(part) predictor(part))
+
+# The law of total variance.
+variance.predictive_mixture <- function(x) {
+  means <- each_part(x, function(part) mean(part))
+  off <- means - as.vector(means %*% x$weights)
+  as.vector((each_part(x, function(part) variance(part)) + off^2) %*% x$weights)
+}
+
+cdf.predictive_mixture <- function(x, q, lower = TRUE) weighed(x, function(part) cdf(part, q, lower))
+
+quantile.predictive_mixture <- function(x, p, ...) quantile_of_mixture(x$parts[[1]], x, p)
+
+draw.predictive_mixture <- function(x, count) {
+  number <- sample.int(length(x$parts), count, TRUE, x$weights)
+  draws <- matrix(0, length(mean(x)), count)
+  for (k in unique(number)) draws[, number == k] <- draw(x$parts[[k]], sum(number == k))
+  draws
+}

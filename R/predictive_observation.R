@@ -1,0 +1,83 @@
+# Predictives of new observations of a family, whose linear predictor is normal.
+
+# `normal` is the predictive of the linear predictor, nugget included; `weights` are the numbers of trials.
+predictive_observation <- function(normal, object, weights = 1) {
+  new_predictive("observation", normal = normal, family = object$family, dispersion = object$dispersion,
+                 weights = weights)
+}
+
+# The mean of f(linear predictor).
+averaged <- function(x, f) average(x$normal$mean, sqrt(x$normal$variance), f)
+
+mean.predictive_observation <- function(x, ...) averaged(x, function(eta) mean_of(x, eta))
+
+variance.predictive_observation <- function(x) {
+  centre <- mean(x)
+  averaged(x, function(eta) {
+    mu <- mean_of(x, eta)
+    (mu - centre)^2 + x$family$density$variance(mu, x$weights, x$dispersion)
+  })
+}
+
+cdf.predictive_observation <- function(x, q, lower = TRUE) {
+  below <- averaged(x, function(eta) x$family$density$cdf(q, eta, x$weights, x$dispersion, x$family$link))
+  if (lower) below else 1 - below
+}
+
+draw.predictive_observation <- function(x, count) {
+  eta <- draw(x$normal, count)
+  each <- x$family$density$draw(as.vector(eta), rep_len(x$weights, length(eta)), x$dispersion, x$family$link)
+  matrix(each, nrow(eta))
+}
+
+# The logarithm of the probability (density) of y.
+log_density <- function(x, y) {
+  log_average(x$normal$mean, sqrt(x$normal$variance), function(eta) {
+    x$family$density$terms(y, x$weights, eta, x$dispersion, x$family$link)$value
+  })
+}
+
+quantile.predictive_observation <- function(x, p, ...) quantile_of_mixture(x, predictive_mixture(list(x), 1), p)
+
+# The first value whose probability, with those below, is at least p: by bisection, for all points at once.
+quantile_of_mixture.predictive_observation <- function(x, mixture, p) {
+  discrete <- x$family$density$discrete
+  middle <- weighed(mixture, function(part) part$normal$mean)
+  far <- each_part(mixture, function(part) part$normal$mean + 12 * sqrt(part$normal$variance))
+  first <- first_bracket(x, middle, far)
+  low <- first$low
+  high <- first$high
+  unit <- first$unit
+  known <- is.finite(middle)
+  settled <- 0
+  while (any(short <- known & cdf(mixture, high) < p) && (settled <- settled + 1) < 60) {
+    high[short] <- low[short] + 2 * (high[short] - low[short])
+  }
+  if (x$family$link == "identity") {
+    while (any(long <- known & cdf(mixture, low) > p) && (settled <- settled + 1) < 120) {
+      low[long] <- high[long] - 2 * (high[long] - low[long])
+    }
+  }
+  if (discrete) high <- ceiling(high / unit - 1e-9) * unit
+  repeat {
+    half <- (low + high) / 2
+    if (discrete) half <- floor(half / unit + 1e-9) * unit
+    open <- if (discrete) high - low > 1.5 * unit else high - low > 1e-10 * pmax(abs(high), abs(low))
+    open <- open & known
+    if (!any(open)) return(high)
+    enough <- cdf(mixture, half) >= p
+    high[open & enough] <- half[open & enough]
+    low[open & !enough] <- half[open & !enough]
+  }
+}
+
+# The first bracket of quantiles, from the `middle` of the linear predictor to the highest number of each row of `far`;
+# and the `unit` of discrete values.
+first_bracket <- function(x, middle, far) {
+  any <- rep(1, length(middle))
+  if (x$family$name == "binomial") return(list(low = -any / x$weights, high = any, unit = 1 / x$weights))
+  highest <- far[cbind(seq_len(nrow(far)), max.col(replace(far, !is.finite(far), -Inf), "first"))]
+  edge <- mean_of(x, highest)
+  low <- if (x$family$link == "identity") 2 * middle - edge else if (x$family$density$discrete) -1 else 0
+  list(low = low * any, high = pmax(edge, mean_of(x, middle) + 1), unit = 1)
+}
