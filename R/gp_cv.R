@@ -70,7 +70,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   normal <- if (is.null(folds)) (if (own) family_leave_one_out else leave_one_out)(object) else {
     predict_folds(object, folds, refit, if (own) family_fold else predict_fold)
   }
-  result <- if (own) scored(object, normal) else as.data.frame(predictive_columns(normal, field_request))
+  result <- if (own) score_columns(object, normal) else as.data.frame(predictive_columns(normal, field_request))
   observed <- object$parts$y
   residual <- observed - result$fit
   layout <- object$parts$layout

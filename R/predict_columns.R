@@ -16,7 +16,7 @@ level_columns <- function(table, name, levels, f) {
   table
 }
 
-# Back to the rows and the class of newdata.
+# A table at the rows of newdata, in its class; the mean alone is a vector.
 give_back_points <- function(table, points, newdata, object) {
   place <- replace(rep(NA_integer_, length(points$complete)), points$complete, seq_len(nrow(table)))
   table <- table[place, , drop = FALSE]
@@ -26,7 +26,7 @@ give_back_points <- function(table, points, newdata, object) {
   } else if (is_spatial(newdata)) {
     return(give_back(newdata, table))
   }
-  if (ncol(table) > 1) return(table)
+  if (!identical(names(table), "fit")) return(table)
   stats::setNames(table$fit, if (points$fitted || !is.null(points$names)) rownames(table))
 }
 

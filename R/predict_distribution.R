@@ -9,11 +9,11 @@ predictive_at.gp <- function(object, points, request) {
   if (!is.null(points$blocks) && !is.null(scale) && !scale$linear) return(block_sample(object, points, request, scale))
   moments <- predicted_moments(object, points, request$how, needs_variance(request) || !is.null(scale))
   if (!is.null(points$blocks)) scale <- NULL
-  predictive_of(object, moments, if (is_noisy(request)) unname(new_noise(object, points)) else 0, scale,
-               request)
+  noise <- if (is_noisy(request)) unname(new_noise(object, points)) else 0
+  predictive_of(object, moments, noise, scale, request)
 }
 
-# By the moments of the field.
+# The predictive by the moments of the field.
 predictive_of <- function(object, moments, noise, scale, request) {
   variance <- if (!is.null(moments$variance)) moments$variance + noise
   normal <- predictive_normal(moments$trend + moments$process, variance)
@@ -33,7 +33,8 @@ predictive_at.gp_posterior <- function(object, points, request) {
 
 requested_scale <- function(object, request) if (request$type == "response") predictive_scale(object)
 
-# At points: of the field, or means of the response given the field, or new observations; over blocks: of their means.
+# The covariance matrix of the field, of means of the response given the field, or of new observations; over blocks, of
+# their means.
 covariance_at.gp <- function(object, points, request) {
   scale <- requested_scale(object, request)
   noisy <- is_noisy(request)
@@ -53,7 +54,7 @@ covariance_at.gp <- function(object, points, request) {
   covariance
 }
 
-# By the law of total covariance.
+# The law of total covariance.
 covariance_at.gp_posterior <- function(object, points, request) {
   weights <- draw_weights(object)
   of_means <- replace(request, c("se.fit", "probs", "above", "unbiased"), list(FALSE, NULL, NULL, FALSE))

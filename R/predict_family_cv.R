@@ -40,7 +40,7 @@ family_fold <- function(object, out, refit) {
 }
 
 # Columns of the observations, by the predictive of their linear predictors.
-scored <- function(object, normal) {
+score_columns <- function(object, normal) {
   told <- is.finite(normal$mean)
   normal$variance <- ifelse(told, normal$variance, 0)
   y <- object$parts$y

@@ -1,7 +1,7 @@
 # The arguments of predict(), checked.
 
-# `given` are the arguments of a method. `unbiased`: whether means of transformed responses are unbiased over all fields,
-# or given the data; `draws`: their number for quantiles of means over blocks.
+# `given` are the arguments of a method. A request has two more fields: `unbiased`, whether means of transformed
+# responses are unbiased over all fields, or given the data; and `draws`, their number for quantiles over blocks.
 prediction_request <- function(given, fit, types, unnamed, call = caller_env()) {
   local <- check_choice(given[["se"]] %||% "exact", "se", c("exact", "local"), call) == "local"
   request <- c(list(how = c(list(local = local), given[c("nmax", "maxdist")]), unbiased = TRUE, draws = 4000),

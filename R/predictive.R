@@ -11,7 +11,7 @@
 #
 #   predictor(x)         the n numbers of the column `fit`; default: the means
 #   quantile_of_mixture(x, mixture, p)   the quantiles of a mixture whose parts are of the class of x
-#   merged(x, mixture)   a mixture whose parts are of the class of x in another form; default: the mixture
+#   merge_parts(x, mixture)   a mixture whose parts are of the class of x in another form; default: the mixture
 #
 # The kinds of predictives:
 #
@@ -32,7 +32,7 @@ cdf <- function(x, q, lower = TRUE) UseMethod("cdf")
 draw <- function(x, count) UseMethod("draw")
 predictor <- function(x) UseMethod("predictor")
 quantile_of_mixture <- function(x, mixture, p) UseMethod("quantile_of_mixture")
-merged <- function(x, mixture) UseMethod("merged")
+merge_parts <- function(x, mixture) UseMethod("merge_parts")
 
 mean.predictive <- function(x, ...) x$mean
 
@@ -40,7 +40,7 @@ variance.predictive <- function(x) x$variance
 
 predictor.predictive <- function(x) mean(x)
 
-merged.predictive <- function(x, mixture) mixture
+merge_parts.predictive <- function(x, mixture) mixture
 
 # By inversion.
 draw.predictive <- function(x, count) {

@@ -2,16 +2,16 @@
 
 # `parts` are predictives of one kind, for the same points.
 predictive_mixture <- function(parts, weights) {
-  merged(parts[[1]], new_predictive("mixture", parts = parts, weights = weights))
+  merge_parts(parts[[1]], new_predictive("mixture", parts = parts, weights = weights))
 }
 
 # Numbers f(part) as the columns of a matrix, and their weighted means.
 each_part <- function(x, f) matrix(as.numeric(unlist(lapply(x$parts, f))), ncol = length(x$parts))
-weighed <- function(x, f) as.vector(each_part(x, f) %*% x$weights)
+weighted_parts <- function(x, f) as.vector(each_part(x, f) %*% x$weights)
 
-mean.predictive_mixture <- function(x, ...) weighed(x, function(part) mean(part))
+mean.predictive_mixture <- function(x, ...) weighted_parts(x, function(part) mean(part))
 
-predictor.predictive_mixture <- function(x) weighed(x, function(part) predictor(part))
+predictor.predictive_mixture <- function(x) weighted_parts(x, function(part) predictor(part))
 
 # The law of total variance.
 variance.predictive_mixture <- function(x) {
@@ -20,7 +20,7 @@ variance.predictive_mixture <- function(x) {
   as.vector((each_part(x, function(part) variance(part)) + off^2) %*% x$weights)
 }
 
-cdf.predictive_mixture <- function(x, q, lower = TRUE) weighed(x, function(part) cdf(part, q, lower))
+cdf.predictive_mixture <- function(x, q, lower = TRUE) weighted_parts(x, function(part) cdf(part, q, lower))
 
 quantile.predictive_mixture <- function(x, p, ...) quantile_of_mixture(x$parts[[1]], x, p)
 

@@ -7,20 +7,20 @@ predictive_observation <- function(normal, object, weights = 1) {
 }
 
 # The mean of f(linear predictor).
-averaged <- function(x, f) average(x$normal$mean, sqrt(x$normal$variance), f)
+average_over_eta <- function(x, f) average(x$normal$mean, sqrt(x$normal$variance), f)
 
-mean.predictive_observation <- function(x, ...) averaged(x, function(eta) mean_of(x, eta))
+mean.predictive_observation <- function(x, ...) average_over_eta(x, function(eta) mean_of(x, eta))
 
 variance.predictive_observation <- function(x) {
   centre <- mean(x)
-  averaged(x, function(eta) {
+  average_over_eta(x, function(eta) {
     mu <- mean_of(x, eta)
     (mu - centre)^2 + x$family$density$variance(mu, x$weights, x$dispersion)
   })
 }
 
 cdf.predictive_observation <- function(x, q, lower = TRUE) {
-  below <- averaged(x, function(eta) x$family$density$cdf(q, eta, x$weights, x$dispersion, x$family$link))
+  below <- average_over_eta(x, function(eta) x$family$density$cdf(q, eta, x$weights, x$dispersion, x$family$link))
   if (lower) below else 1 - below
 }
 
@@ -42,7 +42,7 @@ quantile.predictive_observation <- function(x, p, ...) quantile_of_mixture(x, pr
 # The first value whose probability, with those below, is at least p: by bisection, for all points at once.
 quantile_of_mixture.predictive_observation <- function(x, mixture, p) {
   discrete <- x$family$density$discrete
-  middle <- weighed(mixture, function(part) part$normal$mean)
+  middle <- weighted_parts(mixture, function(part) part$normal$mean)
   far <- each_part(mixture, function(part) part$normal$mean + 12 * sqrt(part$normal$variance))
   first <- first_bracket(x, middle, far)
   low <- first$low

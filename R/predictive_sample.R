@@ -6,21 +6,21 @@ predictive_sample <- function(mean, variance = NULL, draws = NULL) {
 
 quantile.predictive_sample <- function(x, p, ...) {
   p <- rep_len(p, nrow(x$draws))
-  for_targets(x, function(draws, k) stats::quantile(draws, p[[k]], names = FALSE))
+  each_target(x, function(draws, k) stats::quantile(draws, p[[k]], names = FALSE))
 }
 
 cdf.predictive_sample <- function(x, q, lower = TRUE) {
   q <- rep_len(q, nrow(x$draws))
-  for_targets(x, function(draws, k) mean(if (lower) draws <= q[[k]] else draws > q[[k]]))
+  each_target(x, function(draws, k) mean(if (lower) draws <= q[[k]] else draws > q[[k]]))
 }
 
 # f(draws, number) of each target, NA for an unknown target.
-for_targets <- function(x, f) {
+each_target <- function(x, f) {
   vapply(seq_len(nrow(x$draws)), function(k) if (anyNA(x$draws[k, ])) NA_real_ else f(x$draws[k, ], k), 0)
 }
 
 # All draws together; each part has its share of them. Mean and variance stay those of the mixture.
-merged.predictive_sample <- function(x, mixture) {
+merge_parts.predictive_sample <- function(x, mixture) {
   mixture$draws <- do.call(cbind, lapply(mixture$parts, `[[`, "draws"))
   class(mixture) <- c("predictive_sample", class(mixture))
   mixture

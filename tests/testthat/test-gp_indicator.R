@@ -62,3 +62,11 @@ test_mistakes("kernops_input_error", alist(
   `covariances for other cut-offs` = gp_indicator(z ~ 1, seen, ~ a + b, c(0, 1), list(covariance)),
   `an argument of indicator predictions that is not there` = predict(fits, new, se.fit = TRUE)
 ))
+
+test_that("a single cut-off gives a data frame", {
+  one <- gp_indicator(z ~ 1, seen, ~ a + b, 0.3, covariance, estimate = "none")
+  ours <- predict(one, new)
+  expect_named(ours, "below0.3")
+  kriged <- predict(gp(as.numeric(z <= 0.3) ~ 1, seen, ~ a + b, covariance, estimate = "none"), new)
+  expect_equal(ours$below0.3, unname(pmin(pmax(kriged, 0), 1)))
+})
