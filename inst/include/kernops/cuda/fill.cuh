@@ -121,9 +121,7 @@ template <class Formula> __device__ void fill_levels(const FillJob& job) {
   extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) { \
     kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.levels[0].out));        \
   }                                                                                       \
-  extern "C" __global__ void kernops_fill(const __grid_constant__ kernops::FillJob job) { \
-    kernops::fill_levels<Formula>(job);                                                   \
-  }
+  KERNOPS_KERNEL(kernops_fill, const __grid_constant__ kernops::FillJob, kernops::fill_levels<Formula>)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -162,8 +162,7 @@ struct PairKernel<Formula, Narrow<R, unrolled, threads_, Columns>, States<Row>, 
   }                                                                                                      \
   extern "C" __device__ const int kernops_partial_bytes = Kernel::partial_bytes;                         \
   extern "C" __device__ const int kernops_shared_bytes = Kernel::shared_bytes;
-#define KERNOPS_MERGE(Row) \
-  extern "C" __global__ void kernops_merge(kernops::PairJob job) { kernops::merge_splits<Row>(job); }
+#define KERNOPS_MERGE(Row) KERNOPS_KERNEL(kernops_merge, kernops::PairJob, kernops::merge_splits<Row>)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

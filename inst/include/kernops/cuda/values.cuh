@@ -1,6 +1,7 @@
 // Values in registers, and operations of ops.def on them: what generated text is made of.
 #pragma once
 #include <kernops/ops.h>
+#include <kernops/cuda/kernel.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {

@@ -118,11 +118,10 @@ __device__ __forceinline__ void keyed_limits(const KeyedRun& job) {
 }
 
 // The entry points, for VT values a lane; the plan's opens and the spine come after them.
-#define KERNOPS_BY_KEY(Key, Op, Source, Result, VT)                                                                   \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT, 5) kernops_by_key(kernops::KeyedRun job) { \
-    kernops::KeyedTile<Key, Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce(job);                    \
-  }                                                                                                                   \
-  extern "C" __global__ void kernops_keyed_limits(kernops::KeyedRun job) { kernops::keyed_limits(job); }
+#define KERNOPS_BY_KEY(Key, Op, Source, Result, VT)                                                        \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT, 5) kernops_by_key, kernops::KeyedRun,       \
+                 kernops::KeyedTile<Key, Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce) \
+  KERNOPS_KERNEL(kernops_keyed_limits, kernops::KeyedRun, kernops::keyed_limits)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -46,14 +46,12 @@ template <class Term, Where where, int VT> __device__ void mark_gaps(const Segme
   });
 }
 
-#define KERNOPS_SEGMENT_MAP(What, V, W, Result, where, in_place, VT)                                              \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_map(kernops::SegmentRun job) { \
-    kernops::map_values<What, V, W, Result, where, in_place, VT>(job);                                            \
-  }
-#define KERNOPS_GAPS(Term, where, VT)                                                                              \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_gaps(kernops::SegmentRun job) { \
-    kernops::mark_gaps<Term, where, VT>(job);                                                                      \
-  }
+#define KERNOPS_SEGMENT_MAP(What, V, W, Result, where, in_place, VT)                             \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT) kernops_map, kernops::SegmentRun, \
+                 kernops::map_values<What, V, W, Result, where, in_place, VT>)
+#define KERNOPS_GAPS(Term, where, VT)                                                             \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT) kernops_gaps, kernops::SegmentRun, \
+                 kernops::mark_gaps<Term, where, VT>)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

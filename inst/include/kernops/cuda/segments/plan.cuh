@@ -161,27 +161,20 @@ template <class Key> __device__ void describe_runs(const RunsJob& job) {
 }
 
 // The entry points: of plans from offsets, and from keys, of which each lane takes VT.
-#define KERNOPS_SEGMENT_PLAN                                                \
-  extern "C" __global__ void kernops_plan_limits(kernops::OffsetsJob job) { \
-    kernops::plan_limits<kernops::segment_tile>(job);                       \
-  }                                                                         \
-  extern "C" __global__ void kernops_plan_ends(kernops::OffsetsJob job) {   \
-    kernops::plan_ends<kernops::segment_tile>(job);                         \
-  }                                                                         \
-  extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) {  \
-    kernops::plan_opens<kernops::segment_tile>(job.plan);                   \
+#define KERNOPS_SEGMENT_PLAN                                                                            \
+  KERNOPS_KERNEL(kernops_plan_limits, kernops::OffsetsJob, kernops::plan_limits<kernops::segment_tile>) \
+  KERNOPS_KERNEL(kernops_plan_ends, kernops::OffsetsJob, kernops::plan_ends<kernops::segment_tile>)     \
+  extern "C" __global__ void kernops_plan_opens(kernops::OffsetsJob job) {                              \
+    kernops::plan_opens<kernops::segment_tile>(job.plan);                                               \
   }
-#define KERNOPS_KEYS_PLAN(Key, VT)                                                                                   \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_plan_keys(kernops::KeysJob job) { \
-    kernops::plan_keys<Key, VT, kernops::segment_tile / 32 / VT>(job);                                               \
-  }                                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) {                       \
-    kernops::plan_scan<1024>(job.plan);                                                                              \
-  }                                                                                                                  \
-  extern "C" __global__ void kernops_plan_offsets(kernops::KeysJob job) {                                            \
-    kernops::plan_offsets<kernops::segment_tile>(job);                                                               \
-  }                                                                                                                  \
-  extern "C" __global__ void kernops_describe_runs(kernops::RunsJob job) { kernops::describe_runs<Key>(job); }
+#define KERNOPS_KEYS_PLAN(Key, VT)                                                                     \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT) kernops_plan_keys, kernops::KeysJob,    \
+                 kernops::plan_keys<Key, VT, kernops::segment_tile / 32 / VT>)                         \
+  extern "C" __global__ void __launch_bounds__(1024) kernops_plan_scan(kernops::KeysJob job) {         \
+    kernops::plan_scan<1024>(job.plan);                                                                \
+  }                                                                                                    \
+  KERNOPS_KERNEL(kernops_plan_offsets, kernops::KeysJob, kernops::plan_offsets<kernops::segment_tile>) \
+  KERNOPS_KERNEL(kernops_describe_runs, kernops::RunsJob, kernops::describe_runs<Key>)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -183,10 +183,9 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
 };
 
 // The entry points, for VT values a lane.
-#define KERNOPS_SEGMENTS(Op, Source, Result, VT)                                                                       \
-  extern "C" __global__ void __launch_bounds__(kernops::segment_tile / VT) kernops_segments(kernops::SegmentRun job) { \
-    kernops::SegmentTile<Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce(job);                        \
-  }                                                                                                                    \
+#define KERNOPS_SEGMENTS(Op, Source, Result, VT)                                                        \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT) kernops_segments, kernops::SegmentRun,   \
+                 kernops::SegmentTile<Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce) \
   KERNOPS_SPINE(Op, Result)
 #define KERNOPS_SPINE(Op, Result)                                                                                 \
   extern "C" __global__ void __launch_bounds__(kernops::spine_threads) kernops_spine(kernops::SegmentRun job) {   \

@@ -7,6 +7,7 @@
 #pragma once
 #include <kernops/portable.h>
 #include <kernops/jobs/device_segments.h>
+#include <kernops/cuda/kernel.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {

@@ -82,58 +82,21 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
   }
 }
 
-// What pairs read of a thread's own rows.
-template <class Formula, class L> struct OwnRows {
+// The numbers that pairs read of a thread's rows: of those it has the contractions of (`in_place`), or of one row.
+template <class Formula, class L, bool in_place = Formula::in_place> struct OwnRows {
   using T = typename Formula::T;
-  Vec<T, Formula::kept_row> x[OwnPairs<L>::rows];
+  static constexpr int count = in_place ? OwnPairs<L>::rows : 1;
+  Vec<T, Formula::kept_row> x[count];
   OwnNorms<T> norms;
+
+  static __device__ __forceinline__ int row(int r) { return in_place ? OwnPairs<L>::row(r) : int(threadIdx.x); }
   explicit __device__ __forceinline__ OwnRows(const TilePlace<T>& at) {
-    KERNOPS_EACH(r, OwnPairs<L>::rows) {
-      const int row = OwnPairs<L>::row(r);
-      load_to(x[r], at.rows + (row < at.row_count ? row : 0) * (long long)at.row_stride);
+    KERNOPS_EACH(r, count) {
+      load_to(x[r], at.rows + (row(r) < at.row_count ? row(r) : 0) * (long long)at.row_stride);
       norms.take(x[r].v[0]);
     }
   }
 };
-
-// The state that a thread has is joined with those of its neighbours, in an order that is always the same.
-template <class Row> __device__ __forceinline__ void join_neighbours(Row& state, int neighbours) {
-  for (int step = 1; step < neighbours; step *= 2) {
-    union {
-      Row row;
-      int words[sizeof(Row) / 4];
-    } other;
-    other.row = state;
-    KERNOPS_EACH(n, int(sizeof(Row) / 4)) other.words[n] = __shfl_down_sync(~0u, other.words[n], step);
-    state.merge(other.row);
-  }
-}
-
-template <class Formula, class Row, class BlockPairs, class L> __device__ void reduce_in_place(const PairJob& job) {
-  using Own = OwnPairs<L>;
-  Block<Formula, BlockPairs, L> block(job);
-  const OwnRows<Formula, L> rows(block.place(block.begin));
-  Row state[Own::rows];
-  KERNOPS_EACH(r, Own::rows) start_row(state[r], job, block.first + Own::row(r), Own::row(r) < block.row_count);
-  for_tiles<Formula, BlockPairs, L, 0, true>(
-      block, rows.norms, [](const auto&, int) {},
-      [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto& kept, auto, int) {
-        own_pairs<typename decltype(kind)::type, L, Row::group>(
-            at, o, rows.x, values, kept, [&](int r, int n, const auto& f, const auto& w, int count) {
-              state[r].add(f, w, int(column) + Own::column(n), count);
-            });
-      },
-      [&](const auto&, const auto&, auto, bool) {
-        KERNOPS_EACH(r, Own::rows) state[r].settle();
-      });
-  KERNOPS_EACH(r, Own::rows) {
-    join_neighbours(state[r], Own::sharing);
-    block.complete(state[r]);
-    if (Own::j() == 0 && Own::row(r) < block.row_count)
-      hand_over<Formula>(job, block.first + Own::row(r), state[r], block.any());
-  }
-  merge_if_last<Row>(job, block.first, block.first + block.row_count);
-}
 
 // Gives each group of the pairs of a thread's row with a tile to take(f, w, first column, how many).
 template <class Pairs, class L, int group, class T, class O, class X, class Values, class Take>
@@ -163,27 +126,59 @@ template <class Formula, class L> KERNOPS_FN constexpr int room_for_values() {
   return (count > 0 ? count : 1) * PairTile<typename Formula::T, L>::columns * PairTile<typename Formula::T, L>::stride;
 }
 
-template <class Formula, class Row, class BlockPairs, class L> __device__ void reduce_by_row(const PairJob& job) {
-  static_assert(L::warpgroups == 0, "a thread has a row, of which there would be half as many");
+// The state that a thread has is joined with those of its neighbours, in an order that is always the same.
+template <class Row> __device__ __forceinline__ void join_neighbours(Row& state, int neighbours) {
+  for (int step = 1; step < neighbours; step *= 2) {
+    union {
+      Row row;
+      int words[sizeof(Row) / 4];
+    } other;
+    other.row = state;
+    KERNOPS_EACH(n, int(sizeof(Row) / 4)) other.words[n] = __shfl_down_sync(~0u, other.words[n], step);
+    state.merge(other.row);
+  }
+}
+
+// Gives each group of a thread's pairs with a tile to take(r, column of the tile, f, w, how many).
+template <bool in_place, class Pairs, class L, int group, class T, class O, class X, class Values, class Kept,
+          class Take>
+__device__ __forceinline__ void each_pair(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
+                                          const Kept& kept, T* shared, Take take) {
+  if constexpr (in_place)
+    own_pairs<Pairs, L, group>(at, o, x, values, kept, [&](int r, int n, const auto& f, const auto& w, int count) {
+      take(r, OwnPairs<L>::column(n), f, w, count);
+    });
+  else
+    pass_row<Pairs, L, group>(at, o, x[0], values, shared,
+                              [&](const auto& f, const auto& w, int n, int count) { take(0, n, f, w, count); });
+}
+
+template <class Formula, class Row, class BlockPairs, class L, bool in_place>
+__device__ void reduce_tiles(const PairJob& job) {
+  static_assert(in_place || L::warpgroups == 0, "a thread has a row, of which there would be half as many");
+  using Own = OwnPairs<L>;
   Block<Formula, BlockPairs, L> block(job);
-  Vec<typename Formula::T, Formula::kept_row> x;
-  load_to(x, block.place(block.begin).rows + block.own_row() * block.row_stride);
-  Row state;
-  start_row(state, job, block.first + threadIdx.x, int(threadIdx.x) < block.row_count);
-  for_tiles<Formula, BlockPairs, L, room_for_values<Formula, L>(), false>(
-      block, OwnNorms<typename Formula::T>(x.v[0]), [](const auto&, int) {},
-      [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto&, auto* shared,
-          int) {
-        pass_row<typename decltype(kind)::type, L, Row::group>(
-            at, o, x, values, shared,
-            [&](const auto& f, const auto& w, int n, int count) { state.add(f, w, int(column) + n, count); });
+  const OwnRows<Formula, L, in_place> rows(block.place(block.begin));
+  Row state[rows.count];
+  KERNOPS_EACH(r, rows.count) start_row(state[r], job, block.first + rows.row(r), rows.row(r) < block.row_count);
+  for_tiles<Formula, BlockPairs, L, in_place ? 0 : room_for_values<Formula, L>(), in_place>(
+      block, rows.norms, [](const auto&, int) {},
+      [&](auto kind, const auto& at, const auto& o, const auto& values, long long column, const auto& kept,
+          auto* shared, int) {
+        each_pair<in_place, typename decltype(kind)::type, L, Row::group>(
+            at, o, rows.x, values, kept, shared,
+            [&](int r, int n, const auto& f, const auto& w, int count) { state[r].add(f, w, int(column) + n, count); });
       },
       [&](const auto&, const auto&, auto, bool) {
-        state.settle();
-        __syncthreads();
+        KERNOPS_EACH(r, rows.count) state[r].settle();
+        if (!in_place) __syncthreads();
       });
-  block.complete(state);
-  if (int(threadIdx.x) < block.row_count) hand_over<Formula>(job, block.first + threadIdx.x, state, block.any());
+  KERNOPS_EACH(r, rows.count) {
+    if (in_place) join_neighbours(state[r], Own::sharing);
+    block.complete(state[r]);
+    if ((!in_place || Own::j() == 0) && rows.row(r) < block.row_count)
+      hand_over<Formula>(job, block.first + rows.row(r), state[r], block.any());
+  }
   merge_if_last<Row>(job, block.first, block.first + block.row_count);
 }
 
@@ -192,10 +187,7 @@ template <class Formula, class L, class Row, class BlockPairs> struct PairKernel
                        shared_bytes = TileMemory<Formula, L, 0>::asked_for,
                        blocks = TileMemory<Formula, L, 0>::bytes > 112 * 1024 ? 1 : 2;  // that share a multiprocessor
   static __device__ __forceinline__ void run(const PairJob& job) {
-    if constexpr (reduced_in_place<Formula, Row>())
-      reduce_in_place<Formula, Row, BlockPairs, L>(job);
-    else
-      reduce_by_row<Formula, Row, BlockPairs, L>(job);
+    reduce_tiles<Formula, Row, BlockPairs, L, reduced_in_place<Formula, Row>()>(job);
   }
 };
 

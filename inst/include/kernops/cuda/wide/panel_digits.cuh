@@ -103,13 +103,10 @@ __device__ __forceinline__ void add_products(const PanelJob& job) {
   job.sums[n] = (job.adds ? job.sums[n] : 0) + sum;
 }
 
-#define KERNOPS_DIGIT_KERNELS                                                                                       \
-  extern "C" __global__ void __launch_bounds__(256) kernops_digits(const __grid_constant__ kernops::DigitJob job) { \
-    kernops::make_digits(job);                                                                                      \
-  }                                                                                                                 \
-  extern "C" __global__ void kernops_add_products(const __grid_constant__ kernops::PanelJob job) {                  \
-    kernops::add_products(job);                                                                                     \
-  }
+#define KERNOPS_DIGIT_KERNELS                                                                      \
+  KERNOPS_KERNEL(__launch_bounds__(256) kernops_digits, const __grid_constant__ kernops::DigitJob, \
+                 kernops::make_digits)                                                             \
+  KERNOPS_KERNEL(kernops_add_products, const __grid_constant__ kernops::PanelJob, kernops::add_products)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

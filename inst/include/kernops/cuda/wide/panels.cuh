@@ -257,10 +257,8 @@ template <class Formula> __device__ void finish_panels(const PanelJob& job) {
   }                                                                   \
   extern "C" __device__ const int kernops_partial_bytes = 0;          \
   extern "C" __device__ const int kernops_shared_bytes = 0;
-#define KERNOPS_PANEL_MERGE(Formula)                                                        \
-  extern "C" __global__ void kernops_merge(const __grid_constant__ kernops::PanelJob job) { \
-    kernops::finish_panels<Formula>(job);                                                   \
-  }
+#define KERNOPS_PANEL_MERGE(Formula) \
+  KERNOPS_KERNEL(kernops_merge, const __grid_constant__ kernops::PanelJob, kernops::finish_panels<Formula>)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

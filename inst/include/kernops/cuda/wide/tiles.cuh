@@ -31,7 +31,6 @@ template <class Formula, class BlockPairs, class L> struct Block : BlockPairs {
             row_count,
             column_count};
   }
-  __device__ int own_row() const { return int(threadIdx.x) < row_count ? int(threadIdx.x) : 0; }
 };
 
 template <class Pairs> struct PairsOf { using type = Pairs; };

@@ -1,31 +1,60 @@
-// Sums of vectors of columns, such as b in Sum(k(x, y) * b), each times a number of the pair that takes little work:
-// products of matrices, by tensor cores. A thread makes the numbers of 2 columns in 8 and multiplies them at once,
-// while the next tile is on its way; batches of entries follow one another, and make the numbers anew. Where a total is
-// not finite, a warp adds up the tile term by term.
+// Sums of vectors of columns, such as b in Sum(k(x, y) * b), each times a number of the pair that takes little work
+// (OfColumns in cuda/wide/vector_sum.cuh). A thread computes its numbers of 2 columns in 8 and multiplies them at once
+// by tensor cores, while the next tile is on its way. Where a total is not finite, a warp adds up the tile term by
+// term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class Formula, class Row, class BlockPairs, class L> struct ColumnVectorSum {
-  using T = typename Formula::T;
-  using Tile = PairTile<T, L>;
-  using Own = OwnPairs<L>;
-  using Terms = typename Formula::VectorSum;
+template <class Formula>
+using BatchOfColumns =
+    EntryBatch<typename Formula::T, Formula::VectorSum::size * sizeof(typename Formula::T) <= 64 ? 1 : 2, 1>;
+
+template <class Formula, class Row, class BlockPairs, class L>
+struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<Formula>> {
+  using Base = SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<Formula>>;
+  using Base::rows;
+  using Base::totals;
+  using typename Base::Own;
+  using typename Base::T;
+  using typename Base::Terms;
   static_assert(Formula::Contractions::count == 0 && Terms::of_column == 1 && Terms::of_row == 0,
                 "vectors of columns, with numbers that take no contraction");
+  using Entries = ColumnEntries<T, PairTile<T, L>::columns, BatchOfColumns<Formula>>;
+  using Columns = Entries[2];
+  using Products = T[Entries::eighth][Own::rows / 2][4];
   using Numbers = typename Terms::Atom;
-  using Part = typename Numbers::template Part<2>;
-  using S = EntryBatch<T, Terms::size * sizeof(T) <= 64 ? 1 : 2, 1>;
-  using Columns = ColumnEntries<T, Tile::columns, S>;
-  using Sums = Totals<Formula, Row, L, S>;
-  using Products = T[Columns::eighth][Own::rows / 2][4];
+  static constexpr bool ahead = true;
+  static constexpr int blocks = 3;
+  Columns& columns;
 
+  __device__ __forceinline__ SumOfColumns(const PairJob& job, int batch, Columns& columns, typename Base::Memory&)
+      : Base(job, batch * BatchOfColumns<Formula>::size), columns(columns) {}
+  __device__ __forceinline__ void send(const TilePlace<T>& at, int turn) {
+    columns[turn].send(at, Terms::Columns::nth(0), totals.base, Terms::size);
+  }
+  template <class Pairs, class O, class Values, class Kept>
+  __device__ __forceinline__ void take(const TilePlace<T>& at, const O& o, const Values&, int, const Kept& kept, T*,
+                                       int turn) {
+    Products c;
+    T highest[Own::rows];
+    if (multiplied<Pairs>(c, highest, at.column_count, o, kept, columns[turn]))
+      totals.add_run(0, c);
+    else
+      this->add_exactly(totals, at, o, all_numbers<Pairs>(o, kept));
+    if constexpr (shifts<Formula>())
+      if (Formula::Powers::gives_top) totals.follow(highest);
+  }
+  template <class O> __device__ __forceinline__ void add(const TilePlace<T>&, const O&, T*, bool last) {
+    this->end_tile(last);
+  }
+
+ private:
   // The numbers of the thread's rows with columns `first` and the one after it.
   template <class Pairs, class O, class Kept, class Take>
-  static __device__ __forceinline__ void numbers(const O& o, const OwnRows<Formula, L>& rows, const Kept& kept,
-                                                 int first, Take take) {
+  __device__ __forceinline__ void numbers(const O& o, const Kept& kept, int first, Take take) const {
     const auto even = kept.of(first), odd = kept.of(first + 1);
     KERNOPS_EACH(r, Own::rows) {
       typename Pairs::F f[2];
@@ -36,40 +65,34 @@ template <class Formula, class Row, class BlockPairs, class L> struct ColumnVect
       take(r, f[0][0], f[1][0]);
     }
   }
-
-  static __device__ __forceinline__ T power(const Sums& totals, int r, T number) {
+  __device__ __forceinline__ T power(int r, T number) const {
     if constexpr (shifts<Formula>()) return totals.seen.power(r, number);
     return number;
   }
-
   template <class Pairs, class O, class Kept>
-  static __device__ __forceinline__ Contracted<T, L> all_numbers(const Sums& totals, const O& o,
-                                                                 const OwnRows<Formula, L>& rows, const Kept& kept) {
+  __device__ __forceinline__ Contracted<T, L> all_numbers(const O& o, const Kept& kept) const {
     Contracted<T, L> all;
     KERNOPS_UNROLL_BY(1)
     for (int k = 0; k < L::C; ++k)
-      numbers<Pairs>(o, rows, kept, Own::column(2 * k), [&](int r, T even, T odd) {
-        all.v[r][2 * k] = power(totals, r, even), all.v[r][2 * k + 1] = power(totals, r, odd);
+      numbers<Pairs>(o, kept, Own::column(2 * k), [&](int r, T even, T odd) {
+        all.v[r][2 * k] = power(r, even), all.v[r][2 * k + 1] = power(r, odd);
       });
     return all;
   }
 
-  static __device__ __forceinline__ void start(Products& c, T (&mass)[Own::rows]) {
+  // The matrix product of a tile; for exponentials also their sums, and the largest exponents.
+  template <class Pairs, class O, class Kept>
+  __device__ __forceinline__ void multiply(Products& c, T (&mass)[Own::rows], T (&highest)[Own::rows], int count,
+                                           const O& o, const Kept& kept, const Entries& entries) const {
     KERNOPS_EACH(r, Own::rows) mass[r] = 0;
-    KERNOPS_EACH(n, Columns::eighth)
+    KERNOPS_EACH(n, Entries::eighth)
       KERNOPS_EACH(r, Own::rows / 2)
         KERNOPS_EACH(e, 4) c[n][r][e] = 0;
-  }
-  // The matrix product of a tile, and of exponentials the sum, too.
-  template <class Pairs, class O, class Kept>
-  static __device__ __forceinline__ void multiply(Products& c, T (&mass)[Own::rows], T (&highest)[Own::rows],
-                                                  Sums& totals, int count, const O& o, const OwnRows<Formula, L>& rows,
-                                                  const Kept& kept, const Columns& columns) {
     KERNOPS_UNROLL_BY(2)
     for (int k = 0; k < L::C; ++k) {
-      Part w[Own::rows];
-      numbers<Pairs>(o, rows, kept, Own::column(2 * k), [&](int r, T even, T odd) {
-        const Few<2, T> both{{power(totals, r, even), power(totals, r, odd)}};
+      typename Numbers::template Part<2> w[Own::rows];
+      numbers<Pairs>(o, kept, Own::column(2 * k), [&](int r, T even, T odd) {
+        const Few<2, T> both{{power(r, even), power(r, odd)}};
         if constexpr (shifts<Formula>()) {
           highest[r] = larger(odd, larger(even, highest[r]));
           KERNOPS_EACH(e, 2)
@@ -77,30 +100,20 @@ template <class Formula, class Row, class BlockPairs, class L> struct ColumnVect
         }
         w[r] = Numbers::part(both);
       });
-      const auto even = columns.part(0, Own::column(2 * k), Own::i()),
-                 odd = columns.part(0, Own::column(2 * k + 1), Own::i());
-      KERNOPS_EACH(n, Columns::eighth) {
-        const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
-        KERNOPS_EVERY(r, 2, Own::rows) {
-          Numbers::add_rest(c[n][r / 2], w[r], w[r + 1], y);
-          Numbers::add(c[n][r / 2], w[r], w[r + 1], y);
-        }
-      }
+      totals.multiply_columns(c, w, entries, 0, k);
     }
   }
-  // The same, once more where exponents are much larger than those before; whether it is finite, for all threads of a
-  // warp.
+  // Multiplies again with a new shift if exponents are much larger than those before. Returns to all threads of a warp
+  // whether the product is finite.
   template <class Pairs, class O, class Kept>
-  static __device__ __forceinline__ bool multiplied(Products& c, T (&highest)[Own::rows], Sums& totals, int count,
-                                                    const O& o, const OwnRows<Formula, L>& rows, const Kept& kept,
-                                                    const Columns& columns) {
-    T mass[Own::rows];
+  __device__ __forceinline__ bool multiplied(Products& c, T (&highest)[Own::rows], int count, const O& o,
+                                             const Kept& kept, const Entries& entries) {
+    T mass[Own::rows], check = 0;
     bool again = false;
     if constexpr (shifts<Formula>())
       KERNOPS_EACH(r, Own::rows) highest[r] = totals.seen.shift[r];
     do {
-      start(c, mass);
-      multiply<Pairs>(c, mass, highest, totals, count, o, rows, kept, columns);
+      multiply<Pairs>(c, mass, highest, count, o, kept, entries);
       if constexpr (shifts<Formula>()) {
         again = !again && totals.seen.outgrown(highest);
         if (again) totals.follow(highest);
@@ -108,44 +121,10 @@ template <class Formula, class Row, class BlockPairs, class L> struct ColumnVect
     } while (again);
     if constexpr (shifts<Formula>())
       KERNOPS_EACH(r, Own::rows) totals.numbers[r] += mass[r];
-    T check = 0;
-    KERNOPS_EACH(n, Columns::eighth)
+    KERNOPS_EACH(n, Entries::eighth)
       KERNOPS_EACH(r, Own::rows / 2)
         KERNOPS_EACH(e, 4) check += c[n][r][e] * T(0);
     return __all_sync(~0u, check == 0);
-  }
-
-  static __device__ __forceinline__ void run(const PairJob& job) {
-    __shared__ Columns columns[2];
-    KERNOPS_UNROLL_BY(1)
-    for (int base = 0; base < Terms::size; base += S::size) {
-      Block<Formula, BlockPairs, L> block(job);
-      const TilePlace<T> begin = block.place(block.begin);
-      Row* kept = totals_of_block<Formula, Row>(job, block.first);
-      const OwnRows<Formula, L> rows(begin);
-      Sums totals(base);
-      if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, kept, job.partial_rows, block.row_count);
-      for_tiles<Formula, BlockPairs, L, 0, true>(
-          block, rows.norms,
-          [&](const auto& at, int turn) { columns[turn].send(at, Terms::Columns::nth(0), base, Terms::size); },
-          [&](auto kind, const auto& at, const auto& o, const auto&, long long, const auto& there, auto, int turn) {
-            using Pairs = typename decltype(kind)::type;
-            Products c;
-            T highest[Own::rows];  // exponents
-            if (multiplied<Pairs>(c, highest, totals, at.column_count, o, rows, there, columns[turn]))
-              totals.add_run(0, c);
-            else
-              add_exactly(totals, at, o, all_numbers<Pairs>(totals, o, rows, there));
-            if constexpr (shifts<Formula>())
-              if (Formula::Powers::gives_top) totals.follow(highest);
-          },
-          [&](const auto&, const auto&, auto, bool last) {
-            if (++totals.tiles == totals.most_tiles || last)
-              totals.hand_over(block, begin, kept, job.partial_rows, last);
-          });
-      if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
-      __syncthreads();
-    }
   }
 };
 

@@ -1,64 +1,110 @@
-// The batches of entries in which sums of long vectors are made (cuda/wide/vector_sum.cuh), and those of the columns,
-// in shared memory.
+// Sums of any vectors, each times any numbers of the pair (ByEntries in cuda/wide/vector_sum.cuh). Where the vector is
+// the column's, or the difference of row and column seen from a centre, tensor cores multiply the numbers of a tile by
+// the vectors of its columns: sum w (x - y) is x sum w - sum w y, as exact as the expansion of the exponent. Else the
+// sum is added up term by term.
 #pragma once
-#include <kernops/cuda/wide/map_reduce.cuh>
+#include <kernops/cuda/wide/vector_sum_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A batch of entries: some runs, of which thread j of 4 has the totals of some units of 16 bytes, after those of j - 1.
-template <class T, int some_units, int some_runs> struct EntryBatch {
-  static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,
-                       size = runs * run;
-  static __device__ __forceinline__ int first(int q) { return q * run + threadIdx.x % 4 * own; }
+// The layout of a batch: as many runs as shared memory holds beside contractions, and whose totals a thread holds.
+template <class Formula, class Row, class L> struct BatchByEntries {
+  using T = typename Formula::T;
+  using Tile = PairTile<T, L>;
+  using Terms = typename Formula::VectorSum;
+  // True if the numbers of such pairs times their vectors are a product of matrices.
+  template <class Pairs>
+  static constexpr bool multiplies = adds_matrices<Formula, Row>() && Terms::of_column != 0 &&
+                                     (Terms::of_row == 0 || (Formula::expands && !SameType<Pairs, Formula>::value));
+  static constexpr bool ever = multiplies<typename Formula::Near> || multiplies<Formula>;
+  static constexpr int number = Tile::columns * Tile::stride, numbers = Terms::numbers * number,
+                       values = room_for_values<Formula, L>(), room = numbers > values ? numbers : values;
+  static constexpr int units = Terms::size * sizeof(T) <= 64 ? 1 : 2, run = units * 64 / sizeof(T);
+  static constexpr int left = 48 * 1024 - (ever ? TileMemory<Formula, L, room>::bytes : 0),
+                       fit = (left < 28 * 1024 ? left : 28 * 1024) / int(run * Tile::columns * sizeof(T)),
+                       held = (sizeof(T) == 4 ? 8 : 16) / L::rows, most = held < fit ? held : fit;
+  static constexpr int all = (Terms::size + run - 1) / run, passes = (all + most - 1) / most;
+  using S = EntryBatch<T, units, (all + passes - 1) / passes>;
+  using Columns = ColumnEntries<T, ever ? Tile::columns : 1, S>;
+  static_assert(TileMemory<Formula, L, room>::asked_for == 0, "as no launch is told");
+  static_assert(!ever || left >= int(sizeof(Columns)), "more than a block has");
 };
 
-// A batch of the entries of the vectors of a tile's columns, in shared memory. Of a run, unit u of a column stands at
-// slot(column, u): a warp reads an eighth of the runs of 4 columns, every second one, without bank conflicts.
-template <class T, int columns, class S> struct ColumnEntries {
-  static constexpr int units = 4 * S::units, eighth = S::run / 8;
-  alignas(16) T v[S::size * columns];
+template <class Formula, class Row, class BlockPairs, class L>
+struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEntries<Formula, Row, L>::S> {
+  using Batch = BatchByEntries<Formula, Row, L>;
+  using Base = SumOfBatch<Formula, Row, BlockPairs, L, typename Batch::S>;
+  using Base::totals;
+  using typename Base::Own;
+  using typename Base::T;
+  using typename Base::Terms;
+  using Tile = PairTile<T, L>;
+  using Columns = typename Batch::Columns;
+  static constexpr bool ahead = false;
+  // Totals of this size leave registers for three blocks; plain sums of doubles of columns are faster by two
+  // (measured).
+  static constexpr bool few = Formula::in_place && Terms::size <= (sizeof(T) == 8 ? 64 : 32);
+  static constexpr int room = Batch::room,
+                       blocks = few && (shifts<Formula>() || Terms::of_row != 0 || sizeof(T) == 4) ? 3 : 2;
+  Columns& columns;
+  Contracted<T, L> numbers;
+  bool able = false;  // to be multiplied
+  int first = 0;      // column of the tile
 
-  static __device__ __forceinline__ int slot(int column, int u) {
-    return (u / 4 * columns / 2 + column / 2) * 8 + ((column % 2 * 4 + u % 4) ^ column / 2 % 4 * 2);
-  }
-  static __device__ __forceinline__ int place(int run, int column, int u) {
-    return (run * columns * units + slot(column, u)) * S::unit;
-  }
-  __device__ __forceinline__ Few<eighth, T> part(int run, int column, int n) const {
-    return few<eighth>(v + place(run, column, n * eighth / S::unit) + n * eighth % S::unit);
-  }
-  // Of every 32nd column, a thread sends one unit of 4: each(unit, column, its first entry in the batch).
-  template <class Each> __device__ __forceinline__ void own_units(Each each) {
-    KERNOPS_UNROLL
-    for (int column = threadIdx.x / 4; column < columns; column += 32)
-      KERNOPS_EACH(four, S::units * S::runs) {
-        const int run = four / S::units, u = four % S::units * 4 + threadIdx.x % 4;
-        each(v + place(run, column, u), column, run * S::run + u * S::unit);
-      }
+  __device__ __forceinline__ SumByEntries(const PairJob& job, int batch, Columns& columns, typename Base::Memory&)
+      : Base(job, batch * Batch::S::size), columns(columns) {}
+  __device__ __forceinline__ void send(const TilePlace<T>& at, int) {
+    if constexpr (Batch::ever) columns.send(at, Terms::Columns::nth(0), totals.base, Terms::size);
   }
 
-  // Those from `base` on, of vectors that end at `end`; zeros for columns that there are not.
-  __device__ __forceinline__ void send(const TilePlace<T>& at, int offset, int base, int end) {
-    own_units([&](T* to, int column, int entry) {
-      const int left = column < at.column_count ? (end - base - entry) * int(sizeof(T)) : 0;
-      const T* from = at.columns + offset + (column < at.column_count ? column : 0) * (long long)at.column_stride;
-      kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
-    });
+  template <class Pairs, class O, class Values, class Kept>
+  __device__ __forceinline__ void take(const TilePlace<T>& at, const O& o, const Values& values, int column,
+                                       const Kept& kept, T* shared, int) {
+    first = column, able = Batch::template multiplies<Pairs>;
+    if constexpr (Formula::in_place)
+      numbers = this->template numbers_of<Pairs>(at, o, values, kept, none());
+    else
+      pass_row<Pairs, L, 1>(at, o, this->rows.x[0], values, shared, [&](const auto& f, const auto&, int n, int) {
+        KERNOPS_UNROLL
+        for (int i = 0; i == 0 || i < Terms::numbers; ++i)
+          shared[i * Batch::number + n * Tile::stride + threadIdx.x] = f[0].v[i];
+      });
   }
-  // Takes the centre from what this thread has sent, and multiplies by roots of weights, if there are such. The result
-  // is 0 where all is finite.
-  template <class Terms> __device__ __forceinline__ T take_centre(const T* once, int base) {
-    T check = 0;
-    own_units([&](T* there, int, int entry) {
-      KERNOPS_EACH(e, S::unit) {
-        const int k = base + entry + e;
-        if (Terms::centre >= 0 && k < Terms::size) there[e] -= once[Terms::centre + k];
-        if (Terms::roots >= 0 && k < Terms::size) there[e] *= once[Terms::roots + k];
-        check += there[e] * T(0);
-      }
-    });
-    return check;
+  template <class O> __device__ __forceinline__ void add(const TilePlace<T>& at, const O& o, T* shared, bool last) {
+    if (!multiplied(at, shared)) {
+      __syncthreads();
+      totals.add_terms(at, o, first, [&](int column, int r) { return number_of(shared, column, r); });
+    }
+    __syncthreads();
+    this->end_tile(last);
+  }
+
+ private:
+  static __device__ __forceinline__ T none() { return shifts<Formula>() ? -infinity<T>() : T(0); }
+  // Multiplies the numbers of a tile if that is possible, else leaves them in shared memory.
+  __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, T* shared) {
+    if constexpr (!Formula::in_place && shifts<Formula>()) {
+      __syncthreads();
+      KERNOPS_EACH(r, Own::rows)
+        KERNOPS_EACH(n, Own::columns)
+          numbers.v[r][n] = Own::column(n) < at.column_count ? number_of(shared, Own::column(n), r) : none();
+    }
+    if constexpr (shifts<Formula>()) totals.exponentiate(numbers);
+    if constexpr (Formula::in_place)
+      if (totals.template multiplied<Batch::ever>(at, numbers, columns, able)) return true;
+    if constexpr (Formula::in_place || shifts<Formula>()) PairValues<T, L, 1>{{numbers}}.put(shared);
+    return false;
+  }
+  static __device__ __forceinline__ auto number_of(const T* shared, int column, int r) {
+    const T* own = shared + column * Tile::stride + Own::row(r);
+    if constexpr (Terms::numbers == 0) {
+      return *own;
+    } else {
+      Vec<T, Terms::numbers> all;
+      KERNOPS_EACH(i, Terms::numbers) all.v[i] = own[i * Batch::number];
+      return all;
+    }
   }
 };
 

@@ -1,11 +1,12 @@
-// From the totals of splits of the columns to results: of sums of long vectors (cuda/wide/vector_sum.cuh).
+// Joins the totals of the splits of the columns and writes the results of sums of long vectors
+// (cuda/wide/vector_sum.cuh).
 #pragma once
 #include <kernops/cuda/wide/vector_sum_shift.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The splits of a row of exponentials: as seen from the largest exponent of all.
+// The splits of a row of exponentials, shifted by the largest exponent of all.
 template <class Formula, class Row> struct ShiftedSplits {
   using T = typename Formula::T;
   using Powers = typename Formula::Powers;
@@ -31,8 +32,7 @@ template <class Formula, class Row> struct ShiftedSplits {
     return all;
   }
 };
-// Where the splits become one, some threads of a warp have a row: all have read what it is seen from before one writes
-// that.
+// Several threads of a warp join the splits of a row; all have read the shifts before one thread writes the new one.
 template <class Formula, class Row> __device__ void merge_shifted_sum(const PairJob& job) {
   using Powers = typename Formula::Powers;
   constexpr int size = Formula::VectorSum::size, first = Powers::gives_top;
@@ -60,7 +60,7 @@ template <class Formula, class Row> __device__ void merge_shifted_sum(const Pair
   if (!job.out) *splits.entry(0, size) = mass, splits.shift_of(0) = splits.shift;
 }
 
-// One thread an entry of a row: joins its splits. What a warp reads and writes are whole sectors, however results lie.
+// One thread joins the splits of an entry of a row. A warp reads and writes whole sectors in each layout of results.
 template <class Formula, class Row> __device__ void merge_vector_sum(const PairJob& job) {
   constexpr int size = Formula::VectorSum::size, entries = merged_entries, blocks = (size + entries - 1) / entries;
   const int k = blockIdx.x % blocks * entries + threadIdx.x % entries;

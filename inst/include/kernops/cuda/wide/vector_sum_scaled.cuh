@@ -1,8 +1,8 @@
-// Sums of differences x - y, each times a number of the pair, where x and y are the vectors of an exponent that is
-// expanded, as in the gradient of a Gaussian: x sum w - sum w y. What the exponent's inner products read of the
-// columns, numbers of 16 bits seen from the centre and scaled, is also what is added up, in shared memory already. The
-// numbers w become such, too. Likewise sums of y where pairs have a function of (x | y), as in its gradient: columns
-// have powers of two there (`power`), which the numbers take.
+// Sums of differences x - y, each times a number w of the pair, for the vectors of an expanded exponent, as in the
+// gradient of a Gaussian: x sum w - sum w y (Whole in cuda/wide/vector_sum.cuh). The inner products of the exponent
+// have brought y into shared memory, centred, scaled and as numbers of 16 bits: tensor cores multiply these by w,
+// scaled to 16 bits as well. Gradients of functions of (x | y) sum y likewise; their columns have powers of two
+// (`power`), by which the numbers are multiplied.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
@@ -17,7 +17,7 @@ template <class L> struct ScaledNumbers {
   Halves::Part<4> part[groups][Own::rows];
   float back[Own::rows];  // what undoes the power
 
-  // From number `first` of each row on; whether all of them are finite. To be called by all threads of a warp.
+  // Takes the numbers from `first` on of each row, and returns whether all are finite. All threads of a warp call it.
   template <class Wider> __device__ __forceinline__ bool take(const Contracted<float, Wider>& w, int first) {
     bool finite = true;
     KERNOPS_EACH(r, Own::rows) {
@@ -38,8 +38,8 @@ template <class L> struct ScaledNumbers {
   }
 };
 
-// Adds numbers times vectors, for runs `from` to `to` of the totals, each a chunk; those of 32 columns from number
-// `first` on, in a stage that has so many, begin at chunk 0. The vectors are to be multiplied by `unit`.
+// Adds numbers times vectors to runs `from` to `to` of the totals, each a chunk, for 32 columns from number `first` on
+// of a stage. The vectors are multiplied by `unit`.
 template <int stage_columns, int from, int to, class Totals, class L>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, int first,
                                              float unit) {
@@ -67,8 +67,8 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   }
 }
 
-// The same for all runs, by warp groups, two runs at a time: large and small parts of vectors are one matrix, and the
-// products of small parts are made, too. Only what is `finite` joins the totals.
+// The same for all runs by warp groups, two runs at a time: large and small parts of vectors are one matrix, so the
+// products of small parts are computed, too. Products join the totals only if they are `finite`.
 template <class Totals, class L>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, float unit,
                                              bool finite) {
@@ -98,23 +98,14 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   }
 }
 
-// What multiplies the scaled vectors of columns, where they are added up.
+// The factor that undoes the scale of the vectors of columns.
 template <class Formula> __device__ __forceinline__ float unit_of_columns(const float* once) {
   if constexpr (Formula::VectorSum::power >= 0) return 1 / halves_scale;
   const float c = once[Formula::VectorSum::factor];
   return c == 0 ? 0.0f : float(Formula::VectorSum::of_column) / (halves_scale * sqrt(abs(2 * c)));
 }
 
-// The numbers of a thread's pairs in a tile.
-template <class Pairs, class L, class O, class X, class Values, class Kept>
-__device__ __forceinline__ void take_numbers(Contracted<float, L>& numbers, const TilePlace<float>& at, const O& o,
-                                             const X& x, const Values& values, const Kept& kept) {
-  own_pairs<Pairs, L, 1>(at, o, x, values, kept, [&](int r, int n, const auto& f, const auto&, int count) {
-    numbers.v[r][n] = count ? f[0][0] : 0.0f;
-  });
-}
-
-// The same times what the vectors of columns have been divided by.
+// The numbers of a tile times the powers by which the vectors of columns have been divided.
 template <class Formula, class L, class Kept>
 __device__ __forceinline__ Contracted<float, L> with_powers(const Contracted<float, L>& numbers, const Kept& kept) {
   constexpr int power = Formula::VectorSum::power;
@@ -127,51 +118,57 @@ __device__ __forceinline__ Contracted<float, L> with_powers(const Contracted<flo
   return product;
 }
 
-// Those sums, with the totals of all entries in registers: the vectors of a tile are one stage of shared memory.
-// long: one kernel; what its parts share lives in registers
+template <class L, class Formula>
+using ScaledContract = typename AllContractions<float, L, typename Formula::Near::Contractions>::Contract;
+// A batch of all entries, of which two warp groups with the same rows have a half each.
+template <class L, class Formula>
+using WholeBatch = EntryBatch<float, 1, (ScaledContract<L, Formula>::chunks + L::sharing - 1) / L::sharing>;
+
+// The totals of all entries are in registers: the vectors of a tile are one stage of shared memory.
 template <class Formula, class Row, class BlockPairs, class L>
-__device__ __forceinline__ void scaled_vector_sum(const PairJob& job) {
-  using Contract = typename AllContractions<float, L, typename Formula::Near::Contractions>::Contract;
-  static_assert(Contract::whole && L::C == 4, "as the recipe says (cuda/pairs/choose.cpp)");
-  using S = EntryBatch<float, 1, (Contract::chunks + L::sharing - 1) / L::sharing>;
-  Block<Formula, BlockPairs, L> block(job);
-  const TilePlace<float> begin = block.place(block.begin);
-  Row* kept = totals_of_block<Formula, Row>(job, block.first);
-  const OwnRows<Formula, L> rows(begin);
-  const float unit = unit_of_columns<Formula>(begin.once);
-  Totals<Formula, Row, L, S> totals(L::sharing == 2 ? threadIdx.x / 128 * S::size : 0);
-  Contracted<float, L> exact;
+struct SumWhole : SumOfBatch<Formula, Row, BlockPairs, L, WholeBatch<L, Formula>> {
+  static_assert(ScaledContract<L, Formula>::whole && L::C == 4, "as the recipe says (cuda/pairs/choose.cpp)");
+  using Base = SumOfBatch<Formula, Row, BlockPairs, L, WholeBatch<L, Formula>>;
+  using Base::totals;
+  using typename Base::Columns;
+  static constexpr bool ahead = true;
+  static constexpr int batches = 1, blocks = L::warpgroups && Formula::VectorSum::size > 64 ? 1
+                                             : Formula::VectorSum::size <= 16               ? 4
+                                                                                            : 2;
+  const float unit;
+  using Memory = Contracted<float, L>;
+  Memory& exact;
   bool added = false;
-  for_tiles<Formula, BlockPairs, L, 0, true>(
-      block, rows.norms, [](const auto&, int) {},
-      [&](auto kind, const auto& at, const auto& o, const auto& values, long long, const auto& kept_columns,
-          const float* stage, int) {
-        using Pairs = typename decltype(kind)::type;
-        Contracted<float, L> numbers;
-        take_numbers<Pairs>(numbers, at, o, rows.x, values, kept_columns);
-        if constexpr (!SameType<Pairs, Formula>::value) {
-          ScaledNumbers<L> scaled;
-          added = scaled.take(with_powers<Formula>(numbers, kept_columns), 0);
-          if constexpr (L::warpgroups > 0) {
-            if (added)
-              totals.add_numbers(numbers);
-            else
-              exact = numbers;
-            return add_products(totals, scaled, stage, unit, added);
-          } else if (added) {
-            totals.add_numbers(numbers);
-            return add_products<Block<Formula, BlockPairs, L>::Tile::columns, 0, S::runs>(totals, scaled, stage, 0,
-                                                                                          unit);
-          }
-        }
-        added = false, exact = numbers;
-      },
-      [&](const auto& at, const auto& o, auto, bool last) {
-        if (!added) add_exactly(totals, at, o, exact);
-        if (++totals.tiles == totals.most_tiles || last) totals.hand_over(block, begin, kept, job.partial_rows, last);
-      });
-  if (!block.any()) totals.hand_over_nothing(kept, job.partial_rows, block.row_count);
-}
+
+  __device__ __forceinline__ SumWhole(const PairJob& job, int, Columns&, Memory& exact)
+      : Base(job, L::sharing == 2 ? threadIdx.x / 128 * WholeBatch<L, Formula>::size : 0),
+        unit(unit_of_columns<Formula>(this->begin.once)),
+        exact(exact) {}
+
+  template <class Pairs, class O, class Values, class Kept>
+  __device__ __forceinline__ void take(const TilePlace<float>& at, const O& o, const Values& values, int,
+                                       const Kept& kept, const float* stage, int) {
+    const auto numbers = this->template numbers_of<Pairs>(at, o, values, kept, 0.0f);
+    if constexpr (SameType<Pairs, Formula>::value) {
+      added = false, exact = numbers;
+    } else {
+      ScaledNumbers<L> scaled;
+      added = scaled.take(with_powers<Formula>(numbers, kept), 0);
+      if (added)
+        totals.add_numbers(numbers);
+      else
+        exact = numbers;
+      if constexpr (L::warpgroups > 0)
+        add_products(totals, scaled, stage, unit, added);
+      else if (added)
+        add_products<8 * L::C, 0, WholeBatch<L, Formula>::runs>(totals, scaled, stage, 0, unit);
+    }
+  }
+  template <class O> __device__ __forceinline__ void add(const TilePlace<float>& at, const O& o, float*, bool last) {
+    if (!added) this->add_exactly(totals, at, o, exact);
+    this->end_tile(last);
+  }
+};
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -1,16 +1,16 @@
-// What exponentials are seen from where they weigh vectors (cuda/wide/vector_sum.cuh): an exponent of their row which
-// no other so far exceeds by more than 8; the largest one where that is a result.
+// The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh): an exponent of the row
+// that no other so far exceeds by more than 8, or the largest one if that is a result.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// With totals of exponentials two more are kept of a row: the sum of the numbers, and what they are seen from.
+// Totals weighed by exponentials have two more numbers for each row: the sum of the exponentials, and their shift.
 template <class Formula> KERNOPS_FN constexpr int kept_totals() {
   return Formula::VectorSum::size + (shifts<Formula>() ? 2 : 0);
 }
-// Where a block has the totals of its rows, the first of which is number `first`.
+// The totals of the rows of a block, the first of which is row `first`.
 template <class Formula, class Row>
 __device__ __forceinline__ Row* totals_of_block(const PairJob& job, long long first) {
   return static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + first;
@@ -19,22 +19,22 @@ template <class Formula, class Row> KERNOPS_FN typename Formula::T& kept_shift(R
   return *reinterpret_cast<typename Formula::T*>(totals + (Formula::VectorSum::size + 1) * stride);
 }
 
-// Of a thread's rows, which others of its warp have, too.
-template <class Formula, class L> struct SeenFrom {
+// The shifts of a thread's rows, which other threads of its warp have, too.
+template <class Formula, class L, bool = shifts<Formula>()> struct SeenFrom {
   using T = typename Formula::T;
   using Own = OwnPairs<L>;
   using Powers = typename Formula::Powers;
   T shift[Own::rows];
 
-  // To batches of entries after the first one, all is known.
+  // Batches of entries after the first one read the shift that the first one has left.
   template <class Row> __device__ __forceinline__ void begin(bool known, Row* totals, long long stride, int row_count) {
     KERNOPS_EACH(r, Own::rows)
       shift[r] =
           known && Own::row(r) < row_count ? kept_shift<Formula>(totals + Own::row(r), stride) : Powers::lowest();
   }
   __device__ __forceinline__ T power(int r, T exponent) const { return Powers::of(exponent, shift[r]); }
-  // From the largest exponent on that a thread has met: what the totals of row r are to be multiplied by. To be called
-  // by all threads of a warp: those of a row have met different columns.
+  // Shifts row r by the largest exponent that its threads have read, and returns the factor of its totals. All threads
+  // of a warp call it, as each has read other columns.
   __device__ __forceinline__ T follow(int r, T highest) {
     KERNOPS_UNROLL
     for (int step = 1; step < Own::sharing; step *= 2) highest = larger(__shfl_xor_sync(~0u, highest, step), highest);
@@ -42,16 +42,14 @@ template <class Formula, class L> struct SeenFrom {
     shift[r] = Powers::shift(highest);
     return Powers::change(before, shift[r]);
   }
-  // Whether exponentials of what a warp has met would be too large.
+  // True if the exponentials of the largest exponents of a warp would be too large.
   __device__ __forceinline__ bool outgrown(const T (&highest)[Own::rows]) const {
     bool much = false;
     KERNOPS_EACH(r, Own::rows) much = much || highest[r] > shift[r] + T(most_excess);
     return __any_sync(~0u, much);
   }
 };
-struct SeenFromNothing {};
-template <class Formula, class L, bool = shifts<Formula>()> struct SeenFromFor { using type = SeenFromNothing; };
-template <class Formula, class L> struct SeenFromFor<Formula, L, true> { using type = SeenFrom<Formula, L>; };
+template <class Formula, class L> struct SeenFrom<Formula, L, false> {};
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

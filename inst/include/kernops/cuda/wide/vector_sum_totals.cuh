@@ -1,12 +1,12 @@
-// The totals of sums of long vectors (cuda/wide/vector_sum.cuh), and how the pairs of a tile join them.
+// The totals of sums of long vectors (cuda/wide/vector_sum.cuh), and the ways in which numbers times vectors join them.
 #pragma once
-#include <kernops/cuda/wide/vector_sum_entries.cuh>
+#include <kernops/cuda/wide/vector_sum_batch.cuh>
 #include <kernops/cuda/wide/vector_sum_shift.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// 16 bytes of each of some vectors, which start at their offsets from here.
+// Loads 16 bytes of each of several vectors, which start at their offsets.
 template <class Offsets, int quad, class T, int N>
 __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   KERNOPS_EACH(n, Offsets::count) {
@@ -15,7 +15,7 @@ __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   }
 }
 
-// Whether threads multiply matrices with the numbers of their pairs, whose products join the totals.
+// True if the threads that have the numbers of pairs also multiply them as matrices.
 template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
   constexpr bool by_cores = !SameType<typename Formula::VectorSum::Atom, Plain>::value;
   static_assert(!by_cores || (Formula::in_place && Row::adds_tiles),
@@ -31,14 +31,13 @@ template <class Formula, class Row, class L, class S> struct Totals {
   using Tile = PairTile<T, L>;
   using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
-  using PairNumbers = Contracted<T, L>;
   static constexpr bool sums_numbers = Terms::of_row != 0 || shifts<Formula>();
-  // that are added up before the totals are; fewer where each is so many terms
+  // tiles whose sums are added before the totals are; fewer if numbers are added term by term
   static constexpr int most_tiles = (Terms::numbers > 0 ? 512 : 4096) / Tile::columns;
   const int base;
   Row sum[Own::rows][S::runs][S::own];
-  T numbers[Own::rows];  // their sums, of what sum w x takes, or of exponentials
-  typename SeenFromFor<Formula, L>::type seen;
+  T numbers[Own::rows];  // sums of numbers: w of sum w x, or exponentials
+  SeenFrom<Formula, L> seen;
   int tiles = 0;
   bool begun = false;
 
@@ -51,9 +50,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
     }
   }
 
-  // Takes the runs one after another, out of the way of products: take(q, where its totals stand). Of many, registers
-  // change places, so that the code is that of one: compiling them all takes seconds. Of few, that costs registers
-  // which products need.
+  // Calls take(q, index of its totals) for one run after another. If there are many, the registers of the totals
+  // rotate, so that the code is that of one run and compiles in less than seconds; for few runs that costs registers.
   static constexpr bool rotates = S::runs > (L::warpgroups ? 4 : Terms::numbers > 0 ? 1 : 2);
   template <class Take> __device__ __forceinline__ void each_run(Take take) {
     if constexpr (rotates) {
@@ -91,8 +89,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
     return Terms::roots >= 0 ? x * at.once[Terms::roots + k] : x;
   }
 
-  // Numbers times vectors, as matrices: whether that was done, for which these must be `able`, and all finite. To be
-  // called by all threads.
+  // Multiplies numbers and vectors as matrices if these are `able` and all finite, and returns whether it did. All
+  // threads call it.
   template <bool ever, class Columns>
   __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, L>& w, Columns& columns,
                                              bool able) {
@@ -113,7 +111,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
       KERNOPS_EACH(k, L::C) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
   }
 
-  // Exponents become exponentials, and join their sum; to be called by all threads of a warp.
+  // Turns exponents into exponentials and adds them up; all threads of a warp call it.
   __device__ __forceinline__ void exponentiate(Contracted<T, L>& w) {
     T highest[Own::rows];
     KERNOPS_EACH(r, Own::rows) {
@@ -125,7 +123,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
       KERNOPS_EACH(n, Own::columns) w.v[r][n] = seen.power(r, w.v[r][n]);
     add_numbers(w);
   }
-  // Totals as seen from the largest exponents.
+  // Shifts the totals by the largest exponents.
   __device__ __forceinline__ void follow(const T (&highest)[Own::rows]) {
     KERNOPS_EACH(r, Own::rows) {
       const T factor = seen.follow(r, highest[r]);
@@ -137,29 +135,31 @@ template <class Formula, class Row, class L, class S> struct Totals {
   }
 
   template <class Columns> __device__ __forceinline__ void multiply(const Contracted<T, L>& w, const Columns& columns) {
-    using Numbers = typename Terms::Atom;
-    using Part = typename Numbers::template Part<2>;
-    Part split[Own::rows][L::C];
+    typename Terms::Atom::template Part<2> split[L::C][Own::rows];
     KERNOPS_EACH(r, Own::rows)
-      KERNOPS_EACH(k, L::C) {
-        split[r][k] = Numbers::part(Few<2, T>{{w.v[r][2 * k], w.v[r][2 * k + 1]}});
-      }
+      KERNOPS_EACH(k, L::C) split[k][r] = Terms::Atom::part(Few<2, T>{{w.v[r][2 * k], w.v[r][2 * k + 1]}});
     if (Terms::of_row != 0) add_numbers(w);
     KERNOPS_EACH(q, S::runs) {
       if (base + q * S::run >= Terms::size) break;
       T c[Columns::eighth][Own::rows / 2][4] = {};
-      KERNOPS_EACH(k, L::C) {
-        const auto even = columns.part(q, Own::column(2 * k), Own::i()),
-                   odd = columns.part(q, Own::column(2 * k + 1), Own::i());
-        KERNOPS_EACH(n, Columns::eighth) {
-          const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
-          KERNOPS_EVERY(r, 2, Own::rows) {
-            Numbers::add_rest(c[n][r / 2], split[r][k], split[r + 1][k], y);
-            Numbers::add(c[n][r / 2], split[r][k], split[r + 1][k], y);
-          }
-        }
-      }
+      KERNOPS_EACH(k, L::C) multiply_columns(c, split[k], columns, q, k);
       add_run(q, c);
+    }
+  }
+  // Adds to c the products of numbers and of two columns of the thread in every 8, the entries of run q.
+  template <class Columns, class Part>
+  static __device__ __forceinline__ void multiply_columns(T (&c)[Columns::eighth][Own::rows / 2][4],
+                                                          const Part (&w)[Own::rows], const Columns& columns, int q,
+                                                          int k) {
+    using Numbers = typename Terms::Atom;
+    const auto even = columns.part(q, Own::column(2 * k), Own::i()),
+               odd = columns.part(q, Own::column(2 * k + 1), Own::i());
+    KERNOPS_EACH(n, Columns::eighth) {
+      const Part y = Numbers::part(Few<2, T>{{even.v[n], odd.v[n]}});
+      KERNOPS_EVERY(r, 2, Own::rows) {
+        Numbers::add_rest(c[n][r / 2], w[r], w[r + 1], y);
+        Numbers::add(c[n][r / 2], w[r], w[r + 1], y);
+      }
     }
   }
   template <int eighth> __device__ __forceinline__ void add_run(int q, const T (&c)[eighth][Own::rows / 2][4]) {
@@ -168,8 +168,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
         KERNOPS_EACH(odd, 2) add(sum[r][q][eighth * odd + n], T(Terms::of_column), c[n][r / 2][r % 2 * 2 + odd]);
   }
 
-  // Numbers times vectors, term by term; number_of(column, r) for the thread's row r. The tile's first column is
-  // number `first`.
+  // Adds numbers times vectors term by term; number_of(column, r) is that of the thread's row r, and `first` the number
+  // of the tile's first column.
   template <class O, class NumberOf>
   __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, int first, NumberOf number_of) {
     each_run([&](int q, int there) {
@@ -206,7 +206,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     to.add(numbers, entries, column, 1);
   }
 
-  // Of the threads that share rows; and by what totals change that are kept.
+  // Adds the sums of the threads that share rows, and computes the factors of the totals in memory.
   __device__ __forceinline__ void join_numbers(T (&change)[Own::rows], int row_count, Row* totals, long long stride) {
     if (sums_numbers)
       KERNOPS_EACH(r, Own::rows)
@@ -218,7 +218,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
                         : T(1);
     }
   }
-  // Into the totals of the block, which stand rows side by side, entry after entry.
+  // Adds to the totals of the block in memory, which have rows side by side, entry after entry.
   template <class Block>
   __device__ __forceinline__ void hand_over(const Block& block, const TilePlace<T>& at, Row* totals, long long stride,
                                             bool last) {
@@ -227,27 +227,27 @@ template <class Formula, class Row, class L, class S> struct Totals {
     const auto exists = [&](int r, int q, int e) { return Own::row(r) < at.row_count && entry(q, e) < Terms::size; };
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
     each_run([&](int q, int there) {
-      Row total[Own::rows][S::own];  // all are read before one is written
-      KERNOPS_EACH(r, Own::rows)
+      KERNOPS_EACH(r, Own::rows) {
+        Row total[S::own];  // all are read before one is written
         KERNOPS_EACH(e, S::own) {
-          total[r][e].start();
+          total[e].start();
           if (!exists(r, q, e)) continue;
-          if (begun) total[r][e] = *place(r, q, e);
-          if constexpr (shifts<Formula>()) total[r][e].scale(change[r]);
+          if (begun) total[e] = *place(r, q, e);
+          if constexpr (shifts<Formula>()) total[e].scale(change[r]);
           if (Terms::of_row != 0) add(sum[r][there][e], numbers[r], T(Terms::of_row) * row_entry(at, r, entry(q, e)));
         }
-      KERNOPS_EACH(r, Own::rows)
         KERNOPS_EACH(e, S::own) {
           if (!exists(r, q, e)) continue;
-          total[r][e].absorb(sum[r][there][e]);
-          total[r][e].settle();
+          total[e].absorb(sum[r][there][e]);
+          total[e].settle();
           if constexpr (Formula::factor >= 0)
-            if (last) total[r][e].scale(row_item(at, r)[Formula::factor]);
+            if (last) total[e].scale(row_item(at, r)[Formula::factor]);
           if constexpr (Formula::entry_factors >= 0)
-            if (last) total[r][e].scale(at.once[Formula::entry_factors + entry(q, e)]);
-          if (last) block.complete(total[r][e]);
-          *place(r, q, e) = total[r][e];
+            if (last) total[e].scale(at.once[Formula::entry_factors + entry(q, e)]);
+          if (last) block.complete(total[e]);
+          *place(r, q, e) = total[e];
         }
+      }
     });
     if constexpr (shifts<Formula>()) hand_over_numbers(block, change, totals, stride, last);
     begun = true, tiles = 0;
@@ -273,7 +273,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     }
     __syncwarp();
   }
-  // Where there are no columns.
+  // Writes totals of nothing if a block has no columns.
   __device__ __forceinline__ void hand_over_nothing(Row* totals, long long stride, int rows) const {
     constexpr int threads = Tile::threads / L::sharing;
     for (int n = L::sharing == 2 ? threadIdx.x % threads : threadIdx.x; n < rows * S::size; n += threads)
@@ -286,14 +286,68 @@ template <class Formula, class Row, class L, class S> struct Totals {
   }
 };
 
-// Adds the numbers of a tile, in local memory, term by term.
-template <class Totals, class T, class O, class L>
-__device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<T>& at, const O& o,
-                                            const Contracted<T, L>& w) {
-  totals.add_terms(at, o, 0, [&](int column, int r) {
-    return __shfl_sync(~0u, w.v[r][column / 8 * 2 + column % 2], column % 8 / 2, OwnPairs<L>::sharing);
-  });
-}
+// The rows of a block and the place of their totals, as all policies of cuda/wide/vector_sum.cuh have them.
+template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock {
+  using T = typename Formula::T;
+  using Layout = L;
+  using Own = OwnPairs<L>;
+  using Terms = typename Formula::VectorSum;
+  static constexpr int room = 0, blocks = 2;  // values in shared memory; blocks that share a multiprocessor
+  struct Columns {};                          // vectors in shared memory, beside those of the contractions
+  struct Memory {};                           // arrays of a thread that are indexed at run time
+  Block<Formula, BlockPairs, L> block;
+  const TilePlace<T> begin;
+  Row* const kept;
+  const OwnRows<Formula, L> rows;
+
+  explicit __device__ __forceinline__ SumOfBlock(const PairJob& job)
+      : block(job),
+        begin(block.place(block.begin)),
+        kept(totals_of_block<Formula, Row>(job, block.first)),
+        rows(begin) {}
+  __device__ __forceinline__ void send(const TilePlace<T>&, int) const {}
+  template <class Totals> __device__ __forceinline__ void hand_over(Totals& totals, bool last) const {
+    totals.hand_over(block, begin, kept, block.job.partial_rows, last);
+  }
+  template <class Totals> __device__ __forceinline__ void hand_over_nothing(const Totals& totals) const {
+    totals.hand_over_nothing(kept, block.job.partial_rows, block.row_count);
+  }
+
+  // The numbers of the thread's pairs in a tile, and `none` for columns that do not exist.
+  template <class Pairs, class O, class Values, class Kept>
+  __device__ __forceinline__ Contracted<T, L> numbers_of(const TilePlace<T>& at, const O& o, const Values& values,
+                                                         const Kept& columns, T none) const {
+    Contracted<T, L> numbers;
+    own_pairs<Pairs, L, 1>(at, o, rows.x, values, columns, [&](int r, int n, const auto& f, const auto&, int count) {
+      numbers.v[r][n] = count ? f[0][0] : none;
+    });
+    return numbers;
+  }
+  // Adds the numbers of a tile, in local memory, term by term.
+  template <class Totals, class O>
+  static __device__ __forceinline__ void add_exactly(Totals& totals, const TilePlace<T>& at, const O& o,
+                                                     const Contracted<T, L>& w) {
+    totals.add_terms(at, o, 0, [&](int column, int r) {
+      return __shfl_sync(~0u, w.v[r][column / 8 * 2 + column % 2], column % 8 / 2, Own::sharing);
+    });
+  }
+};
+
+// The same with the totals of a batch that begins at `base`.
+template <class Formula, class Row, class BlockPairs, class L, class S>
+struct SumOfBatch : SumOfBlock<Formula, Row, BlockPairs, L> {
+  using Base = SumOfBlock<Formula, Row, BlockPairs, L>;
+  static constexpr int batches = (Formula::VectorSum::size + S::size - 1) / S::size;
+  Totals<Formula, Row, L, S> totals;
+
+  __device__ __forceinline__ SumOfBatch(const PairJob& job, int base) : Base(job), totals(base) {
+    if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, this->kept, job.partial_rows, this->block.row_count);
+  }
+  __device__ __forceinline__ void end_tile(bool last) {
+    if (++totals.tiles == totals.most_tiles || last) this->hand_over(totals, last);
+  }
+  __device__ __forceinline__ void hand_over_nothing() const { Base::hand_over_nothing(totals); }
+};
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

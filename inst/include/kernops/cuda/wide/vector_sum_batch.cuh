@@ -1,0 +1,67 @@
+// The batches of entries in which sums of long vectors are computed (cuda/wide/vector_sum.cuh), and the entries of the
+// columns in shared memory.
+#pragma once
+#include <kernops/cuda/wide/map_reduce.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// A batch of entries: some runs, of which thread j of 4 has the totals of some units of 16 bytes, after those of j - 1.
+template <class T, int some_units, int some_runs> struct EntryBatch {
+  static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,
+                       size = runs * run;
+  static __device__ __forceinline__ int first(int q) { return q * run + threadIdx.x % 4 * own; }
+};
+
+// A batch of the entries of the vectors of a tile's columns, in shared memory. Unit u of a column is at slot(column, u)
+// of a run: a warp reads an eighth of the runs of 4 columns, every second one, without bank conflicts.
+template <class T, int columns, class S> struct ColumnEntries {
+  static constexpr int units = 4 * S::units, eighth = S::run / 8;
+  alignas(16) T v[S::size * columns];
+
+  static __device__ __forceinline__ int slot(int column, int u) {
+    return (u / 4 * columns / 2 + column / 2) * 8 + ((column % 2 * 4 + u % 4) ^ column / 2 % 4 * 2);
+  }
+  static __device__ __forceinline__ int place(int run, int column, int u) {
+    return (run * columns * units + slot(column, u)) * S::unit;
+  }
+  __device__ __forceinline__ Few<eighth, T> part(int run, int column, int n) const {
+    return few<eighth>(v + place(run, column, n * eighth / S::unit) + n * eighth % S::unit);
+  }
+  // Calls each(unit, column, its first entry in the batch) for the units that a thread sends: one in 4 of every 32nd
+  // column.
+  template <class Each> __device__ __forceinline__ void own_units(Each each) {
+    KERNOPS_UNROLL
+    for (int column = threadIdx.x / 4; column < columns; column += 32)
+      KERNOPS_EACH(four, S::units * S::runs) {
+        const int run = four / S::units, u = four % S::units * 4 + threadIdx.x % 4;
+        each(v + place(run, column, u), column, run * S::run + u * S::unit);
+      }
+  }
+
+  // Sends the entries from `base` on of vectors that end at `end`, and zeros for columns that do not exist.
+  __device__ __forceinline__ void send(const TilePlace<T>& at, int offset, int base, int end) {
+    own_units([&](T* to, int column, int entry) {
+      const int left = column < at.column_count ? (end - base - entry) * int(sizeof(T)) : 0;
+      const T* from = at.columns + offset + (column < at.column_count ? column : 0) * (long long)at.column_stride;
+      kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
+    });
+  }
+  // Subtracts the centre from the entries that this thread has sent, and multiplies them by the roots of weights, if
+  // there are any. Returns 0 if all entries are finite.
+  template <class Terms> __device__ __forceinline__ T take_centre(const T* once, int base) {
+    T check = 0;
+    own_units([&](T* there, int, int entry) {
+      KERNOPS_EACH(e, S::unit) {
+        const int k = base + entry + e;
+        if (Terms::centre >= 0 && k < Terms::size) there[e] -= once[Terms::centre + k];
+        if (Terms::roots >= 0 && k < Terms::size) there[e] *= once[Terms::roots + k];
+        check += there[e] * T(0);
+      }
+    });
+    return check;
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
