@@ -8,7 +8,6 @@
 # The parameters of the search are those of the covariance, of the family and the trend: `model` is the covariance model
 # with more rows of parameters, and `own`, the covariance model itself (gp_laplace_fit.R).
 
-# long: closures that share the factor and the latest mode
 laplace_likelihood <- function(data, model, how, call = caller_env()) {
   field <- model$own
   factor <- covariance_factor(data, field, "cpu", call)

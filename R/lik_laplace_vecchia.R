@@ -4,7 +4,6 @@
 # With f the field at its mode, h = f + nugget k the process of each observation, and k = dlog p / dh,
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(Q + D) - log det Q + sum log(1 + nugget W)
 
-# long: closures that share the latest mode
 vecchia_laplace <- function(data, model, how) {
   field <- model$own
   places <- field_places(data$u, field)

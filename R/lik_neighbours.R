@@ -41,4 +41,3 @@ neighbours_moved <- function(sets, data, model, theta) {
   ratio <- ratio[is.finite(ratio) & ratio > 0]
   length(ratio) > 0 && diff(log(stats::quantile(ratio, c(0.02, 0.98)))) > 2 * log(1.1)
 }
-
