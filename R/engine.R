@@ -10,7 +10,6 @@
 #   kernel_operator          as keops_kernel(), without checks of arguments
 #   recent_operator          as kernel_operator(); the last ones are kept
 #   formula_size             the number of entries of a formula
-#   remembered               a function that keeps its results by its arguments
 #
 # Linear systems by products with a matrix
 #   kernel_system            (K + lambda I) of an operator, its diagonal, entries and vector space
@@ -21,6 +20,8 @@
 #   remembered_graph         neighbours for preconditioners of the systems of a search
 #   probe_vectors            random vectors with the covariance of a preconditioner
 #   lanczos_logdet           log-determinants by solves for such vectors
+#   logdet_interval          intervals that contain them
+#   preconditioning          the product with the inverse of a preconditioner
 #   resident_points          points where an operator computes
 #   rounding_unit            the relative error of an entry for each precision
 #
@@ -33,7 +34,6 @@
 #
 # Small sets of points
 #   hold_sets                points, noise, values and neighbours, as C++ and a GPU hold them
-#   hold_points              points and noise alone
 #   set_sums                 log-determinant, products of whitened values and information over all sets
 #   set_totals               the same as one vector, for parts of the sets
 #   set_moments              such vectors by name
@@ -77,4 +77,7 @@
 #   with_bar                 code with a progress bar
 #   say_progress             a step of the bar
 #   with_seed                code with random numbers of its own
+#   random_signs             a matrix of signs
+#   normal_numbers           a matrix of normal numbers
+#   remembered               a function that keeps its results by its arguments
 NULL

@@ -243,8 +243,3 @@ recent_operator <- function(formula, declared, scheme, precision, backend, store
   recent_operators[[key]]
 }
 recent_operators <- new.env(parent = emptyenv())
-
-# The number of entries of a formula of declared variables.
-formula_size <- function(formula, declared) {
-  kernel_describe(kernel_compile(code_text("Sum_Reduction(", formula, ", 1)"), declared))$size
-}

@@ -110,6 +110,7 @@ size_by_sizes <- function(formula, of) {
   tryCatch(formula_size(fill_in(formula, names), args), kernops_error = function(e) NULL)
 }
 
+# The number of entries of a formula of declared variables; each is compiled once.
 formula_size <- function(formula, args) {
   known <- cached("sizes")
   key <- rlang::hash(list(formula, args))

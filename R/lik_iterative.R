@@ -166,7 +166,7 @@ expected_rounding <- function(data, model, theta, precision, sample = 200, m = 3
   others <- nearest_points(near[some, , drop = FALSE], near, min(m + 1, n))[-1, , drop = FALSE]
   noise <- noise_variance(data, model, theta)
   points <- data$u[some, , drop = FALSE]
-  given <- set_weights_at(covariance_matrix(model), theta, hold_points(data$u, noise), points, others)
+  given <- set_weights_at(covariance_matrix(model), theta, hold_sets(data$u, noise), points, others)
   variance <- covariance_diagonal(model)(list(theta = theta, x = points))
   rounding_loss(mean(variance), n * mean(1 / (given$sd^2 + noise[some])), precision)
 }

@@ -27,7 +27,7 @@ near_places <- function(object) {
   about <- object$vecchia
   places <- field_places(object$data$u, model)$u[about$order, , drop = FALSE]
   tree <- search_tree(neighbour_coordinates(model, object$theta, places))
-  held <- hold_points(places, numeric(nrow(places)))
+  held <- hold_sets(places, numeric(nrow(places)))
   m <- min(about$local, nrow(places))
   covariance <- field_covariance(object)
   function(u) {

@@ -5,7 +5,7 @@
 # observations once.
 local_sets <- function(values, data, model, theta) {
   near <- search_tree(neighbour_coordinates(model, theta, data$u))
-  held <- hold_points(data$u, noise_variance(data, model, theta))
+  held <- hold_sets(data$u, noise_variance(data, model, theta))
   function(u, m, by = values) {
     from <- neighbour_coordinates(model, theta, u, reference = data$u)
     set_weights_at(by, theta, held, u, nearest_points(from, near, m))

@@ -12,7 +12,7 @@ joint_sets <- function(values, theta, base, new, m) {
   u <- new$u[order, , drop = FALSE]
   all <- rbind(base$u, u)
   weigh <- function(own, jitter) {
-    held <- hold_points(all, c(base$noise, jitter * new$variance[order]))
+    held <- hold_sets(all, c(base$noise, jitter * new$variance[order]))
     set_weights_at(values, theta, held, u[own, , drop = FALSE], neighbours[, own, drop = FALSE])
   }
   sets <- regular_weights(weigh, seq_along(order))

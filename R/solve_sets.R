@@ -3,7 +3,8 @@
 
 # Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) of them: a
 # function that has them as C++ holds them between likelihoods, so that a GPU copies them once.
-hold_sets <- function(points, noise, noise_derivative, values, neighbours) {
+hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0, nrow(points), 0),
+                      neighbours = matrix(0L, 0, 0)) {
   given <- list(points, noise, noise_derivative, values, neighbours)
   held <- NULL
   function() {
@@ -68,14 +69,12 @@ unnamed_weights <- function(operators, theta, points, noise, neighbours, diagona
                settings_of(operators$values))
 }
 
-# The weights for other points, which have no noise, given neighbours among those of hold_points().
+# The weights for other points, which have no noise, given neighbours among those of hold_sets().
 set_weights_at <- function(values, theta, held, points, neighbours, diagonal = 1) {
   found <- sets_weights_at(list(values = live(values)), unname(theta), held(), points, diagonal, neighbours,
                            settings_of(values))
   c(found, list(neighbours = neighbours))
 }
-
-hold_points <- function(points, noise) hold_sets(points, noise, noise, matrix(0, nrow(points), 0), matrix(0L, 0, 0))
 
 # U x for columns of x, or U' x, U^-1 x and U'^-1 x.
 sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {

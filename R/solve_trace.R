@@ -17,14 +17,14 @@ logdet_interval <- function(system, fit, probes, precond, columns, miss) {
   floor <- smallest_eigenvalue(system, precond, probes$probes, miss / 4)
   eigenvalues <- spectrum_bounds(runs, system$n, trace, floor, miss / 4)
   each <- mapply(function(run, square) square * run_bounds(run, eigenvalues[[1]]), runs, squares)
-  largest <- max(divergence(eigenvalues))
+  largest <- max(log_excess(eigenvalues))
   known <- precond$logdet + trace - system$n
   limits <- c(trace_limit(mean(each[2, ]), largest, length(runs), miss / 4, upper = TRUE),
               trace_limit(mean(each[1, ]), largest, length(runs), miss / 4, upper = FALSE))
   list(interval = known - limits, eigenvalues = eigenvalues, precise = -diff(limits) <= max(0.5, limits[[2]]))
 }
 
-divergence <- function(x) x - 1 - log(x)
+log_excess <- function(x) x - 1 - log(x)
 
 # The Lanczos matrix of a column of conjugate gradients, `diagonal` and `below`, whose last entry leads to the next row,
 # and its Gauss rule.
@@ -46,7 +46,7 @@ run_bounds <- function(run, smallest) {
   for (k in seq_len(m)[-1]) pivot <- run$diagonal[[k]] - smallest - run$below[[k - 1]]^2 / pivot
   last <- smallest + run$below[[m]]^2 / pivot
   radau <- lanczos_quadrature(c(run$diagonal, last), run$below)
-  vapply(list(run$gauss, radau), function(rule) sum(rule$weights * divergence(pmax(rule$nodes, smallest))), 0)
+  vapply(list(run$gauss, radau), function(rule) sum(rule$weights * log_excess(pmax(rule$nodes, smallest))), 0)
 }
 
 # Bounds for the eigenvalues of A that hold with probability 1 - miss, from the Ritz values of k steps from s random

@@ -1,6 +1,6 @@
 # tools/lint: the wall between the engine and the Gaussian-process layer, which R/engine.R describes. One line for each
 # finding: an engine function that uses the layer, a function of the layer that uses an engine function missing from
-# R/engine.R, and a listed function that nothing uses.
+# R/engine.R, a listed function that nothing uses, and a name that two files define.
 
 say <- function(where, text) if (length(where)) cat(paste0(where, ": ", text, "\n"), sep = "")
 
@@ -48,7 +48,14 @@ wall <- function(defined = definitions(), listed = promises()) {
   if (sum(listed$engine) > most_names) say("R/engine.R", sprintf("more than %d names of the engine", most_names))
 }
 
+# R keeps the last definition of a name.
+twice <- function(defined = definitions()) {
+  again <- duplicated(defined$name)
+  say(defined$file[again], sprintf("%s is defined in another file, too", defined$name[again]))
+}
+
 # Names that are columns or local variables where codetools reports them.
 local_names <- c("leaf", "points", "variable", "the")
 
+twice()
 wall()

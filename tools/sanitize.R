@@ -35,7 +35,7 @@ point_sets <- function(precision, counts = c(12, 60), n = if (length(counts) > 1
     ns$set_weights(operators$values, theta, u, noise, sets)
     ns$set_slopes(operators, theta, u, noise, sets)
     new <- random(100, 2)
-    ns$set_weights_at(operators$values, theta, ns$hold_points(u, noise), new, ns$nearest_points(new, u, m))
+    ns$set_weights_at(operators$values, theta, ns$hold_sets(u, noise), new, ns$nearest_points(new, u, m))
   }
 }
 limited <- function(kilobytes, code) {

@@ -207,7 +207,7 @@ test_that("points and neighbours beyond the memory are brought piece by piece, w
     here(kilobytes)
     operators <- kernops:::set_operators(model, "cuda", precision)
     by <- \(sets, ...) kernops:::set_sums(operators, model$parameters$value, model$nugget, sets, ...)
-    points <- kernops:::hold_points(u[1:1000, ], rep(0.1, 1000))
+    points <- kernops:::hold_sets(u[1:1000, ], rep(0.1, 1000))
     last <- 1001:many
     list(
       with(list(kept = held()), list(by(kept, TRUE), by(kept, TRUE, 7))), by(held()),
@@ -227,7 +227,7 @@ test_that("weights of other points are those of points that follow the others", 
   theta <- model$parameters$value
   for (backend in backends()) for (precision in names(tolerances)) {
     values <- kernops:::covariance_matrix(model, precision, backend)
-    held <- kernops:::hold_points(points$u[1:60, ], points$noise[1:60])
+    held <- kernops:::hold_sets(points$u[1:60, ], points$noise[1:60])
     for (some in list(61:75, 61:n, 99)) { # the second time, more room is needed
       near <- kernops:::nearest_points(points$u[some, , drop = FALSE], points$u[1:60, ], 9L)
       all <- kernops:::set_weights(values, theta, points$u[c(1:60, some), ],
