@@ -306,8 +306,14 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
         kept(totals_of_block<Formula, Row>(job, block.first)),
         rows(begin) {}
   __device__ __forceinline__ void send(const TilePlace<T>&, int) const {}
-  template <class Totals> __device__ __forceinline__ void hand_over(Totals& totals, bool last) const {
-    totals.hand_over(block, begin, kept, block.job.partial_rows, last);
+  // With `few_registers`, the compiler may not compute the addresses of the totals before the tiles and keep them.
+  template <class Totals>
+  __device__ __forceinline__ void hand_over(Totals& totals, bool last, bool few_registers = false) const {
+    long long stride = block.job.partial_rows;
+#ifdef __CUDA_ARCH__
+    if (few_registers) asm volatile("" : "+l"(stride));
+#endif
+    totals.hand_over(block, begin, kept, stride, last);
   }
   template <class Totals> __device__ __forceinline__ void hand_over_nothing(const Totals& totals) const {
     totals.hand_over_nothing(kept, block.job.partial_rows, block.row_count);
@@ -343,8 +349,8 @@ struct SumOfBatch : SumOfBlock<Formula, Row, BlockPairs, L> {
   __device__ __forceinline__ SumOfBatch(const PairJob& job, int base) : Base(job), totals(base) {
     if constexpr (shifts<Formula>()) totals.seen.begin(base > 0, this->kept, job.partial_rows, this->block.row_count);
   }
-  __device__ __forceinline__ void end_tile(bool last) {
-    if (++totals.tiles == totals.most_tiles || last) this->hand_over(totals, last);
+  __device__ __forceinline__ void end_tile(bool last, bool few_registers = false) {
+    if (++totals.tiles == totals.most_tiles || last) this->hand_over(totals, last, few_registers);
   }
   __device__ __forceinline__ void hand_over_nothing() const { Base::hand_over_nothing(totals); }
 };
