@@ -1,60 +1,73 @@
 # New points for a fit: their coordinates, trend and offset, of the variables and types that the fit had.
 
-# Centred coordinates, trend and offset of complete rows; `complete` says which those are.
-# long: the checks of many kinds of points, one after another
+# Centred coordinates, trend and offset of complete rows; `complete` says which rows are complete.
 new_points <- function(object, newdata, coords, block = NULL, call = caller_env()) {
-  parts <- object$parts
+  layout <- object$parts$layout
+  d <- object$model$d
   if (is.null(newdata) && is.null(coords)) {
     points <- fitted_points(object)
-    if (!is.null(block)) points <- with_blocks(points, in_blocks_unit(block, object), NULL, object$model$d, call)
-    return(expand(parts$layout, points))
+    if (!is.null(block)) points <- with_blocks(points, in_blocks_unit(block, object), NULL, d, call)
+    return(expand(layout, points))
   }
-  terms <- stats::delete.response(parts$terms)
-  d <- object$model$d
   if (is.character(newdata) || is.factor(newdata) || is.function(newdata)) {
     stop_kernops("input", "{.arg newdata} must be a data frame, a matrix, or an object of sf, stars, terra or sp.",
                  call = call)
   }
-  if (is.null(coords) && is.numeric(newdata) && length(all.vars(terms)) == 0) {
+  if (is.null(coords) && is.numeric(newdata) && length(all.vars(stats::delete.response(object$parts$terms))) == 0) {
     coords <- one_or_many_points(newdata, d)
     newdata <- data.frame(row.names = seq_len(nrow(coords)))
   }
   areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
   source <- data_source(if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas))
+  if (!is.null(areas)) check_plain_coordinates(object$parts$coords, call)
+  points <- points_of_source(object, source, coords, call)
+  if (!is_map(newdata)) points$names <- source_names(source)
+  if (is.null(areas)) block <- in_blocks_unit(block, object) else {
+    areas$u <- lapply(areas$u, centred, object$center)
+  }
+  if (!is.null(block) || !is.null(areas)) points <- with_blocks(points, block, areas, d, call)
+  expand(layout, points)
+}
+
+source_names <- function(source) if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data)
+
+# The points of a result of data_source().
+points_of_source <- function(object, source, coords, call) {
+  parts <- object$parts
+  d <- object$model$d
   used <- c(parts$classes, do.call(c, lapply(parts$columns, `[[`, "classes")))
   check_distinct_names(names(used), source$data, "newdata", call)
-  beside <- source$data # levels are matched more strictly
+  original <- source$data # levels are matched more strictly
   source$data <- as_fitted_variables(source$data, parts$classes, call)
-  if (!is.null(areas)) check_plain_coordinates(parts$coords, call)
   u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) {
     stop_kernops("dim", c("{.arg newdata} must have {d} coordinate{?s}, not {ncol(u)}.",
                           i = if (ncol(u) == 3 && "Z" %in% colnames(u)) "{.fn sf::st_zm} drops heights."), call = call)
   }
-  frame <- source$data %||% data.frame(row.names = seq_len(nrow(u)))
-  if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(nrow(u)))
+  covariates <- new_covariates(parts, source$data, original, nrow(u), call)
+  complete <- rowSums(!is.finite(cbind(u, covariates$z, covariates$x, covariates$offset))) == 0
+  check_far_points(centred(u, object$center)[complete, , drop = FALSE], call)
+  list(u = points_of(unname_rows(u), object$center, covariates$z)[complete, , drop = FALSE],
+       x = covariates$x[complete, , drop = FALSE], offset = covariates$offset[complete], complete = complete,
+       fitted = FALSE)
+}
+
+# The trend, the columns beside the coordinates and the offset of n new points. `original` is the data before the
+# variables have the classes of the fit.
+new_covariates <- function(parts, data, original, n, call) {
+  terms <- stats::delete.response(parts$terms)
+  frame <- data %||% data.frame(row.names = seq_len(n))
+  if (length(all.vars(terms)) == 0 && !length(attr(terms, "offset"))) frame <- data.frame(row.names = seq_len(n))
   check_variables(terms, parts$needed$trend, frame, "trend", call)
   trend <- new_trend(parts, terms, frame, call)
-  beside <- new_columns(parts, beside, nrow(u), call)
-  fitted <- colnames((parts$whole %||% parts)$x)
-  fitted <- setdiff(fitted, colnames(beside$trend))
-  x <- trend$x %||% matrix(1, nrow(u), length(fitted), dimnames = list(NULL, fitted))
-  if (nrow(x) != nrow(u)) {
-    stop_kernops("dim", "The variables of the trend have {nrow(x)} row{?s} for {nrow(u)} point{?s}.", call = call)
+  columns <- new_columns(parts, original, n, call)
+  names <- setdiff(colnames((parts$whole %||% parts)$x), colnames(columns$trend))
+  x <- trend$x %||% matrix(1, n, length(names), dimnames = list(NULL, names))
+  if (nrow(x) != n) {
+    stop_kernops("dim", "The variables of the trend have {nrow(x)} row{?s} for {n} point{?s}.", call = call)
   }
-  offset <- trend$offset %||% rep(0, nrow(u))
-  if (ncol(beside$trend)) x <- cbind(x, beside$trend)
-  z <- beside$values
-  complete <- rowSums(!is.finite(cbind(u, z, x, offset))) == 0
-  check_far_points(centred(u, object$center)[complete, , drop = FALSE], call)
-  if (!is.null(areas)) areas$u <- lapply(areas$u, centred, object$center)
-  points <- list(u = points_of(unname_rows(u), object$center, z)[complete, , drop = FALSE],
-       x = x[complete, , drop = FALSE],
-       offset = offset[complete], complete = complete, fitted = FALSE,
-       names = if (is.data.frame(source$data) && ncol(source$data) && !is_map(newdata)) rownames(source$data))
-  if (is.null(areas)) block <- in_blocks_unit(block, object)
-  if (!is.null(block) || !is.null(areas)) points <- with_blocks(points, block, areas, d, call)
-  expand(parts$layout, points)
+  list(x = if (ncol(columns$trend)) cbind(x, columns$trend) else x, z = columns$values,
+       offset = trend$offset %||% rep(0, n))
 }
 
 fitted_points <- function(object) {
@@ -64,6 +77,10 @@ fitted_points <- function(object) {
   whole <- whole %||% object$parts
   list(u = u, x = whole$x, offset = whole$offset, complete = rep(TRUE, nrow(u)), names = rownames(object$parts$frame),
        fitted = TRUE)
+}
+
+some_points <- function(points, rows) {
+  list(u = points$u[rows, , drop = FALSE], x = points$x[rows, , drop = FALSE], offset = points$offset[rows])
 }
 
 # The points within polygons have no other coordinates than those of the polygons.

@@ -47,49 +47,32 @@ covariance_columns <- function(object, points, how, noise) {
   names <- response_names(object)
   targets <- targets_of(object, points)
   n <- targets$n / length(names)
-  covariance_at <- errors_together(object, targets, how)
+  errors_of <- target_errors(object, targets, how)
   pairs <- utils::combn(length(names), 2)
-  found <- matrix(NA_real_, n, ncol(pairs))
+  covariances <- matrix(NA_real_, n, ncol(pairs))
   for_blocks(n, function(first, last) {
-    at <- first:last
-    errors <- covariance_at(as.vector(outer(at, n * (seq_along(names) - 1), "+")))
+    rows <- first:last
+    errors <- errors_of(as.vector(outer(rows, n * (seq_along(names) - 1), "+")))
     for (k in seq_len(ncol(pairs))) {
-      place <- (pairs[, k] - 1) * length(at)
-      found[at, k] <<- errors[cbind(seq_along(at) + place[[1]], seq_along(at) + place[[2]])]
+      shift <- (pairs[, k] - 1) * length(rows)
+      covariances[rows, k] <<- errors[cbind(seq_along(rows) + shift[[1]], seq_along(rows) + shift[[2]])]
     }
   })
-  table <- as.data.frame(found)
+  table <- as.data.frame(covariances)
   if (noise) table <- table + rep(nugget_sills(object)[t(pairs)], each = n)
   stats::setNames(table, paste("cov", names[pairs[1, ]], names[pairs[2, ]], sep = "."))
 }
 
-# f(numbers of targets): the covariance matrix of their errors.
-errors_together <- function(object, targets, how) {
-  if (is_local_trend(how)) {
-    found <- krige_locally(object, targets, how)
-    return(function(at) {
-      weighed <- lapply(found[c("near", "weights")], `[`, at)
-      error <- error_covariance(object, some_targets(targets, at), weighed)
-      unknown <- is.na(found$moments[at, "process"])
-      error[unknown, ] <- error[, unknown] <- NA
-      error
-    })
+# f(numbers of targets): the covariance matrix of their errors. Neighbours and their weights are computed once.
+target_errors <- function(object, targets, how) {
+  if (is_local_trend(how) || !(how$local || object$method == "vecchia")) {
+    errors_of <- joint_errors(object, how)
+    return(function(numbers) errors_of(some_targets(targets, numbers)))
   }
-  if (how$local || object$method == "vecchia") {
-    weighed <- local_weights(object, targets)
-    gap <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))$gap
-    return(function(at) {
-      points <- which(targets$of %in% at)
-      error_covariance(object, some_targets(targets, at), lapply(weighed, `[`, points)) +
-        crossprod(gap[, at, drop = FALSE])
-    })
-  }
-  explained_at <- explained_targets(object, min(1e-9, object$how$control$cg_tol))
-  function(at) {
-    some <- some_targets(targets, at)
-    by_data <- explained_at(some)
-    gap <- trend_uncertainty(object, some$x, by_data$trend)$gap
-    joint_prior(object, some) - crossprod(by_data$k, by_data$solved) + crossprod(gap)
+  weighed <- local_weights(object, targets)
+  function(numbers) {
+    points <- which(targets$of %in% numbers)
+    weighted_errors(object, some_targets(targets, numbers), lapply(weighed, `[`, points))
   }
 }
 

@@ -25,7 +25,7 @@ vecchia_draws <- function(object, u, nsim) {
 local_correction <- function(object, points, values) {
   if (is_latent(object)) return(latent_correction(object, points, values))
   data <- object$data
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  x <- estimated_trend(object, points)
   beta <- matrix(0, 0, ncol(values))
   if (ncol(x)) {
     sets <- observation_sets(object, object$vecchia$m)

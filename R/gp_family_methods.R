@@ -100,11 +100,5 @@ confint.gp_family_fit <- function(object, parm = NULL, level = 0.95, type = c("b
   own$log <- own$log & !trend
   own$kind[trend] <- "trend"
   own$unit[trend] <- 1
-  limits <- (1 + c(-1, 1) * level) / 2
-  half <- sqrt(diag(v)) / search_slope(own, value)
-  out <- vapply(stats::qnorm(limits), function(q) from_search(own, to_search(own, value) + q * half),
-                numeric(nrow(v)))
-  out <- matrix(out, nrow(v), 2,
-                dimnames = list(rownames(v), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
-  if (is.null(parm)) out else out[parameter_rows_of(parm, rownames(out)), , drop = FALSE]
+  wald_limits(own, stats::setNames(value, rownames(v)), sqrt(diag(v)), level, parm)
 }

@@ -232,15 +232,20 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   parameters <- object$model$parameters[c(rep(NA, length(trend)), at), ]
   parameters$log <- parameters$log %in% TRUE | parameters$kind %in% "sill"
   parameters$unit[is.na(parameters$unit)] <- 1
-  limits <- (1 + c(-1, 1) * level) / 2
-  half <- sqrt(c(trend, own)) / search_slope(parameters, all)
-  out <- vapply(stats::qnorm(limits), function(q) {
-    from_search(parameters, to_search(parameters, all) + q * half)
-  }, numeric(length(all)))
-  out <- matrix(out, length(all), 2,
-                dimnames = list(names(all), paste0(format(100 * limits, trim = TRUE, digits = 3), " %")))
-  if (is.null(parm)) out else out[parameter_rows_of(parm, rownames(out)), , drop = FALSE]
+  wald_limits(parameters, all, sqrt(c(trend, own)), level, parm)
 }
+
+# Limits of values with standard errors, symmetric on the scale of the search, for the parameters that are asked for.
+wald_limits <- function(parameters, values, se, level, parm, call = caller_env()) {
+  half <- se / search_slope(parameters, values)
+  limits <- vapply(stats::qnorm((1 + c(-1, 1) * level) / 2), function(q) {
+    from_search(parameters, to_search(parameters, values) + q * half)
+  }, numeric(length(values)))
+  limits <- matrix(limits, length(values), 2, dimnames = list(names(values), limit_names(level)))
+  if (is.null(parm)) limits else limits[parameter_rows_of(parm, rownames(limits), call), , drop = FALSE]
+}
+
+limit_names <- function(level) paste0(format(100 * (1 + c(-1, 1) * level) / 2, trim = TRUE, digits = 3), " %")
 
 parameter_rows_of <- function(parm, names, call = caller_env()) {
   known <- if (is.character(parm)) names else if (is.numeric(parm) && !is.object(parm)) seq_along(names)
@@ -272,8 +277,7 @@ some_residuals <- function(object, most = 20000) {
   n <- nobs.gp(object)
   if (object$method != "vecchia" || n <= most || is_lmc(object$model$covariance)) return(residuals(object))
   some <- round(seq(1, n, length.out = most))
-  points <- new_points(object, NULL, NULL)
-  points <- list(u = points$u[some, , drop = FALSE], x = points$x[some, , drop = FALSE], offset = points$offset[some])
+  points <- some_points(new_points(object, NULL, NULL), some)
   mean <- with(predicted_terms(object, points), trend + process)
   if (is.null(object$family)) return(object$parts$y[some] - mean)
   family_residuals(object, object$parts$y[some], mean_of(object, mean), object$parts$weights[some], "deviance")

@@ -22,9 +22,7 @@ profile_limits <- function(object, parm, level, type, call = caller_env()) {
     if (row > 0) return(trend_limits(object, row, drop, se[[row]]))
     covariance_limits(object, -row, drop, se[[length(object$beta) + match(names[[k]], free)]])
   }, numeric(2)))
-  limits <- matrix(t(limits), length(rows), 2)
-  dimnames(limits) <- list(names, paste0(format(100 * (1 + c(-1, 1) * level) / 2, trim = TRUE, digits = 3), " %"))
-  limits
+  matrix(t(limits), length(rows), 2, dimnames = list(names, limit_names(level)))
 }
 
 check_profiled <- function(object, type, call) {

@@ -58,14 +58,20 @@ simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, condition
                         features = 2000, coords = NULL, ...) {
   no_further("simulate", ...)
   check_simulation(nsim, seed, conditional, noise, features)
-  here <- rlang::current_env()
   object$how$backend <- usable_backend(object$how$backend)
+  simulate_points(object, newdata, coords, nsim, seed, noise, function(points) {
+    simulated(object, points, nsim, conditional, noise, features)
+  })
+}
+
+# newdata -> points -> draw(points) -> class of the response, or of newdata.
+simulate_points <- function(fit, newdata, coords, nsim, seed, noise, draw, call = caller_env()) {
   in_order_x_y(newdata, function(newdata) {
-    points <- points_to_simulate(object, newdata, coords, nsim, here)
-    draw_with_seed(seed, points$fitted && noise, function() {
-      draws <- simulated(object, points, nsim, conditional, noise, features)
-      if (points$fitted && noise) return(new_responses(draws, object, points))
-      give_back_draws(draws, object, points, newdata)
+    points <- points_to_simulate(fit, newdata, coords, nsim, call)
+    repeats <- points$fitted && noise
+    draw_with_seed(seed, repeats, function() {
+      draws <- draw(points)
+      if (repeats) new_responses(draws, fit, points) else give_back_draws(draws, fit, points, newdata)
     })
   })
 }
@@ -99,8 +105,7 @@ points_to_simulate <- function(object, newdata, coords, nsim, call = caller_env(
                                  polygons."), call = call)
   }
   points <- with_variance(object, points)
-  bytes <- 8 * length(points$complete) * nsim
-  check_memory(bytes)
+  check_memory(8 * length(points$complete) * nsim)
   points
 }
 
@@ -130,15 +135,13 @@ give_back_draws <- function(draws, object, points, newdata) {
   if (points$fitted) stats::napredict(object$na.action, result) else result
 }
 
-# Points where the covariance is not a number, such as the logarithm of what is negative, are as those that are missing.
+# Points where the covariance is not a number, such as the logarithm of a negative number, count as missing.
 with_variance <- function(object, points) {
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   good <- is.finite(variance)
-  if (!is.null(points$variable)) return(points)
-  if (points$fitted || all(good)) return(points)
+  if (!is.null(points$variable) || points$fitted || all(good)) return(points)
   points$complete[points$complete] <- good
-  replace(points, c("u", "x", "offset"), list(points$u[good, , drop = FALSE], points$x[good, , drop = FALSE],
-                                              points$offset[good]))
+  utils::modifyList(points, some_points(points, good))
 }
 
 conditional_draws <- function(object, points, nsim, features) {
@@ -156,8 +159,7 @@ conditional_draws <- function(object, points, nsim, features) {
 }
 
 kriging_correction <- function(object, points, off) {
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  covariance_times(object, points$u, off$alpha) + x %*% off$beta
+  covariance_times(object, points$u, off$alpha) + estimated_trend(object, points) %*% off$beta
 }
 
 # For columns of new values at the observations: the coefficients of the trend, and K^-1 of what it leaves.

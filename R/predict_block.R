@@ -67,11 +67,11 @@ block_sample <- function(object, points, request, scale) {
 
 # f(numbers of nodes, their joint covariance matrix) for each block, with a bar.
 each_block <- function(object, targets, nodes, request, f) {
-  joint_at <- joint_errors(object, request$how)
+  errors_of <- joint_errors(object, request$how)
   rows <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
   with_bar("Predicting", lapply(seq_along(rows), function(k) {
     say_progress(step = paste("block", k, "of", length(rows)), fraction = (k - 1) / length(rows))
-    f(rows[[k]], joint_at(some_targets(nodes, rows[[k]])))
+    f(rows[[k]], symmetric(errors_of(some_targets(nodes, rows[[k]]))))
   }))
 }
 

@@ -59,17 +59,12 @@ simulate.gp_posterior <- function(object, nsim = 1, seed = NULL, newdata = NULL,
   object$fit$drawn <- check_choice(type, "type", c("link", "response"))
   fit <- object$fit
   fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
-  here <- rlang::current_env()
   rows <- rep_len(seq_len(nrow(object$theta)), nsim)
-  in_order_x_y(newdata, function(newdata) {
-    points <- points_to_simulate(fit, newdata, coords, nsim, here)
-    draw_with_seed(seed, points$fitted && noise, function() {
-      draws <- matrix(0, nrow(points$u), nsim)
-      for_draws(object, function(fit, own) {
-        draws[, own] <<- simulated(fit, points, length(own), conditional, noise, features)
-      }, rows)
-      if (points$fitted && noise) return(new_responses(draws, fit, points))
-      give_back_draws(draws, fit, points, newdata)
-    })
+  simulate_points(fit, newdata, coords, nsim, seed, noise, function(points) {
+    draws <- matrix(0, nrow(points$u), nsim)
+    for_draws(object, function(fit, columns) {
+      draws[, columns] <<- simulated(fit, points, length(columns), conditional, noise, features)
+    }, rows)
+    draws
   })
 }

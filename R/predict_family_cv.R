@@ -16,9 +16,7 @@ family_leave_one_out <- function(object) {
   # of an observation that tells nothing, the cavity is what all tell
   idle <- which(left < 1e-9)
   if (length(idle)) {
-    points <- new_points(object, NULL, NULL)
-    points <- list(u = points$u[idle, , drop = FALSE], x = points$x[idle, , drop = FALSE],
-                   offset = points$offset[idle])
+    points <- some_points(new_points(object, NULL, NULL), idle)
     terms <- predicted_terms(object, points)
     mean[idle] <- terms$trend + terms$process
     variance[idle] <- field_variance(object, points, terms$process) + nugget_of(object)

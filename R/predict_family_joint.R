@@ -14,7 +14,7 @@ latent_errors <- function(object) {
     merged <- sets_of_targets(sets, targets)
     parts <- system$posterior$parts(merged)
     gap <- trend_uncertainty(object, targets$x, explained_by_places(sets, trend, targets))$gap
-    symmetric(error_covariance(field, targets, weighed_points(sets)) + crossprod(parts) + crossprod(gap))
+    error_covariance(field, targets, weighed_points(sets)) + crossprod(parts) + crossprod(gap)
   }
 }
 

@@ -44,7 +44,7 @@ latent_chunks <- function(object, u, f, width = 1e5) {
 
 # As local_prediction(). The variance is what the nearest places leave, and that of their weighted mean.
 latent_prediction <- function(object, points, variance) {
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  x <- estimated_trend(object, points)
   system <- if (variance) posterior_with_factor(object) else fitted_system(object)
   trend <- if (variance && ncol(x)) smoothed(system, object$data$x)
   parts <- latent_chunks(object, points$u, function(at, sets) {
@@ -73,7 +73,7 @@ latent_inverse_diagonal <- function(object) {
 
 # As local_correction().
 latent_correction <- function(object, points, values) {
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  x <- estimated_trend(object, points)
   system <- fitted_system(object)
   beta <- matrix(0, 0, ncol(values))
   if (ncol(x)) beta <- backsolve(object$state$root, crossprod(object$state$z, values))

@@ -141,10 +141,10 @@ joint_covariance <- function(object, points, how) {
   targets <- targets_of(object, points)
   bytes <- 8 * targets$n^2 + 8 * length(targets$of)^2
   check_memory(bytes)
-  joint_errors(object, how)(targets)
+  symmetric(joint_errors(object, how)(targets))
 }
 
-# f(targets): the covariance matrix of the errors of their predictions.
+# f(targets): the covariance matrix of the errors of their predictions, symmetric up to rounding.
 joint_errors <- function(object, how) {
   if (is_local_trend(how)) {
     object$data <- observed_data(object)
@@ -153,24 +153,26 @@ joint_errors <- function(object, how) {
   }
   if (is_latent(object)) return(latent_errors(object))
   if (how$local || object$method == "vecchia") {
-    return(function(targets) {
-      weighed <- local_weights(object, targets)
-      gap <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))$gap
-      symmetric(error_covariance(object, targets, weighed) + crossprod(gap))
-    })
+    return(function(targets) weighted_errors(object, targets, local_weights(object, targets)))
   }
   # errors of covariances are linear in those of the solver, unlike those of variances
   explained_at <- explained_targets(object, min(1e-9, object$how$control$cg_tol))
   function(targets) {
     by_data <- explained_at(targets)
     gap <- trend_uncertainty(object, targets$x, by_data$trend)$gap
-    symmetric(joint_prior(object, targets) - crossprod(by_data$k, by_data$solved) + crossprod(gap))
+    joint_prior(object, targets) - crossprod(by_data$k, by_data$solved) + crossprod(gap)
   }
+}
+
+# The same by the weights of the neighbours of targets, with the trend of the fit.
+weighted_errors <- function(object, targets, weighed) {
+  gap <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))$gap
+  error_covariance(object, targets, weighed) + crossprod(gap)
 }
 
 local_joint_errors <- function(object, targets, how, near) {
   found <- locally_kriged(object, targets, how, near)
-  joint <- symmetric(error_covariance(object, targets, found) + if (is.null(found$gap)) 0 else crossprod(found$gap))
+  joint <- error_covariance(object, targets, found) + if (is.null(found$gap)) 0 else crossprod(found$gap)
   unknown <- is.na(found$moments[, "process"])
   joint[unknown, ] <- joint[, unknown] <- NA
   joint

@@ -3,8 +3,7 @@
 # What is predicted: `n` means of the field over weighted points, of which each target has some or, as a point, one.
 targets_of <- function(object, points) {
   n <- nrow(points$u)
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
-  c(list(x = x, n = n, centres = points$centres %||% if (!is.null(points$blocks)) points$u),
+  c(list(x = estimated_trend(object, points), n = n, centres = points$centres %||% if (!is.null(points$blocks)) points$u),
     points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
 }
 

@@ -17,16 +17,25 @@ predicted_moments <- function(object, points, how, variance) {
 # The trend with known coefficients is part of the mean only. With `variance`, that of the field and the Lagrange
 # multiplier are further columns if they come with the mean.
 predicted_terms <- function(object, points, variance = FALSE) {
-  trend <- known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
+  trend <- trend_mean(object, points)
   if (object$method == "vecchia") return(list2DF(c(list(trend = trend), local_prediction(object, points, variance))))
   list2DF(list(trend = trend, process = covariance_times(object, points$u, object$state$alpha)))
 }
 
-# What is known of the mean before anything is estimated.
+# The columns of the trend whose coefficients are estimated.
+estimated_trend <- function(object, points) {
+  if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+}
+
+# The part of the mean that needs no estimate: the offset and the trend with known coefficients.
 known_trend <- function(object, points) {
   beta <- object$known$beta
   if (is.null(beta)) return(points$offset)
   points$offset + if (ncol(points$x)) as.vector(points$x %*% beta) else beta[points$variable %||% 1]
+}
+
+trend_mean <- function(object, points) {
+  known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
 }
 
 # k(u, observations) a
@@ -52,7 +61,7 @@ field_uncertainty <- function(object, points, process, local = FALSE) {
   factor <- if (object$method == "exact") factor_of(object)
   explained_at <- if (is.null(factor)) explained_by_solver(object) else explained_by_factor(object, factor)
   prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  x <- estimated_trend(object, points)
   variance <- lagrange <- rep(NaN, length(prior))
   with_bar("Predicting", for_blocks(m, function(first, last) {
     at <- known[first:last]
