@@ -23,7 +23,7 @@ microscale_rows <- function(model) {
 
 # Means over blocks do not have it.
 theta_of_targets <- function(object, targets) {
-  if (length(targets$of) == targets$n) return(object$theta)
+  if (are_points(targets)) return(object$theta)
   replace(object$theta, microscale_rows(object$model), 0)
 }
 

@@ -10,9 +10,9 @@
 #   scale       the rows of free variances that together multiply the whole covariance, or none
 #   d           the number of coordinates
 #   width       the number of columns of points in the formula: behind the coordinates are those of at_variables(), or
-#               of gp_columns.R
+#               the columns of data_columns.R, `beside` in number
 covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env(),
-                             width = d + if (is_lmc(covariance)) extra_coordinates else 0L) {
+                             beside = 0L, width = d + beside + if (is_lmc(covariance)) extra_coordinates else 0L) {
   if (is_lmc(covariance)) covariance <- with_places(covariance, d, call)
   leaves <- leaves_of(covariance)
   for (leaf in leaves) {

@@ -1,62 +1,64 @@
 # From the user's arguments to numbers: response, trend, coordinates, noise.
 
-# From a result of spatial_parts(), a list of y, x (trend), u (coordinates), z (columns beside them: gp_columns.R),
-# offset, noise, weights, and what it takes to do the same to new data.
-# long: one part after another
-gp_data <- function(formula, source, coords, weights, noise, na.action, call, subset = NULL, family = NULL,
-                    several = FALSE, columns = NULL, placed = TRUE) {
-  if (!inherits(formula, "formula") || length(formula) != 3) {
-    stop_kernops("input", c("{.arg formula} must have a response and a trend, as in {.code y ~ 1}.",
-                            i = if (is.character(formula)) "A formula is without quotation marks: {.fn as.formula}
-                                                            converts strings."), call = call)
-  }
+# From a result of spatial_parts(), a list of y, x (trend), u (coordinates), z (the columns of data_columns.R), offset,
+# noise, weights, and the description by which new data become the same. `given` has the values of arguments: weights,
+# noise, subset and na.action.
+gp_data <- function(formula, source, coords, given, family, several, columns, placed, call) {
+  check_model_formula(formula, call)
   used <- lapply(c(list(formula, if (inherits(coords, "formula")) coords), lapply(columns, `[[`, "formula")), all.vars)
   check_distinct_names(unlist(used), source$data, "data", call)
   bare <- !placed && is.null(coords) && is.null(source$u)
   u <- if (bare) no_coordinates(formula, source$data) else coordinates_of(coords, source, environment(formula), call)
   n <- nrow(u)
   d <- ncol(u)
-  kept <- subset_numbers(subset, n, call)
+  kept <- subset_numbers(given$subset, n, call)
   points <- cbind(u, column_values(columns, source$data, n, call))
-  frame <- trend_frame(formula, source$data, points, weights, noise, na.action, call, kept, several)
+  frame <- trend_frame(formula, source$data, points, given$weights, given$noise, given$na.action, call, kept, several)
   refuse_integer64(frame, call)
   points <- unname_rows(frame[["(coords)"]])
-  u <- points[, seq_len(d), drop = FALSE]
-  beside <- settled_columns(columns, points[, seq_len(ncol(points)) > d, drop = FALSE], source$data, n, call)
+  columns <- settled_columns(columns, points[, seq_len(ncol(points)) > d, drop = FALSE], source$data, n, call)
+  rows <- kept[row_numbers(frame, nrow(points))]
   terms <- attr(frame, "terms")
-  y <- frame[[attr(terms, "response")]]
-  response <- if (several) list(y = response_columns(y, formula[[2]], call)) else if (is.null(family)) {
-    list(y = plain_response(y, call))
-  } else {
-    family_response(family, y, as.vector(frame[["(weights)"]]), kept[row_numbers(frame, nrow(u))], call)
-  }
   # names of many rows would take longer than all else here
   x <- `rownames<-`(trend_matrix(terms, frame, call), NULL)
-  contrasts <- attr(x, "contrasts")
-  if (ncol(beside$trend)) x <- cbind(x, beside$trend)
-  y <- response$y
-  given <- \(name, default) as.vector(frame[[name]] %||% rep(default, NROW(y)))
-  needed <- needed_variables(terms, coords, source$data, n)
-  parts <- list(y = y, x = x, u = u, z = beside$values, columns = beside$columns,
-                coords = lasting_coordinates(coords, source$data),
-                offset = trend_offset(frame, call) %||% rep(0, NROW(y)),
-                noise = given("(noise)", 0), weights = response$weights %||% given("(weights)", 1), terms = terms,
-                frame = frame, contrasts = contrasts, xlevels = stats::.getXlevels(terms, frame),
-                na.action = attr(frame, "na.action"), rows = kept[row_numbers(frame, nrow(u))], given = n,
-                needed = needed, classes = prototypes(unlist(needed), source$data, environment(formula)),
-                fitted_coords = fitted_coordinates(coords, source$data, call),
-                points = !is.null(source$u), named = has_names(coords %||% source$u),
-                long_lat = is.null(coords) && source$long_lat, crs = if (is.null(coords)) source$crs,
-                kind = if (is.null(coords)) source$kind)
+  response <- response_values(frame, formula, family, several, rows, call)
+  per_row <- \(name, default) as.vector(frame[[name]] %||% rep(default, NROW(response$y)))
+  parts <- list(y = response$y, x = if (ncol(columns$trend)) cbind(x, columns$trend) else x,
+                u = points[, seq_len(d), drop = FALSE], z = columns$values, columns = columns$columns,
+                offset = trend_offset(frame, call) %||% rep(0, NROW(response$y)), noise = per_row("(noise)", 0),
+                weights = response$weights %||% per_row("(weights)", 1), terms = terms, frame = frame,
+                contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
+                na.action = attr(frame, "na.action"), rows = rows, given = n)
+  parts <- c(parts, data_description(terms, coords, source, n, environment(formula), call))
   parts <- if (several) by_variable(parts, call) else c(parts, list(layout = new_layout("single")))
   check_gp_values(parts, call)
   parts
 }
 
-# Of a covariance without a field.
-no_coordinates <- function(formula, data) {
-  n <- if (is.data.frame(data)) nrow(data) else NROW(eval(formula[[2]], data, environment(formula)))
-  matrix(0, n, 0)
+check_model_formula <- function(formula, call) {
+  if (inherits(formula, "formula") && length(formula) == 3) return(invisible())
+  stop_kernops("input", c("{.arg formula} must have a response and a trend, as in {.code y ~ 1}.",
+                          i = if (is.character(formula)) "A formula is without quotation marks: {.fn as.formula}
+                                                          converts strings."), call = call)
+}
+
+# The response of a frame as numbers; the observations of a family have weights, too.
+response_values <- function(frame, formula, family, several, rows, call) {
+  y <- frame[[attr(attr(frame, "terms"), "response")]]
+  if (several) return(list(y = response_columns(y, formula[[2]], call)))
+  if (is.null(family)) return(list(y = plain_response(y, call)))
+  family_response(family, y, as.vector(frame[["(weights)"]]), rows, call)
+}
+
+# The variables of the data, their classes and the kind of coordinates, which new data must have.
+data_description <- function(terms, coords, source, n, env, call) {
+  needed <- needed_variables(terms, coords, source$data, n)
+  own <- is.null(coords)
+  list(coords = lasting_coordinates(coords, source$data), needed = needed,
+       classes = prototypes(unlist(needed), source$data, env),
+       fitted_coords = fitted_coordinates(coords, source$data, call), points = !is.null(source$u),
+       named = has_names(coords %||% source$u), long_lat = own && source$long_lat, crs = if (own) source$crs,
+       kind = if (own) source$kind)
 }
 
 # The columns of the trend.
@@ -204,98 +206,3 @@ need_package <- function(name, why, call = caller_env()) {
     stop_kernops("input", "{why} needs the package {.pkg {name}}, which is not installed.", call = call)
   }
 }
-
-# The matrix of coordinates. `fitted`: prototypes of those of a fit, whose classes and units new ones must have.
-coordinates_of <- function(coords, source, env, call, fitted = NULL) {
-  if (is.null(coords)) {
-    if (!is.null(source$u)) return(source$u)
-    stop_kernops("input", "{.arg coords} must give the coordinates: a formula such as {.code ~ x + y}, or a matrix.",
-                 call = call)
-  }
-  coords <- coordinate_matrix(coordinate_variables(coords, source$data, call), fitted, call)
-  if (!ncol(coords)) stop_kernops("input", "{.arg coords} must have at least one column.", call = call)
-  colnames(coords) <- native_names(colnames(coords) %||% paste0("x", seq_len(ncol(coords))))
-  if (is.data.frame(source$data) && nrow(source$data) > 0 && nrow(source$data) != nrow(coords)) {
-    stop_kernops("dim", "{.arg coords} has {nrow(coords)} points, but {.arg data} has {nrow(source$data)} rows.",
-                 call = call)
-  }
-  coords
-}
-
-# A matrix, or a list of variables in their classes.
-coordinate_variables <- function(coords, data, call) {
-  if (inherits(coords, "formula")) return(coordinate_columns(coords, data, call))
-  if (is.data.frame(coords)) {
-    for (name in names(coords)) check_coordinate(coords[[name]], name, call)
-    return(as.list(coords))
-  }
-  if (is.numeric(coords) && !inherits(coords, "integer64")) return(coords)
-  stop_kernops("input", c("{.arg coords} must be numeric: a formula, or a matrix of points.",
-                          i = if (is.character(coords)) "A formula is without quotation marks, as in {.code ~ x + y}."),
-               call = call)
-}
-
-coordinate_matrix <- function(x, fitted, call) {
-  if (is.list(x)) {
-    if (length(unique(lengths(x))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
-    like <- if (length(fitted) == length(x)) if (setequal(names(x), names(fitted))) fitted[names(x)] else fitted
-    for (k in seq_along(x)) x[[k]] <- as.vector(in_days(as_fitted(x[[k]], like[[k]], names(x)[[k]], call)))
-    return(do.call(cbind, x))
-  }
-  x <- as.matrix(x)
-  if (!inherits(x, "units")) return(x)
-  u <- matrix(as.numeric(as_fitted(x, fitted[[1]], "coords", call)), nrow(x))
-  `dimnames<-`(u, dimnames(x))
-}
-
-coordinate_columns <- function(formula, data, call) {
-  terms <- if (length(formula) == 2 && !"." %in% all.vars(formula)) stats::terms(formula)
-  if (any(attr(terms, "order") > 1)) {
-    stop_kernops("input", "Coordinates must be joined by {.code +}, as in {.code ~ x + y}.", call = call)
-  }
-  names <- attr(terms, "term.labels")
-  calls <- stats::setNames(attr(terms, "predvars") %||% lapply(names, str2lang), names)
-  if (!length(names)) {
-    stop_kernops("input", "{.arg coords} must be one-sided and name variables, as in {.code ~ x + y}.", call = call)
-  }
-  columns <- lapply(names, function(name) {
-    value <- tryCatch(eval(calls[[name]], data, environment(formula)), error = function(e) {
-      stop_kernops("input", "The coordinate {.code {name}} was not found: {conditionMessage(e)}.", call = call)
-    })
-    check_coordinate(value, name, call)
-    if (inherits(value, "POSIXlt")) as.POSIXct(value) else value
-  })
-  stats::setNames(columns, names)
-}
-
-check_coordinate <- function(value, name, call) {
-  refuse_integer64(stats::setNames(list(value), name), call)
-  if (NCOL(value) > 1) {
-    stop_kernops("input", c("The coordinate {.code {name}} must be one variable, not {ncol(value)}.",
-                            i = "To use a matrix as {.arg coords}, give it without {.code ~}."), call = call)
-  }
-  missing <- is.logical(value) && all(is.na(value))
-  if (is.numeric(in_days(value)) || missing) return(invisible())
-  stop_kernops("input", "The coordinate {.code {name}} must be numeric.", call = call)
-}
-
-# A formula of coordinates for new data: scale(x) uses the mean and standard deviation of the fitted x.
-lasting_coordinates <- function(coords, data) {
-  if (!inherits(coords, "formula")) return(coords)
-  terms <- stats::terms(coords)
-  calls <- lapply(attr(terms, "term.labels"), str2lang)
-  values <- lapply(calls, eval, data, environment(coords))
-  structure(terms, predvars = Map(stats::makepredictcall, values, calls))
-}
-
-# Prototypes of coordinates, by their names; of a matrix or points that have none, NULL.
-fitted_coordinates <- function(coords, data, call) {
-  if (is.null(coords)) return(NULL)
-  values <- coordinate_variables(coords, data, call)
-  if (is.list(values)) return(lapply(values, prototype))
-  values <- as.matrix(values)
-  stats::setNames(rep(list(prototype(values)), ncol(values)), colnames(values))
-}
-
-# TRUE if the columns of the coordinates have names.
-has_names <- function(coords) length(colnames(coords)) > 0

@@ -220,28 +220,21 @@
 #' gp(exp(y) ~ 1, coords = ~ x, transform = "boxcox")
 #' gp(y ~ 1, coords = ~ x, weights = rep(1:4, 15))
 #' @export
-# long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
                method = c("auto", "exact", "iterative", "vecchia"), estimate = c("ML", "REML", "none"),
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...),
                family = stats::gaussian(), group = NULL, prior = NULL, ...) {
-  method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
-  default <- missing(estimate)
-  estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
-  precision <- check_precision(precision)
-  backend <- check_backend(backend)
   here <- environment()
-  if (inherits(covariance, c("variogramModel", "gstat"))) covariance <- as_gp(covariance)
-  family <- as_family(family, here)
-  if (missing(covariance)) covariance <- default_covariance(formula, family)
-  if (!is_covariance(covariance)) {
-    stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.")
+  method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
+  by_default <- missing(estimate)
+  estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
+  how <- list(method = method, precision = check_precision(precision), backend = check_backend(backend))
+  family <- as_family(family)
+  covariance <- if (missing(covariance)) default_covariance(formula, family) else {
+    covariance_argument(covariance, family)
   }
-  if (!is.null(family) && any_intrinsic(covariance)) {
-    stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are for Gaussian observations.", call = here)
-  }
-  if (default && (any_intrinsic(covariance) || length(prior) && is.null(family))) estimate <- "REML"
+  if (by_default && (any_intrinsic(covariance) || length(prior) && is.null(family))) estimate <- "REML"
   known <- known %||% list()
   check_known(known)
   check_several_settings(covariance, family, transform, known, method, here)
@@ -249,56 +242,72 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (!missing(control) && ...length()) {
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
   }
-  control <- as_control(control)
+  how$control <- as_control(control)
   source <- data_source(spatial_parts(data))
-  weights <- within_data(rlang::enquo(weights), source$data, here)
-  subset <- within_data(rlang::enquo(subset), source$data, here)
-  known$noise <- noise_values(known$noise, source$data, here)
-  group <- group_column(rlang::enquo(group), source$data, here)
-  if (!is.null(group)) check_grouped(covariance, here)
-  told <- with_effects(formula, covariance, source$data, here)
-  covariance <- told$covariance
-  check_effects(covariance, method, here)
-  data_parts <- gp_data(told$formula, source, coords, weights, known$noise, na.action, here, subset, family,
-                        is_lmc(covariance), seen_columns(covariance, group), needs_coordinates(covariance))
-  if (is_lmc(covariance)) covariance <- with_variables(covariance, data_parts$layout$names, here)
-  known$beta <- known_coefficients(known$beta, colnames(data_parts$x), here)
-  d <- ncol(data_parts$u)
-  if (data_parts$long_lat) covariance <- on_the_globe(covariance, d)
-  covariance <- placed(covariance, d, data_parts$columns, !is.null(group), here)
-  model <- if (is_lmc(covariance)) covariance_model(covariance, d, colnames(data_parts$u), here) else {
-    covariance_model(covariance, d, colnames(data_parts$u), here, d + ncol(data_parts$z))
-  }
+  given <- list(weights = within_data(rlang::enquo(weights), source$data, here),
+                subset = within_data(rlang::enquo(subset), source$data, here),
+                noise = noise_values(known$noise, source$data, here),
+                group = group_column(rlang::enquo(group), source$data, here), na.action = na.action)
+  problem <- data_and_model(formula, covariance, source, coords, given, method, family, here)
+  parts <- problem$parts
+  model <- problem$model
+  known$noise <- given$noise
+  known$beta <- known_coefficients(known$beta, colnames(parts$x), here)
   model$prior <- priors_of(prior, model, estimate, here)
-  if (!is.null(weights) && !"nugget" %in% leaf_labels(covariance) && is.null(family)) {
-    stop_kernops("input", c("{.arg weights} divide the nugget variance, but the covariance has no nugget.",
-                            i = "Add {.fn nugget} to the covariance, or give the noise variances by
-                                 {.code known = list(noise = )}."))
-  }
-  if (method == "auto") method <- chosen_method(data_parts, model, precision, control)
-  if (is_lmc(covariance) && method == "iterative") method <- "vecchia" # there is no other method for so many
-  if (!is.null(family)) check_family_method(method, length(data_parts$y), backend, here)
-  if (method == "iterative" && estimate != "none" && control$probes == 0) {
-    stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.")
-  }
-  transform <- as_transform(transform, estimate, method, here)
-  if (isTRUE(transform$estimated) && length(prior)) {
-    stop_kernops("input", c("{.code transform = \"boxcox\"} is estimated by maximum likelihood, without a
-                             {.arg prior}.",
-                            i = "Give the parameter: {.code transform = 0.5}."))
-  }
-  if (!is.null(transform)) check_positive_response(data_parts, here)
-  how <- list(method = method, reml = estimate == "REML" || model$intrinsic, precision = precision, backend = backend,
-              control = control)
-  with_bar("Fitting", wanted = control$progress == "bar", {
-    fit <- if (is.null(family)) fit_gaussian(data_parts, model, known, how, estimate, transform, here) else {
-      fit_family(data_parts, model, known, how, estimate, family, here)
+  how$method <- settled_method(how, parts, model, estimate, family, here)
+  how$reml <- estimate == "REML" || model$intrinsic
+  transform <- as_transform(transform, estimate, how$method, parts, prior, here)
+  with_bar("Fitting", wanted = how$control$progress == "bar", {
+    fit <- if (is.null(family)) fit_gaussian(parts, model, known, how, estimate, transform, here) else {
+      fit_family(parts, model, known, how, estimate, family, here)
     }
   })
   structure(c(fit, list(
-    call = match.call(), formula = formula, method = method, estimate = estimate, known = known,
-    na.action = data_parts$na.action
+    call = match.call(), formula = formula, method = how$method, estimate = estimate, known = known,
+    na.action = parts$na.action
   )), class = c(if (!is.null(family)) "gp_family_fit", "gp"))
+}
+
+# A covariance from the argument of gp(), for observations of the family.
+covariance_argument <- function(covariance, family, call = caller_env()) {
+  if (inherits(covariance, c("variogramModel", "gstat"))) covariance <- as_gp(covariance)
+  if (!is_covariance(covariance)) {
+    stop_kernops("input", "{.arg covariance} must be a covariance, such as {.code matern(3/2) + nugget()}.",
+                 call = call)
+  }
+  if (is.null(family) || !any_intrinsic(covariance)) return(covariance)
+  stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are for Gaussian observations.", call = call)
+}
+
+# The observations, a result of gp_data(), and the model of their covariance. `given` has values for each observation.
+data_and_model <- function(formula, covariance, source, coords, given, method, family, call) {
+  if (!is.null(given$group)) check_grouped(covariance, call)
+  effects <- with_effects(formula, covariance, source$data, call)
+  covariance <- effects$covariance
+  check_effects(covariance, method, call)
+  parts <- gp_data(effects$formula, source, coords, given, family, is_lmc(covariance),
+                   seen_columns(covariance, given$group), needs_coordinates(covariance), call)
+  if (is_lmc(covariance)) covariance <- with_variables(covariance, parts$layout$names, call)
+  d <- ncol(parts$u)
+  if (parts$long_lat) covariance <- on_the_globe(covariance, d)
+  covariance <- placed(covariance, d, parts$columns, !is.null(given$group), call)
+  if (!is.null(given$weights) && !"nugget" %in% leaf_labels(covariance) && is.null(family)) {
+    stop_kernops("input", c("{.arg weights} divide the nugget variance, but the covariance has no nugget.",
+                            i = "Add {.fn nugget} to the covariance, or give the noise variances by
+                                 {.code known = list(noise = )}."), call = call)
+  }
+  list(parts = parts, model = covariance_model(covariance, d, colnames(parts$u), call, beside = ncol(parts$z)))
+}
+
+# The method of a fit, which `how` leaves to the data with `method = "auto"`.
+settled_method <- function(how, parts, model, estimate, family, call) {
+  method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control) else how$method
+  if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia" # the only method for so many observations
+  if (!is.null(family)) check_family_method(method, length(parts$y), how$backend, call)
+  if (method == "iterative" && estimate != "none" && how$control$probes == 0) {
+    stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.", call = call)
+  }
+  method
 }
 
 default_covariance <- function(formula, family) {
@@ -323,90 +332,6 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
   fit$df <- fit$df + isTRUE(transform$estimated)
   if (estimate != "none") warn_about_fit(fit)
   c(fit, list(search = search, how = how, transform = transform, parts = parts))
-}
-
-#' Settings of gp()
-#'
-#' @param starts number of starting values from which a search begins, the best of all that are tried; four times as
-#'   many where they differ in more than four ways. More of them find no less. With package future.apply these searches
-#'   run under any `future::plan()`.
-#' @param subset number of observations used to find good starting values, where there are more than 1.25 times as many
-#'   (four times that number if there are more than 4000 observations): half of them are drawn at random, the other half
-#'   are their nearest neighbours.
-#' @param exact_limit the largest number of observations for which `method = "auto"` is exact.
-#' @param tol relative change of the log-likelihood at which a search without Newton steps stops (exact).
-#' @param maxit the largest number of steps of the search.
-#' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). A search draws
-#'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
-#'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster.
-#' @param precond preconditioner (iterative): `"vecchia"` or `"pivoted_cholesky"`, see [kernel_preconditioner()]. With
-#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if a few columns of the covariance matrix explain the
-#'   field up to 0.3 times the noise variance, as for smooth fields with long ranges (2 times on a GPU, for fewer than
-#'   300,000 observations); else `"vecchia"`. It is chosen once, at the first parameters of a search.
-#' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
-#'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
-#'   number of neighbours; default: 40.
-#' @param cg_tol,search_tol relative residuals of the linear systems, at the end and during the search (iterative). For
-#'   n > 10,000 observations, the last steps are done with `search_tol` multiplied by sqrt(10000 / n), and random
-#'   vectors are solved for to at most 0.1 / sqrt(n) at the end. If a search finds no better step, it continues with a
-#'   tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64, from all rows, or
-#'   from 10,000 random rows if `cg_tol` is at least 0.001, which give the norm to one per cent.
-#' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia).
-#' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
-#' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood
-#'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`. `TRUE` and `FALSE`
-#'   stand for the first and the last.
-#' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
-#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]. With
-#'   `"auto"`, the search begins with this number, which is doubled until twice as many neighbours change the
-#'   log-likelihood by less than `neighbour_tol` for each observation. In [predict()][predict.gp], it is the number of
-#'   neighbours of new points. With package future.apply, likelihoods and predictions that take long are distributed
-#'   over the processes of `future::plan()`, if these have more cores than this process uses. For likelihoods, each
-#'   keeps a part of the observations.
-#' @param neighbour_tol see `neighbours`.
-#' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
-#' @return A list.
-#' @seealso [gp()]; [gp_neighbours()] for the neighbours of `method = "vecchia"`.
-#' @examples
-#' str(gp_control(starts = 1)[c("starts", "exact_limit", "neighbours")])
-#' fit <- gp(mag ~ 1, quakes[1:200, ], ~ long + lat, control = gp_control(starts = 1))
-#' logLik(fit)
-#' @export
-gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
-                       cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none"),
-                       neighbours = NULL, neighbour_tol = 1e-3, ordering = orderings,
-                       precond = c("auto", "vecchia", "pivoted_cholesky")) {
-  for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
-  check_number(probes, "probes", least = 0, whole = TRUE)
-  if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
-  check_number(tol, "tol", least = 0, above = TRUE)
-  check_number(gain, "gain", least = 0, above = TRUE)
-  check_number(cg_tol, "cg_tol", least = 0, above = TRUE)
-  check_number(search_tol, "search_tol", least = 0, above = TRUE)
-  check_number(seed, "seed", least = 0, whole = TRUE, most = .Machine$integer.max)
-  if (is.logical(progress)) progress <- if (check_flag(progress, "progress")) "bar" else "none"
-  progress <- check_choice(progress, "progress", c("bar", "steps", "none"))
-  check_neighbours(neighbours)
-  check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
-  ordering <- check_choice(ordering, "ordering", orderings)
-  precond <- check_choice(precond, "precond", c("auto", "vecchia", "pivoted_cholesky"))
-  list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
-       rank = rank, cg_tol = cg_tol, search_tol = search_tol, gain = gain, seed = seed, progress = progress,
-       neighbours = neighbours, neighbour_tol = neighbour_tol, ordering = ordering,
-       precond = precond)
-}
-
-# Settings checked; those that are not given are as `before`.
-as_control <- function(control, before = list(), call = caller_env()) {
-  if (!is.list(control)) {
-    stop_kernops("input", "{.arg control} must be a result of {.fn gp_control}, or a list of its arguments.",
-                 call = call)
-  }
-  known <- names(formals(gp_control))
-  given <- names(control) %||% character(length(control))
-  if (all(given %in% known)) return(do.call(gp_control, utils::modifyList(before, control)))
-  stop_kernops("input", c("{.arg control} must be a named list with elements among {.code {known}}.",
-                          x = "Unknown: {.val {setdiff(given, known)}}."), call = call)
 }
 
 check_known <- function(known, call = caller_env()) {

@@ -66,11 +66,8 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
   n <- nobs.gp(object)
   if (is.null(folds) && refit) stop_kernops("input", "{.arg refit} requires {.arg folds}.")
   if (!is.null(folds)) folds <- folds_of(object, folds, seed)
-  own <- !is.null(object$family)
-  normal <- if (is.null(folds)) (if (own) family_leave_one_out else leave_one_out)(object) else {
-    predict_folds(object, folds, refit, if (own) family_fold else predict_fold)
-  }
-  result <- if (own) score_columns(object, normal) else as.data.frame(predictive_columns(normal, field_request))
+  normal <- if (is.null(folds)) leave_one_out(object) else predict_folds(object, folds, refit)
+  result <- score_columns(object, normal)
   observed <- object$parts$y
   residual <- observed - result$fit
   layout <- object$parts$layout
@@ -102,12 +99,17 @@ fold_labels <- function(folds, rows, given, seed, call = caller_env()) {
 # A number for each label of a fold. Levels of a factor a:b may have the same text.
 fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
 
-# The predictive of all observations, by predict_fold(object, whether omitted, refit): a mean and a variance for each.
-# Folds are predicted as set by future::plan().
-predict_folds <- function(object, folds, refit, predict_fold) {
+# The verbs of a fit in cross-validation: the predictive of each observation given all others; the mean and the variance
+# of the observations `out` given the others; and columns that compare the predictive `normal` with the observations.
+leave_one_out <- function(object) UseMethod("leave_one_out")
+predict_fold <- function(object, out, refit) UseMethod("predict_fold")
+score_columns <- function(object, normal) UseMethod("score_columns")
+
+# The predictive of all observations. Folds are predicted as set by future::plan().
+predict_folds <- function(object, folds, refit, predict = predict_fold) {
   number <- fold_numbers(folds)
   labels <- make.unique(value_labels(folds)[!duplicated(number)])
-  parts <- lapply_future(seq_along(labels), function(k) in_fold(labels[[k]], predict_fold(object, number == k, refit)))
+  parts <- lapply_future(seq_along(labels), function(k) in_fold(labels[[k]], predict(object, number == k, refit)))
   result <- matrix(0, length(folds), 2)
   for (k in seq_along(parts)) result[number == k, ] <- parts[[k]]
   unknown <- vapply(parts, function(part) anyNA(part[, 1]), NA)
@@ -161,7 +163,7 @@ lapply_future <- function(x, f) {
 
 # With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and
 # its variance 1 / P_ii (Dubrule 1983).
-leave_one_out <- function(object) {
+leave_one_out.gp <- function(object) {
   inverse <- if (object$method == "vecchia") vecchia_inverse(object) else {
     c(object$state[c("alpha", "z")], list(diagonal = inverse_diagonal(object)))
   }
@@ -177,9 +179,7 @@ leave_one_out <- function(object) {
 
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
-  if (object$method == "exact") {
-    return(diagonal_of_inverse(factor_of(object)))
-  }
+  if (object$method == "exact") return(diagonal_of_inverse(factor_of(object)))
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
   with_bar("Leaving out", if (n > object$how$control$exact_limit) estimated_diagonal(object, solver) else
     solved_diagonal(n, solver))
@@ -188,11 +188,10 @@ inverse_diagonal <- function(object) {
 solved_diagonal <- function(n, solver) {
   diagonal <- numeric(n)
   for_blocks(n, function(first, last) {
-    at <- first:last
     say_progress(step = paste("observation", first, "of", n), fraction = (first - 1) / n)
-    unit <- matrix(0, n, length(at))
-    unit[cbind(at, seq_along(at))] <- 1
-    diagonal[at] <<- solver(unit)[cbind(at, seq_along(at))]
+    rows <- first:last
+    entries <- cbind(rows, seq_along(rows))
+    diagonal[rows] <<- solver(replace(matrix(0, n, length(rows)), entries, 1))[entries]
   }, solve_width(n))
   diagonal
 }
@@ -213,7 +212,9 @@ estimated_diagonal <- function(object, solver) {
   pmax(total / probes, 1 / (prior + noise))
 }
 
-predict_fold <- function(object, out, refit) {
+score_columns.gp <- function(object, normal) as.data.frame(predictive_columns(normal, field_request))
+
+predict_fold.gp <- function(object, out, refit) {
   fold <- leave_out(object, out, refit)
   problem <- prepare_problem(fold$parts, fold$model, object$known, fold$estimate, NULL)
   problem <- with_locations(problem, object$method)
@@ -228,9 +229,9 @@ predict_fold <- function(object, out, refit) {
         ifelse(fold$told, field_variance(fit, points, terms$process) + noise, Inf))
 }
 
-# What a fit without some observations needs: the parts of the others, with columns of the trend that are independent
-# there, the covariance and what is estimated of it. And the omitted points, as seen from the centre of that fit;
-# `told` is whether the others identify the trend at each.
+# The input of a fit without some observations: the parts of the others, with columns of the trend that are independent
+# there, the covariance, and the method of estimation. The omitted points are relative to the centre of that fit; `told`
+# is whether the others identify the trend at each point.
 leave_out <- function(object, out, refit) {
   parts <- object$parts
   told <- rep(TRUE, sum(out))

@@ -1,26 +1,30 @@
-# Posterior draws of fits with a family: of the parameters of the covariance and the coefficients of the trend. Those of
-# the family stay as they were found.
+# Posterior draws of fits with a family: of the parameters of the covariance and the coefficients of the trend. The
+# parameters of the family keep their estimates.
 
 # The fit with all parameters of the search as its own.
-sampled_fit <- function(fit) {
-  if (is.null(fit$family)) return(fit)
+sampled_fit <- function(fit) UseMethod("sampled_fit")
+
+sampled_fit.gp <- function(fit) fit
+
+sampled_fit.gp_family_fit <- function(fit) {
   outer <- fit$outer
   outer$parameters$fixed <- outer$parameters$fixed | outer$parameters$kind == "family"
   theta <- stats::setNames(fit$outer_theta, outer$parameters$name)
   replace(fit, c("data", "model", "theta"), list(fit$response, outer, theta))
 }
 
-# As at_parameters(). The coefficients of a draw are known.
-family_at_parameters <- function(fit, likelihood, theta) {
+# The coefficients of a draw are known.
+with_parameters.gp_family_fit <- function(fit, likelihood, theta) {
   problem <- list(data = fit$response, model = fit$model, outer = fit$outer, center = fit$center)
-  found <- finish_family(problem, likelihood, list(theta = theta), NULL)
-  fit[names(found)] <- found
-  if (!length(found$beta)) return(fit)
+  state <- finish_family(problem, likelihood, list(theta = theta), NULL)
+  fit[names(state)] <- state
+  beta <- state$beta
+  if (!length(beta)) return(fit)
   x <- fit$data$x
-  fit$known$beta <- found$beta
-  fit$beta <- found$beta[0]
+  fit$known$beta <- beta
+  fit$beta <- beta[0]
   fit$state[c("z", "root")] <- list(x[, 0, drop = FALSE], matrix(0, 0, 0))
-  fit$data[c("x", "y")] <- list(x[, 0, drop = FALSE], fit$data$y - as.vector(x %*% found$beta))
+  fit$data[c("x", "y")] <- list(x[, 0, drop = FALSE], fit$data$y - as.vector(x %*% beta))
   fit
 }
 

@@ -13,9 +13,14 @@ simulate.gp_family_fit <- function(object, nsim = 1, seed = NULL, newdata = NULL
   simulate.gp(object, nsim, seed, newdata, conditional, noise, features, coords)
 }
 
-# Draws of the linear predictor as new observations, means, or as they are.
-family_draws <- function(object, eta, noise, weights) {
+# Draws as the user requests them: those of a linear predictor may become new observations or means.
+requested_draws <- function(object, draws, noise, weights) UseMethod("requested_draws")
+
+requested_draws.gp <- function(object, draws, noise, weights) draws
+
+requested_draws.gp_family_fit <- function(object, draws, noise, weights) {
   family <- object$family
+  eta <- as.matrix(draws)
   if (noise) {
     if (family$name %in% c("poisson", "negative_binomial")) warn_about_weights(weights)
     eta[] <- family$density$draw(as.vector(eta), weights, object$dispersion, family$link)
@@ -33,7 +38,7 @@ warn_about_weights <- function(weights) {
 # A data frame with a column for each draw, which has the class of the response.
 new_responses <- function(draws, object, points) {
   table <- table_of_draws(draws, object, points, "sim_")
-  if (!is.null(object$family)) table[] <- lapply(table, as_response, object)
+  table[] <- lapply(table, function(y) as_response(object, y))
   rownames(table) <- points$names %||% seq_len(nrow(table))
   if (is.null(omitted <- object$na.action)) return(table)
   padded <- lapply(table, function(column) stats::napredict(omitted, column))
@@ -41,8 +46,12 @@ new_responses <- function(draws, object, points) {
   structure(padded, class = "data.frame", row.names = names(names))
 }
 
-# Numbers of a family as the response of the fit has them.
-as_response <- function(y, object) {
+# Draws in the class of the response of the fit.
+as_response <- function(object, y) UseMethod("as_response")
+
+as_response.gp <- function(object, y) y
+
+as_response.gp_family_fit <- function(object, y) {
   given <- stats::model.response(object$parts$frame)
   if (object$family$name == "binomial") {
     if (is.factor(given)) return(factor(levels(given)[y + 1], levels(given)))

@@ -34,9 +34,7 @@
 #' @aliases predict.gp_indicator
 #' @export
 gp_indicator <- function(formula, data = NULL, coords = NULL, cuts, covariance = matern(3/2) + nugget(), ...) {
-  if (!inherits(formula, "formula") || length(formula) != 3) {
-    stop_kernops("input", "{.arg formula} must have a response and a trend, as in {.code y ~ 1}.")
-  }
+  check_model_formula(formula, rlang::current_env())
   if (!is.numeric(cuts) || !length(cuts) || !all(is.finite(cuts)) || is.unsorted(cuts, strictly = TRUE)) {
     stop_kernops("input", "{.arg cuts} must be ascending numbers.")
   }

@@ -1,6 +1,5 @@
 # Limits of parameters by the profile likelihood: where it has fallen by half a quantile of chi-squared(1).
 
-# long: what both kinds of parameters share
 profile_limits <- function(object, parm, level, type, call = caller_env()) {
   check_profiled(object, type, call)
   parameters <- object$model$parameters

@@ -114,8 +114,7 @@ simulated <- function(object, points, nsim, conditional, noise, features) {
     predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)
   }
   field <- field + if (noise) noise_draws(object, points, nsim) else 0
-  if (is.null(object$family)) return(field)
-  family_draws(object, as.matrix(field), noise, if (points$fitted) object$parts$weights else 1)
+  requested_draws(object, field, noise, if (points$fitted) object$parts$weights else 1)
 }
 
 # On the scale of the response.

@@ -17,7 +17,7 @@ refuse_further <- function(name, ..., call = caller_env()) {
   if (...length()) stop_further_arguments(paste0("{.fn ", name, "}"), list(...), takes, call)
 }
 
-# f(fit, rows) at the parameters of each draw, once for draws that are the same: `rows` are these.
+# f(fit, rows) at the parameters of each draw, once for the `rows` of equal draws.
 for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   fit <- posterior$fit
   sampled <- sampled_fit(fit)
@@ -26,8 +26,8 @@ for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   groups <- same_draws(posterior$number[rows])
   with_bar("Averaging", lapply(seq_along(groups), function(k) {
     say_progress(step = paste("draw", k, "of", length(groups)), fraction = (k - 1) / length(groups))
-    own <- groups[[k]]
-    f(at_parameters(fit, likelihood, unname(posterior$theta[rows[[own[[1]]]], ])), own)
+    group <- groups[[k]]
+    f(with_parameters(fit, likelihood, unname(posterior$theta[rows[[group[[1]]]], ])), group)
   }))
 }
 
@@ -36,9 +36,10 @@ same_draws <- function(number) unname(split(seq_along(number), number))
 
 draw_weights <- function(posterior) lengths(same_draws(posterior$number)) / length(posterior$number)
 
-# The fit with other parameters. It shares its factor with `likelihood`, until that is evaluated again.
-at_parameters <- function(fit, likelihood, theta) {
-  if (!is.null(fit$family)) return(family_at_parameters(fit, likelihood, theta))
+# The fit with other parameters. It shares its factor with `likelihood` until the next evaluation.
+with_parameters <- function(fit, likelihood, theta) UseMethod("with_parameters")
+
+with_parameters.gp <- function(fit, likelihood, theta) {
   state <- likelihood$evaluate(theta)
   fit$theta[] <- theta
   fit$covariance <- with_values(fit$model, theta)

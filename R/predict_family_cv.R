@@ -3,7 +3,7 @@
 # The cavity of the Laplace approximation, the normal distribution of the linear predictor from which the observation
 # is divided out; with z = h + slope / W and P = S - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, its mean is
 # z_i - (P z)_i / P_ii and its variance 1 / P_ii - 1 / W_i.
-family_leave_one_out <- function(object) {
+leave_one_out.gp_family_fit <- function(object) {
   alone <- if (is_latent(object)) latent_inverse_diagonal(object) else inverse_diagonal(object)
   inverse <- c(object$state[c("alpha", "z")], list(diagonal = alone))
   weight <- object$latent$terms$weight
@@ -13,7 +13,7 @@ family_leave_one_out <- function(object) {
   told <- precision > 1e-12 * inverse$diagonal
   mean <- object$latent$terms$eta + object$latent$terms$slope / weight - inverse$alpha / precision
   variance <- left / (weight * (1 - left))
-  # of an observation that tells nothing, the cavity is what all tell
+  # the cavity of an observation without information is the predictive given all observations
   idle <- which(left < 1e-9)
   if (length(idle)) {
     points <- some_points(new_points(object, NULL, NULL), idle)
@@ -24,8 +24,8 @@ family_leave_one_out <- function(object) {
   predictive_normal(ifelse(told, mean, NA), ifelse(told, pmax(variance, 0), Inf))
 }
 
-# As predict_fold(), of the linear predictor.
-family_fold <- function(object, out, refit) {
+# The moments of the linear predictor.
+predict_fold.gp_family_fit <- function(object, out, refit) {
   fold <- leave_out(object, out, refit)
   family <- object$family
   if (!refit) family$parameters$value <- object$dispersion
@@ -38,7 +38,7 @@ family_fold <- function(object, out, refit) {
 }
 
 # Columns of the observations, by the predictive of their linear predictors.
-score_columns <- function(object, normal) {
+score_columns.gp_family_fit <- function(object, normal) {
   told <- is.finite(normal$mean)
   normal$variance <- ifelse(told, normal$variance, 0)
   y <- object$parts$y

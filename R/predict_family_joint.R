@@ -9,10 +9,8 @@ latent_errors <- function(object) {
   trend <- if (ncol(object$data$x)) smoothed(system, object$data$x)
   function(targets) {
     sets <- places(targets$u)
-    bytes <- 8 * nrow(field$data$u) * targets$n
-    check_memory(bytes)
-    merged <- sets_of_targets(sets, targets)
-    parts <- system$posterior$parts(merged)
+    check_memory(8 * nrow(field$data$u) * targets$n)
+    parts <- system$posterior$parts(sets_of_targets(sets, targets))
     gap <- trend_uncertainty(object, targets$x, explained_by_places(sets, trend, targets))$gap
     error_covariance(field, targets, weighed_points(sets)) + crossprod(parts) + crossprod(gap)
   }
@@ -24,15 +22,14 @@ latent_block_errors <- function(object, targets) {
   sets <- near_places(object)(targets$u)
   trend <- if (ncol(targets$x)) smoothed(system, object$data$x)
   error <- trend_uncertainty(object, targets$x, explained_by_places(sets, trend, targets))
-  merged <- sets_of_targets(sets, targets)
-  posterior <- system$posterior$sums(merged)
-  own <- error_variances(field_of_places(object, system), targets, weighed_points(sets))
-  list(variance = pmax(own + posterior + error$variance, 0), lagrange = error$lagrange)
+  posterior <- system$posterior$sums(sets_of_targets(sets, targets))
+  field <- error_variances(field_of_places(object, system), targets, weighed_points(sets))
+  list(variance = pmax(field + posterior + error$variance, 0), lagrange = error$lagrange)
 }
 
 # The places of all points of a target, with their weights.
 sets_of_targets <- function(sets, targets) {
-  if (length(targets$of) == targets$n) return(sets)
+  if (are_points(targets)) return(sets)
   sums <- lapply(split(seq_along(targets$of), factor(targets$of, seq_len(targets$n))), function(own) {
     weights <- sets$weights[, own, drop = FALSE] * rep(targets$weight[own], each = nrow(sets$weights))
     rowsum(as.vector(weights), as.vector(sets$neighbours[, own]))

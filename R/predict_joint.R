@@ -14,32 +14,20 @@ block_moments <- function(object, points, variance, local) {
   c(moments, errors(object, targets))
 }
 
-# By K^-1, in chunks of targets.
+# By K^-1.
 block_uncertainty <- function(object, targets) {
-  prior <- target_variance(object, targets)
-  explained_at <- explained_targets(object)
-  parts <- list()
-  with_bar("Predicting", for_blocks(targets$n, function(first, last) {
-    say_progress(step = paste("block", first, "of", targets$n), fraction = (first - 1) / targets$n)
-    some <- some_targets(targets, first:last)
-    by_data <- explained_at(some)
-    trend <- trend_uncertainty(object, some$x, by_data$trend)
-    parts[[length(parts) + 1]] <<- data.frame(
-      variance = prior[first:last] - colSums(by_data$k * by_data$solved) + trend$variance, lagrange = trend$lagrange
-    )
-  }, rows = nrow(object$data$u)))
-  found <- do.call(rbind, c(list(data.frame(variance = numeric(), lagrange = numeric())), parts))
-  list(variance = pmax(found$variance, 0), lagrange = found$lagrange)
+  target_uncertainty(object, targets, seq_len(targets$n), "block", explained_targets(object), block_width)
 }
 
-# f(targets): their covariances k with the observations, K^-1 k, and k' K^-1 X.
+# f(targets): their covariances k with the observations, K^-1 k, the variance k' K^-1 k, and k' K^-1 X.
 explained_targets <- function(object, tol = max(1e-5, object$how$control$cg_tol)) {
   covariance <- target_covariance(object)
   solver <- solver_for(object, tol)
   weights <- object$state$z %*% object$state$root
   function(targets) {
     k <- covariance(targets)
-    list(k = k, solved = solver(k), trend = crossprod(k, weights))
+    solved <- solver(k)
+    list(k = k, solved = solved, variance = colSums(k * solved), trend = crossprod(k, weights))
   }
 }
 
@@ -51,7 +39,7 @@ target_covariance <- function(object) {
   of_means <- covariance_product(model, backend = object$how$backend)
   function(targets) {
     n <- nrow(u)
-    if (length(targets$of) == targets$n) return(of_points(list(theta = object$theta, x = u, y = targets$u)))
+    if (are_points(targets)) return(of_points(list(theta = object$theta, x = u, y = targets$u)))
     last <- n * seq_len(targets$n)
     ranges <- paired_ranges(cbind(last - n + 1, last), rows_of_targets(targets))
     repeated <- u[rep(seq_len(n), targets$n), , drop = FALSE]
@@ -139,8 +127,7 @@ joint_prior <- function(object, targets) {
 # The covariance matrix of the errors of all predictions at once.
 joint_covariance <- function(object, points, how) {
   targets <- targets_of(object, points)
-  bytes <- 8 * targets$n^2 + 8 * length(targets$of)^2
-  check_memory(bytes)
+  check_memory(8 * targets$n^2 + 8 * length(targets$of)^2)
   symmetric(joint_errors(object, how)(targets))
 }
 

@@ -1,23 +1,27 @@
 # Local kriging as gstat does it: at each target the trend is estimated from its nearest observations, too.
 
-# What is predicted: `n` means of the field over weighted points, of which each target has some or, as a point, one.
+# The targets of a prediction: `n` means of the field over weighted points; a target that is a point has one.
 targets_of <- function(object, points) {
   n <- nrow(points$u)
   c(list(x = estimated_trend(object, points), n = n, centres = points$centres %||% if (!is.null(points$blocks)) points$u),
     points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
 }
 
-# Those with the numbers `at`, in ascending order.
-some_targets <- function(targets, at) {
-  place <- match(targets$of, at)
-  own <- which(!is.na(place))
-  list(x = targets$x[at, , drop = FALSE], n = length(at), u = targets$u[own, , drop = FALSE], of = place[own],
-       weight = targets$weight[own], centres = targets$centres[at, , drop = FALSE])
+# The targets with the numbers `rows`, in ascending order.
+some_targets <- function(targets, rows) {
+  number <- if (!are_points(targets)) match(targets$of, rows)
+  points <- if (is.null(number)) rows else which(!is.na(number))
+  list(x = targets$x[rows, , drop = FALSE], n = length(rows), u = targets$u[points, , drop = FALSE],
+       of = if (is.null(number)) seq_along(rows) else number[points], weight = targets$weight[points],
+       centres = targets$centres[rows, , drop = FALSE])
 }
+
+# Each target is one point.
+are_points <- function(targets) length(targets$of) == targets$n
 
 # The weighted means over the points of each target, of the rows of x.
 gathered <- function(x, targets) {
-  if (length(targets$of) == targets$n) return(x)
+  if (are_points(targets)) return(x)
   unname(rowsum(as.matrix(x) * targets$weight, targets$of))
 }
 
@@ -32,8 +36,7 @@ covariance_pairs <- function(model) {
 
 # The variance of each target; for a mean over several points, the mean covariance of all pairs of these.
 target_variance <- function(object, targets) {
-  single <- length(targets$of) == targets$n
-  if (single) return(as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = targets$u))))
+  if (are_points(targets)) return(as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = targets$u))))
   theta <- theta_of_targets(object, targets)
   rows <- rows_of_targets(targets)
   within <- covariance_product(object$model)(list(theta = theta, x = targets$u, y = targets$u, b = targets$weight),
@@ -86,9 +89,8 @@ points_near <- function(own, data, how, alone, maxdist = how$maxdist) {
   }
 }
 
-
-# As krige_locally(). Of a family, the observations are those that the normal approximation of the posterior stands for
-# (finish_family()); these contain the trend of the fit, which remains that of all predictions.
+# As krige_locally(). The observations of a fit with a family are those of the normal approximation of the posterior
+# (finish_family()). They contain the trend of the fit, which remains the trend of all predictions.
 locally_kriged <- function(object, targets, how, near = data_near(object, how)) {
   if (is.null(object$family)) return(krige_locally(object, targets, how, near))
   data <- object$data
@@ -109,33 +111,34 @@ locally_kriged <- function(object, targets, how, near = data_near(object, how)) 
 # tell the trend; and the neighbours with their weights, all of the prediction.
 krige_locally <- function(object, targets, how, near = data_near(object, how)) {
   pairs <- covariance_pairs(object$model)
-  own <- target_variance(object, targets)
+  prior <- target_variance(object, targets)
   data <- object$data
   noise <- noise_variance(data, object$model, object$theta)
   moments <- c("trend", "process", "variance", "lagrange")
   result <- matrix(NA_real_, targets$n, 4, dimnames = list(NULL, moments))
-  weights <- rows_of <- vector("list", targets$n)
+  weights <- neighbours <- vector("list", targets$n)
   each <- max(1, floor(2e6 / max(1, min(how$nmax, nrow(data)))^2))
   with_bar("Predicting", for (first in seq(1, by = each, length.out = ceiling(targets$n / each))) {
     say_progress(step = paste("point", first, "of", targets$n), fraction = (first - 1) / targets$n)
-    at <- first:min(targets$n, first + each - 1)
-    some <- some_targets(targets, at)
+    numbers <- first:min(targets$n, first + each - 1)
+    some <- some_targets(targets, numbers)
     sets <- near(some)
     among <- set_covariances(object, pairs, sets)
     across <- target_covariances(object, pairs, some, sets)
-    for (k in seq_along(at)) {
+    for (k in seq_along(numbers)) {
+      target <- numbers[[k]]
       rows <- sets[[k]]
-      if (!is.finite(own[[at[[k]]]])) next
+      if (!is.finite(prior[[target]])) next
       system <- kriged(among[[k]] + diag(noise[rows], length(rows)), across[[k]], data$y[rows],
                        data$x[rows, , drop = FALSE], some$x[k, ])
       if (identical(system, "singular")) stop_singular(list(data = data), singular_state(rows[[1]]), NULL)
-      result[at[[k]], ] <- system$moments + c(0, 0, own[[at[[k]]]], 0)
-      rows_of[[at[[k]]]] <- rows
-      weights[[at[[k]]]] <- system$weights
+      result[target, ] <- system$moments + c(0, 0, prior[[target]], 0)
+      neighbours[[target]] <- rows
+      weights[[target]] <- system$weights
     }
   })
   result[, "variance"] <- pmax(result[, "variance"], 0)
-  list(moments = result, near = rows_of, weights = weights)
+  list(moments = result, near = neighbours, weights = weights)
 }
 
 # The covariance matrix of the field within each set.

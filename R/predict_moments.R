@@ -46,45 +46,42 @@ covariance_times <- function(object, u, a) {
   if (ncol(a) == 1) as.vector(result) else result
 }
 
-# The variance of the field given the data, trend included, by solves in blocks of points. Points
-# whose covariance with an observation is not a number (see `process` of predicted_terms()) are omitted, so that they do
-# not affect other points of their block.
+# The variance of the field given the data, trend included. Points whose covariance with an observation is not a number
+# (see `process` of predicted_terms()) are omitted, so that they do not affect other points of their block.
 field_variance <- function(object, points, process) field_uncertainty(object, points, process)$variance
 
 field_uncertainty <- function(object, points, process, local = FALSE) {
   if (local || object$method == "vecchia") {
     return(local_prediction(object, points, variance = TRUE)[c("variance", "lagrange")])
   }
-  known <- which(is.finite(process))
-  m <- length(known)
-  n <- nrow(object$data$u)
-  factor <- if (object$method == "exact") factor_of(object)
-  explained_at <- if (is.null(factor)) explained_by_solver(object) else explained_by_factor(object, factor)
-  prior <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
-  x <- estimated_trend(object, points)
-  variance <- lagrange <- rep(NaN, length(prior))
-  with_bar("Predicting", for_blocks(m, function(first, last) {
-    at <- known[first:last]
-    say_progress(step = paste("standard error", first, "of", m), fraction = (first - 1) / m)
-    by_data <- explained_at(points$u[at, , drop = FALSE])
-    trend <- trend_uncertainty(object, x[at, , drop = FALSE], by_data$trend)
-    variance[at] <<- prior[at] - by_data$variance + trend$variance
-    lagrange[at] <<- trend$lagrange
-  }, if (is.null(factor)) solve_width(n) else 128L, n))
-  list2DF(list(variance = pmax(variance, 0), lagrange = lagrange))
+  targets <- targets_of(object, points)
+  rows <- which(is.finite(process))
+  if (object$method == "exact") {
+    explained_at <- explained_by_factor(object, factor_of(object))
+    return(target_uncertainty(object, targets, rows, "standard error", function(targets) explained_at(targets$u), 128L))
+  }
+  # the error of k' K^-1 k is quadratic in the residual, so that the solver may stop at the root of a small tolerance
+  tol <- object$how$control$cg_tol
+  explained_at <- explained_targets(object, max(tol, min(1e-5, sqrt(tol))))
+  target_uncertainty(object, targets, rows, "standard error", explained_at, solve_width(nrow(object$data$u)))
 }
 
-# As explained_by_factor(). The error of k' K^-1 k is quadratic in the residual, so that the solver may stop early:
-# at the root of the tolerance where that is 1e-10 or less.
-explained_by_solver <- function(object) {
-  covariance <- covariance_matrix(object$model, backend = object$how$backend)
-  tol <- object$how$control$cg_tol
-  solver <- solver_for(object, max(tol, min(1e-5, sqrt(tol))))
-  weights <- object$state$z %*% object$state$root
-  function(u) {
-    k <- covariance(list(theta = object$theta, x = object$data$u, y = u))
-    list(variance = colSums(k * solver(k)), trend = crossprod(k, weights))
-  }
+# The variance of the errors of targets with the numbers `rows` and the Lagrange multiplier of the trend, in blocks with
+# a bar; NaN for others. explained_at(targets) is what the observations explain of the variance and the trend of each.
+target_uncertainty <- function(object, targets, rows, step, explained_at, width) {
+  count <- length(rows)
+  prior <- target_variance(object, targets)
+  variance <- lagrange <- rep(NaN, targets$n)
+  with_bar("Predicting", for_blocks(count, function(first, last) {
+    say_progress(step = paste(step, first, "of", count), fraction = (first - 1) / count)
+    block <- rows[first:last]
+    some <- some_targets(targets, block)
+    by_data <- explained_at(some)
+    trend <- trend_uncertainty(object, some$x, by_data$trend)
+    variance[block] <<- prior[block] - by_data$variance + trend$variance
+    lagrange[block] <<- trend$lagrange
+  }, width, nrow(object$data$u)))
+  list2DF(list(variance = pmax(variance, 0), lagrange = lagrange))
 }
 
 # The variance of the nugget; of several variables, one for each.

@@ -10,10 +10,11 @@
 #   linear                  whether means of responses over blocks are normal
 #
 # The functions take vectors, `mean` and `variance` matrices, too. NULL is the scale of a Gaussian fit.
-predictive_scale <- function(object) {
-  if (!is.null(object$family)) return(link_scale(object))
-  if (!is.null(object$transform)) boxcox_scale(object$transform$lambda)
-}
+predictive_scale <- function(object) UseMethod("predictive_scale")
+
+predictive_scale.gp <- function(object) if (!is.null(object$transform)) boxcox_scale(object$transform$lambda)
+
+predictive_scale.gp_family_fit <- function(object) link_scale(object)
 
 # Means of the response of a family given the field: the inverse of its link.
 link_scale <- function(object) {

@@ -11,7 +11,7 @@ boxcox_back <- function(t, lambda) {
 boxcox_jacobian <- function(y, lambda) (lambda - 1) * sum(log(y))
 
 # The argument of gp(): NULL, or a list of lambda (NA: to be estimated).
-as_transform <- function(x, estimate, method, call = caller_env()) {
+as_transform <- function(x, estimate, method, parts, prior, call = caller_env()) {
   if (is.null(x)) return(NULL)
   lambda <- if (identical(x, "log")) 0 else if (identical(x, "boxcox")) NA_real_ else x
   known <- is.numeric(lambda) && length(lambda) == 1 && (identical(x, "boxcox") || isTRUE(abs(lambda) <= 5))
@@ -24,6 +24,11 @@ as_transform <- function(x, estimate, method, call = caller_env()) {
                              {.val vecchia}, with the covariance.",
                             i = "Give the parameter: {.code transform = 0.5}."), call = call)
   }
+  if (is.na(lambda) && length(prior)) {
+    stop_kernops("input", c("{.code transform = \"boxcox\"} is estimated by maximum likelihood, without a {.arg prior}.",
+                            i = "Give the parameter: {.code transform = 0.5}."), call = call)
+  }
+  check_positive_response(parts, call)
   list(lambda = lambda, estimated = is.na(lambda))
 }
 
@@ -32,30 +37,6 @@ check_positive_response <- function(parts, call) {
   if (!length(bad)) return(invisible())
   stop_kernops("input", "{.arg transform} needs a positive response: see {cli::qty(length(bad))}row{?s} {bad}.",
                call = call)
-}
-
-# The maximum of the profile likelihood. Variances grow about as the square of the geometric mean to the power lambda.
-estimated_lambda <- function(parts, problem_of, how, call) {
-  log_mean <- mean(log(parts$y))
-  last <- NULL
-  deviance <- function(lambda) {
-    now <- transformed(parts, lambda)
-    problem <- problem_of(now)
-    likelihood <- likelihood_for(problem$data, problem$model, how)
-    parameters <- problem$model$parameters
-    theta <- if (is.null(last)) {
-      # the fit with the lambda that is found warns, if there is a reason
-      suppressWarnings(estimate_covariance(problem, likelihood, how, "ML", call)$theta)
-    } else {
-      free <- parameters$kind == "variance" & !parameters$fixed
-      replace(last$theta, free, last$theta[free] * exp(2 * (lambda - last$lambda) * log_mean))
-    }
-    found <- least_deviance(likelihood, theta, problem$model, is_profiled(problem$model, problem$data), how$control)
-    if (is.finite(found$value)) last <<- list(theta = found$theta, lambda = lambda)
-    found$value - 2 * now$jacobian
-  }
-  say_progress(step = "transformation")
-  stats::optimize(deviance, c(-2, 3), tol = 1e-3)$minimum
 }
 
 transformed <- function(parts, lambda) {

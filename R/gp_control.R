@@ -1,0 +1,85 @@
+# Settings of the search and of the methods of gp().
+
+#' Settings of gp()
+#'
+#' @param starts number of starting values from which a search begins, the best of all that are tried; four times as
+#'   many where they differ in more than four ways. More of them find no less. With package future.apply these searches
+#'   run under any `future::plan()`.
+#' @param subset number of observations used to find good starting values, where there are more than 1.25 times as many
+#'   (four times that number if there are more than 4000 observations): half of them are drawn at random, the other half
+#'   are their nearest neighbours.
+#' @param exact_limit the largest number of observations for which `method = "auto"` is exact.
+#' @param tol relative change of the log-likelihood at which a search without Newton steps stops (exact).
+#' @param maxit the largest number of steps of the search.
+#' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). A search draws
+#'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
+#'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster.
+#' @param precond preconditioner (iterative): `"vecchia"` or `"pivoted_cholesky"`, see [kernel_preconditioner()]. With
+#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if a few columns of the covariance matrix explain the
+#'   field up to 0.3 times the noise variance, as for smooth fields with long ranges (2 times on a GPU, for fewer than
+#'   300,000 observations); else `"vecchia"`. It is chosen once, at the first parameters of a search.
+#' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
+#'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
+#'   number of neighbours; default: 40.
+#' @param cg_tol,search_tol relative residuals of the linear systems, at the end and during the search (iterative). For
+#'   n > 10,000 observations, the last steps are done with `search_tol` multiplied by sqrt(10000 / n), and random
+#'   vectors are solved for to at most 0.1 / sqrt(n) at the end. If a search finds no better step, it continues with a
+#'   tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64, from all rows, or
+#'   from 10,000 random rows if `cg_tol` is at least 0.001, which give the norm to one per cent.
+#' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia).
+#' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
+#' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood
+#'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`. `TRUE` and `FALSE`
+#'   stand for the first and the last.
+#' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
+#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]. With
+#'   `"auto"`, the search begins with this number, which is doubled until twice as many neighbours change the
+#'   log-likelihood by less than `neighbour_tol` for each observation. In [predict()][predict.gp], it is the number of
+#'   neighbours of new points. With package future.apply, likelihoods and predictions that take long are distributed
+#'   over the processes of `future::plan()`, if these have more cores than this process uses. For likelihoods, each
+#'   keeps a part of the observations.
+#' @param neighbour_tol see `neighbours`.
+#' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
+#' @return A list.
+#' @seealso [gp()]; [gp_neighbours()] for the neighbours of `method = "vecchia"`.
+#' @examples
+#' str(gp_control(starts = 1)[c("starts", "exact_limit", "neighbours")])
+#' fit <- gp(mag ~ 1, quakes[1:200, ], ~ long + lat, control = gp_control(starts = 1))
+#' logLik(fit)
+#' @export
+gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
+                       cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none"),
+                       neighbours = NULL, neighbour_tol = 1e-3, ordering = orderings,
+                       precond = c("auto", "vecchia", "pivoted_cholesky")) {
+  for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
+  check_number(probes, "probes", least = 0, whole = TRUE)
+  if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
+  check_number(tol, "tol", least = 0, above = TRUE)
+  check_number(gain, "gain", least = 0, above = TRUE)
+  check_number(cg_tol, "cg_tol", least = 0, above = TRUE)
+  check_number(search_tol, "search_tol", least = 0, above = TRUE)
+  check_number(seed, "seed", least = 0, whole = TRUE, most = .Machine$integer.max)
+  if (is.logical(progress)) progress <- if (check_flag(progress, "progress")) "bar" else "none"
+  progress <- check_choice(progress, "progress", c("bar", "steps", "none"))
+  check_neighbours(neighbours)
+  check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
+  ordering <- check_choice(ordering, "ordering", orderings)
+  precond <- check_choice(precond, "precond", c("auto", "vecchia", "pivoted_cholesky"))
+  list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
+       rank = rank, cg_tol = cg_tol, search_tol = search_tol, gain = gain, seed = seed, progress = progress,
+       neighbours = neighbours, neighbour_tol = neighbour_tol, ordering = ordering,
+       precond = precond)
+}
+
+# Settings checked; those that are not given are as `before`.
+as_control <- function(control, before = list(), call = caller_env()) {
+  if (!is.list(control)) {
+    stop_kernops("input", "{.arg control} must be a result of {.fn gp_control}, or a list of its arguments.",
+                 call = call)
+  }
+  known <- names(formals(gp_control))
+  given <- names(control) %||% character(length(control))
+  if (all(given %in% known)) return(do.call(gp_control, utils::modifyList(before, control)))
+  stop_kernops("input", c("{.arg control} must be a named list with elements among {.code {known}}.",
+                          x = "Unknown: {.val {setdiff(given, known)}}."), call = call)
+}
