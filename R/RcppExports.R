@@ -117,16 +117,16 @@ factor_rounding <- function(factor) {
     .Call(`_kernops_factor_rounding`, factor)
 }
 
-joint_predict <- function(weights, sd, near, base, errors, threads) {
-    .Call(`_kernops_joint_predict`, weights, sd, near, base, errors, threads)
+joint_predict <- function(sets, base, errors, threads) {
+    .Call(`_kernops_joint_predict`, sets, base, errors, threads)
 }
 
-joint_variances <- function(weights, sd, near, base, threads) {
-    .Call(`_kernops_joint_variances`, weights, sd, near, base, threads)
+joint_variances <- function(sets, threads) {
+    .Call(`_kernops_joint_variances`, sets, threads)
 }
 
-joint_sums <- function(weights, sd, near, base, sums, parts, threads) {
-    .Call(`_kernops_joint_sums`, weights, sd, near, base, sums, parts, threads)
+joint_sums <- function(sets, sums, parts, threads) {
+    .Call(`_kernops_joint_sums`, sets, sums, parts, threads)
 }
 
 points_maxmin <- function(u, threads) {

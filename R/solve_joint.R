@@ -3,8 +3,10 @@
 # (Katzfuss, Guinness, Gong and Zilber 2020). With all of these as neighbours the distribution is exact.
 
 # `base` has coordinates u, the variances `noise` and coordinates `near` in which distances are searched; `new` has u,
-# near and the variances of the field there, which are finite. No two new points coincide.
-joint_sets <- function(values, theta, base, new, m) {
+# near and the variances of the field there, which are finite. A `posterior` of the values of the base points, see
+# posterior_hold(), makes variances those given its data. No two new points coincide. The variances of the
+# covariance are multiplied by `diagonal`.
+joint_sets <- function(values, theta, base, new, m, diagonal = 1) {
   order <- vecchia_order(new$near)
   near <- rbind(base$near, new$near[order, , drop = FALSE])
   n <- nrow(base$u)
@@ -13,15 +15,16 @@ joint_sets <- function(values, theta, base, new, m) {
   all <- rbind(base$u, u)
   weigh <- function(own, jitter) {
     held <- hold_sets(all, c(base$noise, jitter * new$variance[order]))
-    set_weights_at(values, theta, held, u[own, , drop = FALSE], neighbours[, own, drop = FALSE])
+    set_weights_at(values, theta, held, u[own, , drop = FALSE], neighbours[, own, drop = FALSE], diagonal)
   }
   sets <- regular_weights(weigh, seq_along(order))
-  list(weights = sets$weights, sd = sets$sd, neighbours = neighbours, order = order, base = n)
+  list(weights = sets$weights, sd = sets$sd, neighbours = neighbours, order = order, base = n,
+       posterior = base$posterior)
 }
 
 # Of smooth fields, near new points nearly determine each other, and the weights grow with rounding errors. A noise of
 # the size of these errors is added to the new points that a set is conditioned on, and more where that is too little.
-regular_weights <- function(weigh, points, jitters = 10^(-12:-6)) {
+regular_weights <- function(weigh, points, jitters = 10^(-11:-6)) {
   sets <- weigh(points, jitters[[1]])
   for (jitter in jitters[-1]) {
     bad <- which(!is.finite(colSums(sets$weights)))
@@ -36,14 +39,11 @@ regular_weights <- function(weigh, points, jitters = 10^(-12:-6)) {
 # The values of all new points, a row each, from columns of values of the base points; with `errors`, independent
 # standard normal numbers, draws of them.
 joint_values <- function(sets, base, errors = matrix(0, 0, 0)) {
-  joint_predict(sets$weights, sets$sd, sets$neighbours, as.matrix(base), errors, threads())[order(sets$order), ,
-                                                                                            drop = FALSE]
+  joint_predict(sets, as.matrix(base), errors, threads())[order(sets$order), , drop = FALSE]
 }
 
 # Their variances given the base points.
-joint_variances_of <- function(sets) {
-  joint_variances(sets$weights, sets$sd, sets$neighbours, sets$base, threads())[order(sets$order)]
-}
+joint_variances_of <- function(sets) joint_variances(sets, threads())[order(sets$order)]
 
 # The variances of weighted sums of new points: `which` has the numbers of the points of each sum in a column, 0 for
 # none, and `weights` their weights. With `parts`, a matrix with a column for each sum, whose inner products are the
@@ -51,6 +51,5 @@ joint_variances_of <- function(sets) {
 joint_sums_of <- function(sets, which, weights, parts = FALSE) {
   position <- c(0L, order(sets$order))
   which[] <- position[which + 1L]
-  joint_sums(sets$weights, sets$sd, sets$neighbours, sets$base, list(points = which, weights = weights), parts,
-             threads())
+  joint_sums(sets, list(points = which, weights = weights), parts, threads())
 }

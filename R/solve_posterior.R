@@ -5,6 +5,7 @@
 sparse_pattern <- function(neighbours) list(held = posterior_hold(neighbours, threads()), filled = new.env())
 
 # The field with the rows of U in `factor`, a list of `weights` and `sd`. A list of functions:
+#   held()                 the matrix in C++
 #   logdet(w)              log det(Q + diag(w)); NaN where it is not positive definite
 #   solve(w, b, from, tol) (Q + diag(w))^-1 b, iterated from an approximation of it; NULL where there is no factor
 # By the factor at the latest w:
@@ -37,7 +38,7 @@ sparse_posterior <- function(pattern, factor) {
     logdet
   }
   list(
-    logdet = factorise,
+    held = held, logdet = factorise,
     solve = function(w, b, from = 0 * b, tol = 1e-12) {
       if (is.null(latest)) factorise(w)
       if (is.nan(logdet)) return(NULL)

@@ -357,47 +357,39 @@ BEGIN_RCPP
 END_RCPP
 }
 // joint_predict
-Rcpp::NumericMatrix joint_predict(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix base, Rcpp::NumericMatrix errors, int threads);
-RcppExport SEXP _kernops_joint_predict(SEXP weightsSEXP, SEXP sdSEXP, SEXP nearSEXP, SEXP baseSEXP, SEXP errorsSEXP, SEXP threadsSEXP) {
+Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcpp::NumericMatrix errors, int threads);
+RcppExport SEXP _kernops_joint_predict(SEXP setsSEXP, SEXP baseSEXP, SEXP errorsSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type sets(setsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type base(baseSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type errors(errorsSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(joint_predict(weights, sd, near, base, errors, threads));
+    rcpp_result_gen = Rcpp::wrap(joint_predict(sets, base, errors, threads));
     return rcpp_result_gen;
 END_RCPP
 }
 // joint_variances
-Rcpp::NumericVector joint_variances(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, int base, int threads);
-RcppExport SEXP _kernops_joint_variances(SEXP weightsSEXP, SEXP sdSEXP, SEXP nearSEXP, SEXP baseSEXP, SEXP threadsSEXP) {
+Rcpp::NumericVector joint_variances(Rcpp::List sets, int threads);
+RcppExport SEXP _kernops_joint_variances(SEXP setsSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
-    Rcpp::traits::input_parameter< int >::type base(baseSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type sets(setsSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(joint_variances(weights, sd, near, base, threads));
+    rcpp_result_gen = Rcpp::wrap(joint_variances(sets, threads));
     return rcpp_result_gen;
 END_RCPP
 }
 // joint_sums
-Rcpp::NumericVector joint_sums(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, int base, Rcpp::List sums, bool parts, int threads);
-RcppExport SEXP _kernops_joint_sums(SEXP weightsSEXP, SEXP sdSEXP, SEXP nearSEXP, SEXP baseSEXP, SEXP sumsSEXP, SEXP partsSEXP, SEXP threadsSEXP) {
+Rcpp::NumericVector joint_sums(Rcpp::List sets, Rcpp::List sums, bool parts, int threads);
+RcppExport SEXP _kernops_joint_sums(SEXP setsSEXP, SEXP sumsSEXP, SEXP partsSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
-    Rcpp::traits::input_parameter< int >::type base(baseSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type sets(setsSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type sums(sumsSEXP);
     Rcpp::traits::input_parameter< bool >::type parts(partsSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(joint_sums(weights, sd, near, base, sums, parts, threads));
+    rcpp_result_gen = Rcpp::wrap(joint_sums(sets, sums, parts, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1349,9 +1341,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_factor_inverse_times", (DL_FUNC) &_kernops_factor_inverse_times, 2},
     {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 7},
     {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
-    {"_kernops_joint_predict", (DL_FUNC) &_kernops_joint_predict, 6},
-    {"_kernops_joint_variances", (DL_FUNC) &_kernops_joint_variances, 5},
-    {"_kernops_joint_sums", (DL_FUNC) &_kernops_joint_sums, 7},
+    {"_kernops_joint_predict", (DL_FUNC) &_kernops_joint_predict, 4},
+    {"_kernops_joint_variances", (DL_FUNC) &_kernops_joint_variances, 2},
+    {"_kernops_joint_sums", (DL_FUNC) &_kernops_joint_sums, 4},
     {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 4},
     {"_kernops_points_hold", (DL_FUNC) &_kernops_points_hold, 2},

@@ -1,4 +1,5 @@
-// Joint predictions of R/solve_joint.R.
+// Joint predictions of R/solve_joint.R. The distribution of new points is a list: matrices `weights` and `neighbours`
+// with a column for each point, `sd`, the number `base` of base points, and unless it is NULL their `posterior`.
 #include "border.h"
 #include "neighbours/new_points.h"
 #include "settings.h"
@@ -8,24 +9,36 @@ using neighbours::NewPoints;
 
 namespace {
 
-NewPoints new_points_of(const Rcpp::NumericMatrix& weights, const Rcpp::NumericVector& sd,
-                        const Rcpp::IntegerMatrix& near, Count base) {
-  const NewPoints points{base, near.ncol(), near.nrow(), weights.begin(), sd.begin(), near.begin()};
-  if (weights.size() != near.size() || sd.size() != points.count)
-    throw InputError("dim", "each neighbour has a weight, and each point a standard deviation");
-  if (!points.in_order()) throw InputError("input", "neighbours are base points or earlier new points");
-  return points;
-}
+// What a list refers to, as long as it is used.
+struct Joint {
+  explicit Joint(const Rcpp::List& sets)
+      : weights(sets["weights"]), sd(sets["sd"]), near(sets["neighbours"]), posterior(sets["posterior"]) {
+    points = {
+        Rcpp::as<int>(sets["base"]), near.ncol(), near.nrow(), weights.begin(), sd.begin(), near.begin(), nullptr};
+    if (!Rf_isNull(posterior)) points.posterior = Rcpp::XPtr<neighbours::Posterior>(posterior).get();
+    if (points.posterior && points.posterior->points() != points.base)
+      throw InputError("dim", "each base point has a posterior");
+    if (weights.size() != near.size() || sd.size() != points.count)
+      throw InputError("dim", "each neighbour has a weight, and each point a standard deviation");
+    if (!points.in_order()) throw InputError("input", "neighbours are base points or earlier new points");
+  }
+  const Rcpp::NumericMatrix weights;
+  const Rcpp::NumericVector sd;
+  const Rcpp::IntegerMatrix near;
+  const Rcpp::RObject posterior;
+  NewPoints points;
+};
 
 }  // namespace
 
 // The values of new points, a row each, from those of base points, and from errors unless there are no columns of
 // these.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericMatrix joint_predict(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near,
-                                  Rcpp::NumericMatrix base, Rcpp::NumericMatrix errors, int threads) {
+Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcpp::NumericMatrix errors, int threads) {
   return guard_new([&] {
-    const NewPoints points = new_points_of(weights, sd, near, base.nrow());
+    const Joint joint(sets);
+    const NewPoints& points = joint.points;
+    if (base.nrow() != points.base) throw InputError("dim", "each base point has a value");
     if (errors.ncol() && (errors.ncol() != base.ncol() || errors.nrow() != points.count))
       throw InputError("dim", "each new value has an error");
     Rcpp::NumericMatrix out = zeros(int(points.count), base.ncol());
@@ -35,14 +48,13 @@ Rcpp::NumericMatrix joint_predict(Rcpp::NumericMatrix weights, Rcpp::NumericVect
   });
 }
 
-// The variances of all new points given `base` base points.
+// The variances of all new points given the base points, or where these have a posterior, given its data.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector joint_variances(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near,
-                                    int base, int threads) {
+Rcpp::NumericVector joint_variances(Rcpp::List sets, int threads) {
   return guard_new([&] {
-    const NewPoints points = new_points_of(weights, sd, near, base);
-    Rcpp::NumericVector out = zeros(double(points.count));
-    points.variances(with_threads(threads), out.begin());
+    const Joint joint(sets);
+    Rcpp::NumericVector out = zeros(double(joint.points.count));
+    joint.points.variances(with_threads(threads), out.begin());
     return out;
   });
 }
@@ -51,19 +63,19 @@ Rcpp::NumericVector joint_variances(Rcpp::NumericMatrix weights, Rcpp::NumericVe
 // points of a sum, and a matrix `weights`. With `parts`, a column for each sum, whose inner products are the
 // covariances of sums.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector joint_sums(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix near, int base,
-                               Rcpp::List sums, bool parts, int threads) {
+Rcpp::NumericVector joint_sums(Rcpp::List sets, Rcpp::List sums, bool parts, int threads) {
   return guard_new([&]() -> Rcpp::NumericVector {
+    const Joint joint(sets);
+    const NewPoints& points = joint.points;
     const Rcpp::IntegerMatrix which = sums["points"];
-    const Rcpp::NumericMatrix weights_of_points = sums["weights"];
-    const NewPoints points = new_points_of(weights, sd, near, base);
-    if (which.size() != weights_of_points.size()) throw InputError("dim", "each point of a sum has a weight");
+    const Rcpp::NumericMatrix weights = sums["weights"];
+    if (which.size() != weights.size()) throw InputError("dim", "each point of a sum has a weight");
     for (const int at : which)
       if (at < 0 || at > points.count) throw InputError("input", "sums are of new points");
     Rcpp::NumericVector out = zeros(double(which.ncol()));
-    Rcpp::NumericMatrix columns = zeros(int(points.count), parts ? which.ncol() : 0);
-    points.sum_points({which.begin(), which.ncol(), which.nrow()}, weights_of_points.begin(), with_threads(threads),
-                      out.begin(), parts ? columns.begin() : nullptr);
+    Rcpp::NumericMatrix columns = zeros(int(points.part_size()), parts ? which.ncol() : 0);
+    points.sum_points({which.begin(), which.ncol(), which.nrow()}, weights.begin(), with_threads(threads), out.begin(),
+                      parts ? columns.begin() : nullptr);
     return parts ? Rcpp::NumericVector(columns) : out;
   });
 }

@@ -2,7 +2,7 @@
 // earlier new points, plus an independent error: a sparse triangular factor of their joint distribution given the base
 // points (Katzfuss, Guinness, Gong and Zilber 2020).
 #pragma once
-#include "neighbours/reach.h"
+#include "neighbours/posterior.h"
 
 namespace kernops::neighbours {
 
@@ -11,21 +11,24 @@ struct NewPoints {
   int m;
   const double *weights, *sd;  // m of each new point; the standard deviation of its error
   const int* neighbours;       // m of each new point, from 1: base points, then new points; 0 for none
+  const Posterior* posterior;  // of the values of the base points; null where these are known
 
   // Whether each set has base points and earlier new points only.
   bool in_order() const;
   // Values of the new points from those of the base points, and from errors in units of sd unless these are null.
   // Results do not depend on the number of threads.
   void predict(const double* at_base, const double* errors, int columns, double* to, const Settings& settings) const;
-  // The variances of all new points given the base points.
+  // The variances of all new points.
   void variances(const Settings& settings, double* to) const;
-  // The variances of weighted sums of new points, numbered from 1; `parts` as for variances_of_sums().
+  // The variances of weighted sums of new points, numbered from 1. With `parts`, each sum has there a column of
+  // part_size() zeros, which becomes a column whose inner products are the covariances of sums.
   void sum_points(const PointSets& sets, const double* sums, const Settings& settings, double* to, double* parts) const;
+  Count part_size() const { return first() + count; }
 
  private:
-  // The factor as variances_of_sums() reads it. The variances of few points are exact; those of many points have
-  // relative errors of up to some 1e-6, in half of the time.
   struct Rows;
+  // Where new points begin among the rows of the factor.
+  Count first() const { return posterior ? base : 0; }
 };
 
 }  // namespace kernops::neighbours

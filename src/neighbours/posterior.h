@@ -12,6 +12,19 @@ namespace kernops::neighbours {
 
 class Posterior {
  public:
+  // The rows of L as variances_of_sums() reads them.
+  struct Rows {
+    const std::vector<double>&pivot, &entry;
+    const std::vector<Count>& start;
+    const std::vector<int>& column;
+    static constexpr double nothing = 1e-18;
+    double variance(size_t i) const { return 1 / pivot[i]; }
+    double scale(size_t i, double value) const { return value * variance(i); }
+    template <class Each> void each(size_t i, const Each& each) const {
+      for (Count k = start[i]; k < start[i + 1]; ++k) each(entry[size_t(k)], size_t(column[size_t(k)]));
+    }
+  };
+
   using Numbers = std::vector<double>;
   // Of each point and its neighbours. Results do not depend on the number of threads.
   Posterior(const PointSets& neighbours, const Settings& settings);
@@ -27,6 +40,7 @@ class Posterior {
   // The derivative of logdet() with respect to the entries of Q + D: its inverse, where the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
+  Rows rows() const { return {pivot_, factor_, start_, column_}; }  // of the latest factor
   // The variances of weighted sums of the points of sets, by the factor. With `parts`, each sum has there a column of
   // zeros, one for each point, which becomes a column whose inner products are the covariances of sums.
   void sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,

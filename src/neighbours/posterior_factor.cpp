@@ -98,26 +98,9 @@ void Posterior::invert(const Settings& settings) {
   });
 }
 
-namespace {
-
-// The rows of L as variances_of_sums() reads them.
-struct Rows {
-  const std::vector<double>&pivot, &entry;
-  const std::vector<Count>& start;
-  const std::vector<int>& column;
-  static constexpr double nothing = 1e-18;
-  double variance(size_t i) const { return 1 / pivot[i]; }
-  double scale(size_t i, double value) const { return value * variance(i); }
-  template <class Each> void each(size_t i, const Each& each) const {
-    for (Count k = start[i]; k < start[i + 1]; ++k) each(entry[size_t(k)], size_t(column[size_t(k)]));
-  }
-};
-
-}  // namespace
-
 void Posterior::sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,
                            double* parts) const {
-  variances_of_all_sums(Rows{pivot_, factor_, start_, column_}, n_, sets, weights, alike_together(sets), settings, to,
+  variances_of_all_sums(rows(), n_, sets, weights, alike_together(sets), settings, to,
                         parts);
 }
 
