@@ -69,6 +69,14 @@ target_errors <- function(object, targets, how) {
     errors_of <- joint_errors(object, how)
     return(function(numbers) errors_of(some_targets(targets, numbers)))
   }
+  if (is_joint(object, length(targets$of))) {
+    field <- joint_field(object, targets$u, TRUE)
+    gap <- joint_gap(object, field, targets)
+    return(function(numbers) {
+      parts <- field$sums(some_targets(targets, numbers), TRUE, which(targets$of %in% numbers))
+      crossprod(parts) + crossprod(gap[, numbers, drop = FALSE])
+    })
+  }
   weighed <- local_weights(object, targets)
   function(numbers) {
     points <- which(targets$of %in% numbers)

@@ -3,7 +3,8 @@
 #' Simulates the field at given points, or new observations, conditional on the data or unconditionally from the model.
 #' Conditional draws have the mean and the covariance of kriging, including the uncertainty of the trend: an
 #' unconditional draw at the observations and the new points is corrected by kriging the differences from the data
-#' (Matheron's rule).
+#' (Matheron's rule). Fits by `method = "vecchia"` draw from the joint distribution of the new points that [predict()][predict.gp]
+#' describes.
 #'
 #' @inheritParams predict.gp
 #' @param nsim number of draws.
@@ -144,6 +145,7 @@ with_variance <- function(object, points) {
 }
 
 conditional_draws <- function(object, points, nsim, features) {
+  if (is_joint(object, nrow(points$u))) return(joint_draws(object, points, nsim))
   n <- nrow(object$data$u)
   m <- nrow(points$u)
   both <- prior_draws(object, rbind(object$data$u, points$u), nsim, features)

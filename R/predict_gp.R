@@ -41,6 +41,8 @@
 #' @param above thresholds: columns such as `above500` have the probability that the value exceeds them.
 #' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those
 #'   of the fit.
+#' @param joint for fits by `method = "vecchia"`: whether a new point is conditioned on other new points, too, not only
+#'   on its nearest observations. Default: `TRUE` for up to a million new points. See the section below.
 #' @param ... not used: further arguments are an error.
 #'
 #' @details Quantiles and probabilities are those of the normal distribution of a new observation with `interval =
@@ -100,11 +102,23 @@
 #'
 #'   For a fit by a matrix or by points, a data frame `newdata` needs columns with the names of the coordinates, or
 #'   `coords`.
+#' @section Joint predictions: With `method = "vecchia"`, the new points follow the observations in a maximum-minimum
+#'   distance ordering, and each is conditioned on its nearest observations and earlier new points (Katzfuss et al.
+#'   2020). In gaps of the data, such as clouds in satellite images, this is more accurate than the nearest
+#'   observations alone (`joint = FALSE`) at the same number of neighbours, and predictions, standard errors, joint
+#'   covariances, means over blocks and [simulate()][simulate.gp] follow from one joint distribution. A prediction
+#'   depends slightly on the other new points. With all points as neighbours the predictions are those of
+#'   `method = "exact"`. For up to 20,000 observations that all have noise, new points are conditioned on the values of
+#'   the field at the observations, which need fewer neighbours than noisy observations: twice the number of the fit.
+#'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
 #'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system
 #'   differs; `kernops_dim_error` for points with another number of coordinates.
 #'
-#' @references Carr, J. R. and Palmer, J. A. (1993) Revisiting the accurate calculation of block-sample covariances
+#' @references Katzfuss, M., Guinness, J., Gong, W. and Zilber, D. (2020) Vecchia approximations of Gaussian-process
+#' predictions. *Journal of Agricultural, Biological and Environmental Statistics* 25, 383-414.
+#'
+#' Carr, J. R. and Palmer, J. A. (1993) Revisiting the accurate calculation of block-sample covariances
 #' using Gauss quadrature. *Mathematical Geology* 25, 507-524.
 #'
 #' @seealso [gp()], [simulate()][simulate.gp] for draws, [gp_cv()] for cross-validation, [plot()][plot.gp].
@@ -160,10 +174,11 @@
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
                        se = c("exact", "local"), nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE, probs = NULL,
-                       above = NULL, ...) {
+                       above = NULL, joint = NULL, ...) {
   no_further("predict", ...)
   request <- prediction_request(as.list(environment()), object, c("response", "link", "terms"), missing(interval))
   if (length(control)) object <- with_control(object, control)
+  object <- with_joint(object, joint)
   object$how$backend <- usable_backend(object$how$backend)
   predicted(object, object, newdata, request)
 }
@@ -184,8 +199,20 @@ predicted <- function(object, fit, newdata, request, call = caller_env()) {
   list(fit = result, cov = matrix_of_rows(covariance_at(object, points, request), fit, points))
 }
 
+with_joint <- function(object, joint, call = caller_env()) {
+  if (is.null(joint)) return(object)
+  check_flag(joint, "joint", call)
+  if (joint && object$method != "vecchia") {
+    rule <- "{.code joint = TRUE} is for fits by {.code method = \"vecchia\"}, not {.val {object$method}}."
+    stop_kernops("input", c(rule,
+                            i = "Predictions of other methods use all observations."), call = call)
+  }
+  object$vecchia$joint <- joint
+  object
+}
+
 with_control <- function(object, control, call = caller_env()) {
   object$how$control <- as_control(control, object$how$control, call)
-  if (is.numeric(control$neighbours)) object$vecchia$local <- control$neighbours
+  if (is.numeric(control$neighbours)) object$vecchia[c("local", "new")] <- control$neighbours
   object
 }

@@ -4,6 +4,9 @@
 block_moments <- function(object, points, variance, local) {
   targets <- targets_of(object, points)
   trend <- known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
+  if (is_joint(object, length(targets$of))) {
+    return(c(list(trend = trend), joint_block_moments(object, targets, variance)))
+  }
   if (local || object$method == "vecchia") {
     by_point <- local_prediction(object, targets)$process
   } else by_point <- covariance_times(object, targets$u, object$state$alpha)
@@ -138,6 +141,7 @@ joint_errors <- function(object, how) {
     near <- data_near(object, how)
     return(function(targets) local_joint_errors(object, targets, how, near))
   }
+  if (is_joint(object)) return(joint_field_errors(object))
   if (is_latent(object)) return(latent_errors(object))
   if (how$local || object$method == "vecchia") {
     return(function(targets) weighted_errors(object, targets, local_weights(object, targets)))

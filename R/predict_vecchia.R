@@ -64,6 +64,7 @@ check_local <- function(object, sets, u, in_float64) {
 
 # The process at new points and, if asked for, the variance of the field, trend included, and its Lagrange multiplier.
 local_prediction <- function(object, points, variance = FALSE) {
+  if (is_joint(object, nrow(points$u))) return(joint_prediction(object, points, variance))
   if (is_latent(object)) return(latent_prediction(object, points, variance))
   object$vecchia$local <- local_count_of(object)
   if (worth_predicting_elsewhere(object, nrow(points$u))) return(local_prediction_elsewhere(object, points, variance))

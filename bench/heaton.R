@@ -6,8 +6,9 @@
 # TrueTemp.
 #
 # A row is a method of gp() and a backend, as in vecchia:cuda; with `given` at its end, as in exact:cuda:given, with the
-# covariance of the vecchia row of that backend instead of a search, whose time is not counted. Iterative fits have
-# local standard errors. `gstat` is its kriging from 50 neighbours with that covariance. Default: vecchia:cpu gstat. The
+# covariance of the vecchia row of that backend instead of a search, whose time is not counted; with `nearest`, as in
+# vecchia:cpu:nearest, each cell is predicted from its nearest observations alone. Iterative fits have local standard
+# errors. `gstat` is its kriging from 50 neighbours with that covariance. Default: vecchia:cpu gstat. The
 # exact method takes 89 GB. On a GPU of enough memory, in about three minutes:
 #   Rscript bench/heaton.R DATA.rds vecchia:cuda iterative:cuda:given exact:cuda:given
 
@@ -56,7 +57,8 @@ run <- function(name, formula) {
   })
   if (parts[[1]] == "vecchia") found[[paste(deparse1(formula), backend)]] <<- fit
   se <- if (parts[[1]] == "iterative") "local" else "exact"
-  predicting <- elapsed(p <- predict(fit, held, se.fit = TRUE, interval = "prediction", se = se))
+  joint <- if ("nearest" %in% parts) FALSE
+  predicting <- elapsed(p <- predict(fit, held, se.fit = TRUE, interval = "prediction", se = se, joint = joint))
   print(fit)
   row(name, formula, p, fitting, predicting, kernops:::threads())
 }

@@ -32,7 +32,9 @@ test_that("new points have more neighbours if observations are noisy, or as many
   expect_equal(local(0.01, 10)$vecchia$local %% 20, 0)
   fit <- local(1)
   new <- data.frame(a = 0.52, b = 0.48)
-  near <- \(m) predict(fit, new, se.fit = TRUE, interval = "confidence", control = list(neighbours = m))
+  near <- \(m) {
+    predict(fit, new, se.fit = TRUE, interval = "confidence", control = list(neighbours = m), joint = FALSE)
+  }
   rows <- order((fit$parts$u[, 1] - 0.52)^2 + (fit$parts$u[, 2] - 0.48)^2)[1:3]
   K <- exp(-as.matrix(dist(rbind(fit$parts$u[rows, ], c(0.52, 0.48)))) / 0.3)
   weights <- solve(K[1:3, 1:3] + diag(3), K[1:3, 4])

@@ -1,0 +1,128 @@
+# R_LIBS=.lib Rscript bench/prediction_designs.R [n] [new] [design ...]
+#
+# Local and joint predictions with a known covariance against exact kriging: n observations (default 3000) and new
+# points (400) of eight designs, Matern fields of smoothness 1/2, 3/2 and 5/2 with range 0.15 in the unit square, a
+# nugget of 1 % and 50 % of the variance of the field. Predictions are linear in the observations, so that root mean
+# square error, CRPS and coverage of 95 % intervals are expectations over all data, not those of a draw: with the
+# weights w of a prediction and those of kriging, e, its mean square error is that of kriging plus (w - e)' K (w - e).
+#
+# A row has the excess of RMSE and CRPS over exact kriging in %, the coverage in %, and the numbers of neighbours of
+# observations and of new points. `local`: from the nearest observations, as many as gp() chooses. `joint`: from these
+# and earlier new points. `field`: from the values of the field at the observations and earlier new points, the default
+# of predict() for up to 20,000 observations with noise; its rows with fewer neighbours show what each number gains.
+
+library(kernops)
+internal <- asNamespace("kernops")
+arguments <- commandArgs(TRUE)
+n <- as.integer(c(arguments, 3000)[[1]])
+new <- as.integer(c(arguments[-1], 400)[[1]])
+
+points <- function(count, inside = \(u) TRUE, draw = \(count) matrix(runif(2 * count), count)) {
+  u <- matrix(0, 0, 2)
+  in_square <- \(u) u[, 1] > 0 & u[, 1] < 1 & u[, 2] > 0 & u[, 2] < 1
+  while (nrow(u) < count) {
+    more <- draw(4 * count)
+    u <- rbind(u, more[in_square(more) & inside(more), , drop = FALSE])
+  }
+  u[seq_len(count), ]
+}
+hole <- \(gap) list(observed = points(n, \(u) !gap(u)), new = points(new, gap))
+box <- \(x, y, half) \(u) abs(u[, 1] - x) < half & abs(u[, 2] - y) < half
+any_of <- \(tests) \(u) Reduce(`|`, lapply(tests, \(test) test(u)))
+near <- \(x, y, r) \(u) (u[, 1] - x)^2 + (u[, 2] - y)^2 < r^2
+around <- function(centres, sd) \(count) {
+  centres[sample(nrow(centres), count, TRUE), ] + sd * matrix(rnorm(2 * count), count)
+}
+along_tracks <- function(count) {
+  track <- sample(12, count, TRUE)
+  angle <- c(0.3, 1.2, 2.2)[1 + track %% 3]
+  off <- seq(-0.6, 0.6, length.out = 12)[track]
+  along <- runif(count, -0.8, 0.8)
+  0.5 + cbind(along * cos(angle) - off * sin(angle), along * sin(angle) + off * cos(angle)) + 0.002 * rnorm(2 * count)
+}
+set.seed(1)
+at_random <- matrix(runif(60), 30)
+thirds <- c(0.2, 0.5, 0.8)
+designs <- list(
+  random = \() list(observed = points(n), new = points(new)),
+  "block gap" = \() hole(box(0.5, 0.5, 0.15)),
+  edge = \() hole(\(u) u[, 1] > 0.85),
+  "several blocks" = \() hole(any_of(Map(\(x, y) box(x, y, 0.06), rep(thirds, 3), rep(thirds, each = 3)))),
+  corner = \() hole(box(1, 1, 0.25)),
+  clusters = \() list(observed = points(n, draw = around(at_random, 0.04)), new = points(new)),
+  holes = \() hole(any_of(Map(\(x, y) near(x, y, 0.05), at_random[, 1], at_random[, 2]))),
+  tracks = \() list(observed = points(n, draw = along_tracks), new = points(new))
+)
+
+# Weights of the observations, a column for each new point, and standard deviations, by local and joint predictions.
+dense <- function(sets, n) {
+  at <- cbind(as.vector(sets$neighbours), rep(seq_len(ncol(sets$neighbours)), each = nrow(sets$neighbours)))
+  w <- matrix(0, n, ncol(sets$neighbours))
+  w[at[at[, 1] > 0, ]] <- sets$weights[at[, 1] > 0]
+  w
+}
+local <- function(case, m) {
+  near <- internal$nearest_points(case$new, case$observed, m)
+  held <- internal$hold_points(case$observed, rep(case$nugget, n))
+  sets <- internal$set_weights_at(case$values, case$theta, held, case$new, near)
+  list(weights = dense(sets, n), sd = sets$sd)
+}
+joint <- function(case, m) {
+  base <- list(u = case$observed, near = case$observed, noise = rep(case$nugget, n))
+  points <- list(u = case$new, near = case$new, variance = rep(1, new))
+  sets <- internal$joint_sets(case$values, case$theta, base, points, m)
+  list(weights = t(internal$joint_values(sets, diag(n))), sd = sqrt(internal$joint_variances_of(sets)))
+}
+field <- function(case, m) {
+  u <- rbind(case$observed, case$new)
+  order <- c(internal$vecchia_order(case$observed), n + internal$vecchia_order(case$new))
+  earlier <- \(m, of) {
+    found <- internal$ordered_neighbours(u[order, ], m, of = of)
+    rbind(found, matrix(0L, max(case$m, 120L) - m, length(of)))
+  }
+  neighbours <- cbind(earlier(m[[1]], seq_len(n)), earlier(m[[2]], n + seq_len(new)))
+  sets <- internal$set_weights(case$values, case$theta, u[order, ], numeric(n + new), neighbours,
+                               internal$latent_diagonal)
+  root <- t(diag(n + new) - dense(sets, n + new)) / sets$sd
+  precision <- crossprod(root) + diag(ifelse(order <= n, 1 / case$nugget, 0))
+  wanted <- diag(n + new)[, match(n + seq_len(new), order)]
+  found <- backsolve(factor <- chol(precision), backsolve(factor, wanted, transpose = TRUE))
+  list(weights = found[match(seq_len(n), order), ] / case$nugget, sd = sqrt(colSums(found * wanted)))
+}
+
+crps <- \(sd, mse) sqrt(2 * (sd^2 + mse) / pi) - sd / sqrt(pi)
+scores <- function(case, by, sd = by$sd) {
+  off <- by$weights - case$weights
+  mse <- case$variance + colSums(off * (case$covariance %*% off))
+  excess <- \(x, exact) 100 * (x / exact - 1)
+  c(rmse = excess(sqrt(mean(mse)), sqrt(mean(case$variance))),
+    crps = excess(mean(crps(sd, mse)), mean(crps(sqrt(case$variance), case$variance))),
+    cover = 100 * mean(2 * pnorm(qnorm(0.975) * sd / sqrt(mse)) - 1))
+}
+
+case_of <- function(design, nu, nugget) {
+  k <- matern(nu, variance = 1, range = 0.15)
+  data <- data.frame(design$observed, y = rnorm(n))
+  fit <- gp(y ~ 0, data, ~ X1 + X2, k + nugget(nugget), method = "vecchia", estimate = "none")
+  model <- internal$covariance_model(k, 2)
+  values <- internal$covariance_matrix(model)
+  between <- \(x, y) values(list(theta = model$parameters$value, x = x, y = y))
+  covariance <- between(design$observed, design$observed) + diag(nugget, n)
+  across <- between(design$observed, design$new)
+  half <- backsolve(root <- chol(covariance), across, transpose = TRUE)
+  c(design, list(nugget = nugget, theta = model$parameters$value, values = values, covariance = covariance,
+                 variance = 1 - colSums(half^2), weights = backsolve(root, half), m = fit$vecchia$local))
+}
+
+wanted <- if (length(arguments) > 2) arguments[-(1:2)] else names(designs)
+for (name in wanted) for (nu in c(1, 3, 5) / 2) for (nugget in c(0.01, 0.5)) {
+  set.seed(2)
+  case <- case_of(designs[[name]](), nu, nugget)
+  tries <- list(list("local", local, case$m), list("joint", joint, case$m), list("field", field, c(30, 60)),
+                list("field", field, c(60, 60)), list("field", field, c(60, 120)))
+  for (try in tries) {
+    row <- scores(case, try[[2]](case, try[[3]]))
+    cat(sprintf("%-14s %3.1f %4.2f %-5s %-7s  RMSE %+6.2f  CRPS %+6.2f  coverage %5.2f\n", name, nu, nugget, try[[1]],
+                toString(try[[3]]), row[["rmse"]], row[["crps"]], row[["cover"]]))
+  }
+}
