@@ -63,7 +63,7 @@ dense <- function(sets, n) {
 }
 local <- function(case, m) {
   near <- internal$nearest_points(case$new, case$observed, m)
-  held <- internal$hold_points(case$observed, rep(case$nugget, n))
+  held <- internal$hold_sets(case$observed, rep(case$nugget, n))
   sets <- internal$set_weights_at(case$values, case$theta, held, case$new, near)
   list(weights = dense(sets, n), sd = sets$sd)
 }

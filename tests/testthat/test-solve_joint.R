@@ -34,12 +34,12 @@ test_that("with all points as neighbours the distribution is that of dense krigi
   exact <- kriging()
   sets <- sets_of(1000L)
   sums <- sums_of(20)
-  expect_equal(kernops:::joint_values(sets, values), exact$mean, tolerance = 1e-10)
-  expect_equal(kernops:::joint_variances_of(sets), diag(exact$cov), tolerance = 1e-10)
+  expect_equal(kernops:::joint_values(sets, values), exact$mean, tolerance = 1e-8)
+  expect_equal(kernops:::joint_variances_of(sets), diag(exact$cov), tolerance = 1e-8)
   expect_equal(kernops:::joint_sums_of(sets, sums$which, sums$weights),
-               diag(t(sums$dense) %*% exact$cov %*% sums$dense), tolerance = 1e-10)
+               diag(t(sums$dense) %*% exact$cov %*% sums$dense), tolerance = 1e-8)
   parts <- kernops:::joint_sums_of(sets, sums$which, sums$weights, parts = TRUE)
-  expect_equal(crossprod(parts), t(sums$dense) %*% exact$cov %*% sums$dense, tolerance = 1e-10)
+  expect_equal(crossprod(parts), t(sums$dense) %*% exact$cov %*% sums$dense, tolerance = 1e-8)
 })
 
 test_that("base points without noise are kept, also by new points at the same place", {
@@ -120,6 +120,9 @@ test_that("neighbours that do not come before a point, and matrices of other siz
     kernops:::joint_values(late, values)
     kernops:::joint_variances_of(replace(sets, "sd", list(1)))
     kernops:::joint_values(sets, values, matrix(0, 3, 2))
+    kernops:::joint_values(sets, values[-1, ])
+    kernops:::joint_sums_of(sets, matrix(99L), matrix(1))
+    kernops:::joint_variances_of(replace(sets, "posterior", list(kernops:::posterior_hold(matrix(0L, 1, 3), 1L))))
     kernops:::joint_sums_of(sets, matrix(1:2), matrix(1, 1, 1))
   })
 })
