@@ -225,8 +225,8 @@ test_that("values larger than the memory go through it in batches, to the same b
 })
 
 # The tests of segments once more, with the GPU for backend.
-again <- c("seg_reduce", "seg_groups", "seg_empty", "seg_weights", "seg_op", "seg_plan", "seg_grad", "spmv",
-           "reduce_by_key", "softmax")
+again <- c("seg_reduce", "seg_groups", "seg_empty", "seg_weights", "seg_op", "seg_plan", "seg_grad",
+           "seg_spmv", "seg_reduce_by_key", "lazy_softmax")
 if (is.null(cuda_refusal())) {
   for (file in again) local({
     withr::local_options(kernops.backend = "cuda")
