@@ -59,8 +59,9 @@ test_that("traces of the search are those of the dense matrix, within their erro
 
 # A model whose field has the variance of the first parameter, beside a nugget.
 field_and_nugget <- function(parameters) {
-  list(parameters = parameters, formula = "(Elem(theta, 0) + 0 * SqDist(x, y))", d = 1, width = 1, nugget = 2L,
-       sites = matrix(0))
+  model <- kernops:::covariance_model(constant() + nugget(), 1)
+  model$parameters[names(parameters)] <- parameters
+  c(model, list(sites = matrix(0)))
 }
 
 test_that("a variance that is next to nothing is raised where the slope says so", {
