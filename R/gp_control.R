@@ -14,10 +14,11 @@
 #' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). A search draws
 #'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
 #'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster.
-#' @param precond preconditioner (iterative): `"vecchia"` or `"pivoted_cholesky"`, see [kernel_preconditioner()]. With
-#'   `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if a few columns of the covariance matrix explain the
-#'   field up to 0.3 times the noise variance, as for smooth fields with long ranges (2 times on a GPU, for fewer than
-#'   300,000 observations); else `"vecchia"`. It is chosen once, at the first parameters of a search.
+#' @param precond preconditioner (iterative): `"vecchia"`, `"pivoted_cholesky"` or, for clusters and outliers,
+#'   `"rpcholesky"`, see [kernel_preconditioner()]. With `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if
+#'   a few columns of the covariance matrix explain the field up to 0.3 times the noise variance, as for smooth fields
+#'   with long ranges (2 times on a GPU, for fewer than 300,000 observations); else `"vecchia"`. It is chosen once, at
+#'   the first parameters of a search.
 #' @param rank rank of the preconditioner (iterative); default: twice the square root of the number of observations,
 #'   between 100 and 2000; two thirds of that if `probes` is 0 and `cg_tol` is at least 0.001. For `"vecchia"`, the
 #'   number of neighbours; default: 40.
@@ -50,7 +51,7 @@
 gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
                        cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none"),
                        neighbours = NULL, neighbour_tol = 1e-3, ordering = orderings,
-                       precond = c("auto", "vecchia", "pivoted_cholesky")) {
+                       precond = c("auto", "vecchia", "pivoted_cholesky", "rpcholesky")) {
   for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
   check_number(probes, "probes", least = 0, whole = TRUE)
   if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
@@ -64,7 +65,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_neighbours(neighbours)
   check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
   ordering <- check_choice(ordering, "ordering", orderings)
-  precond <- check_choice(precond, "precond", c("auto", "vecchia", "pivoted_cholesky"))
+  precond <- check_choice(precond, "precond", c("auto", "vecchia", "pivoted_cholesky", "rpcholesky"))
   list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
        rank = rank, cg_tol = cg_tol, search_tol = search_tol, gain = gain, seed = seed, progress = progress,
        neighbours = neighbours, neighbour_tol = neighbour_tol, ordering = ordering,

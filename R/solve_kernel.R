@@ -67,8 +67,8 @@
 #'              precond = "pivoted_cholesky", rank = 20)
 #' @export
 kernel_solve <- function(op, var, input, lambda = 0, tol = 1e-6, maxit = NULL, x0 = NULL,
-                         precond = c("none", "auto", "pivoted_cholesky", "nystrom", "jacobi", "vecchia"), rank = NULL,
-                         method = c("cg", "minres"), ranges = NULL) {
+                         precond = c("none", "auto", "pivoted_cholesky", "rpcholesky", "nystrom", "jacobi", "vecchia"),
+                         rank = NULL, method = c("cg", "minres"), ranges = NULL) {
   b_name <- check_linear(op, var)
   method <- check_choice(method, "method", c("cg", "minres"))
   input <- check_right_hand_side(op, b_name, input)

@@ -13,6 +13,9 @@
 #'     early if the remaining trace is below 1e-10 of the trace of K. If there are many points (more than 10,000 and 20
 #'     `rank`), at most half of them, evenly spaced over the rows, are candidates, and K is projected on the columns of
 #'     the selected points.
+#'   * `"rpcholesky"`: P has the same form, by accelerated randomly pivoted Cholesky (Epperly, Tropp and Webber 2025):
+#'     points are selected at random, in proportion to their remaining variances, and in blocks, so that time goes into
+#'     products of matrices. All points are candidates.
 #'   * `"nystrom"`: P has the same form, with K projected on the columns of `rank` random points.
 #'   * `"vecchia"`: the inverse of P is sparse. Each point is conditioned on its `rank` nearest neighbours among the
 #'     points before it, in max-min ordering (Vecchia 1988; see [gp_neighbours()]). For covariances that decrease with
@@ -20,7 +23,8 @@
 #'     often about ten for any number of points.
 #' @param rank the number of columns, at most n; default: 100. The n x `rank` numbers are stored where the vectors are.
 #'   For `"vecchia"`, the number of neighbours; default: 40.
-#' @param seed the seed for the random points: one whole number. R's random number generator is not affected.
+#' @param seed the seed for the random points of `"rpcholesky"` and `"nystrom"`: one whole number. R's random number
+#'   generator is not affected.
 #' @param ranges the pairs of points for which K is computed, as in [kernel_solve()]; not for `"vecchia"`.
 #'
 #' @details
@@ -42,6 +46,9 @@
 #' @section Errors: class `kernops_input_error` for invalid arguments, or if the diagonal of K is not positive.
 #'
 #' @references
+#' Epperly, E. N., Tropp, J. A. and Webber, R. J. (2025) Embrace rejection: kernel matrix approximation by accelerated
+#'   randomly pivoted Cholesky. *SIAM Journal on Matrix Analysis and Applications* 46(4), 2527-2557.
+#'
 #' Harbrecht, H., Peters, M. and Schneider, R. (2012) On the low-rank approximation by the pivoted Cholesky
 #'   decomposition. *Applied Numerical Mathematics* 62(4), 428-440.
 #'
@@ -72,14 +79,14 @@
 #' c(plain$iterations, quick$iterations)
 #' @export
 kernel_preconditioner <- function(op, var, input, lambda = 0,
-                                  type = c("pivoted_cholesky", "nystrom", "jacobi", "vecchia"), rank = NULL,
-                                  seed = 1, ranges = NULL) {
+                                  type = c("pivoted_cholesky", "rpcholesky", "nystrom", "jacobi", "vecchia"),
+                                  rank = NULL, seed = 1, ranges = NULL) {
   b_name <- check_linear(op, var)
   type <- check_choice(type, "type", preconditioner_types)
   system_preconditioner(kernel_system(op, b_name, input, lambda, ranges = ranges), type, rank, seed)
 }
 
-preconditioner_types <- c("pivoted_cholesky", "nystrom", "jacobi", "vecchia")
+preconditioner_types <- c("pivoted_cholesky", "rpcholesky", "nystrom", "jacobi", "vecchia")
 
 # P is diag(shift) (I + U U') with n x rank U, `inverse` of P = diag(1 / shift) - Q Q', and U = diag(shift) Q R.
 # `near` and `graph_of`: see vecchia_preconditioner().
@@ -96,6 +103,7 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
   if (type == "vecchia") return(vecchia_preconditioner(system, diagonal, rank, near, graph_of, call))
   low <- switch(type,
     pivoted_cholesky = pivoted_cholesky(system, diagonal, rank),
+    rpcholesky = rpcholesky(system, diagonal, rank, seed = seed),
     nystrom = nystrom(system, diagonal, with_seed(seed, sort(sample.int(system$n, rank))))
   )
   remainder <- max(low$left / system$n, 1e-14 * sum(diagonal))

@@ -1,6 +1,6 @@
 # Preconditioners: what they are, in dense matrices, and what they do to the number of iterations.
 
-types <- c("jacobi", "pivoted_cholesky", "nystrom")
+types <- c("jacobi", "pivoted_cholesky", "rpcholesky", "nystrom")
 
 test_that("rows, columns and diagonal of K come from the formula", {
   withr::local_seed(1)
@@ -205,3 +205,75 @@ test_mistakes("kernops_dim_error", alist(
     kernel_solve(gaussian(), "b", c(tiny, b = list(1:2)),
                  precond = kernel_preconditioner(gaussian(), "b", list(s = 1, x = diag(3)[, 1:2], y = diag(3)[, 1:2])))
 ))
+
+test_that("randomly pivoted Cholesky projects K on the columns of its pivots, which are distinct", {
+  withr::local_seed(21)
+  case <- problem(150)
+  for_each_space(\(backend) for (block in c(1, 4, 40)) {
+    system <- system_of(case, 0.1, backend = backend)
+    low <- rpcholesky(system, system$diagonal(), 25, seed = 3, block = block)
+    chosen <- low$pivots
+    expect_length(unique(chosen), 25)
+    projected <- case$K[, chosen] %*% solve(case$K[chosen, chosen], case$K[chosen, ])
+    expect_close(tcrossprod(as.matrix(low$columns)), projected, tolerance = 1e-6)
+    expect_equal(low$left, sum(diag(case$K - projected)), tolerance = 1e-6)
+    expect_identical(rpcholesky(system, system$diagonal(), 25, seed = 3, block = block)$pivots, chosen)
+  })
+})
+
+test_that("its trace error is within the bound of the theory on average, for blocks as for single pivots", {
+  withr::local_seed(22)
+  case <- problem(200)
+  system <- system_of(case, 0.1, backend = "cpu")
+  values <- eigen(case$K, TRUE, TRUE)$values
+  # (1 + e) times the best error of rank r for k >= r / e + r log(1 / (e eta)) columns, with eta the best relative error
+  # (Chen, Epperly, Tropp and Webber 2025, theorem 5.1)
+  rank <- 3
+  best <- sum(values[-seq_len(rank)])
+  columns <- ceiling(rank / 1 + rank * log(sum(values) / best))
+  left <- \(block) mean(vapply(1:60, \(seed) {
+    rpcholesky(system, diag(case$K), columns, seed = seed, block = block)$left
+  }, 0))
+  by_one <- left(1)
+  by_many <- left(20)
+  expect_lt(by_one, 2 * best)
+  expect_lt(by_many, 2 * best)
+  expect_lt(abs(by_many / by_one - 1), 0.25)
+})
+
+test_that("accepted pivots are distributed as those that are drawn one after another", {
+  withr::local_seed(23)
+  K <- tcrossprod(matrix(rnorm(12), 4)) + diag(0.1, 4)
+  # the probability of each ordered pair of pivots
+  pair <- outer(1:4, 1:4, Vectorize(\(i, j) {
+    left <- diag(K) - K[i, ]^2 / K[i, i]
+    if (i == j) 0 else K[i, i] / sum(diag(K)) * left[[j]] / sum(left)
+  }))
+  drawn <- replicate(4000, {
+    repeat {
+      proposed <- sample.int(4, 8, replace = TRUE, prob = diag(K))
+      kept <- accepted_pivots(K[proposed, proposed], 2)$pivots
+      if (length(kept) == 2) break
+    }
+    proposed[kept]
+  })
+  counts <- table(factor(drawn[1, ], 1:4), factor(drawn[2, ], 1:4))
+  off <- row(pair) != col(pair)
+  expect_identical(sum(counts[!off]), 0L)
+  expect_gt(stats::chisq.test(counts[off], p = pair[off] / sum(pair[off]))$p.value, 1e-3)
+})
+
+test_that("clusters with outliers need fewer steps with random pivots than with evenly spread candidates", {
+  withr::local_seed(24)
+  x <- rbind(matrix(rnorm(400, sd = 0.01), ncol = 2), uniform(60, 2))[sample(260), ]
+  b <- uniform(260, 1)
+  input <- list(s = 40, x = x, y = x, b = b)
+  expected <- solve(exp(-40 * as.matrix(dist(x))^2) + diag(1e-4, 260), b)
+  solved <- lapply(c("rpcholesky", "nystrom"), \(type) {
+    kernel_solve(gaussian(), "b", input, 1e-4, precond = type, rank = 40, tol = 1e-10)
+  })
+  for (fit in solved) expect_close(fit$solution, expected, tolerance = 1e-6)
+  expect_lt(solved[[1]]$iterations, solved[[2]]$iterations)
+  few <- replace(input, c("x", "y"), list(x[rep(1:5, 8), ], x[rep(1:5, 8), ]))
+  expect_identical(kernel_preconditioner(gaussian(), "b", few, 0.1, "rpcholesky", rank = 30)$rank, 5L)
+})

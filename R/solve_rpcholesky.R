@@ -1,0 +1,58 @@
+# Accelerated randomly pivoted Cholesky decomposition (Epperly, Tropp and Webber 2025): pivots are drawn with
+# probabilities in proportion to the diagonal of K - C C'. Several are proposed at once from the diagonal before them,
+# and rejection makes accepted pivots those of the algorithm that draws one after another. So columns are computed and
+# projected in blocks.
+
+# As pivots(). Random numbers are those of `seed`.
+rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = max(10L, ceiling(rank / 10))) {
+  with_seed(seed, {
+    space <- system$space
+    columns <- space$new(system$n, rank)
+    left <- diagonal
+    pivots <- integer()
+    while (length(pivots) < rank && sum(left) > tol * sum(diagonal)) {
+      proposed <- sample.int(system$n, block, replace = TRUE, prob = left)
+      rows <- unique(proposed)
+      place <- match(proposed, rows)
+      new <- residual_columns(system, columns, length(pivots), rows)
+      residual <- as.matrix(new[rows, , drop = FALSE])
+      left[rows] <- pmax(diag(residual), 0) # rounding may have left less than the sum of squares says
+      kept <- accepted_pivots(residual[place, place, drop = FALSE], rank - length(pivots))
+      chosen <- place[kept$pivots]
+      if (!length(chosen)) next
+      new <- space$combine(new[, chosen, drop = FALSE], backsolve(kept$root, diag(length(chosen))))
+      columns <- space$put(columns, length(pivots) + seq_along(chosen), new)
+      pivots <- c(pivots, proposed[kept$pivots])
+      left <- replace(pmax(left - rowSums(as.matrix(new)^2), 0), pivots, 0)
+    }
+    list(columns = columns[, seq_along(pivots), drop = FALSE], left = sum(left), pivots = pivots)
+  })
+}
+
+# The columns `rows` of K - C C', where C has `count` columns.
+residual_columns <- function(system, columns, count, rows) {
+  new <- system$columns(rows)
+  if (!count) return(new)
+  space <- system$space
+  known <- as.matrix(columns[rows, , drop = FALSE])[, seq_len(count), drop = FALSE]
+  space$axpby(-1, space$combine(columns, t(known)), 1, new)
+}
+
+# Proposals, in their order, are accepted with the probability that accepted ones before them leave of their diagonal;
+# at most `most`. `residual` is the matrix of K - C C' at the proposals, `root` the upper triangular factor of that at
+# the accepted ones.
+accepted_pivots <- function(residual, most) {
+  start <- diag(residual)
+  root <- matrix(0, nrow(residual), nrow(residual))
+  accepted <- integer()
+  for (k in seq_len(nrow(residual))) {
+    left <- residual[k, k]
+    # of a proposal that rounding has determined already, the column would be rounding error
+    if (length(accepted) == most || stats::runif(1) * start[[k]] >= left || left <= 1e-12 * start[[k]]) next
+    accepted <- c(accepted, k)
+    row <- residual[k, ] / sqrt(left)
+    root[length(accepted), ] <- row
+    residual <- residual - tcrossprod(row)
+  }
+  list(pivots = accepted, root = root[seq_along(accepted), accepted, drop = FALSE])
+}
