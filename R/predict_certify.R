@@ -30,7 +30,7 @@ chosen_sites <- function(object, newdata, coords, count, seed, call = caller_env
 # A row for each site: prediction and standard error of the field by the fit, and the exact ones with their bounds.
 # The error of the mean is at most the root of the product of two gaps, that of the response and that of the site.
 certified_predictions <- function(object, sites, bounds, problem) {
-  moments <- predicted_moments(object, sites, plain_prediction, variance = TRUE)
+  moments <- problem$moments
   left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)
   gap <- pmax(diag(left$upper) - diag(left$lower), 0)
   level <- problem$trend$level # of the response, by the coefficients of the trend

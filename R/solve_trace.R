@@ -15,7 +15,7 @@ logdet_interval <- function(system, fit, probes, precond, columns, miss) {
   runs <- lapply(columns, function(k) lanczos_run(fit$recorded$step[, k], fit$recorded$ratio[, k]))
   trace <- system$n + trace_excess(system, precond)
   floor <- smallest_eigenvalue(system, precond, probes$probes, miss / 4)
-  eigenvalues <- spectrum_bounds(runs, system$n, trace, floor, miss / 4)
+  eigenvalues <- spectrum_bounds(runs, squares, system$n, trace, floor, miss / 4)
   each <- mapply(function(run, square) square * run_bounds(run, eigenvalues[[1]]), runs, squares)
   largest <- max(log_excess(eigenvalues))
   known <- precond$logdet + trace - system$n
@@ -49,18 +49,25 @@ run_bounds <- function(run, smallest) {
   vapply(list(run$gauss, radau), function(rule) sum(rule$weights * log_excess(pmax(rule$nodes, smallest))), 0)
 }
 
-# Bounds for the eigenvalues of A that hold with probability 1 - miss, from the Ritz values of k steps from s random
-# starts: all of these miss the largest eigenvalue of a semidefinite matrix by the factor 1 - e with a probability of at
-# most (1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)))^s (Kuczynski and Wozniakowski 1992). What the trace leaves is a bound,
-# too.
-spectrum_bounds <- function(runs, n, trace, floor, miss) {
+# Bounds for the eigenvalues of A that hold with probability 1 - miss, the best of three. What the trace leaves. The
+# moments: tr (A - I)^p with p = 2 k - 2, which the Gauss rules of k steps give exactly for each of s probes, is at
+# least the largest (eigenvalue - 1)^p. The Ritz values: those of k steps from s random starts all miss the largest
+# eigenvalue of a semidefinite matrix by the factor 1 - e with a probability of at most
+# (1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)))^s (Kuczynski and Wozniakowski 1992).
+spectrum_bounds <- function(runs, squares, n, trace, floor, miss) {
   ritz <- range(unlist(lapply(runs, function(run) run$gauss$nodes)))
   floor <- min(floor, ritz[[1]])
   steps <- min(lengths(lapply(runs, `[[`, "diagonal")))
-  missed <- ((log(1.648 * sqrt(n)) - log(miss / 2) / length(runs)) / (2 * steps - 1))^2
-  largest <- max(ritz[[2]], min(if (missed < 1) ritz[[2]] / (1 - missed) else Inf, trace - (n - 1) * floor))
+  s <- length(runs)
+  missed <- ((log(1.648 * sqrt(n)) - log(miss / 3) / s) / (2 * steps - 1))^2
+  power <- 2 * steps - 2
+  far <- max(abs(ritz - 1), .Machine$double.eps)
+  moments <- squares * vapply(runs, function(run) sum(run$gauss$weights * ((run$gauss$nodes - 1) / far)^power), 0)
+  radius <- if (power > 0) far * (mean(moments) * s / stats::qchisq(miss / 3, s))^(1 / power) else Inf
+  largest <- min(if (missed < 1) ritz[[2]] / (1 - missed) else Inf, trace - (n - 1) * floor, 1 + radius)
+  largest <- max(ritz[[2]], largest)
   smallest <- if (missed < 1) largest - (largest - ritz[[1]]) / (1 - missed) else 0
-  c(max(smallest, floor), largest)
+  c(min(max(smallest, floor, 1 - radius), ritz[[1]]), largest)
 }
 
 # A bound below the smallest eigenvalue of A. It is 1, up to rounding, if P is lambda I and a part of K. Otherwise that
