@@ -50,7 +50,7 @@ with_around <- function(found, target) {
   best <- found$best
   if (best$value == Inf || !all(vapply(found$seen, apart, NA, best, target))) return(found)
   found$seen <- c(found$seen, list(best))
-  around <- look_around(best, target)
+  around <- rbind(look_around(best, target), restarts_around(best, target))
   if (nrow(around)) with_ends(found, rough_searches(around, target), target) else found
 }
 
@@ -179,6 +179,26 @@ look_around <- function(best, target) {
     line[low & rowSums(abs(line - rep(best$theta, each = nrow(line)))) > 0, , drop = FALSE]
   })
   matrix(do.call(rbind, c(list(matrix(0, 0, length(best$theta))), found)), ncol = length(best$theta))
+}
+
+# For user-defined covariances: starts that differ from an optimum in every parameter, by up to four standard errors
+# or a factor of 20. Their noise is positive, also where the optimum has none.
+restarts_around <- function(best, target, count = 6) {
+  model <- target$model
+  parameters <- model$parameters
+  free <- which(!parameters$fixed)
+  if (!has_formula(model) || is.null(best$information)) return(NULL)
+  s <- to_search(parameters, best$theta)
+  steps <- 4 / sqrt(pmax(diag(best$information) / 2, .Machine$double.eps))
+  least <- ifelse(parameters$log[free], log(2), 0)
+  steps <- pmin(pmax(steps, least), ifelse(parameters$log[free], log(20), 4 + 4 * abs(s[free])))
+  white <- intersect(white_rows(model), free)
+  unit <- even_points(count, length(free))
+  do.call(rbind, lapply(seq_len(count), function(k) {
+    theta <- from_search(parameters, replace(s, free, s[free] + (2 * unit[k, ] - 1) * steps))
+    theta[white] <- total_variance(model, best$theta) * 10^(-3 * unit[k, match(white, free)])
+    pmin(pmax(theta, parameters$lower), parameters$upper)
+  }))
 }
 
 # Lines, each a matrix with rows of theta: the ranges of a part longer and shorter, more and less nugget, other angles,

@@ -34,32 +34,68 @@ scale_factor <- function(model, theta, variance, most = Inf) {
 # Adds to a model with bounds, for parameters of user-defined formulas:
 #   unit        the step, on the scale of the search, that changes the covariance matrix of the sites by its size
 #   multiplies  whether it is a factor of the whole covariance
-# from the products of the matrix and of its derivatives with random signs. Bounds are wide enough for the factor by
-# which the variance is that of the response.
+#   middle      the value around which searches start: the given one, unless the covariance is insensitive to it there
+# Bounds are wide enough for these values, and for the factor by which the variance is that of the response.
 with_free_parameters <- function(model, variance) {
   parameters <- model$parameters
   rows <- which(parameters$kind == "free" & !parameters$fixed)
   if (!length(rows)) return(model)
-  theta <- parameters$value
-  middle <- is.na(theta) & parameters$log
-  theta[middle] <- sqrt(parameters$lower[middle] * parameters$upper[middle])
-  theta[is.na(theta)] <- 0
-  both_signs <- rows[!parameters$log[rows]]
+  logs <- rows[parameters$log[rows]]
+  both_signs <- setdiff(rows, logs)
+  theta <- typical_parameters(parameters)
   neutral <- replace(theta, both_signs, 0)
-  if (length(site_variances(model, theta)) < nrow(model$sites)) theta <- neutral # where a given value is far too large
+  # where a given value is far too large
+  if (!is_regular(model, theta)) theta <- neutral
+  for (row in logs) theta[[row]] <- sensitive_value(model, row, theta)
+  change <- relative_changes(model, theta)[rows, , drop = FALSE]
+  parameters$unit[rows] <- ifelse(is.finite(change$size) & change$size > 0, 1 / change$size, 1)
+  parameters$multiplies <- FALSE
+  parameters$multiplies[logs] <- change$multiplies[match(logs, rows)]
+  parameters$middle <- theta
+  factor <- min(max(scale_factor(model, replace(theta, both_signs, 0), variance, 1e6), 1e-30), 1e30)
+  parameters$lower[logs] <- pmin(parameters$lower[logs], theta[logs] * 1e-6) * min(factor, 1 / factor)
+  parameters$upper[logs] <- pmax(parameters$upper[logs], theta[logs] * 1e6) * max(factor, 1 / factor)
+  replace(model, "parameters", list(parameters))
+}
+
+# Given values; for the other parameters the middle of their bounds, or zero.
+typical_parameters <- function(parameters) {
+  middle <- ifelse(parameters$log, sqrt(pmax(parameters$lower * parameters$upper, 0)), 0)
+  ifelse(is.na(parameters$value), middle, parameters$value)
+}
+
+# Whether the variances at all sites are finite, and those of most sites positive and within a factor of a million.
+is_regular <- function(model, theta) {
+  field <- site_variances(model, theta)
+  if (length(field) < nrow(model$sites)) return(FALSE)
+  most <- stats::quantile(field, c(0.1, 0.9), names = FALSE)
+  most[[1]] > 0 && most[[2]] <= 1e6 * most[[1]]
+}
+
+# The relative changes of the covariance matrix of the sites by a unit of each parameter, or of its logarithm, and
+# whether the parameter is a factor of the matrix: from products of the matrix and of its derivatives with random signs.
+relative_changes <- function(model, theta) {
   sites <- model$sites
   input <- list(theta = theta, x = sites, y = sites, b = with_seed(1, random_signs(nrow(sites), 1)))
   whole <- as.vector(covariance_product(model)(input))
-  change <- matrix(derivative_products(model)(input), nrow(sites))[, rows, drop = FALSE]
-  change <- change * rep(ifelse(parameters$log[rows], theta[rows], 1), each = nrow(sites))
-  units <- sqrt(sum(whole^2) / colSums(change^2))
-  parameters$unit[rows] <- ifelse(is.finite(units) & units > 0, units, 1)
-  multiplies <- parameters$log[rows] & colSums((change - whole)^2) < 1e-20 * sum(whole^2)
-  parameters$multiplies <- FALSE
-  parameters$multiplies[rows[multiplies %in% TRUE]] <- TRUE
-  factor <- min(max(scale_factor(model, neutral, variance, 1e6), 1e-30), 1e30)
-  logs <- rows[parameters$log[rows]]
-  parameters$lower[logs] <- parameters$lower[logs] * min(factor, 1 / factor)
-  parameters$upper[logs] <- parameters$upper[logs] * max(factor, 1 / factor)
-  replace(model, "parameters", list(parameters))
+  change <- matrix(derivative_products(model)(input), nrow(sites))
+  change <- change * rep(ifelse(model$parameters$log, theta, 1), each = nrow(sites))
+  data.frame(size = sqrt(colSums(change^2) / sum(whole^2)),
+             multiplies = (colSums((change - whole)^2) < 1e-20 * sum(whole^2)) %in% TRUE)
+}
+
+# The value of a positive parameter at which the covariance is sensitive to its logarithm, nearest to that in theta. A
+# range that is far longer or far shorter than the distances of the sites changes nothing.
+sensitive_value <- function(model, row, theta, most = 1e8) {
+  size_at <- function(value) {
+    theta <- replace(theta, row, value)
+    size <- if (is_regular(model, theta)) relative_changes(model, theta)$size[[row]] else 0
+    if (is.finite(size)) min(size, 1) else 0
+  }
+  value <- theta[[row]]
+  size <- size_at(value)
+  if (size >= 0.1) return(value)
+  others <- value * 10^(c(-1, 1) * rep(seq(0.5, log10(most), by = 0.5), each = 2))
+  sizes <- vapply(others, size_at, 0)
+  if (size >= 0.1 * max(sizes)) value else others[[which(sizes >= 0.5 * max(sizes))[[1]]]]
 }

@@ -72,10 +72,11 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   pmin(pmax(value, parameters$lower), parameters$upper)
 }
 
-# A parameter of a user-defined formula: the given value, or one around it; where it may have both signs, also around 0.
+# A parameter of a user-defined formula: the typical value, or one around it; where it may have both signs, also
+# around 0.
 free_start <- function(row, at, n) {
-  if (n %% 2 == 0) return(row$value)
-  moved_free(row, if (row$log || n %% 4 == 1) row$value else 0, 4 * at - 2)
+  if (n %% 4 == 0) return(row$middle)
+  moved_free(row, if (row$log || n %% 2 == 1) row$middle else 0, (4 * at - 2) * abs(2 * at - 1))
 }
 
 # A start at which a factor of the whole covariance is such that the variance is that of the response.

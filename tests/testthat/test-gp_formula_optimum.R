@@ -54,6 +54,28 @@ test_that("a range that varies in space is found, from a constant one", {
   expect_gt(fit$loglik, best - 0.01)
 })
 
+test_that("starting values far from the scales of coordinates and covariates are replaced", {
+  of_depth <- paste("v * Exp(a * (Elem(x, 2) + Elem(y, 2))) *",
+                    "Exp(-Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / r)")
+  withr::local_seed(1)
+  d <- data.frame(x = runif(120), y = runif(120))
+  depth <- sin(3 * d$x) + d$y / 2
+  space <- as.matrix(dist(d))
+  field <- \(s) exp(s[[1]] + s[[2]] * outer(depth, depth, `+`) - space / exp(s[[3]]))
+  truth <- c(0, 0.8, log(0.2), log(0.01))
+  d$z <- drawn(field(truth), 0.01)
+  best <- best_by_optim(d$z, \(s) field(s) + diag(exp(s[[4]]), 120), list(truth, 0.7 * truth))
+  fitted <- function(start, unit = 1) {
+    d$depth <- unit * depth
+    suppressWarnings(gp(z ~ 1, d, ~ x + y + depth, covariance(of_depth, start, positive = c("v", "r")) + nugget()))
+  }
+  # the covariance underflows or overflows, is constant, is that of noise
+  expect_gt(fitted(list(v = 50, a = -1, r = 3), unit = 1000)$loglik, best - 0.01)
+  expect_gt(fitted(list(v = 1, a = 1, r = 0.2), unit = 1e5)$loglik, best - 0.01)
+  expect_gt(fitted(list(v = 1, a = 0.1, r = 1e7))$loglik, best - 0.01)
+  expect_gt(fitted(list(v = 1, a = 0.1, r = 1e-7))$loglik, best - 0.01)
+})
+
 test_that("many observations end where a search from the truth ends, with their nugget", {
   skip_on_cran()
   of_depth <- paste("v * Exp(a * (Elem(x, 2) + Elem(y, 2))) *",
