@@ -132,7 +132,7 @@ using Collector = void (*)();
 Collector& garbage_collector();
 void collect_garbage();
 
-// ---- several devices (cuda/pairs/devices.cpp)
+// ---- several devices (cuda/devices.cpp)
 
 // Told the fraction done; false stops.
 using Watch = std::function<bool(double)>;

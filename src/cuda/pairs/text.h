@@ -1,14 +1,12 @@
-// The parts of a plan's CUDA text: names and order only. What they mean stands in the headers under inst/include.
+// The parts of the CUDA text of a plan: names and their order. The headers under inst/include define the names.
 #pragma once
-#include "cuda/cuda.h"
 #include "cuda/pairs/choose.h"
+#include "cuda/text.h"
 
 namespace kernops {
 namespace cuda {
 
-using Names = std::vector<std::string>;  // of slots
-
-// What all parts are written with.
+// The input of all parts, and the names of slots.
 struct Words {
   const TiledPlan& plan;
   const Settings& settings;
@@ -30,20 +28,12 @@ struct Words {
   bool takes_turns(const Step& step) const;
 };
 
-std::string number(int n);
-const char* text_of(Atom atom);      // its struct
-std::string constant(double value);  // as a T
-std::string part(int offset, int size, const std::string& of);
-std::string operation(const Step& step);
-std::string arguments(const Step& step, const Names& names, std::string text);  // after some, and a bracket
-std::string applied(const Step& step, int size, const Names& names);            // of an operation, to slots
-inline const char* yes_or_no(bool yes) { return yes ? "true" : "false"; }
-inline int at_least_one(int n) { return n > 0 ? n : 1; }
+const char* text_of(Atom atom);  // the name of its struct
 
-// What is done for each pair (cuda/pairs/text_pairs.cpp), `near` where exponents may be expanded.
+// The steps of a pair (cuda/pairs/text_pairs.cpp); with `near`, exponents are expanded.
 std::string pairs(const Words& words, bool near);
 
-// What is done for the entries of long vectors (cuda/pairs/text_vectors.cpp), and which of these some pairs take.
+// The structs of long vectors (cuda/pairs/text_vectors.cpp), and the list of contractions that pairs read.
 std::string long_vectors(const Words& words);
 std::string contractions(const Words& words, bool near);
 

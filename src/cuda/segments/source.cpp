@@ -1,7 +1,7 @@
 // Reductions of segments as CUDA text: which operation, on which values. What they mean stands in the
 // headers.
-#include "cuda/pairs/text.h"
 #include "cuda/segments/segments.h"
+#include "cuda/text.h"
 
 namespace kernops {
 namespace cuda {

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "cuda/pairs/text.h"
+#include "cuda/text.h"
 #include "formula/op_table.h"
 
 namespace kernops {

@@ -1,0 +1,21 @@
+// The words of CUDA text, by which all kernels of plans are written.
+#pragma once
+#include "cuda/cuda.h"
+
+namespace kernops {
+namespace cuda {
+
+using Names = std::vector<std::string>;  // of slots
+
+std::string number(int n);
+std::string constant(double value);  // as a T
+std::string part(int offset, int size, const std::string& of);
+std::string operation(const Step& step);
+std::string template_arguments(const Step& step, int size);  // operation, size of the result, its whole numbers
+std::string arguments(const Step& step, const Names& names, std::string text);  // appended to `text`, and a bracket
+std::string applied(const Step& step, int size, const Names& names);            // the call of an operation on slots
+inline const char* yes_or_no(bool yes) { return yes ? "true" : "false"; }
+inline int at_least_one(int n) { return n > 0 ? n : 1; }
+
+}  // namespace cuda
+}  // namespace kernops
