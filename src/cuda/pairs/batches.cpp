@@ -71,8 +71,7 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
 // Rows are halved while they fill the device, then columns, until what is there at a time fits.
 DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Count columns, bool to_states) {
   const Count per_block = task.rows_of_block();
-  const bool aside = !to_states && !writes_directly(task.out);
-  const Count result_bytes = aside ? task.plan.reduction.size * Count(sizeof(double)) : 0;
+  const Count result_bytes = to_states ? 0 : Count(bytes_aside(task, 1));
   const Count row_bytes = bytes_of(task, Level::row) + result_bytes, column_bytes = bytes_of(task, Level::column);
   Batch batch{rows, columns_of_launch(task, rows, columns), 0, 0};
   for (;;) {

@@ -1,12 +1,11 @@
-// Where the results of a part go: straight into the target, or aside until they are delivered.
+// The target of the results of a part: written by the kernels, or copied from memory of the device, "aside".
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-// Entry k of row n of a result that waits for its delivery, at k * entry + n * row: in the order of the
-// target.
+// Results aside have the order of the target: entry k of row n is at k * entry + n * row.
 struct Order {
   bool by_row;  // entries of a row stand together
   Count entry, row;
@@ -16,15 +15,14 @@ struct Order {
 
 }  // namespace
 
-// Results go where the target is, in its order, or aside until they are delivered.
-PairJob DeviceWorker::job_for(const Task& task, Range rows, const Buffer* aside) const {
+PairJob DeviceWorker::job_for(const Task& task, Range rows, const Buffer& aside) const {
   PairJob job{};
   job.row_end = rows.count();
   job.any_columns = task.any_columns;
   job.partial_rows = rows.count();
-  if (aside) {
+  if (!writes_directly(task.out)) {
     const Order order(task.out, task.plan.reduction.size, rows.count());
-    job.out = static_cast<double*>(aside->address()), job.out_entry = order.entry, job.out_row = order.row;
+    job.out = static_cast<double*>(aside.address()), job.out_entry = order.entry, job.out_row = order.row;
   } else if (task.plan.stores) {  // columns, along which rows stand side by side
     job.out = task.out.data + (rows.begin - task.first_row);
     job.out_entry = task.out.entry, job.out_row = 1, job.out_column = task.out.row;
@@ -38,9 +36,13 @@ PairJob DeviceWorker::job_for(const Task& task, Range rows, const Buffer* aside)
 bool DeviceWorker::writes_directly(const Output& out) const {
   return out.space != MemorySpace::host && out.device == number_;
 }
+size_t DeviceWorker::bytes_aside(const Task& task, Count rows) const {
+  return writes_directly(task.out) ? 0 : size_t(rows * task.plan.reduction.size) * sizeof(double);
+}
 
 void DeviceWorker::deliver(const Task& task, Range rows, const Buffer& from) {
   const Output& out = task.out;
+  if (writes_directly(out)) return;
   const int size = task.plan.reduction.size;
   const Count count = rows.count();
   const Order order(out, size, count);

@@ -1,5 +1,5 @@
-// A part of a map-reduce on one device: what is elsewhere is copied there, the levels are filled, the pairs
-// reduced. What does not fit into the memory at a time is taken in batches, of rows first, then of columns.
+// A part of a map-reduce on one device: it copies data there, fills the levels and reduces the pairs. Batches of rows,
+// then of columns, limit the memory.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, con
 
 }  // namespace
 
-// What a part has on its device.
+// The memory of a part, and its progress.
 struct DeviceWorker::Work {
   const Task& task;
   const Watch& watch;
@@ -38,24 +38,25 @@ struct DeviceWorker::Work {
   const bool to_states;
   const Count total_pairs;
   Levels levels;
-  std::unique_ptr<Buffer> out, states;
+  const Buffer out;
+  std::unique_ptr<Buffer> states;
   Count done_pairs = 0;
 
-  Work(const Task& task, const Watch& watch, const Batch& batch, Range rows, Range columns, bool to_states, bool aside,
-       size_t state_bytes)
+  Work(const Task& task, const Watch& watch, const Batch& batch, Range rows, Range columns, bool to_states,
+       size_t out_bytes, size_t state_bytes)
       : task(task),
         watch(watch),
         batch(batch),
         columns(columns),
         to_states(to_states),
         total_pairs(rows.count() * std::max<Count>(columns.count(), 1)),
-        levels(task, batch.rows, batch.columns) {
-    if (aside) out = std::make_unique<Buffer>(size_t(batch.rows) * task.plan.reduction.size * sizeof(double));
+        levels(task, batch.rows, batch.columns),
+        out(out_bytes) {
     if (batch.states > 0) states = std::make_unique<Buffer>(size_t(batch.rows) * batch.states * state_bytes);
   }
 
   bool streams() const { return batch.columns < columns.count(); }
-  // After a launch. Where more is to come, waits for it, so that the caller may stop.
+  // Counts the pairs of a launch and, before another launch, synchronises so that the caller may stop.
   void finished(Count pairs) {
     done_pairs += pairs;
     if (done_pairs >= total_pairs) return;
@@ -69,21 +70,12 @@ void DeviceWorker::prepare(const Task& task) {
   kernels_ = &kernels_once(task.plan, task.settings, task.recipe, number_);
 }
 
-void DeviceWorker::reduce(const Task& task, Range rows, Range columns, const Watch& watch) {
-  run(task, rows, columns, false, watch);
-}
-
-std::unique_ptr<Buffer> DeviceWorker::reduce_to_states(const Task& task, Range rows, Range columns,
-                                                       const Watch& watch) {
-  return run(task, rows, columns, true, watch);
-}
-
-std::unique_ptr<Buffer> DeviceWorker::run(const Task& task, Range rows, Range columns, bool to_states,
-                                          const Watch& watch) {
+std::unique_ptr<Buffer> DeviceWorker::reduce(const Task& task, Range rows, Range columns, const Watch& watch,
+                                             bool to_states) {
   use_device(number_);
   const Batch batch = choose_batch(task, rows.count(), columns.count(), to_states);
-  const bool aside = !to_states && !writes_directly(task.out);
-  Work work(task, watch, batch, rows, columns, to_states, aside, state_bytes());
+  const size_t out_bytes = to_states ? 0 : bytes_aside(task, batch.rows);
+  Work work(task, watch, batch, rows, columns, to_states, out_bytes, state_bytes());
   const bool whole = batch.rows >= rows.count() && !work.streams();
   for (Range some{rows.begin, 0}; some.begin < rows.end; some.begin = some.end) {
     some.end = std::min(some.begin + batch.rows, rows.end);
@@ -97,17 +89,17 @@ std::unique_ptr<Buffer> DeviceWorker::run(const Task& task, Range rows, Range co
       fill(task, work.levels, {some.begin, some.begin}, these);
       reduce_pairs(work, some, these);
     }
-    if (aside) deliver(task, some, *work.out);
+    if (!to_states) deliver(task, some, work.out);
     if (!whole) copies_.clear();
   }
-  return std::move(work.states);
+  return to_states ? std::move(work.states) : nullptr;
 }
 
 // A launch takes rows for some tenths of a second, so that the caller may interrupt.
 void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const Task& task = work.task;
   const Count most_columns = task.most_columns(columns.count());
-  PairJob job = job_for(task, rows, work.out.get());
+  PairJob job = job_for(task, rows, work.out);
   if (!task.plan.stores && (columns.end != work.columns.end || work.to_states)) job.out = nullptr;
   job.columns_per_split = work.batch.columns_per_split;
   job.splits = int(std::max<Count>(1, ceil_div(most_columns, job.columns_per_split)));
@@ -148,7 +140,7 @@ void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   std::copy(from.begin(), from.end(), job.sources);
 }
 
-// Where a job leaves its states, if it does: behind those of the columns before. What is returned merges all of them.
+// Sets the place of the states of a job, after the states of previous columns, and returns the job that merges all.
 PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, PairJob& job) const {
   if (work.states) job.partials = work.states->address();
   PairJob merging = job;
@@ -159,7 +151,7 @@ PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, P
   return merging;
 }
 
-// Where much is filled, the multiprocessors that have done so first would get more pairs than the others.
+// True if few items are filled: otherwise the multiprocessors that end first would get more pairs than others.
 bool DeviceWorker::starts_early(Range rows, Range columns) {
   constexpr Count most = 256;  // items for each multiprocessor
   return rows.count() + columns.count() <= most * current_device().multiprocessors;
@@ -180,12 +172,29 @@ void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
 
 void DeviceWorker::merge(const Task& task, Range rows, const Buffer& states, int count) {
   use_device(number_);
-  const bool direct = writes_directly(task.out);
-  const Buffer aside(direct ? 0 : size_t(rows.count()) * task.plan.reduction.size * sizeof(double));
-  PairJob job = job_for(task, rows, direct ? nullptr : &aside);
+  const Buffer aside(bytes_aside(task, rows.count()));
+  PairJob job = job_for(task, rows, aside);
   job.partials = states.address(), job.splits = count;
   merge_states(task, job);
-  if (!direct) deliver(task, rows, aside);
+  deliver(task, rows, aside);
+}
+
+bool DeviceWorker::reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch) {
+  const bool lists = task.recipe.mainloop == Mainloop::lists;
+  const Count row_count = rows.count(), column_count = columns.count();
+  const size_t out_bytes = bytes_aside(task, row_count);
+  const Count scratch =
+      lists ? bytes_of_lists(task, row_count, column_count) : bytes_of_panels(task, row_count, column_count);
+  const Count items = row_count * bytes_of(task, Level::row) + column_count * bytes_of(task, Level::column);
+  const size_t needed = size_t(items + scratch) + out_bytes;
+  if (needed > memory_for(needed)) return false;
+  const Part part{task, Levels(task, row_count, column_count), rows, columns, watch};
+  const Buffer aside(out_bytes);
+  fill(task, part.levels, rows, columns);
+  const PairJob out = job_for(task, rows, aside);
+  if (!(lists ? reduce_by_lists(part, out) : reduce_by_panels(part, out))) return false;
+  deliver(task, rows, aside);
+  return true;
 }
 
 }  // namespace cuda

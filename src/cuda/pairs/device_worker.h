@@ -85,16 +85,12 @@ class DeviceWorker {
   // Drops the copies of what serves one batch alone.
   void keep_shared(const Data& data);
 
-  // Reduces a part into the target of the task, in the order of the device: nobody waits for the end.
-  void reduce(const Task& task, Range rows, Range columns, const Watch& watch);
-  // The same in bulk, unless it cannot be done: whether it was.
-  bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch) {
-    return (this->*(task.recipe.mainloop == Mainloop::lists ? &DeviceWorker::reduce_by_lists
-                                                            : &DeviceWorker::reduce_by_panels))(task, rows, columns,
-                                                                                                watch);
-  }
-  // The same as reduce(), but the states of the rows are returned: other columns are reduced elsewhere.
-  std::unique_ptr<Buffer> reduce_to_states(const Task& task, Range rows, Range columns, const Watch& watch);
+  // Launches the reduction of a part into the target of the task or, if other devices reduce other columns, into
+  // states of the rows, which it returns.
+  std::unique_ptr<Buffer> reduce(const Task& task, Range rows, Range columns, const Watch& watch,
+                                 bool to_states = false);
+  // Reduces a part by panels or lists; false if memory is short or numbers are too far apart.
+  bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch);
   // Merges states of rows in the order in which they stand, so many after one another, into the target.
   void merge(const Task& task, Range rows, const Buffer& states, int count);
 
@@ -108,8 +104,17 @@ class DeviceWorker {
   };
   struct Work;
 
-  bool reduce_by_panels(const Task& task, Range rows, Range columns, const Watch& watch);
-  bool reduce_by_lists(const Task& task, Range rows, Range columns, const Watch& watch);
+  // The rows and columns that are reduced in bulk, in the memory of the device.
+  struct Part {
+    const Task& task;
+    const Levels levels;
+    const Range rows, columns;
+    const Watch& watch;
+  };
+  static Count bytes_of_panels(const Task& task, Count rows, Count columns);
+  Count bytes_of_lists(const Task& task, Count rows, Count columns) const;
+  bool reduce_by_panels(const Part& part, const PairJob& out);
+  bool reduce_by_lists(const Part& part, const PairJob& out);
   Count filled() const;  // blocks that run at a time
   static bool starts_early(Range rows, Range columns);
   Batch choose_batch(const Task& task, Count rows, Count columns, bool to_states);
@@ -117,7 +122,6 @@ class DeviceWorker {
   Count columns_of_launch(const Task& task, Count rows, Count columns) const;
   Count bytes_of(const Task& task, Level level) const;
   size_t memory_for(size_t needed);
-  std::unique_ptr<Buffer> run(const Task& task, Range rows, Range columns, bool to_states, const Watch& watch);
   std::vector<DeviceSource> sources(const Task& task, Level level, Range items, double* given);
   void fill(const Task& task, const Levels& levels, Range rows, Range columns);
   void reduce_pairs(Work& work, Range rows, Range columns);
@@ -128,8 +132,9 @@ class DeviceWorker {
   bool is_here(const ArrayRef& array) const;
 
   bool writes_directly(const Output& out) const;
+  size_t bytes_aside(const Task& task, Count rows) const;  // of results whose target is elsewhere
   void deliver(const Task& task, Range rows, const Buffer& from);
-  PairJob job_for(const Task& task, Range rows, const Buffer* aside) const;
+  PairJob job_for(const Task& task, Range rows, const Buffer& aside) const;
 
   int number_;
   const Kernels* kernels_ = nullptr;

@@ -1,4 +1,4 @@
-// The nearest columns of each row, from lists of those that may be (cuda/wide/nearest.cuh).
+// The nearest columns of each row, from lists of candidates (cuda/wide/nearest.cuh).
 #include <kernops/jobs/nearest.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@ constexpr unsigned threads = 128, warps = threads / 32;
 
 Count whole(Count items) { return ceil_div(items, nearest_tile) * nearest_tile; }
 
-// Numbers of so many bits that make a vector, as whole chunks of 64 bytes.
+// The length of a vector of halves in floats, as whole chunks of 64 bytes.
 Count floats_of_vector(const Task& task) {
   return ceil_div(task.plan.slots[task.plan.nearest.row].size * task.recipe.parts, 32) * 16;
 }
 
-// What is made of rows or of columns.
+// The numbers that are computed from rows or columns.
 struct Points {
   Points(const Task& task, Count count)
       : floats(floats_of_vector(task)),
@@ -29,7 +29,7 @@ struct Points {
         bounds(size_t(2 * whole(count)) * sizeof(float)) {}
   static Count bytes(const Task& task, Count count) { return whole(count) * (16 + 4 * floats_of_vector(task)); }
 
-  // Some of them, whose items in the level begin at `items` and stand so many bytes apart.
+  // A range of points; `item_bytes` is the distance of items in the level.
   NearestPoints some(Range range, const Buffer& level, Count item_bytes) const {
     const auto at = [&](const Buffer& buffer, Count bytes) {
       return static_cast<char*>(buffer.address()) + range.begin * bytes;
@@ -43,11 +43,11 @@ struct Points {
   const Buffer norms, halves, bounds;
 };
 
-// How the columns of some rows are split: where blocks of rows do not fill the device, or fill it once more for a few,
-// each split lists columns of its own, and that costs.
+// The splits of the columns, which fill the device if there are few blocks of rows. Each split has lists of its own,
+// which take time.
 struct Splits {
   int count, columns;  // columns of each but the last
-  int stride;  // a step through the tiles of each split that meets all of them, as far from each other as can be
+  int stride;          // a step that visits all tiles of a split, with successive tiles far apart
 
   Splits(Count rows, Count columns_of_row, Count filled) {
     constexpr Count least_tiles = 8;
@@ -70,7 +70,7 @@ struct Splits {
 
 }  // namespace
 
-// What is on a device while columns are listed.
+// The memory and the kernels of lists.
 class NearestLists {
  public:
   static constexpr Count rows_of_trial = 2 * nearest_tile;
@@ -109,7 +109,8 @@ class NearestLists {
     const Count points = (whole(rows_) + whole(job_.columns.count)) / warps;
     run(pairs("kernops_centre"), 1), run(pairs("kernops_norms"), points), run(pairs("kernops_halves"), points);
   }
-  // The results of some rows, `out` being that of the first row of all. Whether bounds could tell.
+  // Writes the results of some rows; `out` is the result of the first row of all. False if bounds do not separate
+  // columns.
   bool finish(Range rows, const PairJob& out, bool trial) {
     const Splits& splits = trial ? trial_ : splits_;
     take(rows);
@@ -123,7 +124,7 @@ class NearestLists {
   }
 
  private:
-  // So many that it takes some tenths of a second, after which the caller may interrupt.
+  // Rows that take some tenths of a second, after which the caller may interrupt.
   static Count rows_at_a_time(const Task& task, Count rows, Count columns) {
     constexpr Count least = 1 << 12, most = 1 << 17;
     const Count products = Count(5e13) / (columns * task.plan.slots[task.plan.nearest.row].size);
@@ -148,33 +149,26 @@ class NearestLists {
   const Text text_;
   const Levels& levels_;
   const Count rows_, at_a_time_;
-  const Splits splits_, trial_;  // of some rows; of few, by which is seen early whether bounds can tell
+  const Splits splits_, trial_;  // of all rows; of the first rows, which show early if bounds separate columns
   const Points x_, y_;
   const Buffer centre_, longest_, odd_, limits_, lists_;
   NearestJob job_{};
 };
 
-bool DeviceWorker::reduce_by_lists(const Task& task, Range rows, Range columns, const Watch& watch) {
-  const bool direct = writes_directly(task.out);
-  const Count rows_here = rows.count(), columns_here = columns.count();
-  const size_t out_bytes = direct ? 0 : size_t(rows_here * task.plan.reduction.size) * sizeof(double);
-  const size_t needed = size_t(rows_here * bytes_of(task, Level::row) + columns_here * bytes_of(task, Level::column) +
-                               NearestLists::bytes(task, rows_here, columns_here, filled())) +
-                        out_bytes;
-  if (needed > memory_for(needed)) return false;
-  const Levels levels(task, rows_here, columns_here);
-  const Buffer aside(out_bytes);
-  NearestLists lists(task, levels, rows_here, columns_here, filled());
-  fill(task, levels, rows, columns);
+Count DeviceWorker::bytes_of_lists(const Task& task, Count rows, Count columns) const {
+  return NearestLists::bytes(task, rows, columns, filled());
+}
+
+bool DeviceWorker::reduce_by_lists(const Part& part, const PairJob& out) {
+  const Count rows_here = part.rows.count();
+  NearestLists lists(part.task, part.levels, rows_here, part.columns.count(), filled());
   lists.prepare();
-  const PairJob out = job_for(task, rows, direct ? nullptr : &aside);
   if (lists.tries() && !lists.finish({0, NearestLists::rows_of_trial}, out, true)) return false;
   for (Range some{0, 0}; some.begin < rows_here; some.begin = some.end) {
     some.end = std::min(some.begin + lists.at_a_time(), rows_here);
     if (!lists.finish(some, out, false)) return false;
-    if (some.end < rows_here && watch && !watch(double(some.end) / double(rows_here))) throw Interrupted();
+    if (some.end < rows_here && part.watch && !part.watch(double(some.end) / double(rows_here))) throw Interrupted();
   }
-  if (!direct) deliver(task, rows, aside);
   return true;
 }
 

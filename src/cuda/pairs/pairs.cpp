@@ -233,10 +233,7 @@ class CudaPairs : public Pairs {
     on_devices(task.settings.keep_going, [&](size_t n, const Watch& watch) {
       const auto [some, these] = part_of(n);
       if (some.count() == 0) return;
-      if (split_columns)
-        states[n] = workers_[n].reduce_to_states(task, some, these, watch);
-      else
-        workers_[n].reduce(task, some, these, watch);
+      states[n] = workers_[n].reduce(task, some, these, watch, split_columns);
     });
     if (split_columns) join(task, rows, states);
   }

@@ -1,11 +1,8 @@
-// Sums over pairs of long vectors by panels: blocks of some thousand rows and columns, one after another. The
-// contractions of the pairs of a panel are a product of matrices, by cuBLAS, into scratch memory; a kernel makes the
-// numbers of the pairs of them, in place (cuda/wide/panels.cuh); and these times the vectors of the columns are a
-// product of matrices, too, which joins the sums of the rows. However long the vectors are, contractions are made once.
-//
-// All numbers are doubles. Where floats are asked for, products of matrices are those of their digits
-// (cuda/pairs/panel_digits.h). Where numbers are not finite, or points too far from each other for the expansion of
-// their distances, the kernels for tiles take over.
+// Sums over pairs of long vectors by panels of some thousand rows and columns. cuBLAS computes the contractions of a
+// panel as a product of matrices; a kernel turns them in place into the numbers of the pairs (cuda/wide/panels.cuh);
+// cuBLAS adds the product of these numbers and the vectors of the columns to the sums of the rows. All numbers are
+// doubles; if the user asks for floats, products are those of digits (cuda/pairs/panel_digits.h). Tiles take over if
+// numbers are not finite, or points too far apart for the norm expansion of the squared distance.
 #include <algorithm>
 
 #include "cuda/pairs/device_worker.h"
@@ -22,7 +19,7 @@ bool digits(const Task& task) { return task.recipe.atom == Atom::digits; }
 
 }  // namespace
 
-// What is on a device while rows are reduced.
+// The memory of a device for panels.
 class PanelSums {
  public:
   PanelSums(const Task& task, const Levels& levels, Count rows, Count columns)
@@ -93,20 +90,20 @@ class PanelSums {
   }
 
  private:
-  // Panels of a number of rows are of one size, or nearly so, which depends on that number alone. Those of digits have
-  // twice as many columns, and three results for each pair.
+  // Panels have nearly equal numbers of rows, which depend on the number of rows alone. Panels of digits have twice as
+  // many columns and three results for each pair.
   static Count at_a_time(const Task& task, Count rows) {
     const Count parts = ceil_div(rows, digits(task) ? most_rows / 2 : most_rows);
     return (ceil_div(rows, parts) + 127) / 128 * 128;
   }
-  // Contractions, and the numbers that take their places.
+  // The contractions of a pair, and the numbers that replace them.
   static int kinds_of_pairs(const PanelPlan& panels) { return std::max(int(panels.products.size()), panels.adding()); }
   static double* doubles(const Buffer& buffer) { return static_cast<double*>(buffer.address()); }
 
   const void* item(const Buffer& level, Level which, Count n) const {
     return static_cast<const char*>(level.address()) + n * task_.item_bytes(which);
   }
-  // Those of `count` items, each a column; they are read alone.
+  // The vectors of `count` items, one for each column of a matrix; cuBLAS only reads them.
   Panel vectors(const void* items, int slot, Count size, Count count) const {
     const Slot& s = task_.plan.slots[slot];
     double* const first = static_cast<double*>(const_cast<void*>(items)) + s.offset;
@@ -124,19 +121,14 @@ class PanelSums {
   std::unique_ptr<PanelDigits> digits_;
 };
 
-// long: one loop over panels
-bool DeviceWorker::reduce_by_panels(const Task& task, Range rows, Range columns, const Watch& watch) {
-  const bool direct = writes_directly(task.out);
-  const Count rows_here = rows.count(), columns_here = columns.count(), size = task.plan.reduction.size;
-  const Count item_bytes = rows_here * bytes_of(task, Level::row) + columns_here * bytes_of(task, Level::column);
-  const Count out_bytes = direct ? 0 : rows_here * size * Count(sizeof(double));
-  const size_t needed = size_t(item_bytes + out_bytes + PanelSums::bytes(task, rows_here, columns_here));
-  if (needed > memory_for(needed)) return false;
-  const Levels levels(task, rows_here, columns_here);
-  const PanelSums sums(task, levels, rows_here, columns_here);
-  const Buffer aside{size_t(out_bytes)};
-  fill(task, levels, rows, columns);
-  const PairJob all = job_for(task, rows, direct ? nullptr : &aside);
+Count DeviceWorker::bytes_of_panels(const Task& task, Count rows, Count columns) {
+  return PanelSums::bytes(task, rows, columns);
+}
+
+bool DeviceWorker::reduce_by_panels(const Part& part, const PairJob& out) {
+  const Task& task = part.task;
+  const Count rows_here = part.rows.count(), columns_here = part.columns.count();
+  const PanelSums sums(task, part.levels, rows_here, columns_here);
   const unsigned threads = unsigned(task.recipe.threads);
   for (Range some{0, 0}; some.begin < rows_here; some.begin = some.end) {
     some.end = std::min(some.begin + sums.rows(), rows_here);
@@ -150,15 +142,13 @@ bool DeviceWorker::reduce_by_panels(const Task& task, Range rows, Range columns,
       if (some.begin == 0 && job.first && sums.is_odd()) return false;
       sums.add_up(job);
     }
-    job.out = all.out + some.begin * all.out_row, job.out_entry = all.out_entry, job.out_row = all.out_row;
-    launch(kernels_->merge, unsigned(ceil_div(some.count() * size, threads)), 1, threads, &job);
+    job.out = out.out + some.begin * out.out_row, job.out_entry = out.out_entry, job.out_row = out.out_row;
+    launch(kernels_->merge, unsigned(ceil_div(some.count() * task.plan.reduction.size, threads)), 1, threads, &job);
     if (some.end == rows_here) break;
     synchronize();
-    if (watch && !watch(double(some.end) / double(rows_here))) throw Interrupted();
+    if (part.watch && !part.watch(double(some.end) / double(rows_here))) throw Interrupted();
   }
-  if (sums.is_odd()) return false;
-  if (!direct) deliver(task, rows, aside);
-  return true;
+  return !sums.is_odd();
 }
 
 }  // namespace cuda
