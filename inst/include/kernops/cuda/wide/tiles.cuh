@@ -1,5 +1,5 @@
-// How a block of threads goes through the tiles of its rows and columns, for long vectors: what the pairs of a
-// tile read is brought there, and their contractions are made.
+// The loop of a block of threads over the tiles of its rows and columns, for long vectors: it loads the data that the
+// pairs of a tile read and computes their contractions.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/wide/contraction.cuh>
@@ -35,13 +35,13 @@ template <class Formula, class BlockPairs, class L> struct Block : BlockPairs {
 
 template <class Pairs> struct PairsOf { using type = Pairs; };
 
-// Whether a thread that evaluates the pairs it has the contractions of (Formula::in_place) also reduces them: a state
-// for each of its rows, joined with those of its neighbours at the end.
+// True if a thread that evaluates the pairs whose contractions it has (Formula::in_place) also reduces them: it keeps a
+// state for each of its rows, which is joined with the states of its neighbours at the end.
 template <class Formula, class Row> KERNOPS_FN constexpr bool reduced_in_place() {
   return Formula::in_place && Row::any_order && sizeof(Row) <= 12 * sizeof(typename Formula::T);
 }
 
-// What pairs read of the columns of a tile, in shared memory.
+// The numbers of the columns of a tile that pairs read, in shared memory.
 template <class T, int kept, int columns> struct KeptColumns {
   static constexpr int stride = (kept * int(sizeof(T)) + 15) / 16 * 16 / int(sizeof(T));
   alignas(16) T v[columns * stride];
@@ -63,7 +63,7 @@ template <class T, int kept, int columns> struct KeptColumns {
   }
 };
 
-// What for_tiles() has in shared memory: numbers of its stages, or of values, and bytes in all.
+// The shared memory of for_tiles(): numbers of its stages, or of values, and bytes in all.
 template <class Formula, class L, int room> struct TileMemory {
   using T = typename Formula::T;
   using ForNear = AllContractions<T, L, typename Formula::Near::Contractions>;
@@ -72,7 +72,7 @@ template <class Formula, class L, int room> struct TileMemory {
   static constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared,
                        before_rows = needed > room ? needed : room, numbers = before_rows + ForNear::for_rows,
                        bytes = numbers * sizeof(T) + 2 * sizeof(Kept);
-  // Where it is more than every GPU has for a block, the launch asks for it.
+  // The launch asks for memory beyond the 48 KB that every GPU has for a block.
   static constexpr int asked_for = bytes > 48 * 1024 ? numbers* int(sizeof(T)) : 0;
 
   static __device__ __forceinline__ T* begin() {
@@ -95,8 +95,8 @@ template <class T> struct OwnNorms {
   __device__ __forceinline__ void take(T norm) { near = near && is_near(norm), largest = larger(norm, largest); }
 };
 
-// Which columns are near the rows of a block. Of products, two norms count together (put_product()); no register has
-// that of the rows meanwhile.
+// The test that columns are near the rows of a block. For inner products it uses the sum of both norms (put_product());
+// the norm of the rows stays in shared memory to save registers.
 template <class T, bool products> struct NearRows {
   bool near;
   __device__ __forceinline__ NearRows(const OwnNorms<T>& own, T& largest) : near(own.near) {
@@ -111,11 +111,10 @@ template <class T, bool products> struct NearRows {
   }
 };
 
-// Takes the tiles of a block one after another: send_more(at, turn) first, then visit(PairsOf<Pairs>, at, once,
-// contracted values, first column, kept columns, shared memory, turn), then done(at, once, shared memory, whether it is
-// the last); `turn` is 0 and 1 by turns. `ahead`: the next tile is on its way meanwhile, and the shared memory that is
-// visited is the last stage of the columns; else it is free, and threads are to wait for each other before they leave
-// it.
+// Calls for each tile of a block send_more(at, turn), visit(PairsOf<Pairs>, at, once, contracted values, first column,
+// kept columns, shared memory, turn), and done(at, once, shared memory, true for the last tile); `turn` alternates
+// between 0 and 1. With `ahead`, the next tile is loaded meanwhile, and visit() receives the last stage of the columns;
+// otherwise it receives free shared memory, and threads must synchronise before they leave it.
 // long: one pipeline of loads and tiles
 template <class Formula, class BlockPairs, class L, int room, bool ahead, class Send, class Visit, class Done>
 __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, L>& block,
@@ -147,7 +146,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, L>& block,
         send_more(at, turn);
       };
       if (!sent) send(at, now, turn);
-      // each time, so that its registers are free for what is done with the values
+      // for each tile anew, so that visit() has its registers
       if (!ahead) contract.begin(at, shared + Memory::before_rows);
       wait_for_sent<L::warpgroups != 0>();
       const bool own_column = int(threadIdx.x) < at.column_count;
