@@ -1,11 +1,11 @@
 // Distances and inner products of long vectors, for a tile of pairs at a time.
 //
-// What is contracted comes as a struct of the generated text:
+// The generated text has a struct for each contraction:
 //   size                 the length of the vectors
-//   Rows, Columns, Once  At<...>: the offsets of those that it reads, within the items of each level
-//   entry(x, y, z, o)    one term, from one entry of each, and the values that are the same for all pairs
-//   Atom                 what multiplies: Plain, Doubles, Floats, Halves, Warpgroups
-//   scaled, summed       whether put_scaled() has made them, and whether those of the columns are added up, too
+//   Rows, Columns, Once  At<...>: the offsets of the vectors within the items of each level
+//   entry(x, y, z, o)    one term, from one entry of each vector and the numbers that all pairs share
+//   Atom                 the unit that multiplies: Plain, Doubles, Floats, Halves, Warpgroups
+//   scaled, summed       true if put_scaled() has written the vectors, and if a sum adds the vectors of the columns
 #pragma once
 #include <kernops/cuda/wide/tensor_cores.cuh>
 #include <kernops/cuda/wide/term_by_term.cuh>
@@ -14,7 +14,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// By tensor cores, unless a sum is not finite: those of the whole tile are done again then.
+// Contracts by tensor cores, and again term by term if a sum of the tile is not finite.
 template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Terms> {
   using Cores = ByTensorCores<Floats, L, Terms>;
   using Terms_ = TermByTerm<float, L, Terms>;
@@ -58,7 +58,7 @@ template <class T, class L, int count> struct PairValues {
     KERNOPS_EACH(i, count) all.v[i] = sums[i].v[r][n];
     return all;
   }
-  // Of some groups of 2 columns of the thread, from group n on; and all of them.
+  // The values of some groups of 2 columns of the thread, from group n on, and of all groups.
   template <int some> __device__ __forceinline__ auto part(int n) const {
     PairValues<T, typename L::template With<some>, count> values;
     KERNOPS_EACH(i, count)
@@ -66,7 +66,7 @@ template <class T, class L, int count> struct PairValues {
         KERNOPS_EACH(e, 2 * some) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
     return values;
   }
-  // Into shared memory: number i for a column and a row at (i * columns + column) * stride + row.
+  // Writes number i of a column and a row to (i * columns + column) * stride + row of shared memory.
   __device__ __forceinline__ void put(T* values) const {
     using Tile = PairTile<T, L>;
     using Own = OwnPairs<L>;
@@ -105,12 +105,12 @@ template <class T, class L, class First, class... Rest> struct AllContractions<T
   Contract first;
   Others others;
 
-  // Of several, each takes its rows when it is its turn: they would not find room in the registers together.
+  // Several contractions load their rows one after another: registers hold the rows of one only.
   __device__ __forceinline__ void begin(const TilePlace<T>& at, T* rows) {
     if (count == 1) first.begin(at, rows);
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { first.send_first(at, to); }
-  // The first stage of the first one is in `now` already, seen by all threads.
+  // All threads see the first stage of the first contraction in `now`.
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, L>* sums, const TilePlace<T>& at, const O& o, T* shared, T*& now,
                                       T*& next, Send send_next) {
@@ -149,7 +149,7 @@ template <class T, class L> struct InShared {
   }
 };
 
-// The contraction of a tile, made when it is asked for.
+// The contraction of a tile, computed part by part when it is read.
 template <class T, class L, class Contract> struct PartByPart {
   const Contract& contract;
   const T* columns;

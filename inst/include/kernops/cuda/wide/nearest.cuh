@@ -1,15 +1,15 @@
-// The nearest columns of each row, or those with the smallest inner products. Tensor cores make bounds from below of
-// these (cuda/wide/nearest_points.cuh), and each row has a list of the columns with the smallest. The distances are
-// computed of those whose bounds are not above the bound that the last one wanted can have at most. Where all of a list
-// are such, there may be more: then bounds of more bits are tried, or other kernels take over.
+// The k nearest columns of each row, or the columns with the smallest inner products. Tensor cores compute lower bounds
+// (cuda/wide/nearest_points.cuh), and each row lists the columns with the smallest bounds. Exact distances are computed
+// for listed columns whose bounds do not exceed the upper bound of the k-th distance. If this holds for a whole list,
+// columns may be missing: the host tries bounds of more bits, then other kernels.
 //
-// What is compiled comes as a struct of the generated text:
-//   size, k, listed          entries of the vectors, columns that are wanted, and those that are listed
-//   parts                    numbers of 16 bits that make one
-//   row, column              where the vectors stand in their items
-//   product                  0: distances; 1 or -1: that times the inner product is what is to be small
-//   root, negated            whether distances have roots, and results the other sign
-//   values, positions        what the results are
+// The generated text has a struct of constants:
+//   size, k, listed          entries of the vectors, columns of the result, columns of a list
+//   parts                    numbers of 16 bits that represent one number
+//   row, column              offsets of the vectors in their items
+//   product                  0: the squared distance is minimised; 1 or -1: this sign times the inner product
+//   root, negated            true if results are roots of distances, or have the opposite sign
+//   values, positions        the kind of results
 #pragma once
 #include <kernops/cuda/fill.cuh>
 #include <kernops/cuda/wide/nearest_lists.cuh>
@@ -22,7 +22,7 @@ inline namespace KERNOPS_ISA {
 template <class Nearest> struct NearestTiles {
   using Bounds = BoundsOf<Nearest>;
   static constexpr int threads = 128, chunks = Bounds::chunks, chunk = nearest_tile * 16;
-  // Where vectors are of few chunks, the rows stay in registers, and the sums of all columns need not.
+  // Rows of few chunks stay in registers; then the sums of all columns need no registers.
   static constexpr bool whole = chunks <= 2;
   static constexpr int groups = whole ? 2 : nearest_tile / 8, at_once = whole ? chunks : 1;
   using Products = NearestProducts<Nearest::size, Nearest::parts, groups>;
@@ -46,7 +46,7 @@ template <class Nearest> struct NearestTiles {
         step(job.stride % tiles),
         lists(job, shared.lists) {}
   static __device__ __forceinline__ int smaller_of(int a, int b) { return a < b ? a : b; }
-  // Columns that come nearer and nearer would all be listed: their tiles are taken far from each other.
+  // Successive tiles are far apart: if columns came nearer and nearer, all of them would be listed.
   __device__ __forceinline__ int tile_after(int tile) const {
     const int next = tile + step;
     return next < tiles ? next : next - tiles;

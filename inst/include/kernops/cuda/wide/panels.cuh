@@ -1,9 +1,7 @@
-// Sums over pairs of long vectors, by panels of some thousand rows and columns (cuda/pairs/panels.cpp): products of
-// matrices make the contractions of a panel; what is here makes the numbers of its pairs of them, in place; and these
-// times the vectors of the columns are products of matrices, too. All numbers are doubles, but products may be those of
-// their digits.
-//
-// Where vectors are those of the rows, the totals of the numbers are enough: the sum of w (x - y) is x sum w - sum w y.
+// Sums over pairs of long vectors by panels of some thousand rows and columns (cuda/pairs/panels.cpp). cuBLAS computes
+// the contractions of a panel; this kernel replaces them by the numbers of the pairs; cuBLAS multiplies these numbers
+// by the vectors of the columns. All numbers are doubles, but products may be those of their digits. Vectors of rows
+// only need the totals of the numbers: the sum of w (x - y) is x sum w - sum w y.
 #pragma once
 #include <kernops/state.h>
 #include <kernops/cuda/accumulate.cuh>
@@ -22,7 +20,7 @@ template <class Formula> __device__ __forceinline__ const double* column_item(co
   return static_cast<const double*>(job.columns) + column * (long long)padded<double>(Formula::column);
 }
 
-// Contraction c of a row with columns next to each other; of digits, times the steps of both.
+// Contraction c of a row with adjacent columns; products of digits are multiplied by the steps of both.
 template <int near, int columns, bool digits>
 __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, int c, int row, int column) {
   if constexpr (digits) {
@@ -67,10 +65,10 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     return job.pairs + kind_of<Formula, m>() * job.kinds_apart + row * (long long)columns;
   }
   __device__ __forceinline__ bool exists(int r) const { return first + r < job.row_count; }
-  // Whether digits have room for these columns.
+  // True if digits have memory for these columns.
   __device__ __forceinline__ bool has(int n) const { return column(n) < job.product_width; }
 
-  // Of some rows. Returns whether all are as they should be.
+  // Computes the numbers of some rows, and returns true if all are finite and near.
   template <class O, class Y> __device__ __forceinline__ bool make(const O& o, const Y (&y)[own]) {
     bool good = true;
     KERNOPS_EACH(r, rows) {
@@ -186,7 +184,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Numbers m, and those after them.
+  // Numbers m, and the numbers after them.
   template <int m> __device__ __forceinline__ void hand_over() const {
     if constexpr (m < numbers) {
       if constexpr (has_total<Formula, m>()) add_up<m>();
@@ -196,7 +194,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // The columns are those of the thread for all rows that the block takes.
+  // A thread keeps its columns for all rows of the block.
   __device__ __forceinline__ void run() {
     const auto o = load<Formula::kept_once>(static_cast<const double*>(job.once));
     Vec<double, Formula::kept_column> y[own];
@@ -219,7 +217,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
   }
 };
 
-// One thread an entry of a row: the results, of its sums and totals.
+// One thread computes the result of an entry of a row from its sums and totals.
 template <class Formula> __device__ void finish_panels(const PanelJob& job) {
   using Powers = typename Formula::Powers;
   using Rows = typename Formula::Rows;

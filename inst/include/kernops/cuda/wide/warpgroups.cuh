@@ -6,10 +6,10 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The same as ByTensorCores, for numbers that put_scaled() has made. The rows of a block stay in shared memory where
-// they find room beside the columns (`resident`); else they come with the columns in stages, and tiles have 128
-// columns. Warp groups that have the same rows contract a half of the entries each, and add the other's sums to
-// theirs, while there is room in shared memory to exchange them.
+// The same as ByTensorCores, for numbers that put_scaled() has written. The rows of a block stay in shared memory if
+// they fit beside the columns (`resident`); otherwise they are loaded with the columns in stages, and tiles have 128
+// columns. Two warp groups with the same rows contract half of the entries each, and add the sums of the other group if
+// shared memory can hold them.
 template <class L, class Terms> struct ByWarpgroups {
   using T = float;
   using Tile = PairTile<T, L>;
@@ -56,7 +56,7 @@ template <class L, class Terms> struct ByWarpgroups {
   template <int count> static __device__ __forceinline__ void send_rows(const TilePlace<T>& at, T* to, int first) {
     send<count, Tile::rows>(at.rows + Terms::Rows::nth(0), at.row_count, at.row_stride, to, first);
   }
-  // A stage.
+  // Sends a stage.
   static __device__ __forceinline__ void send(const TilePlace<T>& at, T* to, int first) {
     send<at_once, Tile::columns>(at.columns + Terms::Columns::nth(0), at.column_count, at.column_stride, to, first);
     if (!resident) send_rows<at_once>(at, to + of_columns, first);
