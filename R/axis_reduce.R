@@ -116,7 +116,7 @@ stayed_rows <- function(plan, op) {
   if (op == "range") 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
-# What has no result: NaN stands for too few values, position 0 (or NaN, on the GPU) for none.
+# NA for missing results: C++ returns NaN for too few values, and position 0 (on the GPU NaN) for none.
 settled <- function(result, op, x, run) {
   row <- statistic(op)
   if (row$least == 0) return(result)

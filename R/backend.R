@@ -67,8 +67,7 @@ check_gpu <- function(device = 0L, call = caller_env()) {
   if (nzchar(problem <- cuda_problem(device))) {
     stop_kernops("cuda", c("The CUDA backend cannot be used: {problem}.",
                            i = "{.run kernops::kernops_sitrep()} gives details; {.code backend = \"cpu\"} always
-                                works."),
-                 call = call)
+                                works."), call = call)
   }
 }
 

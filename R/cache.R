@@ -42,7 +42,7 @@ asked_folder <- function(asked) {
   absolute_path(native)
 }
 
-# Of a folder that need not exist yet: setwd() must not move it.
+# The absolute path of a folder that need not exist yet, so that setwd() does not move it.
 absolute_path <- function(path) {
   root <- if (.Platform$OS.type == "windows") "^([/\\\\]|[A-Za-z]:)" else "^/"
   if (grepl(root, path)) path else file.path(getwd(), path)

@@ -10,7 +10,7 @@ stop_kernops <- function(kind, message, call = NULL, ..., envir = parent.frame()
                  .envir = envir)
 }
 
-# What users gave, as far as a message quotes it: cli shows the ends of many values, but looks at all of them.
+# The part of a user's value that a message quotes: cli shows the ends of many values, but formats all of them.
 shortly <- function(x) {
   if (!is.atomic(x)) return(x)
   if (length(x) > 50) x <- x[c(1:25, length(x) - 24:0)]
@@ -48,8 +48,8 @@ stop_input <- function(kind, message) {
   abort(short_quotes(message), class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = users_call())
 }
 
-# What the user called: the last function of this package that something else called, before C++ called one for a
-# message.
+# The function that the user called: the last function of this package with a caller outside of it, before C++ called
+# one for a message.
 users_call <- function() {
   before <- seq_len(sys.parent() - 1)
   frames <- sys.frames()
@@ -133,7 +133,7 @@ caret <- function(text, position, window = 76) {
   c(" " = paste(letters[seen], collapse = ""), " " = paste0(strrep(" ", sum(width[seen & before])), "^"))
 }
 
-# What C++ made from a formula.
+# Text that C++ made from a formula.
 utf8 <- function(text) `Encoding<-`(text, "UTF-8")
 
 # The most similar known name, if it is similar enough; the common suffix of all reductions does not count.

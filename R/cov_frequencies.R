@@ -15,7 +15,7 @@ gamma_frequencies <- function(n, d, about) {
 
 wendland_frequencies <- function(n, d, about) in_all_directions(accepted(n, wendland_proposal), d)
 
-# What is isotropic in space is so on its planes and lines: frequencies in `of` dimensions, of which d are used.
+# Isotropic frequencies in `of` dimensions, of which d are used: they are isotropic on planes and lines, too.
 in_all_directions <- function(radius, d, of = 3) {
   direction <- matrix(stats::rnorm(of * length(radius)), ncol = of)
   (radius * direction / sqrt(rowSums(direction^2)))[, seq_len(d), drop = FALSE]

@@ -52,8 +52,7 @@ check_parameter <- function(x, name, own, call) {
   }
   if (name == "ratio" && any(x > 1)) {
     stop_kernops("input", "{.arg ratio} must be at most 1, not {.val {x}}: {.arg angle} is the direction of the
-                           longest range.",
-                 call = call)
+                           longest range.", call = call)
   }
   if (name != "angle") check_positive(x, name, call)
 }

@@ -84,7 +84,7 @@ sills_by_name <- function(B, variables, name, call) {
   if (setequal(rownames(B), variables)) B[variables, variables] else B
 }
 
-# Which coordinates the leaves use: those of space come first, then what at_variables() adds.
+# The covariance with the coordinates of each leaf: coordinates in space come first, then the columns of at_variables().
 with_places <- function(x, d, call) {
   if (is.null(x$variables)) {
     stop_kernops("input", "The variables of {.fn lmc} are the responses of {.fn gp}, such as {.code cbind(a, b) ~ 1}.",
@@ -130,7 +130,7 @@ coregions <- function(model, theta = model$parameters$value) {
 # The mean of the sills of a coregionalisation matrix, which is that of the squares of the entries of L.
 mean_sill <- function(leaf, p) if (is_coregion(leaf)) sum(p$root^2) / length(leaf$variables)
 
-# Which of nugget and microscale have sills to be found.
+# The terms among nugget and microscale with sills to be estimated.
 open_whites <- function(model) {
   open <- Filter(function(block) !all(model$parameters$fixed[block$rows]), coregions(model))
   intersect(c("nugget", "microscale"), vapply(open, `[[`, "", "name"))

@@ -157,7 +157,7 @@ split_effects <- function(e) {
   })
 }
 
-# What is left has none: bars would be taken for "or".
+# The rest of a formula has no effects: R would take bars for "or".
 check_no_effects <- function(e, call) {
   if (is_bar(e) || is_smooth(e)) {
     stop_kernops("input", "{.code {deparse1(e)}} must be a term of its own, joined to the others by {.code +}.",
@@ -180,7 +180,7 @@ check_effects <- function(covariance, method, call) {
   stop_kernops("input", "Smooths can be added to a covariance, but not multiplied by one.", call = call)
 }
 
-# Whether a term of the covariance is a field.
+# TRUE if a term of the covariance is a field.
 needs_coordinates <- function(covariance) {
   !all_leaves(covariance, function(leaf) length(leaf$sees) > 0 || leaf$label %in% c("nugget", "constant"))
 }

@@ -78,7 +78,7 @@ random_smooth <- function(e, env, data, call) {
   list(effect_leaf(term, call = call))
 }
 
-# Of a smooth in a formula: one for each level where `by` is a factor, of an ordered one but for the first.
+# The leaves of a smooth in a formula: one for each level if `by` is a factor, without the first if it is ordered.
 smooth_leaves <- function(e, env, data, call) {
   leaf <- smooth_leaf(e, env, call = call)
   name <- leaf$sees[[1]]$spec$by

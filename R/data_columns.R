@@ -3,12 +3,12 @@
 #
 # A column is a list of
 #   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": those of the
-#              random basis functions of a smooth (smooth_effects.R)
+#              random basis functions of a smooth (cov_smooth_effects.R)
 #   formula    one-sided, of what is evaluated in the data
 #   what       its name in messages
 #   values     of a level: the values of the fit (level_values.R), and `levels`, their labels; others have further
 #              numbers
-#   fitted     of other kinds: prototypes of the variables, with their classes and units (variable_classes.R)
+#   fitted     of other kinds: prototypes of the variables, with their classes and units (data_classes.R)
 #   needed     the names of variables of the data, and `classes`, their prototypes
 #   variables  of a smooth, as expressions: what a row of the data has before there is a basis; a smooth of a level of
 #              a factor has this `level` and the `by_levels`, whose numbers are the values of the factor
@@ -35,7 +35,7 @@ group_column <- function(group, data, call) {
 
 is_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x)
 
-# That of the group first, and those of the terms of the covariance.
+# The column of the group, and the columns of the terms of the covariance.
 seen_columns <- function(covariance, group) {
   columns <- c(Filter(length, list(group)), do.call(c, lapply(leaves_of(covariance), `[[`, "sees")))
   columns[!duplicated(vapply(columns, column_key, ""))]
@@ -133,7 +133,7 @@ new_columns <- function(parts, data, n, call) {
   columns_at_points(parts$columns, column_values(parts$columns, data, n, call))
 }
 
-# What points and the trend have of the values of columns.
+# The columns that points and the trend take from the values of `columns`.
 columns_at_points <- function(columns, values) {
   own <- split_widths(lengths(lapply(columns, `[[`, "variables")))
   parts <- Map(function(column, k) {
@@ -178,7 +178,7 @@ settled_column <- function(leaf, object) {
   columns[[match(column_key(leaf$sees[[length(leaf$sees)]]), vapply(columns, column_key, ""))]]
 }
 
-# What has no groups.
+# Several variables have no groups.
 check_grouped <- function(covariance, call) {
   if (is_lmc(covariance)) stop_kernops("input", "{.arg group} is for one response.", call = call)
 }
@@ -194,7 +194,7 @@ linking_columns <- function(model) {
   if (all(lengths(by) > 0)) unlist(by)
 }
 
-# Which observations no terms of the covariance connect with others: a number for each, the same where they may.
+# The number of the block of each observation: no term of the covariance connects observations of different blocks.
 separate_blocks <- function(model, u) {
   by <- linking_columns(model)
   if (is.null(by)) return(rep(1L, nrow(u)))

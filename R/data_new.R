@@ -161,7 +161,7 @@ new_trend <- function(parts, terms, data, call) {
   })
 }
 
-# What model.frame() itself warns of, such as a number for a factor, is an error later.
+# Without the warnings of model.frame() itself: their causes, such as a number for a factor, are errors later.
 without_own_warnings <- function(frame) {
   withCallingHandlers(frame, warning = function(w) {
     by <- conditionCall(w)

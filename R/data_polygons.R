@@ -1,4 +1,4 @@
-# Nodes of integrals over polygons: each polygon is cut into pieces of similar size (gp_polygon_pieces.R); the nodes are
+# Nodes of integrals over polygons: data_polygon_pieces.R cuts each polygon into pieces of similar size; the nodes are
 # the centroids of the pieces, the weights are their areas. The rule is exact for linear functions on any polygon.
 
 is_area <- function(x) {

@@ -1,5 +1,5 @@
-# Variables and coordinates of points of sf, terra and sp. gp_spatial_maps.R has those of maps, gp_spatial_results.R the
-# results of the same class.
+# Variables and coordinates of points of sf, terra and sp. Maps are read by data_maps.R; give_back() of
+# predict_columns.R returns results of the same class.
 
 is_spatial <- function(x) inherits(x, c("sf", "sfc", "stars", "Spatial", "SpatVector", "SpatRaster"))
 

@@ -1,4 +1,4 @@
-# Which variables of a formula have a value for each observation: new points need values of their own.
+# The variables of a formula with a value for each observation: new points need values of their own.
 
 # Names that are looked up when `e` is evaluated: neither those of parts of lists nor the arguments of functions in it.
 names_used <- function(e) {
@@ -15,8 +15,8 @@ names_used <- function(e) {
 # The parts of a formula, without its response, that are evaluated.
 expressions_of <- function(terms) as.list(attr(stats::delete.response(terms), "variables"))[-1]
 
-# Of the names in the formula, those that are columns of the data, stand alone, or are as long as the observations are
-# many where the formula was written. Others are settings, such as knots.
+# The names in the formula that are columns of the data, stand alone, or have the length of the observations where the
+# formula was written. Other names are settings, such as knots.
 point_variables <- function(terms, data, n) {
   expressions <- expressions_of(terms)
   from <- environment(terms) %||% globalenv()

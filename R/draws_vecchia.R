@@ -21,7 +21,7 @@ vecchia_draws <- function(object, u, nsim) {
   stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
 }
 
-# What kriging predicts at new points of columns of values at the observations, the trend estimated from each of them.
+# Kriging predictions at new points from columns of values at the observations, with a trend for each column.
 local_correction <- function(object, points, values) {
   if (is_latent(object)) return(latent_correction(object, points, values))
   data <- object$data

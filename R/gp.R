@@ -220,6 +220,7 @@
 #' gp(exp(y) ~ 1, coords = ~ x, transform = "boxcox")
 #' gp(y ~ 1, coords = ~ x, weights = rep(1:4, 15))
 #' @export
+# long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
                method = c("auto", "exact", "iterative", "vecchia"), estimate = c("ML", "REML", "none"),
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
@@ -336,8 +337,7 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
 
 check_known <- function(known, call = caller_env()) {
   if (!is.list(known) || !all(names(known) %in% c("beta", "noise")) || (length(known) && is.null(names(known)))) {
-    stop_kernops("input", "{.arg known} must be a list with elements {.val beta}, {.val noise}, or both.",
-                 call = call)
+    stop_kernops("input", "{.arg known} must be a list with elements {.val beta}, {.val noise}, or both.", call = call)
   }
   if (!is.null(known$beta) && !(is.numeric(known$beta) && all(is.finite(known$beta)))) {
     stop_kernops("input", "{.code known$beta} must be finite numbers.", call = call)

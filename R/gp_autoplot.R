@@ -1,4 +1,4 @@
-# What plot() draws, for ggplot2.
+# The plots of plot(), for ggplot2.
 
 # For the checks, which do not see the columns that aesthetics name.
 utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observed", "zscore", "x", "y", "value"))
@@ -91,10 +91,7 @@ autoplot.gp_cv <- function(object, which = c("observed", "qq", "map"), ...) {
     return(ggplot2::ggplot(table, ggplot2::aes(sample = zscore)) + ggplot2::geom_abline(linetype = 2) +
              ggplot2::stat_qq() + ggplot2::labs(x = "normal quantile", y = "standardised error"))
   }
-  at <- attr(object, "coords")
-  if (!is.matrix(at) || nrow(at) != nrow(table) || ncol(at) != 2) {
-    stop_kernops("input", "A map needs all observations of a fit with two coordinates.")
-  }
+  at <- map_coordinates(object)
   ggplot2::ggplot(data.frame(x = at[, 1], y = at[, 2], table), ggplot2::aes(x, y, colour = zscore)) +
     ggplot2::geom_point() + ggplot2::scale_colour_gradient2() + ggplot2::coord_fixed() +
     ggplot2::labs(x = colnames(at)[[1]], y = colnames(at)[[2]], colour = "standardised error")

@@ -100,14 +100,14 @@ check_comparable <- function(fits, call = caller_env()) {
   ), call = call)
 }
 
-# Whether the trend of `small` follows from that of `large`, and besides a shift, a vector.
+# TRUE if the columns of the trend of `small`, and the vector `shift`, are combinations of those of `large`.
 spans <- function(large, small, shift = NULL) {
   x <- observed_data(large)$x
   both <- cbind(x, observed_data(small)$x, if (any(shift != 0)) shift)
   qr(both)$rank == ncol(x)
 }
 
-# Whether each fit but the first has more variances than the one before, which has them at 0.
+# For each fit but the first: does it have more variances than the fit before, where they are 0?
 on_boundary <- function(fits) {
   variances <- vapply(fits, function(fit) sum(fit$model$parameters$kind %in% c("variance", "sill")), 0)
   diff(variances) > 0

@@ -55,10 +55,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
   check_number(probes, "probes", least = 0, whole = TRUE)
   if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
-  check_number(tol, "tol", least = 0, above = TRUE)
-  check_number(gain, "gain", least = 0, above = TRUE)
-  check_number(cg_tol, "cg_tol", least = 0, above = TRUE)
-  check_number(search_tol, "search_tol", least = 0, above = TRUE)
+  for (name in c("tol", "gain", "cg_tol", "search_tol")) check_number(get(name), name, least = 0, above = TRUE)
   check_number(seed, "seed", least = 0, whole = TRUE, most = .Machine$integer.max)
   if (is.logical(progress)) progress <- if (check_flag(progress, "progress")) "bar" else "none"
   progress <- check_choice(progress, "progress", c("bar", "steps", "none"))
@@ -66,10 +63,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
   ordering <- check_choice(ordering, "ordering", orderings)
   precond <- check_choice(precond, "precond", c("auto", "vecchia", "pivoted_cholesky", "rpcholesky"))
-  list(starts = starts, subset = subset, exact_limit = exact_limit, tol = tol, maxit = maxit, probes = probes,
-       rank = rank, cg_tol = cg_tol, search_tol = search_tol, gain = gain, seed = seed, progress = progress,
-       neighbours = neighbours, neighbour_tol = neighbour_tol, ordering = ordering,
-       precond = precond)
+  mget(names(formals()))
 }
 
 # Settings checked; those that are not given are as `before`.

@@ -141,8 +141,7 @@ warn_about_unknown_folds <- function(object, folds, unknown) {
   cli::cli_warn(c("Predictions of observations in {cli::qty(length(unknown))}fold{?s} {.val {unknown}} are
                    {.code NA}: the other observations do not determine the trend of {.code {unique(terms)}}.",
                   i = "Folds that leave observations of each level determine it; {.fn random_effect} predicts levels
-                       without observations."),
-                class = c("kernops_unknown_fold", "kernops_warning"))
+                       without observations."), class = c("kernops_unknown_fold", "kernops_warning"))
 }
 
 # The term of the formula that each column of the trend belongs to.
@@ -262,7 +261,7 @@ independent_columns <- function(x) {
   sort(q$pivot[seq_len(q$rank)])
 }
 
-# Whether the kept rows identify the trend at the omitted rows: linear dependencies of kept columns hold there, too.
+# TRUE where the kept rows identify the trend at an omitted row: linear dependencies of kept columns hold there, too.
 is_told <- function(x, out, kept) {
   dropped <- setdiff(seq_len(ncol(x)), kept)
   if (!length(dropped)) return(rep(TRUE, sum(out)))

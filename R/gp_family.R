@@ -189,7 +189,7 @@ format.gp_family <- function(x, ...) {
 
 # A family is
 #   name, link
-#   density     how observations depend on the linear predictor: gp_family_density.R
+#   density     how observations depend on the linear predictor: lik_family_density.R
 #   parameters  a data frame of its own parameters as covariance_model() has it: name, value (NA: to be found), fixed
 new_family <- function(name, link, density, parameters = family_parameters()) {
   structure(list(name = name, link = link, density = density, parameters = parameters), class = "gp_family")
@@ -234,27 +234,20 @@ stop_unknown_family <- function(call) {
                          {.code Gamma(link = \"log\")}, {.fn negative_binomial} or {.fn student}.", call = call)
 }
 
-# What a family does not have, with what to use instead.
+# Errors for settings that fits with a family do not have; each names the alternative.
 check_family_settings <- function(method, estimate, known, transform, call) {
-  if (!is.null(transform)) {
-    stop_kernops("input", c("{.arg transform} is for Gaussian observations.",
-                            i = "A {.arg family} has a link, such as the logarithm."), call = call)
-  }
-  if (estimate == "REML") {
-    stop_kernops("input", c("Restricted likelihoods are those of Gaussian observations.",
-                            i = "{.code estimate = \"ML\"} fits a {.arg family}."), call = call)
-  }
-  if (method == "iterative") {
-    stop_kernops("input", c("{.code method = \"{method}\"} is for Gaussian observations.",
-                            i = "{.code method = \"exact\"} or {.val vecchia} fits a {.arg family}."), call = call)
-  }
-  if (!is.null(known$noise)) {
-    stop_kernops("input", c("{.code known$noise} is the variance of Gaussian observations.",
-                            i = "Other families have {.arg weights}."), call = call)
-  }
+  refuse <- function(wrong, rule, hint) if (wrong) stop_kernops("input", c(rule, i = hint), call = call)
+  refuse(!is.null(transform), "{.arg transform} is for Gaussian observations.",
+         "A {.arg family} has a link, such as the logarithm.")
+  refuse(estimate == "REML", "Restricted likelihoods are those of Gaussian observations.",
+         "{.code estimate = \"ML\"} fits a {.arg family}.")
+  refuse(method == "iterative", "{.code method = \"iterative\"} is for Gaussian observations.",
+         "{.code method = \"exact\"} or {.val vecchia} fits a {.arg family}.")
+  refuse(!is.null(known$noise), "{.code known$noise} is the variance of Gaussian observations.",
+         "Other families have {.arg weights}.")
 }
 
-# That of `method = "auto"` may be the iterative one.
+# The iterative method may be the choice of `method = "auto"`.
 check_family_method <- function(method, n, backend, call) {
   if (method == "exact" && backend == "cuda") {
     stop_kernops("input", c("The exact method fits a {.arg family} on the CPU.",

@@ -58,7 +58,7 @@ vcov.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), 
   v
 }
 
-# Of all parameters that were found, the trend first: the inverse of the information of the search.
+# The covariance matrix of all estimated parameters, the trend first: the inverse of the information of the search.
 family_vcov <- function(object) {
   parameters <- object$outer$parameters
   free <- which(!parameters$fixed)

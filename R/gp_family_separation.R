@@ -26,8 +26,7 @@ warn_about_covariates <- function(names, family) {
   cli::cli_warn(c("{.code {covariates}} {?tells/tell} {groups} {result}, and the likelihood has no maximum.",
                   i = "Coefficients and standard errors are arbitrary large numbers: merge levels, leave
                        {cli::qty(covariates)}{?it/one of them} out, or give coefficients by
-                       {.code known = list(beta = )}."),
-                class = c("kernops_separation", "kernops_warning"))
+                       {.code known = list(beta = )}."), class = c("kernops_separation", "kernops_warning"))
 }
 
 warn_about_constant <- function(family) {

@@ -44,8 +44,7 @@ kernel_interpolation <- function(x, y, kernel, lambda = 0, ..., precond = "pivot
   }
   op <- covariance_product(model, ncol(values), check_precision(precision), check_backend(backend))
   theta <- model$parameters$value
-  fit <- kernel_solve(op, "b", list(theta = theta, x = x, y = x, b = values), lambda = lambda, precond = precond,
-                      ...)
+  fit <- kernel_solve(op, "b", list(theta = theta, x = x, y = x, b = values), lambda = lambda, precond = precond, ...)
   f <- function(u) {
     u <- one_or_many_points(u, ncol(x))
     if (ncol(u) != ncol(x)) {

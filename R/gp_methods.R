@@ -79,36 +79,6 @@
 #' @name gp_methods
 NULL
 
-#' @export
-print.gp <- function(x, ...) {
-  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(nobs.gp(x), "observation"), variable_words(x),
-                if (x$model$d > 0) paste(" at points of", counted(x$model$d, "coordinate")))
-  cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
-  if (is_lmc(x$model$covariance)) cat_labelled("sills", sill_words(x), ",")
-  if (!is.null(group_of(x$model))) cli::cat_line("  groups          ", group_words(x))
-  if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
-  if (!is.null(x$transform)) cli::cat_line("  transform       ", transform_words(x$transform))
-  cli::cat_line("  log-likelihood  ", likelihood_text(x$loglik), " (", x$estimate, ", ", x$method, ")")
-  if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
-  if (!is.null(x$certificate)) cat_labelled("approximation", certificate_words(x$certificate), ",")
-  invisible(x)
-}
-
-variable_words <- function(x) if (is_lmc(x$model$covariance)) paste0(" of ", length(response_names(x)), " variables")
-
-group_words <- function(x) {
-  group <- x$parts$columns[[group_of(x$model) - x$model$d]]
-  paste0(length(group$levels), " (", deparse1(group$formula[[2]]), "), independent fields")
-}
-
-counted <- function(n, what) paste0(n, " ", what, if (n != 1) "s")
-
-# Items behind a label, on as many lines as the console needs.
-cat_labelled <- function(label, items, between) {
-  ends <- rep(c(between, ""), c(length(items) - 1, 1))
-  cat(paste0(items, ends), fill = TRUE, labels = c(format(paste0("  ", label), width = 17), rep(strrep(" ", 17), 99)))
-}
-
 # Arguments that the method of gp for the generic `name` does not have are errors. Some packages, such as car, pass
 # `complete` to coef() and vcov(), as for lm().
 no_further <- function(name, ..., call = caller_env()) {
@@ -165,8 +135,8 @@ weights.gp <- function(object, ...) stats::naresid(object$na.action, stats::mode
 #' @export
 fitted.gp <- function(object, ...) {
   no_further("fitted", ...)
-  found <- predict.gp(object, type = "link")
-  if (is.data.frame(found)) as.matrix(found) else found
+  fitted <- predict.gp(object, type = "link")
+  if (is.data.frame(fitted)) as.matrix(fitted) else fitted
 }
 
 #' @export
@@ -186,19 +156,25 @@ vcov.gp <- function(object, type = c("trend", "covariance", "both"), ...) {
   type <- check_choice(type, "type", c("trend", "covariance", "both"))
   trend <- chol2inv_named(object$state$root, names(object$beta))
   if (type == "trend") return(trend)
-  own <- covariance_vcov(object)
-  warn_no_errors(own)
-  at <- match(rownames(own), object$model$parameters$name)
-  own <- own * tcrossprod(in_data_units(object$model, search_slope(object$model$parameters, object$theta))[at])
+  covariance <- covariance_vcov(object)
+  warn_no_errors(covariance)
+  rows <- match(rownames(covariance), object$model$parameters$name)
+  slope <- in_data_units(object$model, search_slope(object$model$parameters, object$theta))[rows]
+  covariance <- covariance * tcrossprod(slope)
   if (is_lmc(object$model$covariance)) {
-    slope <- report_slope(object$model, object$theta)[at, at, drop = FALSE]
-    own[] <- slope %*% own %*% t(slope)
+    slope <- report_slope(object$model, object$theta)[rows, rows, drop = FALSE]
+    covariance[] <- slope %*% covariance %*% t(slope)
   }
-  if (type == "covariance") return(own)
-  p <- nrow(trend)
-  both <- matrix(0, p + nrow(own), p + nrow(own), dimnames = rep(list(c(rownames(trend), rownames(own))), 2))
-  both[seq_len(p), seq_len(p)] <- trend
-  both[p + seq_len(nrow(own)), p + seq_len(nrow(own))] <- own
+  if (type == "covariance") covariance else block_diagonal(trend, covariance)
+}
+
+block_diagonal <- function(a, b) {
+  first <- seq_len(nrow(a))
+  last <- nrow(a) + seq_len(nrow(b))
+  both <- matrix(0, length(first) + length(last), length(first) + length(last),
+                 dimnames = rep(list(c(rownames(a), rownames(b))), 2))
+  both[first, first] <- a
+  both[last, last] <- b
   both
 }
 
@@ -208,7 +184,7 @@ chol2inv_named <- function(root, names) {
   inverse
 }
 
-# Standard errors of all parameters of the covariance, NA of what was given.
+# Standard errors of all parameters of the covariance, NA for given values.
 covariance_errors <- function(object) {
   v <- vcov(object, "covariance")
   names <- names(coef(object, "covariance"))
@@ -225,14 +201,14 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   check_level(level)
   if (method == "profile") return(profile_limits(object, parm, level, type))
   trend <- if (type != "covariance") diag(vcov.gp(object))
-  own <- if (type != "trend") diag(vcov.gp(object, "covariance"))
-  at <- match(names(own), object$model$parameters$name)
-  all <- c(if (length(trend)) object$beta, coef.gp(object, "covariance")[at])
+  covariance <- if (type != "trend") diag(vcov.gp(object, "covariance"))
+  rows <- match(names(covariance), object$model$parameters$name)
+  values <- c(if (length(trend)) object$beta, coef.gp(object, "covariance")[rows])
   # a coefficient of the trend is none of the parameters, whatever its name
-  parameters <- object$model$parameters[c(rep(NA, length(trend)), at), ]
+  parameters <- object$model$parameters[c(rep(NA, length(trend)), rows), ]
   parameters$log <- parameters$log %in% TRUE | parameters$kind %in% "sill"
   parameters$unit[is.na(parameters$unit)] <- 1
-  wald_limits(parameters, all, sqrt(c(trend, own)), level, parm)
+  wald_limits(parameters, values, sqrt(c(trend, covariance)), level, parm)
 }
 
 # Limits of values with standard errors, symmetric on the scale of the search, for the parameters that are asked for.
@@ -252,106 +228,7 @@ parameter_rows_of <- function(parm, names, call = caller_env()) {
   unfit <- if (is.null(known)) parm else parm[!parm %in% known]
   if (!is.null(known) && length(unfit) == 0) return(parm)
   stop_kernops("input", paste0("{.arg parm} must contain names among {.val {names}}, or positions, not ",
-                               shown(unfit), "."),
-               call = call)
-}
-
-#' @rdname gp_methods
-#' @export
-summary.gp <- function(object, ...) {
-  no_further("summary", ...)
-  se <- sqrt(diag(vcov(object)))
-  trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
-                 `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))
-  off <- some_residuals(object)
-  # a row for each of several variables
-  quantiles <- if (is.matrix(off)) t(apply(off, 2, stats::quantile, na.rm = TRUE, names = FALSE)) else {
-    stats::quantile(off, na.rm = TRUE, names = FALSE)
-  }
-  structure(list(fit = object, coefficients = trend, errors = covariance_errors(object), number = sum(!is.na(off)),
-                 residuals = quantiles, edf = smooth_edf(object)), class = "summary.gp")
-}
-
-# Local kriging of a million observations would take minutes: it is done for some of them, evenly spaced.
-some_residuals <- function(object, most = 20000) {
-  n <- nobs.gp(object)
-  if (object$method != "vecchia" || n <= most || is_lmc(object$model$covariance)) return(residuals(object))
-  some <- round(seq(1, n, length.out = most))
-  points <- some_points(new_points(object, NULL, NULL), some)
-  mean <- with(predicted_terms(object, points), trend + process)
-  if (is.null(object$family)) return(object$parts$y[some] - mean)
-  family_residuals(object, object$parts$y[some], mean_of(object, mean), object$parts$weights[some], "deviance")
-}
-
-#' @export
-print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
-  fit <- x$fit
-  cli::cat_line("Gaussian process: ", deparse1(fit$formula))
-  cli::cat_line(counted(nobs.gp(fit), "observation"), variable_words(fit),
-                if (fit$model$d > 0) paste0(", ", counted(fit$model$d, "coordinate")),
-                if (length(fit$na.action)) paste0(", ", length(fit$na.action), " with missing values removed"))
-  if (!is.null(fit$transform)) cli::cat_line("Transformation of the response: ", transform_words(fit$transform))
-  if (!is.null(fit$family)) cli::cat_line("\nFamily: ", fit$family$name, ", link ", fit$family$link)
-  cli::cat_line("\nCovariance: ", format(fit$model$covariance))
-  if (!is.null(group_of(fit$model))) cli::cat_line("Groups: ", group_words(fit))
-  p <- if (is.null(fit$family)) fit$model$parameters else subset(fit$outer$parameters, kind != "trend")
-  table <- data.frame(value = signif(coef(fit, "covariance"), digits), row.names = p$name)
-  if (!all(is.na(x$errors))) table$`Std. Error` <- signif(x$errors, digits)
-  table$` ` <- ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", ""))
-  print(table)
-  print_priors(fit)
-  cli::cat_line("\nTrend:")
-  if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
-    cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
-  }
-  if (length(x$edf)) {
-    edf <- paste(names(x$edf), signif(x$edf, digits), sep = " = ", collapse = ", ")
-    cli::cat_line("\nEffective degrees of freedom: ", edf)
-  }
-  some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")
-  kind <- if (is.null(fit$family)) "Residuals" else "Deviance residuals"
-  cli::cat_line("\n", kind, " of the fitted field", some, ":")
-  words <- c("Min", "1Q", "Median", "3Q", "Max")
-  shown <- signif(x$residuals, digits)
-  print(if (is.matrix(shown)) `colnames<-`(shown, words) else stats::setNames(shown, words))
-  cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ", likelihood_text(fit$loglik),
-                " on ", counted(fit$df, "parameter"), ", AIC ", likelihood_text(stats::AIC(fit)))
-  cat(strwrap(paste0("Method: ", fit$method, search_words(fit$search)), exdent = 2), sep = "\n")
-  if (!is.null(error <- likelihood_words(fit))) cli::cat_line(error)
-  if (fit$method == "vecchia") cat_labelled("Neighbours", neighbour_words(fit$vecchia), ",")
-  print_rivals(fit)
-  invisible(x)
-}
-
-print_priors <- function(fit) {
-  if (!length(priors <- fit$model$prior)) return(invisible())
-  cli::cat_line("Mode of the posterior, with the priors")
-  names <- fit$model$parameters$name[vapply(priors, function(each) each$row, 0L)]
-  cli::cat_line("  ", format(names), "  ", vapply(priors, function(each) format(each$prior), ""))
-}
-
-search_words <- function(search) {
-  if (is.null(search$iterations)) return(", covariance as given")
-  likelihoods <- counted(search$evaluations[[1]], "likelihood")
-  paste0(", ", counted(search$iterations, "step"), " (", likelihoods, ") after a search over starting values: ",
-         search$message)
-}
-
-# Other optima whose log-likelihood is within two units.
-print_rivals <- function(fit) {
-  for (rival in fit$search$rivals) {
-    what <- if (length(fit$model$prior)) "log posterior density" else "log-likelihood"
-    cat_labelled("Other optimum", c(paste(what, likelihood_text(-rival$value / 2)), paste(
-      fit$model$parameters$name, "=", signif(reported(fit$model, rival$theta), 4))[!fit$model$parameters$fixed]), ",")
-  }
-}
-
-likelihood_text <- function(x) formatC(x, digits = 3, format = "f")
-
-likelihood_words <- function(fit) {
-  error <- fit$state$logdet_error
-  if (is.null(error)) return(NULL)
-  paste0("Monte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
+                               shown(unfit), "."), call = call)
 }
 
 #' @rdname gp_methods

@@ -109,7 +109,7 @@ field_kind <- function(x) {
   if (x$model$d == 1) "curve" else if (x$model$d == 2 && wide) "map" else "points"
 }
 
-# Whether the trend is the same when it is computed from the coordinates alone, by their names.
+# TRUE if the trend can be computed from the coordinates alone, by their names.
 follows_coordinates <- function(x) {
   if (length(x$parts$columns) || !all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
   again <- tryCatch(new_points(x, coordinate_frame(x, x$parts$u), x$parts$u), kernops_error = function(e) NULL)
@@ -150,7 +150,7 @@ map_of <- function(x, n, mask = FALSE, what = "fit") {
   list(at = at, z = matrix(z, steps[[1]]))
 }
 
-# Whether points lie in the convex hull of u, or not farther out than `margin`.
+# TRUE for points in the convex hull of u, or at most `margin` outside.
 in_hull <- function(points, u, margin = 0) {
   corner <- u[rev(grDevices::chull(u)), , drop = FALSE]  # counter-clockwise
   along <- corner[c(seq_len(nrow(corner))[-1], 1), , drop = FALSE] - corner

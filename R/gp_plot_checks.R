@@ -31,7 +31,8 @@ plot_variogram <- function(x, n, level, ..., settings, mask) {
   }
 }
 
-# That of the response without its trend, nugget included, and that of the model along the coordinates that differ.
+# The variogram of the response without its trend, nugget included, and the variogram of the model along each coordinate
+# in which the covariance differs.
 variogram_of <- function(x, settings = list()) {
   if (!is.null(x$family)) {
     stop_kernops("input", c("The variogram of a response does not show the covariance of a fit with a {.arg family}.",
@@ -67,13 +68,9 @@ variogram_of <- function(x, settings = list()) {
 #' @rdname plot.gp
 #' @export
 plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
-  at <- attr(x, "coords")
-  drawable <- is.matrix(at) && nrow(at) == nrow(x) && ncol(at) == 2
-  if (missing(which) && !drawable) which <- c("observed", "qq")
+  if (missing(which) && !has_map(x)) which <- c("observed", "qq")
   check_subset(which, "which", c("observed", "qq", "map"))
-  if ("map" %in% which && !drawable) {
-    stop_kernops("input", "A map needs all observations of a fit with two coordinates.")
-  }
+  at <- if ("map" %in% which) map_coordinates(x)
   before <- panels(length(which))
   on.exit(graphics::par(before))
   colour <- grDevices::adjustcolor(viridis(3)[[1]], 0.6)
@@ -92,4 +89,14 @@ plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
               xlab = colnames(at)[[1]], ylab = colnames(at)[[2]], main = "Standardised errors", given = list(...))
   }
   invisible(x)
+}
+
+has_map <- function(cv) {
+  u <- attr(cv, "coords")
+  is.matrix(u) && nrow(u) == nrow(cv) && ncol(u) == 2
+}
+
+map_coordinates <- function(cv) {
+  if (has_map(cv)) return(attr(cv, "coords"))
+  stop_kernops("input", "A map needs all observations of a fit with two coordinates.")
 }

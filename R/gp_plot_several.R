@@ -43,7 +43,7 @@ variograms_of_each <- function(x) {
   list(empirical = empirical, model = do.call(rbind, model))
 }
 
-# Of each variable, and of each pair that has common points.
+# Variograms of each variable, and cross-variograms of each pair with common points.
 empirical_variograms <- function(u, values) {
   names <- colnames(values)
   breaks <- variogram_breaks(u, 15, NULL)

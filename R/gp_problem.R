@@ -94,8 +94,7 @@ bounded_problem <- function(problem, residual, call) {
   u <- problem$data$u
   space <- u[, seq_len(problem$model$d), drop = FALSE]
   if (ncol(space) && all(apply(space, 2, function(v) diff(range(v))) == 0)) {
-    stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.",
-                 call = call)
+    stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.", call = call)
   }
   problem$residual <- residual
   problem$model <- with_bounds(problem$model, u, residual)
@@ -137,8 +136,7 @@ check_trend <- function(data, estimate, call) {
   if (p > n || (p == n && estimate != "none")) {
     stop_kernops("input",
                  "The trend has {p} coefficient{?s} for {n} observation{?s}: no degrees of freedom are
-                  left for the covariance.",
-                 call = call)
+                  left for the covariance.", call = call)
   }
   2 * sum(log(abs(diag(qr.R(q)))))
 }
@@ -147,8 +145,7 @@ check_latitudes <- function(model, u, call) {
   in_range <- function(leaf) !leaf$geometry$angular || all(abs(u[, (leaf$dims %||% 1:2)[[2]]]) <= 90)
   if (all_leaves(model$covariance, in_range)) return(invisible())
   stop_kernops("input", "Great-circle distance requires longitude and latitude, in this order, in degrees: latitudes
-                         are at most 90.",
-               call = call)
+                         are at most 90.", call = call)
 }
 
 # Duplicate locations have the same field: without noise the covariance matrix is singular.

@@ -67,7 +67,7 @@ covariance_limits <- function(object, k, drop, se) {
   ifelse(is.finite(limits), found, unlist(ends))
 }
 
-# What a limit is that lies beyond the bounds of the search.
+# Limits beyond the bounds of the search.
 beyond_low <- function(row) switch(row$kind, angle = NA_real_, if (row$log) 0 else -Inf)
 beyond_high <- function(row) switch(row$kind, angle = NA_real_, ratio = 1, Inf)
 

@@ -69,7 +69,7 @@ check_one_device <- function(device, call = caller_env()) {
 
 is_gpu_matrix <- function(x) inherits(x, "gpu_matrix")
 
-# Whether a result is to stay on the GPU, which requires that it is computed there.
+# TRUE if a result stays on the GPU, which requires a computation there.
 check_output <- function(output, call = caller_env()) {
   check_choice(output, "output", c("host", "gpu"), call) == "gpu"
 }
@@ -94,7 +94,7 @@ as.matrix.gpu_matrix <- function(x, ...) gpu_download(x)
   gpu_gather(x, rows, columns)
 }
 
-# What an index chooses of n rows or columns.
+# The numbers of the rows or columns, n in all, that an index selects.
 positions <- function(index, n, what, names = NULL, call = caller_env()) {
   chosen <- tryCatch(unname(stats::setNames(seq_len(n), names)[index]), error = function(e) NA)
   if (!anyNA(chosen)) return(chosen)

@@ -1,4 +1,4 @@
-# What an operator of keops_kernel() is given: checked, and the values of its variables in their order.
+# The input of an operator of keops_kernel(): checks, and the values of its variables in their order.
 
 check_text <- function(x, name, one, call = caller_env()) {
   if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) {
@@ -62,7 +62,7 @@ has_batch_axes <- function(input) {
   FALSE
 }
 
-# What R knows as more than numbers: data frames become matrices, and what is no matter of numbers is refused by name.
+# Numbers from objects with a class: data frames become matrices, other classes are errors that name the class.
 plain_numbers <- function(x, name, call = NULL) {
   if (is.data.frame(x)) return(as.matrix(check_numeric_columns(x, name, call)))
   if (inherits(x, "dist")) {
@@ -89,8 +89,7 @@ check_numeric_columns <- function(x, name, call) {
   if (length(odd) == 0) return(x)
   stop_kernops("input", c("All columns of the data frame {.arg {name}} must be numeric: {.code {odd}} {?is/are} not.",
                           i = "Remove columns that are not coordinates; {.code model.matrix()} codes factors
-                               as numbers."),
-               call = call)
+                               as numbers."), call = call)
 }
 
 stop_names <- function(given, names) {

@@ -143,7 +143,7 @@ ranges_names <- c("ranges_i", "slices_i", "redranges_j", "ranges_j", "slices_j",
 
 new_ranges <- function(arrays) structure(stats::setNames(unclass(arrays), ranges_names), class = "kernops_ranges")
 
-# What users hand over, as six arrays of integers; C++ looks at the numbers.
+# The ranges of users as six arrays of integers; C++ checks the numbers.
 as_ranges <- function(ranges, call = caller_env()) {
   named <- identical(sort(names(ranges)), sort(ranges_names))
   if (!is.list(ranges) || length(ranges) != 6 || !(named || is.null(names(ranges)))) {
@@ -207,7 +207,7 @@ pair_count <- function(ranges) {
   sum(lengths(ranges$ranges_i) * diff(c(0, met)))
 }
 
-# Whether the pairs (i[k], j[k]) are in the ranges.
+# TRUE for pairs (i[k], j[k]) in the ranges.
 in_ranges <- function(ranges, i, j) {
   at <- findInterval(i, ranges$ranges_i[, 1])
   clustered <- at > 0 & i <= c(0, ranges$ranges_i[, 2])[at + 1]

@@ -37,7 +37,7 @@ elementwise <- function(op, x, y) {
   )
 }
 
-# What %% leaves is taken off first: 1 / 0.1 is rounded to 10, but 1 %/% 0.1 is 9.
+# The remainder is subtracted first: 1 / 0.1 is rounded to 10, but 1 %/% 0.1 is 9.
 whole_quotient <- function(x, y) {
   quotient <- x / y
   ordinary <- 1e38 - max(abs(quotient), abs(y))

@@ -1,4 +1,4 @@
-# What R's functions of matrices do with a symbolic matrix: compute it, or say what to write instead.
+# R's functions of matrices for symbolic matrices: they compute the result, or name the function to use instead.
 
 #' R's functions of matrices, for symbolic matrices
 #'
@@ -94,7 +94,7 @@ setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossprod
 setMethod("tcrossprod", signature("ANY", "LazyTensor"), function(x, y) as_array(x) %*% t(y))
 setMethod("tcrossprod", signature("LazyTensor", "LazyTensor"), function(x, y) x %*% t(y))
 
-# What has no rows is left to `%*%`, which refuses it.
+# An object without rows is passed on to `%*%`, which reports the error.
 turned <- function(y) {
   has_none <- is.null(y) || is.function(y) || is.language(y) || typeof(y) == "environment" && !is.object(y)
   if (has_none) y else transposed(y)
@@ -141,7 +141,7 @@ refuse_to_bind <- function(name) {
 refuse_to_bind("cbind")
 refuse_to_bind("rbind")
 
-# What ifelse() does first.
+# The first step of ifelse().
 methods::setAs("LazyTensor", "logical", function(from) {
   stop_kernops("input", c("A {.cls LazyTensor} is a formula: it cannot be computed as {.code TRUE} or {.code FALSE}.",
                           i = "{.code if_else(condition, a, b)} selects elementwise."), call = NULL)

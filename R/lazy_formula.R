@@ -5,7 +5,7 @@ token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
 # A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The C++ code
 # computes its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
 # `looks_inside`: it depends on more of the tensors than their sizes, as that of derivatives does.
-# Of numbers alone the result is numbers.
+# The result is numeric if all arguments are.
 combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
   symbolic <- length(of) == 0 || any(vapply(of, is_lazy, NA))
   of <- told_apart(lapply(of, as_lazy, call = call))
@@ -86,13 +86,11 @@ as_lazy <- function(x, call = caller_env()) {
   if (is.data.frame(x) || length(dim(x)) > 0) {
     stop_kernops("input", c("A matrix cannot be combined with a {.cls LazyTensor}.",
                             i = paste("Declare what its rows are: {.code Vi(x)}, {.code Vj(x)} or, for parameters,",
-                                      "{.code Pm(x)}.")),
-                 call = call)
+                                      "{.code Pm(x)}.")), call = call)
   }
   if (length(x) == 0 || !(is.numeric(x) || is.logical(x) || is.complex(x))) {
     stop_kernops("input", "A {.cls LazyTensor} cannot be combined with
-                           {.obj_type_friendly {x}}.",
-                 call = call)
+                           {.obj_type_friendly {x}}.", call = call)
   }
   variable(as.vector(check_numbers(x, call)), "p", "p")
 }

@@ -219,8 +219,7 @@ check_contraction <- function(dim_x, dim_y, sum_x, sum_y, perm, call = caller_en
   check_dimensions(sum_x, length(dim_x), "sum_x", call)
   check_dimensions(sum_y, length(dim_y), "sum_y", call)
   if (length(sum_x) != length(sum_y) || any(dim_x[sum_x] != dim_y[sum_y])) {
-    stop_kernops("dim", "The dimensions {.arg sum_x} and {.arg sum_y} must have pairwise equal lengths.",
-                 call = call)
+    stop_kernops("dim", "The dimensions {.arg sum_x} and {.arg sum_y} must have pairwise equal lengths.", call = call)
   }
   left <- length(dim_x) + length(dim_y) - 2 * length(sum_x)
   if (is.null(perm)) return(invisible())
@@ -261,7 +260,7 @@ at_places <- function(op, x, from, count) {
   combined(paste0(op, "(%s, ", toString(places), ")"), list(x), is_complex(x))
 }
 
-# Whether x fits into n entries from position m.
+# An error unless x fits into n entries from position m.
 check_places <- function(x, m, n, call = caller_env()) {
   check_number(m, "m", least = 1, whole = TRUE, call = call)
   check_number(n, "n", least = m - 1 + entries(as_lazy(x)), whole = TRUE, call = call)

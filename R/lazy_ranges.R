@@ -43,7 +43,7 @@ with_ranges <- function(x, ranges) {
   x
 }
 
-# Those of all, of which some may be NULL.
+# The common ranges of several matrices, some of them NULL.
 common_ranges <- function(given, call = caller_env()) {
   given <- unique(Filter(Negate(is.null), given))
   if (length(given) < 2) return(if (length(given)) given[[1]])

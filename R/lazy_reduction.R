@@ -205,7 +205,7 @@ entries_summary <- function(x, generic) {
   stop_kernops("input", "{.fn {generic}} requires the axis to reduce over, {.val i} or {.val j}.", call = NULL)
 }
 
-# What R's function gives of all numbers of the matrix, from the reductions of its rows.
+# The value of R's function for all numbers of the matrix, from the reductions of its rows.
 total <- function(x, generic) {
   if (generic == "range") return(c(total(x, "min"), total(x, "max")))
   if (any(vapply(x@variables, function(v) is.null(v$data), NA))) {

@@ -3,7 +3,7 @@
 # A variable stands in the formula as a token such as x.i7f3a: a label, the axis, and an address. Points have that of
 # their data: the same data are the same variable, wherever they come from; as the tensor holds them, nobody else gets
 # that address, and R copies what the user changes. Numbers do so, too: exp(-2 * D) twice in a formula is computed once.
-# What Pm() makes, points without data and right-hand sides have the address of a mark: each is a variable of its own.
+# Results of Pm(), points without data and right-hand sides have the address of a mark: each is a separate variable.
 
 #' Symbolic matrices
 #'

@@ -1,10 +1,10 @@
-# The contract of a likelihood: all that searches, fits and posterior draws may ask of it.
+# The contract of a likelihood: all that searches, fits and posterior draws use of a likelihood.
 #
 # A likelihood is a list of functions, the arguments of new_likelihood(). Its evaluate() computes at parameters theta
 # and returns a state, whose functions are the arguments of new_state(). Arguments without a default are required.
-# Those with a default are optional: the default is the answer of a likelihood that lacks the ability, so that callers
-# never test for one. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_laplace.R and lik_laplace_vecchia.R implement the
-# contract; likelihood_for() chooses one by the method of a fit.
+# Arguments with a default are optional: the default is the answer of a likelihood without the ability, so that callers
+# never test for an ability. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_laplace.R and lik_laplace_vecchia.R
+# implement the contract; likelihood_for() chooses a likelihood by the method of a fit.
 
 # evaluate(theta, profile, search)  the state at theta. With `profile` its value is the least over all common factors of
 #                the variances; with `search` it has derivatives, and no value where that costs more than a step
@@ -14,7 +14,7 @@
 #                and by this one; 0 for none
 # sufficient_precision(theta, precision)  the precision with which the likelihood continues, given that of the user
 # kept_factor()  the Cholesky factor that a fit keeps
-# Of an approximation by neighbours:
+# Verbs of an approximation by neighbours:
 #   count()                the number of neighbours; 0 without such an approximation
 #   use(count)             limits their number to the nearest ones, from then on
 #   outdated(theta)        whether other points are the nearest ones at theta
@@ -60,8 +60,7 @@ new_state <- function(results, gradient, information, has_value = TRUE,
 # The state where the covariance matrix is not positive definite, as row `bad` shows; only_rounded(): whether it would
 # be in float64.
 singular_state <- function(bad = 1L, only_rounded = function() FALSE) {
-  structure(list(value = Inf, has_value = TRUE, bad = bad, only_rounded = only_rounded),
-            class = "gp_likelihood_state")
+  structure(list(value = Inf, has_value = TRUE, bad = bad, only_rounded = only_rounded), class = "gp_likelihood_state")
 }
 
 is_singular <- function(state) identical(state$value, Inf)

@@ -124,7 +124,7 @@ factor_of <- function(object) {
   factor$blocks
 }
 
-# What the data explain at points u: of the variance k' K^-1 k, and of the trend k' K^-1 X.
+# f(u): the parts of the variance at points u and of the trend there that the data explain, k' K^-1 k and k' K^-1 X.
 explained_by_factor <- function(object, factor) {
   values <- covariance_matrix(object$model)
   theta <- unname(object$theta)

@@ -60,7 +60,7 @@ log_probability <- function(eta, link) {
   )
 }
 
-# Of one trial.
+# Derivatives for one trial.
 success_steps <- function(y, eta, link) {
   if (link == "logit") {
     p <- stats::plogis(eta)

@@ -72,3 +72,16 @@ warn_no_errors <- function(v) {
                        out of the covariance or given values."),
                 class = c("kernops_no_standard_error", "kernops_warning"))
 }
+
+# Half the sum of the observed and the expected second derivatives of -2 log-likelihood (Gilmour et al. 1995), from
+# the columns dK alpha; where the scale is profiled out, what is left of them.
+average_information <- function(derivatives, state, solve, profile, degrees) {
+  solved <- solve(derivatives)
+  across <- crossprod(state$z, derivatives)
+  information <- (crossprod(derivatives, solved) - crossprod(across)) / state$scale
+  if (profile) {
+    along <- crossprod(derivatives, state$alpha) / state$scale
+    information <- information - tcrossprod(along) / degrees
+  }
+  (information + t(information)) / 2
+}

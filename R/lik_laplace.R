@@ -6,7 +6,7 @@
 # I + W^1/2 K W^1/2 with its rows scaled, and so has its accuracy, however small W is.
 #
 # The parameters of the search are those of the covariance, of the family and the trend: `model` is the covariance model
-# with more rows of parameters, and `own`, the covariance model itself (gp_laplace_fit.R).
+# with more rows of parameters, and `own`, the covariance model itself (gp_family_problem.R).
 
 laplace_likelihood <- function(data, model, how, call = caller_env()) {
   field <- model$own
@@ -130,8 +130,8 @@ dense_newton <- function(factor, times, theta, nugget) {
   }
 }
 
-# Of the value with respect to all parameters. The mode changes with them, and with the mode W: that is what u is for
-# (Rasmussen and Williams 2006, 5.23 and 5.24). With v the variances of the process given the data, s = v dW and
+# The gradient of the value in all parameters. The mode depends on the parameters, and W on the mode: u accounts for
+# this (Rasmussen and Williams 2006, 5.23 and 5.24). With v the variances of the process given the data, s = v dW and
 # u = (K + W^-1)^-1 W^-1 s.
 dense_laplace_gradient <- function(factor, state, data, own) {
   weight <- state$terms$weight

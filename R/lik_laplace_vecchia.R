@@ -1,5 +1,5 @@
-# The Laplace approximation for observations of a family with Vecchia's approximation of the field: gp_laplace.R has the
-# dense one.
+# The Laplace approximation for observations of a family with Vecchia's approximation of the field; lik_laplace.R has
+# the dense one.
 #
 # With f the field at its mode, h = f + nugget k the process of each observation, and k = dlog p / dh,
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(Q + D) - log det Q + sum log(1 + nugget W)
@@ -100,11 +100,11 @@ latent_newton <- function(system) {
   }
 }
 
-# Which parameters of the field itself are estimated.
+# TRUE for the parameters of the field itself that are estimated.
 free_of_field <- function(own) !own$parameters$fixed & !seq_len(nrow(own$parameters)) %in% own$nugget
 
-# What the likelihood and C k, with C the covariance of the observations' process, change by with each parameter of the
-# field, by what the rows of U = D^-1 (I - B) change by. With w = U f and f = C k at the places,
+# The derivatives of the likelihood and of C k, with C the covariance of the observations' process, in each parameter of
+# the field, from the derivatives of the rows of U = D^-1 (I - B). With w = U f and f = C k at the places,
 #   dC k = U^-1 (2 dlog(D) w + D^-1 dB f + U'^-1 dB' D^-1 w)
 # Derivatives of rows are as large as the rows for each parameter: so many numbers are there at a time. Besides, v are
 # the variances of the process given the data, and g = K u at the places.

@@ -28,7 +28,7 @@ likelihood_with_neighbours <- function(tracker, evaluate, doubled, kept_neighbou
   do.call(new_likelihood, c(list(evaluate, doubled = doubled, kept_neighbours = kept_neighbours, ...), verbs))
 }
 
-# Whether other points are near: distances to neighbours have changed by more than a tenth, relative to each other.
+# TRUE if other points may be nearest: relative distances to neighbours have changed by more than a tenth.
 neighbours_moved <- function(sets, data, model, theta) {
   if (nrow(sets$near) < 2) return(FALSE)
   second <- some_positions(nrow(sets$near))[-1]

@@ -73,11 +73,11 @@ sums_of_sent_part <- function(part, theta, count, derivatives) {
 # A name that no other sets have, on any host.
 new_id <- function() paste(Sys.info()[["nodename"]], Sys.getpid(), basename(tempfile("sets")))
 
-# Whether other processes sum over the sets: a sum takes a fifth of a second or more, and they have more cores than this
+# TRUE if other processes sum over the sets: a sum takes a fifth of a second or more, and they have more cores than this
 # process uses.
 worth_sharing <- function(n, m) n * m^2 >= 2e8 && many_workers() && cores_elsewhere() > threads()
 
-# Whether they predict so many points: each receives all observations and makes a tree of them.
+# TRUE if other processes predict so many points: each receives all observations and builds a search tree.
 worth_predicting_elsewhere <- function(object, points) {
   m <- object$vecchia$local
   !identical(object$how$backend, "cuda") && points * m >= length(object$data$y) && worth_sharing(points, m)

@@ -50,7 +50,7 @@ target_covariance <- function(object) {
   }
 }
 
-# What the trend adds to the variance, from what the data explain of it at the points; the Lagrange multiplier.
+# The variance due to the estimated trend, from the part of the trend that the data explain; the Lagrange multiplier.
 trend_uncertainty <- function(object, x, explained) {
   if (!ncol(x)) return(list(variance = 0, lagrange = numeric(nrow(x)), gap = matrix(0, 0, nrow(x))))
   back <- function(x) backsolve(object$state$root, t(x), transpose = TRUE)
@@ -74,7 +74,7 @@ error_variances <- function(object, targets, weighed) {
   }, 0)
 }
 
-# Of each point of the targets: its neighbours, and their weights.
+# The neighbours of each point of the targets, and their weights.
 local_weights <- function(object, targets) {
   parts <- local_chunks(object, targets$u, function(at, sets) weighed_points(sets))
   list(near = unlist(lapply(parts, `[[`, "near"), recursive = FALSE),
@@ -109,7 +109,7 @@ error_covariance <- function(object, targets, weighed) {
   prior - across - t(across) + crossprod(W, times(u) + noise * W)
 }
 
-# What the observations `rows` weigh in each target, a column.
+# The weights of the observations `rows` in each target, a column.
 weights_of_rows <- function(rows, targets, weighed) {
   column <- if (length(weighed$near) == length(targets$of)) targets$of else seq_len(targets$n)
   share <- if (length(weighed$near) == length(targets$of)) targets$weight else rep(1, targets$n)

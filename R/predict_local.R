@@ -3,7 +3,8 @@
 # The targets of a prediction: `n` means of the field over weighted points; a target that is a point has one.
 targets_of <- function(object, points) {
   n <- nrow(points$u)
-  c(list(x = estimated_trend(object, points), n = n, centres = points$centres %||% if (!is.null(points$blocks)) points$u),
+  centres <- points$centres %||% if (!is.null(points$blocks)) points$u
+  c(list(x = estimated_trend(object, points), n = n, centres = centres),
     points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
 }
 
@@ -36,7 +37,8 @@ covariance_pairs <- function(model) {
 
 # The variance of each target; for a mean over several points, the mean covariance of all pairs of these.
 target_variance <- function(object, targets) {
-  if (are_points(targets)) return(as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = targets$u))))
+  variance_at <- covariance_diagonal(object$model)
+  if (are_points(targets)) return(as.vector(variance_at(list(theta = object$theta, x = targets$u))))
   theta <- theta_of_targets(object, targets)
   rows <- rows_of_targets(targets)
   within <- covariance_product(object$model)(list(theta = theta, x = targets$u, y = targets$u, b = targets$weight),

@@ -25,7 +25,8 @@ as_transform <- function(x, estimate, method, parts, prior, call = caller_env())
                             i = "Give the parameter: {.code transform = 0.5}."), call = call)
   }
   if (is.na(lambda) && length(prior)) {
-    stop_kernops("input", c("{.code transform = \"boxcox\"} is estimated by maximum likelihood, without a {.arg prior}.",
+    stop_kernops("input", c("{.code transform = \"boxcox\"} is estimated by maximum likelihood, without a
+                             {.arg prior}.",
                             i = "Give the parameter: {.code transform = 0.5}."), call = call)
   }
   check_positive_response(parts, call)

@@ -1,6 +1,6 @@
 # Progress bars, in interactive sessions. They close with the frame that they were made for, and never go backwards.
 
-# Of one computation: shown once it has run for some seconds. Within with_bar() it is part of that bar.
+# The progress bar of one computation, shown once it has run for some seconds. Within with_bar() it is part of that bar.
 progress_bar <- function(what = "Reducing", after = 3) {
   if (!shows_progress()) return(NULL)
   forwards <- rising()

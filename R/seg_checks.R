@@ -1,4 +1,4 @@
-# What reductions of segments and axes take: values, weights, a result of nothing.
+# Checks of the arguments of reductions of segments and axes: values, weights, the result of an empty segment.
 
 # A vector, also where an array has one dimension only, or a matrix.
 check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {

@@ -31,7 +31,7 @@ seg_op <- function(formula, identity = NA_real_, values = NULL) {
   op
 }
 
-# Of any formula: folded in pairs, it need not be associative.
+# The operation of a formula, folded in pairs; the formula need not be associative.
 new_seg_op <- function(formula, identity = NA_real_) {
   cell <- new.env(parent = emptyenv())
   cell$pointer <- seg_compile(formula)
@@ -91,7 +91,7 @@ print.seg_op <- function(x, ...) {
 # The rows of segments.def.
 segment_ops <- function() the$segment_ops <- the$segment_ops %||% seg_ops_table()
 
-# What segments.def says of one of them: a list, as each call asks.
+# The row of segments.def for an operation, a list; every call reads it.
 statistic <- function(op) {
   if (is.null(the$statistics)) the$statistics <- lapply(split(segment_ops(), segment_ops()$name), as.list)
   the$statistics[[op]]

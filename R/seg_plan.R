@@ -55,8 +55,7 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
   if (!is.null(n)) n <- check_number_of_values(n, call)
   check_flag(sort, "sort", call)
   if (!is.null(sources) && given %in% c("g", "plan")) {
-    stop_kernops("input", "{.arg sources} requires {.arg offsets} or {.arg lengths}, not {.arg {given}}.",
-                 call = call)
+    stop_kernops("input", "{.arg sources} requires {.arg offsets} or {.arg lengths}, not {.arg {given}}.", call = call)
   }
   made <- switch(given, offsets = list(at = offsets, sources = sources), g = group_numbers(g, sort, call),
                  lengths = list(at = lengths, sources = sources, names = names(lengths)), plan = check_plan(plan, call))
@@ -94,8 +93,7 @@ check_whole <- function(x, name, call) {
   if (is.null(x) || is.numeric(x)) return(invisible())
   stop_kernops("input", c("{.arg {name}} must be whole numbers, not {.obj_type_friendly {x}}.",
                           i = if (is.factor(x)) "Give groups as {.arg g}.",
-                          i = if (is.character(x)) "Give groups as {.arg g}, the operation as {.arg op}."),
-               call = call)
+                          i = if (is.character(x)) "Give groups as {.arg g}, the operation as {.arg op}."), call = call)
 }
 
 new_plan <- function(how, about, n = NULL) {

@@ -83,8 +83,7 @@ run_starts <- function(keys, same, call = caller_env()) {
   }
   check_text(same, "same", one = TRUE, call = call)
   if (!is_plain(keys)) {
-    stop_kernops("input", "A formula {.arg same} requires numeric keys, not {.obj_type_friendly {keys}}.",
-                 call = call)
+    stop_kernops("input", "A formula {.arg same} requires numeric keys, not {.obj_type_friendly {keys}}.", call = call)
   }
   if (length(keys) == 0) return(numeric())
   joined <- of_pairs(new_seg_op(same), keys[-length(keys)], keys[-1])

@@ -92,7 +92,7 @@ entries_of_plan <- function(plan) {
   cell$entries
 }
 
-# What stands for a result where there are too few entries, and its type.
+# NA for results of too few entries, and the type of the result.
 settle_product <- function(result, plan, add) {
   row <- statistic(add)
   if (row$least > 0) {
@@ -207,7 +207,7 @@ check_spmv_plan <- function(plan, A, call = caller_env()) {
 
 row_names <- function(A) if (isS4(A)) A@Dimnames[[1]]
 
-# What a plan goes by: where the entries are.
+# The positions of the entries, which identify the matrix of a plan.
 stored <- function(A) {
   if (isS4(A)) return(list(class(A)[[1]], A@Dim, A@p, if (inherits(A, "dgRMatrix")) A@j else A@i))
   if (is.list(A)) unclass(A)[c("offsets", "columns", "sources")]

@@ -32,7 +32,7 @@ kernops_sitrep <- function() {
   invisible(found)
 }
 
-# What does not fit of the options.
+# The options with invalid values.
 wrong_options <- function() {
   unique(unlist(lapply(setting_checks, \(check) tryCatch({check(); NULL}, kernops_input_error = rlang::cnd_header))))
 }

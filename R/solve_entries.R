@@ -28,7 +28,7 @@ side_values <- function(x, side) {
   `storage.mode<-`(if (side == "Pm") matrix(t(x), 1) else unname(x), "double")
 }
 
-# What stands for each variable when all are joined.
+# The expression of each variable when all are joined.
 places_in <- function(joined, side) {
   sizes <- vapply(side, ncol, 0L)
   stats::setNames(sprintf("Extract(%s, %d, %d)", rep(joined, length(sizes)), cumsum(sizes) - sizes, sizes), names(side))

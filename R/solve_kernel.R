@@ -141,8 +141,8 @@ chosen_preconditioner <- function(precond, rank, method, system, call = caller_e
   stop_kernops("input", "{.code method = \"minres\"} does not support a preconditioner.", call = call)
 }
 
-# What costs little beside the steps it saves, where entries of K can be seen and its diagonal is positive. Neighbours
-# are found fast in few dimensions only.
+# A preconditioner that costs little beside the steps it saves, if entries of K are available and its diagonal is
+# positive. The search for neighbours is fast in few dimensions only.
 automatic_preconditioner <- function(system, rank = NULL) {
   if (system$n == 0) return(NULL)
   tryCatch({

@@ -83,5 +83,5 @@ sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {
 
 # The weighted sums of rows of x over the neighbours of each set.
 neighbour_means <- function(sets, x) sets_means(sets$weights, sets$neighbours, as.matrix(x))
-# Of each point, those of rows of x over the sets that it is a neighbour in.
+# For each point, the weighted sum of the rows of x over the sets that have it as a neighbour.
 neighbour_scatter <- function(sets, x, points) sets_scatter(sets$weights, sets$neighbours, as.matrix(x), points)

@@ -7,7 +7,7 @@
 #   any_width                 whether it takes all
 #   columns(rows), diagonal()  of K, in float64
 #   subset(rows)              the system of these points alone, without lambda; NULL as for product_at()
-#   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (low_rank.R), on the GPU only
+#   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (solve_low_rank.R), on the GPU only
 #   entries()                 the entries of K as a covariance of two points, on the host: see system_entries()
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
 # `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`. Of pairs that are
@@ -167,7 +167,7 @@ device_of <- function(op, input) {
   kernel_device(from$live_kernel(), size("Vi"), size("Vj"), any(vapply(input, is_gpu_matrix, NA)), settings_of(op))
 }
 
-# What is no matrix of numbers is left for the operator to explain.
+# Objects that are no matrix of numbers are passed on: the operator reports the error.
 numbers_to_gpu <- function(x, device) {
   if (is_gpu_matrix(x)) return(if (block_device(x) == device) x else gpu_move(x, device))
   if (is.numeric(x) && length(dim(x)) %in% c(0, 2)) gpu_matrix(x, "float64", device) else x

@@ -1,4 +1,4 @@
-# What iterative solvers do to blocks of vectors, n x p matrices of the host or of a GPU. Both have dim(), as.matrix()
+# Operations of iterative solvers on blocks of vectors, n x p matrices of the host or of a GPU with dim(), as.matrix()
 # and x[, j, drop = FALSE]. Each operation is done where its blocks are (src/block.cpp); a space says where new ones go.
 # A block that is used up may be written into, so only its owner hands it over.
 #   copy(x)              a block of doubles of its own, of what may have been anywhere
@@ -38,7 +38,7 @@ vector_space <- function(device = -1L) {
 
 numbers_of <- function(x) if (is_gpu_matrix(x)) x else `storage.mode<-`(unname(as.matrix(x)), "double")
 
-# Of what squares are no Inf.
+# TRUE if no entry is infinite or NaN; the norm is computed of scaled entries, whose squares do not overflow.
 block_finite <- function(x) {
   smaller <- \() block_axpby(0, x, 2^-600, block_copy(x, block_device(x)))
   all(is.finite(block_dots(x, x))) || all(is.finite(block_dots(y <- smaller(), y)))

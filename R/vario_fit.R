@@ -77,7 +77,7 @@ variogram_model <- function(covariance, d, call = caller_env()) {
                          distances and user-defined formulas have no variogram of distances.", call = call)
 }
 
-# What a plot of a variogram shows of a covariance with values: a curve for each direction.
+# The curves of a covariance with values in a plot of a variogram, one for each direction.
 variogram_curves <- function(variogram, covariance, call = caller_env()) {
   if (inherits(covariance, "gp")) covariance <- covariance$covariance
   if (inherits(covariance, "variogramModel")) covariance <- as_gp(covariance)

@@ -1,4 +1,4 @@
-# What gp_variogram() sums over pairs of points.
+# Sums of gp_variogram() over pairs of points.
 
 # Directions: each a list of the angle in the plane and the dip above it, in degrees, and their tolerances; without a
 # tolerance they are any.
@@ -32,7 +32,8 @@ unit_direction <- function(angle) c(sin(angle * pi / 180), cos(angle * pi / 180)
 # A pair exactly at the tolerance is within it.
 tolerance_cosine <- function(tol) cos(tol * pi / 180) - 1e-12
 
-# Which of the differences h, rows, are along the direction. One that points back along it in the plane is turned.
+# The rows of h, differences of points, along the direction; differences that point back along it in the plane are
+# turned.
 along_direction <- function(h, direction) {
   kept <- rep(TRUE, nrow(h))
   if (!length(direction$tol) && !length(direction$tol.ver)) return(kept)

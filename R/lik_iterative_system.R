@@ -1,0 +1,76 @@
+# Linear systems with the covariance matrix of the observations, and their preconditioners.
+
+# NULL where the matrix is singular, or not finite.
+solve_or_fail <- function(equations, b, tol, check) {
+  tryCatch(solve_system(equations$system, b, equations$precond, tol, check = check),
+           kernops_input_error = function(e) NULL)
+}
+
+# Where some per cent of a residual do not matter, a sample of the rows is enough.
+rows_to_check <- function(tol, n) if (tol < 1e-3) n else min(n, 1e4)
+
+# The columns of `numbers`, of the host, and of `block` as one block of a space.
+beside <- function(space, numbers, block) {
+  if (is.null(block)) return(space$copy(numbers))
+  p <- ncol(numbers)
+  all <- space$put(space$new(nrow(block), p + ncol(block)), seq_len(p), space$copy(numbers))
+  space$put(all, p + seq_len(ncol(block)), block)
+}
+
+iterative_system <- function(product, data, model, theta, points = data$u) {
+  noise <- noise_variance(data, model, theta)
+  if (all(noise == noise[[1]])) noise <- noise[[1]]
+  kernel_system(product, "b", list(theta = theta, x = points, y = points), noise)
+}
+
+# (system, theta) -> its preconditioner. The type is that which suits the first theta: probes are drawn for it, and a
+# search compares likelihoods by the same probes.
+preconditioner_maker <- function(control, data, model) {
+  type <- if (control$precond != "auto") control$precond else if (!is.null(control$rank)) "pivoted_cholesky"
+  graph_of <- remembered_graph()
+  function(system, theta) {
+    if (all(system$diagonal() == 0)) return(NULL) # noise alone
+    type <<- type %||% best_preconditioner(system)
+    if (type == "vecchia") {
+      near <- neighbour_coordinates(model, theta, data$u)
+      return(system_preconditioner(system, type, control$rank, near = near, graph_of = graph_of))
+    }
+    rank <- control$rank %||% default_rank(system, control)
+    if (rank > 0) system_preconditioner(system, type, rank)
+  }
+}
+
+# Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations: as many are
+# not there to be saved where no probes are solved for, and to a loose tolerance.
+default_rank <- function(system, control) {
+  most <- if (system$space$factorises()) 2000 else 200
+  few <- control$probes == 0 && control$cg_tol >= 1e-3
+  max(100, min(most, round((if (few) 4 / 3 else 2) * sqrt(system$n))))
+}
+
+# b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.
+solver_for <- function(object, tol = object$how$control$cg_tol) {
+  if (has_factor(object)) {
+    factor <- factor_of(object)
+    return(function(b) factor_solve(factor, factor_solve(factor, b), transposed = TRUE))
+  }
+  product <- covariance_product(object$model, 1L, object$how$precision, object$how$backend)
+  system <- iterative_system(product, object$data, object$model, object$theta)
+  precond <- preconditioner_maker(object$how$control, object$data, object$model)(system, object$theta)
+  function(b) {
+    fit <- solve_system(system, system$space$copy(b), precond, tol)
+    warn_unless_solved(fit, tol)
+    as.matrix(fit$solution)
+  }
+}
+
+warn_unless_solved <- function(fit, tol) {
+  if (all(fit$converged)) return(invisible())
+  cli::cli_warn(c("Conjugate gradients did not converge in {fit$iterations} iteration{?s}.",
+                  x = "The relative residual is {signif(max(fit$residual), 3)}, the tolerance {tol}.",
+                  i = "A nugget, a larger {.arg rank} or {.arg cg_tol} of {.fn gp_control} may help."),
+                class = "kernops_not_converged")
+}
+
+# Columns solved together: what fits 32 MB, at most the number for which products are fastest.
+solve_width <- function(n) max(1L, min(64L, as.integer(4e6 / n)))
