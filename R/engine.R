@@ -41,12 +41,8 @@
 #   set_weights_at           likewise for other points
 #   set_slopes               derivatives of weights and standard deviations
 #   sparse_multiply          U x, U' x, U^-1 x, U'^-1 x for the sparse U of such weights
-#   neighbour_means          weighted sums over neighbours
-#   neighbour_scatter        their transpose
-#   joint_sets               the joint distribution of new points given base points
-#   joint_values             values of the new points, or draws of them, from values of the base points
-#   joint_variances_of       their variances
-#   joint_sums_of            variances and covariances of weighted sums of them
+#   neighbour_means          weighted sums over neighbours, and their transpose
+#   joint_sets               the joint distribution of new points given base points: values, draws, variances, sums
 #
 # Orderings and distances
 #   vecchia_order            a permutation of points

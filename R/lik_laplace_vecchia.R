@@ -143,7 +143,7 @@ changes_of_rows <- function(sets, system, theta, f, by, free, most) {
       log_sd <- slopes$log_sd[p, ]
       value[[p]] <- value[[p]] + sum(by$weights[, at] * change$weights) + sum(by$log_sd[at] * log_sd)
       along[at, p] <- 2 * log_sd * w[at] + neighbour_means(change, f) / sd[at]
-      back[, p] <- back[, p] + neighbour_scatter(change, w[at] / sd[at], n)
+      back[, p] <- back[, p] + neighbour_means(change, w[at] / sd[at], n)
     }
   }
   list(value = value, process = sparse_multiply(

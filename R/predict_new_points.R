@@ -31,13 +31,13 @@ joint_field <- function(object, u, uncertain = FALSE) {
     base = base, count = nrow(places$new$u),
     values = function(x, errors = matrix(0, 0, 0)) {
       x <- as.matrix(x)
-      spread(joint_values(sets, x, errors), x[exact, , drop = FALSE])
+      spread(sets$values_at(x, errors), x[exact, , drop = FALSE])
     },
-    variances = function() as.vector(spread(cbind(joint_variances_of(sets)), matrix(0, length(exact), 1))),
+    variances = function() as.vector(spread(cbind(sets$variances_at()), matrix(0, length(exact), 1))),
     sums = function(targets, parts = FALSE, points = seq_along(of)) {
       of <- of[points]
       terms <- terms_of_targets(targets, pmax(0L, replace(of, is.na(of), 0L) - length(exact)))
-      sums <- joint_sums_of(sets, terms$which, terms$weights, parts)
+      sums <- sets$sums_of(terms$which, terms$weights, parts)
       unknown <- unique(targets$of[is.na(of)])
       if (parts) sums[, unknown] <- NaN else sums[unknown] <- NaN
       sums

@@ -5,7 +5,8 @@
 # `base` has coordinates u, the variances `noise` and coordinates `near` in which distances are searched; `new` has u,
 # near and the variances of the field there, which are finite. A `posterior` of the values of the base points, see
 # posterior_hold(), makes variances those given its data. No two new points coincide. The variances of the
-# covariance are multiplied by `diagonal`.
+# covariance are multiplied by `diagonal`. The functions of the result are joint_values(), joint_variances_of() and
+# joint_sums_of() for these sets.
 joint_sets <- function(values, theta, base, new, m, diagonal = 1) {
   order <- vecchia_order(new$near)
   near <- rbind(base$near, new$near[order, , drop = FALSE])
@@ -18,8 +19,11 @@ joint_sets <- function(values, theta, base, new, m, diagonal = 1) {
     set_weights_at(values, theta, held, u[own, , drop = FALSE], neighbours[, own, drop = FALSE], diagonal)
   }
   sets <- regular_weights(weigh, seq_along(order))
-  list(weights = sets$weights, sd = sets$sd, neighbours = neighbours, order = order, base = n,
-       posterior = base$posterior)
+  sets <- list(weights = sets$weights, sd = sets$sd, neighbours = neighbours, order = order, base = n,
+               posterior = base$posterior)
+  c(sets, list(values_at = function(x, errors = matrix(0, 0, 0)) joint_values(sets, x, errors),
+               variances_at = function() joint_variances_of(sets),
+               sums_of = function(which, weights, parts = FALSE) joint_sums_of(sets, which, weights, parts)))
 }
 
 # Of smooth fields, near new points nearly determine each other, and the weights grow with rounding errors. A noise of

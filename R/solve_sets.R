@@ -81,7 +81,9 @@ sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {
   (if (inverse) sets_colour else sets_whiten)(sets$weights, sets$sd, sets$neighbours, as.matrix(x), transposed)
 }
 
-# The weighted sums of rows of x over the neighbours of each set.
-neighbour_means <- function(sets, x) sets_means(sets$weights, sets$neighbours, as.matrix(x))
-# For each point, the weighted sum of the rows of x over the sets that have it as a neighbour.
-neighbour_scatter <- function(sets, x, points) sets_scatter(sets$weights, sets$neighbours, as.matrix(x), points)
+# The weighted sums of rows of x over the neighbours of each set; with a number of `points`, the transpose: for each
+# point, the sums of rows of x over the sets in which it is a neighbour.
+neighbour_means <- function(sets, x, points = NULL) {
+  if (is.null(points)) return(sets_means(sets$weights, sets$neighbours, as.matrix(x)))
+  sets_scatter(sets$weights, sets$neighbours, as.matrix(x), points)
+}
