@@ -37,7 +37,7 @@
 #' Bakirov 2003). Bounds for the eigenvalues of A come from the same random vectors (Kuczynski and Wozniakowski 1992).
 #'
 #' The time is that of some 5 to 20 products with S, proportional to n^2: on the CPU less than that of the fit for up
-#' to some ten thousand observations, on a GPU for more. Fits with up to 500 observations are compared with a dense
+#' to some thousand observations, on a GPU for more. Fits with up to 500 observations are compared with a dense
 #' factorisation. Exact fits have no differences, and nothing is computed.
 #'
 #' `print()` gives the differences approximate minus exact. The approximation is called good if predictions differ from
