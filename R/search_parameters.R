@@ -1,7 +1,7 @@
 # The parameters of a covariance on the scale of the search: transformations, bounds, and typical values.
 
 # Parameters are optimised as log(value), or in a unit: angles in radians. For parameters of a user-defined formula that
-# are optimised as log(value), it is the distance of starting values (gp_scales.R).
+# are optimised as log(value), it is the distance of starting values (search_scales.R).
 to_search <- function(parameters, theta) {
   ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)), theta / parameters$unit)
 }
