@@ -58,8 +58,8 @@ test_that("what rows give their neighbours is the transposed product", {
   B <- matrix(0, n, n)
   for (i in 1:n) B[i, near$neighbours[, i]] <- near$weights[near$neighbours[, i] > 0, i]
   x <- points[, 1:2]
-  expect_equal(kernops:::neighbour_scatter(near, x, n), t(B) %*% x, tolerance = 1e-12)
+  expect_equal(kernops:::neighbour_means(near, x, n), t(B) %*% x, tolerance = 1e-12)
   part <- list(weights = near$weights[, 51:n], neighbours = near$neighbours[, 51:n])
-  expect_equal(kernops:::neighbour_scatter(part, x[51:n, ], n), t(B[51:n, ]) %*% x[51:n, ], tolerance = 1e-12)
+  expect_equal(kernops:::neighbour_means(part, x[51:n, ], n), t(B[51:n, ]) %*% x[51:n, ], tolerance = 1e-12)
   expect_equal(kernops:::neighbour_means(part, x), B[51:n, ] %*% x, tolerance = 1e-12)
 })
