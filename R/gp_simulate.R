@@ -3,8 +3,8 @@
 #' Simulates the field at given points, or new observations, conditional on the data or unconditionally from the model.
 #' Conditional draws have the mean and the covariance of kriging, including the uncertainty of the trend: an
 #' unconditional draw at the observations and the new points is corrected by kriging the differences from the data
-#' (Matheron's rule). Fits by `method = "vecchia"` draw from the joint distribution of the new points that [predict()][predict.gp]
-#' describes.
+#' (Matheron's rule). Fits by `method = "vecchia"` draw from the joint distribution of the new points that
+#' [predict()][predict.gp] describes.
 #'
 #' @inheritParams predict.gp
 #' @param nsim number of draws.

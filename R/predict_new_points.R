@@ -128,4 +128,3 @@ joint_draws <- function(object, points, nsim) {
   mean <- known_trend(object, points) + if (ncol(x)) as.vector(x %*% object$beta) else 0
   mean + x %*% off + field$values(base, matrix(stats::rnorm(field$count * nsim), field$count))
 }
-

@@ -10,7 +10,7 @@
 # and these, which have defaults:
 #
 #   predictor(x)         the n numbers of the column `fit`; default: the means
-#   quantile_of_mixture(x, mixture, p)   the quantiles of a mixture whose parts are of the class of x
+#   mix_quantile(x, mixture, p)   the quantiles of a mixture whose parts are of the class of x
 #   merge_parts(x, mixture)   a mixture whose parts are of the class of x in another form; default: the mixture
 #
 # The kinds of predictives:
@@ -25,13 +25,13 @@
 # predictive_at(fit, points, request) makes the predictive of a fit (predict_distribution.R), predictive_columns() its
 # columns (predict_columns.R). A new transformation is a list of functions in predict_scale.R.
 
-new_predictive <- function(kind, ...) structure(list(...), class = c(paste0("predictive_", kind), "predictive"))
+new_predictive <- function(kind, ...) structure(list(...), class = c(paste0("pred_", kind), "predictive"))
 
 variance <- function(x) UseMethod("variance")
 cdf <- function(x, q, lower = TRUE) UseMethod("cdf")
 draw <- function(x, count) UseMethod("draw")
 predictor <- function(x) UseMethod("predictor")
-quantile_of_mixture <- function(x, mixture, p) UseMethod("quantile_of_mixture")
+mix_quantile <- function(x, mixture, p) UseMethod("mix_quantile")
 merge_parts <- function(x, mixture) UseMethod("merge_parts")
 
 mean.predictive <- function(x, ...) x$mean
@@ -56,11 +56,11 @@ NULL
 # `variance` is NULL if only means were computed.
 predictive_normal <- function(mean, variance = NULL) new_predictive("normal", mean = mean, variance = variance)
 
-quantile.predictive_normal <- function(x, p, ...) x$mean + stats::qnorm(p) * sqrt(x$variance)
+quantile.pred_normal <- function(x, p, ...) x$mean + stats::qnorm(p) * sqrt(x$variance)
 
-cdf.predictive_normal <- function(x, q, lower = TRUE) stats::pnorm(q, x$mean, sqrt(x$variance), lower.tail = lower)
+cdf.pred_normal <- function(x, q, lower = TRUE) stats::pnorm(q, x$mean, sqrt(x$variance), lower.tail = lower)
 
-quantile_of_mixture.predictive_normal <- function(x, mixture, p) {
+mix_quantile.pred_normal <- function(x, mixture, p) {
   mixture_quantile(p, each_part(mixture, function(part) part$mean),
                    each_part(mixture, function(part) sqrt(part$variance)), mixture$weights)
 }

@@ -9,22 +9,22 @@ predictive_mixture <- function(parts, weights) {
 each_part <- function(x, f) matrix(as.numeric(unlist(lapply(x$parts, f))), ncol = length(x$parts))
 weighted_parts <- function(x, f) as.vector(each_part(x, f) %*% x$weights)
 
-mean.predictive_mixture <- function(x, ...) weighted_parts(x, function(part) mean(part))
+mean.pred_mixture <- function(x, ...) weighted_parts(x, function(part) mean(part))
 
-predictor.predictive_mixture <- function(x) weighted_parts(x, function(part) predictor(part))
+predictor.pred_mixture <- function(x) weighted_parts(x, function(part) predictor(part))
 
 # The law of total variance.
-variance.predictive_mixture <- function(x) {
+variance.pred_mixture <- function(x) {
   means <- each_part(x, function(part) mean(part))
   off <- means - as.vector(means %*% x$weights)
   as.vector((each_part(x, function(part) variance(part)) + off^2) %*% x$weights)
 }
 
-cdf.predictive_mixture <- function(x, q, lower = TRUE) weighted_parts(x, function(part) cdf(part, q, lower))
+cdf.pred_mixture <- function(x, q, lower = TRUE) weighted_parts(x, function(part) cdf(part, q, lower))
 
-quantile.predictive_mixture <- function(x, p, ...) quantile_of_mixture(x$parts[[1]], x, p)
+quantile.pred_mixture <- function(x, p, ...) mix_quantile(x$parts[[1]], x, p)
 
-draw.predictive_mixture <- function(x, count) {
+draw.pred_mixture <- function(x, count) {
   number <- sample.int(length(x$parts), count, TRUE, x$weights)
   draws <- matrix(0, length(mean(x)), count)
   for (k in unique(number)) draws[, number == k] <- draw(x$parts[[k]], sum(number == k))

@@ -9,9 +9,9 @@ predictive_observation <- function(normal, object, weights = 1) {
 # The mean of f(linear predictor).
 average_over_eta <- function(x, f) average(x$normal$mean, sqrt(x$normal$variance), f)
 
-mean.predictive_observation <- function(x, ...) average_over_eta(x, function(eta) mean_of(x, eta))
+mean.pred_observation <- function(x, ...) average_over_eta(x, function(eta) mean_of(x, eta))
 
-variance.predictive_observation <- function(x) {
+variance.pred_observation <- function(x) {
   centre <- mean(x)
   average_over_eta(x, function(eta) {
     mu <- mean_of(x, eta)
@@ -19,12 +19,12 @@ variance.predictive_observation <- function(x) {
   })
 }
 
-cdf.predictive_observation <- function(x, q, lower = TRUE) {
+cdf.pred_observation <- function(x, q, lower = TRUE) {
   below <- average_over_eta(x, function(eta) x$family$density$cdf(q, eta, x$weights, x$dispersion, x$family$link))
   if (lower) below else 1 - below
 }
 
-draw.predictive_observation <- function(x, count) {
+draw.pred_observation <- function(x, count) {
   eta <- draw(x$normal, count)
   each <- x$family$density$draw(as.vector(eta), rep_len(x$weights, length(eta)), x$dispersion, x$family$link)
   matrix(each, nrow(eta))
@@ -37,10 +37,10 @@ log_density <- function(x, y) {
   })
 }
 
-quantile.predictive_observation <- function(x, p, ...) quantile_of_mixture(x, predictive_mixture(list(x), 1), p)
+quantile.pred_observation <- function(x, p, ...) mix_quantile(x, predictive_mixture(list(x), 1), p)
 
 # The first value whose probability, with those below, is at least p: by bisection, for all points at once.
-quantile_of_mixture.predictive_observation <- function(x, mixture, p) {
+mix_quantile.pred_observation <- function(x, mixture, p) {
   discrete <- x$family$density$discrete
   middle <- weighted_parts(mixture, function(part) part$normal$mean)
   far <- each_part(mixture, function(part) part$normal$mean + 12 * sqrt(part$normal$variance))

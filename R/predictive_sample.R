@@ -4,12 +4,12 @@ predictive_sample <- function(mean, variance = NULL, draws = NULL) {
   new_predictive("sample", mean = mean, variance = variance, draws = draws)
 }
 
-quantile.predictive_sample <- function(x, p, ...) {
+quantile.pred_sample <- function(x, p, ...) {
   p <- rep_len(p, nrow(x$draws))
   each_target(x, function(draws, k) stats::quantile(draws, p[[k]], names = FALSE))
 }
 
-cdf.predictive_sample <- function(x, q, lower = TRUE) {
+cdf.pred_sample <- function(x, q, lower = TRUE) {
   q <- rep_len(q, nrow(x$draws))
   each_target(x, function(draws, k) mean(if (lower) draws <= q[[k]] else draws > q[[k]]))
 }
@@ -20,8 +20,8 @@ each_target <- function(x, f) {
 }
 
 # All draws together; each part has its share of them. Mean and variance stay those of the mixture.
-merge_parts.predictive_sample <- function(x, mixture) {
+merge_parts.pred_sample <- function(x, mixture) {
   mixture$draws <- do.call(cbind, lapply(mixture$parts, `[[`, "draws"))
-  class(mixture) <- c("predictive_sample", class(mixture))
+  class(mixture) <- c("pred_sample", class(mixture))
   mixture
 }

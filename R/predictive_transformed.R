@@ -6,20 +6,20 @@ predictive_transformed <- function(normal, scale, lagrange = 0) {
   new_predictive("transformed", normal = normal, scale = scale, lagrange = lagrange)
 }
 
-mean.predictive_transformed <- function(x, ...) x$scale$mean(x$normal$mean, x$normal$variance, x$lagrange)
+mean.pred_transformed <- function(x, ...) x$scale$mean(x$normal$mean, x$normal$variance, x$lagrange)
 
 # The mean of a new observation: variation that each observation has on its own is averaged over.
-predictor.predictive_transformed <- function(x) {
+predictor.pred_transformed <- function(x) {
   x$scale$mean(x$normal$mean, x$normal$variance + x$scale$nugget, x$lagrange)
 }
 
-variance.predictive_transformed <- function(x) x$scale$variance(x$normal$mean, x$normal$variance)
+variance.pred_transformed <- function(x) x$scale$variance(x$normal$mean, x$normal$variance)
 
-quantile.predictive_transformed <- function(x, p, ...) x$scale$back(quantile(x$normal, p))
+quantile.pred_transformed <- function(x, p, ...) x$scale$back(quantile(x$normal, p))
 
-cdf.predictive_transformed <- function(x, q, lower = TRUE) cdf(x$normal, x$scale$forward(q), lower)
+cdf.pred_transformed <- function(x, q, lower = TRUE) cdf(x$normal, x$scale$forward(q), lower)
 
-quantile_of_mixture.predictive_transformed <- function(x, mixture, p) {
+mix_quantile.pred_transformed <- function(x, mixture, p) {
   normal <- predictive_mixture(lapply(mixture$parts, `[[`, "normal"), mixture$weights)
   x$scale$back(quantile(normal, p))
 }
