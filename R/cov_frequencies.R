@@ -3,7 +3,7 @@
 # Each gives n frequencies in d dimensions, a row each, for the parameters and constants of a covariance. Normal ones
 # are those of the Gaussian covariance; divided by the root of a gamma variate, those of Matern's, a multivariate t;
 # multiplied by one, those of the rational quadratic.
-normal_frequencies <- function(n, d, about) matrix(stats::rnorm(n * d), n)
+normal_frequencies <- function(n, d, about) normal_numbers(n, d)
 
 student_frequencies <- function(n, d, about) {
   normal_frequencies(n, d, about) / sqrt(stats::rgamma(n, about$nu, about$nu))

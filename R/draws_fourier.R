@@ -18,13 +18,13 @@ draw_term <- function(term, u, nsim, features, backend) {
   if (length(term$group)) return(draw_groups(term, u, nsim, features, backend))
   if (isTRUE(term$white)) {
     place <- do.call(paste, as.data.frame(u)) # one value for each
-    return(sqrt(term$variance) * matrix(stats::rnorm(nrow(u) * nsim), nrow(u))[match(place, place), , drop = FALSE])
+    return(sqrt(term$variance) * normal_numbers(nrow(u), nsim)[match(place, place), , drop = FALSE])
   }
   linear <- lapply(term$linear, function(coordinates) coordinates(u))
   oscillates <- length(term$spectral) > 0
   widths <- vapply(linear, ncol, 0L)
   count <- if (oscillates) features else prod(widths)
-  amplitudes <- matrix(stats::rnorm(count * nsim), count) * sqrt(term$variance * if (oscillates) 2 / features else 1)
+  amplitudes <- normal_numbers(count, nsim) * sqrt(term$variance * if (oscillates) 2 / features else 1)
   if (!oscillates && !length(linear)) return(amplitudes[rep(1, nrow(u)), , drop = FALSE])
   signs <- if (oscillates) lapply(widths, function(width) random_signs(features, width)) else unit_signs(widths)
   input <- c(linear, signs, if (oscillates) list(

@@ -16,7 +16,7 @@ vecchia_draws <- function(object, u, nsim) {
     # points that nearly coincide, as distinct_draws() does
     jitter <- if (jitter == 0) 10 * max(1, nrow(neighbours)) * .Machine$double.eps else 10 * jitter
   }
-  draws <- sparse_multiply(sets, matrix(stats::rnorm(nrow(u) * nsim), nrow(u)), inverse = TRUE)
+  draws <- sparse_multiply(sets, normal_numbers(nrow(u), nsim), inverse = TRUE)
   if (!anyNA(draws)) return(draws[order(order), , drop = FALSE])
   stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
 }

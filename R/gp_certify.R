@@ -120,7 +120,7 @@ is_noise <- function(object) {
 
 # The answer of an exact fit, without an error.
 exact_answer <- function(object, places) {
-  moments <- predicted_moments(object, places, plain_prediction, variance = TRUE)
+  moments <- predicted_moments(object, places, field_request$how, variance = TRUE)
   fit <- moments$trend + moments$process
   se <- sqrt(moments$variance)
   list(loglik = rep(object$loglik, 2), steps = 0L,

@@ -81,7 +81,7 @@ t_mixture <- function(centers, scales, df = 5) {
   constant <- lgamma((df + p) / 2) - lgamma(df / 2) - p / 2 * log(df * pi) - log(length(centers))
   list(draw = function(n) {
     part <- rep_len(seq_along(centers), n)
-    s <- matrix(stats::rnorm(n * p), n) * sqrt(df / stats::rchisq(n, df))
+    s <- normal_numbers(n, p) * sqrt(df / stats::rchisq(n, df))
     for (k in seq_along(centers)) {
       own <- part == k
       s[own, ] <- s[own, , drop = FALSE] %*% roots[[k]] + rep(centers[[k]], each = sum(own))

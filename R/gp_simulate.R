@@ -206,7 +206,7 @@ distinct_draws <- function(object, u, nsim) {
     # points that nearly coincide: a jitter of the size of rounding, that no draw shows
     jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter
   }
-  draws <- k$times(matrix(stats::rnorm(n * nsim), n))
+  draws <- k$times(normal_numbers(n, nsim))
   if (!anyNA(draws)) return(draws)
   stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
 }

@@ -11,7 +11,7 @@ certified_problem <- function(object, sites) {
   x <- if (ncol(data$x)) t(backsolve(trend$r, t(unname(sites$x)), transpose = TRUE)) else matrix(0, nrow(sites$u), 0)
   list(trend = trend, b = cbind(trend$q, trend$rest, covariance_matrix(object$model)(input)), x = x,
        prior = as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = sites$u))),
-       moments = predicted_moments(object, sites, plain_prediction, variance = TRUE))
+       moments = predicted_moments(object, sites, field_request$how, variance = TRUE))
 }
 
 # Matrices `lower` <= B' S^-1 B <= `upper`, and the interval `logdet` of log det S, which hold with probability

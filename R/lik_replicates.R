@@ -143,5 +143,5 @@ noise_within <- function(object, nsim) {
   if (is.null(within) || all(within$x == 0)) return(0)
   sd <- sqrt(noise_variance(within, object$model, object$theta))
   white <- t(backsolve(object$state$root, t(within$x / sd), transpose = TRUE))
-  crossprod(white, matrix(stats::rnorm(length(sd) * nsim), length(sd)))
+  crossprod(white, normal_numbers(length(sd), nsim))
 }

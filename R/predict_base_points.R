@@ -35,11 +35,6 @@ field_base <- function(object, system, m, uncertain) {
        system = system, posterior = if (uncertain) system$posterior$held(), row = function(k) match(k, sets$of))
 }
 
-process_of_data <- function(object) {
-  data <- object$data
-  data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
-}
-
 has_latent_field <- function(object, most = 2e4) {
   noise <- noise_variance(object$data, object$model, object$theta)
   !is_lmc(object$model$covariance) && length(noise) <= most && all(noise > 0)
@@ -64,7 +59,7 @@ gaussian_system <- function(object) {
 base_draws <- function(base, nsim) {
   if (is.null(base$system)) return(matrix(base$process, length(base$process), nsim))
   system <- base$system
-  normal <- function() matrix(stats::rnorm(nrow(base$u) * nsim), ncol = nsim)
+  normal <- function() normal_numbers(nrow(base$u), nsim)
   precision <- as.vector(system$gather(system$share(system$weight)))
   factor <- c(system$factor, list(neighbours = system$sets$neighbours))
   errors <- sparse_multiply(factor, normal(), transposed = TRUE) + sqrt(precision) * normal()

@@ -41,8 +41,6 @@ certified_predictions <- function(object, sites, bounds, problem) {
              error = sqrt(gap[[1]] * gap[-1]), se.low = se(left$upper), se.high = se(left$lower))
 }
 
-plain_prediction <- list(local = FALSE, nmax = Inf, maxdist = Inf)
-
 # The coordinates of sites, in the units of the data.
 coordinates_of_sites <- function(object, sites) {
   u <- sites$u[, seq_len(object$model$d), drop = FALSE] * unit_of(object$center)

@@ -3,7 +3,7 @@
 # Trend, process and, if wanted, variance and Lagrange multiplier of targets with several points.
 block_moments <- function(object, points, variance, local) {
   targets <- targets_of(object, points)
-  trend <- known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
+  trend <- trend_mean(object, points)
   if (is_joint(object, length(targets$of))) {
     return(c(list(trend = trend), joint_block_moments(object, targets, variance)))
   }

@@ -34,6 +34,12 @@ known_trend <- function(object, points) {
   points$offset + if (ncol(points$x)) as.vector(points$x %*% beta) else beta[points$variable %||% 1]
 }
 
+# The response minus its mean, at the observations.
+process_of_data <- function(object) {
+  data <- object$data
+  data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
+}
+
 trend_mean <- function(object, points) {
   known_trend(object, points) + if (is.null(object$known$beta)) as.vector(points$x %*% object$beta) else 0
 }

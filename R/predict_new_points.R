@@ -86,7 +86,7 @@ joint_prediction <- function(object, points, variance) {
   field <- joint_field(object, points$u, variance)
   process <- as.vector(field$values(field$base$process))
   if (!variance) return(data.frame(process))
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  x <- estimated_trend(object, points)
   trend <- trend_uncertainty(object, x, if (ncol(x)) field$values(field$base$trend))
   data.frame(process, variance = field$variances() + trend$variance, lagrange = trend$lagrange)
 }
@@ -118,13 +118,12 @@ joint_gap <- function(object, field, targets) {
 # points given these, then the new points.
 joint_draws <- function(object, points, nsim) {
   field <- joint_field(object, points$u, TRUE)
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  x <- estimated_trend(object, points)
   base <- base_draws(field$base, nsim)
   off <- matrix(0, ncol(x), nsim)
   if (ncol(x)) {
-    off <- backsolve(object$state$root, matrix(stats::rnorm(ncol(x) * nsim), ncol(x)))
+    off <- backsolve(object$state$root, normal_numbers(ncol(x), nsim))
     base <- base - field$base$trend %*% off
   }
-  mean <- known_trend(object, points) + if (ncol(x)) as.vector(x %*% object$beta) else 0
-  mean + x %*% off + field$values(base, matrix(stats::rnorm(field$count * nsim), field$count))
+  trend_mean(object, points) + x %*% off + field$values(base, normal_numbers(field$count, nsim))
 }

@@ -69,8 +69,8 @@ local_prediction <- function(object, points, variance = FALSE) {
   object$vecchia$local <- local_count_of(object)
   if (worth_predicting_elsewhere(object, nrow(points$u))) return(local_prediction_elsewhere(object, points, variance))
   data <- object$data
-  residual <- data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
-  x <- if (is.null(object$known$beta)) points$x else points$x[, 0, drop = FALSE]
+  residual <- process_of_data(object)
+  x <- estimated_trend(object, points)
   parts <- local_chunks(object, points$u, function(at, sets) {
     process <- neighbour_means(sets, residual)
     if (!variance) return(data.frame(process))

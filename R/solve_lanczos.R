@@ -33,15 +33,22 @@ lanczos_logdet <- function(system, fit, probes, precond = NULL, columns = seq_le
   list(logdet = mean(estimates), std_error = stats::sd(estimates) / sqrt(length(estimates)), estimates = estimates)
 }
 
-# Entry (1, 1) of log(T), where T is known by the steps and ratios of conjugate gradients: T is L D L' with
-# D = diag(1 / step) and the roots of the ratios below the diagonal of L.
+# Entry (1, 1) of log(T), by the Gauss rule of T.
 log_corner <- function(step, ratio) {
+  gauss <- lanczos_run(step, ratio)$gauss
+  sum(gauss$weights * log(gauss$nodes))
+}
+
+# The Lanczos matrix T of a column of conjugate gradients, L D L' with D = diag(1 / step) and the roots of the ratios
+# below the diagonal of L: its `diagonal`, the numbers `below`, whose last entry leads to the next row, and its Gauss
+# rule.
+lanczos_run <- function(step, ratio) {
   done <- !is.na(step)
   step <- step[done]
+  ratio <- ratio[done]
   m <- length(step)
-  ratio <- ratio[done][-m]
-  quadrature <- lanczos_quadrature(1 / step + c(0, ratio / step[-m])[seq_len(m)], sqrt(ratio) / step[-m])
-  sum(quadrature$weights * log(quadrature$nodes))
+  run <- list(diagonal = 1 / step + c(0, ratio[-m] / step[-m])[seq_len(m)], below = sqrt(ratio) / step)
+  c(run, list(gauss = lanczos_quadrature(run$diagonal, run$below[-m])))
 }
 
 random_signs <- function(n, width) matrix(sample(c(-1, 1), n * width, replace = TRUE), n)

@@ -26,17 +26,6 @@ logdet_interval <- function(system, fit, probes, precond, columns, miss) {
 
 log_excess <- function(x) x - 1 - log(x)
 
-# The Lanczos matrix of a column of conjugate gradients, `diagonal` and `below`, whose last entry leads to the next row,
-# and its Gauss rule.
-lanczos_run <- function(step, ratio) {
-  done <- !is.na(step)
-  step <- step[done]
-  ratio <- ratio[done]
-  m <- length(step)
-  run <- list(diagonal = 1 / step + c(0, ratio[-m] / step[-m])[seq_len(m)], below = sqrt(ratio) / step)
-  c(run, list(gauss = lanczos_quadrature(run$diagonal, run$below[-m])))
-}
-
 # Gauss rule and Gauss-Radau rule with a node at `smallest`, which is below the spectrum. The last row of the Radau
 # matrix follows from the pivots of T - smallest I.
 run_bounds <- function(run, smallest) {

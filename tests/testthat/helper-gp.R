@@ -105,3 +105,9 @@ log_hessian <- function(theta, d, X) {
   value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
   optimHess(log(theta), value)
 }
+
+# The gradient of a profile likelihood at `theta` is that of its value.
+expect_profile_slope <- function(likelihood, theta) {
+  slope <- central_difference(\(t) likelihood$evaluate(t, TRUE)$value, theta, 1e-4)
+  expect_close(matrix(likelihood$evaluate(theta, TRUE)$gradient(), 1), slope, tolerance = 1e-5)
+}

@@ -70,11 +70,7 @@ test_that("with a field, likelihood, gradient and kriging are those of dense alg
   expect_equal(fit$loglik, -oracle_likelihood(K, trial$z, X)$value / 2, tolerance = 1e-11)
   expect_length(kernops:::factor_of(fit), 1)
   for (reml in c(TRUE, FALSE)) {
-    likelihood <- kernops:::exact_likelihood(fit$data, fit$model, reml)
-    theta <- unname(fit$theta)
-    gradient <- likelihood$evaluate(theta, TRUE)$gradient()
-    expected_slope <- central_difference(\(t) likelihood$evaluate(t, TRUE)$value, theta, 1e-4)
-    expect_close(matrix(gradient, 1), expected_slope, tolerance = 1e-5)
+    expect_profile_slope(kernops:::exact_likelihood(fit$data, fit$model, reml), unname(fit$theta))
   }
 })
 

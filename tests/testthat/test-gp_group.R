@@ -39,11 +39,7 @@ test_that("likelihood, gradient and kriging are those of dense algebra, whatever
     expect_equal(fit$loglik, -oracle_likelihood(K, days$y, X)$value / 2, tolerance = 1e-10)
     for (reml in c(TRUE, FALSE)) {
       how <- c(list(method = method, reml = reml), fit$how[-(1:2)])
-      likelihood <- kernops:::likelihood_for(fit$data, fit$model, how)
-      theta <- unname(fit$theta)
-      gradient <- likelihood$evaluate(theta, TRUE)$gradient()
-      expected_slope <- central_difference(\(t) likelihood$evaluate(t, TRUE)$value, theta, 1e-4)
-      expect_close(matrix(gradient, 1), expected_slope, tolerance = 1e-5)
+      expect_profile_slope(kernops:::likelihood_for(fit$data, fit$model, how), unname(fit$theta))
     }
   }
   expect_length(predict(fit_days(), fresh[0, ]), 0)
