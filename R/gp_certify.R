@@ -113,7 +113,7 @@ certify <- function(object, newdata = NULL, coords = NULL, sites = 40, level = 0
   new_certificate(object, found, level, exact)
 }
 
-# Whether the observations are independent, so that each method is exact.
+# TRUE for independent observations, for which each method is exact.
 is_noise <- function(object) {
   all(covariance_diagonal(object$model)(list(theta = object$theta, x = object$data$u)) == 0)
 }
@@ -180,7 +180,7 @@ print.gp_certificate <- function(x, ...) {
   invisible(x)
 }
 
-# Whether an approximation is good, and how far the exact answer is.
+# The verdict on an approximation, and its largest differences from the exact answer.
 certificate_words <- function(x) {
   if (x$verdict == "exact") return("none: the fit is exact")
   off <- largest_differences(x)

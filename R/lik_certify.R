@@ -1,9 +1,9 @@
 # Bounds for the exact likelihood of a fit, and for all that follows from products with the inverse of the exact
 # covariance S of its observations.
 
-# What is compared: the columns B = (Q, r, k) with an orthonormal basis Q of the trend, the response r without what Q
-# has of it, and the covariances k with the sites; `x`, the trend at the sites in the basis Q, and `prior`, the variance
-# of the field there; `moments`, the predictions of the fit.
+# The certified quantities: the columns B = (Q, r, k) with an orthonormal basis Q of the trend, the response r without
+# its projection on Q, and the covariances k with the sites; `x`, the trend at the sites in the basis Q; `prior`, the
+# variance of the field there; `moments`, the predictions of the fit.
 certified_problem <- function(object, sites) {
   data <- object$data
   input <- list(theta = object$theta, x = data$u, y = sites$u)
@@ -70,7 +70,7 @@ first_tolerance <- function(system, precond, b, problem) {
   max(1e-8, min(1e-4, needed[needed > 0], na.rm = TRUE))
 }
 
-# Whether the solver takes less than 0.05 from the log-likelihood, a hundredth from variances, and 0.03 standard errors
+# TRUE if the solver takes less than 0.05 from the log-likelihood, a hundredth from variances, and 0.03 standard errors
 # from predictions.
 is_precise <- function(bounds, problem) {
   left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)
@@ -96,7 +96,7 @@ stop_not_certified <- function() {
                              i = "Add {.fn nugget} to the covariance."))
 }
 
-# What remains of the symmetric matrix over (r, k) when the trend is fitted by generalised least squares, in the basis
+# The rest of the symmetric matrix over (r, k) when the trend is fitted by generalised least squares, in the basis
 # Q, where the trend at the sites is `x`: of r the residual sum of squares, of a site its prediction, and what the data
 # explain of its variance. As the minimum of forms that are linear in G it increases with G.
 after_trend <- function(forms, x) {

@@ -1,7 +1,7 @@
 # Joint predictions of fits by Vecchia's approximation: a new point is conditioned on observations and on other new
 # points, see R/solve_joint.R.
 
-# Whether `count` new points are predicted jointly, unless a fit has `vecchia$joint`: not if each new point is
+# TRUE if `count` new points are predicted jointly, unless a fit has `vecchia$joint`: not if each new point is
 # conditioned on all observations anyway, nor if the factor of the new points, 12 bytes for each of their neighbours,
 # would be large.
 is_joint <- function(object, count = 0, most = 1e6) {

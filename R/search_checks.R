@@ -77,7 +77,7 @@ short_ranges <- function(fit) {
   parameters$name[parameters$kind == "range" & !parameters$fixed & parameters$leaf %in% names(which(short))]
 }
 
-# Whether a nugget that was estimated is less than a hundredth of what nearest points differ by.
+# TRUE if an estimated nugget is less than a hundredth of the semivariance of nearest points.
 has_no_nugget <- function(fit) {
   nugget <- fit$model$nugget
   if (!length(nugget) || fit$model$parameters$fixed[[nugget]] || nrow(fit$model$parameters) == 1) return(FALSE)

@@ -54,7 +54,7 @@ check_all_given <- function(parameters, call) {
   stop_kernops("input", "{.code estimate = \"none\"} needs a value for {.code {lacking}}.", call = call)
 }
 
-# Whether the common factor of all variances is known in closed form.
+# TRUE if the common factor of all variances is known in closed form.
 is_profiled <- function(model, data) length(model$scale) > 0 && !length(model$prior) && all(data$noise == 0)
 
 # The best optimum: directly where values are cheap, else from the optima of a subset, then of larger subsets, which the

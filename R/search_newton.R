@@ -25,7 +25,7 @@ information_search <- function(theta, evaluate, model, profile, control) {
   search_result(search, iteration)
 }
 
-# What a search remembers: an environment, which the steps below change.
+# The state of a search: an environment that the steps change.
 #   free, estimated  rows of the parameters that the search moves, and of all that it estimates: one scale is profiled
 #   some, low, high  those of the moved parameters, and their bounds on the scale of the search
 #   point            the best visit() so far, with its `curvature`, and the `learnt` steps since that was computed
@@ -109,7 +109,7 @@ search_result <- function(search, iterations) {
 
 better_slopes <- " (more `probes` of gp_control() give more accurate gradients)"
 
-# Whether the log-likelihood at `end` is less than at `start` by more than one plus the uncertainty of the probes.
+# TRUE if the log-likelihood at `end` is less than at `start` by more than one plus the uncertainty of the probes.
 clearly_worse <- function(estimate, end, start) {
   if (identical(end, start)) return(FALSE)
   before <- estimate(start)

@@ -28,7 +28,7 @@ find_optima <- function(starts, target) {
 
 from_best <- function(ends) ends[order(values_of(ends))]
 
-# Of one group, the optima are those that the best end leads to, and three others at most.
+# The optima of one group are those that the best end leads to, and three others at most.
 with_ends <- function(found, ends, target) {
   new <- 0
   elsewhere <- function(end) all(vapply(found$optima, apart, NA, end, target))
@@ -54,7 +54,7 @@ with_around <- function(found, target) {
   if (nrow(around)) with_ends(found, rough_searches(around, target), target) else found
 }
 
-# Of searches from all rows, those of each group continue that were the best two before or after the first steps.
+# Searches begin in all rows. In each group, the best two before and the best two after the first steps continue.
 descents <- function(from, target) {
   first <- first_steps(from, target)
   group <- ceiling(seq_along(first) / group_size(target))
@@ -153,7 +153,7 @@ best_beside <- function(candidates, values, search, target, within = 6) {
 values_of <- function(ends) vapply(ends, function(end) end$value, 0)
 lowest <- function(ends) ends[[which.min(values_of(ends))]]
 
-# Whether the likelihood is lower between two ends of searches than at both: else they are on their way to one optimum.
+# TRUE if the likelihood is lower between two ends of searches than at both: otherwise both lead to one optimum.
 apart <- function(a, b, target) {
   parameters <- target$model$parameters
   from <- to_search(parameters, a$theta)

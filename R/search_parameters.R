@@ -70,8 +70,8 @@ typical_variance <- function(model, row, u, whole) {
   leaf_variances(model$covariance, u, whole)[[row$leaf]] / mean_square(leaf_at(model$covariance, row$leaf), u)
 }
 
-# What the field of each leaf varies by: of the factors of a product, one has the unit of the response, and the others
-# what they are held at.
+# The typical variance of each leaf: one factor of a product has the unit of the response, the other factors have the
+# variance at which they are held.
 leaf_variances <- function(x, u, whole, path = "1") {
   if (x$kind == "leaf") return(stats::setNames(whole, path))
   sizes <- rep(whole, length(x$parts))

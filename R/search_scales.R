@@ -64,7 +64,7 @@ typical_parameters <- function(parameters) {
   ifelse(is.na(parameters$value), middle, parameters$value)
 }
 
-# Whether the variances at all sites are finite, and those of most sites positive and within a factor of a million.
+# TRUE if the variances at all sites are finite, and those of most sites positive and within a factor of a million.
 is_regular <- function(model, theta) {
   field <- site_variances(model, theta)
   if (length(field) < nrow(model$sites)) return(FALSE)

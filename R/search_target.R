@@ -1,4 +1,4 @@
-# What a search needs to know of its likelihood, and searches from several starts.
+# The target of a search: its likelihood and data; and searches from several starts.
 
 # A target: the likelihood, and what makes it again for other data. Searches call
 #   evaluate(theta), value(theta)   states and values of the likelihood (lik.R)

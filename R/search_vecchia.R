@@ -76,7 +76,7 @@ chosen_method <- function(parts, model, precision, control) {
   if (suited && precision == "float64") "vecchia" else "iterative"
 }
 
-# Whether distant observations matter little, once the near ones are known: the correlation decreases with the distance.
+# TRUE if distant observations matter little, once the near ones are known: the correlation decreases with the distance.
 is_local <- function(x) {
   fold_covariance(x, function(leaf, path) is_white(leaf$label) || leaf$kernel$screens,
                   function(operation, parts) (if (operation == "*") any else all)(unlist(parts)))

@@ -26,7 +26,7 @@ joint_sets <- function(values, theta, base, new, m, diagonal = 1) {
                sums_of = function(which, weights, parts = FALSE) joint_sums_of(sets, which, weights, parts)))
 }
 
-# Of smooth fields, near new points nearly determine each other, and the weights grow with rounding errors. A noise of
+# In smooth fields, near new points nearly determine each other, and the weights grow with rounding errors. A noise of
 # the size of these errors is added to the new points that a set is conditioned on, and more where that is too little.
 regular_weights <- function(weigh, points, jitters = 10^(-11:-6)) {
   sets <- weigh(points, jitters[[1]])

@@ -9,7 +9,7 @@ using neighbours::NewPoints;
 
 namespace {
 
-// What a list refers to, as long as it is used.
+// Pointers into a list, valid while the list is.
 struct Joint {
   explicit Joint(const Rcpp::List& sets)
       : weights(sets["weights"]), sd(sets["sd"]), near(sets["neighbours"]), posterior(sets["posterior"]) {

@@ -9,7 +9,7 @@ std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress);
 // For the time of a call that compiles a formula: most of the stack that R has left, until the user interrupts.
 kernops::Granted granted_by_r();
 
-// What body() compiles of a formula, whose errors show this formula.
+// The result of body(), which compiles a formula; errors show this formula.
 template <class F> auto compile_formula(const std::string& formula, F body) -> decltype(body()) {
   const kernops::Granted granted = granted_by_r();
   try {

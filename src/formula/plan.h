@@ -8,7 +8,7 @@
 
 namespace kernops {
 
-// What a backend compiled of a plan. Each backend derives a class of its own.
+// The results of compiling a plan; each backend derives its own class.
 struct PlanCache {
   virtual ~PlanCache() = default;
 };

@@ -44,7 +44,7 @@ bool Regularity::flat(const Node& node) const {
   return row.flat && row.flat(is_flat(a), is_flat(b), is_flat(c), node.ints[0]);
 }
 
-// Whether the product of v and another vector is that of a flat v, or a quadratic form of v.
+// True if the product of v and another vector is that of a flat v, or a quadratic form of v.
 bool Regularity::is_quadratic(Tree v, Tree other) const {
   const Node& product = graph_[other];
   return flat_[v] || (is(product, OpId::MatVecMult) && product.args[1] == v) ||

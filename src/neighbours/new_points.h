@@ -13,7 +13,7 @@ struct NewPoints {
   const int* neighbours;       // m of each new point, from 1: base points, then new points; 0 for none
   const Posterior* posterior;  // of the values of the base points; null where these are known
 
-  // Whether each set has base points and earlier new points only.
+  // True if each set has base points and earlier new points only.
   bool in_order() const;
   // Values of the new points from those of the base points, and from errors in units of sd unless these are null.
   // Results do not depend on the number of threads.

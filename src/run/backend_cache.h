@@ -1,4 +1,4 @@
-// What a backend keeps with data between calls, such as a copy on a device: the owner of the data owns the cache.
+// The state of a backend beside data between calls, such as a copy on a device; the owner of the data owns the cache.
 #pragma once
 #include <memory>
 

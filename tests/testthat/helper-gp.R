@@ -1,6 +1,6 @@
 # Gaussian processes in plain R: dense matrices, base functions.
 
-# What predict() says once a session has been said: test-data_new.R says it anew.
+# The message that predict() gives once a session has been given: test-data_new.R gives it again.
 suppressMessages(rlang::inform("", .frequency = "once", .frequency_id = "kernops_field_se"))
 
 pairs_apply <- \(f) \(a, b) {
