@@ -1,5 +1,5 @@
-# Smooths: functions of covariates by a penalised basis. What the penalty leaves alone is in the trend, the other
-# coefficients are random: a term of the covariance.
+# Smooths: functions of covariates by a penalised basis. The trend holds the unpenalised coefficients; the penalised
+# coefficients are random, a term of the covariance.
 
 #' Smooths
 #'

@@ -123,8 +123,8 @@
 #'   `"vecchia"` are split over all GPUs of the option; the CPU finds the neighbours. `"cpu"`, or `"auto"`: a GPU, if
 #'   there is one, for computations that are large enough. With a `family`, only
 #'   `"vecchia"` uses a GPU: see [gp_families].
-#' @param na.action how missing values are treated; default: `getOption("na.action")`. Of several responses, a row is
-#'   missing if all of them are.
+#' @param na.action how missing values are treated; default: `getOption("na.action")`. A row of several responses is
+#'   missing if all its responses are missing.
 #' @param control a result of [gp_control()], or a list of some of its arguments.
 #' @param family what the response is given the linear predictor, as in [glm()]: [gp_families] lists what there is
 #'   besides `gaussian()`, such as `binomial()` and `poisson()`. The default covariance is then [matern()] without a

@@ -6,8 +6,8 @@
 #'
 #' @param object a fit of [gp()].
 #' @param folds `NULL` for leave-one-out; a number of folds, drawn at random; or one label for each observation (labels
-#'   for all rows of the data, also those that were not used, are allowed). Labels are matched by value. Of several
-#'   variables, all values of a row are in its fold.
+#'   for all rows of the data, also those that were not used, are allowed). Labels are matched by value. A fold contains
+#'   all variables of its rows.
 #' @param refit whether to estimate the covariance again without each fold, with the settings of the fit. This is an
 #'   error if the fit used `estimate = "none"`.
 #' @param seed seed of the random folds.
@@ -19,8 +19,8 @@
 #'   observations (see [gp_control()]), the diagonal of the inverse is estimated with 16 times the number of `probes`
 #'   (Hutchinson 1990).
 #'   For a fit with `transform`, all columns are on the transformed scale.
-#'   Of several variables ([lmc()]), leave-one-out leaves out a single value: those of the other variables at the same
-#'   point are kept.
+#'   For several variables ([lmc()]), leave-one-out leaves out a single value and keeps the values of the other
+#'   variables at the same point.
 #' @return A data frame of class `gp_cv` with a row for each observation used: `observed`; `fit` and `se.fit`, its
 #'   prediction as a new observation and the standard error; `residual`, `zscore` (`residual / se.fit`) and `fold`.
 #'   For points and maps of sf, stars, terra and sp it is of class `sf`, too, with the points of the observations:

@@ -34,11 +34,11 @@
 #'   parameters of another draw for each simulation. Each draw costs a factorisation of the covariance matrix, or the
 #'   predictions by `"vecchia"`.
 #'
-#' Of a fit with a [family][gp_families], the density is the Laplace approximation of the likelihood, or that of
-#' Vecchia-Laplace, times the density of the priors, with a uniform prior of the coefficients of the trend, of which
-#' there are draws, too. Parameters of the family, such as the `shape` of `Gamma()`, stay as they were found. Quantiles
-#' of new observations are those of the mixture of their distributions; those of means over blocks, also of a
-#' transformed response, are of 4,000 draws of the field, shared among the draws of the parameters.
+#' For a fit with a [family][gp_families], the posterior density is the Laplace approximation of the likelihood
+#' (Vecchia-Laplace for `method = "vecchia"`) times the prior density, with a uniform prior for the coefficients of the
+#' trend, which are drawn as well. Parameters of the family, such as the `shape` of `Gamma()`, keep their estimates.
+#' Quantiles of new observations are those of the mixture of their distributions. Quantiles of means over blocks, and of
+#' a transformed response, use 4,000 draws of the field, shared among the draws of the parameters.
 #'
 #' @return `gp_posterior()`: an object of class `gp_posterior`. `as.data.frame()` has a row for each draw and a column
 #'   for each estimated parameter, `summary()` a row for each parameter with its mean, standard deviation and quantiles;

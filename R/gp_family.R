@@ -85,7 +85,7 @@
 #' neighbours, a million observations take about 7 GB of memory.
 #'
 #' @section Methods of the fits:
-#' Those of [gp_methods], with these differences.
+#' The methods of [gp_methods] apply, with these differences.
 #'   * `coef()`, `vcov()`, `confint()` and `summary()` have the parameters of the family behind those of the covariance.
 #'   * `fitted()` is on the scale of the response. `residuals(type = )` are `"deviance"`, `"pearson"` or `"response"`
 #'     residuals, given the fitted process.

@@ -4,8 +4,8 @@
 #' Vecchia approximation of a Gaussian process: each value depends on those of its neighbours alone.
 #'
 #' @param coords the points: an n x d matrix or data frame of finite numbers, a vector, or an object of sf,
-#'   terra or sp. Those with longitude and latitude are near if their great-circle distance is small, and a message of
-#'   class `kernops_great_circle` says so.
+#'   terra or sp. For points with longitude and latitude, distances are great-circle distances, and a message of class
+#'   `kernops_great_circle` says so.
 #' @param m the number of neighbours of a point, at least 1. Point i in the ordering has `min(m, i - 1)` neighbours.
 #' @param ordering
 #'   * `"maxmin"`: each point is the farthest from those before it (Guinness 2018), beginning with the point that is

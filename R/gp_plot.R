@@ -10,7 +10,7 @@
 #'   quantiles) and `"map"` (standardised errors at their points). `autoplot()` takes one of the first two or
 #'   `"variogram"`, and one of those of [gp_cv()].
 #' @param model a fit of [gp()], a covariance or a variogram model of gstat, whose variogram is drawn over the empirical
-#'   one, along each of its directions. That of a cloud, of directions or by a robust estimator is drawn so.
+#'   one, along each of its directions. Clouds, directional and robust variograms are drawn in the same way.
 #' @param mask whether to draw a map within the convex hull of the observations only.
 #' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.
 #' @param level the level of the band around a curve.
@@ -22,11 +22,12 @@
 #'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
 #'
 #'   The empirical variogram is that of the response minus its trend, which is lower than that of the model at long
-#'   distances if the trend has many coefficients. Of more than 20,000 observations it takes 20,000. Fits with
-#'   `transform` are drawn on the transformed scale. The methods of `autoplot()` are found once ggplot2 is loaded.
+#'   distances if the trend has many coefficients. If there are more than 20,000 observations, a sample of 20,000 is
+#'   used. Fits with `transform` are drawn on the transformed scale. The methods of `autoplot()` are found once ggplot2
+#'   is loaded.
 #'
-#'   Of a fit with several variables ([lmc()]), `plot()` draws the variograms and cross-variograms of the residuals with
-#'   those of the model along each coordinate.
+#'   For a fit with several variables ([lmc()]), `plot()` draws the variograms and cross-variograms of the residuals
+#'   with those of the model along each coordinate.
 #' @seealso [gp()], [predict()][predict.gp], [gp_cv()], [gp_variogram()].
 #' @examples
 #' set.seed(1)

@@ -1,4 +1,4 @@
-# Names that other packages have, too. What is not symbolic goes to the function that would be called without ours.
+# Functions that mask other packages; calls without a LazyTensor are forwarded to the masked function.
 
 # The next function of this name on the search path.
 masked <- function(name) {

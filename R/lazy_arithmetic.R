@@ -190,7 +190,7 @@ odd_asinh <- function(x) {
   side * log1p(x + x^2 / (1 + sqrt(1 + x^2)))
 }
 
-# 1 or -1. Of x times that, unlike of abs(x), the gradient is right at 0, too.
+# The sign of x, 1 at 0. The gradient of x * side_of(x) at 0 is right, unlike that of abs(x).
 side_of <- function(x) if_else(x, 1, -1)
 
 complex_of <- function(real, imaginary) real2complex(real) + imag2complex(imaginary)

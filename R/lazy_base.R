@@ -155,7 +155,7 @@ instead <- c(
   kmeans = "argmin(sqdist(Vi(x), Vj(centers)), \"j\")"
 )
 
-# R's own functions ask for the dense matrix where nobody sees it. Who calls as.matrix() knows what it does.
+# R's own functions request the dense matrix without the user's knowledge; a user who calls as.matrix() requests it.
 check_dense <- function(x, frame) {
   most <- counting_option("dense_entries", 1e7)
   asks <- name_of_frame(frame)

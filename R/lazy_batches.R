@@ -1,4 +1,4 @@
-# Batches: dimensions of arrays after the second. Those of length 1, or that are not there, repeat, each for itself.
+# Batches: dimensions of arrays after the second. Batch dimensions of size 1, or missing, are recycled.
 
 batch_shape <- function(x) if (length(dim(x)) > 2) dim(x)[-(1:2)]
 

@@ -263,7 +263,7 @@ argmin <- function(x, index, ...) {
 argmax <- function(x, index, ...) {
   if (missing(index) && has_entries(x, ...)) lazy_op("ArgMax", x) + 1 else lazy_reduce(x, "ArgMax", index, ...)
 }
-# Whether, without further arguments, the entries of vectors are meant, as in min(x).
+# Does a call without further arguments, such as min(x), reduce over the entries of vectors?
 has_entries <- function(x, ...) is_lazy(x) && entries(x) > 1 && ...length() == 0
 #' @rdname lazy_reduction
 #' @export

@@ -31,7 +31,7 @@ rising <- function() {
   function(fraction) done <<- min(0.99, max(done, fraction[is.finite(fraction)]))
 }
 
-# One bar for all of `code`, which moves it by say_progress(). That of cli is closed by a handler of this frame.
+# One bar for all of `code`, which moves it by say_progress(). cli closes its bar by a handler of this frame.
 with_bar <- function(what, code, wanted = TRUE) {
   if (!wanted || !shows_progress() || !is.null(the$bar)) return(code)
   on.exit(the$bar <- NULL, add = TRUE)

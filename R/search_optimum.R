@@ -15,7 +15,7 @@ rivals_of <- function(found, target, within = 4) {
 
 # The optima, in the order in which they were found. Searches go down roughly from the starts, group by group, and on
 # from all ends that may be other optima and are not much worse than the best one so far, then from what is seen around
-# that. What is done for a group does not depend on those after it: more groups find no less.
+# that. The search of a group does not depend on later groups, so a larger number never gives a worse optimum.
 find_optima <- function(starts, target) {
   starts <- promising(starts, target)
   ends <- descents(starts, target)

@@ -43,7 +43,7 @@ columns_of <- function(state, chosen) {
 # Solves (K + lambda I) a = b from x0, in passes: where rounding has parted the residual of the recurrences from the
 # true one, the next pass solves for the correction. A pass that left a larger residual is taken back. True residuals
 # come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits in each
-# pass. What is `recorded` is of the first pass.
+# pass. The `recorded` quantities are those of the first pass.
 # With `check` = 0 there is one pass, without a check of its residuals. Otherwise a sample of `check` rows estimates the
 # true residuals, and all rows are computed only if they need a correction.
 # long: passes of refinement around one loop, with what both keep

@@ -1,7 +1,7 @@
 # Approximations C C' of K from few of its columns, and what follows from one. Each is a list: `columns`, the n x k
 # block C, and `left`, the trace of K - C C'.
 
-# Pivoted Cholesky decomposition: the next pivot is where the diagonal of K - C C' is largest. Of many points, the
+# Pivoted Cholesky decomposition: the next pivot is where the diagonal of K - C C' is largest. For many points, the
 # pivots are sought among `some`, evenly spread over the rows, and K is projected on their columns.
 pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, some = max(10 * rank, 5000)) {
   if (!is.null(system$subset) && system$n > 2 * some) {

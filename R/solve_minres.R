@@ -1,8 +1,8 @@
 # MINRES (Paige and Saunders 1975), for symmetric matrices that may be indefinite: Lanczos' vectors v, and a QR
-# decomposition of their tridiagonal matrix by rotations (cosine, sine), applied as it grows. What is to come of row k
-# of R starts as `diagonal` and `above`; the residual is known without forming it. What is below `rounding` times the
-# `largest` column seen of the tridiagonal matrix counts as 0: a column is stuck once no vector is left, or where the
-# matrix is singular on those there are.
+# decomposition of their tridiagonal matrix by rotations (cosine, sine), updated with each vector. The remaining entries
+# of row k of R start as `diagonal` and `above`; the norm of the residual follows by recurrence, without forming the
+# residual. Entries below `rounding` times the `largest` column of the tridiagonal matrix so far count as 0: a column
+# stops once no vector is left, or where the matrix is singular on the current vectors.
 minres <- \(rounding) list(
   recorded = character(),
   start = function(space, precondition, b) {

@@ -10,8 +10,8 @@
 #   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (solve_low_rank.R), on the GPU only
 #   entries()                 the entries of K as a covariance of two points, on the host: see system_entries()
 #   gradient(var, a, eta)     the gradient of sum(eta * K a) with respect to a variable, on the host
-# `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`. Of pairs that are
-# not in `ranges`, the entries of K are 0.
+# `input` may lack the right-hand side. lambda is one number or one for each point, at least `least`. Entries of K
+# for pairs outside `ranges` are 0.
 # long: the operators of one matrix, each some lines, which share its data
 kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NULL, call = caller_env()) {
   input <- match_points(op, b_name, input)

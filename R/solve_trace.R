@@ -38,11 +38,12 @@ run_bounds <- function(run, smallest) {
   vapply(list(run$gauss, radau), function(rule) sum(rule$weights * log_excess(pmax(rule$nodes, smallest))), 0)
 }
 
-# Bounds for the eigenvalues of A that hold with probability 1 - miss, the best of three. What the trace leaves. The
-# moments: tr (A - I)^p with p = 2 k - 2, which the Gauss rules of k steps give exactly for each of s probes, is at
-# least the largest (eigenvalue - 1)^p. The Ritz values: those of k steps from s random starts all miss the largest
-# eigenvalue of a semidefinite matrix by the factor 1 - e with a probability of at most
-# (1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)))^s (Kuczynski and Wozniakowski 1992).
+# Bounds for the eigenvalues of A that hold with probability 1 - miss, the best of three bounds. The trace: the
+# largest eigenvalue is at most the trace minus n - 1 times a lower bound of the eigenvalues. The moments: tr (A - I)^p
+# with p = 2 k - 2, which the Gauss rules of k steps give exactly for each of s probes, is at least the largest
+# (eigenvalue - 1)^p. The Ritz values: the Ritz values of k steps from s random starts all miss the largest eigenvalue
+# of a semidefinite matrix by the factor 1 - e with a probability of at most (1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)))^s
+# (Kuczynski and Wozniakowski 1992).
 spectrum_bounds <- function(runs, squares, n, trace, floor, miss) {
   ritz <- range(unlist(lapply(runs, function(run) run$gauss$nodes)))
   floor <- min(floor, ritz[[1]])

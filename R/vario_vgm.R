@@ -5,8 +5,8 @@
 #' @param object a fit of [gp()], or a covariance whose parameters have values: a sum of [covariance_functions] that
 #'   gstat has. [microscale()] becomes `"Nug"` and [nugget()] `"Err"`, so that gstat's predictions are those of
 #'   `predict(interval = "confidence")`. [matern()] becomes `"Mat"`, [wave()] `"Hol"`.
-#' @return A `variogramModel` of gstat. Of an [lmc()], a list of those of the variables and their pairs, with gstat's
-#'   names, such as `zinc`, `lead` and `zinc.lead`: the component `model` of an object of `gstat::gstat()`.
+#' @return A `variogramModel` of gstat. For an [lmc()], a list of the models of the variables and their pairs, with
+#'   gstat's names, such as `zinc`, `lead` and `zinc.lead`: the component `model` of an object of `gstat::gstat()`.
 #' @section Errors: class `kernops_input_error` for covariances that gstat does not have: products, `dims`, a range for
 #'   each coordinate, `time`, great-circle distances and other functions.
 #' @seealso [as_gp()], [gp_variogram()], whose results gstat accepts.
