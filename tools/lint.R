@@ -1,4 +1,4 @@
-# What tools/lint asks of R: one line for each finding.
+# The checks of R sources for tools/lint: one line for each finding.
 
 find <- function(folders, pattern) {
   sort(list.files(folders, pattern, recursive = TRUE, full.names = TRUE), method = "radix")
@@ -139,7 +139,7 @@ paths_exist <- function(file = "ARCHITECTURE.md") {
   }
 }
 
-# What an operation is, its row of a table says: nothing is found out by comparing names.
+# The row of a table says what an operation does; code must not compare names of operations.
 names_compared <- function() {
   for (file in find("src", "\\.(cpp|h)$")) {
     lines <- readLines(file)

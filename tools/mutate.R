@@ -10,7 +10,7 @@ test_that <- function(desc, code) {
   eval(as.call(list(testthat::test_that, desc, substitute(code))), caller)
 }
 
-# Whether there are tests in these files that match, and all pass.
+# Do these files contain matching tests, and do all of them pass?
 passes <- function(mutant, files, tests = "") {
   Sys.setenv(KERNOPS_MUTANT = mutant)
   options(mutate.tests = tests)
@@ -24,7 +24,7 @@ passes <- function(mutant, files, tests = "") {
   sum(results$nb) > 0 && !any(results$failed, results$error)
 }
 
-# As many at a time as there are cores. What died says nothing about a test.
+# Runs f on all cores. A process that died says nothing about a test.
 side_by_side <- function(f, ...) {
   passed <- parallel::mcmapply(f, ..., mc.cores = parallel::detectCores(), mc.preschedule = FALSE, SIMPLIFY = FALSE)
   died <- !vapply(passed, is.logical, NA)

@@ -87,7 +87,7 @@ one_call <- function(name) {
   if (!isTRUE(all.equal(got, expected, tolerance = 1e-7))) fails(name, ": ", deparse1(got), " not ", deparse1(expected))
 }
 
-# Of the process, of R's objects, and of the GPUs, in MiB.
+# Memory of the process, of R's objects, and of the GPUs, in MiB.
 memory <- function() {
   for (again in 1:2) gc()
   resident <- as.numeric(gsub("[^0-9]", "", grep("VmRSS", readLines("/proc/self/status"), value = TRUE)))

@@ -1,4 +1,4 @@
-# What tools/vignettes asks of R.
+# The R part of tools/vignettes.
 #   missing: why vignettes cannot be built here, nothing if they can
 #   build name work doc: knits vignettes/name.Rmd in the folder `work`; the page, its R code and its text go to `doc`
 #   installed: says how many vignettes R finds
@@ -13,7 +13,7 @@ missing <- function() {
   if (!rmarkdown::pandoc_available("1.14")) cat("pandoc is missing (Debian: pandoc)")
 }
 
-# What `work` holds beside them would be taken for a part of the vignette.
+# Builds in a new folder, as buildVignette() takes other files beside the vignette for parts of it.
 build <- function(name, work, doc) {
   work <- file.path(normalizePath(work), name)
   doc <- normalizePath(doc)

@@ -28,7 +28,7 @@ backends <- local({
   }
 })
 
-# Whether the GPU is that of tools/emulate.
+# Does the emulator of tools/emulate replace the GPU?
 emulated <- \() file.exists(file.path(Sys.getenv("CUDA_HOME"), "lib64", "device.h"))
 
 skip_without_gpu <- \() skip_if_not("cuda" %in% backends(), paste("needs a GPU:", sub("\n.*", "", cuda_refusal())))

@@ -1,4 +1,4 @@
-# What every operation means, in plain R: one line each, written without looking at the engine.
+# The definition of every operation in plain R: one line each, written without looking at the engine.
 #
 #   name = each(f, domains)    f works entry by entry; arguments of size 1 repeat
 #   name = whole(f, domains)   f takes whole vectors

@@ -1,4 +1,4 @@
-# What every reduction means, in plain R. v holds the values to reduce (terms x entries), w their weights.
+# The definition of every reduction in plain R. v holds the values to reduce (terms x entries), w their weights.
 by_entry <- \(f) \(v, w, K) apply(v, 2, f)
 first_place <- \(x, best) if (anyNA(x)) which(is.na(x))[1] else if (length(x)) best(x) else NA
 first_K <- \(v, K) apply(v, 2, \(x) order(x)[seq_len(K)])

@@ -69,7 +69,7 @@ oracle_segment <- list(
   argmax = \(x) if (length(x)) first_place(x, which.max) else NA,
   first = \(x) if (length(x)) x[[1]] else NA, last = \(x) if (length(x)) x[[length(x)]] else NA
 )
-# Those of integers, and those that give several numbers.
+# Reductions of integers, and reductions that return several numbers.
 oracle_segment_bits <- list(
   bit_and = \(x) Reduce(bitwAnd, x, -1L), bit_or = \(x) Reduce(bitwOr, x, 0L), bit_xor = \(x) Reduce(bitwXor, x, 0L)
 )

@@ -26,7 +26,7 @@ test_that("of an argument that lists its choices, only the whole list stands for
   expect_error(update(fit, estimate = c("REML", "none")), "`estimate`", class = "kernops_input_error")
 })
 
-# What `code` gives in another R that has 1.2 GB.
+# The result of `code` in another R process that has 1.2 GB.
 in_little_memory <- function(code) {
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "AddressSanitizer needs more address space than the limit leaves")
   skip_if_not_in_library()

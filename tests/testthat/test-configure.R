@@ -1,4 +1,4 @@
-# What configure makes of paths that make and its shell would take apart. Its compiler and its R are stubs here.
+# configure quotes paths that make and its shell would split. The compiler and R are stubs here.
 
 skip_on_os("windows")
 root <- normalizePath(test_path("..", ".."))

@@ -1,5 +1,5 @@
-# A weight for each coordinate. Of long vectors, what is contracted has the roots of the weights, and so has what is
-# summed; of short ones, a gradient takes the weights out of its sum.
+# A weight for each coordinate. For long vectors, the roots of the weights scale the vectors of contractions and of
+# vector sums; for short vectors, a gradient takes the weights out of its sum.
 
 points <- \(n, D, offset = 0) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
 sq_dist <- \(x, y, w) outer(drop(x^2 %*% w), drop(y^2 %*% w), `+`) - 2 * tcrossprod(t(t(x) * w), y)

@@ -1,4 +1,4 @@
-# What the CPU backend adds to the formulas: threads, instruction sets.
+# Features of the CPU backend: threads, instruction sets.
 
 gaussian <- function(...) {
   args <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(2)")

@@ -3,7 +3,7 @@
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 
-# Of exponents f (rows x columns) and weights b: log(sum(exp(f) b)), what softmax weighs, and the sums beside max f.
+# For exponents f (rows x columns) and weights b: log(sum(exp(f) b)), the softmax average, and the sums beside max f.
 weighted <- function(f, b) {
   top <- apply(f, 1, max)
   power <- ifelse(f == top, 1, exp(f - top))

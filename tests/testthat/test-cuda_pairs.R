@@ -1,4 +1,4 @@
-# What the kernels of a GPU do in a way of their own, next to the CPU and the oracle.
+# Code paths that only the GPU kernels have, compared with the CPU and the oracle.
 
 expect_near <- function(actual, expected, precision) {
   expect_close(actual, expected, precision, scale = max(row_scale(expected)))

@@ -1,5 +1,5 @@
-# Random formulas of long vectors, each evaluated pair by pair in plain R. What of them a GPU contracts, adds up or
-# holds, its plan says, and all of that must go together.
+# Random formulas of long vectors, each evaluated pair by pair in plain R. The plan decides which parts a GPU contracts,
+# sums or keeps; every combination must be right.
 
 # A number or a vector of a pair, as a formula that R can read, of operations up to `depth` deep.
 random_number <- function(depth) {

@@ -1,4 +1,4 @@
-# What predict() and simulate() take for new points.
+# New points that predict() and simulate() accept.
 
 test_that("new data have the variables that the fit had for each observation: none are taken from elsewhere", {
   withr::local_seed(36)

@@ -20,7 +20,7 @@ cases <- list(
 # sums of terms of one sign: float32 has few digits of what cancels
 input_for <- \(m, n) list(s = 0.5, x = uniform(m, 3), y = uniform(n, 3), b = uniform(n, 2, low = 0))
 
-# What `change` makes of an operator must not be seen in its results. Sizes: rows are split, or columns.
+# `change` to an operator must not change its results. The sizes make the backend split rows, or columns.
 expect_unchanged <- function(change, sizes) {
   for (case in cases) for (precision in c("float64", "float32")) for (size in sizes) {
     input <- input_for(size[[1]], size[[2]])

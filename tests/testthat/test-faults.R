@@ -1,5 +1,5 @@
-# What a GPU refuses: every allocation, copy, launch, load and compilation fails once, by the emulator of tools/emulate.
-# Each is an error of ours or changes nothing, leaks nothing, and the next call is right.
+# Failures of the GPU: the emulator of tools/emulate makes every allocation, copy, launch, load and compilation fail
+# once. Each failure is an error of kernops or changes nothing, leaks nothing, and the next call is right.
 
 emulator <- file.path(Sys.getenv("CUDA_HOME"), "lib64", "libcuda.so.1")
 skip_without_emulator <- \() skip_if_not(emulated(), "needs tools/emulate")

@@ -1,4 +1,4 @@
-# What a fit of gp() can be asked: prints, pictures, coefficients, draws; and that it can be saved.
+# Methods of a fit of gp(): printing, plots, coefficients, draws; and a saved fit can be loaded.
 
 test_that("R's random numbers go on as if there had been no fit", {
   d <- withr::with_seed(22, smooth_case(40))

@@ -1,4 +1,4 @@
-# What plots show, by the numbers that they draw.
+# The numbers that plots draw.
 
 seen <- withr::with_seed(101, smooth_case(60, noise = 0.3))
 fit <- gp(z ~ 1, seen, ~ a + b, given(), estimate = "none")

@@ -29,7 +29,7 @@ s4_methods <- function() {
   }))
 }
 
-# What users ask for by `?`: all exports, and methods, but for those that only show an object.
+# Topics that users look up by `?`: all exports and methods, except print methods.
 test_that("every export and every method has a page", {
   exports <- getNamespaceExports("kernops")
   generics <- sub("^\\.__T__(.*):[a-z]+$", "\\1", grep("^\\.__T__", exports, value = TRUE))

@@ -1,4 +1,4 @@
-# What an operator accepts as input, and what it answers to anything else.
+# Input that an operator accepts, and its errors for any other input.
 
 xy <- c("x = Vi(3)", "y = Vj(3)")
 dot <- \(axis = 0) keops_kernel(sprintf("Sum_Reduction((x|y), %d)", axis), xy)

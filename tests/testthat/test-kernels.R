@@ -1,4 +1,4 @@
-# What users of the peers do every day: four kernels, three reductions, values, gradients and second gradients, to 1e-10
+# Everyday use in comparable packages: four kernels, three reductions, values, gradients and second gradients, to 1e-10
 # against dense matrices. Gradients of the oracle come by complex steps, which lose no digits.
 
 withr::with_seed(1, {

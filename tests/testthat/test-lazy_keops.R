@@ -1,4 +1,4 @@
-# What people write who know KeOps, in R or Python.
+# Code in the style of KeOps, from R or Python.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 

@@ -1,6 +1,6 @@
 # Every operation of oracle_ops against plain R: random sizes, arguments spread over Vi, Vj, Vi + Vj and Pm.
 
-# What takes no arguments or lists, or derivatives, has tests of its own.
+# Operations without arguments, with lists, or with derivatives have tests of their own.
 tested_apart <- c("IndexI", "IndexJ", "BSpline", "TensorDot", "Kron", "SoftDTW_SqDist", "GradMatrix", "Diff",
                   "Divergence", "Laplacian")
 

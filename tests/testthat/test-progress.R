@@ -1,4 +1,4 @@
-# What a fit says while it runs.
+# Progress messages of a fit.
 
 # Calls of the bar while `code` runs in what R takes for an interactive session: a data frame.
 said_during <- function(code) {

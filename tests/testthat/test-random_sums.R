@@ -24,7 +24,7 @@ sum_vector <- function(depth = 3) {
 
 in_r <- list(Exp = exp, Minus = `-`, Square = \(a) a^2, "|" = \(a, b) rowSums(a * b),
              SqDist = \(a, b) rowSums((a - b)^2), WeightedSqDist = \(w, a, b) rowSums(w * (a - b)^2))
-# What rounding is relative to: as if nothing cancelled, but in exponents.
+# The scale of rounding errors: the value without cancellation; exponents keep theirs.
 sizes_in_r <- \(exp_of) list(Exp = exp_of, Minus = abs, Square = \(a) a^2, "|" = \(a, b) rowSums(abs(a * b)),
                             "+" = \(a, b) abs(a) + abs(b), "-" = \(a, b) abs(a) + abs(b), "*" = \(a, b) abs(a * b))
 # Sums over the pairs of each row, or column, and their sizes.

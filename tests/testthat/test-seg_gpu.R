@@ -1,4 +1,4 @@
-# What only a GPU does with segments: values and results that stay there, values larger than its memory.
+# Segments on the GPU only: values and results that stay there, values larger than its memory.
 
 lengths <- c(mixed_lengths, 12000)
 as_host <- function(there) {

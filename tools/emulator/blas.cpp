@@ -28,7 +28,7 @@ int product(int m, int n, int k, double scale, A a, B b, double kept, double* c,
 
 const auto all = [](long long, long long) { return true; };
 
-// Whether row i of a triangle, as it is used, has column j.
+// Is entry (i, j) inside the triangle, after transposition?
 bool within(int upper, int transposed, long long i, long long j) {
   return (upper != 0) != (transposed != 0) ? i <= j : i >= j;
 }
@@ -45,7 +45,7 @@ EXPORT int cublasDgemm_v2(void*, int transposed_a, int transposed_b, int m, int 
   return product(m, n, k, *scale, view(a, lda, transposed_a), view(b, ldb, transposed_b), *kept, c, ldc, all);
 }
 
-// Of whole numbers of 8 bits alone.
+// Products of 8-bit integers only.
 EXPORT int cublasGemmEx(void*, int transposed_a, int transposed_b, int m, int n, int k, const void* scale,
                         const void* a, int type_a, int lda, const void* b, int type_b, int ldb, const void* kept,
                         void* c, int type_c, int ldc, int computed, int) {

@@ -71,7 +71,7 @@ EXPORT int nvrtcGetCUBINSize(void* handle, size_t* size) { return *size = of(han
 EXPORT int nvrtcGetCUBIN(void* handle, char* binary) {
   return std::memcpy(binary, of(handle).binary.data(), of(handle).binary.size()), 0;
 }
-// Those of a virtual architecture are code like that of any other.
+// Code for a virtual architecture is stored like any other code.
 EXPORT int nvrtcGetPTXSize(void* handle, size_t* size) { return nvrtcGetCUBINSize(handle, size); }
 EXPORT int nvrtcGetPTX(void* handle, char* code) { return nvrtcGetCUBIN(handle, code); }
 EXPORT int nvrtcDestroyProgram(void** handle) { return delete static_cast<Program*>(*handle), 0; }

@@ -1,5 +1,5 @@
-// What a kernel sees of CUDA when it runs on the CPU (driver.cpp): its threads take turns, and change at barriers
-// alone. Included before the text of a kernel, which g++ compiles. There is no __CUDA_ARCH__, so tensor cores,
+// The part of CUDA that a kernel needs when it runs on the CPU (driver.cpp): its threads take turns, and switch only at
+// barriers. Included before the text of a kernel, which g++ compiles. There is no __CUDA_ARCH__, so tensor cores,
 // asynchronous copies and instructions of the GPU are left out, as on cards that lack them.
 #pragma once
 #include <algorithm>
@@ -47,7 +47,7 @@ inline int __syncthreads_count(int yes) { return emulator_count(yes != 0); }
 inline int __syncthreads_or(int yes) { return emulator_count(yes != 0) > 0; }
 inline int __syncthreads_and(int yes) { return emulator_count(yes == 0) == 0; }
 
-// What thread `from` of the warp has.
+// The value of thread `from` of the warp.
 template <class T> T exchanged(T mine, unsigned from) {
   static_assert(sizeof(T) <= 16, "a thread shows 16 bytes");
   std::memcpy(emulator_of_lane(threadIdx.x % 32), &mine, sizeof(T));
@@ -114,7 +114,7 @@ inline double __hiloint2double(int high, int low) {
 
 #include <kernops/scalar.h>
 
-// What cuda/device_math.cuh has instructions for.
+// Functions for which cuda/device_math.cuh uses instructions of the GPU.
 namespace kernops {
 inline namespace KERNOPS_ISA {
 template <class T> if_scalar<T> exp2_of_small(T x) { return std::exp2(x); }

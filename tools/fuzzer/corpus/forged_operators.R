@@ -1,4 +1,4 @@
-# What says that it is an operator was called as one.
+# Objects with the class of an operator, but without its contents, were called as operators.
 of <- list(structure(\(x) x, class = "keops_kernel"), structure(list(), class = "keops_kernel"),
            structure(1, class = "gp"))
 all(vapply(of, \(op) refuses(keops_grad(op, "x")) && refuses(keops_source(op)), NA)) &&
