@@ -25,8 +25,9 @@ inline bool within_memory(double bytes) {
   return true;
 }
 
-// What `body` makes by functions of R, of so many bytes. `body` must not own anything, as R may jump out of it. To
-// catch R's error takes 14 microseconds, so one about a few bytes, after which R can hardly go on, stays R's own.
+// The object of `bytes` bytes that `body` creates by functions of R. `body` must not own anything, as R may jump out of
+// it. Catching R's error takes 14 microseconds, so an error about a few bytes, after which R can hardly continue, is
+// left to R.
 template <class Body> SEXP allocate(double bytes, Body body) {
   if (bytes < 65536) return Rcpp::unwindProtect([&]() -> SEXP { return body(); });
   if (!within_memory(bytes)) throw NoMemory(bytes);

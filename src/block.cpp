@@ -65,7 +65,7 @@ Dense::Numbers for_columns(const Rcpp::NumericVector& a, Count columns) {
   return all;
 }
 
-// What may be written into: of R, whose objects may be shared, a copy.
+// A block that may be overwritten: a gpu_matrix itself, a copy of an object of R, as R may share its objects.
 SEXP own(SEXP x) {
   if (is_gpu_matrix(x)) return x;
   return allocate(8.0 * double(Rf_xlength(x)), [&] { return Rf_duplicate(x); });

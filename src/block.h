@@ -6,7 +6,8 @@
 
 namespace kernops {
 
-// Of doubles; the device of a gpu_matrix becomes the current one. Throws InputError for other matrices.
+// The block of a matrix of doubles; the device of a gpu_matrix becomes the current one. Throws InputError for other
+// matrices.
 Block block_of(SEXP x);
 const Dense& dense_of(const Block& block);  // the algebra of where it is
 

@@ -15,7 +15,7 @@ SEXP vectors_for(const Block& factor, SEXP b) {
   return allocate(8.0 * double(Rf_xlength(b)), [&] { return Rf_duplicate(b); });
 }
 
-// What product(matrix, b, to) makes of a square matrix and b, on the host.
+// Applies product(matrix, b, to) to a square matrix and b, on the host.
 template <class Product> SEXP multiplied(SEXP matrix, SEXP b, Product product) {
   const Block at = block_of(matrix);
   const Rcpp::Shield<SEXP> there(beside(at, b));
@@ -174,7 +174,7 @@ Rcpp::NumericVector factor_weighted_derivatives(SEXP inverse, Rcpp::List operato
   });
 }
 
-// Of the entries of a covariance matrix, in machine epsilons.
+// The rounding error of the entries of a covariance matrix, in machine epsilons.
 // [[Rcpp::export(rng = false)]]
 double factor_rounding(SEXP factor) {
   return guard([&] { return dense_of(block_of(factor)).rounding(); });

@@ -40,7 +40,7 @@ Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads) {
   });
 }
 
-// Of all points, or of `some`, by numbers from 1.
+// The earlier neighbours of all points, or of the points `some`, numbered from 1.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, Rcpp::Nullable<Rcpp::IntegerVector> some,
                                    int threads) {
@@ -61,7 +61,7 @@ Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, Rcpp::Nullable<
 
 namespace {
 
-// What R holds between searches.
+// The points that R keeps between searches.
 struct HeldPoints {
   double unit;
   neighbours::SearchTree tree;

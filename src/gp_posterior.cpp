@@ -38,7 +38,7 @@ void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, con
 
 }  // namespace
 
-// Of points and their earlier neighbours.
+// The posterior of points and their earlier neighbours.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
   return guard_new([&]() -> SEXP {
@@ -122,7 +122,7 @@ Rcpp::NumericMatrix posterior_parts(SEXP held, Rcpp::IntegerMatrix near, Rcpp::N
   });
 }
 
-// What Posterior::differentiate() finds.
+// The derivatives of Posterior::differentiate().
 // [[Rcpp::export(rng = false)]]
 Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::NumericVector g, int threads) {
   return guard([&] {

@@ -8,7 +8,7 @@ using namespace kernops;
 
 namespace {
 
-// What R keeps between likelihoods: points and their sets, and what a GPU has copied of them.
+// The data that R keeps between likelihoods: points, their sets, and the copies on a GPU.
 struct HeldSets {
   Rcpp::NumericMatrix points;
   Rcpp::NumericVector noise, noise_slope;
@@ -97,7 +97,7 @@ Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP 
   });
 }
 
-// Of each of the last points given its neighbours: their weights in its conditional mean, and its conditional standard
+// For each of the last points given its neighbours: their weights in its conditional mean, and its conditional standard
 // deviation; with an operator of derivatives, also the derivatives of the weights and of the deviation's logarithm. The
 // variances of the covariance are multiplied by `diagonal`.
 // [[Rcpp::export(rng = false)]]
@@ -175,7 +175,7 @@ Rcpp::NumericMatrix sets_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix 
   });
 }
 
-// Of each of so many points, the weighted sums of rows of x over the sets that it is a neighbour in.
+// For each of `points` points, the weighted sum of the rows of x over the sets that contain it as a neighbour.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x,
                                  int points) {

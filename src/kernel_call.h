@@ -1,4 +1,4 @@
-// What R hands over for one computation.
+// The arguments of one computation from R.
 #pragma once
 #include <memory>
 

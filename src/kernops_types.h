@@ -1,5 +1,5 @@
-// What RcppExports.cpp must know. It includes RcppEigen.h and Rcpp.h after this, but takes nothing of Eigen, nor of
-// Rcpp what allocate.h leaves out: half of its time to compile.
+// The types that RcppExports.cpp needs. RcppExports.cpp includes RcppEigen.h and Rcpp.h after this file, but needs
+// nothing of Eigen, nor of Rcpp what allocate.h leaves out: this saves half of its compile time.
 #pragma once
 #include "allocate.h"
 #include "segments/segments.h"

@@ -6,7 +6,7 @@
 namespace {
 
 // Implicit QL steps (Golub and Welsch 1969) on a symmetric tridiagonal matrix, whose eigenvalues replace its
-// diagonal. Of the eigenvectors only the first entries are kept up to date, so n rows take n^2 operations.
+// diagonal. Only the first entries of the eigenvectors are updated, so n rows take n^2 operations.
 struct Tridiagonal {
   std::vector<double> diagonal, below, first;  // below[k] is entry (k + 1, k)
 

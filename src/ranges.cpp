@@ -132,7 +132,7 @@ Ranges::Ranges(const Rcpp::List& arrays, Count m, Count n)
 
 bool Ranges::symmetric() const { return fingerprint(by_i, true) == fingerprint(by_i, false); }
 
-// Whether the pair (j, i) is there with each pair (i, j). Ranges that are none of m x n points are an error.
+// Do the ranges contain the pair (j, i) with each pair (i, j)? Ranges that do not fit m x n points are an error.
 // [[Rcpp::export(rng = false)]]
 bool ranges_symmetric(Rcpp::List ranges, double m, double n) {
   return guard([&] { return Ranges(ranges, Count(m), Count(n)).symmetric(); });

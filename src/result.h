@@ -9,7 +9,7 @@ void check_stays(bool stays, const Backend& backend);
 
 class Result {
  public:
-  // What is made on a device may be of floats; numbers of R are doubles.
+  // Results on a device may be floats; numbers of R are doubles.
   Result(bool on_device, int device, Count rows, Count columns, bool single = false);
   Output output() const;  // column by column
   void fill(double value);

@@ -43,7 +43,7 @@ template <class T> class Table {
 
 constexpr Count few = 16384;  // groups, whose bursts are counted
 
-// What is found in a part of the values.
+// The groups in a part of the values.
 struct Found {
   std::vector<Count> lengths;
   Count burst = 0, wrong = -1;  // the first value that is no group
@@ -88,8 +88,8 @@ template <class Key> std::pair<Count, Count> range_of(Count n, Count parts, cons
   return {*std::min_element(lows.begin(), lows.end()), *std::max_element(highs.begin(), highs.end())};
 }
 
-// Of the keys, whole numbers or NA_INTEGER, that key(k, value) gives; it returns false where there is none. `codes` are
-// the keys themselves, if they may be used as such: where they number the groups from 1.
+// Numbers the groups of the keys, whole numbers or NA_INTEGER, that key(k, value) returns; key() is false where a value
+// has no key. `codes` holds the keys if the keys already number the groups from 1.
 template <class Key> SEXP number_groups(Count n, int threads, const Key& key, SEXP codes) {
   const auto [low, high] = range_of(n, parts_of(n, threads), key);
   const Count range = high - low + 1;

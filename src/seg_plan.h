@@ -1,4 +1,4 @@
-// What makes plans of segments has in common.
+// Common parts of the functions that plan segments.
 #pragma once
 #include <memory>
 

@@ -10,7 +10,7 @@ using namespace kernops;
 
 namespace {
 
-// Of values of R, or of a gpu_matrix, whose device is used then.
+// The request for values of R, or of a gpu_matrix, whose device is then used.
 SegmentRequest request_for(Segments& all, SEXP x, const Rcpp::List& operation, const Rcpp::List& settings) {
   Settings wanted = read_settings(settings);
   if (is_gpu_matrix(x)) wanted.devices = {gpu_matrix(x).device};

@@ -5,7 +5,7 @@
 
 namespace kernops {
 
-// Of a vector or matrix of R, or a gpu_matrix.
+// The values of a vector or matrix of R, or of a gpu_matrix.
 SegmentValues read_values(SEXP x, Count rows, Count columns);
 Count rows_of(SEXP x);  // 1 column, where x is a vector
 Count columns_of(SEXP x);

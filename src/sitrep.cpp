@@ -1,4 +1,4 @@
-// What R asks about the CUDA backend.
+// Properties of the CUDA backend for R.
 #include "border.h"
 #include "cuda/archive.h"
 #include "cuda/cache_folder.h"
@@ -29,7 +29,7 @@ std::string cuda_problem(std::vector<int> devices) {
   }
 }
 
-// One row for each GPU of this machine. What is free is known of those that are in use.
+// One row for each GPU of this machine. Free memory is known only for GPUs in use.
 // [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame cuda_describe() {
   return guard([&] {

@@ -22,7 +22,7 @@ Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
 
 namespace {
 
-// What R holds between applications: the arrays, and what a GPU has copied of them.
+// The arrays that R keeps between applications, with their copies on a GPU.
 struct HeldInverse {
   Rcpp::NumericMatrix weights;
   Rcpp::NumericVector sd;

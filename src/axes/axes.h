@@ -23,7 +23,7 @@ struct AxisRequest {
 };
 
 namespace cuda {
-// What is compiled for a GPU: `op` is a row of segments.def or "softmax", `type` that of the values in C.
+// The CUDA source that is compiled: `op` is a row of segments.def or "softmax", `type` that of the values in C.
 std::string axis_source(const std::string& op, const std::string& type, bool skip);
 }  // namespace cuda
 

@@ -1,5 +1,5 @@
-// The tables of K_v(x) and its kin: they are filled where they are read, an octave at a time. What a piece gives
-// depends on order and x alone, not on what was asked for before.
+// The tables of K_v(x) and related functions, filled an octave at a time on first use. The values of a piece depend on
+// order and x alone, not on earlier requests.
 #include <kernops/cpu/bessel_k.h>
 
 #include <array>
@@ -47,7 +47,7 @@ class Series {
     for (int n = terms - 1; n >= 0; --n) sum = sum * t + g_.back()[n];
     return sum;
   }
-  // Whether it has all that matters at t.
+  // Has the series converged to double precision at t?
   bool converges(double t) const {
     for (const auto& g : g_)
       if (!(abs(g[terms - 1]) * std::pow(t, terms - 1) <= 1e-17 * abs(g_[0][0]))) return false;

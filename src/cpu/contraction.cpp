@@ -145,7 +145,7 @@ void ContractedPlan::read_directly(Level level) {
   reorder(level);
 }
 
-// What pairs read comes first: of a row, only that is kept until they do.
+// Sorts the slots that pairs read to the front: a row keeps only these slots until its pairs are reduced.
 void ContractedPlan::reorder(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair);
   int end = 0;

@@ -1,7 +1,7 @@
-// What the CPU computes of a block of rows and a tile of columns together, as a product of matrices
+// The parts of a block of rows and a tile of columns that the CPU computes as products of matrices
 // (kernops/cpu/contraction.h). Contractions: pair values that sum over the entries of a long vector of the row and one
-// of the column. Vector sums: what is reduced sums a number of the pair times a long vector, such as `x`, or the `x -
-// y` of gradients.
+// of the column. Vector sums: the reduction sums a number of the pair times a long vector, such as `x`, or the `x - y`
+// of gradients.
 #pragma once
 #include "formula/plan.h"
 #include "run/pairs.h"

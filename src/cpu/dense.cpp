@@ -27,8 +27,8 @@ class Covariance {
     settings_.backend = &cpu_backend();
   }
 
-  // At points i.. and j.., m x n of them: entry k of a pair stands `entry` numbers from entry k - 1. Of `pairs`, where
-  // not all are there, each column has its rows.
+  // The values at points i.. and j.., m x n of them: entry k of a pair stands `entry` numbers from entry k - 1. Where
+  // only some pairs are computed, `pairs` lists the rows of each column.
   void operator()(Count i, Count j, Count m, Count n, double* out, Count column, Count entry,
                   const Blocks* pairs = nullptr) const {
     execute(kernel_, {{theta_, from(x_, i), from(y_, j)}, {}, m, n, {nullptr, pairs}}, settings_, {out, entry, column});

@@ -63,9 +63,9 @@ void PreparedJob::find_sources(const Data& data, Count row_begin) {
   sum = plan_.sum;
 }
 
-// What one column touches times the tile should fit the first-level cache, the rows that share it the second. Where
-// there are products of matrices, that is what the numbers of the columns and the results of a tile should fit, and
-// rows are many, as columns are packed for each block of them. Few rows: the columns are split.
+// The memory that a tile of columns touches should fit the first-level cache, the rows that share the tile the second.
+// With products of matrices, the numbers of the columns and the results of a tile should fit the second-level cache,
+// and blocks have many rows, as each block packs the columns anew. Few rows: the columns are split.
 void PreparedJob::choose_sizes(const Settings& settings) {
   const int bytes = settings.single ? 4 : 8;
   const bool wide = sum.size > 0;

@@ -1,4 +1,4 @@
-// What the engine of an instruction set must know of a request.
+// Converts a request to the job that the engine of an instruction set runs.
 #include "cpu/segments.h"
 
 namespace kernops {

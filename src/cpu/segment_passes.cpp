@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// What is given of the segment in one row of the result.
+// The user's values of the segment in one row of the result.
 struct Given {
   const SegmentRequest& request;
   Count column, row;
@@ -127,7 +127,7 @@ class HostPasses : public SegmentPasses {
     std::copy(from.data, from.data + count, to.data);
   }
 
-  // Those before a value times those after it, so that nothing is divided.
+  // The product of all values before a value times the product of all values after it, which avoids a division.
   void other_products(const SegmentGradient& request) const override {
     const Segments& segments = request.segments;
     for (Count column = 0; column < request.columns; ++column) {
@@ -162,7 +162,7 @@ class HostPasses : public SegmentPasses {
     }
   }
 
-  // Whether products are the terms: none of the weights is 0, or missing.
+  // Are products the terms, with no weight 0 or missing?
   static bool plain(const SegmentRequest& request) {
     for (Count n = 0; n < request.segments.values; ++n) {
       const double w = value_at(request.weights, 0, n);

@@ -18,7 +18,7 @@ template <class F> void each_position(const Segments& segments, F f) {
     for (Count m = offsets[size_t(s)]; m < offsets[size_t(s) + 1]; ++m) f(s, m, segments.source(s, m));
 }
 
-// What takes several passes is on the host, all of it.
+// Reductions that take several passes; all their arrays are on the host.
 const SegmentPasses& segment_passes();
 
 }  // namespace cpu

@@ -24,7 +24,7 @@ std::string to_bytes(const Record& record, const std::vector<char>& code);
 
 // The package's version and what its device headers say: a kernel of any other engine never matches.
 const std::string& engine_version();
-// What the kernel of a text has to be; its compiler and code are left empty.
+// The record that the kernel of a text must match; its compiler and code are left empty.
 Record describe(const std::string& text, const std::string& architecture);
 
 std::string hash(const std::string& data);
@@ -39,7 +39,7 @@ struct CatalogueFile {
 };
 std::vector<CatalogueFile> catalogue_files();
 
-// Compiles texts into a file of the catalogue. What it already holds is kept: only what is new takes time.
+// Compiles texts into a file of the catalogue. Kernels that the file already holds are not compiled again.
 // `fatbinary` is the toolkit's tool that packs code; without it (empty) files are several times larger.
 void precompile(const std::vector<std::string>& texts, const std::string& architecture, const std::string& file,
                 const std::string& fatbinary, void (*between)());

@@ -59,7 +59,7 @@ const Blas& blas() {
 
 void check(Status status, const char* what) { check_status(status, what, "cuBLAS"); }
 
-// Of the current device. They live as long as the process.
+// The cuBLAS handle of the current device. Handles live as long as the process.
 void* handle() {
   static std::map<int, void*> all;
   static std::mutex opening;

@@ -14,7 +14,7 @@ template <class T> class Copied {
  public:
   // Room for so many.
   explicit Copied(size_t count) : count_(count), there_(count * sizeof(T)) {}
-  // Those of the host, if there are any, less what is subtracted of them all.
+  // Copies numbers of the host, or none if `from` is null.
   template <class From> Copied(const From* from, size_t count) : Copied(count) { put(0, from, count); }
 
   template <class From> void put(size_t at, const From* from, size_t count, double less = 0) const {

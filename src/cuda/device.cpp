@@ -74,7 +74,7 @@ Slot& slot(int number) {
   throw CudaError("there is no GPU " + std::to_string(number) + "; this machine has " + known);
 }
 
-// Its context becomes current. What a failure leaves half open is used the next time.
+// Opens the device and makes its context current. After a failure, the next call reuses the parts already open.
 void open(Device& device) {
   const Driver& d = driver();
   const auto check = [&d](int result) { d.check(result, "opening the GPU"); };

@@ -82,8 +82,8 @@ int driver_version();  // of the CUDA that it speaks: 12040 is 12.4
 
 // ---- NVRTC (cuda/compiler.cpp)
 
-// Whether tensor cores multiply for four warps at a time (cuda/wide/warpgroups.cuh), which no other generation does:
-// code for these GPUs has a name of its own.
+// Do four warps share a product of tensor cores (wgmma, cuda/wide/warpgroups.cuh)? Only this generation does: code for
+// these GPUs has a name of its own.
 inline bool has_warpgroups(const std::string& architecture) { return architecture == "sm_90"; }
 inline std::string full_name(const std::string& architecture) {
   return architecture + (has_warpgroups(architecture) ? "a" : "");

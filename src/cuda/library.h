@@ -18,7 +18,7 @@ template <class F> void find(void* library, const char* name, F& function) {
   if (!function) throw CudaError(std::string("the CUDA library has no function ") + name + ": it is too old");
 }
 
-// Whether `open` finds what it opens.
+// Does `open` succeed?
 template <class F> bool opens(F open) {
   try {
     open();

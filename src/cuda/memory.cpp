@@ -1,5 +1,5 @@
-// Memory of the devices. What is freed may be handed on at once, although work that uses it is still under
-// way: whatever comes next on that device comes after it.
+// Memory of the devices. A freed block can be reused immediately, even while kernels that use it are still running:
+// later work on the same device runs after them.
 #include <algorithm>
 #include <atomic>
 #include <deque>

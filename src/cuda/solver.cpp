@@ -23,7 +23,7 @@ struct Library {
                              void* device, size_t device_bytes, void* host, size_t host_bytes, int* info);
 };
 
-// That of the toolkit of cuBLAS. It finds the libraries that it needs among those that are open already.
+// cuSOLVER of the same toolkit as cuBLAS. It finds its dependencies among the libraries that are already open.
 Library open_solver() {
   const bool is_new = blas_release() == 13;
   for (const char* needed : {is_new ? "libnvJitLink.so.13" : "libnvJitLink.so.12", "libcusparse.so.12"})
@@ -52,7 +52,7 @@ struct Handles {
   void *solver = nullptr, *parameters = nullptr;
 };
 
-// Of the current device. They live as long as the process.
+// The cuSOLVER handles of the current device. Handles live as long as the process.
 const Handles& handles() {
   static std::map<int, Handles> all;
   Handles& here = all[current_device().number];

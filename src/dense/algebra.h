@@ -73,7 +73,7 @@ class Dense {
   virtual Numbers weighted_derivatives(const Kernel& stored, const Kernel& weighted, const ArrayRef& theta,
                                        const Block& x, const Block& inverse, const Block& left, const Block& right,
                                        const Settings& settings) const = 0;
-  // Of the entries of a covariance matrix, in machine epsilons.
+  // The rounding error of the entries of a covariance matrix, in machine epsilons.
   virtual double rounding() const { return 1; }
 };
 

@@ -17,7 +17,7 @@ struct Matrix {
 
 enum class Side { left, left_transposed, right_transposed };
 
-// What is done to single tiles, compiled once for each instruction set.
+// Operations on single tiles, compiled once for each instruction set.
 struct Tiles {
   // c -= op(a) op(b), where op may transpose
   void (*subtract_product)(Matrix c, Matrix a, bool transpose_a, Matrix b, bool transpose_b);

@@ -6,8 +6,7 @@ namespace kernops {
 
 using Scope = std::map<std::string, Tree>;  // what names stand for
 
-// What the letters of a row of the table stand for: its arguments, their sizes (in capitals) and its
-// integers.
+// The meaning of the letters in a row of the table: its arguments, their sizes (in capitals) and its integers.
 Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& args, const std::vector<int>& ints);
 std::string variable_key(int position);  // the name under which Var(position, ...) stands in a Scope
 

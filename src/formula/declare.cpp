@@ -40,8 +40,8 @@ Variable declared(const std::string& text) {
   }
 }
 
-// Those of Var(position, size, category) inside the formula that are not among them yet: category 0 is i, 1
-// is j, 2 a parameter.
+// Adds the variables Var(position, size, category) of the formula that are not declared yet: category 0 is i, 1 is j,
+// 2 a parameter.
 void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   for (const Expr& arg : e.args) declare_inline(arg, variables);
   if (e.kind != Expr::call || e.text != "Var") return;
@@ -67,7 +67,7 @@ void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   variables.push_back({name, position, size, axes});
 }
 
-// Those that declarations do not place stand in their order.
+// Numbers the variables in the order of their declarations, unless declarations give their positions.
 void place(std::vector<Variable>& variables) {
   const auto placed =
       std::count_if(variables.begin(), variables.end(), [](const Variable& v) { return v.position >= 0; });

@@ -5,8 +5,7 @@
 
 namespace kernops {
 
-// Those of declarations such as "x = Vi(3)", and those that Var(position, size, category) declares in the
-// formula.
+// The variables of declarations such as "x = Vi(3)", and of Var(position, size, category) in the formula.
 std::vector<Variable> declare(const std::vector<std::string>& declarations, const Expr& formula);
 
 // Throws where one of them does not occur in the formula.

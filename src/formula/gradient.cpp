@@ -13,7 +13,7 @@ namespace {
 
 Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation(OpId::Add, {a, b}); }
 
-// What a repeated argument receives is summed; what came out shorter is repeated.
+// Sums the gradient of an argument that was repeated; repeats a gradient that has one entry for several.
 Tree fit(Graph& graph, Tree g, int size) {
   const int now = graph[g].size;
   if (now == size) return g;
@@ -33,7 +33,7 @@ class Pass {
     if (depends(t)) received_[t] = add(graph_, received_[t], fit(graph_, g, graph_[t].size));
   }
 
-  // What reaches f and w of a reduction is written in reductions.def.
+  // Gradients of f and w of a reduction, from its row of reductions.def.
   void through(const Reduction& reduction, Tree g) {
     const ReductionRow& row = reduction_table()[reduction.row];
     const Tree reduced[] = {reduction.f, reduction.w};

@@ -12,7 +12,7 @@
 
 namespace kernops {
 
-// What a value depends on: a set of axes. Parameters and constants depend on none.
+// The axes on which a value depends. Parameters and constants depend on none.
 enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
 
 using Shape = std::pair<int, int>;  // rows and columns
@@ -53,7 +53,7 @@ class Graph {
   bool is_constant(Tree t, double value) const;
 
   std::vector<Reduction> reductions;
-  // Those that were built before, by row and arguments: some call themselves more than once.
+  // Composite operations built before, by row and arguments: some call themselves more than once.
   std::map<std::tuple<int, std::vector<Tree>, std::vector<int>>, Tree> composites;
 
   // As which matrices operations read a parameter.

@@ -1,5 +1,5 @@
-// What a call grants to the passes over its formula: formulas are as long and as deep as users please, while the stack
-// and their patience are not.
+// The stack and the time that a call grants to the passes over its formula: users may write formulas of any length and
+// depth, but the stack is finite.
 #pragma once
 #include <cstddef>
 #include <functional>

@@ -9,7 +9,7 @@
 
 namespace kernops {
 
-// What a row of ops.def says of sizes: a number made of those of the vectors and of the integers.
+// A size in a row of ops.def: a function of the sizes of the vectors and of the integers.
 using SizeFunction = Count (*)(Count A, Count B, Count C, Count p, Count q);
 
 // An argument that is read as a matrix, row by row.

@@ -20,14 +20,14 @@ Tree PerItem::difference(Tree t) const {
   return (x.axes == rows_ ? x : y).kind == Node::variable ? t : -1;
 }
 
-// That of a parameter, which has no eigenvalues if it is not square; else -1.
+// t, if t is a parameter whose matrix is not square or small enough for an eigendecomposition; else -1.
 Tree PerItem::matrix(Tree t, int columns) const {
   const Node& node = graph_[t];
   const bool fits = columns > 1 && (columns <= longest || node.size != columns * columns);
   return node.kind == Node::variable && node.axes == none && fits ? t : -1;
 }
 
-// What made() gives of the two vectors.
+// made() applied to the two vectors of a difference, each centred.
 template <class F> std::array<Tree, 2> PerItem::both_of(Tree difference, const std::vector<Tree>& now, const F& made) {
   const auto args = graph_[difference].args;
   const Node of_rows = graph_[args[graph_[args[0]].axes == rows_ ? 0 : 1]];
@@ -68,7 +68,7 @@ Tree PerItem::square(const Node& node, const std::vector<Tree>& now) {
   return -1;
 }
 
-// Of a difference, or of one times a number.
+// The product of a matrix with a difference, or with a number times a difference.
 Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& now) {
   Tree vector = node.args[1 - matrix_at], number = -1;
   if (is(vector, OpId::Mult)) {

@@ -1,18 +1,18 @@
-// What matrices of parameters make of differences x - y, made once an item: D operations a pair in place of D^2.
+// Operations with matrices of parameters on differences x - y, computed once an item: D operations a pair, not D^2.
 #pragma once
 #include "formula/graph.h"
 
 namespace kernops {
 
 // With A a parameter, (x - y)' A (x - y) is a squared distance of Q x and Q y, whose weights are the eigenvalues of A
-// and Q its eigenvectors, and A (x - y) is A x - A y. Vectors are seen from a point among the rows, so that what they
-// have in common does not take their digits.
+// and Q its eigenvectors, and A (x - y) is A x - A y. Vectors are centred at a point among the rows, so that a common
+// offset costs no digits.
 class PerItem {
  public:
-  // Of no rows, where nothing is to change.
+  // `rows` is the axis of the rows; with `none`, no operation changes.
   PerItem(Graph& graph, unsigned rows) : graph_(graph), rows_(rows) {}
 
-  // What an operation on pairs becomes, -1 if it stays as it is; `now` says what its arguments are.
+  // The replacement of an operation on pairs, -1 if it stays as it is; `now` holds its rewritten arguments.
   Tree operator()(const Node& node, const std::vector<Tree>& now);
 
  private:

@@ -36,7 +36,7 @@ class Planner {
   }
 
  private:
-  // What the reduction reads, and its weights. A sum of products multiplies as it adds.
+  // The values that the reduction reads, and its weights. A sum of products multiplies as it adds.
   std::array<Tree, 2> outputs() const {
     const Node& f = graph_[plan_.reduction.f];
     const bool product = is(f, OpId::Mult) && f.axes == both;
@@ -180,7 +180,7 @@ void give_own_slots(Plan& plan) {
   plan.f = now[plan.f], plan.w = now[plan.w];
 }
 
-// What is left must still be there when all steps are done.
+// The slot of the remaining factor must not be overwritten by a later step.
 int take_out_once(Plan& plan) {
   const std::vector<Step>& pairs = plan.steps[int(Level::pair)];
   if (!reduction_table()[plan.reduction.row].sums()) return 0;

@@ -33,8 +33,8 @@ struct Plan {
 };
 int footprint_of_pairs(const Plan& plan);
 void give_own_slots(Plan& plan);  // to the pair steps, whose buffers are shared: a slot has one meaning then
-// What is there once and multiplies all terms of a sum entry by entry, such as weights in a gradient, becomes no part
-// of f and w: its slot, 0 for none.
+// Removes from f and w a factor that is the same for all terms of a sum, such as weights in a gradient. The sum is
+// multiplied entry by entry by the returned slot, 0 for none.
 int take_out_once(Plan& plan);
 Plan plan(const Graph& graph, const Reduction& reduction, const std::vector<SummandTrees>& summands = {});
 

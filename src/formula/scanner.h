@@ -21,7 +21,7 @@ class Scanner {
   Expr name();
 
   std::string character() const;  // that comes next, all its bytes
-  // What to write for an operator of R that has another name here, or for a sign as it is printed, if one comes next.
+  // The spelling that an error suggests for an operator of R with another name here, or for a typographic sign.
   std::string instead() const;
 
  private:

@@ -36,7 +36,7 @@ class Summands {
   std::vector<SummandTrees> found;
 
  private:
-  // Of parts that are in their places; other sums are values.
+  // Is it a sum of parts at their places? Other sums are values.
   bool is_sum(const Node& node) const {
     if (!is(node, OpId::Add) && !is(node, OpId::Subtract)) return false;
     for (const Tree arg : {node.args[0], node.args[1]}) {

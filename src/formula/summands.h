@@ -10,7 +10,7 @@ struct SummandTrees {
   int at, size;
 };
 
-// What the values that a reduction stores are sums of; none if it stores no values.
+// The summands of the values that a reduction stores; none if it stores no values.
 std::vector<SummandTrees> summands_of(Graph& graph, const Reduction& reduction);
 
 }  // namespace kernops

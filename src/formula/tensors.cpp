@@ -50,9 +50,8 @@ void check_shape(const Graph& graph, Tree a, const Integers& shape, const char* 
          " entries, but the argument has " + std::to_string(graph[a].size));
 }
 
-// The tensor with its dimensions in another order: dimension n of the result is dimension order[n] of a. What
-// comes next is brought to the front of what is left, by turning the matrix of what is before and from there
-// on.
+// The tensor with its dimensions in another order: dimension n of the result is dimension order[n] of a. Each step
+// moves the next dimension to the front of the remaining ones by a transposition of two blocks of dimensions.
 Tree permuted(Graph& graph, Tree a, const Integers& shape, const Integers& order) {
   Integers now = count_to(shape.size());
   for (size_t n = 0; n < order.size(); ++n) {

@@ -20,8 +20,8 @@ std::string joined(const std::vector<std::string>& parts, const std::string& bet
   return all;
 }
 
-// A tree as text. What is used often is written often, so the text of a small graph can be endless: beyond a
-// number of letters only "..." is written.
+// A tree as text. A node with several uses is written each time, so the text of a small graph can be exponentially
+// long: beyond a number of letters, the writer prints "...".
 class Writer {
  public:
   Writer(const Graph& graph, const std::vector<Variable>& variables) : graph_(graph), variables_(variables) {}

@@ -20,16 +20,16 @@ template <int D> class FarthestTree {
         distance_(size_t(points.n), HUGE_VAL),
         farthest_(size_t(2 * tree.leaves), Farthest{HUGE_VAL, 0}) {}
 
-  // Of the points of a node.
+  // The farthest point of a node.
   const Farthest& of(Count node) const { return farthest_[size_t(node)]; }
 
-  // Whether a point is chosen before another one: it is farther away or, at the same distance, given before it.
+  // Does point a precede point b: farther away or, at the same distance, in an earlier row?
   bool before(const Farthest& a, const Farthest& b) const {
     return a.distance > b.distance ||
            (a.distance == b.distance && tree.row[size_t(a.point)] < tree.row[size_t(b.point)]);
   }
 
-  // What a point that is chosen changes in a node and below it.
+  // Updates the distances in a node and its children after a point is chosen.
   void choose(Count node, const double* chosen) {
     if (tree.is_leaf(node)) return choose_in_leaf(node, chosen);
     for (Count child : {2 * node, 2 * node + 1})

@@ -34,8 +34,8 @@ struct KdTree {
   void split(Count node, const Points& given);
 };
 
-// Squared distances, with D coordinates or, where D is 0, with d. That of a box is at most that of each point in it,
-// and rounding keeps this true: both are sums of the same order.
+// Squared distances, with D coordinates or, where D is 0, with d. The distance to a box is at most the distance to each
+// point in the box, and rounding preserves this order, as both are sums in the same order.
 template <int D> double squared_distance(const double* a, const double* b, int d) {
   double sum = 0;
   for (int k = 0; k < (D ? D : d); ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);
@@ -50,7 +50,7 @@ template <int D> double squared_distance_to_box(const double* a, const double* b
   }
   return sum;
 }
-// That of two boxes is at most that of each point in one to the other.
+// The distance of two boxes, at most the distance between any point of one and any point of the other.
 inline double box_distance(const double* a, const double* b, int d) {
   double sum = 0;
   for (int k = 0; k < d; ++k) {

@@ -58,7 +58,7 @@ template <int D> class MaxMin {
   Count count() const { return Count(regions_.size()); }
   Count node(Count region) const { return count() + region; }
 
-  // Of some 16,000 points: a power of two.
+  // The number of regions, of some 16,000 points each: a power of two.
   Count region_count() const {
     Count count = 1;
     while (count < 256 && count < tree_.leaves && tree_.points.n > 16384 * count) count *= 2;

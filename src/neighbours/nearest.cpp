@@ -45,7 +45,7 @@ template <int D> class Search {
  public:
   Search(const KdTree& tree, const std::vector<int>& first, int most) : tree_(tree), first_(first), nearest_(most) {}
 
-  // Of the points before `limit`.
+  // Searches the points before `limit`.
   void run(const double* query, int limit, int* found) {
     query_ = query, limit_ = limit;
     nearest_.clear();

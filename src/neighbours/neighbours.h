@@ -7,7 +7,7 @@
 namespace kernops::neighbours {
 
 // Rows of the points such that each is farthest from those before it, beginning with the one nearest to the mean: the
-// greedy permutation, exactly. Of equal distances, the smaller row is first; duplicates come last, by row.
+// greedy permutation, exactly. At equal distances, the smaller row comes first; duplicates come last, by row.
 std::vector<int> maxmin_order(const Points& points, const Settings& settings);
 
 // Points that are searched.

@@ -26,7 +26,7 @@ class Posterior {
   };
 
   using Numbers = std::vector<double>;
-  // Of each point and its neighbours. Results do not depend on the number of threads.
+  // The posterior of each point given its neighbours. Results do not depend on the number of threads.
   Posterior(const PointSets& neighbours, const Settings& settings);
 
   Count points() const { return n_; }
@@ -74,7 +74,7 @@ class Posterior {
     Count t = later_start_[size_t(i)];
     while (t < later_start_[size_t(i + 1)] && after(n_ - 1 - later_[size_t(t)])) ++t;
   }
-  // Of one set, whose contrast is written to q, as M q is to `product`.
+  // Differentiates one set, writes its contrast to q and the product M q to `product`.
   double differentiate_set(Count set, const double* f, const double* g, double* by_weights, double* q,
                            double* product) const;
   void find_pattern(const Settings& settings);

@@ -32,7 +32,7 @@ std::vector<OpenRow> open_rows(const std::vector<Count>& start, const Settings& 
 
 }  // namespace
 
-// Points are eliminated from the last one. What that adds to pairs outside of the pattern is left out.
+// Incomplete factorisation: eliminates points from the last one and drops fill-in outside the pattern.
 bool Posterior::factor(const double* diagonal, const Settings& settings) {
   factor_.resize(column_.size()), later_factor_.resize(column_.size()), pivot_.resize(size_t(n_));
   std::vector<OpenRow> rows = open_rows(start_, settings);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Count unit = 2048;
 
-// What is checked where it is read, as the arrays come from users.
+// Positions are checked on each read, as the arrays come from users.
 Count checked(double position, Count limit) {
   if (!(position >= 0 && position < double(limit))) throw std::invalid_argument("the preconditioner is damaged");
   return Count(position);

@@ -1,4 +1,4 @@
-// The contract of backends: one function for each verb. What runs where is decided here and nowhere else.
+// The contract of backends: one function for each operation. This file alone assigns operations to backends.
 //
 // A backend is a folder of src/ and a line of run/backends.def. Requests hold arrays of the host, or of memory that
 // the backend says it holds; results go where the request wants them.
@@ -20,13 +20,13 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
-  // Whether arrays of that memory are its own. All backends read memory of the host.
+  // Does the backend own arrays of this memory space? All backends read memory of the host.
   virtual bool holds(MemorySpace space) const = 0;
-  // Whether so many operations should be left to it where nobody has asked for a backend: it can be used, and computing
-  // takes longer than to copy and launch.
+  // Is a computation of `work` operations worth offloading to this backend when the user chose none? It must be
+  // available, and computing must take longer than copying and launching.
   virtual bool pays_off(double work) const = 0;
 
-  // Whether what a pair of this plan has fits where it keeps that.
+  // Does the working set of a pair of this plan fit the backend's fast memory?
   virtual bool fits(const Plan&, const Settings&) const { return true; }
 
   // A reduction as it computes it; `graph` takes up what it adds. Plans are kept with their Kernel.
@@ -35,7 +35,7 @@ class Backend {
   virtual void segments(const SegmentRequest& request) const = 0;            // segments/segments.h
   virtual void segment_gradient(const SegmentGradient& request) const = 0;
   virtual void axes(const AxisRequest& request) const = 0;  // axes/axes.h
-  // What is summed over small sets of points, for Vecchia approximations.
+  // Sums over small sets of points, for Vecchia approximations.
   virtual SetTotals set_sums(const SetRequest& request) const = 0;  // sets/sets.h
   // The weights and standard deviations of SetJob, with their derivatives where slopes are wanted.
   virtual void set_weights(const SetRequest& request, double* weights, double* sd) const = 0;

@@ -1,4 +1,4 @@
-// What computations are given and where results go: arrays of the host or of a device, pairs, settings. Free of R.
+// Inputs and outputs of computations: arrays of the host or of a device, pairs, settings. Free of R.
 #pragma once
 #include <kernops/jobs/job.h>
 
@@ -39,7 +39,7 @@ struct Output {
   Count batch = 0;  // numbers from one batch to the next
 };
 
-// What one reduction leaves for the next.
+// The result of one reduction that the next reduction reads.
 struct Temporary {
   double* data;
   MemorySpace space;
@@ -73,7 +73,7 @@ Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count column_b
 // Blocks of at most so many rows.
 Blocks cut(const Blocks& blocks, Count most_rows);
 
-// What follows from a variable as a whole.
+// Numbers derived from a whole variable, such as eigenvalues.
 struct Derived {
   std::vector<double> numbers;
   ArrayRef array;
@@ -86,7 +86,7 @@ struct Data {
   Count m, n;
   const Blocks* ranges[2] = {};
   std::map<std::pair<Load::Kind, int>, Derived> derived;  // by variable
-  // What a load reads, or null for what comes from nowhere.
+  // The array that a load reads, or null if the load reads none.
   const ArrayRef* array(const Load& load) const {
     if (load.kind == Load::variable) return &variables[load.id];
     if (load.kind == Load::reduced) return &reduced[load.id];

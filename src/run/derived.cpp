@@ -1,5 +1,5 @@
-// What plans read that follows from variables as a whole (formula/per_item.h): eigenvalues and eigenvectors of
-// parameters, and points that those of an axis are seen from.
+// Arrays derived from whole variables (formula/per_item.h): eigenvalues and eigenvectors of parameters, and the centre
+// of the points of an axis.
 #include <Eigen/Eigenvalues>
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Of the symmetric part of a matrix: the values, and the vectors one after another. Numbers that are not finite have
-// none. Values that rounding cannot tell from 0 are 0: squares by a matrix without negative ones are not negative.
+// The eigenvalues and eigenvectors of the symmetric part of a matrix; the eigenvalues are NaN if a number is not
+// finite. Eigenvalues below rounding error are 0, so that a semidefinite matrix gives no negative squares.
 std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
   std::pair<Numbers, Numbers> made{Numbers(size_t(size), std::numeric_limits<double>::quiet_NaN()), matrix};
   const Eigen::MatrixXd given = Eigen::Map<const Eigen::MatrixXd>(matrix.data(), size, size);

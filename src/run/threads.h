@@ -8,8 +8,9 @@
 
 namespace kernops {
 
-// work(first) on so many threads, or on as many as the system grants: this one, with first = true, and
-// others. What one of them throws is thrown on, once all have ended. Returns how long this one waited for the others.
+// Runs work(first) on `count` threads, or on as many as the system grants: this thread, with first = true, and others.
+// An exception of one of the threads is rethrown once all have ended. Returns the time that this thread waited for the
+// others.
 template <class Work> std::chrono::steady_clock::duration on_threads(std::ptrdiff_t count, Work work) {
   std::exception_ptr failure;
   std::mutex mutex;

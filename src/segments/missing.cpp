@@ -28,7 +28,7 @@ template <class Wanted, class Body> void each_value(const Segments& segments, Wa
   }
 }
 
-// Of a softmax a whole segment is missing, or, where missing values are skipped, they alone.
+// A missing value makes its whole segment of a softmax missing, or, where missing values are skipped, only itself.
 void mark_softmax(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   const auto all = [](Count) { return true; };

@@ -5,7 +5,7 @@
 
 namespace kernops {
 
-// What is done to results, number by number.
+// Operations on results, number by number.
 enum class ResultStep { mean, variance, root, fill_where_none };
 
 class SegmentPasses {
@@ -29,8 +29,8 @@ void reduce_segments(const SegmentPasses& passes, const SegmentRequest& request)
 void softmax_segments(const SegmentPasses& passes, const SegmentRequest& request);
 void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& request);
 
-// What the user gives for segments without values stands also where all were left out, or have weight 0: whether that
-// takes another pass, and that pass.
+// The user's value for empty segments also applies where all values were left out, or have weight 0. fills_empty()
+// tells if this takes another pass; fill_empty() is that pass.
 bool fills_empty(const SegmentRequest& request);
 void fill_empty(const SegmentPasses& passes, const SegmentRequest& request);
 

@@ -88,7 +88,7 @@ class Exponentials {
   Temporary largest_, mass_;
 };
 
-// What a gradient needs of its segments, after the incoming one.
+// The arrays by segment that a gradient needs, after the incoming one.
 std::vector<Temporary> parts_of(const SegmentPasses& passes, SegmentRequest request, SegmentMap gradient) {
   std::vector<Temporary> parts;
   request.weights = {}, request.precise = true;

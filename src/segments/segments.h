@@ -58,7 +58,7 @@ class Segments {
     return double(lists * sizeof(Count)) + (groups ? 8.0 * double(values) : 0);
   }
 
-  // What a backend keeps with the segments, such as its copy on a device.
+  // Data of a backend about the segments, such as its copy on a device.
   mutable std::shared_ptr<BackendCache> kept;
 
  private:

@@ -1,5 +1,5 @@
-// What the engine of each instruction set offers for axis reductions: plain pointers, so that code compiled
-// for different instruction sets shares nothing but this.
+// The interface of the engine of each instruction set for axis reductions: plain pointers, so that code compiled
+// for different instruction sets shares nothing else.
 #pragma once
 #include <kernops/jobs/axes.h>
 #include <kernops/jobs/job.h>

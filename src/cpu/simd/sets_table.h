@@ -1,5 +1,5 @@
-// What the engine of each instruction set offers for sets of points: plain pointers, so that code compiled for
-// different instruction sets shares nothing but this.
+// The interface of the engine of each instruction set for sets of points: plain pointers, so that code compiled for
+// different instruction sets shares nothing else.
 #pragma once
 #include <kernops/jobs/sets.h>
 

@@ -28,7 +28,7 @@ VectorJob job_for(const Block& x, const Block& y) {
   return job;
 }
 
-// Whether products with matrices of this size are left to cuBLAS, where it is found: opening it takes a while.
+// Are products with matrices of this size worth opening cuBLAS, if it is installed? Opening it takes a while.
 bool worth_blas(Count rows, Count columns) { return rows * columns >= 4096 && has_solver(); }
 
 // A matrix of the host as the CPU factorises it, where there is no cuSOLVER: a copy of x on the host, and back.

@@ -91,7 +91,7 @@ DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Cou
   }
 }
 
-// Whether it is there is asked only where much is needed.
+// The driver is asked for the free memory only if much memory is needed.
 size_t DeviceWorker::memory_for(size_t needed) {
   constexpr size_t little = size_t(256) << 20;
   if (needed <= little && memory_limit() == 0) return needed;

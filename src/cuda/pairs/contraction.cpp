@@ -65,7 +65,7 @@ class Tiler : Tiling {
     }
   }
 
-  // What depends on the row alone multiplies the sum, not each of its terms.
+  // A factor that depends on the row alone multiplies the sum, not each of its terms.
   void take_out_factor() {
     if (!reduction_table()[plan.reduction.row].sums()) return;
     for (int* product : {&plan.f, &plan.w}) {
@@ -150,8 +150,8 @@ class Tiler : Tiling {
     if (!contains(slots, slot)) slots.push_back(slot);
   }
 
-  // What makes entry k of a vector: steps on entries k of vectors from outside the pairs, and so many numbers of the
-  // pair; false where it takes more.
+  // Collects the steps that compute entry k of a vector from entries k of vectors outside the pairs and at most
+  // `numbers` numbers of the pair; false if the vector needs more.
   bool collect(int slot, Entries& made, int numbers = 0, int levels = most_levels) {
     const Slot& s = plan.slots[slot];
     if (s.level == Level::uniform && s.size == 1) return used[slot] = true;
@@ -208,8 +208,7 @@ class Tiler : Tiling {
     }
   }
 
-  // Whether a slot is read as a vector, 16 bytes at a time: that of contractions, whether or not pairs read it as well,
-  // or of a sum of vectors.
+  // Is a slot read as a vector, 16 bytes at a time, by a contraction or by a sum of vectors? Pairs may read it as well.
   bool is_leaf(int slot) const {
     const auto reads = [&](const Entries& made) { return contains(made.leaves, slot); };
     return reads(plan.vector_sum) || std::any_of(plan.contractions.begin(), plan.contractions.end(), reads);

@@ -60,7 +60,7 @@ class Grid {
   std::unique_ptr<Buffer> blocks_, intervals_;
 };
 
-// What the kernels read of some rows and columns.
+// The levels of some rows and columns that the kernels read.
 struct Levels {
   Levels(const Task& task, Count rows, Count columns)
       : once(size_t(task.item_bytes(Level::uniform))),

@@ -1,13 +1,13 @@
-// c |x - y|^2 of an exponential, expanded: c |x|^2 + c |y|^2 + (-2 c x | y). The norms and vectors are
-// computed once an item, which leaves one multiplication and addition for each entry of a pair. What cancels
-// is as large as the norms, and an error of the exponent is a relative error of the exponential: kernels take
-// the exponents this way while both norms are small (cuda/values.cuh).
+// c |x - y|^2 of an exponential by the norm expansion: c |x|^2 + c |y|^2 + (-2 c x | y). The norms and vectors are
+// computed once an item, which leaves one multiplication and addition for each entry of a pair. Cancellation loses
+// digits in proportion to the norms, and an error of the exponent is a relative error of the exponential: kernels
+// expand exponents while both norms are small (cuda/values.cuh).
 //
-// c |x - y| with c < 0 is -|x' - y'| of vectors times -c: nothing cancels, but their rounding grows with them, so this
-// is for short ones, too. It saves a multiplication, and what keeps an exponent within limits. The polynomial that
-// stands before the exponential of a Matern function, 1 + a |x - y| + ..., takes |x' - y'| as well.
+// c |x - y| with c < 0 is -|x' - y'| of vectors times -c: nothing cancels, but rounding errors grow with the vectors,
+// so only short vectors are scaled in this way. Scaling saves a multiplication and the clamping of the exponent. The
+// polynomial before the exponential of a Matern function, 1 + a |x - y| + ..., takes |x' - y'| as well.
 //
-// The distance may have a weight for each coordinate, which costs a pair nothing then.
+// A weight for each coordinate of the distance costs a pair nothing.
 #include <kernops/reductions.h>
 
 #include <algorithm>
@@ -59,8 +59,8 @@ class Expander {
     return found;
   }
 
-  // Whether root and distance may both be scaled: besides the exponent, they are in polynomials with a constant, next
-  // to which their rounding is small.
+  // Can root and distance both be scaled? Other than by the exponent, they must be read only by polynomials with a
+  // constant, next to which their rounding is small.
   bool may_scale(int distance, int root, int exponent) const {
     return std::all_of(steps_.begin(), steps_.end(),
                        [&](const Step& step) {

@@ -1,4 +1,4 @@
-// What a part reads, brought to its device and into the levels where the kernels find it.
+// Copies the inputs of a part to its device and fills the levels that the kernels read.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>

@@ -259,8 +259,8 @@ class CudaPairs : public Pairs {
     synchronize();
   }
 
-  // Devices that work together, or hold data of one another, do not know what the others have yet to do. Whether there
-  // are such.
+  // Waits for all devices that work together or hold data of one another, as a device does not know the pending work
+  // of another. Returns whether several devices are involved.
   bool wait_for_others(const Data& data, const Output& out) {
     std::set<int> involved;
     for (const DeviceWorker& worker : workers_) involved.insert(worker.number());

@@ -1,10 +1,10 @@
-// What panels (cuda/pairs/panels.cpp) multiply and add up: the contractions of a pair are products of a vector of its
-// row and one of its column, and what is summed is taken apart, into numbers of the pair times vectors of the column,
-// and times vectors of the row, for which the total of the numbers is enough. So is a Hessian times a vector,
+// The products and sums of panels (cuda/pairs/panels.cpp): a contraction of a pair is a product of a vector of its row
+// and a vector of its column. The sum is split into numbers of the pair times vectors of the column, and numbers times
+// vectors of the row, which need only the total of the numbers. A Hessian times a vector is such a sum,
 //
 //   sum_j k (h + c (x - y | h) (x - y)) = h sum_j k + x' sum_j n - sum_j n y',  n = c k (x - y | h),
 //
-// where x' and y' are those of an expanded exponent, as seen from its centre, and (x - y | h) = (x' | h) - (y' | h).
+// where x' and y' are the centred vectors of the expanded exponent, and (x - y | h) = (x' | h) - (y' | h).
 #include <kernops/reductions.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ class SumTaker {
     weighted_ = false;
     return taken;
   }
-  // Of the vectors of an exponent that is expanded; what others have in common would cancel.
+  // Takes only the vectors of an expanded exponent, which are centred: a common offset of other vectors would cancel.
   bool add_difference(const Step& made, int number) {
     const Expansion& e = plan_.expansion;
     for (const int n : {0, 1})
@@ -188,7 +188,8 @@ class Placing {
     return true;
   }
 
-  // What was contracted becomes the difference, either way, of the product of an item and a contraction times a number.
+  // Replaces a contraction by the difference, in either order, of the product of an item and a contraction times a
+  // number.
   void subtract(Entries& made, bool item_first, int item, int number) {
     const int contraction = tiling_.new_slot(Level::pair, 1), product = tiling_.new_slot(Level::pair, 1);
     const auto one = [](int slot) { return SizedSlot{slot, 1}; };
@@ -203,8 +204,8 @@ class Placing {
     made.slot = contraction;
   }
 
-  // n (x - y) = n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. What is divided
-  // by s is divided once, after all sums.
+  // n (x - y) = n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. Sums are divided
+  // by s once, at the end.
   bool expand(PanelPlan::Term& term) {
     if (!expands() || panels_.scale) return false;
     term.column = e_.column_vector, term.row = e_.row_vector;

@@ -52,7 +52,7 @@ class Writer {
     }
   }
   int offset(int slot) const { return slot ? plan.slots[slot].offset : -1; }
-  // Whether vectors are weighed by exponentials.
+  // Are vectors summed with exponential weights?
   bool shifts() const { return words.sums_vectors() && reduction_table()[plan.reduction.row].exponentiates(); }
   std::string powers() const {
     return shifts() ? "accumulators::" + reduction_table()[plan.reduction.row].accumulator_name +

@@ -1,4 +1,4 @@
-// What is done for each pair, as CUDA text.
+// CUDA text that evaluates a pair.
 #include "cuda/pairs/text.h"
 
 #include "formula/op_table.h"

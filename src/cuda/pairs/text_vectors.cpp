@@ -1,4 +1,4 @@
-// What is done for the entries of long vectors, as CUDA text.
+// CUDA text that evaluates the entries of long vectors.
 #include "cuda/pairs/text.h"
 
 #include <algorithm>

@@ -42,9 +42,9 @@ struct Expansion {
   int row_power = 0, column_power = 0;
 };
 
-// The columns that are nearest to each row: how many are wanted, and listed, a multiple of 32
-// (cuda/wide/nearest.cuh). `row` and `column` are the slots of their vectors; k is 0 where none are. What is small is
-// the squared distance or, where `product` is 1 or -1, that times the inner product.
+// The columns that are nearest to each row: the number k requested, 0 for none, and the number listed, a multiple of 32
+// (cuda/wide/nearest.cuh). `row` and `column` are the slots of their vectors. The distance is the squared distance or,
+// where `product` is 1 or -1, `product` times the inner product.
 struct Nearest {
   int row, column, k, listed;
   bool root;  // of the squared distance
@@ -52,11 +52,11 @@ struct Nearest {
   bool negated;  // the result is that with the other sign
 };
 
-// What panels multiply, and what they add up: contraction n of a pair is the product of vectors of its row and its
-// column, of so many entries; number n of a pair is multiplied by a vector of the column, `width` long, and its total
-// by `factor`, if it has one, and by a vector of the row, each 0 where there is none. What vectors of columns give is
-// multiplied by `scale`, if there is one. No terms where panels cannot take the plan. While it is made, a `difference`
-// of 1 or -1 stands for what is to become both vectors: those of an expanded exponent, or the opposite.
+// The products and sums of panels: contraction n of a pair is the product of vectors of its row and its column, with
+// `size` entries; number n of a pair is multiplied by a vector of the column, `width` long, and its total by `factor`,
+// if it has one, and by a vector of the row, each 0 where there is none. The sums of vectors of columns are multiplied
+// by `scale`, if there is one. No terms where panels cannot take the plan. While the plan is built, a `difference` of 1
+// or -1 stands for both vectors: the vectors of an expanded exponent, or their negatives.
 struct PanelPlan {
   struct Product {
     int row, column, size;
@@ -77,15 +77,14 @@ struct PanelPlan {
   }
 };
 
-// A Plan whose pair steps are what is left when the contractions are given: they and f read only the first `kept`
-// entries of each level. What is summed is f times the vector of `vector_sum`, if there is one (of size > 0);
-// f is the numbers that make its entries, if it has some. With the
-// norms of an expansion, which come first in their levels, the pairs have a second way. `factor` is the slot of what
-// the sum of a row is to be multiplied by, 0 for none. Where columns are `weighted`, 2^column_norm multiplies the
-// weight of a column, or is it, instead of adding to each exponent; then that norm does not come first. Entry by entry,
-// a sum is to be multiplied by `entry_factors`, too. Where vectors that are summed are multiplied by the weights of an
-// expansion, their `roots` stand in place of these or are a factor of the vectors, and those with the signs of the
-// weights are the factors.
+// A Plan whose pair steps are the remaining steps after the contractions: they and f read only the first `kept` entries
+// of each level. The summand is f times the vector of `vector_sum`, if there is one (of size > 0); f holds the numbers
+// that make its entries, if it has some. With the norms of an expansion, which come first in their levels, the pairs
+// have a second evaluation. `factor` is the slot that multiplies the sum of a row, 0 for none. Where columns are
+// `weighted`, 2^column_norm multiplies the weight of a column, or is the weight, instead of adding to each exponent;
+// then that norm does not come first. `entry_factors` multiply a sum entry by entry. Where summed vectors are
+// multiplied by the weights of an expansion, the `roots` of the weights replace the weights or are a factor of the
+// vectors, and the roots with the signs of the weights are the factors.
 struct TiledPlan : Plan {
   mutable std::shared_ptr<cuda::KernelCache> cached_kernels;  // for one thread at a time
   int factor = 0, roots = 0, entry_factors = 0;
@@ -104,8 +103,8 @@ struct TiledPlan : Plan {
   bool adds_columns() const;             // whether the vector of a sum is one of the column
   bool sums_columns_of_product() const;  // the only contraction, an inner product: the column's vector of it
 };
-// Whether to look for long vectors, for inner products of floats that tensor cores take as numbers of 16 bits, and for
-// what is reduced in bulk; and, for short vectors, for roots of weights.
+// The optimisations that tile() looks for: long vectors, inner products of floats that tensor cores take as numbers of
+// 16 bits, and reductions in bulk; and, for short vectors, roots of weights.
 struct Wanted {
   bool long_vectors = false, products = false, bulk = false, roots = false;
 };
@@ -115,8 +114,8 @@ inline bool reads(const Step& step, int slot) {
   return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
 }
 
-// What can be expanded, with none of what that takes: of long vectors or, where each row is in the registers of a
-// thread, of any.
+// The expansion of an exponent, before it is applied: for long vectors or, where each row is in the registers of a
+// thread, for any.
 int long_enough(const Plan& plan);  // to be contracted: less where pairs are summed
 Expansion find_expansion(const Plan& plan, bool long_vectors);
 Expansion find_product(const Plan& plan);

@@ -25,11 +25,12 @@ Step make_step(OpId op, SizedSlot out, SizedSlot a, SizedSlot b);
 
 // Finds slots for the expansion, or drops it where vectors are long and not contracted.
 void place_expansion(Tiling& tiling, bool long_vectors);
-// Short vectors of a distance with weights and of a sum that has these as factors of its entries. Of doubles: floats
-// would be far from each other too often, where this takes longer.
+// Replaces the weights of a distance of short vectors by their roots, where a sum has the weights as factors of its
+// entries. Doubles only: floats fail the norm test too often, which takes longer.
 void find_roots(Tiling& tiling);
 
-// What is reduced becomes what panels can add up, if they can; and, once the expansion has slots, what they multiply.
+// Splits the summand into terms that panels can sum, if possible. Once the expansion has slots, place_panels() assigns
+// the vectors of the products.
 void take_sum_apart(Tiling& tiling);
 void place_panels(Tiling& tiling);
 

@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// What the tiles of one pass tell one another, zero to begin with.
+// The counts that the tiles of one pass exchange, initially zero.
 class Words {
  public:
   explicit Words(int tiles)
@@ -76,7 +76,7 @@ template <class F> void KeyRuns::each_batch(F body) const {
   for (size_t n = 0; n < there.batches.size(); ++n) body(there.batches[n], there.plan(n));
 }
 
-// Of another device, as offsets.
+// The segments as offsets, for another device.
 Segments& KeyRuns::on(int number) {
   if (number == device) return *this;
   if (elsewhere_) return *elsewhere_;

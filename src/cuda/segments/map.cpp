@@ -14,8 +14,8 @@ char* column_of(const Output& out, Count column) {
   return reinterpret_cast<char*>(out.data) + size_t(column * out.entry) * number_bytes(out);
 }
 
-// Where the numbers of some columns go. Those of the host come batch by batch, in the order of the segments, where
-// that is the order of the values, or where these come so too.
+// The places of the results of some columns. Results for the host arrive batch by batch, in the order of the segments,
+// if segments or values are stored in this order.
 class Places {
  public:
   Places(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, bool by_batch,

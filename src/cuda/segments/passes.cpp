@@ -33,7 +33,7 @@ class DevicePasses : public SegmentPasses {
     on_results(kernels[int(step)], request, job);
   }
 
-  // Whether products have all their digits.
+  // Have all products full precision?
   bool all_normal(const Temporary& numbers, Count count) const override {
     const std::vector<double> all = fetched(numbers.data, count);
     return std::all_of(all.begin(), all.end(), [](double x) { return std::isnormal(x); });

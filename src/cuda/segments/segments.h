@@ -95,7 +95,7 @@ struct BatchPlan {
 // Kept with Segments, so that a plan is made once, unless it is too large to be kept.
 class DeviceSegments : public BackendCache {
  public:
-  // Of keys, the first batch may be planned already.
+  // The first batch of keys may be planned already.
   DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first = nullptr);
   const BatchPlan& plan(size_t batch);
   const unsigned* order();
@@ -166,7 +166,7 @@ class Operand {
   const SegmentBatch* held_ = nullptr;
 };
 
-// What the kernels are told of each batch, but where results go.
+// The kernel arguments of each batch, except the place of its results.
 class SegmentJobs {
  public:
   SegmentJobs(const SegmentRequest& work, DeviceSegments& device, Count first, Count columns, bool staged);

@@ -1,5 +1,4 @@
-// Reductions of segments as CUDA text: which operation, on which values. What they mean stands in the
-// headers.
+// Reductions of segments as CUDA text: the operation and the type of its values. The headers define their meaning.
 #include "cuda/segments/segments.h"
 #include "cuda/text.h"
 
@@ -44,7 +43,7 @@ std::string join_function(const std::string& name, const Plan& plan) {
          "  template <class G> KERNOPS_FN static T of(const G&, T x, T y) { return join(x, y); }\n};\n";
 }
 
-// What is reduced of a value and its weight.
+// The term of a value and its weight.
 std::string term(const SegmentRequest& work) {
   const std::string V = type_of(work.x), W = type_of(work.weights), T = ", T";
   const TermRow& row = term_row(work.term);
@@ -53,7 +52,7 @@ std::string term(const SegmentRequest& work) {
   return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : row.name) + (row.given ? ", true>" : ">");
 }
 
-// What terms are made of.
+// Headers and types that terms need.
 std::string preamble(const SegmentRequest& work) {
   std::string text;
   if (work.formula || work.product) text += "#include <kernops/cuda/values.cuh>\n";

@@ -1,4 +1,4 @@
-// What a device has of points and of their sets, and what it is brought piece by piece.
+// The points and sets on a device, and the pieces that are copied there for each launch.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace cuda {
 constexpr Count batch = Count(1) << 18;  // a fraction of a second, after which R may interrupt
 constexpr int chunk = 16;
 
-// What a block needs for the largest sets, in the order of SetMemory.
+// The memory of a block for the largest sets, in the order of SetMemory.
 template <class T> SetMemory memory_for(const SetRequest& request, const DeviceSetJob<T>& job) {
   const Plan& values = plan_of(*request.covariance);
   const Plan& slopes = request.slopes ? plan_of(*request.slopes) : values;
@@ -42,8 +42,8 @@ inline double centre(const double* x, Count count) {
   return low <= high ? low + (high - low) / 2 : 0;
 }
 
-// What sets read of points: all those of a request with room for their own ones, which put_own() brings, after them; or
-// `rows` of both, numbered from 0.
+// The points that sets read: all points of a request, followed by room for the points of put_own(); or the given `rows`
+// of both, numbered from 0.
 template <class T> class DevicePoints {
  public:
   DevicePoints(const SetRequest& request, const std::vector<double>& centre, const std::vector<Count>* rows = nullptr)
@@ -115,8 +115,8 @@ struct SomePoints {
   std::vector<int> neighbours;
 };
 
-// What a device has of points and of their sets. Points, and then neighbours, stay there if they take at most half of
-// the memory that is left; else each launch brings those that it needs.
+// The points and sets on a device. Points, and then neighbours, stay there if they take at most half of the free
+// memory; else each launch copies the parts that it needs.
 template <class T> class DeviceSets {
  public:
   DeviceSets(const SetRequest& request, bool centred) : centre_(size_t(request.d), 0) {
@@ -129,7 +129,7 @@ template <class T> class DeviceSets {
       neighbours_ = std::make_unique<Copied<int>>(request.neighbours, count);
   }
 
-  // Whether it serves a request for the same points.
+  // Can these points serve the request?
   bool serves(const SetRequest& request) const {
     return !request.own || !points_ || request.sets <= points_->room(request);
   }

@@ -9,7 +9,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Of a set of m neighbours: a row a thread.
+// The threads of a block for a set of m neighbours: one row per thread.
 unsigned threads_for(int m) {
   unsigned threads = 32;
   while (threads < 256 && threads < unsigned(m + 1)) threads *= 2;
@@ -44,8 +44,8 @@ template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
   return unsigned(job.memory.end) * unsigned(sizeof(T));
 }
 
-// Whether a device has room for a set: beyond some 150 to 220 neighbours in float64, and 220 to 320 in float32, the CPU
-// computes them, which also says why a formula is none.
+// Does a set fit the shared memory of a device? Sets of more than 150 to 220 neighbours in float64, and 220 to 320 in
+// float32, are left to the CPU, which also reports invalid formulas.
 template <class T> bool fits(const SetRequest& request) {
   const std::vector<Plan>& plans = request.covariance->plans[number_of(cpu_backend())];
   if (request.sets == 0 || plans.size() != 1 || !request.covariance->stores()) return false;

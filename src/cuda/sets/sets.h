@@ -11,7 +11,7 @@ namespace cuda {
 // The plan of a covariance or of its slopes: the one the CPU runs, whose rows are the first points.
 const Plan& plan_of(const Kernel& kernel);
 
-// Whether a formula sees of the two points nothing but their difference.
+// Does a formula depend on the two points only through their difference?
 bool sees_differences(const Plan& plan);
 
 // The text of sums over sets and that of weights, with slopes or without (cuda/sets/source.cpp), in floats if `single`.

@@ -1,4 +1,4 @@
-// Formulas of two points as CUDA text: names and order. What they mean stands in the headers.
+// Formulas of two points as CUDA text: names and order. The headers define their meaning.
 #include "cuda/sets/sets.h"
 
 #include <set>
@@ -38,7 +38,7 @@ class Formula {
            ";\n  using Once = Vec<T, once>;\n  using Row = Vec<T, row>;\n  using Column = Vec<T, column>;\n";
   }
 
-  // What comes from outside, then what is computed of it.
+  // Loads, followed by the steps that use them.
   std::string level(const std::string& head, Level where) const {
     const std::string place = places[int(where)];
     std::string out = "  KERNOPS_FN static void run_" + head + " {\n";
