@@ -29,9 +29,9 @@ template <class Total> struct MeanOf {
 };
 using Mean = MeanOf<BlockSum>;
 
-// Of a tile: a shift, which is its first value, the number of values, the sums of x - shift and of its square; since
-// the shift is one of few values, little is lost in the difference of the sums. Of the tiles before: number, mean (as a
-// shift and what is added to it) and sum of squared deviations, joined as by Chan, Golub and LeVeque (1983).
+// State of a tile: a shift, which is its first value, the number of values, the sums of x - shift and of its square;
+// since the shift is one of few values, the difference of the sums loses few digits. State of earlier tiles: number,
+// mean (as a shift and a correction) and sum of squared deviations, joined as by Chan, Golub and LeVeque (1983).
 struct Variance {
   static constexpr int values = 8, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) {

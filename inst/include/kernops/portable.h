@@ -1,5 +1,5 @@
-// What differs between the compilers that read the engine: g++ and clang (one instruction set a file), nvcc and
-// NVRTC (which knows no standard headers).
+// Differences between the compilers that read the engine: g++ and clang (one instruction set a file), nvcc and
+// NVRTC (which has no standard headers).
 #pragma once
 
 #ifndef __CUDACC_RTC__

@@ -14,7 +14,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// What is made of max f and sums of exp(f - max f): the log of a sum, weighted means, or they themselves.
+// The result of max f and sums of exp(f - max f): the log of a sum, weighted means, or max and sums themselves.
 enum class Shifted { log_sum, softmax, max_and_sums };
 
 // From so many weights on, a GPU adds up what they weigh as sums of vectors (cuda/wide/vector_sum.cuh). Below,

@@ -72,7 +72,7 @@ template <int sign> struct Outermost : Settled<1, 1> {
 using First = Outermost<1>;
 using Last = Outermost<-1>;
 
-// Of whole numbers, kept in j; v is NaN once one of them was.
+// Bit operations on whole numbers, kept in j; v is NaN after a NaN.
 template <char operation> struct Bits : Settled<1, 1> {
   template <class I> static KERNOPS_FN I combine(I a, I b) {
     return operation == '&' ? a & b : operation == '|' ? a | b : a ^ b;

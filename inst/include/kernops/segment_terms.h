@@ -1,5 +1,5 @@
-// What becomes of a value of a segment before it is reduced, and what each value becomes with what is known of its
-// segment: once, for the CPU and for the GPU. segment_terms.def lists the structs.
+// The terms of values that segments reduce, and maps of values given the results of their segment: the same code
+// for the CPU and the GPU. segment_terms.def lists the structs.
 #pragma once
 #include <kernops/scalar.h>
 #include <kernops/state.h>

@@ -9,7 +9,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Of terms T and sums A.
+// Engines of terms T and sums A.
 template <class T, class A> struct Engines {
 #define ENTRYWISE(name, Numbers, ...) using name = Entrywise<T, kernops::__VA_ARGS__, Numbers>;
 #define SHIFTED_EXP(name, result) using name = ShiftedExp<T, Shifted::result, A>;

@@ -13,8 +13,8 @@ inline namespace KERNOPS_ISA {
 // entry of the result.
 enum class Third { none, of_entry, of_row, of_column, of_result };
 
-// What an entry adds. Differences are taken as they are: an expansion into norms and products would lose what
-// the norms have in common, and on processors that subtract beside their multiplications it would save nothing.
+// The term of an entry. Differences are subtracted, not expanded: the norm expansion would cancel digits of a common
+// offset, and saves nothing on processors that subtract in parallel with their multiplications.
 namespace terms {
 struct Product {
   static constexpr Third third = Third::none;

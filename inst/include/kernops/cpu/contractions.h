@@ -56,7 +56,7 @@ template <class T> class Contractions {
     });
   }
 
-  // Those that were computed of row number r of the block.
+  // Packs the computed vectors of row number r of the block.
   void take_row(int r, const Operand<T>* slots) {
     for_vectors([&](int n, const LongVector& vector, const Buffer<T>& to, int sign) {
       if (vector.direct) return;

@@ -100,7 +100,7 @@ template <class T> void Values<T>::load_packs(Level level, Count n) {
   }
 }
 
-// What pairs do not read is of one row at a time, and stands behind the others.
+// Slots that pairs do not read hold one row at a time, and stand behind the others.
 template <class T> void Values<T>::point_to_row(int r) {
   kernops::place_slots(job_.slots, Level::row, kept_row(r), W, 0, slots_.data(), job_.kept);
 }

@@ -33,7 +33,7 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   }
 };
 
-// What is done for a tile once its pairs are computed; most reductions take them in row by row.
+// Processes a tile once its pairs are computed; most reductions process a tile row by row.
 template <class T, class Reduction> struct TileSums {
   explicit TileSums(const Job&) {}
   static void start_rows(Count, int) {}
@@ -73,7 +73,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     });
   }
 
-  // Those that were computed of row number r of the block, and what multiplies its sum.
+  // Packs the computed vectors of row number r of the block, and the factor of its sum.
   void start_row(int r, const Operand<T>* slots) {
     for_vectors([&](const LongVector& vector, const Buffer<T>& to, int sign) {
       const Operand<T>& from = slots[vector.slot];

@@ -12,7 +12,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Of numbers T, F entries reduced, W weights (0 for none), K kept, sums of type A.
+// Accumulators of numbers T, F entries reduced, W weights (0 for none), K kept, sums of type A.
 namespace accumulators {
 #define KERNOPS_ENGINE template <class T, int F, int W, int K, class A = T> using
 #define ENTRYWISE(name, Numbers, ...) KERNOPS_ENGINE name = EntrywiseRow<T, kernops::__VA_ARGS__, F, W, Numbers>;

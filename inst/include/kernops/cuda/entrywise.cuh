@@ -19,7 +19,7 @@ template <class R, class S> KERNOPS_FN void absorb(S& s, S o, long) {
 template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   static constexpr int group = 1;
   static constexpr bool any_order = true;
-  // Whether it may be given sums of some pairs instead of theirs.
+  // Can sums of several pairs be added in place of the pairs?
   static constexpr bool adds_tiles =
       (SameType<R, BlockSum>::value || SameType<R, kernops::DirectSum>::value) && SameType<A, T>::value;
   // How many threads share the registers of a multiprocessor; 0 leaves it to the compiler.

@@ -34,7 +34,7 @@ template <int N, class T> __device__ __forceinline__ void load_to(Vec<T, N>& to,
   }
 }
 
-// Entry k of item n. What kind it is of is asked for each entry: a loop for each kind takes longer to compile.
+// Entry k of item n. The kind is tested for each entry: a loop for each kind takes longer to compile.
 template <class T>
 __device__ __forceinline__ T entry_of(const DeviceSource& s, const double* given, long long n, int k) {
   const long long at = n * s.item + k * s.entry;
@@ -64,7 +64,7 @@ __device__ __forceinline__ void gather(const DeviceSource& s, const double* give
   for (; k < s.size; k += step) out[s.offset + k] = entry_of<T>(s, given, n, k);
 }
 
-// What is there once, by all threads of a block.
+// Fills the uniform level, by all threads of a block.
 template <class Formula> __device__ void fill_once(const FillJob& job, typename Formula::T* out) {
   const DeviceSource* sources = job.table ? job.table : job.sources;
   for (int s = job.levels[0].first_source; s < job.levels[0].end_source; ++s)

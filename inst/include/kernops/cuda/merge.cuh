@@ -10,13 +10,13 @@ template <class Row> __device__ void finish(const PairJob& job, long long row, R
   state.finish(job.out + row * job.out_row, job.out_entry, job.any_columns);
 }
 
-// What all terms of a row's sum have in common: it is taken out of the sum.
+// The common factor of all terms of a row's sum, which multiplies the sum.
 template <class Formula> __device__ typename Formula::T shared_factor(const PairJob& job, long long row) {
   using T = typename Formula::T;
   return static_cast<const T*>(job.rows)[row * padded<T>(Formula::row) + Formula::factor];
 }
 
-// What a block knows of a row: the result, or a part of it.
+// Writes the state of a row of a block: the result, or a part of it.
 template <class Formula, class Row>
 __device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_columns) {
   if constexpr (Formula::factor >= 0)

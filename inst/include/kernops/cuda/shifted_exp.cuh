@@ -18,7 +18,7 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   static KERNOPS_FN T of(T exponent, T shift) {
     return kind != Shifted::log_sum && exponent == shift ? T(1) : of(exponent - shift);
   }
-  // What becomes of sums when the shift does.
+  // The factor of the sums when the shift changes.
   template <class A> static KERNOPS_FN A change(A from, A to) {
     return from == to ? A(1) : exp2(base_2 ? from - to : A(1.4426950408889634) * (from - to));
   }
@@ -36,7 +36,7 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
 // largest numbers then, also times large weights.
 constexpr int most_excess = 8;
 
-// What a Formula has where its numbers are none.
+// The powers of a Formula without shifted exponentials.
 struct NoPowers {};
 template <class Formula> KERNOPS_FN constexpr bool shifts() {
   return !SameType<typename Formula::Powers, NoPowers>::value;

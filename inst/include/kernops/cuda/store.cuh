@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// What there is to know of a row is where it stands in the result; null where it is beyond the last one.
+// The state of a row is its place in the result; null beyond the last row.
 template <class T, int F> struct StoreRow {
   static constexpr int group = 1, resident = 0;
   static constexpr bool any_order = true, adds_tiles = false;

@@ -95,15 +95,15 @@ template <int every, class T> KERNOPS_FN Vec<T, 1> exp2_of_minus(const Vec<T, 1>
   return {exp2_of_minus<every>(x.v[0], turn)};
 }
 
-// Whether an exponent with this norm in it may be expanded: the norms of a pair then add up to an error of 2 x 32
-// roundings at most, about what rounding its coordinates to T had made. Not for NaN.
+// Can an exponent with this norm be expanded? The norms of a pair then cause an error of 2 x 32 roundings at most,
+// about the error of rounding its coordinates to T. False for NaN.
 template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); }
 
-// Whether a weight stays far from the smallest and largest numbers when it is multiplied by 2^norm of a near one.
+// Does a weight stay within the range of T when 2^norm of a near column multiplies it?
 KERNOPS_FN bool is_moderate(float weight) { return weight == 0 || (abs(weight) > 1e-18f && abs(weight) < 1e18f); }
 KERNOPS_FN bool is_moderate(double weight) { return weight == 0 || (abs(weight) > 1e-280 && abs(weight) < 1e280); }
 
-// Whether exponents with this column may be expanded.
+// Can exponents with this column be expanded?
 template <class Near, class T> KERNOPS_FN bool is_near_column(const T* column) {
   return is_near(column[Near::norm]) && (Near::weight == Near::norm || is_moderate(column[Near::weight]));
 }
@@ -114,12 +114,11 @@ template <class Near, class T> KERNOPS_FN void weight_column(T* column) {
   column[Near::weight] = Near::weight == Near::norm ? power : column[Near::weight] * power;
 }
 
-// Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes that of two vectors,
-// seen from the centre and scaled by sqrt(2 |c|), of which one has the sign of -c. Where these are as short as
-// is_near() wants, floats become two numbers of 16 bits: 11 bits each, and none is lost to a small exponent, as both
-// vectors are taken 2^12 times. A chunk of 16 entries is 16 words. Of a row, 4 entries follow one another, large parts
-// before small ones; of a column, the first two of each 4 do, then the others, then the small parts likewise
-// (cuda/wide/tensor_numbers.cuh).
+// Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes the product of two
+// vectors, centred and scaled by sqrt(2 |c|), one of them with the sign of -c. If is_near() holds for their norms,
+// floats become two numbers of 16 bits: 11 bits each, without underflow, as both vectors are multiplied by 2^12. A
+// chunk of 16 entries is 16 words. In a row, 4 entries follow one another, large parts before small ones; in a column,
+// the first two of each 4 come first, then the others, then the small parts likewise (cuda/wide/tensor_numbers.cuh).
 constexpr float halves_scale = 4096;
 #if __CUDA_ARCH__ >= 800
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() {

@@ -1,4 +1,4 @@
-// What the host hands to the kernels of a map-reduce: plain structs, the same for both.
+// The arguments of the kernels of a map-reduce: plain structs, shared by host and device.
 #pragma once
 #include <kernops/jobs/blocks.h>
 
@@ -19,8 +19,8 @@ struct DeviceSource {
   int offset, size;
 };
 
-// Fills the levels of a map-reduce: out[n * stride + k], k < entries, n < count. Those of the rows and columns
-// read what is there once: each block makes that anew, unless it is too long.
+// Fills the levels of a map-reduce: out[n * stride + k], k < entries, n < count. The levels of rows and columns read
+// the uniform level: each block computes the uniform level anew, unless it is too long.
 struct FillJob {
   static constexpr int most_sources = 40, most_given = 64, most_own = 512;
   struct Level {

@@ -1,5 +1,5 @@
-// What the host hands to the kernels of segments (cuda/segments/reduce.cuh, cuda/segments/plan.cuh): plain
-// structs, the same for both.
+// The arguments of the kernels of segments (cuda/segments/reduce.cuh, cuda/segments/plan.cuh): plain structs, shared by
+// host and device.
 #pragma once
 
 namespace kernops {
@@ -35,7 +35,7 @@ struct KeysJob {
   int goes_on;             // whether a key comes after the plan's last one
 };
 
-// What is told of runs: the key of run r of those planned is firsts[row + r], how many there are lengths[row + r].
+// Writes the keys and lengths of runs: the key of planned run r to firsts[row + r], its length to lengths[row + r].
 struct RunsJob {
   const long long* offsets;
   int count;

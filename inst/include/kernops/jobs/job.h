@@ -34,9 +34,9 @@ struct Contraction {
   bool reads_other(bool of_row) const { return term == (of_row ? along_row : along_column); }
 };
 
-// What a sum adds: the number of a pair, which is f, times a vector of the column, its difference to one of the row, or
-// the squares of that; and another number of a pair, or its opposite, times another vector of the row or of the column,
-// if there is one. The sum is multiplied by a factor of the row, or a negative one.
+// The summand of a vector sum: the number f of a pair times a vector of the column, its difference to a vector of the
+// row, or the squares of the difference; plus another number of a pair, or its opposite, times another vector of the
+// row or of the column, if there is one. The sum is multiplied by a factor of the row, or a negative one.
 struct VectorSum {
   enum Term { column_alone, difference, square } term;  // row - column
   LongVector row, column, other;
@@ -98,7 +98,7 @@ struct Units {
 struct SegmentJob;
 struct SegmentEngine;
 
-// What one instruction set offers.
+// The functions of one instruction set.
 struct Engine {
   const char* name;
   int pack_bytes;

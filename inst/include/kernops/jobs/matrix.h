@@ -1,4 +1,4 @@
-// What the host hands to the kernels of matrices and solvers: plain structs, the same for both.
+// The arguments of the kernels of matrices and solvers: plain structs, shared by host and device.
 #pragma once
 
 namespace kernops {

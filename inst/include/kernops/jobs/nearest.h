@@ -1,4 +1,4 @@
-// What the host hands to the kernels of nearest columns: plain structs, the same for both.
+// The arguments of the kernels of nearest columns: plain structs, shared by host and device.
 #pragma once
 #include <kernops/portable.h>
 
@@ -15,9 +15,10 @@ struct Neighbour {
   int column;
 };
 
-// Rows or columns. `items` are those of the filled level; what is made of them is padded to whole tiles: of each vector
-// its squared length, and numbers of 16 bits, seen from the centre, in chunks of 64 bytes. Of a row, `bounds` has the
-// squared length of these; of each two columns, four numbers: what they add to bounds, with the other sign, twice.
+// Rows or columns. `items` are those of the filled level; derived arrays are padded to whole tiles: `norms` has the
+// squared length of each vector, `halves` centred numbers of 16 bits, in chunks of 64 bytes. `bounds` of rows has the
+// squared lengths of the rounded vectors; `bounds` of columns has, for each two columns, their negated terms of bounds,
+// each twice.
 struct NearestPoints {
   const double* items;
   int count;
@@ -25,7 +26,7 @@ struct NearestPoints {
   float *halves, *bounds;
 };
 
-// Of each row there are `splits` lists, one after another, of so many columns. The first rows of all make the centre.
+// Each row has `splits` lists of columns, one after another. The mean of the first rows is the centre.
 struct NearestJob {
   NearestPoints rows, columns;
   double* centre;

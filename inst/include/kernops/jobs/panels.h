@@ -1,4 +1,4 @@
-// What the host hands to the kernels of panels: plain structs, the same for both.
+// The arguments of the kernels of panels: plain structs, shared by host and device.
 #pragma once
 #include <kernops/jobs/device.h>
 

@@ -15,7 +15,7 @@ enum class Scatter { plain, tiles, careful };
 // So many values are added before the states of all rows are settled, about 64 for each row.
 constexpr Count scatter_window(Count rows) { return rows < 32 ? 64 * (rows < 1 ? 1 : rows) : rows / 32 * 2048; }
 
-// What is asked of an operation of segments.def comes first; then what a formula or a softmax needs.
+// The arguments of operations of segments.def come first, followed by those of a formula or a softmax.
 struct SegmentJob {
   const Count* offsets;
   const Count *rows, *sources;  // null where there are none

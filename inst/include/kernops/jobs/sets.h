@@ -34,8 +34,8 @@ struct SetJob {
   double *weights, *sd;
 
   int record() const { return d + 2 + columns; }
-  // What is summed over sets: log det K, then products of whitened columns (lower triangle); then for each parameter
-  // the derivatives of these; then the expected information.
+  // Sums over sets: log det K, then products of whitened columns (lower triangle); then for each parameter the
+  // derivatives of these; then the expected information.
   int products() const { return columns * (columns + 1) / 2; }
   int sums() const { return (1 + products()) * (1 + parameters) + parameters * (parameters + 1) / 2; }
 };

@@ -19,7 +19,7 @@ template <class T, class... More> KERNOPS_INLINE Pack<T> polynomial(Pack<T> x, d
   return fma(x, every_second(x * x, more...), every_second(x * x, c0, more...));
 }
 
-// What depends on the format. Coefficients are by Sollya's fpminimax; ln2_high has so few bits that its
+// Constants of the format. Coefficients are by Sollya's fpminimax; ln2_high has so few bits that its
 // product with an exponent is exact (Cody & Waite, Software Manual for the Elementary Functions, 1980).
 template <class T> struct ExpConstants;
 

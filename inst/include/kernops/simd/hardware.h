@@ -1,4 +1,4 @@
-// What the compiler's vector types have no operator for: any, sqrt, smaller, larger, fma, rounding.
+// Operations that the compiler's vector types lack: any, sqrt, smaller, larger, fma, rounding.
 #pragma once
 #include <kernops/simd/lanes.h>
 

@@ -62,7 +62,7 @@ struct WidePack {
   KERNOPS_INLINE WidePack& operator+=(WidePack b) { return *this = *this + b; }
 };
 
-// What holds sums of A of the lanes of a Pack<T>.
+// The type of sums of A of the lanes of a Pack<T>.
 template <class T, class A> struct PackOf { using type = Pack<T>; };
 template <> struct PackOf<float, double> { using type = WidePack; };
 

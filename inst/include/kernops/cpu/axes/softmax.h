@@ -7,8 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// What a chunk remembers between the passes, for each of `lanes` slices side by side: the largest value, the
-// sum of exp(x - largest), and then, window by window, the largest value up to there.
+// The state of a chunk between the passes, for each of `lanes` slices side by side: the largest value, the sum of
+// exp(x - largest), and, for each window, the largest value up to its end.
 struct Seen {
   double *top, *sum, *tops;
   Seen(double* memory, int lanes) : top(memory), sum(memory + lanes), tops(memory + 2 * lanes) {}

@@ -101,7 +101,7 @@ template <class F> void each_window(const SliceJob& job, Spot base, Count begin,
   });
 }
 
-// Whether a slice holds NA.
+// Does a slice hold NA?
 inline bool has_missing(const SliceJob& job, Count base) {
   bool found = false;
   each_stretch(job.reduced, 0, job.slice, [&](Spot start, Count count) {

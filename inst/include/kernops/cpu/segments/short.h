@@ -5,8 +5,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Of values that stand at x[offset], up to `end`. Each lane takes the values of its segment in order,
-// whichever segments are its neighbours.
+// Reduces values at x[offset], up to `end`. Each lane takes the values of its segment in order, independent of the
+// neighbouring segments.
 template <class R, bool skip> class ShortSegments {
   using V = Pack<double>;
   using I = IntPack<double>;
@@ -68,7 +68,7 @@ template <class R, bool skip> class ShortSegments {
     return x;
   }
 
-  // What lies beyond a segment may be read, but for the end of all values.
+  // Reads past a segment are allowed, except past the end of all values.
   void reduce_held() {
     if (held_ == 0) return;
     const double* const last = from_[held_ - 1];

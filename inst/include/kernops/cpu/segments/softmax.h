@@ -7,7 +7,7 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 struct Softmax {
-  // Of a block: the largest x, and the sum of exp(x - largest).
+  // The state of a block: the largest x, and the sum of exp(x - largest).
   struct Mass {
     double shift, sum;
   };
@@ -74,7 +74,7 @@ struct Softmax {
   static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state, char* scratch) {
     Mass& mass = *reinterpret_cast<Mass*>(state);
     const double* t = shifted(job, column, segment, number, scratch, nullptr, &mass.shift);
-    // Of values that are all -Inf, and may be nothing beside those of another block.
+    // If all values of a block are -Inf, the sum is 0: beside finite values of another block they add nothing.
     mass.sum = mass.shift == -infinity<double>() ? 0 : sum(job, t, block_length(job, segment, number));
   }
 

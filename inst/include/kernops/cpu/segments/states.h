@@ -38,7 +38,7 @@ template <> struct Accumulate<OnlineLogSumExp> {
   static constexpr bool scatters = false;
 };
 
-// Whether the only value of a state is the result.
+// Is the single value of a state the result?
 template <class R> struct IsResult : std::false_type {};
 template <> struct IsResult<DirectSum> : std::true_type {};
 template <int sign> struct IsResult<Extreme<sign>> : std::true_type {};

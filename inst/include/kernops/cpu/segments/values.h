@@ -49,7 +49,7 @@ inline const double* values_of(const SegmentJob& job, Count column, Count segmen
   return scratch;
 }
 
-// Those of segments first .. last - 1.
+// The values of segments first .. last - 1.
 inline const double* values_at(const SegmentJob& job, Count column, Count first, Count last, double* scratch) {
   const Count begin = job.offsets[first];
   if (!job.sources) return values_of(job, column, first, 0, job.offsets[last] - begin, scratch);

@@ -1,4 +1,4 @@
-// What a change of the covariance of sets changes in the last row u of L^-1: L^-1 dK u for each parameter.
+// The change of the last row u of L^-1 with the covariance of sets: L^-1 dK u for each parameter.
 #pragma once
 #include <kernops/cpu/sets/group.h>
 

@@ -75,7 +75,7 @@ template <class R, bool gives> __device__ void merge_slices(const SliceJob& job)
   }
 }
 
-// Whether the slice of this thread holds NA, where `asked`. All threads of a block call it.
+// Does the slice of this thread hold NA? Searches only if `asked`. All threads of a block call it.
 template <class T> __device__ bool has_missing(const SliceJob& job, Post post, bool asked) {
   __shared__ int found[slice_threads];
   found[threadIdx.x] = 0;

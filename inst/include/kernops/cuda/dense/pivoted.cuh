@@ -10,7 +10,7 @@ __device__ inline bool is_ahead(const Pivot& a, const Pivot& b) {
   return a.value > b.value || (a.value == b.value && a.row < b.row);
 }
 
-// What a block of threads found, joined; thread 0 has it.
+// Joins the pivots of the threads of a block; thread 0 holds the result.
 template <int threads> __device__ Pivot join_pivots(Pivot mine) {
   __shared__ Pivot all[threads];
   mine.total = sum_of_block<threads>(mine.total);
@@ -25,8 +25,8 @@ template <int threads> __device__ Pivot join_pivots(Pivot mine) {
   return mine;
 }
 
-// Column step - 1 of the matrix becomes that of the decomposition, and the diagonal what it leaves (at step 0 there is
-// none). Of what is left, each block finds the largest number.
+// Replaces column step - 1 of the matrix by the column of the decomposition, and the diagonal by its remainder (at step
+// 0 there is no column). Each block finds the largest number of the remaining diagonal.
 template <int threads> __device__ void take_out_column(const PivotJob& job) {
   __shared__ double at_pivot[PivotJob::most_columns];
   const int last = job.step - 1;

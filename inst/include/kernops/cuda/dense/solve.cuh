@@ -1,5 +1,5 @@
-// What iterative solvers do to blocks of vectors on the GPU, read by NVRTC: for all columns of a block at once, in
-// doubles. Sums are formed without atomics, in an order that depends on the number of rows alone: the same
+// Operations of iterative solvers on blocks of vectors on the GPU, read by NVRTC: for all columns of a block at once,
+// in doubles. Sums are formed without atomics, in an order that depends on the number of rows alone: the same
 // bits on every run.
 #pragma once
 #include <kernops/cuda/dense/entry.cuh>

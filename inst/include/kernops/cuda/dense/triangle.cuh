@@ -1,5 +1,5 @@
-// What the exact Gaussian process does to the lower triangle of a matrix on the GPU, read by NVRTC, in doubles. Sums
-// have a fixed order.
+// Operations of the exact Gaussian process on the lower triangle of a matrix on the GPU, read by NVRTC, in doubles.
+// Sums have a fixed order.
 #pragma once
 #include <kernops/cuda/dense/solve.cuh>
 

@@ -1,7 +1,7 @@
-// Runs of equal keys, found and reduced in one pass over keys and values. A block says how many runs end in its
-// tile as soon as it has the keys, reduces the values, and then asks how many end before: the tiles before it, which
-// have begun before it, have said so by then, or soon will. What they say are whole numbers, and values are joined as
-// in cuda/segments/reduce.cuh: the same bits on every run, and those of a plan.
+// Runs of equal keys, found and reduced in one pass over keys and values. A block publishes the number of runs that end
+// in its tile as soon as it has the keys, reduces the values, and then reads how many runs end before its tile: earlier
+// tiles, which began before it, publish their counts without waiting. Counts are whole numbers, and values are joined
+// as in cuda/segments/reduce.cuh: the same bits on every run, and those of a plan.
 #pragma once
 #include <kernops/cuda/segments/plan.cuh>
 #include <kernops/cuda/segments/reduce.cuh>

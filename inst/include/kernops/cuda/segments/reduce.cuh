@@ -30,16 +30,15 @@ template <int VT> __device__ __forceinline__ unsigned ends_among(const SegmentPl
   return reinterpret_cast<const typename EndBits<VT>::type*>(plan.ends)[at / VT];
 }
 
-// Of members 0, 1, .. of a group, each may have ended a segment, and been full: ended one with its last
-// value, so that it carries nothing on. Where the carries begin that concern member n: n where there are
-// none.
+// Members 0, 1, .. of a group are flagged `ended` if a segment ends in them, and `full` if it ends with their last
+// value, so that they carry nothing on. Returns the first member whose carry concerns member n: n if there is none.
 __device__ __forceinline__ int carried_from(unsigned ended, unsigned full, int n) {
   const unsigned before = n == 32 ? ended : ended & ((1u << n) - 1);
   const int last = before ? 31 - __clz(before) : 0;
   return last + (before && full >> last & 1);
 }
 
-// What a warp made of its values.
+// The reduced values of a warp.
 template <class Op> struct WarpPart {
   typename Op::State first;  // of the lane that ends the warp's first segment: its part in this warp
   typename Op::State carry;  // of lane 31: what is left after the warp's last end
@@ -138,8 +137,8 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
     return some ? walk<Op>(values.v, first, ends, static_cast<Staged*>(room)) : sum_up<Op, VT>(values, first);
   }
 
-  // Completes the warp's first result by what the warps before it carry, and keeps what the tile carries. Whether
-  // that result waits for the spine: it `goes_on` from the tile before.
+  // Completes the warp's first result by the carries of earlier warps, and stores the carry of the tile. Returns
+  // whether the first result waits for the spine because its segment `goes_on` from the tile before.
   static __device__ __forceinline__ bool close(const SegmentRun& job, const TileEnds& ends, const State* carries,
                                                WarpPart<Op>& part, Staged* rows, bool goes_on) {
     const int warp = threadIdx.x / 32, tile = blockIdx.x, column = blockIdx.y, at = column * job.plan.tiles + tile;

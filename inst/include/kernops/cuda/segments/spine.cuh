@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Whether the tile begins inside a segment.
+// Does the tile begin inside a segment?
 template <int size> __device__ __forceinline__ bool continues(const SegmentRun& job, int tile) {
   return tile == 0 ? job.incoming != nullptr : !ends_at(job.plan, tile * size - 1);
 }
@@ -17,7 +17,7 @@ __device__ __forceinline__ void store(const SegmentRun& job, int column, int row
   static_cast<Result*>(job.out)[column * job.out_column + result_row(job, row)] = Result(Op::result(staged, begin));
 }
 
-// What a run of tiles carries: they are joined one after another within each group of tiles, and so are the groups.
+// The carry of a run of tiles. Tiles are joined one after another within each group of tiles, and so are the groups.
 // Groups are counted from the first tile of all, so that no result depends on where values were cut into batches.
 template <class Op> struct Carried {
   using State = typename Op::State;
@@ -57,7 +57,7 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     return nothing;
   }
 
-  // Of one group, after what is there of it already.
+  // The part of one group, joined after its earlier part.
   __device__ __forceinline__ State group_part(const Carried<Op>& run, int from, int to) const {
     State s = run.has_part ? Op::combine(run.part, carry(from)) : carry(from);
     KERNOPS_UNROLL_BY(8)

@@ -63,14 +63,14 @@ __device__ __forceinline__ double given_at(const SegmentRun& job, int k, int col
   return job.given[k][column * job.given_column + result_row(job, row)];
 }
 
-// What is given of the segment that ends in `row`.
+// The user's values of the segment that ends in `row`.
 struct Given {
   const SegmentRun& job;
   int column, row;
   __device__ __forceinline__ double operator()(int k) const { return given_at(job, k, column, row); }
 };
 
-// What is reduced: of each value its term, with what is given of its segment or not,
+// The reduced number of a value: the term of the value, with the user's values of its segment or not,
 template <class V, class T, class Term, bool given = false> struct Mapped {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);

@@ -1,4 +1,4 @@
-// What a change of the covariance of a set changes in the last row u of L^-1, as cpu/sets/changes.h says.
+// The change of the last row u of L^-1 with the covariance of a set, as in cpu/sets/changes.h.
 #pragma once
 #include <kernops/cuda/sets/set.cuh>
 

@@ -46,7 +46,7 @@ template <class T> struct SetCorner {
       x[c] *= at[c][c];
     }
   }
-  // Of X L^-1.
+  // x becomes a row of X L^-1.
   KERNOPS_FN void divide_transposed(T (&x)[4]) const {
     KERNOPS_UNROLL
     for (int c = 3; c >= 0; --c) {
@@ -58,9 +58,9 @@ template <class T> struct SetCorner {
 };
 
 // The lower triangle of `size` columns, a multiple of 4, and below it rows of right-hand sides. Panel j has columns
-// 4j .. 4j + 3 from row 4j on, one column after the other. All columns begin at multiples of 16 bytes, so that as many
-// are read at once. Of doubles, half the number of rows is odd, so that threads that read a row of several columns meet
-// no bank twice.
+// 4j .. 4j + 3 from row 4j on, one column after the other. All columns begin at multiples of 16 bytes, so that a thread
+// reads 16 bytes at once. For doubles, half the number of rows is odd, so that threads that read a row of several
+// columns have no bank conflicts.
 template <class T> struct SetMatrix {
   T* at;
   int size, rows;

@@ -1,4 +1,4 @@
-// What a likelihood and its derivatives sum over sets, as cpu/sets/sums.h explains it.
+// Sums over sets of a likelihood and its derivatives, as in cpu/sets/sums.h.
 #pragma once
 #include <kernops/cuda/sets/weights.cuh>
 
@@ -44,7 +44,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
  private:
   __device__ double last(int row) const { return set_.matrix.element(set_.matrix.size + row, set_.matrix.size - 1); }
 
-  // Of rows of slopes with those of values and slopes: what half_last() says.
+  // Inner products of rows of slopes with rows of values and slopes, by half_last().
   __device__ T& dot(int p, int row) const { return dots_[p * (job_.columns + Slopes::size) + row]; }
 
   __device__ void take_slopes() const {
@@ -58,7 +58,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
     __syncthreads();
   }
 
-  // What the set adds to sum n. Products are those of doubles.
+  // The term of the set in sum n, with products in doubles.
   __device__ double term(int n) const {
     const int rows = 1 + job_.products(), p = n / rows - 1, place = n % rows;
     if (n == 0) return -2 * log(set_.matrix.inverse_sd());

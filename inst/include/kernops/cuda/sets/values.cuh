@@ -10,7 +10,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// What generated text stores to: entries offset .. of a place.
+// Generated text stores its results by keep(): entries offset .. of a place.
 template <int offset, class T, int size, int N> KERNOPS_FN void keep(const Vec<T, size>& some, Vec<T, N>& place) {
   KERNOPS_EACH_FEW(k, size) place.v[offset + k] = some.v[k];
 }

@@ -1,7 +1,7 @@
-// The tiled map-reduce for long vectors: first the contractions of a tile of pairs (cuda/wide/contraction.cuh), by all
-// threads together. Then each thread evaluates the pairs that it has the sums of, 4 rows x 2 C columns, and
-// reduces them; or, where that takes too many registers, each thread takes one row along the tile's columns, as
-// in cuda/map_reduce.cuh, with the contractions as given numbers. What only contractions read never enters a
+// The tiled map-reduce for long vectors: first, all threads compute the contractions of a tile of pairs together
+// (cuda/wide/contraction.cuh). Then each thread evaluates and reduces the pairs of its accumulators, 4 rows x 2 C
+// columns; or, where this takes too many registers, each thread takes one row along the tile's columns, as in
+// cuda/map_reduce.cuh, and reads the contractions from shared memory. Vectors that only contractions read never enter a
 // thread's registers as a whole.
 #pragma once
 #include <kernops/cuda/wide/tiles.cuh>

@@ -8,13 +8,13 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Of the columns of a split.
+// The lists that a warp keeps for the columns of a split.
 template <class Nearest> struct ListsOfWarp {
   using Bounds = BoundsOf<Nearest>;
   using List = NearestOfWarp<float, Nearest::listed>;
   static constexpr int waiting = nearest_waiting;
 
-  // Of each row: what bounds are to be below of, its squared length, and how many columns wait.
+  // For each row: the upper limit of bounds, its squared length, and the number of waiting columns.
   struct Shared {
     float limits[nearest_tile], squares[nearest_tile];
     int waiting[nearest_tile];
@@ -41,7 +41,7 @@ template <class Nearest> struct ListsOfWarp {
     __syncwarp();
     KERNOPS_EACH(r, 4) limits[r] = -shared.limits[row_of_thread(r)];
   }
-  // What other splits know of a row; asked for before it is needed.
+  // The limit of a row from other splits; loaded before it is needed.
   __device__ __forceinline__ unsigned limit_of_all() const {
     return job.splits > 1 ? *const_cast<volatile const unsigned*>(job.limits + first_row + threadIdx.x) : ~0u;
   }

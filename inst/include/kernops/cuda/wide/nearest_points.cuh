@@ -1,13 +1,13 @@
-// What bounds of distances are made of (cuda/wide/nearest.cuh): vectors seen from a centre, as numbers of 16 bits that
-// tensor cores multiply, and their lengths.
+// The parts of bounds of distances (cuda/wide/nearest.cuh): centred vectors, as numbers of 16 bits that tensor cores
+// multiply, and their lengths.
 //
-// All is scaled so that the longest vector is between 2^14 and 2^15 long. With |x| and |y| as lengths then, a bound
-// from below of half the squared distance of x and y is
+// All vectors are scaled so that the longest is between 2^14 and 2^15 long. With |x| and |y| as lengths then, a lower
+// bound of half the squared distance of x and y is
 //   (1/2 - e) |x|^2 - s(x) + (1/2 - e) |y|^2 - s(y) - (x | y)
-// and one of -(x | y) the same without 1/2, where rows and columns are scaled apart and not seen from elsewhere. There,
-// e |x|^2 + e |y|^2 covers what the inner product is wrong by: numbers have 11 bits, or 22 in two parts; tensor
-// cores cut off, after each 16 products, whatever is less than 2^-23 of the largest number; those of chunks round. s
-// covers numbers below 2^-14, which have fewer bits.
+// and a lower bound of -(x | y) the same without 1/2, where rows and columns have separate scales and no centre. There,
+// e |x|^2 + e |y|^2 covers the error of the inner product: numbers have 11 bits, or 22 in two parts; tensor cores cut
+// off, after each 16 products, bits below 2^-23 of the largest number; sums over chunks round. s covers numbers below
+// 2^-14, which have fewer bits.
 #pragma once
 #include <kernops/jobs/nearest.h>
 #include <kernops/cuda/wide/nearest_list.cuh>
@@ -25,7 +25,7 @@ template <int size, int parts, bool product> struct NearestBounds {
   template <class T> static __device__ __forceinline__ T slack(T squared) {
     return sqrt(size * squared) / (1 << 24) + size / T(1LL << 48);
   }
-  // What a vector of this squared length adds to bounds.
+  // The contribution of a vector of this squared length to bounds.
   static __device__ __forceinline__ double bound(double squared) {
     return ((product ? 0 : 0.5) - e) * squared - slack(squared);
   }
@@ -52,7 +52,7 @@ template <class Nearest> __device__ __forceinline__ double longest_squared(const
   const double rows = job.longest[0], columns = job.longest[1];
   return Nearest::product ? (of_rows ? rows : columns) : larger(rows, columns);
 }
-// What rows or columns are multiplied by; 0, where nothing can be said, if the longest is too long or too short.
+// The scale of rows or columns; 0 if the longest is too long or too short for bounds.
 template <class Nearest> __device__ __forceinline__ double nearest_scale(const NearestJob& job, bool of_rows) {
   const int exponent = (__double2hiint(sqrt(longest_squared<Nearest>(job, of_rows))) >> 20) - 1023;
   return exponent < -400 || exponent > 400 ? 0 : __hiloint2double((14 - exponent + 1023) << 20, 0);

@@ -42,8 +42,8 @@ struct ChunkOfRows {
 };
 #endif
 
-// Thread 4 i + j has of each group of 8 columns 2 j and 2 j + 1. Sums begin with what columns have. Those of several
-// chunks of two parts are added up apart from each other, as tensor cores cut off.
+// Thread 4 i + j has, in each group of 8 columns, columns 2 j and 2 j + 1. Sums begin with the terms of the columns.
+// Sums of several chunks of two parts are kept apart from each other, as tensor cores cut off bits.
 template <int size, int parts, int groups> struct NearestProducts {
   static constexpr bool apart = parts == 2 && size > 16;
   float sum[2][groups][4];
@@ -57,7 +57,7 @@ template <int size, int parts, int groups> struct NearestProducts {
       KERNOPS_EACH(e, 4) sum[0][n][e] = sum[1][n][e] = both.v[e];
     }
   }
-  // Those of a group: of rows r, columns e at 2 r + e.
+  // The sums of a group: row r, column e at 2 r + e.
   __device__ __forceinline__ void of_group(int group, float (&v)[8]) const {
     KERNOPS_EACH(n, groups) {
       if (n != group) continue;

@@ -28,7 +28,7 @@ template <class Formula, class Nearest> struct NearestOfRow {
       }
     return BoundsOf<Nearest>::limit(all.at(k - 1), job.rows.bounds[row], longest_column<Nearest>(job));
   }
-  // What is to be small: the squared distance, or what is made of the inner product.
+  // The number to minimise: the squared distance, or the inner product times `product`.
   __device__ __forceinline__ double number(int column) const {
     const double* const x = row_vector<Formula, Nearest>(job, row);
     const double* const y = column_vector<Formula, Nearest>(job, column);
@@ -38,7 +38,7 @@ template <class Formula, class Nearest> struct NearestOfRow {
       sum += Nearest::product ? Nearest::product * x[e] * y[e] : sq(x[e] - y[e]);
     return sum_of_warp(sum);
   }
-  // Whether the list of a split goes on beyond the limit, so that no other column of it is below.
+  // Joins the list of a split; returns whether the list exceeds the limit, so that no other column of it is below.
   __device__ __forceinline__ bool join(int split, float limit) {
     for (int first = 0; first < listed; first += 32) {
       const Neighbour own = kept(split)[first + lane_of_warp()];

@@ -123,8 +123,8 @@ template <bool by_warpgroups = false> __device__ __forceinline__ void wait_for_s
 #endif
 }
 
-// What a buffer in shared memory holds: entry k of vector n of the rows at rows[n * RowStage::entries + k *
-// RowStage::stride + row], and of the columns likewise; they are entries `first` + k of the vectors.
+// A buffer in shared memory: entry k of vector n of the rows at rows[n * RowStage::entries + k * RowStage::stride +
+// row], and the columns likewise; entry k is entry `first` + k of a vector.
 template <class T> struct Buffer {
   const T *rows, *columns, *once;
   int first, depth;

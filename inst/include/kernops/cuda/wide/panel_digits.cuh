@@ -17,7 +17,7 @@ struct Larger {
 struct Plus {
   KERNOPS_FN double operator()(double x, double y) const { return x + y; }
 };
-// What the threads of a block have of each of some rows, joined in an order that is always the same.
+// Joins the values of the threads of a block for each of some rows, in a fixed order.
 template <int warps, class Join, int rows>
 __device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Join join) {
   KERNOPS_EACH(r, rows) {

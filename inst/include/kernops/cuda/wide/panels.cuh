@@ -35,7 +35,7 @@ __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, i
   }
 }
 
-// Of number m of a pair: whether its total is wanted, and how many of those before it multiply vectors of columns.
+// Number m of a pair: is its total needed, and how many earlier numbers multiply vectors of columns?
 template <class Formula, int m> KERNOPS_FN constexpr bool has_total() {
   return Formula::Rows::nth(m) >= 0 || shifts<Formula>() || Formula::width == 0;
 }
@@ -119,7 +119,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
               Few<2, double>{{w[m][r][n], w[m][r][n + 1]}};
   }
 
-  // What is there for each row, joined with f of its numbers m, of all threads.
+  // Joins f of number m over all threads with the value of each row.
   template <int m, class F, class Join>
   __device__ __forceinline__ void join_rows(double (&v)[rows], double* shared, F f, Join join) const {
     KERNOPS_EACH(r, rows)

@@ -87,8 +87,8 @@ template <class Numbers> struct InTwoParts {
   }
 };
 
-// Floats as the sum of two numbers of 11 bits. What is left out of x y is 2^-22 of it. Infinity has no
-// such parts: where a result is not finite, it is to be found otherwise.
+// Floats as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. Infinity has no such
+// parts: results that are not finite are computed in another way.
 struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
@@ -144,7 +144,7 @@ struct Halves : InTwoParts<Halves> {
 #endif
     return both;
   }
-  // What is left of two numbers.
+  // The remainders of two numbers.
   static __device__ __forceinline__ unsigned rest(float first, float second, unsigned both) {
     float high_first, high_second;
     asm("{.reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}"

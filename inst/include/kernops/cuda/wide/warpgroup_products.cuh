@@ -60,7 +60,7 @@ __device__ __forceinline__ void multiply_numbers(float (&c)[32], const unsigned 
                : KERNOPS_16(c, 0), KERNOPS_16(c, 16)
                : "r"(x[0]), "r"(x8[0]), "r"(x[1]), "r"(x8[1]), "l"(y), "r"(int(more)));
 }
-// What threads have changed of what is multiplied is done before; what is multiplied, before they go on.
+// begin_products() orders earlier writes of registers before the products; end_products() waits for the products.
 __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void end_products() {
   asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory");

@@ -39,7 +39,7 @@ template <class L, class Terms> struct ByWarpgroups {
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { send(at, to, 0); }
 
  private:
-  // Of the warp group.
+  // The first row of the warp group.
   static __device__ __forceinline__ int first_row() { return L::sharing == 2 ? 0 : threadIdx.x / 128 * 64; }
   // Chunks of vectors from number `first` on. A thread sends the same unit of all of them, of every 64th vector.
   template <int count, int vectors>
