@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/coverage.R [DATA ...]
 #
-# Whether the intervals that the help recommends, predict(interval = "prediction"), have 95 % of the observations that
-# were held out: a random quarter of each data set, eight times. Columns: observations, coverage in per cent of all held
+# Coverage of the intervals that the help recommends, predict(interval = "prediction"), of 95 % nominal, for held-out
+# observations: a random quarter of each data set, eight times. Columns: observations, coverage in per cent of all held
 # out, its range over the splits, the root mean square of the standardised errors (1 where standard errors are right).
 # The table of RESULTS.md.
 

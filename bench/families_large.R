@@ -1,5 +1,5 @@
 # Families of many observations (method = "vecchia"): beside the exact method at n = 2000, and at n = 1e5 against the
-# field that was simulated. Of more than 1e5 observations, the latter alone.
+# simulated field. Beyond 1e5 observations, only against the field.
 #
 #   Rscript bench/families_large.R [n] [seeds] [backend] [family]
 #   Rscript bench/families_large.R 1e6 1 cuda poisson

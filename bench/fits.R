@@ -1,4 +1,4 @@
-# Whether gp() ends at the best optimum:  R_LIBS=.lib Rscript bench/fits.R [rows]      (rows: a regexp on their names)
+# Does gp() end at the best optimum?  R_LIBS=.lib Rscript bench/fits.R [rows]      (rows: a regexp on their names)
 #
 # 21 data sets that come with R packages x 5 covariances x ML and REML. Each log-likelihood is set beside the best of
 # nlme::gls() from six starts (three of the covariances are its own, too), of fields::spatialProcess() (ML of a Matern

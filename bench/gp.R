@@ -2,8 +2,8 @@
 #
 # Kriging side by side: likelihood maximised and 1000 points predicted with standard errors, RMSE against the
 # noise-free truth of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). One run each; kernops, base R,
-# and gstat and fields where they are installed. KERNOPS_BENCH_SLOW=yes runs fields beyond n = 1000. Of CO2, which
-# fields brings, 24,633 observations predict 2000 others, the RMSE is against these.
+# and gstat and fields where they are installed. KERNOPS_BENCH_SLOW=yes runs fields beyond n = 1000. For CO2, a data
+# set of fields, 24,633 observations predict 2000 others, and the RMSE refers to these.
 
 library(kernops)
 sizes <- as.integer(commandArgs(TRUE))

@@ -81,7 +81,7 @@ local_kriging <- function(formula, theta) {
   row("gstat", formula, p, NA, seconds, 1)
 }
 
-# What does not fit the memory of a card, or is not installed, is said and left out.
+# Says which methods are left out, as they exceed the memory of a card or are not installed.
 run_or_say <- function(name, formula) {
   tryCatch(run(name, formula), kernops_memory_error = \(e) cat(name, "left out:", conditionMessage(e), "\n"),
            packageNotFoundError = \(e) cat(name, "left out:", conditionMessage(e), "\n"))

@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/large.R [points] [neighbours] [backend] [cells], or
 # R_LIBS=.lib Rscript bench/large.R prism [neighbours] [backend] [iterative]
 #
-# What a whole fit by Vecchia's approximation costs: seconds of the ordering, of the neighbours, of the fit, which
+# The costs of a whole fit by Vecchia's approximation: seconds of the ordering, of the neighbours, of the fit, which
 # includes both, and of predictions with standard errors; the number of likelihoods of the search; the peak memory of
 # the process. Simulated data: a field of Matern 3/2 with some 80 points within its range, and noise. `prism`:
 # 2000 elevations of fields::PRISMelevation are predicted from all others, by Matern 3/2 of the great-circle distance,

@@ -1,4 +1,4 @@
-// What one writes by hand: a scalar double loop over all pairs, with the exponential of the C library. Points
+// Handwritten C++: a scalar double loop over all pairs, with the exponential of the C library. Points
 // are the rows of column-major n x 3 matrices, as R has them; .C() calls it, so no header of R is needed.
 #include <cmath>
 #include <vector>

@@ -1,6 +1,6 @@
 # R_LIBS=.lib Rscript bench/smoothness.R [points of the largest fit]
 #
-# What it costs to estimate the smoothness of a Matern covariance, matern(NA): one likelihood with its gradient, and
+# The cost of estimating the smoothness of a Matern covariance, matern(NA): one likelihood with its gradient, and
 # whole fits, beside those of matern(3/2), whose closed form needs no Bessel functions. Two threads.
 
 library(kernops)
