@@ -166,7 +166,7 @@ struct SumWhole : SumOfBatch<Formula, Row, BlockPairs, L, WholeBatch<L, Formula>
   }
   template <class O> __device__ __forceinline__ void add(const TilePlace<float>& at, const O& o, float*, bool last) {
     if (!added) this->add_exactly(totals, at, o, exact);
-    this->end_tile(last);
+    this->end_tile(last, L::warpgroups == 0);
   }
 };
 
