@@ -104,8 +104,8 @@ check_precision <- function(precision, call = caller_env()) {
 }
 
 # An argument whose default, all choices as its help names them, stands for that of the option.
-check_setting <- function(given, name, choices, call, default = choices) {
-  if (!identical(given, default)) return(check_choice(given, name, choices, call))
+check_setting <- function(value, name, choices, call, default = choices) {
+  if (!identical(value, default)) return(check_choice(value, name, choices, call))
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")
 }
 

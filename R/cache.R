@@ -13,20 +13,20 @@ cache_folder <- function() {
   candidates <- c(if (!is.null(asked)) \() asked_folder(asked), default_cache, tempdir)
   reasons <- character()
   for (candidate in candidates) {
-    found <- tryCatch(folder_state(candidate()), error = \(e) list(state = "failed", reason = conditionMessage(e)))
-    if (found$state %in% c("usable", "missing")) break
+    folder <- tryCatch(folder_state(candidate()), error = \(e) list(state = "failed", reason = conditionMessage(e)))
+    if (folder$state %in% c("usable", "missing")) break
     # a home where nobody can write is not the user's choice
-    if (found$state == "untrusted" || !is.null(asked)) reasons <- c(reasons, found$reason)
+    if (folder$state == "untrusted" || !is.null(asked)) reasons <- c(reasons, folder$reason)
   }
-  used <- found$path %||% NA_character_
+  used <- folder$path %||% NA_character_
   if (length(reasons)) warn_cache(reasons, used)
   used
 }
 
 folder_state <- function(path) {
-  found <- cuda_folder_state(path)
-  if (found$state %in% c("usable", "missing")) found$path <- path
-  found
+  folder <- cuda_folder_state(path)
+  if (folder$state %in% c("usable", "missing")) folder$path <- path
+  folder
 }
 
 asked_folder <- function(asked) {

@@ -17,10 +17,10 @@ code_number <- function(x) {
 
 # A text with values for names: all names at once, so that no value is read as a name.
 replace_names <- function(text, values) {
-  found <- gregexpr("(?<![A-Za-z0-9_.])[A-Za-z][A-Za-z0-9_.]*", text, perl = TRUE)
-  words <- regmatches(text, found)[[1]]
+  matches <- gregexpr("(?<![A-Za-z0-9_.])[A-Za-z][A-Za-z0-9_.]*", text, perl = TRUE)
+  words <- regmatches(text, matches)[[1]]
   known <- words %in% names(values)
   words[known] <- values[words[known]]
-  regmatches(text, found) <- list(words)
+  regmatches(text, matches) <- list(words)
   text
 }

@@ -96,20 +96,20 @@ check_flag <- function(x, name, call = caller_env()) {
   stop_kernops("input", paste0("{.arg {name}} must be TRUE or FALSE, not ", shown(x), "."), call = call)
 }
 
-# Arguments `given` through dots that nothing takes. `what` may be marked up.
-stop_further_arguments <- function(what, given, known = NULL, call = caller_env()) {
-  names <- setdiff(names(given), "")
+# An error about `arguments` in dots that no function takes. `what` may be marked up.
+stop_further_arguments <- function(what, arguments, known = NULL, call = caller_env()) {
+  names <- setdiff(names(arguments), "")
   stop_kernops("input", call = call, c(
     paste(what, if (length(names)) "has no argument {.arg {names}}." else "has too many arguments."),
     i = if (length(known)) "Available arguments: {.arg {known}}."
   ))
 }
 
-# Named arguments `given` through dots must be among the known ones; they may be abbreviated.
-check_further_arguments <- function(what, given, known, call = caller_env()) {
-  names <- setdiff(names(given), "")
+# Named `arguments` in dots must be among the known arguments; they may be abbreviated.
+check_further_arguments <- function(what, arguments, known, call = caller_env()) {
+  names <- setdiff(names(arguments), "")
   unknown <- is.na(pmatch(names, known, duplicates.ok = TRUE))
-  if (any(unknown)) stop_further_arguments(what, given[names[unknown]], known, call)
+  if (any(unknown)) stop_further_arguments(what, arguments[names[unknown]], known, call)
 }
 
 # A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is an unknown name.

@@ -26,7 +26,7 @@ accepted <- function(n, proposal) {
   draws <- numeric()
   while (length(draws) < n) {
     tried <- proposal(4 * n)
-    draws <- c(draws, tried$at[stats::runif(4 * n) < tried$chance])
+    draws <- c(draws, tried$radius[stats::runif(4 * n) < tried$chance])
   }
   draws[seq_len(n)]
 }
@@ -41,7 +41,7 @@ ball_frequencies <- function(n, d, about) {
   radius <- accepted(n, function(n) {
     z <- abs(stats::rcauchy(n))
     j <- besselJ(pmin(z, 1e5), order)
-    list(at = 2 * z, chance = pi * order * j^2 * (1 + z^2) / z / factor)
+    list(radius = 2 * z, chance = pi * order * j^2 * (1 + z^2) / z / factor)
   })
   in_all_directions(radius, d, of)
 }
@@ -65,7 +65,7 @@ wendland_proposal <- function(n) {
   r <- 5 * abs(stats::rt(n, 3))
   integral <- ifelse(r < 0.3, r / 42 * (1 - r^2 / 30),
                      (480 - 120 * cos(r)) / r^5 + 1080 * sin(r) / r^6 - 5760 * sin(r / 2)^2 / r^7)
-  list(at = r, chance = 2 * r / pi * integral / (2.4 * 2 / 5 * stats::dt(r / 5, 3)))
+  list(radius = r, chance = 2 * r / pi * integral / (2.4 * 2 / 5 * stats::dt(r / 5, 3)))
 }
 
 # exp(cos(2 pi h / period) / r^2 - 1 / r^2) is a Fourier series whose coefficients are the probabilities of the

@@ -11,7 +11,7 @@ geometry <- function(name, ...) {
     lengths = TRUE,              # ranges are lengths
     angular = FALSE,             # coordinates are longitude and latitude in degrees
     # its values if the arguments of a constructor choose it, else NULL
-    take = function(given, parameters, call) list(),
+    take = function(arguments, parameters, call) list(),
     check = function(leaf, dims, call) invisible(),
     # the text of the squared distance over the squared range
     sq_distance = function(x, y, p, dims) over_range(sprintf("SqDist(%s, %s)", x, y), p),
@@ -31,11 +31,11 @@ euclidean_geometry <- geometry("euclidean")
 # A range for each coordinate (automatic relevance determination).
 ranges_geometry <- geometry(
   "ranges", spread = "range", isotropic = FALSE,
-  take = function(given, parameters, call) if (has_ranges(given, parameters)) list(),
+  take = function(arguments, parameters, call) if (has_ranges(arguments, parameters)) list(),
   sq_distance = function(x, y, p, dims) sprintf("WeightedSqDist(Inv(Square(%s)), %s, %s)", p$range, x, y)
 )
 
-has_ranges <- function(given, parameters) isTRUE(given$ard) || length(parameters$range) > 1
+has_ranges <- function(arguments, parameters) isTRUE(arguments$ard) || length(parameters$range) > 1
 
 # Kernels that read the points themselves.
 no_geometry <- geometry("none", lengths = FALSE, metric = function(p, dims) list())
@@ -61,22 +61,22 @@ geometries <- function() {
 }
 
 # The geometry that arguments of a constructor choose, the first that takes them, with its parameters.
-choose_geometry <- function(kernel, parameters, given, call) {
-  check_flag(given$ard %||% FALSE, "ard", call)
-  if (isTRUE(given$ard) && !"range" %in% names(parameters)) {
+choose_geometry <- function(kernel, parameters, arguments, call) {
+  check_flag(arguments$ard %||% FALSE, "ard", call)
+  if (isTRUE(arguments$ard) && !"range" %in% names(parameters)) {
     stop_kernops("input", "{.fn {kernel$label}} has no {.arg range}: {.arg ard} is not possible.", call = call)
   }
   if (!is.null(kernel$geometry)) {
-    spread <- if (has_ranges(given, parameters)) "range" else character()
+    spread <- if (has_ranges(arguments, parameters)) "range" else character()
     return(replace(kernel$geometry, "spread", list(spread)))
   }
-  if (!is.null(given$distance)) check_choice(given$distance, "distance", c("euclidean", "great_circle"), call)
+  if (!is.null(arguments$distance)) check_choice(arguments$distance, "distance", c("euclidean", "great_circle"), call)
   for (geometry in geometries()) {
-    taken <- geometry$take(given, parameters, call)
+    taken <- geometry$take(arguments, parameters, call)
     if (!is.null(taken)) break
   }
   geometry[names(taken)] <- taken
-  geometry$by_user <- !is.null(given$distance)
+  geometry$by_user <- !is.null(arguments$distance)
   geometry
 }
 

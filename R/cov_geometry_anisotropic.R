@@ -2,10 +2,10 @@
 
 anisotropic_geometry <- geometry(
   "anisotropic", isotropic = FALSE,
-  take = function(given, parameters, call) {
-    if (is.null(given$angle) && is.null(given$ratio)) return(NULL)
-    if (!has_ranges(given, parameters) && !identical(given$distance, "great_circle")) {
-      return(list(parameters = anisotropy(given$angle, given$ratio, call)))
+  take = function(arguments, parameters, call) {
+    if (is.null(arguments$angle) && is.null(arguments$ratio)) return(NULL)
+    if (!has_ranges(arguments, parameters) && !identical(arguments$distance, "great_circle")) {
+      return(list(parameters = anisotropy(arguments$angle, arguments$ratio, call)))
     }
     stop_kernops("input", "{.arg angle} and {.arg ratio} require a single {.arg range} and Euclidean distance.",
                  call = call)
@@ -24,8 +24,9 @@ anisotropic_geometry <- geometry(
 
 anisotropy <- function(angle, ratio, call) {
   in_space <- length(angle) == 3 || length(ratio) == 2
-  given <- list(angle = angle %||% rep(0, if (in_space) 3 else 1), ratio = ratio %||% rep(0.5, if (in_space) 2 else 1))
-  if (identical(lengths(given, use.names = FALSE), if (in_space) 3:2 else c(1L, 1L))) return(given)
+  parameters <- list(angle = angle %||% rep(0, if (in_space) 3 else 1),
+                     ratio = ratio %||% rep(0.5, if (in_space) 2 else 1))
+  if (identical(lengths(parameters, use.names = FALSE), if (in_space) 3:2 else c(1L, 1L))) return(parameters)
   stop_kernops("input", "Anisotropy needs one {.arg angle} and one {.arg ratio} in 2-D, three angles and two ratios in
                          3-D.", call = call)
 }

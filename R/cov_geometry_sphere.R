@@ -2,9 +2,9 @@
 
 great_circle_geometry <- geometry(
   "great_circle", words = "great circle", angular = TRUE,
-  take = function(given, parameters, call) {
-    if (!identical(given$distance, "great_circle")) return(NULL)
-    if (!has_ranges(given, parameters)) return(list())
+  take = function(arguments, parameters, call) {
+    if (!identical(arguments$distance, "great_circle")) return(NULL)
+    if (!has_ranges(arguments, parameters)) return(list())
     stop_kernops("input", "Great-circle distance requires a single {.arg range}.", call = call)
   },
   check = function(leaf, dims, call) check_coordinates("Great-circle distance", 2, dims, call),

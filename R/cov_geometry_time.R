@@ -2,10 +2,10 @@
 
 space_time_geometry <- geometry(
   "space_time",
-  take = function(given, parameters, call) {
-    if (is.null(given$time) && is.null(given$speed)) return(NULL)
-    check_time(given$time, parameters, given, call)
-    list(parameters = list(speed = given$speed), time = given$time, words = paste0("time = ", given$time))
+  take = function(arguments, parameters, call) {
+    if (is.null(arguments$time) && is.null(arguments$speed)) return(NULL)
+    check_time(arguments$time, parameters, arguments, call)
+    list(parameters = list(speed = arguments$speed), time = arguments$time, words = paste0("time = ", arguments$time))
   },
   check = function(leaf, dims, call) {
     time <- leaf$geometry$time
@@ -25,10 +25,11 @@ space_time_geometry <- geometry(
 
 time_scale <- function(p, dims) ifelse(dims == p$time, p$speed, 1)
 
-check_time <- function(time, parameters, given, call) {
+check_time <- function(time, parameters, arguments, call) {
   if (is.null(time)) stop_kernops("input", "{.arg speed} needs {.arg time}, the number of a coordinate.", call = call)
   check_number(time, "time", least = 1, whole = TRUE, call = call)
-  if (!has_ranges(given, parameters) && is.null(given$distance) && "range" %in% names(parameters)) return(invisible())
+  fits <- !has_ranges(arguments, parameters) && is.null(arguments$distance) && "range" %in% names(parameters)
+  if (fits) return(invisible())
   stop_kernops("input", "{.arg time} requires a single {.arg range}, without {.arg ard}, {.arg angle}, {.arg ratio} and
                          {.arg distance}.", call = call)
 }

@@ -12,7 +12,7 @@ kernel <- function(label, text, ...) {
     screens = TRUE,     # the correlation decreases with the distance
     intrinsic = FALSE,  # the formula is a variogram
     stationary = TRUE,  # it depends on the difference of the points only
-    own = FALSE,        # a formula of the user
+    by_formula = FALSE, # a formula of the user
     words = NULL,       # in the printed covariance
     mean_square = function(leaf, u) 1 # the mean variance of the field at points u, where its parameter variance is 1
   )

@@ -60,9 +60,9 @@ periodic_kernel <- kernel("periodic", function(variance, x, y, range, period) {
 #' @rdname covariance_functions
 #' @export
 periodic <- function(variance = NULL, range = NULL, period = NULL, ...) {
-  given <- intersect(names(list(...)), c("angle", "ratio", "distance", "time", "speed"))
-  if (length(given)) {
-    stop_kernops("input", "{.fn periodic} takes {.arg ard}, {.arg dims} and {.arg fixed}, not {.arg {given}}.")
+  unsupported <- intersect(names(list(...)), c("angle", "ratio", "distance", "time", "speed"))
+  if (length(unsupported)) {
+    stop_kernops("input", "{.fn periodic} takes {.arg ard}, {.arg dims} and {.arg fixed}, not {.arg {unsupported}}.")
   }
   stationary(periodic_kernel, list(variance = variance, range = range, period = period), ...)
 }

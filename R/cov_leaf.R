@@ -2,30 +2,30 @@
 
 # The leaf of a kernel with the geometry and the further arguments that `...` of its constructor give.
 stationary <- function(kernel, parameters, ..., call = caller_env()) {
-  given <- leaf_arguments(kernel, list(...), call)
-  geometry <- choose_geometry(kernel, parameters, given, call)
+  arguments <- leaf_arguments(kernel, list(...), call)
+  geometry <- choose_geometry(kernel, parameters, arguments, call)
   parameters <- c(parameters, geometry$parameters)
-  new_leaf(kernel, parameters, given$fixed %||% character(), given$dims, geometry, call)
+  new_leaf(kernel, parameters, arguments$fixed %||% character(), arguments$dims, geometry, call)
 }
 
 ranged <- function(kernel, variance, range, ..., call = caller_env()) {
   stationary(kernel, list(variance = variance, range = range), ..., call = call)
 }
 
-leaf_arguments <- function(kernel, given, call) {
+leaf_arguments <- function(kernel, arguments, call) {
   takes <- c(if (is.null(kernel$geometry)) geometry_arguments else "ard", "dims", "fixed")
-  place <- pmatch(names(given), takes)
-  if (length(given) && (is.null(names(given)) || anyNA(place))) {
+  place <- pmatch(names(arguments), takes)
+  if (length(arguments) && (is.null(names(arguments)) || anyNA(place))) {
     known <- c(setdiff(names(formals(kernel$label)), "..."), takes)
-    stop_further_arguments(paste0("{.fn ", kernel$label, "}"), given[is.na(place)], known, call)
+    stop_further_arguments(paste0("{.fn ", kernel$label, "}"), arguments[is.na(place)], known, call)
   }
-  stats::setNames(given, takes[place])
+  stats::setNames(arguments, takes[place])
 }
 
 new_leaf <- function(kernel, parameters, fixed = character(), dims = NULL, geometry = no_geometry,
                      call = caller_env()) {
   check_subset(fixed, "fixed", names(parameters), call)
-  for (name in names(parameters)) check_parameter(parameters[[name]], name, kernel$own, call)
+  for (name in names(parameters)) check_parameter(parameters[[name]], name, kernel$by_formula, call)
   if (length(lacking <- fixed[vapply(parameters[fixed], is.null, NA)])) {
     stop_kernops("input", "{.arg {lacking}} must have a value if it is fixed.", call = call)
   }
@@ -39,14 +39,14 @@ new_leaf <- function(kernel, parameters, fixed = character(), dims = NULL, geome
 }
 
 # The columns of points that a leaf uses; `at`: where the coordinates are among more columns.
-leaf_dims <- function(leaf, d) as.numeric(leaf$dims %||% leaf$at %||% seq_len(d))
+leaf_dims <- function(leaf, d) as.numeric(leaf$dims %||% leaf$positions %||% seq_len(d))
 
-check_parameter <- function(x, name, own, call) {
+check_parameter <- function(x, name, by_formula, call) {
   if (is.null(x)) return()
   if (!is.numeric(x) || !length(x) || !all(is.finite(x))) {
     stop_kernops("input", "{.arg {name}} must be finite and numeric, or {.code NULL} to be estimated.", call = call)
   }
-  if (own || name == "center") return()
+  if (by_formula || name == "center") return()
   if (length(x) > 1 && !name %in% c("range", "angle", "ratio")) {
     stop_kernops("input", "{.arg {name}} must be one number, not {length(x)}.", call = call)
   }
@@ -68,17 +68,17 @@ check_subset <- function(x, name, choices, call = caller_env()) {
 }
 
 format_leaf <- function(x) {
-  given <- Filter(Negate(is.null), x$parameters)
-  if (x$label == "linear" && identical(given$center, 0)) given$center <- NULL
-  values <- vapply(given, function(v) {
+  parameters <- Filter(Negate(is.null), x$parameters)
+  if (x$label == "linear" && identical(parameters$center, 0)) parameters$center <- NULL
+  values <- vapply(parameters, function(v) {
     text <- signif(v, 4)
     if (length(v) > 1) paste0("c(", toString(text), ")") else paste(text)
   }, "")
-  marks <- ifelse(names(given) %in% setdiff(x$fixed, "center"), " (fixed)", "")
-  open <- "nu" %in% names(x$parameters) && is.null(given$nu)
-  shown <- c(if (x$kernel$own) deparse(x$kernel$constants$formula), x$kernel$words, if (open) "nu = NA",
-             if (length(given)) paste0(names(given), " = ", values, marks),
-             if (length(x$geometry$spread) && is.null(given$range)) "ard = TRUE", x$geometry$words,
+  marks <- ifelse(names(parameters) %in% setdiff(x$fixed, "center"), " (fixed)", "")
+  open <- "nu" %in% names(x$parameters) && is.null(parameters$nu)
+  shown <- c(if (x$kernel$by_formula) deparse(x$kernel$constants$formula), x$kernel$words, if (open) "nu = NA",
+             if (length(parameters)) paste0(names(parameters), " = ", values, marks),
+             if (length(x$geometry$spread) && is.null(parameters$range)) "ard = TRUE", x$geometry$words,
              if (!is.null(x$dims) && !isTRUE(x$placed) && !length(x$sees))
                paste0("dims = ", paste(x$dims, collapse = ",")))
   if (length(x$sees) && !length(shown)) return(x$label)

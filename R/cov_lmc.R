@@ -172,7 +172,7 @@ noise_kernel <- kernel("nugget", function(x, y) {
 
 unit_leaf <- function(leaf, call, single) {
   if (!single) refuse_white(leaf, call)
-  if (leaf$kernel$own) return(leaf)
+  if (leaf$kernel$by_formula) return(leaf)
   if (!is.null(leaf$parameters$variance) && leaf$parameters$variance != 1) {
     stop_kernops("input", "The variances of {.fn {leaf$label}} in {.fn lmc} are those of {.arg sills}: it takes no
                            {.arg variance}.", call = call)

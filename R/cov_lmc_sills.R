@@ -26,8 +26,8 @@ is_coregion <- function(leaf) leaf$kind == "leaf" && leaf$label == "lmc"
 # The entries of L and B: a data frame with their rows and columns.
 sill_entries <- function(p, diagonal) {
   if (diagonal) return(data.frame(row = seq_len(p), column = seq_len(p)))
-  at <- which(lower.tri(diag(p), TRUE), arr.ind = TRUE)
-  data.frame(row = at[, 1], column = at[, 2])
+  entries <- which(lower.tri(diag(p), TRUE), arr.ind = TRUE)
+  data.frame(row = entries[, 1], column = entries[, 2])
 }
 
 root_matrix <- function(root, p, diagonal) {
@@ -105,14 +105,15 @@ with_places <- function(x, d, call) {
 # The rows of a coregionalisation matrix in the table of parameters; `variable` is the number of the first one. The
 # search is for L itself, with either sign of a column: at the optimum B may be singular, which is no bound for L.
 sill_rows <- function(leaf, path) {
-  at <- sill_entries(length(leaf$variables), leaf$diagonal)
-  same <- at$row == at$column
+  entries <- sill_entries(length(leaf$variables), leaf$diagonal)
+  same <- entries$row == entries$column
   of <- leaf$variables
   data.frame(
-    name = paste0(leaf$name, ".sill.", of[at$column], ifelse(same, "", paste0(".", of[at$row]))), label = "lmc",
+    name = paste0(leaf$name, ".sill.", of[entries$column], ifelse(same, "", paste0(".", of[entries$row]))),
+    label = "lmc",
     kind = ifelse(same, "sill", "cross"), value = leaf$parameters$root, log = FALSE, fixed = "root" %in% leaf$fixed,
     leaf = path, parameter = "root", coordinate = 0L, lower = NA_real_, upper = NA_real_, extent = NA_real_,
-    unit = 1, variable = at$row
+    unit = 1, variable = entries$row
   )
 }
 
@@ -165,12 +166,12 @@ reported <- function(model, theta) {
 report_slope <- function(model, theta) {
   slope <- diag(length(theta))
   for (block in coregions(model, theta)) {
-    at <- sill_entries(nrow(block$root), block$diagonal)
+    entries <- sill_entries(nrow(block$root), block$diagonal)
     each <- function(b, l) {
-      (at$row[[b]] == at$row[[l]]) * block$root[at$column[[b]], at$column[[l]]] +
-        (at$column[[b]] == at$row[[l]]) * block$root[at$row[[b]], at$column[[l]]]
+      (entries$row[[b]] == entries$row[[l]]) * block$root[entries$column[[b]], entries$column[[l]]] +
+        (entries$column[[b]] == entries$row[[l]]) * block$root[entries$row[[b]], entries$column[[l]]]
     }
-    some <- seq_len(nrow(at))
+    some <- seq_len(nrow(entries))
     slope[block$rows, block$rows] <- outer(some, some, Vectorize(each))
   }
   slope
@@ -183,14 +184,14 @@ root_curvature <- function(model, theta, gradient) {
   added <- matrix(0, length(theta), length(theta))
   for (block in coregions(model, theta)) {
     p <- nrow(block$root)
-    at <- sill_entries(p, block$diagonal)
+    entries <- sill_entries(p, block$diagonal)
     slope <- matrix(0, p, p)
-    slope[as.matrix(at)] <- gradient[block$rows] / 2
+    slope[as.matrix(entries)] <- gradient[block$rows] / 2
     G <- sill_gradient(block$root, slope)
     for (k in seq_len(p)) {
-      of <- block$rows[at$column == k]
-      own <- at$row[at$column == k]
-      added[of, of] <- 2 * upward(G[own, own, drop = FALSE])
+      of <- block$rows[entries$column == k]
+      rows <- entries$row[entries$column == k]
+      added[of, of] <- 2 * upward(G[rows, rows, drop = FALSE])
     }
   }
   added
@@ -240,15 +241,15 @@ sill_gradient <- function(L, slope) {
 }
 
 upward <- function(G) {
-  found <- eigen(G, symmetric = TRUE)
-  found$vectors %*% (pmax(found$values, 0) * t(found$vectors))
+  decomposition <- eigen(G, symmetric = TRUE)
+  decomposition$vectors %*% (pmax(decomposition$values, 0) * t(decomposition$vectors))
 }
 
 # The variances of the noise of the variables, and their covariances at one place.
 nugget_sills <- function(object) {
-  found <- Filter(function(block) block$name == "nugget", coregions(object$model, object$theta))
+  nuggets <- Filter(function(block) block$name == "nugget", coregions(object$model, object$theta))
   p <- length(response_names(object))
-  if (length(found)) found[[1]]$sills else matrix(0, p, p)
+  if (length(nuggets)) nuggets[[1]]$sills else matrix(0, p, p)
 }
 
 # The mean products of the residuals of the variables, at places where both were observed, as standard deviations and
@@ -267,16 +268,16 @@ variable_moments <- function(model, u, y) {
   list(sd = sd, correlation = correlation)
 }
 
-# Starting values of the open matrices: parts of the moments, at a point `at` of the unit cube.
-start_sills <- function(model, value, open, at) {
+# Starting values of the open matrices: parts of the moments, at a point of the unit cube.
+start_sills <- function(model, value, open, point) {
   blocks <- Filter(function(block) any(open[block$rows]), coregions(model))
   if (!length(blocks)) return(value)
-  share <- vapply(blocks, function(block) 0.05^at[[block$rows[[1]]]], 0)
+  share <- vapply(blocks, function(block) 0.05^point[[block$rows[[1]]]], 0)
   share <- share / sum(share)
   for (k in seq_along(blocks)) {
     block <- blocks[[k]]
     p <- nrow(block$root)
-    correlated <- if (block$diagonal) 0 else 0.95 * at[[block$rows[[2]]]]
+    correlated <- if (block$diagonal) 0 else 0.95 * point[[block$rows[[2]]]]
     R <- correlated * model$moments$correlation
     diag(R) <- 1
     root <- tryCatch(t(chol(R)), error = function(e) diag(p))

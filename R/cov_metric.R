@@ -70,16 +70,16 @@ join_metrics <- function(operation, parts) {
 leaf_metric <- function(leaf, p, u) {
   d <- ncol(u)
   dims <- leaf_dims(leaf, d)
-  if (leaf$kernel$own) return(own_metric(leaf, p, u, dims))
+  if (leaf$kernel$by_formula) return(own_metric(leaf, p, u, dims))
   p$variance <- mean_sill(leaf, p) %||% p$variance %||% 1
   p$variance[is.na(p$variance)] <- 1
   p$time <- leaf$geometry$time
   if (leaf$geometry$lengths && is.null(p$range)) p$range <- typical_distance(leaf, u)
   variance <- p$variance * if (is_white(leaf$label)) 0 else mean_square(leaf, u)
-  found <- leaf$geometry$metric(p, dims)
+  spatial <- leaf$geometry$metric(p, dims)
   metric <- matrix(0, d, d)
-  if (length(found$matrix)) metric[dims, dims] <- found$matrix
-  list(variance = variance, matrix = metric, views = lapply(found$views, function(view) {
+  if (length(spatial$matrix)) metric[dims, dims] <- spatial$matrix
+  list(variance = variance, matrix = metric, views = lapply(spatial$views, function(view) {
     list(place = function(u) view$place(u[, dims, drop = FALSE]), weight = view$weight)
   }))
 }

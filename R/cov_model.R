@@ -17,7 +17,7 @@ covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)
   leaves <- leaves_of(covariance)
   for (leaf in leaves) {
     check_leaf_dims(leaf, width, call)
-    if (leaf$kernel$own) check_own_formula(leaf, length(leaf_dims(leaf, width)))
+    if (leaf$kernel$by_formula) check_own_formula(leaf, length(leaf_dims(leaf, width)))
   }
   parameters <- parameter_table(leaves, c(coordinates, rep("", width - d)))
   nugget <- which(parameters$label == "nugget")
@@ -118,7 +118,7 @@ check_leaf_dims <- function(leaf, d, call) {
                  call = call)
   }
   leaf$geometry$check(leaf, dims, call)
-  if (leaf$kernel$own) return()  # whatever its parameters are called
+  if (leaf$kernel$by_formula) return()  # whatever its parameters are called
   ranges <- length(leaf$parameters$range)
   if (ranges > 1 && ranges != length(dims)) {
     stop_kernops("dim", "{.fn {leaf$label}} has {ranges} ranges for {length(dims)} coordinate{?s}.", call = call)
@@ -132,7 +132,7 @@ check_leaf_dims <- function(leaf, d, call) {
 
 parameter_rows <- function(name, leaf, path, prefix, coordinates) {
   value <- leaf$parameters[[name]]
-  own <- leaf$kernel$own
+  by_formula <- leaf$kernel$by_formula
   spread <- name %in% leaf$geometry$spread
   if (spread) value <- rep_len(value %||% NA_real_, length(coordinates))
   value <- as.numeric(value %||% NA_real_)
@@ -140,10 +140,11 @@ parameter_rows <- function(name, leaf, path, prefix, coordinates) {
     seq_along(value)
   }
   data.frame(
-    name = paste0(prefix, ".", name, suffix), label = leaf$label, kind = if (own) "free" else name, value = value,
-    log = if (own) name %in% leaf$positive else !name %in% c("angle", "center"), fixed = name %in% leaf$fixed,
+    name = paste0(prefix, ".", name, suffix), label = leaf$label, kind = if (by_formula) "free" else name,
+    value = value,
+    log = if (by_formula) name %in% leaf$positive else !name %in% c("angle", "center"), fixed = name %in% leaf$fixed,
     leaf = path, parameter = name, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_,
-    upper = NA_real_, extent = NA_real_, unit = if (name == "angle" && !own) 180 / pi else 1, variable = 0L
+    upper = NA_real_, extent = NA_real_, unit = if (name == "angle" && !by_formula) 180 / pi else 1, variable = 0L
   )
 }
 

@@ -122,14 +122,14 @@ effect_leaf <- function(term, variance = NULL, fixed = character(), call = calle
 with_effects <- function(formula, covariance, data, call) {
   told <- list(formula = formula, covariance = covariance)
   if (!inherits(formula, "formula") || length(formula) != 3) return(told)
-  found <- split_effects(formula[[3]])
-  check_no_effects(found$rest, call)
-  if (!length(found$effects)) return(told)
+  split <- split_effects(formula[[3]])
+  check_no_effects(split$rest, call)
+  if (!length(split$effects)) return(told)
   if (is_lmc(covariance)) stop_kernops("input", "Random effects and smooths are for one response.", call = call)
-  leaves <- unlist(lapply(found$effects, effect_leaves, environment(formula), data, call), recursive = FALSE)
+  leaves <- unlist(lapply(split$effects, effect_leaves, environment(formula), data, call), recursive = FALSE)
   known <- leaf_labels(covariance)
   for (leaf in leaves) if (!leaf$label %in% known) told$covariance <- join("+", told$covariance, leaf)
-  told$formula[[3]] <- found$rest %||% 1
+  told$formula[[3]] <- split$rest %||% 1
   told
 }
 

@@ -75,7 +75,7 @@ check_intrinsic_product <- function(a, b) {
 leaf_labels <- function(x) unlist(lapply(unname(leaves_of(x)), `[[`, "label"))
 
 has_free_variance <- function(leaf, path) {
-  !leaf$kernel$own && "variance" %in% setdiff(names(leaf$parameters), leaf$fixed)
+  !leaf$kernel$by_formula && "variance" %in% setdiff(names(leaf$parameters), leaf$fixed)
 }
 
 # TRUE if a free variance scales the whole: then another factor needs none.

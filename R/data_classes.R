@@ -8,9 +8,9 @@ variable_kind <- function(x) {
   if (inherits(x, "difftime")) return("duration")
   if (inherits(x, "units")) return("units")
   if (is.factor(x) || is.character(x)) return("text")
-  own <- setdiff(oldClass(x), c("AsIs", "labelled", "haven_labelled", "vctrs_vctr", "integer64", "integer", "double",
-                                "numeric", "logical", "noquote"))
-  if (length(own) && length(dim(x)) != 2) return(own[[1]])
+  classes <- setdiff(oldClass(x), c("AsIs", "labelled", "haven_labelled", "vctrs_vctr", "integer64", "integer",
+                                    "double", "numeric", "logical", "noquote"))
+  if (length(classes) && length(dim(x)) != 2) return(classes[[1]])
   if (is.numeric(x)) "number" else typeof(x)
 }
 

@@ -108,18 +108,18 @@ as_level <- function(e, data, env) {
 # Columns of the observations used, with their levels and bases: a list of `columns`, their `values` as points have
 # them, and what they add to the `trend`.
 settled_columns <- function(columns, values, data, n, call) {
-  own <- split_widths(lengths(lapply(columns, `[[`, "variables")))
+  positions <- split_widths(lengths(lapply(columns, `[[`, "variables")))
   for (k in seq_along(columns)) {
     column <- columns[[k]]
     column$needed <- point_variables(stats::terms(column$formula), data, n)
     column$classes <- prototypes(column$needed, data, environment(column$formula))
     if (column$kind == "level") {
-      used <- sort(unique(values[, own[[k]]]))
+      used <- sort(unique(values[, positions[[k]]]))
       column$values <- lapply(distinct_levels(grouping_variables(column, data, n, call))$values, `[`, used)
       column$levels <- level_labels(column$values)
-      values[, own[[k]]] <- match(values[, own[[k]]], used)
+      values[, positions[[k]]] <- match(values[, positions[[k]]], used)
     } else column$fitted <- lapply(covariates(column, data, n, call), prototype)
-    if (column$kind == "smooth") column <- with_basis(column, values[, own[[k]], drop = FALSE], call)
+    if (column$kind == "smooth") column <- with_basis(column, values[, positions[[k]], drop = FALSE], call)
     columns[[k]] <- column
   }
   c(list(columns = columns), columns_at_points(columns, values))
@@ -135,11 +135,11 @@ new_columns <- function(parts, data, n, call) {
 
 # The columns that points and the trend take from the values of `columns`.
 columns_at_points <- function(columns, values) {
-  own <- split_widths(lengths(lapply(columns, `[[`, "variables")))
+  positions <- split_widths(lengths(lapply(columns, `[[`, "variables")))
   parts <- Map(function(column, k) {
     if (column$kind == "smooth") smooth_functions(column, values[, k, drop = FALSE]) else
       list(values = values[, k, drop = FALSE])
-  }, columns, own)
+  }, columns, positions)
   # of no rows, NULL would be a column
   bound <- function(name) {
     do.call(cbind, c(list(matrix(0, nrow(values), 0)), Filter(Negate(is.null), unname(lapply(parts, `[[`, name)))))
@@ -158,7 +158,7 @@ placed <- function(covariance, d, columns, group, call) {
   keys <- vapply(columns, column_key, "")
   places <- split_widths(vapply(columns, function(column) column$width %||% 1L, 1L))
   change_leaves(covariance, function(leaf, path) {
-    leaf$at <- leaf$group <- NULL # of another fit
+    leaf$positions <- leaf$group <- NULL # of another fit
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {
       leaf$dims <- d + unlist(places[match(vapply(leaf$sees, column_key, ""), keys)])
@@ -166,7 +166,7 @@ placed <- function(covariance, d, columns, group, call) {
       return(leaf)
     }
     check_leaf_dims(leaf, d, call)
-    leaf$at <- seq_len(d)
+    leaf$positions <- seq_len(d)
     if (group) leaf$group <- d + 1L
     leaf
   })

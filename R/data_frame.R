@@ -1,9 +1,9 @@
 # From the user's arguments to numbers: response, trend, coordinates, noise.
 
 # From a result of spatial_parts(), a list of y, x (trend), u (coordinates), z (the columns of data_columns.R), offset,
-# noise, weights, and the description by which new data become the same. `given` has the values of arguments: weights,
-# noise, subset and na.action.
-gp_data <- function(formula, source, coords, given, family, several, columns, placed, call) {
+# noise, weights, and the description by which new data become the same. `arguments` is a list
+# of weights, noise, subset and na.action.
+gp_data <- function(formula, source, coords, arguments, family, several, columns, placed, call) {
   check_model_formula(formula, call)
   used <- lapply(c(list(formula, if (inherits(coords, "formula")) coords), lapply(columns, `[[`, "formula")), all.vars)
   check_distinct_names(unlist(used), source$data, "data", call)
@@ -11,9 +11,10 @@ gp_data <- function(formula, source, coords, given, family, several, columns, pl
   u <- if (bare) no_coordinates(formula, source$data) else coordinates_of(coords, source, environment(formula), call)
   n <- nrow(u)
   d <- ncol(u)
-  kept <- subset_numbers(given$subset, n, call)
+  kept <- subset_numbers(arguments$subset, n, call)
   points <- cbind(u, column_values(columns, source$data, n, call))
-  frame <- trend_frame(formula, source$data, points, given$weights, given$noise, given$na.action, call, kept, several)
+  frame <- trend_frame(formula, source$data, points, arguments$weights, arguments$noise, arguments$na.action,
+                       call, kept, several)
   refuse_integer64(frame, call)
   points <- unname_rows(frame[["(coords)"]])
   columns <- settled_columns(columns, points[, seq_len(ncol(points)) > d, drop = FALSE], source$data, n, call)
@@ -28,7 +29,7 @@ gp_data <- function(formula, source, coords, given, family, several, columns, pl
                 offset = trend_offset(frame, call) %||% rep(0, NROW(response$y)), noise = per_row("(noise)", 0),
                 weights = response$weights %||% per_row("(weights)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
-                na.action = attr(frame, "na.action"), rows = rows, given = n)
+                na.action = attr(frame, "na.action"), rows = rows, total = n)
   parts <- c(parts, data_description(terms, coords, source, n, environment(formula), call))
   parts <- if (several) by_variable(parts, call) else c(parts, list(layout = new_layout("single")))
   check_gp_values(parts, call)
@@ -53,12 +54,12 @@ response_values <- function(frame, formula, family, several, rows, call) {
 # The variables of the data, their classes and the kind of coordinates, which new data must have.
 data_description <- function(terms, coords, source, n, env, call) {
   needed <- needed_variables(terms, coords, source$data, n)
-  own <- is.null(coords)
+  of_source <- is.null(coords)
   list(coords = lasting_coordinates(coords, source$data), needed = needed,
        classes = prototypes(unlist(needed), source$data, env),
        fitted_coords = fitted_coordinates(coords, source$data, call), points = !is.null(source$u),
-       named = has_names(coords %||% source$u), long_lat = own && source$long_lat, crs = if (own) source$crs,
-       kind = if (own) source$kind)
+       named = has_names(coords %||% source$u), long_lat = of_source && source$long_lat,
+       crs = if (of_source) source$crs, kind = if (of_source) source$kind)
 }
 
 # The columns of the trend.

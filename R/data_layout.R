@@ -59,10 +59,10 @@ expand.layout_several <- function(layout, points) {
 # `prefixed`: whether the names of columns begin with those of the variables, which else are the names.
 collapse.layout_several <- function(layout, table, variable, prefixed = ncol(table) > 1, ...) {
   do.call(cbind, lapply(seq_along(layout$names), function(k) {
-    own <- table[variable == k, , drop = FALSE]
-    names(own) <- if (prefixed) paste(layout$names[[k]], names(own), sep = ".") else layout$names[[k]]
-    rownames(own) <- NULL
-    own
+    part <- table[variable == k, , drop = FALSE]
+    names(part) <- if (prefixed) paste(layout$names[[k]], names(part), sep = ".") else layout$names[[k]]
+    rownames(part) <- NULL
+    part
   }))
 }
 

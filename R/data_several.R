@@ -110,8 +110,8 @@ refuse_lmc <- function(covariance, instead = NULL, call = caller_env()) {
 
 check_several_settings <- function(covariance, family, transform, known, method, call) {
   if (!is_lmc(covariance)) return(invisible())
-  given <- list(family = family, transform = transform, "known$noise" = known$noise)
-  what <- names(Filter(Negate(is.null), given))
+  settings <- list(family = family, transform = transform, "known$noise" = known$noise)
+  what <- names(Filter(Negate(is.null), settings))
   if (length(what)) {
     stop_kernops("input", c("{.arg {what[[1]]}} is for a single response.",
                             i = if (what[[1]] == "transform") "The response may be {.code cbind(log(a), log(b))}."),
@@ -144,9 +144,9 @@ folds_of <- function(object, folds, seed, call = caller_env()) {
   parts <- object$parts
   row <- parts$layout$row
   if (is.null(row) || length(folds) == length(parts$y)) {
-    return(fold_labels(folds, parts$rows, parts$given, seed, call))
+    return(fold_labels(folds, parts$rows, parts$total, seed, call))
   }
-  fold_labels(folds, row_numbers(parts$frame, nrow(parts$frame)), parts$given, seed, call)[row]
+  fold_labels(folds, row_numbers(parts$frame, nrow(parts$frame)), parts$total, seed, call)[row]
 }
 
 # The noise of new observations, or of those of the fit; the nuggets of several variables may be correlated.
@@ -180,8 +180,8 @@ variables_without_nugget <- function(fit) {
   u <- fit$data$u
   d <- fit$model$d
   small <- vapply(seq_along(nuggets), function(k) {
-    own <- u[u[, d + 1] == k - 1, seq_len(d), drop = FALSE]
-    near <- nearest_semivariance(fitted, at_variables(own, rep(k, nrow(own))))
+    points <- u[u[, d + 1] == k - 1, seq_len(d), drop = FALSE]
+    near <- nearest_semivariance(fitted, at_variables(points, rep(k, nrow(points))))
     isTRUE(nuggets[[k]] < 0.01 * stats::median(near$semivariance))
   }, NA)
   names(nuggets)[small]

@@ -85,7 +85,7 @@ spectral_terms_of <- function(x, where, call) {
   dims <- leaf_dims(x, where$d)
   p <- x$parameters
   chosen <- function(u) u[, dims, drop = FALSE]
-  if (x$kernel$own) return(list(own_spectrum(x, where, call)))
+  if (x$kernel$by_formula) return(list(own_spectrum(x, where, call)))
   if (is.null(x$kernel$frequencies) && !x$label %in% c("nugget", "microscale", "constant", "linear")) {
     stop_kernops("input", c("Spectral simulation is not available for {.fn {x$label}}.",
                             i = "{.code gp_control(exact_limit = )} allows exact draws for more points, and a fit by

@@ -3,7 +3,7 @@
 
 own_spectrum <- function(x, where, call) {
   place <- function(u) u[, seq_len(where$d), drop = FALSE]
-  x[c("at", "group")] <- list(NULL)
+  x[c("positions", "group")] <- list(NULL)
   where[c("sample", "u")] <- lapply(where[c("sample", "u")], place)
   model <- covariance_model(1 * x, where$d)
   values <- function(a, b) own_values(model, a, b)

@@ -36,6 +36,6 @@ local_correction <- function(object, points, values) {
     beta <- backsolve(root, backsolve(root, across, transpose = TRUE))
   }
   left <- values - data$x %*% beta
-  parts <- local_chunks(object, points$u, function(at, sets) neighbour_means(sets, left))
+  parts <- local_chunks(object, points$u, function(indices, sets) neighbour_means(sets, left))
   do.call(rbind, c(list(matrix(0, 0, ncol(values))), parts)) + x %*% beta
 }

@@ -245,14 +245,14 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   }
   how$control <- as_control(control)
   source <- data_source(spatial_parts(data))
-  given <- list(weights = within_data(rlang::enquo(weights), source$data, here),
-                subset = within_data(rlang::enquo(subset), source$data, here),
-                noise = noise_values(known$noise, source$data, here),
-                group = group_column(rlang::enquo(group), source$data, here), na.action = na.action)
-  problem <- data_and_model(formula, covariance, source, coords, given, method, family, here)
+  arguments <- list(weights = within_data(rlang::enquo(weights), source$data, here),
+                    subset = within_data(rlang::enquo(subset), source$data, here),
+                    noise = noise_values(known$noise, source$data, here),
+                    group = group_column(rlang::enquo(group), source$data, here), na.action = na.action)
+  problem <- data_and_model(formula, covariance, source, coords, arguments, method, family, here)
   parts <- problem$parts
   model <- problem$model
-  known$noise <- given$noise
+  known$noise <- arguments$noise
   known$beta <- known_coefficients(known$beta, colnames(parts$x), here)
   model$prior <- priors_of(prior, model, estimate, here)
   how$method <- settled_method(how, parts, model, estimate, family, here)
@@ -280,19 +280,20 @@ covariance_argument <- function(covariance, family, call = caller_env()) {
   stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are for Gaussian observations.", call = call)
 }
 
-# The observations, a result of gp_data(), and the model of their covariance. `given` has values for each observation.
-data_and_model <- function(formula, covariance, source, coords, given, method, family, call) {
-  if (!is.null(given$group)) check_grouped(covariance, call)
+# The observations, a result of gp_data(), and the model of their covariance. `arguments` is a list of values for each
+# observation.
+data_and_model <- function(formula, covariance, source, coords, arguments, method, family, call) {
+  if (!is.null(arguments$group)) check_grouped(covariance, call)
   effects <- with_effects(formula, covariance, source$data, call)
   covariance <- effects$covariance
   check_effects(covariance, method, call)
-  parts <- gp_data(effects$formula, source, coords, given, family, is_lmc(covariance),
-                   seen_columns(covariance, given$group), needs_coordinates(covariance), call)
+  parts <- gp_data(effects$formula, source, coords, arguments, family, is_lmc(covariance),
+                   seen_columns(covariance, arguments$group), needs_coordinates(covariance), call)
   if (is_lmc(covariance)) covariance <- with_variables(covariance, parts$layout$names, call)
   d <- ncol(parts$u)
   if (parts$long_lat) covariance <- on_the_globe(covariance, d)
-  covariance <- placed(covariance, d, parts$columns, !is.null(given$group), call)
-  if (!is.null(given$weights) && !"nugget" %in% leaf_labels(covariance) && is.null(family)) {
+  covariance <- placed(covariance, d, parts$columns, !is.null(arguments$group), call)
+  if (!is.null(arguments$weights) && !"nugget" %in% leaf_labels(covariance) && is.null(family)) {
     stop_kernops("input", c("{.arg weights} divide the nugget variance, but the covariance has no nugget.",
                             i = "Add {.fn nugget} to the covariance, or give the noise variances by
                                  {.code known = list(noise = )}."), call = call)

@@ -10,9 +10,9 @@ autoplot.gp <- function(object, which = c("field", "se", "variogram"), n = NULL,
   which <- check_choice(which, "which", c("field", "se", "variogram"))
   refuse_several(object, "{.fn autoplot} is", "{.fn plot} draws variograms and cross-variograms.")
   check_flag(mask, "mask")
-  given <- split_settings(list(...), which == "variogram")
-  if (length(given$graphics)) stop_further_arguments("{.fn autoplot}", given$graphics)
-  if (which == "variogram") return(autoplot_variogram(object, given$settings))
+  arguments <- split_settings(list(...), which == "variogram")
+  if (length(arguments$graphics)) stop_further_arguments("{.fn autoplot}", arguments$graphics)
+  if (which == "variogram") return(autoplot_variogram(object, arguments$settings))
   draw <- list(map = autoplot_map, curve = autoplot_curve, points = autoplot_points)[[field_kind(object)]]
   draw(object, which, n, level, mask)
 }
@@ -20,7 +20,7 @@ autoplot.gp <- function(object, which = c("field", "se", "variogram"), n = NULL,
 autoplot_map <- function(object, which, n, level, mask) {
   names <- colnames(object$parts$u)
   map <- map_of(object, n %||% 1e4, mask, if (which == "field") "fit" else "se.fit")
-  cells <- data.frame(expand.grid(x = map$at[[1]], y = map$at[[2]]), value = as.vector(map$z))
+  cells <- data.frame(expand.grid(x = map$axes[[1]], y = map$axes[[2]]), value = as.vector(map$z))
   ggplot2::ggplot(cells[!is.na(cells$value), ], ggplot2::aes(x, y, fill = value)) + ggplot2::geom_raster() +
     ggplot2::scale_fill_viridis_c() + ggplot2::coord_fixed(map_aspect(object)) +
     ggplot2::labs(x = names[[1]], y = names[[2]],
@@ -35,7 +35,7 @@ autoplot_curve <- function(object, which, n, level, mask) {
   }
   curve <- curve_of(object, n %||% 200, level)
   seen <- data.frame(x = object$parts$u[, 1], y = object$parts$y)
-  ggplot2::ggplot(data.frame(x = curve$at, curve$band), ggplot2::aes(x)) +
+  ggplot2::ggplot(data.frame(x = curve$points, curve$band), ggplot2::aes(x)) +
     ggplot2::geom_ribbon(ggplot2::aes(ymin = lwr, ymax = upr), alpha = 0.3) +
     ggplot2::geom_line(ggplot2::aes(y = fit)) + ggplot2::geom_point(ggplot2::aes(x, y), seen, size = 0.8) +
     ggplot2::labs(x = colnames(object$parts$u), y = response_name(object))
@@ -43,10 +43,10 @@ autoplot_curve <- function(object, which, n, level, mask) {
 
 autoplot_points <- function(object, which, n, level, mask) {
   if (which == "se") stop_between_observations()
-  at <- observations_of(object)
-  ggplot2::ggplot(at$table, ggplot2::aes(x, y, colour = value)) + ggplot2::geom_point() +
-    ggplot2::scale_colour_viridis_c() + ggplot2::labs(x = at$names[[1]], y = at$names[[2]], colour = "fitted") +
-    if (!is.na(at$aspect)) ggplot2::coord_fixed(at$aspect)
+  points <- observations_of(object)
+  ggplot2::ggplot(points$table, ggplot2::aes(x, y, colour = value)) + ggplot2::geom_point() +
+    ggplot2::scale_colour_viridis_c() + ggplot2::labs(x = points$names[[1]], y = points$names[[2]], colour = "fitted") +
+    if (!is.na(points$aspect)) ggplot2::coord_fixed(points$aspect)
 }
 
 autoplot_variogram <- function(object, settings) {
@@ -91,8 +91,8 @@ autoplot.gp_cv <- function(object, which = c("observed", "qq", "map"), ...) {
     return(ggplot2::ggplot(table, ggplot2::aes(sample = zscore)) + ggplot2::geom_abline(linetype = 2) +
              ggplot2::stat_qq() + ggplot2::labs(x = "normal quantile", y = "standardised error"))
   }
-  at <- map_coordinates(object)
-  ggplot2::ggplot(data.frame(x = at[, 1], y = at[, 2], table), ggplot2::aes(x, y, colour = zscore)) +
+  coords <- map_coordinates(object)
+  ggplot2::ggplot(data.frame(x = coords[, 1], y = coords[, 2], table), ggplot2::aes(x, y, colour = zscore)) +
     ggplot2::geom_point() + ggplot2::scale_colour_gradient2() + ggplot2::coord_fixed() +
-    ggplot2::labs(x = colnames(at)[[1]], y = colnames(at)[[2]], colour = "standardised error")
+    ggplot2::labs(x = colnames(coords)[[1]], y = colnames(coords)[[2]], colour = "standardised error")
 }

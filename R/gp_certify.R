@@ -106,11 +106,11 @@ certify <- function(object, newdata = NULL, coords = NULL, sites = 40, level = 0
   places <- if (is.null(newdata) && is.null(coords)) certified_sites(object, sites) else
     chosen_sites(object, newdata, coords, sites, seed)
   exact <- object$method == "exact" || is_noise(object)
-  found <- if (exact) exact_answer(object, places) else {
+  result <- if (exact) exact_answer(object, places) else {
     with_bar("Certifying", certified_answer(object, places, list(probes = probes, seed = seed, miss = 1 - level)))
   }
-  found$predictions <- cbind(coordinates_of_sites(object, places), found$predictions)
-  new_certificate(object, found, level, exact)
+  result$predictions <- cbind(coordinates_of_sites(object, places), result$predictions)
+  new_certificate(object, result, level, exact)
 }
 
 # TRUE for independent observations, for which each method is exact.
@@ -142,11 +142,11 @@ refuse_family_certificate <- function(object, call = caller_env()) {
   ))
 }
 
-new_certificate <- function(object, found, level, exact) {
+new_certificate <- function(object, result, level, exact) {
   certificate <- list(
-    loglik = data.frame(approximate = object$loglik, low = found$loglik[[1]], high = found$loglik[[2]]),
-    predictions = found$predictions, nobs = nobs.gp(object), formula = object$formula, method = object$method,
-    neighbours = object$vecchia$m %||% NA_integer_, level = level, steps = found$steps
+    loglik = data.frame(approximate = object$loglik, low = result$loglik[[1]], high = result$loglik[[2]]),
+    predictions = result$predictions, nobs = nobs.gp(object), formula = object$formula, method = object$method,
+    neighbours = object$vecchia$m %||% NA_integer_, level = level, steps = result$steps
   )
   certificate$verdict <- if (exact) "exact" else verdict_of(certificate)
   structure(certificate, class = "gp_certificate")

@@ -73,8 +73,8 @@ as_control <- function(control, before = list(), call = caller_env()) {
                  call = call)
   }
   known <- names(formals(gp_control))
-  given <- names(control) %||% character(length(control))
-  if (all(given %in% known)) return(do.call(gp_control, utils::modifyList(before, control)))
+  arguments <- names(control) %||% character(length(control))
+  if (all(arguments %in% known)) return(do.call(gp_control, utils::modifyList(before, control)))
   stop_kernops("input", c("{.arg control} must be a named list with elements among {.code {known}}.",
-                          x = "Unknown: {.val {setdiff(given, known)}}."), call = call)
+                          x = "Unknown: {.val {setdiff(arguments, known)}}."), call = call)
 }

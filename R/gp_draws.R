@@ -79,10 +79,10 @@ gp_posterior <- function(fit, n = 200, seed = 1) {
     pool <- posterior_pool(posterior_target(fit), n)
     c(pool, list(number = systematic_sample(pool$weight, n)))
   }
-  found <- with_bar("Sampling", if (is.null(seed)) draw() else with_seed(seed, draw()))
-  warn_low_ess(found$ess, n)
-  theta <- found$theta[found$number, , drop = FALSE]
-  structure(list(fit = fit, theta = theta, number = found$number, ess = found$ess), class = "gp_posterior")
+  sample <- with_bar("Sampling", if (is.null(seed)) draw() else with_seed(seed, draw()))
+  warn_low_ess(sample$ess, n)
+  theta <- sample$theta[sample$number, , drop = FALSE]
+  structure(list(fit = fit, theta = theta, number = sample$number, ess = sample$ess), class = "gp_posterior")
 }
 
 check_posterior <- function(fit, call = caller_env()) {

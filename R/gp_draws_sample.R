@@ -83,8 +83,8 @@ t_mixture <- function(centers, scales, df = 5) {
     part <- rep_len(seq_along(centers), n)
     s <- normal_numbers(n, p) * sqrt(df / stats::rchisq(n, df))
     for (k in seq_along(centers)) {
-      own <- part == k
-      s[own, ] <- s[own, , drop = FALSE] %*% roots[[k]] + rep(centers[[k]], each = sum(own))
+      members <- part == k
+      s[members, ] <- s[members, , drop = FALSE] %*% roots[[k]] + rep(centers[[k]], each = sum(members))
     }
     s
   }, log_density = function(s) {
@@ -99,7 +99,7 @@ t_mixture <- function(centers, scales, df = 5) {
 # n numbers of draws, in random order: each occurs n times its weight, rounded up or down.
 systematic_sample <- function(weight, n) {
   upto <- cumsum(weight)
-  at <- (seq_len(n) - stats::runif(1)) / n * upto[[length(upto)]]
-  found <- findInterval(at, c(0, upto), all.inside = TRUE, left.open = TRUE)
-  found[sample.int(n)]
+  levels <- (seq_len(n) - stats::runif(1)) / n * upto[[length(upto)]]
+  index <- findInterval(levels, c(0, upto), all.inside = TRUE, left.open = TRUE)
+  index[sample.int(n)]
 }

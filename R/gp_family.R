@@ -196,12 +196,13 @@ new_family <- function(name, link, density, parameters = family_parameters()) {
 }
 
 family_parameters <- function(..., call = caller_env()) {
-  given <- list(...)
-  for (name in names(given)) {
-    if (!is.null(given[[name]])) check_number(given[[name]], name, least = 0, above = TRUE, call = call)
+  parameters <- list(...)
+  for (name in names(parameters)) {
+    if (!is.null(parameters[[name]])) check_number(parameters[[name]], name, least = 0, above = TRUE, call = call)
   }
-  value <- vapply(given, function(x) if (is.null(x)) NA_real_ else x, 0)
-  data.frame(name = names(given) %||% character(), value = unname(as.numeric(value)), fixed = unname(!is.na(value)))
+  value <- vapply(parameters, function(x) if (is.null(x)) NA_real_ else x, 0)
+  data.frame(name = names(parameters) %||% character(), value = unname(as.numeric(value)),
+             fixed = unname(!is.na(value)))
 }
 
 # The family of a fit from what users give, NULL for Gaussian observations.
@@ -217,8 +218,8 @@ as_family <- function(family, call = caller_env()) {
   } else {
     density <- list(binomial = binomial_density, poisson = poisson_density, Gamma = gamma_density)[[name]]
     if (is.null(density)) stop_unknown_family(call)
-    own <- if (name == "Gamma") family_parameters(shape = NULL) else family_parameters()
-    known <- new_family(name, family$link, density, own)
+    parameters <- if (name == "Gamma") family_parameters(shape = NULL) else family_parameters()
+    known <- new_family(name, family$link, density, parameters)
   }
   links <- family_links[[known$name]]
   if (family$link %in% links) return(known)

@@ -51,8 +51,8 @@ vcov.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), 
   type <- check_choice(type, "type", c("trend", "covariance", "both"))
   whole <- family_vcov(object)
   p <- length(object$beta)
-  own <- setdiff(seq_len(nrow(whole)), seq_len(p))
-  rows <- switch(type, trend = seq_len(p), covariance = own, both = seq_len(nrow(whole)))
+  outer <- setdiff(seq_len(nrow(whole)), seq_len(p))
+  rows <- switch(type, trend = seq_len(p), covariance = outer, both = seq_len(nrow(whole)))
   v <- whole[rows, rows, drop = FALSE]
   warn_no_errors(v)
   v
@@ -93,12 +93,12 @@ confint.gp_family_fit <- function(object, parm = NULL, level = 0.95, type = c("b
   check_level(level)
   v <- vcov(object, type)
   trend <- seq_len(nrow(v)) <= if (type == "covariance") 0 else length(object$beta)
-  own <- object$outer$parameters
-  own <- own[match(rownames(v), own$name), ]
+  parameters <- object$outer$parameters
+  parameters <- parameters[match(rownames(v), parameters$name), ]
   other <- coef(object, "covariance")
   value <- c(if (any(trend)) object$beta, other[rownames(v)[!trend]])
-  own$log <- own$log & !trend
-  own$kind[trend] <- "trend"
-  own$unit[trend] <- 1
-  wald_limits(own, stats::setNames(value, rownames(v)), sqrt(diag(v)), level, parm)
+  parameters$log <- parameters$log & !trend
+  parameters$kind[trend] <- "trend"
+  parameters$unit[trend] <- 1
+  wald_limits(parameters, stats::setNames(value, rownames(v)), sqrt(diag(v)), level, parm)
 }

@@ -82,7 +82,7 @@ outer_model <- function(problem, estimate) {
   if (!is.null(model$unit)) model$unit <- c(model$unit, rep(1, nrow(model$parameters) - length(model$unit)))
   if (estimate == "none") model$parameters$fixed <- model$parameters$kind != "trend"
   model$scale <- integer()
-  model$own <- problem$model
+  model$field <- problem$model
   model
 }
 
@@ -101,7 +101,7 @@ finish_family <- function(problem, likelihood, search, call) {
   state$warn()
   trend <- state$trend()
   model <- problem$model
-  theta <- stats::setNames(state$own, model$parameters$name)
+  theta <- stats::setNames(state$field, model$parameters$name)
   beta <- if (ncol(data$x)) sqrt(length(data$y)) * backsolve(qr.R(qr(data$x)), state$beta) else numeric()
   names(beta) <- colnames(data$x)
   weight <- state$terms$weight
@@ -111,7 +111,7 @@ finish_family <- function(problem, likelihood, search, call) {
     theta = theta, covariance = with_values(model, theta), beta = beta, dispersion = state$phi, family = data$family,
     loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
     vecchia = kept_neighbours(likelihood, search, state),
-    latent = state[c("h", "terms", "found", "steps")], response = data, outer = problem$outer,
+    latent = state[c("h", "terms", "converged", "steps")], response = data, outer = problem$outer,
     outer_theta = unname(search$theta), factor = likelihood$kept_factor(), data = told, model = model,
     center = problem$center, df = sum(free)
   )

@@ -73,8 +73,8 @@ separates <- function(x, sides, tolerance = 1e-9) {
 }
 
 null_space <- function(rows) {
-  found <- qr(t(rows), tol = 1e-9)
-  qr.Q(found, complete = TRUE)[, -seq_len(found$rank), drop = FALSE]
+  decomposition <- qr(t(rows), tol = 1e-9)
+  qr.Q(decomposition, complete = TRUE)[, -seq_len(decomposition$rank), drop = FALSE]
 }
 
 # mean(rows) + t(rows) m, the shortest such vector with m >= 0: non-negative least squares by Lawson and Hanson (1974).

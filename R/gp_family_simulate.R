@@ -52,13 +52,13 @@ as_response <- function(object, y) UseMethod("as_response")
 as_response.gp <- function(object, y) y
 
 as_response.gp_family_fit <- function(object, y) {
-  given <- stats::model.response(object$parts$frame)
+  response <- stats::model.response(object$parts$frame)
   if (object$family$name == "binomial") {
-    if (is.factor(given)) return(factor(levels(given)[y + 1], levels(given)))
-    if (NCOL(given) < 2) return(y)
+    if (is.factor(response)) return(factor(levels(response)[y + 1], levels(response)))
+    if (NCOL(response) < 2) return(y)
     trials <- object$parts$weights
     successes <- round(y * trials)
-    return(matrix(c(successes, trials - successes), length(y), 2, dimnames = list(NULL, colnames(given))))
+    return(matrix(c(successes, trials - successes), length(y), 2, dimnames = list(NULL, colnames(response))))
   }
   counts <- object$family$density$discrete && all(y <= .Machine$integer.max)
   if (counts) as.integer(y) else y

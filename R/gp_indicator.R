@@ -89,9 +89,10 @@ in_order <- function(p) {
 
 interpolated_quantile <- function(below, cuts, p) {
   if (anyNA(below) || p < below[[1]] || p > below[[length(below)]]) return(NA_real_)
-  at <- findInterval(p, below, rightmost.closed = TRUE)
-  if (length(cuts) == 1 || below[[at]] == p) return(cuts[[match(TRUE, below >= p)]])
-  cuts[[at]] + (p - below[[at]]) / (below[[at + 1]] - below[[at]]) * (cuts[[at + 1]] - cuts[[at]])
+  interval <- findInterval(p, below, rightmost.closed = TRUE)
+  if (length(cuts) == 1 || below[[interval]] == p) return(cuts[[match(TRUE, below >= p)]])
+  share <- (p - below[[interval]]) / (below[[interval + 1]] - below[[interval]])
+  cuts[[interval]] + share * (cuts[[interval + 1]] - cuts[[interval]])
 }
 
 #' @export

@@ -82,10 +82,10 @@ NULL
 # Arguments that the method of gp for the generic `name` does not have are errors. Some packages, such as car, pass
 # `complete` to coef() and vcov(), as for lm().
 no_further <- function(name, ..., call = caller_env()) {
-  given <- list(...)
-  given <- given[!(names(given) %||% character(length(given))) %in% "complete"]
+  arguments <- list(...)
+  arguments <- arguments[!(names(arguments) %||% character(length(arguments))) %in% "complete"]
   takes <- setdiff(names(formals(get(paste0(name, ".gp")))), c("object", "x", "..."))
-  if (length(given)) stop_further_arguments(paste0("{.fn ", name, "}"), given, takes, call)
+  if (length(arguments)) stop_further_arguments(paste0("{.fn ", name, "}"), arguments, takes, call)
 }
 
 #' @rdname gp_methods

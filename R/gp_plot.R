@@ -56,12 +56,12 @@ plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, 
   check_subset(which, "which", names(draw))
   check_flag(mask, "mask")
   if (!is.null(n)) check_number(n, "n", least = 2, whole = TRUE)
-  given <- split_settings(list(...), "variogram" %in% which)
+  arguments <- split_settings(list(...), "variogram" %in% which)
   before <- panels(length(which))
   on.exit(graphics::par(before))
   for (name in which) {
-    settings <- if (name == "variogram") list(settings = given$settings)
-    do.call(draw[[name]], c(list(x, n, level, mask = mask), settings, given$graphics))
+    settings <- if (name == "variogram") list(settings = arguments$settings)
+    do.call(draw[[name]], c(list(x, n, level, mask = mask), settings, arguments$graphics))
   }
   invisible(x)
 }
@@ -69,7 +69,7 @@ plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, 
 panels <- function(count) if (count > 1) graphics::par(mfrow = c(ceiling(count / 2), 2))
 
 # f(...), where what the user gave wins.
-draw_with <- function(f, ..., given) do.call(f, utils::modifyList(list(...), given))
+draw_with <- function(f, ..., overrides) do.call(f, utils::modifyList(list(...), overrides))
 
 viridis <- function(n) grDevices::hcl.colors(n, "viridis")
 
@@ -90,13 +90,13 @@ plot_errors <- function(x, n, level, ..., mask) {
   curve <- errors_of_curve(x, n %||% 200)
   draw_with(graphics::plot, x = curve$x, y = curve$value, type = "l", las = 1, lwd = 2, col = viridis(3)[[1]],
             xlab = colnames(x$parts$u), ylab = "standard error", main = "Standard errors of the field",
-            given = list(...))
+            overrides = list(...))
   graphics::rug(x$parts$u[, 1])
 }
 
 errors_of_curve <- function(x, n) {
-  at <- seq(min(x$parts$u), max(x$parts$u), length.out = n)
-  data.frame(x = at, value = predict_at(x, matrix(at), se.fit = TRUE, interval = "none")$se.fit)
+  points <- seq(min(x$parts$u), max(x$parts$u), length.out = n)
+  data.frame(x = points, value = predict_at(x, matrix(points), se.fit = TRUE, interval = "none")$se.fit)
 }
 
 stop_between_observations <- function() {
@@ -119,9 +119,9 @@ follows_coordinates <- function(x) {
 }
 
 # Predictions at points, a matrix, where the trend has no other variables.
-predict_at <- function(x, at, ...) {
-  colnames(at) <- colnames(x$parts$u)
-  predict(x, coordinate_frame(x, at), coords = at, type = augment_scale(x), ...)
+predict_at <- function(x, points, ...) {
+  colnames(points) <- colnames(x$parts$u)
+  predict(x, coordinate_frame(x, points), coords = points, type = augment_scale(x), ...)
 }
 
 # Coordinates as variables, in the classes that they had in the data.
@@ -133,8 +133,8 @@ coordinate_frame <- function(x, u) {
 }
 
 curve_of <- function(x, n, level) {
-  at <- seq(min(x$parts$u), max(x$parts$u), length.out = n)
-  list(at = at, band = predict_at(x, matrix(at), interval = "confidence", level = level))
+  points <- seq(min(x$parts$u), max(x$parts$u), length.out = n)
+  list(points = points, band = predict_at(x, matrix(points), interval = "confidence", level = level))
 }
 
 # With `mask`, NA outside of the convex hull of the observations.
@@ -142,13 +142,13 @@ map_of <- function(x, n, mask = FALSE, what = "fit") {
   u <- x$parts$u
   spans <- apply(u, 2, function(v) diff(range(v)))
   steps <- pmax(2, round(sqrt(n * spans / rev(spans))))
-  at <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
-  grid <- as.matrix(expand.grid(at))
+  axes <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
+  grid <- as.matrix(expand.grid(axes))
   shown <- if (mask) in_hull(grid, u, max(spans / steps)) else rep(TRUE, nrow(grid))
   z <- rep(NA_real_, nrow(grid))
   some <- grid[shown, , drop = FALSE]
   z[shown] <- if (what == "fit") predict_at(x, some) else predict_at(x, some, se.fit = TRUE, interval = "none")$se.fit
-  list(at = at, z = matrix(z, steps[[1]]))
+  list(axes = axes, z = matrix(z, steps[[1]]))
 }
 
 # TRUE for points in the convex hull of u, or at most `margin` outside.
@@ -166,28 +166,28 @@ in_hull <- function(points, u, margin = 0) {
 plot_curve <- function(x, n, level, ...) {
   u <- x$parts$u[, 1]
   curve <- curve_of(x, n, level)
-  at <- curve$at
+  points <- curve$points
   band <- curve$band
   draw_with(graphics::plot, x = u, y = x$parts$y, type = "n", xlab = colnames(x$parts$u), ylab = response_name(x),
             las = 1, ylim = range(band, x$parts$y), main = paste0("Field and ", 100 * level, "% band"),
-            given = list(...))
-  graphics::polygon(c(at, rev(at)), c(band$lwr, rev(band$upr)), col = grDevices::adjustcolor(viridis(3)[[2]], 0.35),
-                    border = NA)
-  graphics::lines(at, band$fit, col = viridis(3)[[1]], lwd = 2)
+            overrides = list(...))
+  graphics::polygon(c(points, rev(points)), c(band$lwr, rev(band$upr)), border = NA,
+                    col = grDevices::adjustcolor(viridis(3)[[2]], 0.35))
+  graphics::lines(points, band$fit, col = viridis(3)[[1]], lwd = 2)
   graphics::points(u, x$parts$y, pch = 16, cex = 0.5, col = grDevices::adjustcolor("black", 0.6))
 }
 
 plot_map <- function(x, map, title, ...) {
   u <- x$parts$u
-  at <- map$at
+  axes <- map$axes
   z <- map$z
   levels <- pretty(z, 8)
   before <- graphics::par(mar = replace(graphics::par("mar"), 4, 5))
   on.exit(graphics::par(before))
-  draw_with(graphics::image, x = at[[1]], y = at[[2]], z = z, col = viridis(length(levels) - 1),
+  draw_with(graphics::image, x = axes[[1]], y = axes[[2]], z = z, col = viridis(length(levels) - 1),
             breaks = levels, useRaster = TRUE, asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]],
-            ylab = colnames(u)[[2]], main = title, given = list(...))
-  graphics::contour(at[[1]], at[[2]], z, levels = levels, add = TRUE, drawlabels = FALSE,
+            ylab = colnames(u)[[2]], main = title, overrides = list(...))
+  graphics::contour(axes[[1]], axes[[2]], z, levels = levels, add = TRUE, drawlabels = FALSE,
                     col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
   graphics::points(u, pch = 16, cex = 0.3)
   classes <- paste(format(levels[-length(levels)]), format(levels[-1]), sep = " to ")
@@ -209,19 +209,20 @@ observations_of <- function(x) {
 }
 
 plot_observations <- function(x, ...) {
-  at <- observations_of(x)
-  breaks <- pretty(at$table$value, 6)
-  classes <- cut(at$table$value, breaks, include.lowest = TRUE)
+  observed <- observations_of(x)
+  breaks <- pretty(observed$table$value, 6)
+  classes <- cut(observed$table$value, breaks, include.lowest = TRUE)
   colours <- viridis(nlevels(classes))
-  draw_with(graphics::plot, x = at$table$x, y = at$table$y, pch = 16, col = colours[classes], las = 1, asp = at$aspect,
-            xlab = at$names[[1]], ylab = at$names[[2]], main = paste("Fitted", response_name(x)), given = list(...))
+  draw_with(graphics::plot, x = observed$table$x, y = observed$table$y, pch = 16, col = colours[classes], las = 1,
+            asp = observed$aspect, xlab = observed$names[[1]], ylab = observed$names[[2]],
+            main = paste("Fitted", response_name(x)), overrides = list(...))
   graphics::legend("topleft", levels(classes), pch = 16, col = colours, bty = "n", cex = 0.8)
 }
 
 plot_residuals <- function(x, n, level, ..., mask) {
   draw_with(graphics::plot, x = fitted(x), y = residuals(x), pch = 16, cex = 0.6, las = 1, xlab = "fitted",
             ylab = "residual", main = "Residuals", col = grDevices::adjustcolor(viridis(3)[[1]], 0.6),
-            given = list(...))
+            overrides = list(...))
   graphics::abline(h = 0, col = "grey40", lty = 2)
 }
 
@@ -239,9 +240,9 @@ covariance_curves <- function(x) {
   origin <- u[1, , drop = FALSE]
   curves <- lapply(seq_len(d), function(k) {
     h <- seq(0, reach[[k]], length.out = 200)
-    at <- origin[rep(1, 200), , drop = FALSE]
-    at[, k] <- at[, k] + h
-    list(h = h, k = as.vector(product(list(theta = x$theta, x = at, y = origin, b = 1))))
+    shifted <- origin[rep(1, 200), , drop = FALSE]
+    shifted[, k] <- shifted[, k] + h
+    list(h = h, k = as.vector(product(list(theta = x$theta, x = shifted, y = origin, b = 1))))
   })
   # one curve is enough if all are the same
   longest <- which.max(reach)
@@ -252,15 +253,15 @@ covariance_curves <- function(x) {
 }
 
 plot_covariance <- function(x, n, level, ..., mask) {
-  found <- covariance_curves(x)
-  curves <- found$curves
-  reach <- found$reach
-  shown <- found$shown
+  result <- covariance_curves(x)
+  curves <- result$curves
+  reach <- result$reach
+  shown <- result$shown
   colours <- viridis(length(curves) + 1)
   draw_with(graphics::plot, x = range(0, reach), type = "n", las = 1, ylab = "covariance",
             xlab = if (measures_degrees(x)) "distance in degrees" else "distance",
             y = range(0, lapply(curves, `[[`, "k"), nugget_of(x) + curves[[1]]$k[[1]]), main = "Covariance",
-            given = list(...))
+            overrides = list(...))
   for (k in shown) graphics::lines(curves[[k]]$h, curves[[k]]$k, col = colours[[k]], lty = match(k, shown), lwd = 2)
   if (nugget_of(x) > 0) graphics::points(0, nugget_of(x) + curves[[1]]$k[[1]], pch = 1, col = colours[[1]])
   if (length(shown) > 1) {

@@ -1,9 +1,9 @@
 # Plots that say whether a fit is good: the empirical variogram over that of the model, and cross-validation.
 
 # The arguments of plot() for gp_variogram(), and all others.
-split_settings <- function(given, drawn, call = caller_env()) {
-  of_pairs <- names(given) %in% c("estimator", "cutoff", "width", "alpha", "tol", "cloud")
-  settings <- given[of_pairs]
+split_settings <- function(arguments, drawn, call = caller_env()) {
+  of_pairs <- names(arguments) %in% c("estimator", "cutoff", "width", "alpha", "tol", "cloud")
+  settings <- arguments[of_pairs]
   if (length(settings) && !drawn) {
     stop_kernops("input", "{.arg {names(settings)}} {?is/are} for {.code which = \"variogram\"}.", call = call)
   }
@@ -12,14 +12,14 @@ split_settings <- function(given, drawn, call = caller_env()) {
                             i = "{.code plot(gp_variogram(), fit)} draws one of any kind, and the model over it."),
                  call = call)
   }
-  list(settings = settings, graphics = given[!of_pairs])
+  list(settings = settings, graphics = arguments[!of_pairs])
 }
 
 plot_variogram <- function(x, n, level, ..., settings, mask) {
   parts <- variogram_of(x, settings)
   draw_with(graphics::plot, x = parts$empirical$dist, y = parts$empirical$gamma, pch = 16, las = 1,
             xlim = c(0, max(parts$empirical$upper)), ylim = range(0, parts$empirical$gamma, parts$model$gamma),
-            xlab = parts$xlab, ylab = "semivariance", main = "Variogram", given = list(...))
+            xlab = parts$xlab, ylab = "semivariance", main = "Variogram", overrides = list(...))
   along <- unique(parts$model$along)
   colours <- viridis(length(along) + 1)
   for (k in seq_along(along)) {
@@ -49,15 +49,15 @@ variogram_of <- function(x, settings = list()) {
   apart <- apart_by_group(place(u), x$model, u, function() place(u))
   settings <- utils::modifyList(list(cutoff = largest_extent(place(u)) / 3), settings)
   empirical <- do.call(gp_variogram, c(list(apart, residual[some]), settings))
-  found <- covariance_curves(x)
+  curves <- covariance_curves(x)
   product <- covariance_product(x$model)
   origin <- x$data$u[1, , drop = FALSE]
-  model <- lapply(found$shown, function(k) {
-    at <- origin[rep(1, 200), , drop = FALSE]
-    at[, k] <- at[, k] + found$reach[[k]] * seq(1e-6, 1, length.out = 200)
-    covariance <- as.vector(product(list(theta = x$theta, x = at, y = origin, b = 1)))
+  model <- lapply(curves$shown, function(k) {
+    shifted <- origin[rep(1, 200), , drop = FALSE]
+    shifted[, k] <- shifted[, k] + curves$reach[[k]] * seq(1e-6, 1, length.out = 200)
+    covariance <- as.vector(product(list(theta = x$theta, x = shifted, y = origin, b = 1)))
     field <- as.vector(product(list(theta = x$theta, x = origin, y = origin, b = 1)))
-    dist <- sqrt(rowSums((place(at) - place(origin[rep(1, 200), , drop = FALSE]))^2))
+    dist <- sqrt(rowSums((place(shifted) - place(origin[rep(1, 200), , drop = FALSE]))^2))
     data.frame(dist, gamma = field + nugget_of(x) - covariance, along = colnames(x$parts$u)[[k]])
   })
   model <- do.call(rbind, model)
@@ -70,13 +70,13 @@ variogram_of <- function(x, settings = list()) {
 plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
   if (missing(which) && !has_map(x)) which <- c("observed", "qq")
   check_subset(which, "which", c("observed", "qq", "map"))
-  at <- if ("map" %in% which) map_coordinates(x)
+  coords <- if ("map" %in% which) map_coordinates(x)
   before <- panels(length(which))
   on.exit(graphics::par(before))
   colour <- grDevices::adjustcolor(viridis(3)[[1]], 0.6)
   if ("observed" %in% which) {
     draw_with(graphics::plot, x = x$fit, y = x$observed, pch = 16, cex = 0.6, las = 1, col = colour,
-              xlab = "predicted without it", ylab = "observed", main = "Cross-validation", given = list(...))
+              xlab = "predicted without it", ylab = "observed", main = "Cross-validation", overrides = list(...))
     graphics::abline(0, 1, lty = 2, col = "grey40")
   }
   if ("qq" %in% which) {
@@ -84,9 +84,10 @@ plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
     graphics::abline(0, 1, lty = 2, col = "grey40")
   }
   if ("map" %in% which) {
-    draw_with(graphics::plot, x = at[, 1], y = at[, 2], asp = 1, las = 1, pch = ifelse(x$zscore < 0, 25, 24),
+    draw_with(graphics::plot, x = coords[, 1], y = coords[, 2], asp = 1, las = 1, pch = ifelse(x$zscore < 0, 25, 24),
               cex = pmin(abs(x$zscore), 4) / 2, bg = ifelse(x$zscore < 0, viridis(3)[[1]], viridis(3)[[3]]),
-              xlab = colnames(at)[[1]], ylab = colnames(at)[[2]], main = "Standardised errors", given = list(...))
+              xlab = colnames(coords)[[1]], ylab = colnames(coords)[[2]], main = "Standardised errors",
+              overrides = list(...))
   }
   invisible(x)
 }

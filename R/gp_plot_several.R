@@ -9,7 +9,7 @@ plot_several <- function(x, which, default, ...) {
     stop_kernops("input", c("The variograms of a fit of several variables are those of all pairs.",
                             i = "{.fn gp_variogram} takes other arguments."))
   }
-  found <- variograms_of_each(x)
+  variograms <- variograms_of_each(x)
   names <- response_names(x)
   p <- length(names)
   before <- graphics::par(mfrow = c(p, p), mar = c(4, 4, 2, 1))
@@ -21,11 +21,11 @@ plot_several <- function(x, which, default, ...) {
     }
     pair <- if (i == j) names[[i]] else paste(names[[j]], names[[i]], sep = ".")
     of <- function(table) table[table$id == pair, ]
-    empirical <- of(found$empirical)
-    model <- of(found$model)
+    empirical <- of(variograms$empirical)
+    model <- of(variograms$model)
     draw_with(graphics::plot, x = empirical$dist, y = empirical$gamma, pch = 16, las = 1, xlab = "distance",
-              ylab = "semivariance", main = pair, xlim = c(0, max(found$empirical$upper)),
-              ylim = range(0, empirical$gamma, model$gamma), given = list(...))
+              ylab = "semivariance", main = pair, xlim = c(0, max(variograms$empirical$upper)),
+              ylim = range(0, empirical$gamma, model$gamma), overrides = list(...))
     for (along in split(model, model$along)) graphics::lines(along$dist, along$gamma, lwd = 2, lty = along$number[[1]])
   }
   invisible(x)
@@ -51,10 +51,10 @@ empirical_variograms <- function(u, values) {
     both <- !is.na(values[, i]) & !is.na(values[, j])
     if (sum(both) < 2) return(NULL)
     variables <- data.frame(z = I(values[both, unique(c(i, j)), drop = FALSE]))
-    found <- gp_variogram(z ~ 0, variables, breaks, coords = u[both, , drop = FALSE])
-    found <- as.data.frame(unclass(found))[as.integer(found$id) == nlevels(found$id), ]
-    found$id <- paste(names[unique(c(i, j))], collapse = ".")
-    found
+    variogram <- gp_variogram(z ~ 0, variables, breaks, coords = u[both, , drop = FALSE])
+    variogram <- as.data.frame(unclass(variogram))[as.integer(variogram$id) == nlevels(variogram$id), ]
+    variogram$id <- paste(names[unique(c(i, j))], collapse = ".")
+    variogram
   }))
   do.call(rbind, unlist(tables, recursive = FALSE))
 }
@@ -65,10 +65,10 @@ model_variograms <- function(x, k, place, most) {
   names <- response_names(x)
   p <- length(names)
   origin <- x$data$u[rep(1, 200), seq_len(x$model$d), drop = FALSE]
-  at <- origin
-  at[, k] <- at[, k] + diff(range(x$data$u[, k])) * seq(1e-6, 1, length.out = 200)
-  dist <- sqrt(rowSums((place(at) - place(origin))^2))
-  at <- at[dist <= most, , drop = FALSE]
+  shifted <- origin
+  shifted[, k] <- shifted[, k] + diff(range(x$data$u[, k])) * seq(1e-6, 1, length.out = 200)
+  dist <- sqrt(rowSums((place(shifted) - place(origin))^2))
+  shifted <- shifted[dist <= most, , drop = FALSE]
   dist <- dist[dist <= most]
   values <- covariance_matrix(x$model)
   covariances <- function(from, i, to, j) {
@@ -80,7 +80,7 @@ model_variograms <- function(x, k, place, most) {
     i <- pairs[row, 2]
     j <- pairs[row, 1]
     first <- origin[1, , drop = FALSE]
-    gamma <- as.vector(covariances(first, i, first, j)) - as.vector(covariances(at, i, first, j)) + nugget[i, j]
+    gamma <- as.vector(covariances(first, i, first, j)) - as.vector(covariances(shifted, i, first, j)) + nugget[i, j]
     data.frame(id = if (i == j) names[[i]] else paste(names[[i]], names[[j]], sep = "."), dist, gamma,
                along = colnames(x$parts$u)[[k]], number = k)
   })

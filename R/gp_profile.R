@@ -63,8 +63,8 @@ covariance_limits <- function(object, k, drop, se) {
     to_search(row, best$theta[[k]]), best, drop, se, row$name, to_search(row, row$lower), to_search(row, row$upper),
     function(s, theta) least(replace(theta, k, from_search(row, s)), model, profile)
   )
-  found <- vapply(limits, from_search, 0, parameters = row) * (model$unit[k] %||% 1)
-  ifelse(is.finite(limits), found, unlist(ends))
+  values <- vapply(limits, from_search, 0, parameters = row) * (model$unit[k] %||% 1)
+  ifelse(is.finite(limits), values, unlist(ends))
 }
 
 # Limits beyond the bounds of the search.
@@ -80,14 +80,15 @@ trend_limits <- function(object, k, drop, se) {
   least <- function(data, theta) {
     least_deviance(likelihood_for(data, model, object$how), theta, model, profile, object$how$control)
   }
-  held <- function(b, theta) {
+  least_at_coefficient <- function(b, theta) {
     without <- function(data) replace(data, c("x", "y"), list(data$x[, -k, drop = FALSE], data$y - b * data$x[, k]))
-    held <- without(data)
-    if (!is.null(data$within)) held$within <- without(data$within)
-    least(held, theta)
+    reduced <- without(data)
+    if (!is.null(data$within)) reduced$within <- without(data$within)
+    least(reduced, theta)
   }
   best <- least(data, unname(object$theta))
-  walked_limits(object$beta[[k]], best, drop, se, names(object$beta)[[k]], -Inf, Inf, held)
+  walked_limits(object$beta[[k]], best, drop, se, names(object$beta)[[k]], -Inf, Inf,
+                least_at_coefficient)
 }
 
 # The two values s around `center` at which least(s, theta)$value is higher than at the optimum by `drop`, infinite if
@@ -96,12 +97,12 @@ walked_limits <- function(center, best, drop, se, name, low, high, least) {
   if (!is.finite(se) || se <= 0) se <- max(0.1, abs(center) / 10)
   theta <- best$theta
   vapply(c(-1, 1), function(side) {
-    at <- list(theta = theta)
+    current <- list(theta = theta)
     excess <- function(s) {
-      found <- least(s, at$theta)
-      if (is.finite(found$value)) at <<- found
-      warn_of_higher(found$value, best$value, name)
-      sqrt(max(found$value - best$value, 0)) - sqrt(drop)
+      fit <- least(s, current$theta)
+      if (is.finite(fit$value)) current <<- fit
+      warn_of_higher(fit$value, best$value, name)
+      sqrt(max(fit$value - best$value, 0)) - sqrt(drop)
     }
     bound <- if (side < 0) low else high
     inner <- list(s = center, f = -sqrt(drop))

@@ -17,11 +17,11 @@ hand_on <- function(name, call, first, value, frame = parent.frame(2)) {
   if (is.null(other)) stop_kernops("input", "{.fn {name}} requires the argument {.arg {first}}.", call = call)
   here <- new.env(parent = frame)
   call[[1]] <- other
-  given <- rlang::names2(as.list(call))
-  at <- c(which(given == first), which(given == "" & seq_along(given) > 1))[1]
-  if (!missing(value) && !is.na(at) && !"data" %in% given) {
+  labels <- rlang::names2(as.list(call))
+  position <- c(which(labels == first), which(labels == "" & seq_along(labels) > 1))[1]
+  if (!missing(value) && !is.na(position) && !"data" %in% labels) {
     here$.first <- value
-    call[[at]] <- quote(.first)
+    call[[position]] <- quote(.first)
   }
   eval(call, here)
 }

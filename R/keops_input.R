@@ -32,10 +32,10 @@ match_input <- function(input, names, backend) {
   if (!is.list(input) || is.data.frame(input)) {
     stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
   }
-  given <- names(input)
-  if (!is.null(given)) {
-    place <- match(names, given)
-    if (anyNA(place) || length(given) != length(names) || anyDuplicated(given)) stop_names(given, names)
+  labels <- names(input)
+  if (!is.null(labels)) {
+    place <- match(names, labels)
+    if (anyNA(place) || length(labels) != length(names) || anyDuplicated(labels)) stop_names(labels, names)
     input <- input[place]
   } else if (length(input) != length(names)) {
     stop_kernops("input", c("{.arg input} must have {length(names)} element{?s}, not {length(input)}.",
@@ -92,14 +92,14 @@ check_numeric_columns <- function(x, name, call) {
                                as numbers."), call = call)
 }
 
-stop_names <- function(given, names) {
-  if (!all(nzchar(given))) {
+stop_names <- function(labels, names) {
+  if (!all(nzchar(labels))) {
     stop_kernops("input", c("Some elements of {.arg input} have names, others do not.",
                             i = "Name all of {.code {names}}, or none: they are then taken in this order."))
   }
-  lacking <- setdiff(names, given)
-  unknown <- setdiff(given, names)
-  twice <- unique(given[duplicated(given)])
+  lacking <- setdiff(names, labels)
+  unknown <- setdiff(labels, names)
+  twice <- unique(labels[duplicated(labels)])
   stop_kernops("input", c(
     "The names of {.arg input} do not match the variables {.code {names}}.",
     x = if (length(lacking)) "Missing: {.code {lacking}}.",

@@ -31,12 +31,12 @@ keops_objective <- function(K, ..., reduction = "Sum") {
   reduction <- check_text(reduction, "reduction", one = TRUE)
   op <- operator_of(code_text(reduction, "_Reduction(", about$formula, ", 1)"), about$args)
   input <- lapply(K@variables[about$tokens], function(v) v$data)
-  at <- match(vapply(wrt, function(var) var@formula, ""), about$tokens)
-  slopes <- lapply(sub(" .*", "", about$args[at]), function(name) keops_grad(op, name))
-  owner <- rep(seq_along(at), lengths(input[at]))
+  positions <- match(vapply(wrt, function(var) var@formula, ""), about$tokens)
+  slopes <- lapply(sub(" .*", "", about$args[positions]), function(name) keops_grad(op, name))
+  owner <- rep(seq_along(positions), lengths(input[positions]))
   filled <- function(x, numbers) replace(x, seq_along(x), numbers)
-  shaped <- function(par) unname(Map(filled, input[at], split(as.vector(par), owner)))
-  with_par <- function(par) unname(replace(input, at, shaped(par)))
+  shaped <- function(par) unname(Map(filled, input[positions], split(as.vector(par), owner)))
+  with_par <- function(par) unname(replace(input, positions, shaped(par)))
   eta <- matrix(1, dim(K)[[1]], environment(op)$about$size)
   slope_at <- function(slope, par) as.vector(slope(c(with_par(par), list(eta)), ranges = K@ranges))
   gr <- function(par) unlist(lapply(slopes, slope_at, par))
@@ -44,5 +44,5 @@ keops_objective <- function(K, ..., reduction = "Sum") {
     value <- sum(op(with_par(par), ranges = K@ranges))
     if (gradient) structure(value, gradient = gr(par)) else value
   }
-  list(par = unlist(unname(input[at])), fn = fn, gr = gr, split = shaped)
+  list(par = unlist(unname(input[positions])), fn = fn, gr = gr, split = shaped)
 }

@@ -209,11 +209,11 @@ pair_count <- function(ranges) {
 
 # TRUE for pairs (i[k], j[k]) in the ranges.
 in_ranges <- function(ranges, i, j) {
-  at <- findInterval(i, ranges$ranges_i[, 1])
-  clustered <- at > 0 & i <= c(0, ranges$ranges_i[, 2])[at + 1]
+  block <- findInterval(i, ranges$ranges_i[, 1])
+  clustered <- block > 0 & i <= c(0, ranges$ranges_i[, 2])[block + 1]
   # cluster after cluster, the ranges of j ascend: this is the last one of the cluster that begins no later than j
   cluster <- rep(seq_along(ranges$slices_i), diff(c(0L, ranges$slices_i)))
   far <- max(0, ranges$redranges_j, j) + 1
-  met <- findInterval(at * far + j, cluster * far + ranges$redranges_j[, 1])
-  clustered & c(0, cluster)[met + 1] == at & j <= c(0, ranges$redranges_j[, 2])[met + 1]
+  met <- findInterval(block * far + j, cluster * far + ranges$redranges_j[, 1])
+  clustered & c(0, cluster)[met + 1] == block & j <= c(0, ranges$redranges_j[, 2])[met + 1]
 }

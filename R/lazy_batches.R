@@ -11,12 +11,12 @@ common_batches <- function(shapes, names, call = caller_env()) {
   common <- apply(sizes, 1, function(size) c(size[size != 1], 1L)[[1]])
   unfit <- which(sizes != 1 & sizes != common, arr.ind = TRUE)
   if (nrow(unfit) == 0) return(common)
-  at <- unfit[1, ]
-  first <- which(sizes[at[[1]], ] != 1)[1]
+  mismatch <- unfit[1, ]
+  first <- which(sizes[mismatch[[1]], ] != 1)[1]
   stop_kernops("dim", call = call, c(
     "All variables must have the same number of batches, or one.",
-    x = "In dimension {at[[1]] + 2}, {.code {names[[first]]}} has {common[[at[[1]]]]}, {.code {names[[at[[2]]]]}} has
-         {sizes[at[[1]], at[[2]]]}."
+    x = "In dimension {mismatch[[1]] + 2}, {.code {names[[first]]}} has {common[[mismatch[[1]]]]},
+         {.code {names[[mismatch[[2]]]]}} has {sizes[mismatch[[1]], mismatch[[2]]]}."
   ))
 }
 
@@ -24,9 +24,9 @@ padded_batches <- function(shape, dims) as.integer(c(shape, rep(1L, dims - lengt
 
 # For each of the batches of this `shape`, the number of the batch that x has for it.
 batch_numbers <- function(x, shape) {
-  own <- padded_batches(batch_shape(x), length(shape))
-  at <- Map(function(size, all) if (size == 1) rep(1L, all) else seq_len(size), own, shape)
-  as.vector(do.call(`[`, c(list(array(seq_len(prod(own)), own)), unname(at), drop = FALSE)))
+  sizes <- padded_batches(batch_shape(x), length(shape))
+  indices <- Map(function(size, all) if (size == 1) rep(1L, all) else seq_len(size), sizes, shape)
+  as.vector(do.call(`[`, c(list(array(seq_len(prod(sizes)), sizes)), unname(indices), drop = FALSE)))
 }
 
 chosen_batches <- function(x, numbers) {

@@ -133,10 +133,10 @@ named <- function(x) {
 }
 
 common_points <- function(variables, axis, call = caller_env()) {
-  given <- Filter(function(v) v$axis == axis && !is.null(v$data), variables)
-  counts <- vapply(given, function(v) nrow(v$data), 1)
+  stored <- Filter(function(v) v$axis == axis && !is.null(v$data), variables)
+  counts <- vapply(stored, function(v) nrow(v$data), 1)
   if (length(unique(counts)) > 1) {
-    labels <- vapply(given, function(v) v$label, "")
+    labels <- vapply(stored, function(v) v$label, "")
     shown <- paste0(labels, " (", counts, ")")
     stop_kernops("dim", "All variables of axis {axis} must have the same number of points: {shown}.", call = call)
   }

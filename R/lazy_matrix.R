@@ -206,15 +206,15 @@ check_column <- function(j, x) {
 
 # As for any matrix, K[k] counts down the columns, and K[cbind(i, j)] has the row and the column of each entry. diag()
 # reads its entries so.
-single_entries <- function(x, at) {
-  pairs <- is.matrix(at) && ncol(at) == 2
+single_entries <- function(x, index) {
+  pairs <- is.matrix(index) && ncol(index) == 2
   if (!pairs && entries(x) > 1) stop_entries(x)
   check_has_data(x, NULL)
   check_one_batch(x, "{.code K[k]} and {.code K[cbind(i, j)]}")
   size <- dim(x)
-  i <- if (pairs) at[, 1] else (at - 1) %% size[[1]] + 1
-  j <- if (pairs) at[, 2] else (at - 1) %/% size[[1]] + 1
-  fits <- is.numeric(at) && !anyNA(at) && all(i >= 1 & i <= size[[1]] & j >= 1 & j <= size[[2]])
+  i <- if (pairs) index[, 1] else (index - 1) %% size[[1]] + 1
+  j <- if (pairs) index[, 2] else (index - 1) %/% size[[1]] + 1
+  fits <- is.numeric(index) && !anyNA(index) && all(i >= 1 & i <= size[[1]] & j >= 1 & j <= size[[2]])
   if (!fits) {
     stop_kernops("input", c("The index must be numbers of entries, of a matrix of {size[[1]]} x {size[[2]]}.",
                             i = "{.code K[i, j]} is a block, {.code K[cbind(i, j)]} has an entry for each pair."),

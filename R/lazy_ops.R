@@ -51,13 +51,13 @@ lazy_op <- function(name, ...) {
   if (is.na(row$name)) {
     stop_kernops("input", "There is no operation {.val {name}}: see {.fn keops_ops}.")
   }
-  given <- list(...)
+  arguments <- list(...)
   slots <- trimws(strsplit(row$arguments, ",", fixed = TRUE)[[1]])
-  literal <- grepl("^([pq]$|\\[)", slots[seq_along(given)])
-  texts <- rep("%s", length(given))
-  texts[literal] <- vapply(given[literal], integers_text, "")
+  literal <- grepl("^([pq]$|\\[)", slots[seq_along(arguments)])
+  texts <- rep("%s", length(arguments))
+  texts[literal] <- vapply(arguments[literal], integers_text, "")
   formula <- paste0(name, "(", paste(texts, collapse = ", "), ")")
-  made <- combined(formula, given[!literal], makes_complex(name), takes_complex = takes_complex(name),
+  made <- combined(formula, arguments[!literal], makes_complex(name), takes_complex = takes_complex(name),
                    looks_inside = TRUE)
   if (is_lazy(made)) made@truth <- name %in% c("Equal", "NotEqual", "LessThan", "LessOrEqual", "And", "Or", "Not")
   made
@@ -227,8 +227,8 @@ check_contraction <- function(dim_x, dim_y, sum_x, sum_y, perm, call = caller_en
   if (length(perm) != left) stop_kernops("input", "{.arg perm} must contain the numbers from 1 to {left}.", call = call)
 }
 
-check_dimensions <- function(given, count, name, call) {
-  fits <- (is.numeric(given) || is.null(given)) && all(given %in% seq_len(count)) && !anyDuplicated(given)
+check_dimensions <- function(dims, count, name, call) {
+  fits <- (is.numeric(dims) || is.null(dims)) && all(dims %in% seq_len(count)) && !anyDuplicated(dims)
   if (!fits) stop_kernops("input", "{.arg {name}} must contain distinct numbers from 1 to {count}.", call = call)
 }
 #' @rdname lazy_op

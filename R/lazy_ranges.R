@@ -44,9 +44,9 @@ with_ranges <- function(x, ranges) {
 }
 
 # The common ranges of several matrices, some of them NULL.
-common_ranges <- function(given, call = caller_env()) {
-  given <- unique(Filter(Negate(is.null), given))
-  if (length(given) < 2) return(if (length(given)) given[[1]])
+common_ranges <- function(ranges, call = caller_env()) {
+  ranges <- unique(Filter(Negate(is.null), ranges))
+  if (length(ranges) < 2) return(if (length(ranges)) ranges[[1]])
   stop_kernops("input", c("Symbolic matrices of different ranges cannot be combined.",
                           i = "{.code with_ranges(K, NULL)} has no ranges."), call = call)
 }

@@ -106,7 +106,7 @@ factor_cell <- function(blocks) hold_weakly(new.env(parent = emptyenv()), blocks
 
 # R copies the value of a weak reference, unless it is an environment.
 hold_weakly <- function(cell, blocks) {
-  cell$held <- rlang::new_weakref(cell, list2env(list(blocks = blocks), parent = emptyenv()))
+  cell$reference <- rlang::new_weakref(cell, list2env(list(blocks = blocks), parent = emptyenv()))
   cell
 }
 
@@ -116,8 +116,8 @@ has_factor <- function(object) is.environment(object$factor)
 # The factor of a fit, as blocks.
 factor_of <- function(object) {
   cell <- object$factor
-  held <- if (is.environment(cell)) rlang::wref_value(cell$held)
-  if (!is.null(held)) return(held$blocks)
+  kept <- if (is.environment(cell)) rlang::wref_value(cell$reference)
+  if (!is.null(kept)) return(kept$blocks)
   factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
   factor$refill(object$theta)
   if (is.environment(cell)) hold_weakly(cell, factor$blocks)
@@ -140,11 +140,11 @@ explained_by_factor <- function(object, factor) {
     variance <- numeric(nrow(u))
     trend <- matrix(0, nrow(u), ncol(weights))
     for (n in seq_along(factor)) {
-      at <- seen_from(object, factor[[n]]$rows, u)
-      if (!length(at)) next
-      found <- explained_by[[n]](u[at, , drop = FALSE])
-      variance[at] <- variance[at] + found$variance
-      if (ncol(trend)) trend[at, ] <- trend[at, ] + found$trend
+      rows <- seen_from(object, factor[[n]]$rows, u)
+      if (!length(rows)) next
+      part <- explained_by[[n]](u[rows, , drop = FALSE])
+      variance[rows] <- variance[rows] + part$variance
+      if (ncol(trend)) trend[rows, ] <- trend[rows, ] + part$trend
     }
     list(variance = variance, trend = trend)
   }

@@ -41,9 +41,9 @@ inverse_information <- function(information, needed = rep(FALSE, nrow(informatio
   if (!all(is.finite(information[needed, needed]))) return(inverse)
   determined <- needed | determined_parameters(information, needed)
   for (kept in list(which(determined), which(needed))) {
-    own <- information[kept, kept, drop = FALSE]
+    block <- information[kept, kept, drop = FALSE]
     # some libraries decompose a matrix with NaN without an error
-    root <- if (all(is.finite(own))) tryCatch(chol(own), error = function(e) NULL)
+    root <- if (all(is.finite(block))) tryCatch(chol(block), error = function(e) NULL)
     if (is.null(root)) next
     inverse[kept, kept] <- chol2inv(root)
     break
@@ -56,9 +56,9 @@ inverse_information <- function(information, needed = rep(FALSE, nrow(informatio
 # parameter is determined unless such a direction has a share of it.
 determined_parameters <- function(information, needed, least = 1e-3) {
   determined <- !needed & diag(information) > least & is.finite(rowSums(information))
-  own <- information[determined, determined, drop = FALSE]
-  if (!length(own)) return(determined)
-  e <- eigen(own, symmetric = TRUE)
+  block <- information[determined, determined, drop = FALSE]
+  if (!length(block)) return(determined)
+  e <- eigen(block, symmetric = TRUE)
   share <- rowSums(e$vectors[, e$values <= least, drop = FALSE]^2)
   replace(determined, determined, share < 0.01)
 }

@@ -143,9 +143,9 @@ expected_rounding <- function(data, model, theta, precision, sample = 200, m = 3
   others <- nearest_points(near[some, , drop = FALSE], near, min(m + 1, n))[-1, , drop = FALSE]
   noise <- noise_variance(data, model, theta)
   points <- data$u[some, , drop = FALSE]
-  given <- set_weights_at(covariance_matrix(model), theta, hold_sets(data$u, noise), points, others)
+  conditional <- set_weights_at(covariance_matrix(model), theta, hold_sets(data$u, noise), points, others)
   variance <- covariance_diagonal(model)(list(theta = theta, x = points))
-  rounding_loss(mean(variance), n * mean(1 / (given$sd^2 + noise[some])), precision)
+  rounding_loss(mean(variance), n * mean(1 / (conditional$sd^2 + noise[some])), precision)
 }
 
 # X = Q R with orthonormal columns of Q, and y = Q along + rest. Conjugate gradients stop relative to each right-hand
@@ -171,13 +171,13 @@ iterative_results <- function(solved, trend, data, logdet, reml, profile) {
   if (p) {
     inverse_q <- solved[, -1, drop = FALSE]
     information <- crossprod(trend$q, inverse_q)
-    own <- chol((information + t(information)) / 2)
-    step <- backsolve(own, backsolve(own, crossprod(inverse_q, rest), transpose = TRUE))
+    cholesky <- chol((information + t(information)) / 2)
+    step <- backsolve(cholesky, backsolve(cholesky, crossprod(inverse_q, rest), transpose = TRUE))
     alpha <- alpha - as.vector(inverse_q %*% step)
     rest <- rest - as.vector(trend$q %*% step)
-    z <- inverse_q %*% backsolve(own, diag(p))
+    z <- inverse_q %*% backsolve(cholesky, diag(p))
     beta <- as.vector(backsolve(root, trend$along + step)) + trend$level
-    root <- own %*% root # R' Q' K^-1 Q R = X' K^-1 X
+    root <- cholesky %*% root # R' Q' K^-1 Q R = X' K^-1 X
   }
   likelihood_results(length(alpha), p, logdet, sum(alpha * rest), beta, root, alpha, z, data$logdet_xx, reml, profile)
 }

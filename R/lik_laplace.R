@@ -9,16 +9,16 @@
 # with more rows of parameters, and `own`, the covariance model itself (gp_family_problem.R).
 
 laplace_likelihood <- function(data, model, how, call = caller_env()) {
-  field <- model$own
+  field <- model$field
   factor <- covariance_factor(data, field, "cpu", call)
   product <- covariance_product(field)
   derivatives_of <- derivative_products(field)
   latest <- NULL
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
     theta <- split_parameters(theta, model, data)
-    nugget <- if (length(field$nugget)) theta$own[[field$nugget]] else 0
-    times <- function(a) as.vector(product(list(theta = theta$own, x = data$u, y = data$u, b = a))) + nugget * a
-    newton <- dense_newton(factor, times, theta$own, nugget)
+    nugget <- if (length(field$nugget)) theta$field[[field$nugget]] else 0
+    times <- function(a) as.vector(product(list(theta = theta$field, x = data$u, y = data$u, b = a))) + nugget * a
+    newton <- dense_newton(factor, times, theta$field, nugget)
     mode <- latent_mode(newton, terms_of(data, theta), mode_starts(latest, times, data))
     if (is.null(mode)) return(singular_state())
     if (data$family$density$one_mode) latest <<- mode$k
@@ -34,7 +34,7 @@ laplace_likelihood <- function(data, model, how, call = caller_env()) {
     new_state(results, resolution = sum(value_rounding(mode$terms)), warn = function() warn_unless_mode(mode),
               gradient = function() dense_laplace_gradient(factor, results, data, field),
               information = function(profiled = FALSE) {
-                derivatives <- noisy_derivatives(derivatives_of, list(alpha = mode$k), data, field, theta$own)
+                derivatives <- noisy_derivatives(derivatives_of, list(alpha = mode$k), data, field, theta$field)
                 laplace_information(derivatives, factor$inverse_times, results, data)
               })
   }
@@ -44,7 +44,7 @@ laplace_likelihood <- function(data, model, how, call = caller_env()) {
 no_trend <- function(data) list(root = matrix(0, 0, 0), z = matrix(0, length(data$y), 0))
 
 warn_unless_mode <- function(mode) {
-  if (mode$found) return(invisible())
+  if (mode$converged) return(invisible())
   cli::cli_warn(c("The mode of the process was not found in {mode$steps} step{?s}: the likelihood is not that of the
                    Laplace approximation.", i = "A field of smaller variance, or other starting values, may help."),
                 class = "kernops_not_converged")
@@ -53,18 +53,18 @@ warn_unless_mode <- function(mode) {
 # theta as parameters of the covariance, the family and the trend.
 split_parameters <- function(theta, model, data) {
   theta <- unname(theta)
-  count <- nrow(model$own$parameters)
+  count <- nrow(model$field$parameters)
   names <- data$family$parameters$name
-  list(own = theta[seq_len(count)], phi = stats::setNames(theta[count + seq_along(names)], names),
+  list(field = theta[seq_len(count)], phi = stats::setNames(theta[count + seq_along(names)], names),
        beta = theta[-seq_len(count + length(names))])
 }
 
 # The density and its derivatives at a process h, as functions of it. No weight is zero.
-terms_of <- function(data, at) {
+terms_of <- function(data, state) {
   family <- data$family
-  mean <- data$offset + as.vector(data$basis %*% at$beta)
+  mean <- data$offset + as.vector(data$basis %*% state$beta)
   function(h) {
-    terms <- family$density$terms(data$y, data$prior, mean + h, at$phi, family$link)
+    terms <- family$density$terms(data$y, data$prior, mean + h, state$phi, family$link)
     terms$weight <- pmax(terms$weight, least_weight)
     c(terms, list(eta = mean + h))
   }
@@ -72,41 +72,41 @@ terms_of <- function(data, at) {
 least_weight <- 1e-100
 
 # The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h and the
-# `terms` there, and whether it was `found`. newton(at, terms) is where a step leads, NULL where a matrix is singular.
+# `terms` there, and `converged`. newton(state, terms) returns the next state, NULL where a matrix is singular.
 # Its last call is at the mode. Near the mode slopes fall at least to `less` of those before, but at the last digits.
 # Rounding of large counts is relative to them: the search stops where the slope is not above that of its own terms, and
 # takes whole steps where their gain is below that of the height.
 latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, less = 1) {
-  height <- function(at) {
-    at$terms <- terms_at(at$h)
-    at$height <- sum(at$terms$value) - sum(at$h * at$k) / 2
-    if (is.na(at$height)) at$height <- -Inf
-    at
+  height <- function(state) {
+    state$terms <- terms_at(state$h)
+    state$height <- sum(state$terms$value) - sum(state$h * state$k) / 2
+    if (is.na(state$height)) state$height <- -Inf
+    state
   }
   tried <- lapply(starts, height)
-  at <- tried[[which.max(vapply(tried, `[[`, 0, "height"))]]
-  found <- FALSE
+  state <- tried[[which.max(vapply(tried, `[[`, 0, "height"))]]
+  converged <- FALSE
   before <- Inf
   for (iteration in seq_len(maxit)) {
-    to <- newton(at, at$terms)
+    to <- newton(state, state$terms)
     if (is.null(to) || !all(is.finite(to$h))) return(NULL)
-    move <- list(h = to$h - at$h, k = to$k - at$k)
-    slope <- sum(move$h * (at$terms$slope - at$k))
-    size <- 1 + sum(abs(at$h * at$k))
-    rounding <- value_rounding(at$terms)
-    found <- slope <= max(enough * size, sum(abs(move$h) * rounding)) ||
+    move <- list(h = to$h - state$h, k = to$k - state$k)
+    slope <- sum(move$h * (state$terms$slope - state$k))
+    size <- 1 + sum(abs(state$h * state$k))
+    rounding <- value_rounding(state$terms)
+    converged <- slope <= max(enough * size, sum(abs(move$h) * rounding)) ||
       (slope <= 1e-10 * size && slope >= less * before)
-    if (found) break
+    if (converged) break
     before <- slope
     for (half in 0:40) {
       step <- 2^-half
-      trial <- height(list(h = at$h + step * move$h, k = at$k + step * move$k))
-      if (trial$height >= at$height + 1e-4 * step * slope - 1e-13 * abs(at$height)) break
+      trial <- height(list(h = state$h + step * move$h, k = state$k + step * move$k))
+      if (trial$height >= state$height + 1e-4 * step * slope - 1e-13 * abs(state$height)) break
       if (is.finite(trial$height) && slope <= 4 * sum(rounding)) break
     }
-    at <- trial
+    state <- trial
   }
-  c(at, list(found = found, steps = iteration))
+  c(state, list(converged = converged, steps = iteration))
 }
 
 # Rounding errors of log densities, such as those of counts: relative to what these are differences of.
@@ -120,12 +120,12 @@ mode_starts <- function(k, times, data) {
 
 dense_newton <- function(factor, times, theta, nugget) {
   last <- NULL
-  function(at, terms) {
+  function(state, terms) {
     if (!identical(terms$weight, last)) {
       if (factor$refill(theta, 1 / terms$weight + nugget) > 0) return(NULL)
       last <<- terms$weight
     }
-    k <- as.vector(factor$solve(factor$solve(at$h + terms$slope / terms$weight), TRUE))
+    k <- as.vector(factor$solve(factor$solve(state$h + terms$slope / terms$weight), TRUE))
     list(h = times(k), k = k)
   }
 }
@@ -133,7 +133,7 @@ dense_newton <- function(factor, times, theta, nugget) {
 # The gradient of the value in all parameters. The mode depends on the parameters, and W on the mode: u accounts for
 # this (Rasmussen and Williams 2006, 5.23 and 5.24). With v the variances of the process given the data, s = v dW and
 # u = (K + W^-1)^-1 W^-1 s.
-dense_laplace_gradient <- function(factor, state, data, own) {
+dense_laplace_gradient <- function(factor, state, data, field) {
   weight <- state$terms$weight
   variance <- (1 - factor$diagonal_of_inverse() / weight) / weight
   s <- variance * state$terms$bend
@@ -141,8 +141,8 @@ dense_laplace_gradient <- function(factor, state, data, own) {
   # k k' - (u k' + k u') / 2
   left <- cbind(state$k - u / 2, u / 2)
   right <- cbind(state$k - u / 2, -u / 2)
-  total <- factor$slope(state$own, left, right)
-  if (length(own$nugget)) total[[own$nugget]] <- sum(factor$inverse_diagonal() - rowSums(left * right))
+  total <- factor$slope(state$field, left, right)
+  if (length(field$nugget)) total[[field$nugget]] <- sum(factor$inverse_diagonal() - rowSums(left * right))
   c(total, family_gradient(state, data, variance, (s - u) / weight, u))
 }
 

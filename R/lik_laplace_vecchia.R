@@ -5,7 +5,7 @@
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(Q + D) - log det Q + sum log(1 + nugget W)
 
 vecchia_laplace <- function(data, model, how) {
-  field <- model$own
+  field <- model$field
   places <- field_places(data$u, field)
   most <- max(1L, nrow(places$u) - 1L)
   field_theta <- function(theta) unname(theta)[seq_len(nrow(field$parameters))]
@@ -47,7 +47,7 @@ vecchia_laplace <- function(data, model, how) {
 
 latent_state <- function(sets, data, model, theta, latest) {
   theta <- split_parameters(theta, model, data)
-  system <- latent_system(sets, model$own, theta$own)
+  system <- latent_system(sets, model$field, theta$field)
   mode <- if (!is.null(system)) field_mode(system, data, theta, latest)
   logdet <- if (is.null(mode)) NaN else system$logdet(mode$terms$weight)
   if (!is.finite(logdet)) return(singular_state())
@@ -55,7 +55,7 @@ latent_state <- function(sets, data, model, theta, latest) {
   project <- function(b) system$project(weight, b)
   value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + logdet + sum(log1p(system$nugget * weight))
   results <- c(mode, theta, list(value = value, variances = once(system$posterior$variances)))
-  results$changes <- once(function() latent_changes(sets, system, results, model$own))
+  results$changes <- once(function() latent_changes(sets, system, results, model$field))
   results$trend <- function() {
     if (!ncol(data$x)) return(no_trend(data))
     solved <- project(unname(data$x))
@@ -63,9 +63,9 @@ latent_state <- function(sets, data, model, theta, latest) {
     list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE)))
   }
   new_state(results, warn = function() warn_unless_mode(mode),
-            gradient = function() latent_gradient(system, results, data, model$own),
+            gradient = function() latent_gradient(system, results, data, model$field),
             information = function(profiled = FALSE) {
-              laplace_information(latent_derivatives(system, results, model$own), project, results, data)
+              laplace_information(latent_derivatives(system, results, model$field), project, results, data)
             })
 }
 
@@ -89,8 +89,8 @@ once <- function(f) {
 # As dense_newton(); b = W (h + slope / W) / (1 + nugget W).
 latent_newton <- function(system) {
   field <- NULL
-  function(at, terms) {
-    b <- (terms$weight * at$h + terms$slope) / (1 + system$nugget * terms$weight)
+  function(state, terms) {
+    b <- (terms$weight * state$h + terms$slope) / (1 + system$nugget * terms$weight)
     gathered <- system$gather(b)
     field <<- system$mean(terms$weight, gathered, field %||% (0 * gathered))
     if (is.null(field)) return(NULL)
@@ -101,14 +101,14 @@ latent_newton <- function(system) {
 }
 
 # TRUE for the parameters of the field itself that are estimated.
-free_of_field <- function(own) !own$parameters$fixed & !seq_len(nrow(own$parameters)) %in% own$nugget
+free_of_field <- function(field) !field$parameters$fixed & !seq_len(nrow(field$parameters)) %in% field$nugget
 
 # The derivatives of the likelihood and of C k, with C the covariance of the observations' process, in each parameter of
 # the field, from the derivatives of the rows of U = D^-1 (I - B). With w = U f and f = C k at the places,
 #   dC k = U^-1 (2 dlog(D) w + D^-1 dB f + U'^-1 dB' D^-1 w)
 # Derivatives of rows are as large as the rows for each parameter: so many numbers are there at a time. Besides, v are
 # the variances of the process given the data, and g = K u at the places.
-latent_changes <- function(sets, system, state, own, most = 2^22) {
+latent_changes <- function(sets, system, state, field, most = 2^22) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight
   variances <- as.vector(system$spread(cbind(state$variances())))
@@ -123,7 +123,7 @@ latent_changes <- function(sets, system, state, own, most = 2^22) {
     u <- b - system$share(weight) * as.vector(system$spread(g))
   }
   c(list(v = v, s = s, u = u, field = variances),
-    changes_of_rows(sets, system, state$own, f, system$posterior$differentiate(f, g), free_of_field(own), most))
+    changes_of_rows(sets, system, state$field, f, system$posterior$differentiate(f, g), free_of_field(field), most))
 }
 
 changes_of_rows <- function(sets, system, theta, f, by, free, most) {
@@ -134,16 +134,16 @@ changes_of_rows <- function(sets, system, theta, f, by, free, most) {
   along <- back <- matrix(0, n, length(theta))
   size <- max(1, most %/% ((1 + nrow(sets$neighbours)) * (1 + length(theta))))
   for (first in seq(1, n, size)) {
-    at <- first:min(n, first + size - 1)
-    near <- sets$neighbours[, at, drop = FALSE]
-    to <- seq_len(max(at))
+    rows <- first:min(n, first + size - 1)
+    near <- sets$neighbours[, rows, drop = FALSE]
+    to <- seq_len(max(rows))
     slopes <- set_slopes(sets$operators, theta, sets$points[to, , drop = FALSE], 0 * to, near, latent_diagonal)
     for (p in which(free)) {
       change <- list(weights = array(slopes$weights[, p, ], dim(near)), neighbours = near)
       log_sd <- slopes$log_sd[p, ]
-      value[[p]] <- value[[p]] + sum(by$weights[, at] * change$weights) + sum(by$log_sd[at] * log_sd)
-      along[at, p] <- 2 * log_sd * w[at] + neighbour_means(change, f) / sd[at]
-      back[, p] <- back[, p] + neighbour_means(change, w[at] / sd[at], n)
+      value[[p]] <- value[[p]] + sum(by$weights[, rows] * change$weights) + sum(by$log_sd[rows] * log_sd)
+      along[rows, p] <- 2 * log_sd * w[rows] + neighbour_means(change, f) / sd[rows]
+      back[, p] <- back[, p] + neighbour_means(change, w[rows] / sd[rows], n)
     }
   }
   list(value = value, process = sparse_multiply(
@@ -152,20 +152,20 @@ changes_of_rows <- function(sets, system, theta, f, by, free, most) {
 }
 
 # As dense_laplace_gradient().
-latent_gradient <- function(system, state, data, own) {
+latent_gradient <- function(system, state, data, field) {
   weight <- state$terms$weight
   changes <- state$changes()
   total <- changes$value
-  if (length(own$nugget)) {
+  if (length(field$nugget)) {
     share <- system$share(weight)
-    total[[own$nugget]] <- sum(share - changes$field * share^2 - state$k^2 + changes$u * state$k)
+    total[[field$nugget]] <- sum(share - changes$field * share^2 - state$k^2 + changes$u * state$k)
   }
   c(total, family_gradient(state, data, changes$v, (changes$s - changes$u) / weight, changes$u))
 }
 
 # dC k for each parameter.
-latent_derivatives <- function(system, state, own) {
+latent_derivatives <- function(system, state, field) {
   derivatives <- system$spread(state$changes()$process)
-  if (length(own$nugget)) derivatives[, own$nugget] <- state$k
+  if (length(field$nugget)) derivatives[, field$nugget] <- state$k
   derivatives
 }

@@ -88,15 +88,15 @@ prior_limits <- function(model, n) {
 # as those of a likelihood are: once they are scaled to the logarithm, they are those there.
 prior_deviance <- function(model, theta) {
   none <- numeric(length(theta))
-  found <- list(value = 0, gradient = none, bend = none)
+  total <- list(value = 0, gradient = none, bend = none)
   for (each in model$prior) {
-    at <- theta[[each$row]]
-    terms <- -2 * prior_terms(each$prior, log(at))
-    found$value <- found$value + terms[[1]]
-    found$gradient[[each$row]] <- terms[[2]] / at
-    found$bend[[each$row]] <- terms[[3]] / at^2
+    value <- theta[[each$row]]
+    terms <- -2 * prior_terms(each$prior, log(value))
+    total$value <- total$value + terms[[1]]
+    total$gradient[[each$row]] <- terms[[2]] / value
+    total$bend[[each$row]] <- terms[[3]] / value^2
   }
-  found
+  total
 }
 
 # A likelihood times the prior density: its values and derivatives are those of the posterior.

@@ -5,16 +5,16 @@
 sums_elsewhere <- function(sets, model, theta, count, derivatives) {
   ends <- ends_of_parts(ncol(sets$neighbours))
   names <- paste(sets$id, seq_along(ends[-1]), length(ends))
-  found <- future_each(names, sums_of_part, theta, count, derivatives)
-  if (length(lacking <- which(vapply(found, is.null, NA)))) {
+  results <- future_each(names, sums_of_part, theta, count, derivatives)
+  if (length(lacking <- which(vapply(results, is.null, NA)))) {
     parts <- lapply(lacking, function(k) {
       c(part_of_sets(sets, ends[[k]] + 1, ends[[k + 1]]), list(name = names[[k]], model = model))
     })
-    found[lacking] <- future_each(parts, sums_of_sent_part, theta, count, derivatives)
+    results[lacking] <- future_each(parts, sums_of_sent_part, theta, count, derivatives)
   }
-  bad <- vapply(found, function(part) part$bad, 0)
+  bad <- vapply(results, function(part) part$bad, 0)
   first <- which(bad > 0)[1]
-  list(sums = Reduce(`+`, lapply(found, function(part) part$sums)),
+  list(sums = Reduce(`+`, lapply(results, function(part) part$sums)),
        bad = if (is.na(first)) 0 else ends[[first]] + bad[[first]])
 }
 
@@ -37,10 +37,10 @@ with_workers <- function(code) tryCatch(code, FutureError = function(e) {
 # The sets of points `first` to `last`, with the points that may be their neighbours.
 part_of_sets <- function(sets, first, last) {
   points <- seq_len(last)
-  own <- first:last
-  list(id = sets$id, neighbours = sets$neighbours[, own, drop = FALSE], points = sets$points[points, , drop = FALSE],
-       noise = sets$noise[points], noise_derivative = sets$noise_derivative[points],
-       values = sets$values[points, , drop = FALSE])
+  members <- first:last
+  list(id = sets$id, neighbours = sets$neighbours[, members, drop = FALSE],
+       points = sets$points[points, , drop = FALSE], noise = sets$noise[points],
+       noise_derivative = sets$noise_derivative[points], values = sets$values[points, , drop = FALSE])
 }
 
 # As local_prediction(), which each process makes of its part of the points.
@@ -51,9 +51,9 @@ local_prediction_elsewhere <- function(object, points, variance) {
   })
   object[c("factor", "parts")] <- NULL
   object$state <- object$state["root"]
-  found <- future_each(parts, function(points, object, variance) local_prediction(object, points, variance), object,
-                       variance)
-  do.call(rbind, found)
+  results <- future_each(parts, function(points, object, variance) local_prediction(object, points, variance), object,
+                         variance)
+  do.call(rbind, results)
 }
 
 # NULL where this process does not have the part.
@@ -85,9 +85,9 @@ worth_predicting_elsewhere <- function(object, points) {
 
 # Processes of one host share its cores. Each waits, so that no other one answers in its place.
 cores_elsewhere <- function() {
-  found <- future_each(seq_len(future::nbrOfWorkers()), about_worker)
-  found <- unique(do.call(rbind, found))
-  sum(vapply(split(found, found$host), function(same) min(same$cores[[1]], sum(same$threads)), 0))
+  workers <- future_each(seq_len(future::nbrOfWorkers()), about_worker)
+  workers <- unique(do.call(rbind, workers))
+  sum(vapply(split(workers, workers$host), function(same) min(same$cores[[1]], sum(same$threads)), 0))
 }
 
 about_worker <- function(k) {

@@ -48,10 +48,10 @@ some_positions <- function(n) if (n <= many_points) seq_len(n) else round(seq(1,
 # points and for the given coefficients of the trend: with more neighbours these hardly change.
 gain_of_some <- function(sets, operators, model, theta, contrast, counts, some = some_positions(nrow(sets$near))) {
   again <- function(x) if (is.matrix(x)) rbind(x, x[some, , drop = FALSE]) else c(x, x[some])
-  held <- hold_sets(again(sets$points), again(sets$noise), again(sets$noise_derivative), again(sets$values),
-                    ordered_neighbours(sets$near, counts[[2]], of = some))
+  subset <- hold_sets(again(sets$points), again(sets$noise), again(sets$noise_derivative), again(sets$values),
+                      ordered_neighbours(sets$near, counts[[2]], of = some))
   deviances <- vapply(counts, function(count) {
-    sums <- set_sums(operators, theta, model$nugget, held, count = count)
+    sums <- set_sums(operators, theta, model$nugget, subset, count = count)
     if (sums$bad > 0) Inf else sums$logdet + sum(contrast * (sums$gram %*% contrast))
   }, 0)
   -diff(deviances) / 2 * nrow(sets$near) / length(some)

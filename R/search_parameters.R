@@ -84,7 +84,7 @@ leaf_variances <- function(x, u, whole, path = "1") {
 }
 
 held_variance <- function(x, u) {
-  held <- Find(function(leaf) !leaf$kernel$own && "variance" %in% leaf$fixed, leaves_of(x))
+  held <- Find(function(leaf) !leaf$kernel$by_formula && "variance" %in% leaf$fixed, leaves_of(x))
   if (is.null(held)) 1 else held$parameters$variance * mean_square(held, u)
 }
 

@@ -8,9 +8,9 @@ typical_sites <- function(u, most = 50) {
 
 # The variance of an observation, nugget included, on average over the sites of a model with bounds.
 total_variance <- function(model, theta) {
-  own <- model$own %||% model
-  theta <- unname(theta)[seq_len(nrow(own$parameters))]
-  mean_variance(own, theta) + if (length(own$nugget)) theta[[own$nugget]] else 0
+  field <- model$field %||% model
+  theta <- unname(theta)[seq_len(nrow(field$parameters))]
+  mean_variance(field, theta) + if (length(field$nugget)) theta[[field$nugget]] else 0
 }
 
 mean_variance <- function(model, theta) {

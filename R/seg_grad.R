@@ -36,19 +36,19 @@ seg_grad <- function(op) {
     if (op == "softmax") refuse_sources(plan)
     columns <- if (is.null(dim(x))) 1 else dim(x)[[2]]
     check_eta(eta, if (op == "softmax") dim(x) %||% length(x) else c(segments(plan)$about$segments, dim(x)[2]))
-    at <- segments(plan)$pointer
-    gradient <- seg_gradient(at, x, as_numbers(eta), segment_operation(op), is.null(plan$sources),
+    pointer <- segments(plan)$pointer
+    gradient <- seg_gradient(pointer, x, as_numbers(eta), segment_operation(op), is.null(plan$sources),
                              segment_settings(backend, stay))
     # a value in several segments receives from all
-    if (!is.null(plan$sources)) gradient <- sum_by_value(gradient, at, value_count(x), columns, stay)
+    if (!is.null(plan$sources)) gradient <- sum_by_value(gradient, pointer, value_count(x), columns, stay)
     if (stay) gradient else shape_like(c(gradient), x)
   })
 }
 
 as_numbers <- function(x) if (is_gpu_matrix(x)) x else as.numeric(x)
 
-sum_by_value <- function(gradient, at, count, columns, stay) {
-  of_value <- temporary(numbered_plan(as.integer(seg_values(at)$row), count))
+sum_by_value <- function(gradient, pointer, count, columns, stay) {
+  of_value <- temporary(numbered_plan(as.integer(seg_values(pointer)$row), count))
   run_plan(if (stay) gradient else matrix(gradient, ncol = columns), of_value, "sum", stay = stay)
 }
 
@@ -57,11 +57,11 @@ check_eta <- function(eta, size, call = caller_env()) {
   if (!is_plain(eta) && !is_gpu_matrix(eta)) {
     stop_kernops("input", "{.arg eta} must be numeric, not {.obj_type_friendly {eta}}.", call = call)
   }
-  given <- dim(eta) %||% length(eta)
+  dims <- dim(eta) %||% length(eta)
   wide <- \(size) as.numeric(size[size != 1])
-  flat <- length(wide(given)) <= 1
-  if (length(eta) == prod(size) && (flat || identical(wide(given), wide(size)))) return(invisible())
+  flat <- length(wide(dims)) <= 1
+  if (length(eta) == prod(size) && (flat || identical(wide(dims), wide(size)))) return(invisible())
   words <- \(size) paste(if (length(size)) size else 1, collapse = " x ")
   stop_kernops("dim", c("{.arg eta} must have the size of the result, {words(size)}.",
-                        x = "Its size is {words(given)}."), call = call)
+                        x = "Its size is {words(dims)}."), call = call)
 }

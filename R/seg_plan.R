@@ -42,10 +42,10 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
     g <- offsets
     offsets <- NULL
   }
-  given <- c("offsets", "lengths", "g", "plan")[!c(is.null(offsets), is.null(lengths), is.null(g), is.null(plan))]
-  if (length(given) != 1) {
+  how <- c("offsets", "lengths", "g", "plan")[!c(is.null(offsets), is.null(lengths), is.null(g), is.null(plan))]
+  if (length(how) != 1) {
     stop_kernops("input", c("Exactly one of {.arg offsets}, {.arg lengths}, {.arg g} and {.arg plan} must be given.",
-                            x = if (length(given)) "Given: {.arg {given}}.",
+                            x = if (length(how)) "Given: {.arg {how}}.",
                             i = if (is.character(lengths)) "Groups and an operation have names: {.code g = groups,
                                                             op = \"{lengths[[1]]}\"}."), call = call)
   }
@@ -54,17 +54,17 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
   check_whole(sources, "sources", call)
   if (!is.null(n)) n <- check_number_of_values(n, call)
   check_flag(sort, "sort", call)
-  if (!is.null(sources) && given %in% c("g", "plan")) {
-    stop_kernops("input", "{.arg sources} requires {.arg offsets} or {.arg lengths}, not {.arg {given}}.", call = call)
+  if (!is.null(sources) && how %in% c("g", "plan")) {
+    stop_kernops("input", "{.arg sources} requires {.arg offsets} or {.arg lengths}, not {.arg {how}}.", call = call)
   }
-  made <- switch(given, offsets = list(at = offsets, sources = sources), g = group_numbers(g, sort, call),
-                 lengths = list(at = lengths, sources = sources, names = names(lengths)), plan = check_plan(plan, call))
-  if (given != "plan") made <- new_plan(given, made, n)
-  if (given != "plan" && !keep) temporary(made, call)
+  made <- switch(how, offsets = list(input = offsets, sources = sources), g = group_numbers(g, sort, call),
+                 lengths = list(input = lengths, sources = sources, names = names(lengths)), plan = check_plan(plan, call))
+  if (how != "plan") made <- new_plan(how, made, n)
+  if (how != "plan" && !keep) temporary(made, call)
   values <- segments(made)$about$values
   if (!is.null(n) && values != n) {
     stop_kernops("dim",
-                 "{.arg {given}} {if (given == 'plan') 'is for' else 'has'} {values} value{?s}, but {what} has {n}.",
+                 "{.arg {how}} {if (how == 'plan') 'is for' else 'has'} {values} value{?s}, but {what} has {n}.",
                  call = call)
   }
   made
@@ -81,9 +81,9 @@ check_no_groups <- function(offsets, n, made, call = caller_env()) {
   named <- any(grepl("^of", names(made)))
   passed_on <- any(vapply(as.list(made), identical, NA, quote(...)))
   if (named || passed_on) return(invisible())
-  at <- as.numeric(offsets)
-  if (all(at %in% (seq_len(n) - 1)) && !anyDuplicated(at)) return(invisible())
-  if (isTRUE(at[[1]] == 0 && at[[n]] == n)) return(invisible())
+  positions <- as.numeric(offsets)
+  if (all(positions %in% (seq_len(n) - 1)) && !anyDuplicated(positions)) return(invisible())
+  if (isTRUE(positions[[1]] == 0 && positions[[n]] == n)) return(invisible())
   stop_kernops("input", c("{.arg offsets} without its name has one number for each of the {n} value{?s}, as groups do.",
                           i = "{.code g = } is for groups, {.code offsets = } for where segments begin."), call = call)
 }
@@ -101,7 +101,7 @@ new_plan <- function(how, about, n = NULL) {
 }
 
 # The plan of groups that have numbers from 1 already.
-numbered_plan <- function(numbers, count) new_plan("g", list(at = numbers, count = count))
+numbered_plan <- function(numbers, count) new_plan("g", list(input = numbers, count = count))
 
 check_number_of_values <- function(n, call) {
   if (is_plain_numeric(n) && length(n) == 1 && !is.na(n) && n >= 0 && n == floor(n)) return(as.numeric(n))
@@ -118,9 +118,9 @@ segments <- function(plan) {
   cell <- plan$cell
   if (is.null(cell$made) || is_null_pointer(cell$made$pointer)) {
     n <- plan$n %||% -1
-    cell$made <- switch(plan$how, offsets = seg_from_offsets(plan$at, plan$sources, n),
-                        lengths = seg_from_lengths(plan$at, plan$sources, n),
-                        g = seg_from_groups(plan$at, plan$count, threads(), plan$sizes), keys = seg_from_keys(plan$at))
+    cell$made <- switch(plan$how, offsets = seg_from_offsets(plan$input, plan$sources, n),
+                        lengths = seg_from_lengths(plan$input, plan$sources, n),
+                        g = seg_from_groups(plan$input, plan$count, threads(), plan$sizes), keys = seg_from_keys(plan$input))
   }
   cell$made
 }
@@ -143,7 +143,7 @@ group_numbers <- function(g, sort, call) {
   if (inherits(g, "GRP")) {
     keys <- lapply(as.list(g$groups), as.character)
     names <- if (length(keys)) Reduce(\(a, b) paste(a, b, sep = "."), keys)
-    return(list(at = as.integer(g$group.id), count = g$N.groups, names = names))
+    return(list(input = as.integer(g$group.id), count = g$N.groups, names = names))
   }
   if (length(dim(g)) == 1 || length(dim(g)) == 2 && ncol(g) == 1) g <- c(g) # as of argmin()
   if (!is.atomic(g) || is.raw(g) || length(dim(g)) > 1) {
@@ -154,20 +154,20 @@ group_numbers <- function(g, sort, call) {
   near <- if (sort && is.numeric(g) && !is.object(g)) seg_number_groups(g, threads())
   if (!is.null(near)) {
     storage.mode(near$levels) <- typeof(g)
-    return(list(at = near$codes, count = length(near$levels), names = key_names(near$levels), sizes = near$lengths))
+    return(list(input = near$codes, count = length(near$levels), names = key_names(near$levels), sizes = near$lengths))
   }
   plain <- level_key(g)
   keys <- g[!duplicated(plain)] # in their class, which unique() drops
   there <- !is.na(keys) | is.double(keys) & is.nan(keys) # NaN is a group, as factor() has it
   keys <- if (sort) sort_keys(keys[there]) else keys[there]
-  list(at = match(plain, level_key(keys)), count = length(keys), names = key_names(keys))
+  list(input = match(plain, level_key(keys)), count = length(keys), names = key_names(keys))
 }
 
 level_numbers <- function(g, sort) {
-  at <- as.integer(g)
-  if (sort) return(list(at = at, count = nlevels(g), names = levels(g)))
-  seen <- unique(at[!is.na(at)])
-  list(at = match(at, seen), count = length(seen), names = levels(g)[seen])
+  codes <- as.integer(g)
+  if (sort) return(list(input = codes, count = nlevels(g), names = levels(g)))
+  seen <- unique(codes[!is.na(codes)])
+  list(input = match(codes, seen), count = length(seen), names = levels(g)[seen])
 }
 
 is_bytes <- function(keys) is.character(keys) && any(Encoding(keys) == "bytes")

@@ -130,11 +130,12 @@ settle_kind <- function(result, x, op, left, empty, w) {
   as_integers(result, op, if (is.null(empty)) FALSE else left == 0)
 }
 
-# Integers where all results can be, else doubles, in which there is no NaN either. Some are `given` by the user.
-as_integers <- function(result, op, given = FALSE) {
+# Integers if all results fit, else doubles without NaN. Results that are `exempt`, as the user gave them for empty
+# segments, cause no warning about overflow.
+as_integers <- function(result, op, exempt = FALSE) {
   whole <- seg_as_integers(result)
   if (!is.null(whole)) return(whole)
-  beyond <- which(abs(result) > .Machine$integer.max & is.finite(result) & !given)
+  beyond <- which(abs(result) > .Machine$integer.max & is.finite(result) & !exempt)
   if (op == "sum" && length(beyond)) warn_overflow(beyond[[1]])
   replace(result, is.na(result), NA)
 }

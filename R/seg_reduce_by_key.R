@@ -66,11 +66,11 @@ reduce_runs_there <- function(keys, same, reduce, stay, call = caller_env()) {
     stop_kernops("input", c("{.arg keys} on the GPU must have one column, and {.arg same} must be {.code NULL}.",
                             x = "There {?is/are} {ncol(keys)} column{?s}."), call = call)
   }
-  plan <- temporary(new_plan("keys", list(at = keys)))
+  plan <- temporary(new_plan("keys", list(input = keys)))
   values <- reduce(plan)
-  found <- seg_describe_runs(segments(plan)$pointer)
-  if (!stay) found <- lapply(found, \(column) c(as.matrix(column)))
-  list(keys = found$keys, values = values, lengths = found$lengths)
+  runs <- seg_describe_runs(segments(plan)$pointer)
+  if (!stay) runs <- lapply(runs, \(column) c(as.matrix(column)))
+  list(keys = runs$keys, values = values, lengths = runs$lengths)
 }
 
 run_starts <- function(keys, same, call = caller_env()) {

@@ -59,14 +59,14 @@ setting_checks <- list(
 
 check_settings <- function(settings, call = caller_env()) {
   known <- c("backend", "device", "precision", "threads", "isa", "dense_entries", "progress")
-  given <- names(settings) %||% character(length(settings))
-  if (!all(given %in% known)) {
+  labels <- names(settings) %||% character(length(settings))
+  if (!all(labels %in% known)) {
     stop_kernops("input", c("The options must be named, with names among {.code {known}}.",
-                            x = "Unknown: {.val {setdiff(given, known)}}."), call = call)
+                            x = "Unknown: {.val {setdiff(labels, known)}}."), call = call)
   }
-  if (anyDuplicated(given)) {
-    twice <- given[[anyDuplicated(given)]]
+  if (anyDuplicated(labels)) {
+    twice <- labels[[anyDuplicated(labels)]]
     stop_kernops("input", c("Each option must be given once.", x = "{.val {twice}} is given twice."), call = call)
   }
-  stats::setNames(settings, sprintf("kernops.%s", given))
+  stats::setNames(settings, sprintf("kernops.%s", labels))
 }

@@ -12,24 +12,24 @@ kernops_sitrep <- function() {
   problem <- cuda_problem(integer())
   wrong <- wrong_options()
   if (!nzchar(problem) && length(wrong) == 0) problem <- cuda_problem(check_device(NULL))
-  found <- list(version = as.character(utils::packageVersion("kernops")),
-                threads = tryCatch(threads(), kernops_input_error = \(e) NA), wrong = wrong, isas = cpu_isas(),
-                driver = cuda_driver(), compiler = cuda_compiler(), solver = cuda_solver(),
-                cache = kernops_cache_info(), problem = problem,
-                devices = if (nzchar(cuda_driver())) cuda_describe())
-  cli::cat_line("kernops ", found$version, ", ", R.version.string)
+  report <- list(version = as.character(utils::packageVersion("kernops")),
+                 threads = tryCatch(threads(), kernops_input_error = \(e) NA), wrong = wrong, isas = cpu_isas(),
+                 driver = cuda_driver(), compiler = cuda_compiler(), solver = cuda_solver(),
+                 cache = kernops_cache_info(), problem = problem,
+                 devices = if (nzchar(cuda_driver())) cuda_describe())
+  cli::cat_line("kernops ", report$version, ", ", R.version.string)
   if (length(wrong)) cli::cat_line(wrong)
-  cli::cat_line("CPU    ", found$threads, " threads, instruction sets ", toString(found$isas))
-  cli::cat_line("GPU    ", if (is.null(found$devices)) "none: " else describe_devices(found$devices),
-                if (nzchar(problem) && !is.null(found$devices)) "\n       not usable: ", problem)
-  if (nzchar(found$driver)) cli::cat_line("Driver of CUDA ", found$driver)
-  cli::cat_line("NVRTC  ", if (nzchar(found$compiler)) found$compiler else
+  cli::cat_line("CPU    ", report$threads, " threads, instruction sets ", toString(report$isas))
+  cli::cat_line("GPU    ", if (is.null(report$devices)) "none: " else describe_devices(report$devices),
+                if (nzchar(problem) && !is.null(report$devices)) "\n       not usable: ", problem)
+  if (nzchar(report$driver)) cli::cat_line("Driver of CUDA ", report$driver)
+  cli::cat_line("NVRTC  ", if (nzchar(report$compiler)) report$compiler else
     paste("none: install the CUDA toolkit (12 or newer) and, unless it is in /usr/local/cuda,",
           "set CUDA_HOME (an absolute path)"))
-  cli::cat_line("Solver ", if (nzchar(found$solver)) paste("cuSOLVER", found$solver) else
+  cli::cat_line("Solver ", if (nzchar(report$solver)) paste("cuSOLVER", report$solver) else
     "none: gp(method = \"exact\") runs on the CPU; cuSOLVER and cuBLAS are part of the CUDA toolkit")
-  cli::cat_line(format(found$cache))
-  invisible(found)
+  cli::cat_line(format(report$cache))
+  invisible(report)
 }
 
 # The options with invalid values.

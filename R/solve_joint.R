@@ -14,9 +14,9 @@ joint_sets <- function(values, theta, base, new, m, diagonal = 1) {
   neighbours <- ordered_neighbours(near, min(m, nrow(near) - 1L), of = n + seq_along(order))
   u <- new$u[order, , drop = FALSE]
   all <- rbind(base$u, u)
-  weigh <- function(own, jitter) {
-    held <- hold_sets(all, c(base$noise, jitter * new$variance[order]))
-    set_weights_at(values, theta, held, u[own, , drop = FALSE], neighbours[, own, drop = FALSE], diagonal)
+  weigh <- function(members, jitter) {
+    stored <- hold_sets(all, c(base$noise, jitter * new$variance[order]))
+    set_weights_at(values, theta, stored, u[members, , drop = FALSE], neighbours[, members, drop = FALSE], diagonal)
   }
   sets <- regular_weights(weigh, seq_along(order))
   sets <- list(weights = sets$weights, sd = sets$sd, neighbours = neighbours, order = order, base = n,

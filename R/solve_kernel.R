@@ -76,23 +76,23 @@ kernel_solve <- function(op, var, input, lambda = 0, tol = 1e-6, maxit = NULL, x
   check_number(tol, "tol", least = 0, above = TRUE)
   maxit <- maxit %||% most_iterations(system$n)
   check_number(maxit, "maxit", least = 1, whole = TRUE)
-  given <- input[[b_name]]
-  b <- check_block(given, b_name, system)
+  rhs <- input[[b_name]]
+  b <- check_block(rhs, b_name, system)
   if (!is.null(x0)) x0 <- check_block(x0, "x0", system, ncol(b))
   precond <- chosen_preconditioner(precond, rank, method, system)
   fit <- solve_system(system, b, precond, tol, maxit, x0, method)
   input[[b_name]] <- NULL
   problem <- list(op = op, b_name = b_name, input = input, lambda = lambda, tol = tol, maxit = maxit,
                   precond = precond, method = method, ranges = ranges)
-  new_kernel_solve(fit, given, problem)
+  new_kernel_solve(fit, rhs, problem)
 }
 
 # The result of solve_system() for users, with the names of the right-hand side.
-new_kernel_solve <- function(fit, given, problem, call = caller_env()) {
-  if (!is_gpu_matrix(given)) {
-    given <- as.matrix(given)
-    fit$solution <- `dimnames<-`(as.matrix(fit$solution), dimnames(given))
-    colnames(fit$history) <- names(fit$converged) <- names(fit$residual) <- colnames(given)
+new_kernel_solve <- function(fit, rhs, problem, call = caller_env()) {
+  if (!is_gpu_matrix(rhs)) {
+    rhs <- as.matrix(rhs)
+    fit$solution <- `dimnames<-`(as.matrix(fit$solution), dimnames(rhs))
+    colnames(fit$history) <- names(fit$converged) <- names(fit$residual) <- colnames(rhs)
   }
   fit <- c(fit[c("solution", "iterations", "converged", "residual", "history")], list(problem = problem))
   warn_unless_converged(structure(fit, class = "kernel_solve"), call)

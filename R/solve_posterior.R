@@ -23,7 +23,7 @@ sparse_posterior <- function(pattern, factor) {
   }
   fill()
   # filled again after another field was in the memory
-  held <- function() {
+  current <- function() {
     if (!identical(pattern$filled$by, self)) {
       fill()
       if (!is.null(latest)) posterior_factor(pattern$held, latest, threads())
@@ -33,23 +33,23 @@ sparse_posterior <- function(pattern, factor) {
   factorise <- function(w) {
     if (!identical(w, latest)) {
       latest <<- w
-      logdet <<- posterior_factor(held(), w, threads())
+      logdet <<- posterior_factor(current(), w, threads())
     }
     logdet
   }
   list(
-    held = held, logdet = factorise,
+    held = current, logdet = factorise,
     solve = function(w, b, from = 0 * b, tol = 1e-12) {
       if (is.null(latest)) factorise(w)
       if (is.nan(logdet)) return(NULL)
-      first <- posterior_solve(held(), w, b, from, tol, 15L, threads())
+      first <- posterior_solve(current(), w, b, from, tol, 15L, threads())
       if (all(attr(first, "steps") < 15)) return(first)
       if (is.nan(factorise(w))) return(NULL)
-      posterior_solve(held(), w, b, first, tol, 200L, threads())
+      posterior_solve(current(), w, b, first, tol, 200L, threads())
     },
-    variances = function() posterior_variances(held(), threads()),
-    parts = function(sets) posterior_parts(held(), sets$neighbours, sets$weights, threads()),
-    sums = function(sets) posterior_sums(held(), sets$neighbours, sets$weights, threads()),
-    differentiate = function(f, g) posterior_differentiate(held(), f, g, threads())
+    variances = function() posterior_variances(current(), threads()),
+    parts = function(sets) posterior_parts(current(), sets$neighbours, sets$weights, threads()),
+    sums = function(sets) posterior_sums(current(), sets$neighbours, sets$weights, threads()),
+    differentiate = function(f, g) posterior_differentiate(current(), f, g, threads())
   )
 }

@@ -17,8 +17,8 @@ vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, gr
 # The ordering, the neighbours of each point, and the points of which each is a neighbour.
 sparse_graph <- function(near, neighbours) {
   order <- vecchia_order(near)
-  found <- ordered_neighbours(near[order, , drop = FALSE], neighbours)
-  list(order = order, neighbours = found, columns = sparse_columns(found))
+  earlier <- ordered_neighbours(near[order, , drop = FALSE], neighbours)
+  list(order = order, neighbours = earlier, columns = sparse_columns(earlier))
 }
 
 # The same for a search: where the ranges change by a common factor, the graph stays.
@@ -67,8 +67,8 @@ entries_coordinates <- function(entries) {
 
 # r -> P^-1 r for blocks, where they are: a GPU copies the factor at the first of them.
 sparse_solver <- function(precond) {
-  held <- with(precond, sparse_hold(sets$weights, sets$sd, sets$neighbours, order, columns$start, columns$entry))
-  function(r) sparse_apply(held, r, threads())
+  pointer <- with(precond, sparse_hold(sets$weights, sets$sd, sets$neighbours, order, columns$start, columns$entry))
+  function(r) sparse_apply(pointer, r, threads())
 }
 
 # Columns with covariance P from independent ones.

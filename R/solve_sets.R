@@ -5,11 +5,11 @@
 # function that has them as C++ holds them between likelihoods, so that a GPU copies them once.
 hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0, nrow(points), 0),
                       neighbours = matrix(0L, 0, 0)) {
-  given <- list(points, noise, noise_derivative, values, neighbours)
-  held <- NULL
+  arguments <- list(points, noise, noise_derivative, values, neighbours)
+  pointer <- NULL
   function() {
-    if (is.null(held) || is_null_pointer(held)) held <<- do.call(sets_hold, given)
-    held
+    if (is.null(pointer) || is_null_pointer(pointer)) pointer <<- do.call(sets_hold, arguments)
+    pointer
   }
 }
 
@@ -28,17 +28,17 @@ set_totals <- function(operators, theta, nugget, sets, derivatives, count) {
 }
 
 # The numbers of set_totals() by name, for `size` columns of values and `parameters` parameters.
-set_moments <- function(found, size, parameters, derivatives) {
-  if (found$bad > 0) return(list(bad = found$bad))
+set_moments <- function(totals, size, parameters, derivatives) {
+  if (totals$bad > 0) return(list(bad = totals$bad))
   number <- if (derivatives) parameters else 0L
   first <- seq_len(1 + size * (size + 1) / 2)
-  changes <- matrix(found$sums[length(first) + seq_len(length(first) * number)], length(first))
-  sums <- list(bad = 0, logdet = found$sums[[1]], gram = from_triangle(found$sums[first[-1]], size))
+  changes <- matrix(totals$sums[length(first) + seq_len(length(first) * number)], length(first))
+  sums <- list(bad = 0, logdet = totals$sums[[1]], gram = from_triangle(totals$sums[first[-1]], size))
   if (!derivatives) return(sums)
   c(sums, list(
     logdet_derivative = changes[1, ],
     gram_derivative = array(apply(changes[-1, , drop = FALSE], 2, from_triangle, size), c(size, size, number)),
-    information = from_triangle(found$sums[-seq_len(length(first) * (1 + number))], number)
+    information = from_triangle(totals$sums[-seq_len(length(first) * (1 + number))], number)
   ))
 }
 
@@ -53,15 +53,15 @@ from_triangle <- function(x, size) {
 # The conditional distributions of the last ncol(neighbours) points given their neighbours: the rows of a sparse U with
 # U K U' = I are (1, -weights) / sd. The variances of the covariance, not those of noise, are multiplied by `diagonal`.
 set_weights <- function(values, theta, points, noise, neighbours, diagonal = 1) {
-  found <- unnamed_weights(list(values = values), theta, points, noise, neighbours, diagonal)
-  c(found, list(neighbours = neighbours))
+  result <- unnamed_weights(list(values = values), theta, points, noise, neighbours, diagonal)
+  c(result, list(neighbours = neighbours))
 }
 
 # The derivatives of the weights and of log(sd) with respect to theta: an array and a matrix, whose last dimension are
 # the sets.
 set_slopes <- function(operators, theta, points, noise, neighbours, diagonal = 1) {
-  found <- unnamed_weights(operators, theta, points, noise, neighbours, diagonal)
-  list(weights = found$weights[, -1, , drop = FALSE], log_sd = found$sd[-1, , drop = FALSE])
+  result <- unnamed_weights(operators, theta, points, noise, neighbours, diagonal)
+  list(weights = result$weights[, -1, , drop = FALSE], log_sd = result$sd[-1, , drop = FALSE])
 }
 
 unnamed_weights <- function(operators, theta, points, noise, neighbours, diagonal) {
@@ -70,10 +70,10 @@ unnamed_weights <- function(operators, theta, points, noise, neighbours, diagona
 }
 
 # The weights for other points, which have no noise, given neighbours among those of hold_sets().
-set_weights_at <- function(values, theta, held, points, neighbours, diagonal = 1) {
-  found <- sets_weights_at(list(values = live(values)), unname(theta), held(), points, diagonal, neighbours,
-                           settings_of(values))
-  c(found, list(neighbours = neighbours))
+set_weights_at <- function(values, theta, stored, points, neighbours, diagonal = 1) {
+  result <- sets_weights_at(list(values = live(values)), unname(theta), stored(), points, diagonal, neighbours,
+                            settings_of(values))
+  c(result, list(neighbours = neighbours))
 }
 
 # U x for columns of x, or U' x, U^-1 x and U'^-1 x.

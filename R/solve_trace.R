@@ -92,8 +92,8 @@ trace_excess <- function(system, precond) {
     sets <- precond$sets
     return(-sets$added * sum((1 + colSums(sets$weights^2)) / sets$sd^2))
   }
-  own <- sum((system$diagonal() + system$lambda) / precond$shift) - system$n
-  if (is.null(precond$Q)) return(own)
+  total <- sum((system$diagonal() + system$lambda) / precond$shift) - system$n
+  if (is.null(precond$Q)) return(total)
   Q <- on_space(precond$Q, system$space)
-  own - sum(system$space$dots(Q, system$product(Q, "float64")))
+  total - sum(system$space$dots(Q, system$product(Q, "float64")))
 }

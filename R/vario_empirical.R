@@ -194,7 +194,7 @@ plot.gp_variogram <- function(x, model = NULL, xlab = "distance", ylab = "semiva
   colours <- if (nlevels(curve) > 1) viridis(nlevels(curve))[as.integer(curve)] else viridis(3)[[1]]
   draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper, x$dist, 0)),
             ylim = range(0, x$gamma, curves$gamma, na.rm = TRUE), pch = 16, las = 1, col = colours, xlab = xlab,
-            ylab = ylab, given = list(...))
+            ylab = ylab, overrides = list(...))
   # in the order of the colours
   lines <- if (!is.null(model)) split(curves, interaction(curves$dir.hor, curves$dir.ver, drop = TRUE))
   for (k in seq_along(lines)) {

@@ -46,9 +46,9 @@ fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma
   like <- rbind(lags, -lags)
   spread <- rep(c(-1, 1), length.out = nrow(like)) * sqrt(max(variogram$gamma))
   model <- with_bounds(model, like, spread)
-  found <- least_squares(model, starting_values(model, like, spread), sum_of_squares)
-  result <- with_values(model, found$theta)
-  attr(result, "sum_of_squares") <- found$value
+  optimum <- least_squares(model, starting_values(model, like, spread), sum_of_squares)
+  result <- with_values(model, optimum$theta)
+  attr(result, "sum_of_squares") <- optimum$value
   result
 }
 

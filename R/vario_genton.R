@@ -8,8 +8,8 @@ genton_classes <- function(u, values, breaks, direction) {
   gaps <- (values[pairs$left, 1] - values[pairs$right, 1]) * ascending(u, pairs$left, pairs$right)
   rows <- split(seq_along(class), factor(class, seq_len(length(breaks) - 1)))
   np <- lengths(rows, use.names = FALSE)
-  all <- data.frame(np = as.numeric(np), dist = vapply(rows, function(own) mean(pairs$dist[own]), 0),
-                    gamma = vapply(rows, function(own) qn_scale(gaps[own])^2 / 2, 0), dir.hor = direction$angle,
+  all <- data.frame(np = as.numeric(np), dist = vapply(rows, function(members) mean(pairs$dist[members]), 0),
+                    gamma = vapply(rows, function(members) qn_scale(gaps[members])^2 / 2, 0), dir.hor = direction$angle,
                     dir.ver = direction$dip, id = "", lower = breaks[-length(breaks)], upper = breaks[-1],
                     row.names = NULL)
   all[np > 1, ]
@@ -39,8 +39,8 @@ qn_scale <- function(x) {
 # The k-th smallest distance of two of the sorted numbers x, by bisection: a number t exceeds as many of them as
 # findInterval() counts.
 ranked_distance <- function(x, k) {
-  own <- seq_along(x)
-  within <- function(t) sum(as.numeric(findInterval(x + t, x) - own))
+  ranks <- seq_along(x)
+  within <- function(t) sum(as.numeric(findInterval(x + t, x) - ranks))
   low <- 0
   high <- x[[length(x)]] - x[[1]]
   if (within(0) >= k) return(0)

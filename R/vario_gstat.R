@@ -75,28 +75,28 @@ as_gp <- function(model, fixed = FALSE) {
 white_functions <- list(microscale = microscale, nugget = nugget)
 
 # By the names of gstat: a list of the field and of the variances of the white parts of a term of sill v, range r and
-# smoothness k. `own` adds the anisotropy, and what is fixed.
+# smoothness k. `term` adds the anisotropy, and what is fixed.
 gstat_models <- list(
-  Nug = function(v, r, k, own) list(microscale = v),
-  Err = function(v, r, k, own) list(nugget = v),
-  Exp = function(v, r, k, own) own(exponential, range = r),
-  Gau = function(v, r, k, own) own(squared_exponential, range = r / sqrt(2)),
-  Exc = function(v, r, k, own) own(powered_exponential, range = r, power = k),
-  Mat = function(v, r, k, own) own(matern, nu = k, range = r * sqrt(2 * k)),
-  Ste = function(v, r, k, own) own(matern, nu = k, range = r / sqrt(2)),
-  Bes = function(v, r, k, own) own(matern, nu = 1, range = r * sqrt(2)),
-  Sph = function(v, r, k, own) own(spherical, range = r),
-  Cir = function(v, r, k, own) own(circular, range = r),
-  Pen = function(v, r, k, own) own(pentaspherical, range = r),
-  Lin = function(v, r, k, own) {
-    if (isTRUE(r == 0)) own(power_law, power = 1, fixed = "power") else own(triangular, range = r)
+  Nug = function(v, r, k, term) list(microscale = v),
+  Err = function(v, r, k, term) list(nugget = v),
+  Exp = function(v, r, k, term) term(exponential, range = r),
+  Gau = function(v, r, k, term) term(squared_exponential, range = r / sqrt(2)),
+  Exc = function(v, r, k, term) term(powered_exponential, range = r, power = k),
+  Mat = function(v, r, k, term) term(matern, nu = k, range = r * sqrt(2 * k)),
+  Ste = function(v, r, k, term) term(matern, nu = k, range = r / sqrt(2)),
+  Bes = function(v, r, k, term) term(matern, nu = 1, range = r * sqrt(2)),
+  Sph = function(v, r, k, term) term(spherical, range = r),
+  Cir = function(v, r, k, term) term(circular, range = r),
+  Pen = function(v, r, k, term) term(pentaspherical, range = r),
+  Lin = function(v, r, k, term) {
+    if (isTRUE(r == 0)) term(power_law, power = 1, fixed = "power") else term(triangular, range = r)
   },
-  Wav = function(v, r, k, own) own(wave, range = r / pi),
-  Hol = function(v, r, k, own) own(wave, range = r),
-  Per = function(v, r, k, own) own(cosine, period = r),
-  Pow = function(v, r, k, own) own(power_law, power = r),
+  Wav = function(v, r, k, term) term(wave, range = r / pi),
+  Hol = function(v, r, k, term) term(wave, range = r),
+  Per = function(v, r, k, term) term(cosine, period = r),
+  Pow = function(v, r, k, term) term(power_law, power = r),
   # gstat's is log(h + r), but 0 at 0
-  Log = function(v, r, k, own) c(own(logarithmic, range = r), list(microscale = v * log(r)))
+  Log = function(v, r, k, term) c(term(logarithmic, range = r), list(microscale = v * log(r)))
 )
 
 gstat_term <- function(row, fixed) {
@@ -106,13 +106,13 @@ gstat_term <- function(row, fixed) {
                             x = if (name %in% c("Spl", "Leg")) "It is no variogram: {.code ?as_gp} says why.",
                             i = "{.val {names(gstat_models)}} are supported."), call = NULL)
   }
-  own <- function(family, nu = NULL, fixed = character(), ...) {
-    given <- c(Filter(Negate(anyNA), list(variance = row$psill, ...)), gstat_anisotropy(row))
+  term <- function(family, nu = NULL, fixed = character(), ...) {
+    parameters <- c(Filter(Negate(anyNA), list(variance = row$psill, ...)), gstat_anisotropy(row))
     if (length(nu)) family <- function(...) matern(nu, ...)
-    list(field = do.call(family, c(given, list(fixed = c(fixed, if (all_fixed) names(given))))))
+    list(field = do.call(family, c(parameters, list(fixed = c(fixed, if (all_fixed) names(parameters))))))
   }
   all_fixed <- fixed
-  gstat_models[[name]](row$psill, row$range, row$kappa, own)
+  gstat_models[[name]](row$psill, row$range, row$kappa, term)
 }
 
 gstat_anisotropy <- function(row) {
@@ -128,24 +128,24 @@ gstat_anisotropy <- function(row) {
 as_lmc <- function(model, fixed, call = caller_env()) {
   names <- names(model$data)
   variogram <- function(i, j) {
-    found <- model$model[[if (i == j) names[[i]] else paste(names[c(i, j)], collapse = ".")]]
-    if (is.null(found) && i != j) found <- model$model[[paste(names[c(j, i)], collapse = ".")]]
-    if (is.null(found)) {
+    part <- model$model[[if (i == j) names[[i]] else paste(names[c(i, j)], collapse = ".")]]
+    if (is.null(part) && i != j) part <- model$model[[paste(names[c(j, i)], collapse = ".")]]
+    if (is.null(part)) {
       stop_kernops("input", "{.arg model} has no variogram of {.val {names[c(i, j)]}}.", call = call)
     }
-    found
+    part
   }
   if (length(names) < 2) {
     stop_kernops("input", "{.arg model} must have several variables; {.code model$model[[1]]} is the variogram of one.",
                  call = call)
   }
   first <- variogram(1, 1)
-  own <- setdiff(colnames(first), "psill")
+  columns <- setdiff(colnames(first), "psill")
   p <- length(names)
   sills <- rep(list(matrix(0, p, p, dimnames = list(names, names))), nrow(first))
   for (i in seq_len(p)) for (j in seq_len(i)) {
     other <- variogram(j, i)
-    if (!isTRUE(all.equal(as.data.frame(first)[own], as.data.frame(other)[own], check.attributes = FALSE))) {
+    if (!isTRUE(all.equal(as.data.frame(first)[columns], as.data.frame(other)[columns], check.attributes = FALSE))) {
       stop_kernops("input", c("The variograms of {.arg model} must have the same terms and ranges.",
                               i = "{.fn gstat::fit.lmc} makes such a linear model of coregionalisation."), call = call)
     }

@@ -85,8 +85,8 @@ variogram_classes <- function(u, values, breaks, direction, estimator, backend) 
   all <- colSums(op(input))
   sums <- matrix(all, 3)[, 1 + seq_len(classes), drop = FALSE]
   # each pair was counted twice; a point with itself lies in the class that contains 0, if any
-  own <- if (breaks[[1]] < 0) sum(0 > breaks) else 0
-  if (own >= 1 && own <= classes) sums[1, own] <- sums[1, own] - nrow(u)
+  zero_class <- if (breaks[[1]] < 0) sum(0 > breaks) else 0
+  if (zero_class >= 1 && zero_class <= classes) sums[1, zero_class] <- sums[1, zero_class] - nrow(u)
   mean <- sums[3, ] / sums[1, ]
   np <- sums[1, ] / 2
   gamma <- if (estimator == "cressie") mean^4 / (2 * (0.457 + 0.494 / np)) else mean

@@ -93,9 +93,9 @@ vgm_of_pairs <- function(covariance) {
   }
   names <- rownames(sills[[1]]) %||% paste0("var", seq_len(nrow(sills[[1]])))
   pairs <- which(upper.tri(sills[[1]], TRUE), arr.ind = TRUE)
-  models <- apply(pairs, 1, function(at) {
-    rows <- Map(function(term, B) vgm_rows(term$parts[[2]], B[at[[1]], at[[2]]]), terms, sills)
+  models <- apply(pairs, 1, function(pair) {
+    rows <- Map(function(term, B) vgm_rows(term$parts[[2]], B[pair[[1]], pair[[2]]]), terms, sills)
     rows_to_vgm(do.call(c, rows), all = TRUE)
   })
-  stats::setNames(models, apply(pairs, 1, function(at) paste(unique(names[at]), collapse = ".")))
+  stats::setNames(models, apply(pairs, 1, function(pair) paste(unique(names[pair]), collapse = ".")))
 }

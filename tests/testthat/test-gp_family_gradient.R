@@ -6,7 +6,7 @@ free_likelihood <- function(formula, family, covariance, m, fixed = character(),
   fit <- gp(formula, data, ~ a + b, covariance, family = family, estimate = "none", neighbours = m, ...)
   names <- fit$outer$parameters$name
   fit$outer$parameters$fixed <- names %in% fixed
-  fit$outer$own$parameters$fixed <- fit$outer$own$parameters$name %in% fixed
+  fit$outer$field$parameters$fixed <- fit$outer$field$parameters$name %in% fixed
   c(kernops:::likelihood_for(fit$response, fit$outer, fit$how),
     list(theta = replace(1.1 * fit$outer_theta, names %in% fixed, fit$outer_theta[names %in% fixed]), fit = fit))
 }
@@ -37,8 +37,8 @@ responses <- list(
 oracle_at <- function(likelihood, covariance, terms) {
   sets <- likelihood$sets()
   near <- lapply(seq_len(ncol(sets$neighbours)), \(i) Filter(\(j) j > 0, sets$neighbours[, i]))
-  own <- likelihood$fit$outer$own
-  count <- nrow(own$parameters)
+  field <- likelihood$fit$outer$field
+  count <- nrow(field$parameters)
   list(
     K = \(p) {
       K <- covariance(p, sets$points)
@@ -48,7 +48,7 @@ oracle_at <- function(likelihood, covariance, terms) {
     near = near,
     value = function(theta) {
       mean <- as.vector(likelihood$fit$response$basis %*% theta[-seq_len(count)])
-      nugget <- if (length(own$nugget)) theta[[own$nugget]] else 0
+      nugget <- if (length(field$nugget)) theta[[field$nugget]] else 0
       oracle_vecchia_laplace(oracle_at(likelihood, covariance)$K(theta), nugget, near, sets$of, mean, terms)
     }
   )
@@ -70,7 +70,7 @@ for (backend in backends()) for (name in names(covariances)) for (response in na
     k <- as.vector(rowsum(state$k, likelihood$sets()$of))
     process <- exact_differences(\(p) {
       as.vector(solve(crossprod(oracle_factor(oracle$K(p), oracle$near)), k))
-    }, state$own)
+    }, state$field)
     expect_equal(state$changes()$process, process, tolerance = 1e-7)
   })
 }
@@ -95,7 +95,7 @@ for (name in names(oracle_families())) test_that(paste("with all others as neigh
 
 test_that("given parameters have no slope, and change no other one", {
   by <- \(fixed) free_likelihood(count ~ w, poisson(), covariances$nested[[1]], 6, fixed, method = "vecchia")
-  names <- by(character())$fit$outer$own$parameters$name
+  names <- by(character())$fit$outer$field$parameters$name
   likelihood <- by(names[c(2, 5)])
   found <- likelihood$evaluate(likelihood$theta)
   free <- by(character())$evaluate(likelihood$theta)
@@ -108,13 +108,13 @@ test_that("derivatives of rows can be taken piece by piece", {
   state <- likelihood$evaluate(likelihood$theta)
   state$gradient()
   sets <- likelihood$sets()
-  own <- likelihood$fit$outer$own
-  system <- kernops:::latent_system(sets, own, state$own)
+  field <- likelihood$fit$outer$field
+  system <- kernops:::latent_system(sets, field, state$field)
   system$logdet(state$terms$weight)
-  whole <- kernops:::latent_changes(sets, system, state, own)
+  whole <- kernops:::latent_changes(sets, system, state, field)
   expect_equal(whole, state$changes(), tolerance = 1e-12)
   for (most in c(1, 300)) {
-    expect_equal(kernops:::latent_changes(sets, system, state, own, most), whole, tolerance = 1e-13)
+    expect_equal(kernops:::latent_changes(sets, system, state, field, most), whole, tolerance = 1e-13)
   }
 })
 

@@ -92,13 +92,13 @@ test_that("a trend of the coordinates leaves a field to draw: that of predict()"
     fit <- gp(trend, d, ~ a + b, given(), estimate = "none")
     expect_true("C_raster" %in% drawn(fit), label = deparse(trend))
     map <- kernops:::map_of(fit, 100)
-    expect_equal(as.vector(map$z), unname(predict(fit, expand.grid(a = map$at[[1]], b = map$at[[2]]))))
+    expect_equal(as.vector(map$z), unname(predict(fit, expand.grid(a = map$axes[[1]], b = map$axes[[2]]))))
   }
   by_matrix <- gp(z ~ a, d, as.matrix(d[c("a", "b")]), given(), estimate = "none")
   expect_true("C_raster" %in% drawn(by_matrix))
   curve <- kernops:::curve_of(gp(z ~ a, d, ~ a, given(), estimate = "none"), 20, 0.9)
   fit <- gp(z ~ a, d, ~ a, given(), estimate = "none")
-  expect_equal(curve$band, predict(fit, data.frame(a = curve$at), interval = "confidence", level = 0.9))
+  expect_equal(curve$band, predict(fit, data.frame(a = curve$points), interval = "confidence", level = 0.9))
   # other variables, even if by the name of a coordinate
   off <- as.matrix(transform(d, a = a + rnorm(40))[c("a", "b")])
   for (fit in list(gp(z ~ h, d, ~ a + b, given(), estimate = "none"), gp(z ~ a, d, off, given(), estimate = "none"))) {

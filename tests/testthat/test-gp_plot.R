@@ -7,7 +7,7 @@ withr::local_pdf(NULL)
 test_that("a map has predictions within the hull of the observations only", {
   skip_if_not_installed("sp")
   map <- kernops:::map_of(fit, 400, mask = TRUE)
-  grid <- expand.grid(a = map$at[[1]], b = map$at[[2]])
+  grid <- expand.grid(a = map$axes[[1]], b = map$axes[[2]])
   whole <- kernops:::map_of(fit, 400)$z
   expect_equal(as.vector(whole), unname(predict(fit, grid)))
   expect_equal(map$z[!is.na(map$z)], whole[!is.na(map$z)])

@@ -52,7 +52,7 @@ test_that("with a few it is the Laplace approximation for the field of plain R, 
 test_that("gradients are those of differences", {
   for (backend in backends()) for (name in c("poisson", "binomial", "negative_binomial", "student")) {
     fit <- given_fit(name, 6, backend = backend)
-    fit$outer$parameters$fixed[] <- fit$outer$own$parameters$fixed[] <- FALSE
+    fit$outer$parameters$fixed[] <- fit$outer$field$parameters$fixed[] <- FALSE
     likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
     theta <- 1.1 * fit$outer_theta
     slope <- likelihood$evaluate(theta)$gradient()
