@@ -263,10 +263,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
       fit_family(parts, model, known, how, estimate, family, here)
     }
   })
-  structure(c(fit, list(
-    call = match.call(), formula = formula, method = how$method, estimate = estimate, known = known,
-    na.action = parts$na.action
-  )), class = c(if (!is.null(family)) "gp_family_fit", "gp"))
+  fit[c("call", "formula")] <- list(match.call(), formula)
+  fit$na.action <- parts$na.action
+  fit
 }
 
 # A covariance from the argument of gp(), for observations of the family.
@@ -329,11 +328,25 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
   likelihood <- likelihood_for(problem$data, problem$model, how)
   search <- estimate_covariance(problem, likelihood, how, estimate, call)
   how$precision <- search$precision %||% how$precision
-  fit <- finish_fit(problem, likelihood, search, call)
+  fit <- with_enough_neighbours(search, likelihood, function(search) {
+    fitted_parts(finish_fit(problem, likelihood, search, call), search, how, parts, known, estimate)
+  })
   fit$loglik <- fit$loglik + (parts$jacobian %||% 0)
   fit$df <- fit$df + isTRUE(transform$estimated)
-  if (estimate != "none") warn_about_fit(fit)
-  c(fit, list(search = search, how = how, transform = transform, parts = parts))
+  fit$transform <- transform
+  if (estimate != "none") {
+    warn_about_search(fit$search, how$control)
+    warn_about_fit(fit)
+  }
+  warn_about_neighbours(fit)
+  fit
+}
+
+# A fit that can predict.
+fitted_parts <- function(fit, search, how, parts, known, estimate, class = NULL) {
+  search$resume <- NULL
+  structure(c(fit, list(search = search, how = how, parts = parts, method = how$method, estimate = estimate,
+                        known = known)), class = c(class, "gp"))
 }
 
 check_known <- function(known, call = caller_env()) {

@@ -42,7 +42,7 @@
 #'
 #' `print()` gives the differences approximate minus exact. The approximation is called good if predictions differ from
 #' the exact ones by at most 0.1 exact standard errors (the root of the mean square over the sites), standard errors by
-#' at most 2 %, and the log-likelihood by at most 1, or 0.001 for each observation; fair if by at most five times as
+#' at most 3 %, and the log-likelihood by at most 1, or 0.001 for each observation; fair if by at most five times as
 #' much; otherwise poor.
 #'
 #' @return A list of class `gp_certificate`:
@@ -167,9 +167,9 @@ largest_differences <- function(x) {
 # By what is tolerable, and five times as much.
 verdict_of <- function(x) {
   off <- largest_differences(x)
-  tolerable <- c(loglik = max(1, 1e-3 * x$nobs), predictions = 0.1, se = 0.02)
+  tolerable <- tolerable_changes(x$nobs, 1e-3)[c("loglik", "predictions", "se")]
   times <- max(c(max(abs(off$loglik)), off$predictions[["rms"]], max(abs(off$se))) / tolerable, na.rm = TRUE)
-  if (times <= 1) "good" else if (times <= 5) "fair" else "poor"
+  verdict_by(times)
 }
 
 #' @export

@@ -4,11 +4,15 @@ fit_family <- function(parts, model, known, how, estimate, family, call) {
   problem <- family_problem(parts, model, known, family, estimate, call)
   likelihood <- likelihood_for(problem$data, problem$outer, how)
   separating <- separating_covariates(problem$data)
-  search <- with_separation(separating, estimate_family(problem, likelihood, how, estimate, call))
-  fit <- finish_family(problem, likelihood, search, call)
+  search <- estimate_family(problem, likelihood, how, estimate, call)
+  fit <- with_enough_neighbours(search, likelihood, function(search) {
+    fitted_parts(finish_family(problem, likelihood, search, call), search, how, parts, known, estimate, "gp_family_fit")
+  })
+  with_separation(separating, warn_about_search(fit$search, how$control))
   if (estimate != "none") warn_about_family(fit)
   warn_about_separation(fit, separating)
-  c(fit, list(search = search, how = how, parts = parts))
+  warn_about_neighbours(fit)
+  fit
 }
 
 # As prepare_problem(). `basis` has the trend as orthogonal columns of mean square 1, whose coefficients are estimated.
@@ -110,7 +114,7 @@ finish_family <- function(problem, likelihood, search, call) {
   list(
     theta = theta, covariance = with_values(model, theta), beta = beta, dispersion = state$phi, family = data$family,
     loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
-    vecchia = kept_neighbours(likelihood, search, state),
+    vecchia = kept_neighbours(likelihood, search, state, problem$outer),
     latent = state[c("h", "terms", "converged", "steps")], response = data, outer = problem$outer,
     outer_theta = unname(search$theta), factor = likelihood$kept_factor(), data = told, model = model,
     center = problem$center, df = sum(free)

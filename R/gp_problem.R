@@ -207,16 +207,10 @@ finish_fit <- function(problem, likelihood, search, call) {
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
     beta = state$beta, loglik = plain_loglik(state, model, search$theta),
     state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
-    factor = likelihood$kept_factor(), vecchia = kept_neighbours(likelihood, search, state),
+    factor = likelihood$kept_factor(), vecchia = kept_neighbours(likelihood, search, state, model),
     data = data, model = model, center = problem$center,
     df = length(state$beta) + if (estimated) sum(!model$parameters$fixed) else 0
   )
-}
-
-# The neighbours that a fit keeps, with the gain by twice as many if the parameters are estimated.
-kept_neighbours <- function(likelihood, search, state) {
-  gain <- function() likelihood$doubled(search$theta, state)
-  likelihood$kept_neighbours(search$theta, if (!is.null(search$value)) gain)
 }
 
 # The covariance of a fit in the unit of its points, which is a power of two times the unit of the data.

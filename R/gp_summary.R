@@ -11,7 +11,8 @@ print.gp <- function(x, ...) {
   if (!is.null(x$transform)) cli::cat_line("  transform       ", transform_words(x$transform))
   cli::cat_line("  log-likelihood  ", likelihood_text(x$loglik), " (", x$estimate, ", ", x$method, ")")
   if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
-  if (!is.null(x$certificate)) cat_labelled("approximation", certificate_words(x$certificate), ",")
+  if (!is.null(x$certificate)) cat_labelled("approximation", certificate_words(x$certificate), ",") else
+    if (x$method == "vecchia") cat_labelled("approximation", approximation_words(x), ",")
   invisible(x)
 }
 
@@ -92,7 +93,10 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
                 " on ", counted(fit$df, "parameter"), ", AIC ", likelihood_text(stats::AIC(fit)))
   cat(strwrap(paste0("Method: ", fit$method, search_words(fit$search)), exdent = 2), sep = "\n")
   if (!is.null(error <- likelihood_words(fit))) cli::cat_line(error)
-  if (fit$method == "vecchia") cat_labelled("Neighbours", neighbour_words(fit$vecchia), ",")
+  if (fit$method == "vecchia") {
+    cat_labelled("Neighbours", neighbour_words(fit$vecchia), ",")
+    cat_labelled("Approximation", approximation_table(fit), ",")
+  }
   print_rivals(fit)
   invisible(x)
 }

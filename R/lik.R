@@ -20,8 +20,8 @@
 #   outdated(theta)        whether other points are the nearest ones at theta
 #   regroup(theta)         takes these instead, if they are
 #   double()               takes twice as many
-#   doubled(theta, state)  the log-likelihood gained by twice as many, from the state at theta; NULL without others
-#   kept_neighbours(theta, gain)  the description of them that a fit keeps, with gain(), if that is not NULL
+#   doubled(theta, state)  the changes by twice as many, from the state at theta (lik_doubled.R); NULL without others
+#   kept_neighbours(theta) the description of them that a fit keeps
 #   sets()                 the present sets
 new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            subset_sizes = function() c(dense = 0, same = 0),
@@ -29,7 +29,7 @@ new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            kept_factor = function() NULL, count = function() 0L, use = function(count) invisible(),
                            outdated = function(theta) FALSE, regroup = function(theta) invisible(),
                            double = function() invisible(), doubled = function(theta, state) NULL,
-                           kept_neighbours = function(theta, gain) NULL, sets = function() NULL) {
+                           kept_neighbours = function(theta) NULL, sets = function() NULL) {
   force(evaluate)
   # the value by which a search compares parameters; a dense one must not be decided by rounding
   value <- function(theta, profile = FALSE) evaluate(theta, profile, search = dense)$value

@@ -29,16 +29,16 @@ vecchia_laplace <- function(data, model, how) {
     if (data$family$density$one_mode && !is_singular(state)) latest <<- state$h
     state
   }
-  doubled <- function(theta, state) if (tracker$count() < most) {
-    (state$value - latent_state(tracker$recounted(tracker$twice()), data, model, theta, state$h)$value) / 2
-  }
   # twice as many neighbours take five times as long: of many observations, only those who ask for it wait for that
-  kept_neighbours <- function(theta, gain) {
+  compared <- length(data$y) <= 2e4 || identical(how$control$neighbours, "auto")
+  doubled <- function(theta, state) if (compared && tracker$count() < most) {
+    change_between(state, latent_state(tracker$recounted(tracker$twice()), data, model, theta, state$h))
+  }
+  kept_neighbours <- function(theta) {
     sets <- tracker$sets()
     m <- tracker$count()
-    wanted <- !is.null(gain) && (length(data$y) <= 2e4 || identical(how$control$neighbours, "auto"))
-    list(m = m, ordering = how$control$ordering, local = as.integer(min(max(30L, m), nrow(sets$points))),
-         doubled = if (wanted) gain(), order = sets$order, neighbours = sets$neighbours)
+    list(m = m, all = m == most, ordering = how$control$ordering,
+         local = as.integer(min(max(30L, m), nrow(sets$points))), order = sets$order, neighbours = sets$neighbours)
   }
   part <- length(data$y) %/% 10
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours,

@@ -118,7 +118,9 @@ with_prior <- function(likelihood, model) {
   }
   evaluate <- function(theta, ...) posterior(likelihood$evaluate(theta, ...), theta)
   doubled <- function(theta, state) {
-    likelihood$doubled(theta, replace(state, "value", state$value - prior_deviance(model, theta)$value))
+    prior <- prior_deviance(model, theta)
+    plain <- list(value = state$value - prior$value, gradient = function() state$gradient() - prior$gradient)
+    likelihood$doubled(theta, utils::modifyList(state, plain))
   }
   optional <- likelihood[setdiff(names(likelihood), c("evaluate", "value", "doubled"))]
   do.call(new_likelihood, c(list(evaluate, doubled = doubled), optional))

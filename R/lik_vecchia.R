@@ -26,13 +26,15 @@ vecchia_likelihood <- function(data, model, how) {
     m <- tracker$count()
     twice <- tracker$twice()
     if (m == twice) return(NULL)
-    if (most >= many_points) return(gain_of_some(tracker$sets(), operators, model, theta, state$contrast, c(m, twice)))
-    (state$value - state_of(tracker$recounted(twice), theta)$value) / 2
+    if (most > compared_points) {
+      return(change_of_some(tracker$sets(), operators, model, theta, state$contrast, c(m, twice)))
+    }
+    change_between(state, state_of(tracker$recounted(twice), theta, derivatives = TRUE))
   }
-  kept_neighbours <- function(theta, gain) {
+  kept_neighbours <- function(theta) {
     m <- tracker$count()
     values <- covariance_matrix(model, how$precision, how$backend)
-    list(m = m, ordering = how$control$ordering, doubled = if (!is.null(gain)) gain(),
+    list(m = m, all = m == most, ordering = how$control$ordering,
          local = local_count(data, model, theta, min(2L * m, length(data$y)), values))
   }
   likelihood_with_neighbours(tracker, function(theta, profile = FALSE, search = FALSE) {
@@ -40,22 +42,8 @@ vecchia_likelihood <- function(data, model, how) {
   }, doubled, kept_neighbours)
 }
 
-# Points from which what concerns all of them is estimated by some of them, evenly spaced in the ordering.
-many_points <- 1e5
-some_positions <- function(n) if (n <= many_points) seq_len(n) else round(seq(1, n, length.out = many_points))
-
-# By how much the log-likelihood is higher with counts[2] neighbours than with counts[1], estimated by some of the
-# points and for the given coefficients of the trend: with more neighbours these hardly change.
-gain_of_some <- function(sets, operators, model, theta, contrast, counts, some = some_positions(nrow(sets$near))) {
-  again <- function(x) if (is.matrix(x)) rbind(x, x[some, , drop = FALSE]) else c(x, x[some])
-  subset <- hold_sets(again(sets$points), again(sets$noise), again(sets$noise_derivative), again(sets$values),
-                      ordered_neighbours(sets$near, counts[[2]], of = some))
-  deviances <- vapply(counts, function(count) {
-    sums <- set_sums(operators, theta, model$nugget, subset, count = count)
-    if (sums$bad > 0) Inf else sums$logdet + sum(contrast * (sums$gram %*% contrast))
-  }, 0)
-  -diff(deviances) / 2 * nrow(sets$near) / length(some)
-}
+# At most `most` positions, evenly spaced in an ordering of n points, which stand for all of them.
+some_positions <- function(n, most = 1e5) if (n <= most) seq_len(n) else round(seq(1, n, length.out = most))
 
 # 30 neighbours are enough for the screening effect in the plane and in space, unless observations are noisy. More
 # coordinates need more neighbours, and where a likelihood takes less than a tenth of a second, they cost little. The

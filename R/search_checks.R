@@ -1,6 +1,7 @@
 # Warnings about doubtful fits, each with a recommendation.
 
 warn_about_search <- function(search, control) {
+  if (is.null(search$convergence)) return(invisible())
   if (search$convergence != 0 && grepl("singular", search$message)) {
     cli::cli_warn(c(
       "The search ended where the covariance matrix becomes singular: the likelihood may increase further.",

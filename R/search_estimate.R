@@ -1,6 +1,7 @@
-# Estimation of the parameters of a covariance, and of a family: the global optimum, and warnings about it.
+# Estimation of the parameters of a covariance, and of a family: the global optimum.
 
-# The parameters of the covariance: a list of theta, value, and how the search ended.
+# The parameters of the covariance: a list of theta, value, how the search ended, and resume(), which continues it after
+# a change of the likelihood.
 estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   model <- problem$model
   data <- problem$data
@@ -15,7 +16,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   ))
   best <- global_optimum(starting_values(model, problem$every_u %||% data$u, problem$residual), target)
   if (is_singular(best)) stop_singular(problem, likelihood$evaluate(best$theta, search = TRUE), call)
-  checked_optimum(without_ridge(best, target), target)
+  resumable(without_ridge(best, target), target)
 }
 
 # The parameters of the covariance, the family and the trend. With `estimate = "none"`, those of the trend.
@@ -43,9 +44,8 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   best <- if (!all_given) global_optimum(starts, target) else
     descend(starts[1, ], target, replace(control, "gain", gain))
   if (is_singular(best)) stop_no_mode(call)
-  best <- checked_optimum(best, target)
   if (all_given) best$value <- NULL
-  best
+  resumable(best, target)
 }
 
 check_all_given <- function(parameters, call) {
@@ -73,14 +73,18 @@ global_optimum <- function(starts, target) {
   c(best, list(precision = target$how$precision))
 }
 
-# The optimum with angles of half a turn, after warnings about the search.
-checked_optimum <- function(best, target) {
+# The optimum with angles of half a turn, the names of parameters at their bounds, and resume().
+resumable <- function(best, target) {
   parameters <- target$model$parameters
   turned <- is_direction(parameters) & !parameters$fixed
   best$theta[turned] <- best$theta[turned] %% 180
   parameters$upper <- best$upper %||% parameters$upper
   best$at_bound <- at_bound(parameters, best$theta)
-  warn_about_search(best, target$how$control)
+  best$resume <- function() {
+    further <- with_settled_neighbours(best, target)
+    if (is.null(best$value)) further$value <- NULL
+    resumable(replace(best, names(further), further), target)
+  }
   best
 }
 

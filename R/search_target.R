@@ -25,9 +25,14 @@ subset_target <- function(target, rows, how = target$how) {
   remade_target(target, subset_data(target$data, rows), how)
 }
 
-subset_data <- function(data, rows) {
+rows_of_data <- function(data, rows) {
   each <- intersect(c("y", "x", "u", "noise", "weights", "rows", "block", "prior", "offset", "basis"), names(data))
   data[each] <- lapply(data[each], function(v) if (is.matrix(v)) v[rows, , drop = FALSE] else v[rows])
+  data
+}
+
+subset_data <- function(data, rows) {
+  data <- rows_of_data(data, rows)
   data$logdet_xx <- 0
   # a level of a factor may not occur in the subset
   columns <- independent_columns(rbind(data$x, data$within$x))

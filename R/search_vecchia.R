@@ -1,8 +1,7 @@
-# Fits by Vecchia's approximation: the search with neighbours that follow the ranges, and how many neighbours to take.
+# Fits by Vecchia's approximation: the search with neighbours that follow the ranges, and the neighbours of new points.
 
 # First with few neighbours, with which a likelihood takes a fifth of the time, then with all. Sets are fixed during a
-# search. If other neighbours are near at its end, it continues with these; with `neighbours = "auto"`, also with twice
-# as many, while these change the log-likelihood.
+# search. If other neighbours are near at its end, it continues with these.
 vecchia_search <- function(candidates, target) {
   likelihood <- target$likelihood
   rough <- target
@@ -10,15 +9,7 @@ vecchia_search <- function(candidates, target) {
   likelihood$use(10L)
   best <- best_from(candidates, rough)
   likelihood$use(Inf)
-  if (is_singular(best)) return(best)
-  repeat {
-    best <- with_settled_neighbours(best, target)
-    if (!identical(target$how$control$neighbours, "auto")) return(best)
-    change <- likelihood$doubled(best$theta, likelihood$evaluate(best$theta))
-    if (is.null(change) || abs(change) <= target$how$control$neighbour_tol * length(target$data$y)) return(best)
-    likelihood$double()
-    say_progress(step = paste("with", likelihood$count(), "neighbours"))
-  }
+  if (is_singular(best)) best else with_settled_neighbours(best, target)
 }
 
 # A search whose neighbours are, at its end, those that are near by the ranges found.
@@ -80,12 +71,6 @@ chosen_method <- function(parts, model, precision, control) {
 is_local <- function(x) {
   fold_covariance(x, function(leaf, path) is_white(leaf$label) || leaf$kernel$screens,
                   function(operation, parts) (if (operation == "*") any else all)(unlist(parts)))
-}
-
-neighbour_words <- function(about) {
-  c(paste0(about$m, " (", about$ordering, ")"), paste(about$local, "for predictions"), if (!is.null(about$doubled)) {
-    paste("log-likelihood", sprintf("%+.2g", about$doubled), "with twice as many")
-  })
 }
 
 check_neighbours <- function(m, call = caller_env()) {

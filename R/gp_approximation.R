@@ -1,0 +1,186 @@
+# How good an approximation by neighbours is: how much twice as many of them change the log-likelihood, the estimates,
+# predictions and standard errors.
+
+# Changes that are tolerable for n observations, see gp_control(): of the log-likelihood; of estimates and predictions,
+# in standard errors; and of standard errors, relative to them.
+tolerable_changes <- function(n, tol) {
+  tol * c(loglik = max(1000, n), estimates = 500, predictions = 100, se = 30)
+}
+
+# The changes of a fit in units of those that are tolerable.
+relative_changes_of <- function(object) {
+  abs(object$vecchia$changes) / tolerable_changes(nobs.gp(object), object$how$control$neighbour_tol)
+}
+
+# `times` is the largest difference in units of what is tolerable.
+verdict_by <- function(times) if (times <= 1) "good" else if (times <= 5) "fair" else "poor"
+
+approximation_verdict <- function(object) {
+  if (isTRUE(object$vecchia$all)) return("exact")
+  changes <- relative_changes_of(object)
+  if (all(is.na(changes))) "unknown" else verdict_by(max(changes, na.rm = TRUE))
+}
+
+# The fit by fit_of(search). With `neighbours = "auto"` their number is doubled, and the search resumed, until the
+# changes are tolerable or another doubling would exceed the limit.
+with_enough_neighbours <- function(search, likelihood, fit_of) {
+  repeat {
+    fit <- fit_of(search)
+    if (fit$how$method != "vecchia") return(fit)
+    fit <- with_prediction_changes(fit)
+    control <- fit$how$control
+    chosen <- !identical(control$neighbours, "auto") || approximation_verdict(fit) %in% c("exact", "good")
+    m <- likelihood$count()
+    if (chosen || is.infinite(fit$vecchia$changes[["loglik"]]) || 2L * m > control$neighbour_limit) return(fit)
+    likelihood$double()
+    say_progress(step = paste("with", likelihood$count(), "neighbours"))
+    if (!is.null(search$resume)) search <- search$resume()
+  }
+}
+
+# The description of the neighbours that a fit keeps: with the likelihood's changes, and `moved`, the parameters to which
+# twice as many neighbours lead.
+kept_neighbours <- function(likelihood, search, state, model) {
+  kept <- likelihood$kept_neighbours(search$theta)
+  if (is.null(kept)) return(NULL)
+  change <- likelihood$doubled(search$theta, state)
+  moved <- moved_estimates(change, search, model)
+  estimates <- if (is.null(search$value) || is.null(change)) NA else moved$size
+  c(kept, list(changes = c(loglik = change$loglik %||% NA, estimates = estimates), moved = unname(moved$theta)))
+}
+
+# The changes of predictions are added, and the number of neighbours of jointly predicted points.
+with_prediction_changes <- function(fit) {
+  theta <- fit$vecchia$moved[seq_along(fit$theta)]
+  fit$vecchia$moved <- NULL
+  none <- c(predictions = NA_real_, se = NA_real_)
+  changes <- if (fit$vecchia$all) none else tryCatch({
+    if (is_observed_base(fit)) fit$vecchia$new <- joint_neighbours(fit)
+    prediction_changes(fit, theta)
+  }, kernops_singular_error = function(e) none)
+  fit$vecchia$changes <- c(fit$vecchia$changes, changes)
+  fit
+}
+
+is_observed_base <- function(object) !is_latent(object) && !has_latent_field(object)
+
+# How many observations and earlier new points a new point is conditioned on: at least as many as in local kriging, and
+# twice as many while that changes predictions.
+joint_neighbours <- function(object, most = 240L) {
+  m <- object$vecchia$local
+  sites <- certified_sites(object, compared_sites)
+  tolerable <- tolerable_changes(1, object$how$control$neighbour_tol)[c("predictions", "se")]
+  moments <- function(m) field_moments(replace_neighbours(object, new = m), sites)
+  before <- moments(m)
+  while (2L * m <= min(most, nobs.gp(object))) {
+    after <- moments(2L * m)
+    if (isTRUE(all(change_of_moments(before, after) <= tolerable))) break
+    m <- 2L * m
+    before <- after
+  }
+  m
+}
+
+compared_sites <- 200
+
+# The changes of predictions by twice as many neighbours and the parameters `theta` to which these lead.
+prediction_changes <- function(object, theta) {
+  parts <- parts_of_fit(object)
+  pairs <- lapply(parts, function(part) {
+    sites <- certified_sites(part, ceiling(compared_sites / length(parts)))
+    about <- part$vecchia
+    more <- replace_neighbours(part, m = 2L * about$m, local = 2L * about$local, new = 2L * about$new)
+    lapply(list(part, replace(more, "theta", list(stats::setNames(theta, names(part$theta))))), field_moments, sites)
+  })
+  change_of_moments(do.call(rbind, lapply(pairs, `[[`, 1)), do.call(rbind, lapply(pairs, `[[`, 2)))
+}
+
+replace_neighbours <- function(object, ...) {
+  counts <- Filter(length, list(...))
+  object$vecchia[names(counts)] <- lapply(counts, function(m) as.integer(min(m, nobs.gp(object))))
+  object
+}
+
+field_moments <- function(object, sites) {
+  moments <- predicted_moments(object, sites, field_request$how, TRUE)
+  data.frame(mean = moments$trend + moments$process, se = sqrt(moments$variance))
+}
+
+# Roots of mean squares: of the differences of means in standard errors, and of logarithms of standard errors. A site
+# without a standard error is one of the observations.
+change_of_moments <- function(before, after) {
+  root <- function(x) if (length(x)) sqrt(mean(x^2)) else 0
+  uncertain <- which(pmin(before$se, after$se) > 1e-8 * max(after$se, 0, na.rm = TRUE))
+  before <- before[uncertain, ]
+  after <- after[uncertain, ]
+  c(predictions = root((after$mean - before$mean) / after$se), se = root(log(after$se / before$se)))
+}
+
+# The fit itself; where predictions take a factor of all observations, fits of up to four parts of it: the observations
+# that are nearest to one of them. Those of a family are the normal approximation of the posterior (finish_family()).
+parts_of_fit <- function(object, parts = 4, size = 500L) {
+  if (is_observed_base(object)) return(list(object))
+  object <- structure(replace(object, "family", list(NULL)), class = "gp")
+  n <- nobs.gp(object)
+  if (n <= parts * size) return(list(object))
+  near <- neighbour_coordinates(object$model, object$theta, object$data$u)
+  nearest <- nearest_points(near[some_positions(n, parts), , drop = FALSE], near, size)
+  lapply(seq_len(parts), function(k) replace(object, "data", list(rows_of_data(object$data, sort(nearest[, k])))))
+}
+
+# ---- Words and columns ----
+
+approximation_words <- function(object) {
+  verdict <- approximation_verdict(object)
+  if (verdict == "exact") return("none: all observations are neighbours")
+  if (verdict == "unknown") return("not compared with that of more neighbours")
+  largest <- which.max(relative_changes_of(object))
+  paste0(verdict, ": ", change_words(object)[[largest]], " with twice as many neighbours")
+}
+
+change_words <- function(object) {
+  changes <- as.list(object$vecchia$changes)
+  c(loglik = sprintf("log-likelihood %+.2g", changes$loglik),
+    estimates = sprintf("estimates move by %.2g standard errors", changes$estimates),
+    predictions = sprintf("predictions move by %.2g standard errors", changes$predictions),
+    se = sprintf("standard errors change by %.2g %%", 100 * changes$se))
+}
+
+# All changes, for summary().
+approximation_table <- function(object) {
+  known <- !is.na(object$vecchia$changes)
+  if (object$vecchia$all || !any(known)) return(approximation_words(object))
+  words <- change_words(object)[known]
+  c(paste0(approximation_verdict(object), ": ", words[[1]]), words[-1], "with twice as many neighbours")
+}
+
+neighbour_words <- function(about) {
+  c(paste0(about$m, " (", about$ordering, ")"), paste(about$new %||% about$local, "for predictions"))
+}
+
+# The columns of glance().
+glanced_approximation <- function(object) {
+  changes <- as.list(object$vecchia$changes)
+  data.frame(neighbours = object$vecchia$m, approximation = approximation_verdict(object),
+             change.logLik = changes$loglik, change.estimate = changes$estimates,
+             change.prediction = changes$predictions, change.se = changes$se)
+}
+
+# With `neighbours = "auto"`, where the limit was reached before the changes were tolerable.
+warn_about_neighbours <- function(fit) {
+  control <- fit$how$control
+  if (fit$how$method != "vecchia" || !identical(control$neighbours, "auto")) return(invisible())
+  verdict <- approximation_verdict(fit)
+  if (verdict %in% c("exact", "good", "unknown")) return(invisible())
+  m <- fit$vecchia$m
+  n <- nobs.gp(fit)
+  change <- change_words(fit)[[which.max(relative_changes_of(fit))]]
+  exact <- n <= 2 * control$exact_limit && (is.null(fit$family) || n <= 5000)
+  other <- if (exact) "exact" else if (is.null(fit$family) && !is_lmc(fit$model$covariance)) "iterative"
+  cli::cli_warn(c("{m} neighbours are not enough for {.code neighbour_tol = {control$neighbour_tol}}: {change} with
+                   twice as many.",
+                  i = if (length(other)) "{.code method = {.val {other}}} has no neighbours.",
+                  i = "{.code neighbour_limit = {2 * m}} of {.fn gp_control} allows more than
+                       {control$neighbour_limit}."),
+                class = c("kernops_neighbours", "kernops_warning"))
+}

@@ -1,0 +1,49 @@
+# How much twice as many neighbours change a likelihood at the same parameters: `loglik`, the gain of the
+# log-likelihood, and `gradient`, the change of the derivatives of -2 log-likelihood.
+
+change_between <- function(before, after) {
+  if (is_singular(after)) return(list(loglik = -Inf))
+  list(loglik = (before$value - after$value) / 2, gradient = after$gradient() - before$gradient())
+}
+
+# From so many points the changes are estimated by some of them, evenly spaced in the ordering.
+compared_points <- 1e4
+
+# The changes from counts[1] to counts[2] neighbours, estimated by some of the points and for fixed coefficients of the
+# trend: with more neighbours these hardly change.
+change_of_some <- function(sets, operators, model, theta, contrast, counts,
+                           some = some_positions(nrow(sets$near), compared_points)) {
+  again <- function(x) if (is.matrix(x)) rbind(x, x[some, , drop = FALSE]) else c(x, x[some])
+  subset <- hold_sets(again(sets$points), again(sets$noise), again(sets$noise_derivative), again(sets$values),
+                      ordered_neighbours(sets$near, counts[[2]], of = some))
+  share <- length(some) / nrow(sets$near)
+  part <- function(count) {
+    sums <- set_sums(operators, theta, model$nugget, subset, TRUE, count)
+    if (sums$bad > 0) return(singular_state())
+    form <- function(gram) sum(contrast * (gram %*% contrast))
+    list(value = (sums$logdet + form(sums$gram)) / share,
+         gradient = function() (sums$logdet_derivative + apply(sums$gram_derivative, 3, form)) / share)
+  }
+  change_between(part(counts[[1]]), part(counts[[2]]))
+}
+
+# The movement of the estimates from the optimum of a search by a change of the gradient: a step of Newton's method with
+# the information there. `theta` after it, and `size`: the largest movement of a parameter in standard errors. A
+# standard error of less than a tenth of a positive parameter counts as a tenth: so little is no matter.
+moved_estimates <- function(change, search, model) {
+  none <- list(theta = search$theta, size = 0)
+  parameters <- model$parameters
+  estimated <- which(!parameters$fixed)
+  if (is.null(search$information) || is.null(change$gradient) || !length(estimated)) return(none)
+  some <- parameters[estimated, ]
+  s <- to_search(some, search$theta[estimated])
+  inner <- s > to_search(some, some$lower) & s < to_search(some, some$upper) & is.finite(diag(search$information))
+  if (!any(inner)) return(none)
+  information <- search$information[inner, inner, drop = FALSE]
+  gradient <- (change$gradient * search_slope(parameters, search$theta))[estimated][inner]
+  step <- newton_step(gradient, positive_definite(information), s[inner], rep(-Inf, sum(inner)), rep(Inf, sum(inner)))
+  variances <- diag(as.matrix(inverse_information(information / 2)))
+  se <- pmax(sqrt(pmax(variances, 0)), ifelse(some$log[inner], 0.1, 0))
+  s[inner] <- pmin(pmax(s[inner] + step, to_search(some, some$lower)[inner]), to_search(some, some$upper)[inner])
+  list(theta = replace(search$theta, estimated, from_search(some, s)), size = max(0, abs(step) / se, na.rm = TRUE))
+}

@@ -1,0 +1,132 @@
+# Changes by twice as many neighbours, against separate fits with twice as many, and the number chosen by them against
+# exact fits.
+
+plane <- function(n, noise = 0.05, range = 0.2, seed = 1, nu = 1.5) {
+  withr::local_seed(seed)
+  u <- matrix(runif(2 * n), n, dimnames = list(NULL, c("a", "b")))
+  h <- sqrt(2 * nu) * unname(as.matrix(dist(u))) / range
+  R <- if (nu == 1.5) (1 + h) * exp(-h) else (1 + h + h^2 / 3) * exp(-h)
+  data.frame(u, x = rnorm(n), z = 3 + drop(crossprod(chol(R + diag(noise, n)), rnorm(n))))
+}
+field <- matern(3/2, 1, 0.2) + nugget(0.05)
+vecchia <- \(d, ..., m = 8, formula = z ~ 1) gp(formula, d, ~ a + b, ..., method = "vecchia", neighbours = m)
+changes <- \(fit) fit$vecchia$changes
+sites_of <- function(count) withr::with_seed(9, data.frame(a = runif(count), b = runif(count), x = 0))
+
+test_that("changes of a likelihood are the differences from a fit with twice as many neighbours", {
+  d <- plane(500)
+  for (formula in c(z ~ 0, z ~ 1, z ~ x)) {
+    one <- \(m) vecchia(d, field, m = m, estimate = "none", formula = formula)
+    expect_equal(changes(one(8))[["loglik"]], one(16)$loglik - one(8)$loglik, tolerance = 1e-8)
+    expect_true(is.na(changes(one(8))[["estimates"]]))
+  }
+})
+
+test_that("the predicted movement of estimates is that of an estimate with twice as many neighbours", {
+  d <- plane(700)
+  for (estimate in c("ML", "REML")) {
+    one <- \(m) vecchia(d, matern(3/2) + nugget(), m = m, estimate = estimate)
+    few <- one(8)
+    more <- one(16)
+    se <- sqrt(diag(vcov(few, "covariance")))
+    moved <- abs(log(more$theta / few$theta)) / pmax(se / few$theta, 0.1)
+    expect_equal(changes(few)[["estimates"]], max(moved), tolerance = 0.4)
+  }
+})
+
+test_that("changes of predictions are those by twice as many neighbours and the estimates there", {
+  d <- plane(600)
+  few <- vecchia(d, matern(3/2) + nugget(), m = 8)
+  more <- vecchia(d, matern(3/2) + nugget(), m = 16)
+  new <- sites_of(400)
+  by <- \(fit) predict(fit, new, se.fit = TRUE, interval = "confidence")
+  off <- sqrt(mean(((by(more)$fit - by(few)$fit) / by(more)$se.fit)^2))
+  expect_equal(changes(few)[["predictions"]], off, tolerance = 0.5)
+  expect_equal(changes(few)[["se"]], sqrt(mean(log(by(more)$se.fit / by(few)$se.fit)^2)), tolerance = 0.6)
+})
+
+test_that("\"auto\" doubles until fits and predictions are near the exact ones", {
+  for (case in list(plane(600), plane(600, 0.5), plane(600, 0.01, 0.4, nu = 2.5))) {
+    of <- if (identical(case, plane(600, 0.01, 0.4, nu = 2.5))) matern(5/2) else matern(3/2)
+    fit <- suppressWarnings(vecchia(case, of + nugget(), m = "auto"))
+    exact <- suppressWarnings(gp(z ~ 1, case, ~ a + b, of + nugget(), "exact"))
+    expect_true(kernops:::approximation_verdict(fit) %in% c("exact", "good"))
+    expect_lt(abs(fit$loglik - exact$loglik), 2)
+    expect_lt(max(abs(log(fit$theta / exact$theta)) / sqrt(diag(kernops:::covariance_vcov(exact)))), 1)
+    by <- \(fit) predict(fit, sites_of(200), se.fit = TRUE, interval = "confidence")
+    expect_lt(sqrt(mean(((by(fit)$fit - by(exact)$fit) / by(exact)$se.fit)^2)), 0.2)
+    expect_lt(sqrt(mean(log(by(fit)$se.fit / by(exact)$se.fit)^2)), 0.08)
+  }
+})
+
+test_that("a smaller tolerance takes more neighbours, up to all of them", {
+  d <- plane(300)
+  count <- \(tol, ...) vecchia(d, field, m = "auto", estimate = "none", neighbour_tol = tol, neighbour_limit = 1000)
+  counts <- vapply(c(1, 1e-3, 1e-9), \(tol) count(tol)$vecchia$m, 0)
+  expect_true(all(diff(counts) >= 0))
+  expect_identical(counts[[3]], 299)
+  all <- count(1e-9)
+  expect_identical(kernops:::approximation_verdict(all), "exact")
+  expect_output(print(all), "approximation   none: all observations are neighbours")
+  expect_equal(all$loglik, gp(z ~ 1, d, ~ a + b, field, "exact", "none")$loglik, tolerance = 1e-10)
+})
+
+test_that("counts, groups, several variables, weights and transformations are compared, too", {
+  d <- plane(400)
+  d$count <- withr::with_seed(1, rpois(400, exp(d$z / 3)))
+  d$group <- rep(1:2, 200)
+  d$second <- d$z + withr::with_seed(2, rnorm(400))
+  counts <- \(...) gp(count ~ 1, d, ~ a + b, ..., method = "vecchia", family = poisson())
+  fits <- list(counts(matern(3/2), neighbours = 8),
+               vecchia(d, field, group = ~ group, estimate = "none"), vecchia(d, field, weights = rep(1:4, 100)),
+               vecchia(d, field, formula = exp(z) ~ 1, transform = "log"),
+               vecchia(d, lmc(matern(3/2), nugget()), formula = cbind(z, second) ~ 1))
+  for (fit in fits) {
+    known <- setdiff(names(changes(fit)), if (fit$estimate == "none") "estimates")
+    expect_true(all(is.finite(changes(fit)[known])))
+    expect_output(print(fit), "approximation   (good|fair|poor): .* with twice as many")
+  }
+  gain <- counts(fits[[1]]$covariance, neighbours = 16)$loglik - fits[[1]]$loglik
+  expect_lt(abs(changes(fits[[1]])[["loglik"]] - gain), 1)
+  auto <- suppressWarnings(counts(matern(3/2), neighbours = "auto", neighbour_tol = 1e-4))
+  expect_gt(auto$vecchia$m, 20)
+})
+
+test_that("a bad approximation is said by print(), summary() and glance()", {
+  withr::local_seed(3)
+  x <- matrix(runif(8 * 400), 400, dimnames = list(NULL, letters[1:8]))
+  d <- data.frame(x, z = sin(3 * x[, 1]) + x[, 2]^2 + x[, 3] * x[, 4] + rnorm(400, sd = 0.01))
+  fit <- gp(z ~ 1, d, reformulate(letters[1:8]), matern(7/2, 20, 4) + nugget(1e-4), "vecchia", "none", neighbours = 15)
+  expect_output(print(fit), "approximation   poor: (log-likelihood|predictions|standard errors)")
+  expect_output(print(summary(fit)), "Approximation   poor: log-likelihood")
+  table <- glance.gp(fit)
+  expect_identical(table$approximation, "poor")
+  more <- update(fit, neighbours = 30)
+  expect_equal(table$change.logLik, more$loglik - fit$loglik, tolerance = 1e-6)
+  expect_gt(table$change.prediction, 0.1)
+  fit$certificate <- certify(fit, sites = 5)
+  expect_output(print(fit), "approximation   poor, log-likelihood")
+  expect_identical(anyDuplicated(names(glance.gp(fit))), 0L)
+  exact <- gp(z ~ 1, d, reformulate(letters[1:8]), fit$covariance, "exact", "none")
+  expect_false("approximation" %in% names(glance.gp(exact)))
+})
+
+test_that("a limit that is too small for the tolerance is a warning that says what is better", {
+  d <- plane(300)
+  short <- \(...) vecchia(d, field, m = "auto", estimate = "none", neighbour_tol = 1e-7, ...)
+  expect_warning(fit <- short(neighbour_limit = 70), class = "kernops_neighbours")
+  expect_identical(fit$vecchia$m, 60L)
+  expect_warning(short(neighbour_limit = 130), "method = \"exact\".*neighbour_limit = 240", class = "kernops_warning")
+  expect_warning(short(exact_limit = 100, neighbour_limit = 70), "method = \"iterative\"", class = "kernops_neighbours")
+  expect_silent(vecchia(d, field, m = 5, estimate = "none", neighbour_tol = 1e-7))
+  expect_error(gp_control(neighbour_limit = 0), class = "kernops_input_error")
+})
+
+test_that("new points have more neighbours where that changes their predictions", {
+  # observations without noise, so that predictions are conditioned on them
+  few <- vecchia(plane(800, 1e-8, nu = 2.5), matern(5/2, 1, 0.2), m = 5, estimate = "none", formula = z ~ 0)
+  expect_gt(few$vecchia$new, 10)
+  none <- vecchia(plane(800, 1e-8, nu = 2.5), matern(5/2, 1, 0.2), m = 5, estimate = "none", formula = z ~ 0,
+                  neighbour_tol = 1)
+  expect_identical(none$vecchia$new, none$vecchia$local)
+})
