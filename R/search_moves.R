@@ -21,19 +21,19 @@ positive_definite <- function(h) {
 # At most a factor e in any parameter, or exp(reach); those at a bound that would leave it stay. A parameter that would
 # pass its bound goes to it, and the others to their best values there: along a ridge, what is beside that is far off.
 newton_step <- function(gradient, information, s, low, high, reach = 1) {
-  held <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
-  diag(information) <- diag(information) + 1e-6 * max(0, diag(information)[!held]) + 1e-12
+  bounded <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
+  diag(information) <- diag(information) + 1e-6 * max(0, diag(information)[!bounded]) + 1e-12
   move <- numeric(length(s))
-  while (!all(held)) {
-    slope <- gradient + information[, held, drop = FALSE] %*% move[held]
-    move[!held] <- -solve(information[!held, !held, drop = FALSE], slope[!held])
+  while (!all(bounded)) {
+    slope <- gradient + information[, bounded, drop = FALSE] %*% move[bounded]
+    move[!bounded] <- -solve(information[!bounded, !bounded, drop = FALSE], slope[!bounded])
     short <- move / max(1, abs(move) / reach)
     room <- ifelse(short < 0, low - s, high - s)
-    passed <- ifelse(held, 0, abs(short) / pmax(abs(room), 1e-12))
+    passed <- ifelse(bounded, 0, abs(short) / pmax(abs(room), 1e-12))
     if (all(passed <= 1)) return(short)
     first <- which.max(passed)
     move[[first]] <- room[[first]]
-    held[[first]] <- TRUE
+    bounded[[first]] <- TRUE
   }
   move / max(1, abs(move) / reach)
 }

@@ -3,14 +3,14 @@
 # The best end of searches from the most promising `starts`, and its `rivals`: up to three other optima of a
 # log-likelihood within two units.
 best_optimum <- function(starts, target) {
-  found <- find_optima(starts, target)
-  found$best <- finish(found$best, target)
-  c(found$best, list(starts = found$starts, rivals = rivals_of(found, target)))
+  result <- find_optima(starts, target)
+  result$best <- finish(result$best, target)
+  c(result$best, list(starts = result$starts, rivals = rivals_of(result, target)))
 }
 
-rivals_of <- function(found, target, within = 4) {
-  near <- Filter(function(end) end$value <= found$best$value + within, from_best(found$optima))
-  utils::head(Filter(function(end) apart(found$best, end, target), near), 3)
+rivals_of <- function(result, target, within = 4) {
+  near <- Filter(function(end) end$value <= result$best$value + within, from_best(result$optima))
+  utils::head(Filter(function(end) apart(result$best, end, target), near), 3)
 }
 
 # The optima, in the order in which they were found. Searches go down roughly from the starts, group by group, and on
@@ -19,39 +19,39 @@ rivals_of <- function(found, target, within = 4) {
 find_optima <- function(starts, target) {
   starts <- promising(starts, target)
   ends <- descents(starts, target)
-  found <- list(best = ends[[1]], optima = list(), seen = list(), starts = nrow(starts))
+  result <- list(best = ends[[1]], optima = list(), seen = list(), starts = nrow(starts))
   for (group in split(ends, ceiling(vapply(ends, function(end) end$row, 0) / group_size(target)))) {
-    found <- with_around(with_ends(found, group, target), target)
+    result <- with_around(with_ends(result, group, target), target)
   }
-  found
+  result
 }
 
 from_best <- function(ends) ends[order(values_of(ends))]
 
 # The optima of one group are those that the best end leads to, and three others at most.
-with_ends <- function(found, ends, target) {
+with_ends <- function(result, ends, target) {
   new <- 0
-  elsewhere <- function(end) all(vapply(found$optima, apart, NA, end, target))
+  elsewhere <- function(end) all(vapply(result$optima, apart, NA, end, target))
   for (end in from_best(ends)) {
-    lowest <- if (length(found$optima)) found$best$value else Inf
+    lowest <- if (length(result$optima)) result$best$value else Inf
     if (new == 4 || end$value == Inf || end$value > lowest + 6) break
     if (end$value >= lowest && !elsewhere(end)) next
     end <- finish(end, target, 1e-4)
     end$leads <- end$value < lowest
     if (!end$leads && !elsewhere(end)) next
     new <- new + 1
-    found$optima <- c(found$optima, list(end))
-    if (end$leads) found$best <- end
+    result$optima <- c(result$optima, list(end))
+    if (end$leads) result$best <- end
   }
-  found
+  result
 }
 
-with_around <- function(found, target) {
-  best <- found$best
-  if (best$value == Inf || !all(vapply(found$seen, apart, NA, best, target))) return(found)
-  found$seen <- c(found$seen, list(best))
+with_around <- function(result, target) {
+  best <- result$best
+  if (best$value == Inf || !all(vapply(result$seen, apart, NA, best, target))) return(result)
+  result$seen <- c(result$seen, list(best))
   around <- rbind(look_around(best, target), restarts_around(best, target))
-  if (nrow(around)) with_ends(found, rough_searches(around, target), target) else found
+  if (nrow(around)) with_ends(result, rough_searches(around, target), target) else result
 }
 
 # Searches begin in all rows. In each group, the best two before and the best two after the first steps continue.
@@ -83,30 +83,31 @@ roughly <- function(target, maxit) {
 # How many starts are one of control$starts: where they differ in many ways, the value at a start predicts little.
 group_size <- function(target) if (start_axes(target$model$parameters) > 4) 4 else 1
 
-# The starts of lowest value, none of which is near a lower one: so many groups of them.
+# The starts of lowest value, none of which is near a lower one: control$starts groups of starts.
 promising <- function(starts, target) {
   if (nrow(starts) == 1) return(starts)
   most <- target$how$control$starts * group_size(target)
   values <- apply(starts, 1, target$value)
-  at <- matrix(apply(starts, 1, to_search, parameters = target$model$parameters), nrow(starts), byrow = TRUE)
+  scaled <- matrix(apply(starts, 1, to_search, parameters = target$model$parameters), nrow(starts), byrow = TRUE)
   kept <- integer()
   for (row in order(values)[seq_len(max(1, sum(is.finite(values))))]) {
-    near <- vapply(kept, function(other) max(abs(at[row, ] - at[other, ])) < 0.5, NA)
+    near <- vapply(kept, function(other) max(abs(scaled[row, ] - scaled[other, ])) < 0.5, NA)
     if (!any(near)) kept <- c(kept, row)
     if (length(kept) == most) break
   }
   starts[kept, , drop = FALSE]
 }
 
-# By steps of Newton's kind, which know when they are there; where they are stuck, by others in between.
+# Finishes a search by Newton steps, whose gain measures convergence. Where Newton steps stop early, quasi-Newton steps
+# come in between.
 finish <- function(end, target, gain = 1e-8) {
   if (end$value == Inf) return(end)
   newton <- function(theta) descend(theta, target, replace(target$how$control, "gain", gain))
-  found <- newton(end$theta)
-  if (isTRUE(found$gain < 100 * gain)) return(found)
-  other <- descend(found$theta, target, search = search_from)
+  first <- newton(end$theta)
+  if (isTRUE(first$gain < 100 * gain)) return(first)
+  other <- descend(first$theta, target, search = search_from)
   again <- newton(other$theta)
-  again[c("iterations", "evaluations")] <- Map(`+`, Map(`+`, found[c("iterations", "evaluations")], other[c(
+  again[c("iterations", "evaluations")] <- Map(`+`, Map(`+`, first[c("iterations", "evaluations")], other[c(
     "iterations", "evaluations")]), again[c("iterations", "evaluations")])
   again
 }
@@ -135,15 +136,15 @@ has_formula <- function(model) any(model$parameters$kind == "free" & !model$para
 # optima, since they are optima of a subset: all that are near the lowest one before them are searched from, in their
 # order, unless nothing separates them from an optimum that was found.
 best_beside <- function(candidates, values, search, target, within = 6) {
-  found <- list()
+  optima <- list()
   for (k in which(values < Inf & values <= cummin(values) + within)) {
     end <- list(theta = candidates[k, ], value = values[[k]])
-    if (all(vapply(found, apart, NA, end, target))) found <- c(found, list(search(end$theta)))
+    if (all(vapply(optima, apart, NA, end, target))) optima <- c(optima, list(search(end$theta)))
   }
-  if (!length(found)) return(search(candidates[1, ]))
-  best <- lowest(found)
+  if (!length(optima)) return(search(candidates[1, ]))
+  best <- lowest(optima)
   rivals <- list()
-  for (end in Filter(function(end) end$value <= best$value + 4, from_best(found))) {
+  for (end in Filter(function(end) end$value <= best$value + 4, from_best(optima))) {
     if (length(rivals) < 3 && all(vapply(c(list(best), rivals), apart, NA, end, target))) rivals <- c(rivals, list(end))
   }
   best$rivals <- rivals
@@ -170,7 +171,7 @@ apart <- function(a, b, target) {
 # Starts of further searches: local minima, on lines through the optimum, that are not much worse than it; and other
 # periods, between which the likelihood has many.
 look_around <- function(best, target) {
-  found <- lapply(lines_through(best$theta, target$model), function(line) {
+  minima <- lapply(lines_through(best$theta, target$model), function(line) {
     values <- apply(line, 1, target$value)
     before <- c(Inf, utils::head(values, -1))
     after <- c(values[-1], Inf)
@@ -178,7 +179,7 @@ look_around <- function(best, target) {
     low <- low & is.finite(values)
     line[low & rowSums(abs(line - rep(best$theta, each = nrow(line)))) > 0, , drop = FALSE]
   })
-  matrix(do.call(rbind, c(list(matrix(0, 0, length(best$theta))), found)), ncol = length(best$theta))
+  matrix(do.call(rbind, c(list(matrix(0, 0, length(best$theta))), minima)), ncol = length(best$theta))
 }
 
 # For user-defined covariances: starts that differ from an optimum in every parameter, by up to four standard errors
@@ -232,15 +233,15 @@ lines_through <- function(theta, model) {
 # was found and with much more.
 angle_lines <- function(angle, theta, model, line) {
   parameters <- model$parameters
-  own <- function(kind) which(parameters$leaf == parameters$leaf[[angle]] & parameters$kind == kind)
-  ratio <- own("ratio")
-  range <- own("range")
+  rows_of_kind <- function(kind) which(parameters$leaf == parameters$leaf[[angle]] & parameters$kind == kind)
+  ratio <- rows_of_kind("ratio")
+  range <- rows_of_kind("range")
   angles <- theta[[angle]] + seq(0, 165, by = 15)
   # in space, or without a range, or not free
   alone <- length(ratio) != 1 || length(range) != 1 || any(parameters$fixed[c(ratio, range)])
   if (alone) return(list(line(angle, cbind(angles))))
   nugget <- model$nugget[!parameters$fixed[model$nugget]]
-  more <- 2 * sum(theta[own("variance")])
+  more <- 2 * sum(theta[rows_of_kind("variance")])
   shapes <- expand.grid(part = c(1, 0.25, 0.06), more = if (length(nugget)) c(FALSE, TRUE) else FALSE)
   Map(function(part, raised) {
     changed <- c(angle, ratio, range, if (raised) nugget)

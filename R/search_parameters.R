@@ -84,8 +84,8 @@ leaf_variances <- function(x, u, whole, path = "1") {
 }
 
 held_variance <- function(x, u) {
-  held <- Find(function(leaf) !leaf$kernel$by_formula && "variance" %in% leaf$fixed, leaves_of(x))
-  if (is.null(held)) 1 else held$parameters$variance * mean_square(held, u)
+  fixed_leaf <- Find(function(leaf) !leaf$kernel$by_formula && "variance" %in% leaf$fixed, leaves_of(x))
+  if (is.null(fixed_leaf)) 1 else fixed_leaf$parameters$variance * mean_square(fixed_leaf, u)
 }
 
 # The common factor of all variances is found at each step: given values are no more than their ratios, which are taken

@@ -16,8 +16,8 @@ starting_values <- function(model, u, y) {
   unit <- even_points(count, sum(open) + 1)
   starts <- lapply(seq_len(count), function(n) start_at(model, u, total, open, unit[n, ], periods, n))
   starts <- do.call(rbind, starts)
-  given <- open & !is.na(parameters$value)
-  starts[1, given] <- parameters$value[given]
+  known <- open & !is.na(parameters$value)
+  starts[1, known] <- parameters$value[known]
   unique(starts)
 }
 
@@ -39,7 +39,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   parameters <- model$parameters
   seen <- list()
   value <- parameters$value
-  at <- replace(numeric(length(open)), open, unit[-1])
+  position <- replace(numeric(length(open)), open, unit[-1])
   between <- function(t, low, high) low * (high / low)^t
   # which of two parts of one kind is the longer one does not matter, unless one of them is in a product
   alike <- function(row) {
@@ -55,28 +55,28 @@ start_at <- function(model, u, total, open, unit, periods, n) {
     if (!is_white(row$label)) seen[[family]] <- unique(c(seen[[family]], row$leaf))
     value[[k]] <- switch(
       family,
-      variance = if (is_white(row$label)) total * between(at[[k]], 0.01, 0.9) else
+      variance = if (is_white(row$label)) total * between(position[[k]], 0.01, 0.9) else
         0.9 / (1 + repeated) * typical_variance(model, row, u, total),
       range = row$extent * 0.3^repeated * between(unit[[1]], shortest_share(model, row, u), 0.6) *
-        (if (row$coordinate > 1) between(at[[k]], 1 / 3, 3) else
-          if (repeated && !alike(row)) between(at[[k]], 1, 20) else 1),
-      shape_of_wave = 0.3^repeated * between(at[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
-      shape = between(at[[k]], 0.3, 3), nu = between(at[[k]], 0.4, 3), power = 0.4 + 1.4 * at[[k]],
-      angle = 180 * at[[k]], ratio = between(at[[k]], 0.2, 0.8),
-      speed = typical_speed(model, row, u) * between(at[[k]], 0.1, 10), sill = , cross = NA,
-      free = free_start(row, at[[k]], n)
+        (if (row$coordinate > 1) between(position[[k]], 1 / 3, 3) else
+          if (repeated && !alike(row)) between(position[[k]], 1, 20) else 1),
+      shape_of_wave = 0.3^repeated * between(position[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
+      shape = between(position[[k]], 0.3, 3), nu = between(position[[k]], 0.4, 3), power = 0.4 + 1.4 * position[[k]],
+      angle = 180 * position[[k]], ratio = between(position[[k]], 0.2, 0.8),
+      speed = typical_speed(model, row, u) * between(position[[k]], 0.1, 10), sill = , cross = NA,
+      free = free_start(row, position[[k]], n)
     )
   }
-  value <- start_sills(model, value, open, at)
+  value <- start_sills(model, value, open, position)
   if (n %% 4 == 3) value <- rescaled_start(model, value, total)
   pmin(pmax(value, parameters$lower), parameters$upper)
 }
 
 # A parameter of a user-defined formula: the typical value, or one around it; where it may have both signs, also
 # around 0.
-free_start <- function(row, at, n) {
+free_start <- function(row, position, n) {
   if (n %% 4 == 0) return(row$middle)
-  moved_free(row, if (row$log || n %% 2 == 1) row$middle else 0, (4 * at - 2) * abs(2 * at - 1))
+  moved_free(row, if (row$log || n %% 2 == 1) row$middle else 0, (4 * position - 2) * abs(2 * position - 1))
 }
 
 # A start at which a factor of the whole covariance is such that the variance is that of the response.

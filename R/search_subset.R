@@ -25,11 +25,11 @@ starts_beside <- function(end, model) {
   theta <- unname(end$theta)
   if (!isTRUE(end$leads)) return(rbind(theta, deparse.level = 0))
   parameters <- model$parameters
-  given <- !parameters$fixed & !is.na(parameters$value)
+  known <- !parameters$fixed & !is.na(parameters$value)
   white <- white_rows(model)
   sill <- total_variance(model, theta)
   little <- setdiff(white[theta[white] < 1e-3 * sill], which(parameters$fixed))
-  rbind(theta, replace(theta, given, parameters$value[given]), replace(theta, little, 0.01 * sill), deparse.level = 0)
+  rbind(theta, replace(theta, known, parameters$value[known]), replace(theta, little, 0.01 * sill), deparse.level = 0)
 }
 
 # Where values of all data choose, the optima keep the order of the search, so that later ones take nothing away; else
