@@ -152,9 +152,9 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args, stored) # after readRDS()
     kernel
   }
-  settings <- function(stay = FALSE, progress = NULL) {
+  settings <- function(stay = FALSE, progress = NULL, cpu = backend != "cuda") {
     run_settings(backend = backend, devices = device, single = single, scheme = scheme,
-                 accumulate_double = accumulate_double, stay = stay, progress = progress)
+                 accumulate_double = accumulate_double, stay = stay, progress = progress, cpu = cpu)
   }
   op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) report_shortage({
     if (missing(input)) {
@@ -179,8 +179,9 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   structure(op, class = "keops_kernel")
 }
 
-# The settings of a call of the operator, as run_settings() lists them.
-settings_of <- function(op) environment(op)$settings()
+# The settings of computations that use the formula of the operator, such as sums over sets, as run_settings() lists
+# them. A GPU leaves to the CPU what its memory cannot hold.
+settings_of <- function(op) environment(op)$settings(cpu = TRUE)
 
 # A gradient has the shape of its variable.
 as_gradient <- function(result, shape, category) {

@@ -40,10 +40,10 @@ local_kernops <- function(..., .local_envir = parent.frame()) {
 
 # The settings of a computation, which src/settings.cpp reads by these names: `devices` (numbers of GPUs), `single`
 # (float32 arithmetic), `scheme`, `accumulate_double`, `stay` (the result stays on the GPU), `tile` and `progress` (a
-# function); C++ has the defaults of absent ones. On a GPU, a small call takes less time than reading the options does.
-run_settings <- function(..., backend = "auto") {
-  on_cpu <- backend != "cuda"
-  list(backend = backend, threads = if (on_cpu) threads() else 1L, isa = if (on_cpu) isa() else "", ...)
+# function); C++ has the defaults of absent ones. Computations on a GPU leave parts to the CPU unless `cpu` is FALSE: a
+# small call on a GPU takes less time than reading the options of the CPU does.
+run_settings <- function(..., backend = "auto", cpu = TRUE) {
+  list(backend = backend, threads = if (cpu) threads() else 1L, isa = if (cpu) isa() else "", ...)
 }
 
 # The same for segments and axes, whose data are on one GPU at most.

@@ -141,6 +141,10 @@ test_that("the settings of a call are its options, and those of an operator its 
   op <- keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", "kahan_scheme", "float32", "cpu", accumulator = "float64")
   found <- settings_of(op)[c("single", "scheme", "accumulate_double", "stay")]
   expect_identical(found, list(single = TRUE, scheme = 3L, accumulate_double = TRUE, stay = FALSE))
+  # sums over sets on a GPU may be left to the CPU; a call of the operator there does not read the CPU's options
+  environment(op)$backend <- "cuda"
+  expect_identical(settings_of(op)[c("backend", "threads", "isa")],
+                   list(backend = "cuda", threads = 3L, isa = "baseline"))
   withr::local_options(kernops.isa = "none")
-  expect_identical(run_settings(backend = "cuda")[c("threads", "isa")], list(threads = 1L, isa = ""))
+  expect_identical(environment(op)$settings()[c("threads", "isa")], list(threads = 1L, isa = ""))
 })
