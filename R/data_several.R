@@ -47,7 +47,7 @@ covariance_columns <- function(object, points, how, noise) {
   names <- response_names(object)
   targets <- targets_of(object, points)
   n <- targets$n / length(names)
-  errors_of <- target_errors(object, targets, how)
+  errors_of <- conditioning_for(object, how, nrow(targets$u))$errors_among(targets)
   pairs <- utils::combn(length(names), 2)
   covariances <- matrix(NA_real_, n, ncol(pairs))
   for_blocks(n, function(first, last) {
@@ -61,27 +61,6 @@ covariance_columns <- function(object, points, how, noise) {
   table <- as.data.frame(covariances)
   if (noise) table <- table + rep(nugget_sills(object)[t(pairs)], each = n)
   stats::setNames(table, paste("cov", names[pairs[1, ]], names[pairs[2, ]], sep = "."))
-}
-
-# f(numbers of targets): the covariance matrix of their errors. Neighbours and their weights are computed once.
-target_errors <- function(object, targets, how) {
-  if (is_local_trend(how) || !(how$local || object$method == "vecchia")) {
-    errors_of <- joint_errors(object, how)
-    return(function(numbers) errors_of(some_targets(targets, numbers)))
-  }
-  if (is_joint(object, length(targets$of))) {
-    field <- joint_field(object, targets$u, TRUE)
-    gap <- joint_gap(object, field, targets)
-    return(function(numbers) {
-      parts <- field$sums(some_targets(targets, numbers), TRUE, which(targets$of %in% numbers))
-      crossprod(parts) + crossprod(gap[, numbers, drop = FALSE])
-    })
-  }
-  weighed <- local_weights(object, targets)
-  function(numbers) {
-    points <- which(targets$of %in% numbers)
-    weighted_errors(object, some_targets(targets, numbers), lapply(weighed, `[`, points))
-  }
 }
 
 # Rows of the data that show the covariance: some of the places with all of their values.

@@ -20,22 +20,3 @@ vecchia_draws <- function(object, u, nsim) {
   if (!anyNA(draws)) return(draws[order(order), , drop = FALSE])
   stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
 }
-
-# Kriging predictions at new points from columns of values at the observations, with a trend for each column.
-local_correction <- function(object, points, values) {
-  if (is_latent(object)) return(latent_correction(object, points, values))
-  data <- object$data
-  x <- estimated_trend(object, points)
-  beta <- matrix(0, 0, ncol(values))
-  if (ncol(x)) {
-    sets <- observation_sets(object, object$vecchia$m)
-    white <- sparse_multiply(sets, cbind(data$x, values)[sets$order, , drop = FALSE])
-    trend <- seq_len(ncol(x))
-    root <- chol(crossprod(white[, trend, drop = FALSE]))
-    across <- crossprod(white[, trend, drop = FALSE], white[, -trend, drop = FALSE])
-    beta <- backsolve(root, backsolve(root, across, transpose = TRUE))
-  }
-  left <- values - data$x %*% beta
-  parts <- local_chunks(object, points$u, function(indices, sets) neighbour_means(sets, left))
-  do.call(rbind, c(list(matrix(0, 0, ncol(values))), parts)) + x %*% beta
-}

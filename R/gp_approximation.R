@@ -62,7 +62,7 @@ with_prediction_changes <- function(fit) {
   fit
 }
 
-is_observed_base <- function(object) !is_latent(object) && !has_latent_field(object)
+is_observed_base <- function(object) !has_latent_field(object)
 
 # How many observations and earlier new points a new point is conditioned on: at least as many as in local kriging, and
 # twice as many while that changes predictions.
@@ -95,7 +95,9 @@ prediction_changes <- function(object, theta) {
   change_of_moments(do.call(rbind, lapply(pairs, `[[`, 1)), do.call(rbind, lapply(pairs, `[[`, 2)))
 }
 
+# The cell of a fit keeps what its neighbours give.
 replace_neighbours <- function(object, ...) {
+  object["cell"] <- list(NULL)
   counts <- Filter(length, list(...))
   object$vecchia[names(counts)] <- lapply(counts, function(m) as.integer(min(m, nobs.gp(object))))
   object

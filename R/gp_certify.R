@@ -105,7 +105,7 @@ certify <- function(object, newdata = NULL, coords = NULL, sites = 40, level = 0
   object$how$backend <- usable_backend(object$how$backend)
   places <- if (is.null(newdata) && is.null(coords)) certified_sites(object, sites) else
     chosen_sites(object, newdata, coords, sites, seed)
-  exact <- object$method == "exact" || is_noise(object)
+  exact <- conditioning_for(object)$exact || is_noise(object)
   result <- if (exact) exact_answer(object, places) else {
     with_bar("Certifying", certified_answer(object, places, list(probes = probes, seed = seed, miss = 1 - level)))
   }

@@ -163,10 +163,7 @@ lapply_future <- function(x, f) {
 # With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and
 # its variance 1 / P_ii (Dubrule 1983).
 leave_one_out.gp <- function(object) {
-  inverse <- if (object$method == "vecchia") vecchia_inverse(object) else {
-    c(object$state[c("alpha", "z")], list(diagonal = inverse_diagonal(object)))
-  }
-  if (!is.null(object$data$location)) inverse <- inverse_of_observations(object, inverse$diagonal)
+  inverse <- conditioning_for(object)$inverse()
   alone <- inverse$diagonal
   precision <- alone - rowSums(inverse$z^2)
   # without this observation, a coefficient of the trend would be anything
@@ -176,9 +173,9 @@ leave_one_out.gp <- function(object) {
   predictive_normal(object$parts$y - residual, 1 / precision)
 }
 
+# The diagonal of K^-1 by the solver.
 inverse_diagonal <- function(object) {
   n <- length(object$data$y)
-  if (object$method == "exact") return(diagonal_of_inverse(factor_of(object)))
   solver <- solver_for(object, max(1e-5, object$how$control$cg_tol))
   with_bar("Leaving out", if (n > object$how$control$exact_limit) estimated_diagonal(object, solver) else
     solved_diagonal(n, solver))
@@ -219,13 +216,12 @@ predict_fold.gp <- function(object, out, refit) {
   problem <- with_locations(problem, object$method)
   likelihood <- likelihood_for(problem$data, problem$model, object$how)
   search <- estimate_covariance(problem, likelihood, object$how, fold$estimate, NULL)
-  fit <- finish_fit(problem, likelihood, search, NULL)
-  fit <- c(fit, list(parts = fold$parts, known = object$known, how = object$how, method = object$method))
+  fit <- fitted_parts(finish_fit(problem, likelihood, search, NULL), search, object$how, fold$parts, object$known,
+                      fold$estimate)
   points <- fold$points(fit$center)
   noise <- object$parts$noise[out] + new_noise(fit, points) / object$parts$weights[out]
-  terms <- predicted_terms(fit, points)
-  cbind(ifelse(fold$told, rowSums(terms), NA),
-        ifelse(fold$told, field_variance(fit, points, terms$process) + noise, Inf))
+  moments <- predicted_moments(fit, points, field_request$how, TRUE)
+  cbind(ifelse(fold$told, moments$trend + moments$process, NA), ifelse(fold$told, moments$variance + noise, Inf))
 }
 
 # The input of a fit without some observations: the parts of the others, with columns of the trend that are independent

@@ -36,7 +36,7 @@ family_residuals <- function(object, y, mu, w, type) {
 
 # The inverse link of the fitted linear predictor, without the nugget.
 fitted_mean <- function(object) {
-  mean_of(object, with(predicted_terms(object, new_points(object, NULL, NULL)), trend + process))
+  mean_of(object, predicted_mean(object, new_points(object, NULL, NULL)))
 }
 
 #' @export

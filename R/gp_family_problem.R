@@ -116,8 +116,8 @@ finish_family <- function(problem, likelihood, search, call) {
     loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
     vecchia = kept_neighbours(likelihood, search, state, problem$outer),
     latent = state[c("h", "terms", "converged", "steps")], response = data, outer = problem$outer,
-    outer_theta = unname(search$theta), factor = likelihood$kept_factor(), data = told, model = model,
-    center = problem$center, df = sum(free)
+    outer_theta = unname(search$theta), factor = likelihood$kept_factor(), cell = new_cell(), data = told,
+    model = model, center = problem$center, df = sum(free)
   )
 }
 

@@ -68,7 +68,7 @@ predict.gp_indicator <- function(object, newdata = NULL, probs = NULL, coords = 
   points <- new_points(object$fits[[1]], newdata, coords)
   kriged <- vapply(object$fits, function(fit) {
     fit$how$backend <- usable_backend(fit$how$backend)
-    with(predicted_moments(fit, points, how, FALSE), trend + process)
+    predicted_mean(fit, points, how)
   }, numeric(nrow(points$u)))
   below <- in_order(matrix(kriged, nrow(points$u)))
   table <- level_columns(list(), "below", object$cuts, function(cut) below[, match(cut, object$cuts)])

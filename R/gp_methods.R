@@ -142,7 +142,7 @@ fitted.gp <- function(object, ...) {
 #' @export
 residuals.gp <- function(object, ...) {
   no_further("residuals", ...)
-  fitted <- with(predicted_terms(object, new_points(object, NULL, NULL)), trend + process)
+  fitted <- predicted_mean(object, new_points(object, NULL, NULL))
   off <- (object$parts$whole %||% object$parts)$y - fitted
   labels <- rownames(object$parts$frame)
   if (is.matrix(off)) rownames(off) <- labels else names(off) <- labels

@@ -207,7 +207,8 @@ finish_fit <- function(problem, likelihood, search, call) {
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
     beta = state$beta, loglik = plain_loglik(state, model, search$theta),
     state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
-    factor = likelihood$kept_factor(), vecchia = kept_neighbours(likelihood, search, state, model),
+    factor = likelihood$kept_factor(), cell = new_cell(),
+    vecchia = kept_neighbours(likelihood, search, state, model),
     data = data, model = model, center = problem$center,
     df = length(state$beta) + if (estimated) sum(!model$parameters$fixed) else 0
   )

@@ -112,7 +112,7 @@ points_to_simulate <- function(object, newdata, coords, nsim, call = caller_env(
 
 simulated <- function(object, points, nsim, conditional, noise, features) {
   field <- if (conditional) conditional_draws(object, points, nsim, features) else {
-    predicted_terms(object, points)$trend + prior_draws(object, points$u, nsim, features)
+    trend_mean(object, points) + conditioning_for(object)$prior_draws(points$u, nsim, features)
   }
   field <- field + if (noise) noise_draws(object, points, nsim) else 0
   requested_draws(object, field, noise, if (points$fitted) object$parts$weights else 1)
@@ -145,36 +145,11 @@ with_variance <- function(object, points) {
 }
 
 conditional_draws <- function(object, points, nsim, features) {
-  if (is_joint(object, nrow(points$u))) return(joint_draws(object, points, nsim))
-  n <- nrow(object$data$u)
-  m <- nrow(points$u)
-  both <- prior_draws(object, rbind(object$data$u, points$u), nsim, features)
-  seen <- both[seq_len(n), , drop = FALSE]
-  noise <- sqrt(noise_variance(object$data, object$model, object$theta))
-  seen <- seen + noise * stats::rnorm(length(seen))
-  correction <- if (object$method == "vecchia") local_correction(object, points, seen) else {
-    kriging_correction(object, points, kriging_weights(object, seen, noise_within(object, nsim)))
-  }
-  mean <- with(predicted_terms(object, points), trend + process)
-  mean + both[n + seq_len(m), , drop = FALSE] - as.matrix(correction)
-}
-
-kriging_correction <- function(object, points, off) {
-  covariance_times(object, points$u, off$alpha) + estimated_trend(object, points) %*% off$beta
-}
-
-# For columns of new values at the observations: the coefficients of the trend, and K^-1 of what it leaves.
-kriging_weights <- function(object, values, along = 0) {
-  solved <- solver_for(object)(values)
-  if (!ncol(object$data$x)) return(list(beta = matrix(0, 0, ncol(values)), alpha = solved))
-  # z = K^-1 X R^-1 with R' R = X' K^-1 X
-  rotated <- crossprod(object$state$z, values) + along
-  list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
+  conditioning_for(object, count = nrow(points$u))$draws(points, nsim, features)
 }
 
 # Blocks of points without covariances are drawn one by one; points that coincide have one value.
-prior_draws <- function(object, u, nsim, features) {
-  if (object$method == "vecchia") return(draws_at_places(object, u, nsim, vecchia_draws))
+separate_draws <- function(object, u, nsim, features) {
   draws <- matrix(0, nrow(u), nsim)
   for (rows in split(seq_len(nrow(u)), separate_blocks(object$model, u))) {
     own <- u[rows, , drop = FALSE]

@@ -53,7 +53,7 @@ some_residuals <- function(object, most = 20000) {
   if (object$method != "vecchia" || n <= most || is_lmc(object$model$covariance)) return(residuals(object))
   some <- round(seq(1, n, length.out = most))
   points <- some_points(new_points(object, NULL, NULL), some)
-  mean <- with(predicted_terms(object, points), trend + process)
+  mean <- predicted_mean(object, points)
   if (is.null(object$family)) return(object$parts$y[some] - mean)
   family_residuals(object, object$parts$y[some], mean_of(object, mean), object$parts$weights[some], "deviance")
 }

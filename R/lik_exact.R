@@ -25,7 +25,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
       }
     )
   }
-  new_likelihood(evaluate, dense = TRUE, kept_factor = function() factor_cell(locations$blocks))
+  new_likelihood(evaluate, dense = TRUE, kept_factor = function() keep_in(new_cell(), locations$blocks))
 }
 
 # The Cholesky factor L of the covariance of the observations, where that is fastest (src/gp_factor.cpp), block by block
@@ -100,29 +100,15 @@ or_too_large <- function(code, n, call) {
   })
 }
 
-# The factor of a fit is in a cell that refers to it weakly: saveRDS() and the like write no more than the cell, and the
-# factor is computed again where it is needed first.
-factor_cell <- function(blocks) hold_weakly(new.env(parent = emptyenv()), blocks)
-
-# R copies the value of a weak reference, unless it is an environment.
-hold_weakly <- function(cell, blocks) {
-  cell$reference <- rlang::new_weakref(cell, list2env(list(blocks = blocks), parent = emptyenv()))
-  cell
-}
-
 # A fit by a dense factor keeps a cell for it.
 has_factor <- function(object) is.environment(object$factor)
 
 # The factor of a fit, as blocks.
-factor_of <- function(object) {
-  cell <- object$factor
-  kept <- if (is.environment(cell)) rlang::wref_value(cell$reference)
-  if (!is.null(kept)) return(kept$blocks)
+factor_of <- function(object) kept_in(object$factor, function() {
   factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
   factor$refill(object$theta)
-  if (is.environment(cell)) hold_weakly(cell, factor$blocks)
   factor$blocks
-}
+})
 
 # f(u): the parts of the variance at points u and of the trend there that the data explain, k' K^-1 k and k' K^-1 X.
 explained_by_factor <- function(object, factor) {

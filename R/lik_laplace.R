@@ -38,7 +38,7 @@ laplace_likelihood <- function(data, model, how, call = caller_env()) {
                 laplace_information(derivatives, factor$inverse_times, results, data)
               })
   }
-  new_likelihood(evaluate, dense = TRUE, kept_factor = function() factor_cell(factor$blocks))
+  new_likelihood(evaluate, dense = TRUE, kept_factor = function() keep_in(new_cell(), factor$blocks))
 }
 
 no_trend <- function(data) list(root = matrix(0, 0, 0), z = matrix(0, length(data$y), 0))

@@ -43,17 +43,17 @@ part_of_sets <- function(sets, first, last) {
        noise_derivative = sets$noise_derivative[points], values = sets$values[points, , drop = FALSE])
 }
 
-# As local_prediction(), which each process makes of its part of the points.
-local_prediction_elsewhere <- function(object, points, variance) {
-  ends <- ends_of_parts(nrow(points$u))
-  parts <- lapply(seq_along(ends[-1]), function(k) {
-    lapply(points[c("u", "x")], function(x) x[(ends[[k]] + 1):ends[[k + 1]], , drop = FALSE])
-  })
-  object[c("factor", "parts")] <- NULL
+# The moments of nearest_conditioning(), of which each process computes those of its part of the targets.
+moments_elsewhere <- function(object, targets, variance) {
+  ends <- ends_of_parts(targets$n)
+  parts <- lapply(seq_along(ends[-1]), function(k) some_targets(targets, (ends[[k]] + 1):ends[[k + 1]]))
+  object[c("factor", "cell", "parts")] <- NULL
   object$state <- object$state["root"]
-  results <- future_each(parts, function(points, object, variance) local_prediction(object, points, variance), object,
-                         variance)
-  do.call(rbind, results)
+  do.call(rbind, future_each(parts, moments_of_part, object, variance))
+}
+
+moments_of_part <- function(targets, object, variance) {
+  nearest_moments(object, nearest_base(object), targets, variance)
 }
 
 # NULL where this process does not have the part.
@@ -78,8 +78,7 @@ new_id <- function() paste(Sys.info()[["nodename"]], Sys.getpid(), basename(temp
 worth_sharing <- function(n, m) n * m^2 >= 2e8 && many_workers() && cores_elsewhere() > threads()
 
 # TRUE if other processes predict so many points: each receives all observations and builds a search tree.
-worth_predicting_elsewhere <- function(object, points) {
-  m <- object$vecchia$local
+worth_predicting_elsewhere <- function(object, points, m) {
   !identical(object$how$backend, "cuda") && points * m >= length(object$data$y) && worth_sharing(points, m)
 }
 

@@ -4,8 +4,7 @@
 # is divided out; with z = h + slope / W and P = S - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, its mean is
 # z_i - (P z)_i / P_ii and its variance 1 / P_ii - 1 / W_i.
 leave_one_out.gp_family_fit <- function(object) {
-  alone <- if (is_latent(object)) latent_inverse_diagonal(object) else inverse_diagonal(object)
-  inverse <- c(object$state[c("alpha", "z")], list(diagonal = alone))
+  inverse <- conditioning_for(object)$inverse()
   weight <- object$latent$terms$weight
   precision <- inverse$diagonal - rowSums(inverse$z^2)
   left <- 1 - precision / weight
@@ -17,9 +16,9 @@ leave_one_out.gp_family_fit <- function(object) {
   idle <- which(left < 1e-9)
   if (length(idle)) {
     points <- some_points(new_points(object, NULL, NULL), idle)
-    terms <- predicted_terms(object, points)
-    mean[idle] <- terms$trend + terms$process
-    variance[idle] <- field_variance(object, points, terms$process) + nugget_of(object)
+    moments <- predicted_moments(object, points, field_request$how, TRUE)
+    mean[idle] <- moments$trend + moments$process
+    variance[idle] <- moments$variance + nugget_of(object)
   }
   predictive_normal(ifelse(told, mean, NA), ifelse(told, pmax(variance, 0), Inf))
 }
@@ -30,11 +29,10 @@ predict_fold.gp_family_fit <- function(object, out, refit) {
   family <- object$family
   if (!refit) family$parameters$value <- object$dispersion
   fit <- fit_family(fold$parts, fold$model, object$known, object$how, fold$estimate, family, NULL)
-  fit <- c(fit, list(known = object$known, method = object$method))
   points <- fold$points(fit$center)
-  terms <- predicted_terms(fit, points)
-  variance <- field_variance(fit, points, terms$process) + nugget_of(fit)
-  cbind(ifelse(fold$told, terms$trend + terms$process, NA), ifelse(fold$told, variance, Inf))
+  moments <- predicted_moments(fit, points, field_request$how, TRUE)
+  variance <- moments$variance + nugget_of(fit)
+  cbind(ifelse(fold$told, moments$trend + moments$process, NA), ifelse(fold$told, variance, Inf))
 }
 
 # Columns of the observations, by the predictive of their linear predictors.

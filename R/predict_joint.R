@@ -1,172 +1,127 @@
-# Joint covariances of predictions, and variances of means over blocks, by what an observation weighs in each of them.
+# Joint conditioning: a new point is conditioned on base points and on other new points, see R/solve_joint.R.
 
-# Trend, process and, if wanted, variance and Lagrange multiplier of targets with several points.
-block_moments <- function(object, points, variance, local) {
+# TRUE if `count` new points of a fit by neighbours are predicted jointly, unless it has `vecchia$joint`: not if each
+# new point is conditioned on all observations anyway, nor if the factor of the new points, 12 bytes for each of their
+# neighbours, would be large.
+is_joint <- function(object, count, most = 1e6) {
+  object$vecchia$joint %||% (count <= most && object$vecchia$local < length(object$data$y))
+}
+
+joint_conditioning <- function(object, base = joint_base(object)) {
+  nearest <- nearest_conditioning(object)
+  new_conditioning(
+    object, function(targets) joint_moments(object, base, targets, FALSE),
+    function(targets) joint_moments(object, base, targets, TRUE),
+    errors_among = function(targets) joint_errors(object, base, targets),
+    draws = function(points, nsim, features) joint_draws(object, base, points, nsim),
+    prior_draws = nearest$prior_draws, inverse = nearest$inverse
+  )
+}
+
+joint_moments <- function(object, base, targets, variance) {
+  field <- joint_field(object, base, targets, variance)
+  process <- as.vector(field$means(base$process))
+  if (!variance) return(with_trend(object, targets, process = process))
+  trend <- trend_uncertainty(object, targets$x, field$means(base$trend()))
+  with_trend(object, targets, process = process, variance = field$variances() + trend$variance,
+             lagrange = trend$lagrange)
+}
+
+# f(numbers): the covariance matrix of the errors of some of the targets.
+joint_errors <- function(object, base, targets) {
+  field <- joint_field(object, base, targets, TRUE)
+  gap <- trend_uncertainty(object, targets$x, field$means(base$trend()))$gap
+  function(numbers) crossprod(field$parts(numbers)) + crossprod(gap[, numbers, drop = FALSE])
+}
+
+# Draws of the trend and the field at new points given the data: coefficients of the trend, then values at the base
+# points given these, then the new points.
+joint_draws <- function(object, base, points, nsim) {
   targets <- targets_of(object, points)
-  trend <- trend_mean(object, points)
-  if (is_joint(object, length(targets$of))) {
-    return(c(list(trend = trend), joint_block_moments(object, targets, variance)))
+  field <- joint_field(object, base, targets, TRUE)
+  values <- base$draws(nsim)
+  off <- matrix(0, ncol(targets$x), nsim)
+  if (ncol(targets$x)) {
+    off <- backsolve(object$state$root, normal_numbers(ncol(targets$x), nsim))
+    values <- values - base$trend() %*% off
   }
-  if (local || object$method == "vecchia") {
-    by_point <- local_prediction(object, targets)$process
-  } else by_point <- covariance_times(object, targets$u, object$state$alpha)
-  moments <- list(trend = trend, process = as.vector(gathered(by_point, targets)))
-  if (!variance) return(moments)
-  errors <- if (is_latent(object)) latent_block_errors else if (local || object$method == "vecchia") block_errors else
-    block_uncertainty
-  c(moments, errors(object, targets))
+  trend_mean(object, points) + targets$x %*% off + field$means(values, normal_numbers(field$count, nsim))
 }
 
-# By K^-1.
-block_uncertainty <- function(object, targets) {
-  target_uncertainty(object, targets, seq_len(targets$n), "block", explained_targets(object), block_width)
-}
-
-# f(targets): their covariances k with the observations, K^-1 k, the variance k' K^-1 k, and k' K^-1 X.
-explained_targets <- function(object, tol = max(1e-5, object$how$control$cg_tol)) {
-  covariance <- target_covariance(object)
-  solver <- solver_for(object, tol)
-  weights <- object$state$z %*% object$state$root
-  function(targets) {
-    k <- covariance(targets)
-    solved <- solver(k)
-    list(k = k, solved = solved, variance = colSums(k * solved), trend = crossprod(k, weights))
+# The joint distribution of the field at the points of targets, which may coincide with each other and with base points.
+# Points without variance have the value 0; those whose variance is not a number, NaN. A list of functions:
+#   means(x, errors)      of targets, from columns x of values at the base points; with `errors`, draws
+#   variances()           of targets, without the trend
+#   parts(numbers)        a column for each of these targets, whose inner products are their covariances
+# and the number `count` of the `errors` of a draw. `uncertain`: whether variances or draws are needed.
+joint_field <- function(object, base, targets, uncertain) {
+  places <- distinct_places(object, base, targets$u)
+  of <- places$of
+  known <- base$known
+  base$posterior <- if (uncertain) base$posterior()
+  sets <- joint_sets(field_covariance(object), object$theta, base, places$new, base$joint(), base$diagonal)
+  check_joint(object, sets, base)
+  spread <- function(x, at_base) {
+    x <- rbind(0, at_base, x)[of + 1L, , drop = FALSE]
+    x[is.na(of), ] <- NaN
+    x
   }
+  sums <- function(targets, of, parts) {
+    terms <- terms_of_targets(targets, pmax(0L, replace(of, is.na(of), 0L) - length(known)))
+    sums <- sets$sums_of(terms$which, terms$weights, parts)
+    unknown <- unique(targets$of[is.na(of)])
+    if (parts) sums[, unknown] <- NaN else sums[unknown] <- NaN
+    sums
+  }
+  list(
+    count = nrow(places$new$u),
+    means = function(x, errors = matrix(0, 0, 0)) {
+      x <- as.matrix(x)
+      gathered(spread(sets$values_at(x, errors), x[known, , drop = FALSE]), targets)
+    },
+    variances = function() {
+      if (!are_points(targets)) return(sums(targets, of, FALSE))
+      as.vector(spread(cbind(sets$variances_at()), matrix(0, length(known), 1)))
+    },
+    parts = function(numbers) {
+      check_memory(8 * length(numbers) * (length(of) + nrow(base$u) * !is.null(base$posterior)))
+      sums(some_targets(targets, numbers), of[targets$of %in% numbers], TRUE)
+    }
+  )
 }
 
-# f(targets): the covariances of the observations with each of them, a column.
-target_covariance <- function(object) {
+# The distinct places `new` of points u, as joint_sets() takes them, and `of`: the number of the place of each point
+# among first the `known` base points, then the new ones. Points without variance have the number 0, those whose
+# variance is not a number NA.
+distinct_places <- function(object, base, u) {
   model <- object$model
-  u <- object$data$u
-  of_points <- covariance_matrix(model, backend = object$how$backend)
-  of_means <- covariance_product(model, backend = object$how$backend)
-  function(targets) {
-    n <- nrow(u)
-    if (are_points(targets)) return(of_points(list(theta = object$theta, x = u, y = targets$u)))
-    last <- n * seq_len(targets$n)
-    ranges <- paired_ranges(cbind(last - n + 1, last), rows_of_targets(targets))
-    repeated <- u[rep(seq_len(n), targets$n), , drop = FALSE]
-    matrix(of_means(list(theta = object$theta, x = repeated, y = targets$u, b = targets$weight), ranges = ranges), n)
-  }
+  variance <- as.vector(covariance_diagonal(model)(list(theta = object$theta, x = u)))
+  uncertain <- which(is.finite(variance) & variance > 0)
+  known <- base$known
+  keys <- place_keys(model, rbind(base$u[known, , drop = FALSE], u[uncertain, , drop = FALSE]))
+  first <- uncertain[setdiff(which(!duplicated(keys)), seq_along(known)) - length(known)]
+  of <- replace(rep(NA_integer_, nrow(u)), which(variance == 0), 0L)
+  of[uncertain] <- match(keys, unique(keys))[length(known) + seq_along(uncertain)]
+  new <- u[first, , drop = FALSE]
+  near <- neighbour_coordinates(model, object$theta, new, reference = object$data$u)
+  list(new = list(u = new, near = near, variance = variance[first]), of = of)
 }
 
-# The variance due to the estimated trend, from the part of the trend that the data explain; the Lagrange multiplier.
-trend_uncertainty <- function(object, x, explained) {
-  if (!ncol(x)) return(list(variance = 0, lagrange = numeric(nrow(x)), gap = matrix(0, 0, nrow(x))))
-  back <- function(x) backsolve(object$state$root, t(x), transpose = TRUE)
-  gap <- back(x - explained)
-  list(variance = colSums(gap^2), lagrange = colSums(back(x) * gap), gap = gap)
+# The points of each target, by their numbers `of`, in a column, and their weights.
+terms_of_targets <- function(targets, of) {
+  size <- tabulate(targets$of, targets$n)
+  which <- matrix(0L, max(size, 1L), targets$n)
+  weights <- matrix(0, nrow(which), targets$n)
+  entries <- cbind(sequence(size), targets$of)
+  which[entries] <- of
+  weights[entries] <- targets$weight
+  list(which = which, weights = weights)
 }
 
-# By local kriging of each point of a target.
-block_errors <- function(object, targets) {
-  weighed <- local_weights(object, targets)
-  variance <- error_variances(object, targets, weighed)
-  trend <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))
-  list(variance = pmax(variance + trend$variance, 0), lagrange = trend$lagrange)
+check_joint <- function(object, sets, base) {
+  bad <- which(!is.finite(colSums(sets$weights)))
+  if (!length(bad)) return(invisible())
+  near <- sets$neighbours[, bad[[1]]]
+  near <- near[near > 0 & near <= sets$base]
+  stop_singular(list(data = object$data), singular_state(if (length(near)) base$row(near[[1]]) else 1L), NULL)
 }
-
-# The diagonal of error_covariance(), by weights of the points of targets.
-error_variances <- function(object, targets, weighed) {
-  rows <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
-  vapply(seq_len(targets$n), function(k) {
-    as.vector(error_covariance(object, some_targets(targets, k), lapply(weighed, `[`, rows[[k]])))
-  }, 0)
-}
-
-# The neighbours of each point of the targets, and their weights.
-local_weights <- function(object, targets) {
-  parts <- local_chunks(object, targets$u, function(at, sets) weighed_points(sets))
-  list(near = unlist(lapply(parts, `[[`, "near"), recursive = FALSE),
-       weights = unlist(lapply(parts, `[[`, "weights"), recursive = FALSE))
-}
-
-weighed_points <- function(sets) {
-  list(near = split_columns(sets$neighbours), weights = split_columns(sets$weights))
-}
-
-split_columns <- function(x) lapply(seq_len(ncol(x)), function(k) x[, k])
-
-explained_locally <- function(object, targets, weighed) {
-  by_point <- Map(function(near, weights) colSums(object$data$x[near, , drop = FALSE] * weights), weighed$near,
-                  weighed$weights)
-  gathered(do.call(rbind, c(list(object$data$x[0, , drop = FALSE]), by_point)), targets)
-}
-
-# The covariance matrix of (targets - what the weights of observations make of them), without the trend. Weights are
-# those of the points of the targets, one after the other, or of targets.
-error_covariance <- function(object, targets, weighed) {
-  model <- object$model
-  rows <- sort(unique(unlist(weighed$near)))
-  W <- weights_of_rows(rows, targets, weighed)
-  prior <- joint_prior(object, targets)
-  if (!length(rows)) return(prior)
-  u <- object$data$u[rows, , drop = FALSE]
-  product <- covariance_product(model, targets$n)
-  times <- function(at) matrix(product(list(theta = object$theta, x = at, y = u, b = W)), nrow(at))
-  across <- gathered(times(targets$u), targets)
-  noise <- noise_variance(object$data, model, object$theta)[rows]
-  prior - across - t(across) + crossprod(W, times(u) + noise * W)
-}
-
-# The weights of the observations `rows` in each target, a column.
-weights_of_rows <- function(rows, targets, weighed) {
-  column <- if (length(weighed$near) == length(targets$of)) targets$of else seq_len(targets$n)
-  share <- if (length(weighed$near) == length(targets$of)) targets$weight else rep(1, targets$n)
-  W <- matrix(0, length(rows), targets$n)
-  for (k in which(lengths(weighed$near) > 0)) {
-    at <- cbind(match(weighed$near[[k]], rows), column[[k]])
-    W[at] <- W[at] + share[[k]] * weighed$weights[[k]]
-  }
-  W
-}
-
-joint_prior <- function(object, targets) {
-  theta <- theta_of_targets(object, targets)
-  k <- covariance_matrix(object$model)(list(theta = theta, x = targets$u, y = targets$u))
-  gathered(t(gathered(k, targets)), targets)
-}
-
-# The covariance matrix of the errors of all predictions at once.
-joint_covariance <- function(object, points, how) {
-  targets <- targets_of(object, points)
-  check_memory(8 * targets$n^2 + 8 * length(targets$of)^2)
-  symmetric(joint_errors(object, how)(targets))
-}
-
-# f(targets): the covariance matrix of the errors of their predictions, symmetric up to rounding.
-joint_errors <- function(object, how) {
-  if (is_local_trend(how)) {
-    object$data <- observed_data(object)
-    near <- data_near(object, how)
-    return(function(targets) local_joint_errors(object, targets, how, near))
-  }
-  if (is_joint(object)) return(joint_field_errors(object))
-  if (is_latent(object)) return(latent_errors(object))
-  if (how$local || object$method == "vecchia") {
-    return(function(targets) weighted_errors(object, targets, local_weights(object, targets)))
-  }
-  # errors of covariances are linear in those of the solver, unlike those of variances
-  explained_at <- explained_targets(object, min(1e-9, object$how$control$cg_tol))
-  function(targets) {
-    by_data <- explained_at(targets)
-    gap <- trend_uncertainty(object, targets$x, by_data$trend)$gap
-    joint_prior(object, targets) - crossprod(by_data$k, by_data$solved) + crossprod(gap)
-  }
-}
-
-# The same by the weights of the neighbours of targets, with the trend of the fit.
-weighted_errors <- function(object, targets, weighed) {
-  gap <- trend_uncertainty(object, targets$x, explained_locally(object, targets, weighed))$gap
-  error_covariance(object, targets, weighed) + crossprod(gap)
-}
-
-local_joint_errors <- function(object, targets, how, near) {
-  found <- locally_kriged(object, targets, how, near)
-  joint <- error_covariance(object, targets, found) + if (is.null(found$gap)) 0 else crossprod(found$gap)
-  unknown <- is.na(found$moments[, "process"])
-  joint[unknown, ] <- joint[, unknown] <- NA
-  joint
-}
-
-symmetric <- function(x) (x + t(x)) / 2

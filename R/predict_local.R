@@ -1,29 +1,17 @@
 # Local kriging as gstat does it: at each target the trend is estimated from its nearest observations, too.
 
-# The targets of a prediction: `n` means of the field over weighted points; a target that is a point has one.
-targets_of <- function(object, points) {
-  n <- nrow(points$u)
-  centres <- points$centres %||% if (!is.null(points$blocks)) points$u
-  c(list(x = estimated_trend(object, points), n = n, centres = centres),
-    points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
-}
-
-# The targets with the numbers `rows`, in ascending order.
-some_targets <- function(targets, rows) {
-  number <- if (!are_points(targets)) match(targets$of, rows)
-  points <- if (is.null(number)) rows else which(!is.na(number))
-  list(x = targets$x[rows, , drop = FALSE], n = length(rows), u = targets$u[points, , drop = FALSE],
-       of = if (is.null(number)) seq_along(rows) else number[points], weight = targets$weight[points],
-       centres = targets$centres[rows, , drop = FALSE])
-}
-
-# Each target is one point.
-are_points <- function(targets) length(targets$of) == targets$n
-
-# The weighted means over the points of each target, of the rows of x.
-gathered <- function(x, targets) {
-  if (are_points(targets)) return(x)
-  unname(rowsum(as.matrix(x) * targets$weight, targets$of))
+local_trend_conditioning <- function(object, how) {
+  object$data <- observed_data(object)
+  near <- once(function() data_near(object, how))
+  moments <- function(targets) as.data.frame(krige_locally(object, targets, how, near())$moments)
+  new_conditioning(object, moments, moments, function(targets) {
+    kriged <- krige_locally(object, targets, how, near())
+    terms <- with(kriged, list(near = unlist(near), of = rep(seq_along(near), lengths(near)), weights = unlist(weights)))
+    joint <- unexplained(object, targets, terms) + if (is.null(kriged$gap)) 0 else crossprod(kriged$gap)
+    unknown <- is.na(kriged$moments[, "process"])
+    joint[unknown, ] <- joint[, unknown] <- NA
+    joint
+  })
 }
 
 # Nearest observations are those of these points.
@@ -33,29 +21,6 @@ centres_of <- function(targets) targets$centres %||% gathered(targets$u, targets
 covariance_pairs <- function(model) {
   declared <- sub("y = Vj", "y = Vi", point_declarations(model))
   kernel_operator(code_text("Sum_Reduction(", model$formula, ", 1)"), declared, "auto", "float64", "cpu")
-}
-
-# The variance of each target; for a mean over several points, the mean covariance of all pairs of these.
-target_variance <- function(object, targets) {
-  variance_at <- covariance_diagonal(object$model)
-  if (are_points(targets)) return(as.vector(variance_at(list(theta = object$theta, x = targets$u))))
-  theta <- theta_of_targets(object, targets)
-  rows <- rows_of_targets(targets)
-  within <- covariance_product(object$model)(list(theta = theta, x = targets$u, y = targets$u, b = targets$weight),
-                                             ranges = paired_ranges(rows, rows))
-  as.vector(gathered(within, targets))
-}
-
-# First and last point of each target.
-rows_of_targets <- function(targets) {
-  last <- cumsum(tabulate(targets$of, targets$n))
-  cbind(c(1, last[-length(last)] + 1), last, deparse.level = 0)
-}
-
-# Ranges that combine cluster k of i with cluster k of j only.
-paired_ranges <- function(i, j) {
-  number <- seq_len(nrow(i))
-  list(ranges_i = i, slices_i = number, redranges_j = j, ranges_j = j, slices_j = number, redranges_i = i)
 }
 
 # f(targets): a list with the nearest observations of each target, of its group: at most nmax, not beyond maxdist of its
@@ -75,43 +40,44 @@ data_near <- function(object, how) {
   }
 }
 
-# f(centres): the rows of the `data` among `own` that are nearest to each, and of its group, which is the last column.
-points_near <- function(own, data, how, alone, maxdist = how$maxdist) {
-  data <- data[own, , drop = FALSE]
+# f(centres): the `rows` of the data that are nearest to each, and of its group, which is the last column.
+points_near <- function(rows, data, how, alone, maxdist = how$maxdist) {
+  data <- data[rows, , drop = FALSE]
   m <- as.integer(min(how$nmax, nrow(data)))
   tree <- search_tree(data)
   function(centres) {
-    found <- nearest_points(centres, tree, m)
-    lapply(seq_len(ncol(found)), function(k) {
-      if (maxdist == Inf && alone) return(own[found[, k]])
-      gaps <- data[found[, k], , drop = FALSE] - rep(centres[k, ], each = m)
+    nearest <- nearest_points(centres, tree, m)
+    lapply(seq_len(ncol(nearest)), function(k) {
+      if (maxdist == Inf && alone) return(rows[nearest[, k]])
+      gaps <- data[nearest[, k], , drop = FALSE] - rep(centres[k, ], each = m)
       near <- rowSums(gaps^2) <= maxdist^2
-      own[found[near & (alone | gaps[, ncol(gaps)] == 0), k]]
+      rows[nearest[near & (alone | gaps[, ncol(gaps)] == 0), k]]
     })
   }
 }
 
-# As krige_locally(). The observations of a fit with a family are those of the normal approximation of the posterior
-# (finish_family()). They contain the trend of the fit, which remains the trend of all predictions.
-locally_kriged <- function(object, targets, how, near = data_near(object, how)) {
-  if (is.null(object$family)) return(krige_locally(object, targets, how, near))
+krige_locally <- function(object, targets, how, near) UseMethod("krige_locally")
+
+# The observations of a fit with a family are those of the normal approximation of the posterior (finish_family()). They
+# contain the trend of the fit, which remains the trend of all predictions.
+krige_locally.gp_family_fit <- function(object, targets, how, near) {
   data <- object$data
   if (ncol(data$x)) data$y <- data$y - as.vector(data$x %*% object$beta)
   none <- replace(data, "x", list(data$x[, 0, drop = FALSE]))
-  found <- krige_locally(replace(object, "data", list(none)), replace(targets, "x", list(targets$x[, 0, drop = FALSE])),
-                         how, near)
-  if (!ncol(targets$x)) return(found)
-  explained <- Map(function(near, weights) colSums(data$x[near, , drop = FALSE] * weights), found$near, found$weights)
+  kriged <- krige_locally.default(replace(object, "data", list(none)),
+                                 replace(targets, "x", list(targets$x[, 0, drop = FALSE])), how, near)
+  if (!ncol(targets$x)) return(kriged)
+  explained <- Map(function(near, weights) colSums(data$x[near, , drop = FALSE] * weights), kriged$near, kriged$weights)
   error <- trend_uncertainty(object, targets$x, do.call(rbind, c(list(data$x[0, , drop = FALSE]), explained)))
-  found$moments[, "trend"] <- targets$x %*% object$beta
-  found$moments[, "variance"] <- found$moments[, "variance"] + error$variance
-  found$moments[, "lagrange"] <- error$lagrange
-  c(found, list(gap = error$gap))
+  kriged$moments[, "trend"] <- targets$x %*% object$beta
+  kriged$moments[, "variance"] <- kriged$moments[, "variance"] + error$variance
+  kriged$moments[, "lagrange"] <- error$lagrange
+  c(kriged, list(gap = error$gap))
 }
 
 # A row for each target: trend, process, variance of the field and Lagrange multiplier, NA where the neighbours do not
 # tell the trend; and the neighbours with their weights, all of the prediction.
-krige_locally <- function(object, targets, how, near = data_near(object, how)) {
+krige_locally.default <- function(object, targets, how, near) {
   pairs <- covariance_pairs(object$model)
   prior <- target_variance(object, targets)
   data <- object$data
@@ -155,10 +121,10 @@ set_covariances <- function(object, pairs, sets) {
 # The covariances of each target with its set.
 target_covariances <- function(object, pairs, targets, sets) {
   points <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
-  i <- unlist(Map(function(set, own) rep(set, length(own)), sets, points))
-  j <- unlist(Map(function(set, own) rep(own, each = length(set)), sets, points))
+  i <- unlist(Map(function(set, points) rep(set, length(points)), sets, points))
+  j <- unlist(Map(function(set, points) rep(points, each = length(set)), sets, points))
   k <- pairs(list(theta = object$theta, x = object$data$u[i, , drop = FALSE], y = targets$u[j, , drop = FALSE]))
-  Map(function(k, set, own) as.vector(matrix(k, length(set), length(own)) %*% targets$weight[own]),
+  Map(function(k, set, points) as.vector(matrix(k, length(set), length(points)) %*% targets$weight[points]),
       split_by(k, lengths(sets) * lengths(points)), sets, points)
 }
 

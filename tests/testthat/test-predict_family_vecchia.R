@@ -190,7 +190,7 @@ test_that("standard errors do not depend on what else is predicted, and are thos
     U[k, near[near > 0]] <- -system$factor$weights[near > 0, k]
   }
   posterior <- solve(crossprod(U / system$factor$sd) + diag(as.vector(system$gather(system$weight))))
-  sets <- kernops:::near_places(fit)(kernops:::new_points(fit, at, NULL)$u)
+  sets <- kernops:::nearest_base(fit)$nearest(kernops:::new_points(fit, at, NULL)$u)
   W <- matrix(0, n, 40)
   for (k in 1:40) W[sets$neighbours[, k], k] <- sets$weights[, k]
   weighted <- posterior %*% as.vector(system$gather(system$weight))
@@ -205,8 +205,7 @@ test_that("predictions at many points are those at few, by one posterior", {
   many <- withr::with_seed(2, data.frame(a = runif(25000), b = runif(25000), w = 0))
   at <- \(points) predict(fit, points, type = "link", se.fit = TRUE, interval = "none", joint = FALSE)
   expect_equal(at(many)[c(5, 24999), ], at(many[c(5, 24999), ]), tolerance = 1e-9)
-  u <- kernops:::new_points(fit, many, NULL)$u
-  expect_length(kernops:::latent_chunks(fit, u, function(at, sets) at), 1)
+  expect_gte(kernops:::nearest_base(fit)$width, 25000)
 })
 
 test_that("a GPU finds what the CPU finds", {

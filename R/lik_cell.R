@@ -1,0 +1,28 @@
+# Cells of fits: they keep what is costly to compute again, such as a factor, and refer to it weakly. saveRDS() and the
+# like write no more than the cell; a fit that is read again computes the content when it is first needed.
+
+new_cell <- function() new.env(parent = emptyenv())
+
+# R copies the value of a weak reference, unless it is an environment.
+keep_in <- function(cell, content, key = NULL) {
+  cell$reference <- rlang::new_weakref(cell, list2env(list(content = content, key = key), parent = emptyenv()))
+  cell
+}
+
+# The content of a cell, computed unless it was by an identical `key`. A fit without a cell computes it each time.
+kept_in <- function(cell, compute, key = NULL) {
+  if (!is.environment(cell)) return(compute())
+  kept <- if (!is.null(cell$reference)) rlang::wref_value(cell$reference)
+  if (!is.null(kept) && identical(kept$key, key)) return(kept$content)
+  content <- compute()
+  keep_in(cell, content, key)
+  content
+}
+
+# f(object) of a fit by neighbours, in its cell; as long as the fit has the same data, parameters and neighbours.
+kept_for <- function(object, f) {
+  about <- list(f, object[c("data", "model", "theta", "beta", "state", "latent", "known")],
+                object$vecchia[c("m", "order", "neighbours")], object$how$control[c("ordering", "seed")],
+                object$how$backend)
+  kept_in(object$cell, function() f(object), about)
+}

@@ -1,0 +1,145 @@
+# The base points of a fit by neighbours, on which new points are conditioned: observations, or values of the field at
+# the observations (predict_field.R). A list:
+#
+#   fit                 a fit whose observations are the base points, for their covariances
+#   u, near, noise      coordinates, coordinates in which distances are searched, and the variances of noise
+#   diagonal            the factor of the variances of the covariance, see joint_sets()
+#   known               numbers of the base points that have the value of the field at their location
+#   process, trend()    the mean of the process there, and the columns of the trend as the data explain them
+#   joint()             the number of points on which a new point is conditioned in joint predictions
+#   nearest(u)          weights of the nearest base points for the field at points u, and its conditional standard
+#                       deviations
+#   width               the number of points u of one call
+#   elsewhere(count)    whether other processes should predict so many points
+#   posterior()         of the values of the base points given the data, see joint_sets(); NULL where these are known
+#   sums(sets), parts(sets)  the variances of the weighted sums `sets` of base points given the data; a matrix with a
+#                       column for each sum, whose inner products are the covariances
+#   solve(values)       the coefficients of the trend `beta` and `values` of the base points that follow from columns of
+#                       values of the observations
+#   draws(nsim)         draws of the process at the base points given the data and the coefficients of the trend
+#   row(k)              the observation of base point k
+
+# Base points of the nearest conditioning, and of the joint one. The field itself screens distant points off, which
+# noisy observations do not: joint predictions take values of the field, unless there are too many.
+nearest_base <- function(object) UseMethod("nearest_base")
+joint_base <- function(object) UseMethod("joint_base")
+
+nearest_base.default <- function(object) observed_base(object)
+
+joint_base.default <- function(object) {
+  system <- if (has_latent_field(object)) kept_for(object, gaussian_system)
+  if (is.null(system)) return(observed_base(object))
+  field_base(object, system, function() object$vecchia$new %||% (2L * object$vecchia$m))
+}
+
+nearest_base.gp_family_fit <- function(object) {
+  if (object$method != "vecchia") return(observed_base(object))
+  field_base(object, kept_for(object, fitted_system), function() {
+    object$vecchia$new %||% max(60L, object$vecchia$local)
+  })
+}
+
+joint_base.gp_family_fit <- function(object) nearest_base(object)
+
+# How many observations a point is conditioned on is chosen when it is needed.
+observed_base <- function(object, count = local_count_of(object)) {
+  data <- object$data
+  base <- list(u = data$u, near = neighbour_coordinates(object$model, object$theta, data$u),
+               noise = noise_variance(data, object$model, object$theta), diagonal = 1)
+  weights_at <- once(function() nearest_weights(sets_covariance(object), base, object$model, object$theta))
+  c(base, list(
+    fit = object, known = which(observed_exactly(object)),
+    process = process_of_data(object), trend = function() data$x, joint = function() object$vecchia$new %||% count,
+    nearest = function(u) {
+      sets <- weights_at()(u, count)
+      check_local(object, sets, u, function() weights_at()(u, count, covariance_matrix(object$model)))
+      sets
+    },
+    width = 20000, elsewhere = function(points) worth_predicting_elsewhere(object, points, count),
+    posterior = function() NULL, sums = function(sets) 0, parts = function(sets) matrix(0, 0, ncol(sets$weights)),
+    solve = function(values) {
+      beta <- trend_by_neighbours(object, values)
+      list(beta = beta, values = values - data$x %*% beta)
+    },
+    draws = function(nsim) matrix(process_of_data(object), length(data$y), nsim), row = identity
+  ))
+}
+
+# Observations without noise; those of several variables have noise in the formula of the covariance.
+observed_exactly <- function(object) {
+  noise_variance(object$data, object$model, object$theta) == 0 & !is_lmc(object$model$covariance)
+}
+
+# f(u, m): the weights of the nearest `m` base points for the field at points u, and its conditional standard
+# deviations, with covariances by `values`. A GPU copies the base points once.
+nearest_weights <- function(values, base, model, theta, reference = base$u) {
+  tree <- search_tree(base$near)
+  resident <- hold_sets(base$u, base$noise)
+  function(u, m, by = values) {
+    from <- neighbour_coordinates(model, theta, u, reference)
+    set_weights_at(by, theta, resident, u, nearest_points(from, tree, m), base$diagonal)
+  }
+}
+
+# The covariance of a fit as set_weights() takes it. A fit by another method has its precision for other sums.
+sets_covariance <- function(object) {
+  precision <- if (object$method == "vecchia") object$how$precision else "float64"
+  covariance_matrix(object$model, precision, usable_backend(object$how$backend))
+}
+
+# How many observations a point is conditioned on; a fit by another method has not chosen yet.
+local_count_of <- function(object) {
+  n <- length(object$data$y)
+  if (!is.null(object$vecchia$local)) return(min(object$vecchia$local, n))
+  m <- neighbour_count(object$how$control, object$model$d, n)
+  local_count(object$data, object$model, object$theta, min(2L * m, n), sets_covariance(object))
+}
+
+# Points whose own variance is not a number, such as the logarithm of what is negative, are not predicted.
+check_local <- function(object, sets, u, in_float64) {
+  bad <- which(!is.finite(colSums(sets$weights)))
+  if (!length(bad)) return(invisible())
+  variance <- covariance_diagonal(object$model)(list(theta = object$theta, x = u[bad, , drop = FALSE]))
+  if (!any(is.finite(variance))) return(invisible())
+  first <- bad[is.finite(variance)][[1]]
+  only_rounded <- function() {
+    identical(object$how$precision, "float32") && is.finite(sum(in_float64()$weights[, first]))
+  }
+  stop_singular(list(data = object$data), singular_state(sets$neighbours[1, first], only_rounded), NULL)
+}
+
+# The sparse factor of the covariance of the observations, with their order.
+observation_sets <- function(object, m) {
+  data <- object$data
+  sets <- vecchia_sets(data, object$model, object$theta, min(m, length(data$y) - 1L), object$how$control, qr(data$x))
+  noise <- noise_variance(data, object$model, object$theta)[sets$order]
+  factor <- set_weights(sets_covariance(object), object$theta, sets$points, noise, sets$neighbours)
+  c(factor, list(order = sets$order))
+}
+
+# The coefficients of the trend for columns of values at the observations, by their sparse factor.
+trend_by_neighbours <- function(object, values) {
+  x <- object$data$x
+  if (!ncol(x)) return(matrix(0, 0, ncol(values)))
+  sets <- observation_sets(object, object$vecchia$m)
+  white <- sparse_multiply(sets, cbind(x, values)[sets$order, , drop = FALSE])
+  trend <- seq_len(ncol(x))
+  root <- chol(crossprod(white[, trend, drop = FALSE]))
+  across <- crossprod(white[, trend, drop = FALSE], white[, -trend, drop = FALSE])
+  backsolve(root, backsolve(root, across, transpose = TRUE))
+}
+
+# The inverse of new_conditioning(), by the sparse factor of the observations.
+sparse_inverse <- function(object) UseMethod("sparse_inverse")
+
+sparse_inverse.default <- function(object) {
+  sets <- observation_sets(object, object$vecchia$local)
+  data <- object$data
+  order <- sets$order
+  both <- cbind(process_of_data(object), data$x)[order, , drop = FALSE]
+  back <- sparse_multiply(sets, sparse_multiply(sets, both), transposed = TRUE)[order(order), , drop = FALSE]
+  squares <- list(weights = -sets$weights^2, sd = sets$sd^2, neighbours = sets$neighbours)
+  z <- if (ncol(data$x)) t(backsolve(object$state$root, t(back[, -1, drop = FALSE]), transpose = TRUE)) else back[, -1]
+  diagonal <- sparse_multiply(squares, rep(1, length(order)), transposed = TRUE)
+  list(alpha = back[, 1], z = z, diagonal = diagonal[order(order)])
+}

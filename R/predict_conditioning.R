@@ -1,0 +1,56 @@
+# The contract of a conditioning: the process of a fit given its data. Predictions, simulations and cross-validation use
+# nothing else of the method of a fit.
+#
+# A conditioning is a list of functions, the arguments of new_conditioning(). Arguments without a default are required;
+# the default of an optional one follows from the others. `targets` are those of targets_of(), n points or means.
+#
+#   means(targets)         `trend`, the part of the mean with estimated coefficients, and the mean of the `process`
+#   moments(targets)       likewise, with the `variance` of the field, whose trend is uncertain, and the Lagrange
+#                          multiplier `lagrange` of the trend
+#   errors(targets)        the covariance matrix of the errors of all targets, symmetric up to rounding
+#   errors_among(targets)  f(numbers): this matrix for some of the targets. A kind has the one or the other.
+#   correction(points, values)     kriging predictions at points from columns of values at the observations
+#   prior_draws(u, nsim, features) draws of the process at points u from the model
+#   draws(points, nsim, features)  draws of the mean and the process at points given the data
+#   inverse()              of the covariance matrix K of the observations: its `diagonal`, `alpha` = K^-1 (y - X beta)
+#                          and `z` = K^-1 X R^-1 with R' R = X' K^-1 X
+#   exact                  whether means and moments are free of approximations
+#
+# The kinds:
+#
+#   exact, iterative   all observations, by a Cholesky factor or by a solver    predict_solved.R
+#   nearest            the nearest base points of each point                    predict_nearest.R
+#   joint              the nearest base points and earlier new points           predict_joint.R
+#   local trend        the nearest observations, which tell the trend, too      predict_local.R
+#
+# Base points are the observations, or values of the field there: predict_base.R.
+new_conditioning <- function(object, means, moments, errors = all_errors(errors_among),
+                             errors_among = errors_of_some(errors), correction = NULL, inverse = NULL,
+                             prior_draws = function(u, nsim, features) separate_draws(object, u, nsim, features),
+                             draws = corrected_draws(object, means, correction, prior_draws), exact = FALSE) {
+  mget(setdiff(names(formals()), "object"))
+}
+
+all_errors <- function(errors_among) function(targets) errors_among(targets)(seq_len(targets$n))
+
+errors_of_some <- function(errors) function(targets) function(numbers) errors(some_targets(targets, numbers))
+
+# The conditioning of a fit for `count` points; `how` is that of prediction_request().
+conditioning_for <- function(object, how = field_request$how, count = 0) {
+  if (is_local_trend(how)) return(local_trend_conditioning(object, how))
+  switch(object$method, exact = exact_conditioning(object, how$local),
+         iterative = iterative_conditioning(object, how$local),
+         vecchia = if (is_joint(object, count)) joint_conditioning(object) else nearest_conditioning(object))
+}
+
+# Matheron's rule: a draw from the model at observations and points, corrected by kriging what it differs from the data.
+corrected_draws <- function(object, means, correction, prior_draws) function(points, nsim, features) {
+  seen <- seq_len(nrow(object$data$u))
+  field <- prior_draws(rbind(object$data$u, points$u), nsim, features)
+  noise <- sqrt(noise_variance(object$data, object$model, object$theta))
+  values <- field[seen, , drop = FALSE]
+  values <- values + noise * stats::rnorm(length(values))
+  correction <- correction(points, values)
+  mean <- with(means(targets_of(object, points)), known_trend(object, points) + trend + process)
+  mean + field[-seen, , drop = FALSE] - as.matrix(correction)
+}

@@ -1,0 +1,115 @@
+# The field at the locations of the observations as base points, given the data: of fits with a family by Vecchia's
+# approximation, and in joint predictions of noisy observations.
+
+# As predict_base.R has it, by latent_system() with `sets`, the `weight` of the observations and the mean `field`. What
+# standard errors need is computed when it is first needed.
+field_base <- function(object, system, joint) {
+  sets <- system$sets
+  posterior <- function() {
+    system$logdet(system$weight) # factorises the precision
+    system$posterior
+  }
+  near <- neighbour_coordinates(object$model, object$theta, sets$points, object$data$u)
+  base <- list(u = sets$points, near = near, noise = numeric(nrow(sets$points)), diagonal = latent_diagonal)
+  weights_at <- once(function() {
+    nearest_weights(field_covariance(object), base, object$model, object$theta, object$data$u)
+  })
+  c(base, list(
+    fit = fit_of_field(object, sets$points), known = integer(), process = as.vector(system$field),
+    trend = system$trend, joint = joint,
+    nearest = function(u) weights_at()(u, min(object$vecchia$local, nrow(sets$points))),
+    width = 1e5, elsewhere = function(points) FALSE, posterior = function() posterior()$held(),
+    sums = function(sums) posterior()$sums(sums),
+    parts = function(sums) {
+      check_memory(8 * nrow(sets$points) * ncol(sums$weights))
+      posterior()$parts(sums)
+    },
+    solve = function(values) {
+      beta <- matrix(0, 0, ncol(values))
+      if (ncol(object$data$x)) beta <- backsolve(object$state$root, crossprod(object$state$z, values))
+      list(beta = beta, values = smoothed(system, values - object$data$x %*% beta))
+    },
+    draws = function(nsim) as.vector(system$field) + posterior_errors(system, nsim),
+    row = function(k) match(k, sets$of)
+  ))
+}
+
+# Draws with the precision Q + D of the field: (Q + D)^-1 (U' e + D^(1/2) e') with standard normal e, e'.
+posterior_errors <- function(system, nsim) {
+  normal <- function() normal_numbers(nrow(system$sets$points), nsim)
+  precision <- as.vector(system$gather(system$share(system$weight)))
+  factor <- c(system$factor, list(neighbours = system$sets$neighbours))
+  errors <- sparse_multiply(factor, normal(), transposed = TRUE) + sqrt(precision) * normal()
+  system$mean(system$weight, errors)
+}
+
+# The covariance of the field in float64, in which its precision is factorised.
+field_covariance <- function(object) {
+  covariance_matrix(object$model, backend = usable_backend(object$how$backend))
+}
+
+# The posterior of a fit with a family: latent_system(), its sets, and the mode of the field.
+fitted_system <- function(object) {
+  about <- object$vecchia
+  places <- field_places(object$data$u, object$model)
+  sets <- list(order = about$order, points = places$u[about$order, , drop = FALSE],
+               of = order(about$order)[places$of],
+               operators = list(values = field_covariance(object)))
+  sets <- with_latent_neighbours(sets, about$neighbours)
+  system <- latent_system(sets, object$model, object$theta)
+  field <- system$at_places(object$latent$h - system$nugget * object$state$alpha)
+  c(given_observations(system, sets, object$latent$terms$weight, object$data$x), list(field = field))
+}
+
+# The system with the observations; `trend` has the columns x of these as the field has them.
+given_observations <- function(system, sets, weight, x) {
+  system <- c(system, list(sets = sets, weight = weight))
+  c(system, list(trend = once(function() smoothed(system, x))))
+}
+
+# Likewise of Gaussian observations; NULL where the field has no factor.
+gaussian_system <- function(object) {
+  data <- object$data
+  field <- replace(object$model, "nugget", list(integer()))
+  places <- field_places(data$u, field)
+  most <- max(1L, nrow(places$u) - 1L)
+  sets <- latent_sets(places, field, object$theta, min(object$vecchia$m, most), object$how)
+  system <- latent_system(sets, field, object$theta)
+  if (is.null(system)) return(NULL)
+  weight <- 1 / noise_variance(data, object$model, object$theta)
+  if (is.nan(system$logdet(weight))) return(NULL)
+  system <- given_observations(system, sets, weight, data$x)
+  c(system, list(field = smoothed(system, process_of_data(object))))
+}
+
+# TRUE if joint predictions take values of the field as base points, of a posterior that has a factor.
+has_latent_field <- function(object, most = 2e4) UseMethod("has_latent_field")
+
+has_latent_field.gp_family_fit <- function(object, most) TRUE
+
+has_latent_field.default <- function(object, most = 2e4) {
+  noise <- noise_variance(object$data, object$model, object$theta)
+  !is_lmc(object$model$covariance) && length(noise) <= most && all(noise > 0)
+}
+
+# The field at the base points that is predicted from columns of values of the process of the observations.
+smoothed <- function(system, values) {
+  values <- unname(as.matrix(values))
+  system$mean(system$weight, system$gather(system$share(system$weight) * values))
+}
+
+# A fit whose observations are the values of the field at points u.
+fit_of_field <- function(object, u) {
+  theta <- replace(object$theta, object$model$nugget, 0)
+  prior <- as.vector(covariance_diagonal(object$model)(list(theta = theta, x = u)))
+  data <- list(u = u, noise = (latent_diagonal - 1) * prior, weights = rep(1, nrow(u)))
+  replace(object, c("data", "theta"), list(data, theta))
+}
+
+sparse_inverse.gp_family_fit <- function(object) {
+  system <- kept_for(object, fitted_system)
+  system$logdet(system$weight)
+  share <- system$share(system$weight)
+  alone <- as.vector(system$spread(cbind(system$posterior$variances())))
+  c(object$state[c("alpha", "z")], list(diagonal = share - share^2 * alone))
+}

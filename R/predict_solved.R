@@ -1,0 +1,109 @@
+# Conditioning on all observations, by products with the inverse of their covariance matrix K.
+
+# By the Cholesky factor of K. With `local`, errors are those of the nearest observations.
+exact_conditioning <- function(object, local) {
+  by_factor <- function() {
+    explain <- explained_by_factor(object, factor_of(object))
+    function(targets) explain(targets$u)
+  }
+  solved_conditioning(object, local, function(points) {
+    if (points) list(explain = by_factor(), width = 128L) else
+      list(explain = explained_targets(object), width = block_width)
+  }, function() diagonal_of_inverse(factor_of(object)), exact = TRUE)
+}
+
+# By conjugate gradients. The error of k' K^-1 k is quadratic in the residual, so that the solver may stop at the root
+# of a small tolerance.
+iterative_conditioning <- function(object, local) {
+  tol <- object$how$control$cg_tol
+  solved_conditioning(object, local, function(points) {
+    list(explain = explained_targets(object, max(tol, min(1e-5, sqrt(tol)))), width = solve_width(nrow(object$data$u)))
+  }, function() inverse_diagonal(object))
+}
+
+# explained(points) has a function `explain`, see explained_targets(), of up to `width` targets, that are points or not.
+solved_conditioning <- function(object, local, explained, diagonal, exact = FALSE) {
+  process <- function(targets) as.vector(gathered(covariance_times(object, targets$u, object$state$alpha), targets))
+  moments <- function(targets) {
+    process <- process(targets)
+    by_data <- explained(are_points(targets))
+    uncertainty <- target_uncertainty(object, targets, which(is.finite(process)), by_data$explain, by_data$width)
+    with_trend(object, targets, process = process, variance = uncertainty$variance, lagrange = uncertainty$lagrange)
+  }
+  errors <- solved_errors(object)
+  if (local) {
+    nearest <- nearest_conditioning(object)
+    moments <- function(targets) replace(nearest$moments(targets), "process", list(process(targets)))
+    errors <- nearest$errors
+  }
+  new_conditioning(
+    object, function(targets) with_trend(object, targets, process = process(targets)), moments, errors,
+    correction = function(points, values) {
+      off <- kriging_weights(object, values, noise_within(object, ncol(values)))
+      covariance_times(object, points$u, off$alpha) + estimated_trend(object, points) %*% off$beta
+    },
+    inverse = function() {
+      inverse <- c(object$state[c("alpha", "z")], list(diagonal = diagonal()))
+      if (is.null(object$data$location)) inverse else inverse_of_observations(object, inverse$diagonal)
+    },
+    exact = exact
+  )
+}
+
+# k(u, observations) a
+covariance_times <- function(object, u, a) {
+  a <- as.matrix(a)
+  product <- covariance_product(object$model, ncol(a), object$how$precision, object$how$backend)
+  result <- product(list(theta = object$theta, x = u, y = object$data$u, b = a))
+  if (ncol(a) == 1) as.vector(result) else result
+}
+
+# The variance of the errors of targets with the numbers `rows` and the Lagrange multiplier of the trend, in blocks with
+# a bar; NaN for others, so that a point whose covariance with an observation is not a number does not affect the other
+# points of its block.
+target_uncertainty <- function(object, targets, rows, explain, width) {
+  count <- length(rows)
+  prior <- target_variance(object, targets)
+  variance <- lagrange <- rep(NaN, targets$n)
+  with_bar("Predicting", for_blocks(count, function(first, last) {
+    say_progress(step = paste("standard error", first, "of", count), fraction = (first - 1) / count)
+    block <- rows[first:last]
+    some <- some_targets(targets, block)
+    by_data <- explain(some)
+    trend <- trend_uncertainty(object, some$x, by_data$trend)
+    variance[block] <<- prior[block] - by_data$variance + trend$variance
+    lagrange[block] <<- trend$lagrange
+  }, width, nrow(object$data$u)))
+  list(variance = pmax(variance, 0), lagrange = lagrange)
+}
+
+# f(targets): their covariances k with the observations, K^-1 k, the variance k' K^-1 k, and k' K^-1 X.
+explained_targets <- function(object, tol = max(1e-5, object$how$control$cg_tol)) {
+  covariance <- target_covariance(object)
+  solver <- solver_for(object, tol)
+  weights <- object$state$z %*% object$state$root
+  function(targets) {
+    k <- covariance(targets)
+    solved <- solver(k)
+    list(k = k, solved = solved, variance = colSums(k * solved), trend = crossprod(k, weights))
+  }
+}
+
+# Errors of covariances are linear in those of the solver, unlike those of variances. The solver is made for the first
+# targets.
+solved_errors <- function(object, explain = explained_targets(object, min(1e-9, object$how$control$cg_tol))) {
+  function(targets) {
+    by_data <- explain(targets)
+    gap <- trend_uncertainty(object, targets$x, by_data$trend)$gap
+    joint_prior(object, targets) - crossprod(by_data$k, by_data$solved) + crossprod(gap)
+  }
+}
+
+# For columns of new values at the observations: the coefficients of the trend, and K^-1 of what it leaves.
+kriging_weights <- function(object, values, along = 0) {
+  solved <- solver_for(object)(values)
+  if (!ncol(object$data$x)) return(list(beta = matrix(0, 0, ncol(values)), alpha = solved))
+  # z = K^-1 X R^-1 with R' R = X' K^-1 X
+  rotated <- crossprod(object$state$z, values) + along
+  list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
+}

@@ -1,0 +1,88 @@
+# The targets of a prediction: points, or means of the field over weighted points, such as blocks.
+
+# A list: the number `n` of targets and their trend `x`, a row each; the coordinates `u` of all points with their
+# weights, and `of`, the target of each point, in ascending order. A target that is a point has one. `centres` are the
+# centres of blocks, whose nearest observations matter.
+targets_of <- function(object, points) {
+  n <- nrow(points$u)
+  centres <- points$centres %||% if (!is.null(points$blocks)) points$u
+  c(list(x = estimated_trend(object, points), n = n, centres = centres),
+    points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
+}
+
+# The targets with the numbers `rows`, in ascending order.
+some_targets <- function(targets, rows) {
+  number <- if (!are_points(targets)) match(targets$of, rows)
+  points <- if (is.null(number)) rows else which(!is.na(number))
+  list(x = targets$x[rows, , drop = FALSE], n = length(rows), u = targets$u[points, , drop = FALSE],
+       of = if (is.null(number)) seq_along(rows) else number[points], weight = targets$weight[points],
+       centres = targets$centres[rows, , drop = FALSE])
+}
+
+# Each target is one point.
+are_points <- function(targets) length(targets$of) == targets$n
+
+# The weighted means over the points of each target, of the rows of x.
+gathered <- function(x, targets) {
+  if (are_points(targets)) return(x)
+  unname(rowsum(as.matrix(x) * targets$weight, targets$of))
+}
+
+# f(targets) for parts of the targets with about `width` points each, in order, with a bar; the rows of all results.
+by_parts <- function(targets, width, f) {
+  first <- c(1, 1 + cumsum(tabulate(targets$of, targets$n)))[seq_len(targets$n)]
+  parts <- unname(split(seq_len(targets$n), first %/% width))
+  results <- with_bar("Predicting", lapply(parts, function(rows) {
+    say_progress(step = paste("point", rows[[1]], "of", targets$n), fraction = (rows[[1]] - 1) / targets$n)
+    f(some_targets(targets, rows))
+  }))
+  if (length(results)) do.call(rbind, results) else f(targets)
+}
+
+# First and last point of each target.
+rows_of_targets <- function(targets) {
+  last <- cumsum(tabulate(targets$of, targets$n))
+  cbind(c(1, last[-length(last)] + 1), last, deparse.level = 0)
+}
+
+# Ranges that combine cluster k of i with cluster k of j only.
+paired_ranges <- function(i, j) {
+  number <- seq_len(nrow(i))
+  list(ranges_i = i, slices_i = number, redranges_j = j, ranges_j = j, slices_j = number, redranges_i = i)
+}
+
+# The variance of each target; for a mean over several points, the mean covariance of all pairs of these.
+target_variance <- function(object, targets) {
+  variance_at <- covariance_diagonal(object$model)
+  if (are_points(targets)) return(as.vector(variance_at(list(theta = object$theta, x = targets$u))))
+  theta <- theta_of_targets(object, targets)
+  rows <- rows_of_targets(targets)
+  within <- covariance_product(object$model)(list(theta = theta, x = targets$u, y = targets$u, b = targets$weight),
+                                             ranges = paired_ranges(rows, rows))
+  as.vector(gathered(within, targets))
+}
+
+# The covariance matrix of all targets.
+joint_prior <- function(object, targets) {
+  theta <- theta_of_targets(object, targets)
+  k <- covariance_matrix(object$model)(list(theta = theta, x = targets$u, y = targets$u))
+  gathered(t(gathered(k, targets)), targets)
+}
+
+# f(targets): the covariances of the observations with each of them, a column.
+target_covariance <- function(object) {
+  model <- object$model
+  u <- object$data$u
+  of_points <- covariance_matrix(model, backend = object$how$backend)
+  of_means <- covariance_product(model, backend = object$how$backend)
+  function(targets) {
+    n <- nrow(u)
+    if (are_points(targets)) return(of_points(list(theta = object$theta, x = u, y = targets$u)))
+    last <- n * seq_len(targets$n)
+    ranges <- paired_ranges(cbind(last - n + 1, last), rows_of_targets(targets))
+    repeated <- u[rep(seq_len(n), targets$n), , drop = FALSE]
+    matrix(of_means(list(theta = object$theta, x = repeated, y = targets$u, b = targets$weight), ranges = ranges), n)
+  }
+}
+
+symmetric <- function(x) (x + t(x)) / 2
