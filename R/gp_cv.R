@@ -218,6 +218,7 @@ predict_fold.gp <- function(object, out, refit) {
   search <- estimate_covariance(problem, likelihood, object$how, fold$estimate, NULL)
   fit <- fitted_parts(finish_fit(problem, likelihood, search, NULL), search, object$how, fold$parts, object$known,
                       fold$estimate)
+  if (refit) warn_about_search(fit$search, object$how$control)
   points <- fold$points(fit$center)
   noise <- object$parts$noise[out] + new_noise(fit, points) / object$parts$weights[out]
   moments <- predicted_moments(fit, points, field_request$how, TRUE)
