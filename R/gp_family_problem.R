@@ -26,21 +26,25 @@ family_problem <- function(parts, model, known, family, estimate, call) {
     parts$y, parts$weights, family, parts$offset + known_mean(parts$x, beta), numeric(n), rep(1, n),
     if (ncol(x)) qr.Q(qr(x)) * sqrt(n) else x
   )
-  if (estimate != "none") problem <- with_family_search(problem, call)
+  if (estimate != "none" && all(parts$y == parts$y[[1]])) stop_constant(parts$y, call)
   problem$start <- plain_fit(problem$data)
+  if (estimate != "none") problem <- with_family_search(problem, call)
   problem$outer <- outer_model(problem, estimate)
   problem
 }
 
 with_family_search <- function(problem, call) {
   data <- problem$data
-  if (all(data$y == data$y[[1]])) stop_constant(data$y, call)
   response <- working_response(data$family, data$y, data$prior) - data$offset
-  problem <- bounded_problem(problem, detrended(data, response), call)
-  # on their way to zero, a search for logarithms would become ever slower: a hundred thousandth of the whole is nothing
+  residual <- detrended(data, response)
+  problem <- bounded_problem(problem, residual, call)
+  # a search for logarithms on their way to zero would become ever slower: a hundred thousandth of the variance of the
+  # response, or a tenth of the noise of large counts, is nothing
+  weight <- terms_of(data, list(beta = problem$start$trend, phi = problem$start$phi))(residual)$weight
+  noise <- stats::median(1 / weight[is.finite(weight) & weight > 0])
   variance <- problem$model$parameters$kind == "variance"
   problem$model$parameters[variance, "lower"] <- with(problem$model$parameters[variance, ],
-                                                      pmin(1e3 * lower, value, na.rm = TRUE))
+                                                      pmin(1e3 * lower, noise / 10, value, na.rm = TRUE))
   problem
 }
 
@@ -74,7 +78,9 @@ outer_model <- function(problem, estimate) {
     rows[names(values)] <- lapply(values, rep_len, length(name))
     rows
   }
-  limits <- rbind(theta = c(1e-4, 1e6), shape = c(1e-4, 1e8), df = c(1, 1e3), scale = start$spread * c(1e-4, 1e3))
+  # the overdispersion mu / theta is that of a Poisson distribution where it is a millionth
+  limits <- rbind(theta = c(1e-4, 1e6 * max(1, mean(problem$data$y))), shape = c(1e-4, 1e8), df = c(1, 1e3),
+                  scale = start$spread * c(1e-4, 1e3))
   limits <- limits[family$name, , drop = FALSE]
   model$parameters <- rbind(
     model$parameters,

@@ -88,10 +88,12 @@ negative_binomial_density <- list(
     size <- phi[["theta"]]
     share <- stats::plogis(eta - log(size)) # mu / (size + mu)
     rest <- stats::plogis(log(size) - eta)
-    value <- stats::dnbinom(y, size = size, prob = rest, log = TRUE)
-    # prob = 1 is a mean of 0 by rounding
-    list(value = w * ifelse(rest < 1, value, y * (eta - log(size)) + lgamma(y + size) - lgamma(size) - lgamma(y + 1)),
-         slope = w * (y * rest - size * share), weight = w * (y + size) * share * rest,
+    value <- lgamma(y + size) - lgamma(size) - lgamma(y + 1) + y * stats::plogis(eta - log(size), log.p = TRUE) +
+      size * stats::plogis(log(size) - eta, log.p = TRUE)
+    # rounding makes the probability 1 for a mean near 0, and 0 for a step of the search that is far too long
+    inner <- rest > 0 & rest < 1
+    value[inner] <- stats::dnbinom(y[inner], size = size, prob = rest[inner], log = TRUE)
+    list(value = w * value, slope = w * (y * rest - size * share), weight = w * (y + size) * share * rest,
          bend = w * (y + size) * share * rest * (rest - share))
   },
   dispersion = function(y, w, eta, phi, link) {
