@@ -3,9 +3,9 @@
 #' @importFrom methods cbind2 rbind2 new setClass setMethod is signature callGeneric show Ops Math Summary Complex
 NULL
 
-# size counts numbers; a complex entry has two. truth: whether numbers are those of a condition, 0 and 1. ranges: the
-# pairs that there are, NULL for all. parts: texts that the formula and later parts refer to, by their tokens. points:
-# see lazy_points.R.
+# size: the length of a value; a complex entry has two numbers. truth: TRUE if values are conditions, 0 or 1. ranges:
+# the combined pairs, NULL for all pairs. parts: texts of subformulas, by the tokens that the formula and later parts
+# use. points: see lazy_points.R.
 setClass("LazyTensor",
          slots = c(formula = "character", variables = "list", size = "integer", truth = "logical", ranges = "ANY",
                    parts = "character", points = "list"),

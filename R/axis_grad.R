@@ -36,7 +36,7 @@ axis_grad <- function(op) {
 
 kept_dims <- function(plan) setdiff(seq_along(plan$dim), plan$dims)
 
-# The values of an array, slice after slice, and the segments that slices then are.
+# The values of an array, slice after slice, with each slice as a segment.
 slice_by_slice <- function(x, plan) {
   as.vector(if (is.null(dim(x))) x else aperm(x, c(plan$dims, kept_dims(plan))))
 }

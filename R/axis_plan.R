@@ -48,7 +48,7 @@ check_dims <- function(dims, most, call) {
   as.integer(sort(dims))
 }
 
-# Dimensions of size 1 play no role; where one is 0, only the numbers of results and of their values do.
+# Dimensions of size 1 are dropped; with a dimension of size 0, only the numbers of results and values matter.
 axis_runs <- function(dim, reduced) {
   if (any(dim == 0)) {
     size <- c(prod(dim[!reduced]), prod(dim[reduced]))

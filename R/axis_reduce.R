@@ -72,7 +72,7 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
   shaped(typed(settled(result, op, x, run), op, x), x, plan, keepdims, if (op == "range") 2L)
 }
 
-# An operation of the user: slice after slice as segments.
+# Reduces by an operation of the user: each slice is a segment.
 fold_axes <- function(x, dims, op, keepdims, na.rm, plan, backend, output, call = caller_env()) {
   check_array(x, call)
   if (check_choice(output, "output", c("host", "gpu"), call) == "gpu") {
@@ -125,7 +125,7 @@ settled <- function(result, op, x, run) {
   result
 }
 
-# Results have come as doubles.
+# Converts results, which C++ returns as doubles, to the type of base R.
 typed <- function(result, op, x) {
   kind <- statistic(op)$kind
   if (kind == "truth" || is.logical(x) && op %in% c("first", "last")) return(as.logical(result))

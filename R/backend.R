@@ -8,7 +8,7 @@ kernops_option <- function(name, default = NULL) {
   if (nzchar(value)) value else default
 }
 
-# An option and its environment variable: put together beforehand, as each call of an operator asks for some.
+# The option and the environment variable of each setting, built once, as each call of an operator reads several.
 option_names <- c("backend", "device", "precision", "threads", "isa", "tile", "cache_dir", "dense_entries",
                   "progress")
 option_twins <- sapply(option_names, function(name) {
@@ -71,12 +71,12 @@ check_gpu <- function(device = 0L, call = caller_env()) {
   }
 }
 
-# The GPU of what is computed on one alone.
+# The GPU for computations on a single GPU.
 first_device <- function() {
   if (identical(kernops_option("device", 0L), 0L)) 0L else check_device(NULL)[[1]] # asked at every call
 }
 
-# GPUs as the driver numbers them, from 0; of the option, or the environment variable ("0:3", "0,2"), if not given.
+# GPUs as the driver numbers them, from 0; by default those of the option or environment variable ("0:3", "0,2").
 check_device <- function(device, call = caller_env()) {
   what <- if (is.null(device)) "The option {.code kernops.device}" else "{.arg device}"
   if (is.null(device)) device <- kernops_option("device", 0L)
@@ -103,7 +103,7 @@ check_precision <- function(precision, call = caller_env()) {
   check_setting(precision, "precision", c("float64", "float32"), call)
 }
 
-# An argument whose default, all choices as its help names them, stands for that of the option.
+# Checks an argument; its default, the vector of all choices, stands for the value of the option.
 check_setting <- function(value, name, choices, call, default = choices) {
   if (!identical(value, default)) return(check_choice(value, name, choices, call))
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")

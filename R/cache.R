@@ -1,13 +1,13 @@
 # Compiled CUDA kernels: those of the catalogue, which are part of the installed package, and the cache of all others.
 
-# R CMD check must find nothing of ours in the user's home.
+# R CMD check must find no files of kernops in the user's home.
 default_cache <- function() {
   checking <- nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_"))
   if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
 }
 
-# The folder that is asked for, the user's or the session's: the first in which only the user can put code. Nothing that
-# is asked for may keep the package from being loaded.
+# The cache folder, the user's or the session's: the first candidate in which only the user can write code. No setting
+# may prevent the package from loading.
 cache_folder <- function() {
   asked <- kernops_option("cache_dir")
   candidates <- c(if (!is.null(asked)) \() asked_folder(asked), default_cache, tempdir)
@@ -15,7 +15,7 @@ cache_folder <- function() {
   for (candidate in candidates) {
     folder <- tryCatch(folder_state(candidate()), error = \(e) list(state = "failed", reason = conditionMessage(e)))
     if (folder$state %in% c("usable", "missing")) break
-    # a home where nobody can write is not the user's choice
+    # an unwritable home is not the user's choice, and no reason to report
     if (folder$state == "untrusted" || !is.null(asked)) reasons <- c(reasons, folder$reason)
   }
   used <- folder$path %||% NA_character_

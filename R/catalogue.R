@@ -37,8 +37,8 @@ write_out <- function(texts, sets) {
   texts
 }
 
-# The CUDA texts of the catalogue, each once. Kernels for a few rows are left to the first use, for the sake of the time
-# that an installation takes.
+# The CUDA texts of the catalogue, each once. Kernels for a few rows are compiled on first use, which shortens the
+# installation.
 catalogue_sources <- function(entries, architecture = "sm_80") {
   sources <- function(formula, args, stored) {
     kernel <- tryCatch(kernel_compile(formula, args, stored), error = function(e) {
@@ -49,7 +49,7 @@ catalogue_sources <- function(entries, architecture = "sm_80") {
   unique(unlist(Map(sources, entries$formula, entries$args, entries$stored)))
 }
 
-# All that ships: of the formulas, and of the usual reductions of segments.
+# All precompiled texts: the formulas of the catalogue, and the usual reductions of segments.
 catalogue_texts <- function(file, architecture = "sm_80") {
   c(catalogue_sources(catalogue(file), architecture), cuda_segment_sources(FALSE))
 }
@@ -64,7 +64,7 @@ precompile <- function(file, fatbinary) {
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
   texts <- catalogue_texts("../inst/cuda/catalogue.txt", name[[2]])
-  # by content, not by position: a text stays in its file when others come and go
+  # the file follows from the content of a text, so a text stays in its file when others are added
   turn <- vapply(texts, function(text) sum(utf8ToInt(text)), 0)
   share <- turn %% as.integer(name[[4]]) + 1 == as.integer(name[[3]])
   cuda_precompile(texts[share], name[[2]], file, fatbinary)

@@ -35,7 +35,7 @@ short_text <- function(x, most = 100) {
   x
 }
 
-# The same for messages of C++, where quotations are in backticks, and all other words are short.
+# Shortens quotations in messages of C++, which are in backticks; all other words are short.
 short_quotes <- function(message) {
   parts <- strsplit(paste0(utf8(message), " "), "`", fixed = TRUE)[[1]]
   quoted <- seq_along(parts) %% 2 == 0
@@ -48,8 +48,8 @@ stop_input <- function(kind, message) {
   abort(short_quotes(message), class = c(paste0("kernops_", kind, "_error"), "kernops_error"), call = users_call())
 }
 
-# The function that the user called: the last function of this package with a caller outside of it, before C++ called
-# one for a message.
+# The function that the user called: the last function of this package with a caller outside the package, on the stack
+# before C++ calls R for a message.
 users_call <- function() {
   before <- seq_len(sys.parent() - 1)
   frames <- sys.frames()
@@ -60,14 +60,14 @@ users_call <- function() {
   if (length(entries)) without_data(sys.call(entries[[length(entries)]]))
 }
 
-# S4 and do.call() put what they hand on into the call: only names and single numbers stay there.
+# S4 and do.call() put values of arguments into the call: only names and single numbers are kept.
 without_data <- function(call) {
   if (!is.call(call) || !is.symbol(call[[1]])) return(NULL)
   short <- function(x) if (is.language(x) || is.atomic(x) && length(x) == 1 && !is.object(x)) x else quote(...)
   as.call(lapply(call, short))
 }
 
-# `bytes` are those of an object of R that there is no memory for, if they are known.
+# `bytes` is the size of the object that did not fit the memory, if known.
 stop_memory <- function(bytes = NA) {
   size <- if (!is.na(bytes)) format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
   stop_input("memory", paste0("there is not enough memory for this computation",
@@ -77,7 +77,7 @@ stop_memory <- function(bytes = NA) {
 # Stops where `bytes` cannot be allocated.
 check_memory <- function(bytes) if (!memory_holds(bytes)) stop_memory(bytes)
 
-# The default of an argument that lists its choices stands for the first.
+# Checks one of several choices; the default, a vector of all choices, stands for the first.
 check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {name}}") {
   if (identical(x, choices)) return(choices[[1]])
   if (is.character(x) && length(x) == 1 && x %in% choices) return(x)

@@ -38,7 +38,7 @@ new_leaf <- function(kernel, parameters, fixed = character(), dims = NULL, geome
                  fixed = unique(fixed), dims = dims), class = "kernops_covariance")
 }
 
-# The columns of points that a leaf uses; `at`: where the coordinates are among more columns.
+# The columns of points that a leaf reads; `positions`: the columns of the coordinates among further columns.
 leaf_dims <- function(leaf, d) as.numeric(leaf$dims %||% leaf$positions %||% seq_len(d))
 
 check_parameter <- function(x, name, by_formula, call) {

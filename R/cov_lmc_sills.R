@@ -1,7 +1,7 @@
 # Coregionalisation matrices B = L L' as leaves of a covariance. The formula reads the entries of the lower triangle L,
 # column by column, or the diagonal alone; users see those of B in their place.
 
-# (L' z_i | L' z_j), where z is 1 for the variable and 0 for the others.
+# The covariance (L' z_i | L' z_j), where z is the indicator vector of the variable.
 coregion_kernel <- kernel("lmc", function(x, y, root, size, diagonal) {
   z <- function(point, from, length) sprintf("Extract(OneHot(%s, %d), %d, %d)", point, size, from, length)
   if (diagonal) return(sprintf("(Square(%s) * %s | %s)", root, z(x, 0, size), z(y, 0, size)))
@@ -13,7 +13,7 @@ coregion_kernel <- kernel("lmc", function(x, y, root, size, diagonal) {
   paste0("(", paste(columns, collapse = " + "), ")")
 }, screens = FALSE)
 
-# `sills`: B, or NULL. The number and names of the variables are those of the response: with_variables().
+# `sills`: B, or NULL. with_variables() adds the names of the variables of the response.
 coregion <- function(name, sills, diagonal, fixed) {
   leaf <- new_leaf(coregion_kernel, list(root = NULL))
   leaf[c("name", "diagonal", "fixed")] <- list(name, diagonal, if (fixed) "root" else character())
@@ -59,7 +59,7 @@ sills_of <- function(leaf) {
   B
 }
 
-# The model of these variables.
+# The model with the names of the variables.
 with_variables <- function(x, variables, call = caller_env()) {
   p <- length(variables)
   x <- change_leaves(x, function(leaf, path) {
@@ -103,7 +103,7 @@ with_places <- function(x, d, call) {
 }
 
 # The rows of a coregionalisation matrix in the table of parameters; `variable` is the number of the first one. The
-# search is for L itself, with either sign of a column: at the optimum B may be singular, which is no bound for L.
+# search optimises L itself, whose columns have either sign: at the optimum B may be singular, which is no bound for L.
 sill_rows <- function(leaf, path) {
   entries <- sill_entries(length(leaf$variables), leaf$diagonal)
   same <- entries$row == entries$column
@@ -117,7 +117,7 @@ sill_rows <- function(leaf, path) {
   )
 }
 
-# The coregionalisation matrices of a model: lists of their rows in theta, L and B there.
+# The coregionalisation matrices of a model: lists of their rows in theta, with L and B at theta.
 coregions <- function(model, theta = model$parameters$value) {
   if (!is_lmc(model$covariance)) return(list())
   leaves <- Filter(is_coregion, leaves_of(model$covariance))
@@ -137,7 +137,7 @@ open_whites <- function(model) {
   intersect(c("nugget", "microscale"), vapply(open, `[[`, "", "name"))
 }
 
-# theta with the sign of each column of L that makes its diagonal positive.
+# theta after columns of L with a negative diagonal are multiplied by -1.
 with_signs <- function(model, theta) {
   for (block in coregions(model, theta)) {
     signs <- ifelse(diag(block$root) < 0, -1, 1)
@@ -146,7 +146,7 @@ with_signs <- function(model, theta) {
   theta
 }
 
-# theta with the means of the matrices at a and b, of weights 1 - t and t: roots of one matrix may be far apart.
+# theta at the mean of the matrices B of a and b, with weights 1 - t and t: roots L of one matrix may be far apart.
 mixed_sills <- function(model, theta, a, b, t) {
   Map(function(from, to) {
     mean <- (1 - t) * from$sills + t * to$sills
@@ -155,14 +155,14 @@ mixed_sills <- function(model, theta, a, b, t) {
   theta
 }
 
-# theta with entries of B for those of L, as users see it.
+# theta with entries of B in place of L, for users.
 reported <- function(model, theta) {
   theta <- in_data_units(model, theta)
   for (block in coregions(model, theta)) theta[block$rows] <- triangle_entries(block$sills, block$diagonal)
   theta
 }
 
-# Its derivatives: dB_ij / dL_kl = [i = k] L_jl + [j = k] L_il.
+# The derivatives of reported(): dB_ij / dL_kl = [i = k] L_jl + [j = k] L_il.
 report_slope <- function(model, theta) {
   slope <- diag(length(theta))
   for (block in coregions(model, theta)) {
@@ -177,9 +177,9 @@ report_slope <- function(model, theta) {
   slope
 }
 
-# The second derivatives wrt L without the average information, which has no curvature in some directions where B = L L'
-# is singular, as it often is at the optimum. With G = df / dB, which follows from df / dL = 2 G L column by column,
-# they are 2 G for each column of L. Only positive curvature is added.
+# The second derivatives wrt L apart from the average information, which has no curvature in some directions where
+# B = L L' is singular, as at many optima. With G = df / dB, which follows from df / dL = 2 G L column by column, the
+# second derivatives are 2 G for each column of L. Only positive curvature is added.
 root_curvature <- function(model, theta, gradient) {
   added <- matrix(0, length(theta), length(theta))
   for (block in coregions(model, theta)) {
@@ -197,9 +197,9 @@ root_curvature <- function(model, theta, gradient) {
   added
 }
 
-# Where a column of L is 0, so are the derivatives wrt it, wherever the optimum is. The derivatives wrt B, beside there,
-# say whether B should grow in a direction that begins with that column: then this gives the steps at which the column
-# is along the steepest of them. In units of the search, which are a quarter of the standard deviations.
+# Where a column of L is 0, the derivatives wrt this column vanish, wherever the optimum is. Derivatives wrt B near such
+# a point show if B should grow in the direction of the column: if so, this function returns steps with the column along
+# the steepest direction. Steps are in units of the search, a quarter of the standard deviations.
 grown_sills <- function(search) {
   point <- search$point
   for (block in Filter(function(block) all(block$rows %in% search$free), coregions(search$model))) {
@@ -216,7 +216,7 @@ grown_sills <- function(search) {
       some <- if (block$diagonal) k else k:nrow(root)
       bends <- eigen(G[some, some, drop = FALSE], symmetric = TRUE)
       steepest <- bends$vectors[, length(some)]
-      # hardly more than the least gain for a hundredth of the sills
+      # for a hundredth of the sills, the gain would hardly exceed the least gain
       if (min(bends$values) > -10 * search$least_gain) next
       for (length in c(1, 0.3, 0.1)) {
         s <- at_root(replace(root, cbind(some, k), length * steepest))
@@ -245,7 +245,7 @@ upward <- function(G) {
   decomposition$vectors %*% (pmax(decomposition$values, 0) * t(decomposition$vectors))
 }
 
-# The variances of the noise of the variables, and their covariances at one place.
+# The variances of the noise of the variables, and the covariances of their noise at one location.
 nugget_sills <- function(object) {
   nuggets <- Filter(function(block) block$name == "nugget", coregions(object$model, object$theta))
   p <- length(response_names(object))

@@ -1,8 +1,8 @@
-# Points in a Euclidean space in which their distance tells their correlation: neighbours that are near there are those
-# that matter ("scaled" Vecchia approximation, Katzfuss, Guinness and Lawrence 2022).
+# A metric of correlation: points in a Euclidean space whose nearest neighbours are the most correlated points ("scaled"
+# Vecchia approximation, Katzfuss, Guinness and Lawrence 2022).
 #
-# 1 - correlation grows with the scaled distance of each leaf. In a product of covariances these add up; in a sum they
-# do with the variances as weights. So do squared distances here: a covariance is a metric,
+# 1 - correlation grows with the scaled distance of each leaf. In a product of covariances, the squared scaled distances
+# of the factors add up; in a sum, those of the terms add up with the variances as weights. A covariance is a metric,
 #   variance  of the field
 #   matrix    M, d x d: the squared distance h' M h
 #   views     of coordinates that are angles: lists of a function, points -> points in space, and the weight of the
@@ -19,7 +19,7 @@ neighbour_coordinates <- function(model, theta, u, reference = u) {
   apart_by_group(place(u), model, u, function() place(reference))
 }
 
-# Points of other groups are farther than all of the same one.
+# Adds a column that separates groups: points of other groups are farther than all points of the same group.
 apart_by_group <- function(near, model, u, reference) {
   group <- group_of(model)
   if (is.null(group)) return(near)
@@ -37,7 +37,7 @@ leaf_values <- function(model, theta) {
   }, leaves, names(leaves))
 }
 
-# u A' with A' A = M; where M is diagonal, ties of a grid remain.
+# u A' with A' A = M; with a diagonal M, equal distances of a grid stay equal.
 linear_view <- function(M, u) {
   if (all(M[row(M) != col(M)] == 0)) {
     used <- which(diag(M) > 0)
@@ -84,8 +84,8 @@ leaf_metric <- function(leaf, p, u) {
   }))
 }
 
-# The variance of the field, on average, where that of this leaf is 1: only linear covariances and variograms that are
-# unbounded have other units.
+# The mean variance of the field when the variance of this leaf is 1: not 1 for linear covariances and unbounded
+# variograms.
 mean_square <- function(leaf, u) leaf$kernel$mean_square(leaf, u)
 
 typical_distance <- function(leaf, u) {

@@ -12,22 +12,22 @@ microscale <- function(variance = NULL, fixed = character()) {
 
 is_white <- function(labels) labels %in% c("nugget", "microscale")
 
-# The variances of what is uncorrelated at any distance.
+# The variances of terms without correlation at any distance: nugget and microscale.
 white_rows <- function(model) which(is_white(model$parameters$label))
 
-# Its parameters: variances, or the roots of sills.
+# The parameters of microscale(): variances, or the roots of sills.
 microscale_rows <- function(model) {
   blocks <- Filter(function(block) startsWith(block$name, "microscale"), coregions(model))
   c(which(model$parameters$label == "microscale"), unlist(lapply(blocks, `[[`, "rows")))
 }
 
-# Means over blocks do not have it.
+# theta for targets: microscale() averages out in means over blocks.
 theta_of_targets <- function(object, targets) {
   if (are_points(targets)) return(object$theta)
   replace(object$theta, microscale_rows(object$model), 0)
 }
 
-# Only several observations at one location tell the one from the other.
+# Nugget and microscale are identified only by several observations at one location.
 check_white <- function(model, u, call) {
   several <- is_lmc(model$covariance)
   free <- white_rows(model)[!model$parameters$fixed[white_rows(model)]]

@@ -50,7 +50,7 @@ leaf_rows <- function(model, path, name = NULL) {
   which(parameters$leaf == path & (is.null(name) | parameters$parameter %in% name))
 }
 
-# The covariance with the values that were found, in the units of the data.
+# The covariance with the estimated values, in the units of the data.
 with_values <- function(model, theta) {
   theta <- in_data_units(model, theta)
   change_leaves(model$covariance, function(leaf, path) {
@@ -93,7 +93,7 @@ leaf_text <- function(leaf, points, references, d) {
   point <- lapply(points, choose_coordinates, dims, d)
   text <- function(x, y) kernel_text(leaf, x, y, references, dims)
   if (!leaf$kernel$intrinsic) return(within_group(text(point$x, point$y), leaf, points))
-  # the covariance of the field that is 0 at the origin: contrasts have the same one
+  # the covariance of the field minus its value at the origin, which has the same contrasts
   origin <- sprintf("(0 * %s)", point)
   whole <- sprintf("(%s + %s - %s)", text(point$x, origin[[1]]), text(point$y, origin[[2]]), text(point$x, point$y))
   within_group(whole, leaf, points)
@@ -148,7 +148,7 @@ parameter_rows <- function(name, leaf, path, prefix, coordinates) {
   )
 }
 
-# Free variances that multiply the whole covariance when they grow together; the first of a product is enough.
+# Free variances that multiply the whole covariance when they grow together; the first variance of a product suffices.
 scale_rows <- function(x, parameters) {
   fold_covariance(x, function(leaf, path) with(parameters, row[leaf == path & kind == "variance" & !fixed]),
                   function(operation, parts) {

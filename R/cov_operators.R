@@ -54,11 +54,11 @@ point_declarations <- function(model) {
     sprintf("y = Vj(%d)", model$width))
 }
 
-# Columns of the covariance matrix at a time.
+# The width of blocks of columns of the covariance matrix.
 block_width <- 32L
 
-# f(first, last) for blocks of `width` of 1..n, each of which makes a few matrices of `width` columns and `rows` rows.
-# Beside a matrix of a GB, R's collector would let some hundred MB of them pile up.
+# Calls f(first, last) for blocks of `width` of 1..n, each of which allocates a few matrices of `width` columns and
+# `rows` rows. Beside a matrix of a GB, R's garbage collector would let some hundred MB of such matrices pile up.
 for_blocks <- function(n, f, width = block_width, rows = n) {
   every <- max(1, floor(2e6 / (width * rows)))
   for (block in seq_len(ceiling(n / width))) {

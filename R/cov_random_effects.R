@@ -1,4 +1,4 @@
-# Random effects: terms of the covariance that see the levels of a factor.
+# Random effects: terms of the covariance that depend on the levels of a factor.
 
 #' Random effects
 #'
@@ -118,7 +118,7 @@ effect_leaf <- function(term, variance = NULL, fixed = character(), call = calle
   leaf
 }
 
-# The formula of the trend, and the covariance with the random effects and the smooths that the formula has besides.
+# The formula of the trend, and the covariance with the random effects and smooths of the formula.
 with_effects <- function(formula, covariance, data, call) {
   told <- list(formula = formula, covariance = covariance)
   if (!inherits(formula, "formula") || length(formula) != 3) return(told)
@@ -169,7 +169,7 @@ check_no_effects <- function(e, call) {
 
 sees_effects <- function(covariance) !all_leaves(covariance, function(leaf) !length(leaf$sees))
 
-# Methods and responses that have no random effects and no smooths; smooths are no factors of products.
+# Errors for methods and responses without random effects and smooths, and for smooths as factors of products.
 check_effects <- function(covariance, method, call) {
   if (!sees_effects(covariance)) return(invisible())
   what <- if (method == "vecchia") "for the methods {.val exact} and {.val iterative}" else

@@ -88,7 +88,7 @@ smooth_leaves <- function(e, env, data, call) {
   lapply(if (is.ordered(by)) levels[-1] else levels, function(level) at_level(leaf, level, levels))
 }
 
-# A smooth that is 0 but at a level of the factor. Levels are numbers in the values of the variables.
+# A smooth that is 0 except at one level of the factor. Values of the factor are numbers of levels.
 at_level <- function(leaf, level, levels) {
   column <- leaf$sees[[1]]
   by <- length(column$variables)
@@ -129,7 +129,7 @@ stop_smooth <- function(label, e, call) {
   stop_kernops("input", "The smooth {.code {label}} cannot be made: {conditionMessage(e)}", call = call)
 }
 
-# `values` of the variables, as mgcv takes them.
+# The variables of a smooth in the form that mgcv takes.
 smooth_data <- function(column, values) {
   names <- c(column$spec$term, if (column$spec$by != "NA") column$spec$by)
   data <- stats::setNames(as.data.frame(values), names)
@@ -138,8 +138,8 @@ smooth_data <- function(column, values) {
   data
 }
 
-# The basis of the observations: of its coefficients b, with the penalty b' S b, those of the trend are free, and the
-# others are turned and scaled such that the penalty is their sum of squares.
+# The basis of the observations: its coefficients b have the penalty b' S b. Unpenalised coefficients belong to the
+# trend; the others are rotated and scaled such that the penalty is their sum of squares.
 with_basis <- function(column, values, call) {
   data <- smooth_data(column, values)
   made <- tryCatch(mgcv::smoothCon(column$spec, data, absorb.cons = TRUE),
@@ -172,8 +172,8 @@ smooth_functions <- function(column, values) {
   list(values = basis %*% column$random, trend = basis %*% column$trend)
 }
 
-# The effective degrees of freedom of the smooths of a fit: the share of their coefficients that the data determine,
-# one for each in the trend, and of random ones the decrease of their variances relative to those before the data.
+# The effective degrees of freedom of the smooths of a fit: one for each coefficient in the trend, and for each random
+# coefficient the relative reduction of its variance by the data.
 smooth_edf <- function(object) {
   leaves <- Filter(is_smooth_leaf, leaves_of(object$covariance))
   solver <- if (length(leaves)) solver_for(object)

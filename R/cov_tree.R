@@ -78,14 +78,14 @@ has_free_variance <- function(leaf, path) {
   !leaf$kernel$by_formula && "variance" %in% setdiff(names(leaf$parameters), leaf$fixed)
 }
 
-# TRUE if a free variance scales the whole: then another factor needs none.
+# TRUE if a free variance scales the whole covariance; other factors then need no variance.
 has_own_scale <- function(x) {
   fold_covariance(x, has_free_variance, function(operation, parts) {
     (if (operation == "*") any else all)(unlist(parts))
   })
 }
 
-# A covariance with own scale, without it: at 1 or where it was given. The ratios of the terms of a sum stay free.
+# A covariance with its scale fixed, at 1 or the user's value. The ratios of the terms of a sum stay free.
 hold_scale <- function(x) {
   if (x$kind == "leaf") {
     x$parameters$variance <- x$parameters$variance %||% 1

@@ -147,13 +147,13 @@ columns_at_points <- function(columns, values) {
   list(values = bound("values"), trend = bound("trend"))
 }
 
-# Numbers of columns next to each other, so many for each; no number is one.
+# Column numbers of adjacent blocks of these widths; a width of 0 counts as one column.
 split_widths <- function(widths) {
   widths <- pmax(as.integer(widths), 1L)
   Map(function(last, width) seq(to = last, length.out = width), cumsum(widths), widths)
 }
 
-# The covariance as it sees points with these columns behind d coordinates; `group`: whether the first one is that.
+# The covariance for points with these columns behind d coordinates; `group`: TRUE if the first column is the group.
 placed <- function(covariance, d, columns, group, call) {
   keys <- vapply(columns, column_key, "")
   places <- split_widths(vapply(columns, function(column) column$width %||% 1L, 1L))
@@ -172,13 +172,13 @@ placed <- function(covariance, d, columns, group, call) {
   })
 }
 
-# The column of a fit that a leaf sees last: that of its levels, or of its basis.
+# The column of a fit that a leaf reads last: its levels, or its basis.
 settled_column <- function(leaf, object) {
   columns <- object$parts$columns
   columns[[match(column_key(leaf$sees[[length(leaf$sees)]]), vapply(columns, column_key, ""))]]
 }
 
-# Several variables have no groups.
+# Fits of several variables have no groups.
 check_grouped <- function(covariance, call) {
   if (is_lmc(covariance)) stop_kernops("input", "{.arg group} is for one response.", call = call)
 }
@@ -186,8 +186,8 @@ check_grouped <- function(covariance, call) {
 # The coordinates of the points, centred, and the columns beside them.
 points_of <- function(u, center, z) unname(cbind(centred(u, center), z))
 
-# The columns in which observations must agree to be correlated, for one term of the covariance or another; NULL if
-# there is a term that needs no such agreement.
+# The columns in which observations must agree to be correlated, for some term of the covariance; NULL if a term
+# requires no such agreement.
 linking_columns <- function(model) {
   leaves <- Filter(function(leaf) leaf$label != "nugget", leaves_of(model$covariance))
   by <- unique(lapply(leaves, function(leaf) leaf$group %||% leaf$level))
@@ -199,7 +199,7 @@ separate_blocks <- function(model, u) {
   by <- linking_columns(model)
   if (is.null(by)) return(rep(1L, nrow(u)))
   block <- match(u[, by[[1]]], unique(u[, by[[1]]]))
-  # the least number within a level, until that is the same within all levels
+  # each level gets the smallest number within it, until numbers are constant within all levels
   repeat {
     before <- block
     for (k in by) block <- stats::ave(block, u[, k], FUN = min)

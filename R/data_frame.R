@@ -111,7 +111,7 @@ noise_values <- function(noise, values, call) {
   within_data(rlang::new_quosure(noise[[length(noise)]], environment(noise)), values, call)
 }
 
-# Their bits would be taken for those of doubles.
+# Stops for integer64, whose bits would be read as doubles.
 refuse_integer64 <- function(columns, call) {
   odd <- names(columns)[vapply(columns, inherits, NA, "integer64")]
   if (!length(odd)) return(invisible())
@@ -119,7 +119,7 @@ refuse_integer64 <- function(columns, call) {
                           i = "{.fn as.double} converts them."), call = call)
 }
 
-# The rows of the user's data that were kept.
+# The numbers of the rows of the user's data that were kept.
 row_numbers <- function(frame, n) {
   left_out <- attr(frame, "na.action")
   if (is.null(left_out)) seq_len(n) else seq_len(n + length(left_out))[-left_out]
@@ -173,7 +173,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept 
   )
 }
 
-# The usual actions copy complete data, too.
+# Applies na.action to incomplete data only, as the usual actions copy complete data, too.
 if_incomplete <- function(na.action, call, several = FALSE) {
   if (is.null(na.action)) return(NULL)
   act <- tryCatch(match.fun(na.action), error = function(e) {

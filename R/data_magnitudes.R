@@ -1,4 +1,4 @@
-# Numbers near the limits of double precision: what is refused, and what is centred before digits are lost.
+# Numbers near the limits of double precision: magnitudes that are errors, and centring before digits are lost.
 
 # Variances are squares of the response, and second derivatives are squares of variances: beyond these magnitudes they
 # would overflow, or vanish without a sign.
@@ -27,7 +27,7 @@ check_magnitude <- function(values, name, call) {
 }
 
 # Coordinates beyond these magnitudes are divided by a power of two, the `unit` of their centre, which changes no digit:
-# parameters are then in this unit within a fit. Only lengths have it: other models read coordinates in other ways.
+# parameters are then in this unit within a fit. Only lengths scale with the unit; other parameters prevent a unit.
 with_unit <- function(center, u, model, call) {
   size <- apply(abs(centred(u, center)), 2, max)
   if (all(size == 0 | (size >= magnitude_limits[[1]] & size <= magnitude_limits[[2]]))) return(center)
@@ -40,7 +40,7 @@ with_unit <- function(center, u, model, call) {
 
 unit_of <- function(center) attr(center, "unit") %||% 1
 
-# A model whose given lengths are in the unit of the centre; `unit` of the model has what takes parameters back.
+# A model with the user's lengths in the unit of the centre; model$unit converts parameters back.
 in_unit <- function(model, center) {
   if (unit_of(center) == 1) return(model)
   lengths <- with(model$parameters, kind == "period" | kind == "range" & vapply(leaf, function(n) {
@@ -57,7 +57,7 @@ in_data_units <- function(model, theta) if (is.null(model$unit)) theta else thet
 # Sizes of blocks, in the unit of a fit.
 in_blocks_unit <- function(block, object) if (is.numeric(block)) block / unit_of(object$center) else block
 
-# New points must be as near, in units of the coordinates.
+# New points must be within the same distance, in units of the coordinates.
 check_far_points <- function(u, call) {
   if (max(abs(u), 0) <= magnitude_limits[[2]]) return(invisible())
   stop_kernops("input", c("New points must be nearer than 1e60 units to those of the fit.",

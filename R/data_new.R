@@ -103,8 +103,8 @@ check_same_crs <- function(fitted, new, call) {
                                          {.fn stars::st_warp} convert maps."), call = call)
 }
 
-# A formula is computed from the variables of newdata. Its points stand for coordinates that it lacks if the fit had no
-# points besides the formula, and took the coordinates as they are.
+# Computes coordinates by a formula from the variables of newdata. Points of newdata replace missing coordinates if the
+# fit had no points besides the formula, and used the coordinates unchanged.
 new_coordinates <- function(object, coords, source, call) {
   fitted <- object$parts$coords
   if (object$model$d == 0) return(matrix(0, NROW(source$data), 0))
@@ -121,11 +121,11 @@ new_coordinates <- function(object, coords, source, call) {
   }
   u <- coordinates_of(coords, source, environment(object$formula), call, object$parts$fitted_coords)
   names <- colnames(object$parts$u)
-  # a matrix may have them in another order
+  # the columns of a matrix may be in another order
   if (ncol(u) == length(names) && setequal(colnames(u), names)) u[, names, drop = FALSE] else u
 }
 
-# A data frame has the coordinates of a fit by a matrix or by points where its columns have their names.
+# Coordinates from a data frame whose columns have the names of the coordinates of a fit by a matrix or by points.
 coordinates_by_name <- function(object, data, call) {
   names <- colnames(object$parts$u)
   if (isTRUE(object$parts$named) && all(names %in% names(data))) {
@@ -140,8 +140,8 @@ coordinates_by_name <- function(object, data, call) {
   ), call = call)
 }
 
-# The columns of the trend at new data, NULL where it has no variables, and the offset. Values of expressions, such as
-# the difference of two times, are in the unit of the fit, too.
+# The columns of the trend at new data, NULL if the trend has no variables, and the offset. Values of expressions, such
+# as the difference of two times, are converted to the unit of the fit, too.
 new_trend <- function(parts, terms, data, call) {
   tryCatch({
     frame <- without_own_warnings(stats::model.frame(terms, data, na.action = stats::na.pass, xlev = parts$xlevels))
@@ -161,7 +161,7 @@ new_trend <- function(parts, terms, data, call) {
   })
 }
 
-# Without the warnings of model.frame() itself: their causes, such as a number for a factor, are errors later.
+# Suppresses the warnings of model.frame(): their causes, such as a number for a factor, are errors later.
 without_own_warnings <- function(frame) {
   withCallingHandlers(frame, warning = function(w) {
     by <- conditionCall(w)

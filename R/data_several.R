@@ -19,7 +19,7 @@ response_columns <- function(y, response, call) {
   y
 }
 
-# A frame in which a row with some values of the response is complete, for na.action; and back.
+# Marks a row with at least one value of the response as complete for na.action, and restores the frame.
 act_on_rows <- function(act, frame, ...) {
   y <- frame[[1]]
   if (NCOL(y) < 2) return(act(frame, ...)) # response_columns() says what is wrong
@@ -141,7 +141,7 @@ noise_draws <- function(object, points, nsim) {
   matrix(apply(draws, 3, function(z) z %*% t(L)), n)
 }
 
-# A row for each variable.
+# Summaries of the variables, a row each.
 summary_of_each <- function(object) {
   parts <- split(object, object$variable)
   table <- do.call(rbind, lapply(parts, function(part) {
@@ -151,7 +151,7 @@ summary_of_each <- function(object) {
   data.frame(variable = names(parts), table, row.names = NULL)
 }
 
-# The variables with a nugget that was estimated as less than a hundredth of what nearest points differ by.
+# The variables whose estimated nugget is below a hundredth of the semivariance of nearest points.
 variables_without_nugget <- function(fit) {
   if (!"nugget" %in% open_whites(fit$model)) return(character())
   nuggets <- nugget_of(fit)

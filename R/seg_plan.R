@@ -58,7 +58,8 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
     stop_kernops("input", "{.arg sources} requires {.arg offsets} or {.arg lengths}, not {.arg {how}}.", call = call)
   }
   made <- switch(how, offsets = list(input = offsets, sources = sources), g = group_numbers(g, sort, call),
-                 lengths = list(input = lengths, sources = sources, names = names(lengths)), plan = check_plan(plan, call))
+                 lengths = list(input = lengths, sources = sources, names = names(lengths)),
+                 plan = check_plan(plan, call))
   if (how != "plan") made <- new_plan(how, made, n)
   if (how != "plan" && !keep) temporary(made, call)
   values <- segments(made)$about$values
@@ -120,7 +121,8 @@ segments <- function(plan) {
     n <- plan$n %||% -1
     cell$made <- switch(plan$how, offsets = seg_from_offsets(plan$input, plan$sources, n),
                         lengths = seg_from_lengths(plan$input, plan$sources, n),
-                        g = seg_from_groups(plan$input, plan$count, threads(), plan$sizes), keys = seg_from_keys(plan$input))
+                        g = seg_from_groups(plan$input, plan$count, threads(), plan$sizes),
+                        keys = seg_from_keys(plan$input))
   }
   cell$made
 }
