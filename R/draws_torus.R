@@ -27,7 +27,7 @@ own_values <- function(model, a, b) {
   as.vector(pairs(list(theta = model$parameters$value, x = a, y = b)))
 }
 
-# Lags between points of the data, where the covariance must depend on nothing else.
+# Checks that the covariance depends only on the lag, for lags between points of the data.
 check_stationary <- function(values, where, call) {
   if (where$d > 3) {
     stop_kernops("input", c("Spectral simulation of a user-defined formula needs at most 3 coordinates,

@@ -1,6 +1,6 @@
 # Simulations by Vecchia's approximation: a field point after point, given its neighbours among those before it.
 
-# Draws of the field at points u that all differ.
+# Draws of the field at distinct points u.
 vecchia_draws <- function(object, u, nsim) {
   near <- neighbour_coordinates(object$model, object$theta, u)
   order <- vecchia_order(near, "maxmin", object$how$control$seed)
@@ -13,7 +13,7 @@ vecchia_draws <- function(object, u, nsim) {
   repeat {
     sets <- set_weights(values, object$theta, points, jitter * pmax(variance, max(variance) * 1e-15), neighbours)
     if (all(is.finite(sets$weights)) || jitter > 1e-3) break
-    # points that nearly coincide, as distinct_draws() does
+    # jitter for points that nearly coincide, as in distinct_draws()
     jitter <- if (jitter == 0) 10 * max(1, nrow(neighbours)) * .Machine$double.eps else 10 * jitter
   }
   draws <- sparse_multiply(sets, normal_numbers(nrow(u), nsim), inverse = TRUE)

@@ -358,7 +358,7 @@ check_known <- function(known, call = caller_env()) {
   }
 }
 
-# In the order of the trend.
+# The user's coefficients, in the order of the trend.
 known_coefficients <- function(beta, columns, call) {
   if (!length(columns)) return(if (length(beta)) unname(beta))
   if (is.null(names(beta)) || length(beta) != length(columns)) return(beta)

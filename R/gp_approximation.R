@@ -7,7 +7,7 @@ tolerable_changes <- function(n, tol) {
   tol * c(loglik = max(1000, n), estimates = 500, predictions = 100, se = 30)
 }
 
-# The changes of a fit in units of those that are tolerable.
+# The changes of a fit relative to the tolerable changes.
 relative_changes_of <- function(object) {
   abs(object$vecchia$changes) / tolerable_changes(nobs.gp(object), object$how$control$neighbour_tol)
 }
@@ -38,8 +38,8 @@ with_enough_neighbours <- function(search, likelihood, fit_of) {
   }
 }
 
-# The description of the neighbours that a fit keeps: with the likelihood's changes, and `moved`, the parameters to which
-# twice as many neighbours lead.
+# The description of the neighbours that a fit keeps: with the likelihood's changes, and `moved`, the parameters to
+# which twice as many neighbours lead.
 kept_neighbours <- function(likelihood, search, state, model) {
   kept <- likelihood$kept_neighbours(search$theta)
   if (is.null(kept)) return(NULL)
@@ -49,7 +49,7 @@ kept_neighbours <- function(likelihood, search, state, model) {
   c(kept, list(changes = c(loglik = change$loglik %||% NA, estimates = estimates), moved = unname(moved$theta)))
 }
 
-# The changes of predictions are added, and the number of neighbours of jointly predicted points.
+# Adds the changes of predictions, and the number of neighbours of jointly predicted points.
 with_prediction_changes <- function(fit) {
   theta <- fit$vecchia$moved[seq_along(fit$theta)]
   fit$vecchia$moved <- NULL

@@ -1,6 +1,6 @@
 # The plots of plot(), for ggplot2.
 
-# For the checks, which do not see the columns that aesthetics name.
+# Declares columns that aesthetics name, for codetools.
 utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observed", "zscore", "x", "y", "value"))
 
 #' @rdname plot.gp

@@ -132,7 +132,7 @@ augment_spatial <- function(x, newdata) {
   newdata
 }
 
-# The variables of the formula by their names there, and the coordinates that are not among them.
+# The variables of the formula by their names in the formula, and the remaining coordinates.
 augment_fitted <- function(x) {
   points <- new_points(x, NULL, NULL)
   response <- predictive_at(x, points, replace(field_request, "type", augment_scale(x)))
@@ -144,7 +144,7 @@ augment_fitted <- function(x) {
                       .se.fit = sqrt(variance(response)), .resid = x$parts$y - fit, check.names = FALSE))
 }
 
-# A tibble, as of broom's own, where that package is there.
+# A tibble, as broom returns, if package tibble is installed.
 as_table <- function(x) if (requireNamespace("tibble", quietly = TRUE)) tibble::as_tibble(x) else x
 
 # Means of a family, but no back-transformation.

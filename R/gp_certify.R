@@ -118,7 +118,7 @@ is_noise <- function(object) {
   all(covariance_diagonal(object$model)(list(theta = object$theta, x = object$data$u)) == 0)
 }
 
-# The answer of an exact fit, without an error.
+# The certificate of an exact fit, without an error.
 exact_answer <- function(object, places) {
   moments <- predicted_moments(object, places, field_request$how, variance = TRUE)
   fit <- moments$trend + moments$process
@@ -164,7 +164,7 @@ largest_differences <- function(x) {
        se = if (length(ratio)) range(ratio) else c(0, 0))
 }
 
-# By what is tolerable, and five times as much.
+# The verdict by the tolerable changes, and five times as much.
 verdict_of <- function(x) {
   off <- largest_differences(x)
   tolerable <- tolerable_changes(x$nobs, 1e-3)[c("loglik", "predictions", "se")]

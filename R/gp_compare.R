@@ -72,7 +72,7 @@ anova.gp <- function(object, ...) {
   structure(table, heading = heading, class = c("anova", "data.frame"))
 }
 
-# Only likelihoods of the same response: a restricted one is that of contrasts, which depend on the trend.
+# Checks that likelihoods are comparable: of the same response; restricted likelihoods also of the same trend.
 check_comparable <- function(fits, call = caller_env()) {
   if (length(fits) < 2) return(invisible())
   ours <- Filter(function(fit) inherits(fit, "gp"), fits)

@@ -97,7 +97,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   mget(names(formals()))
 }
 
-# Settings checked; those that are not given are as `before`.
+# Checks settings; missing settings keep their values in `before`.
 as_control <- function(control, before = list(), call = caller_env()) {
   if (!is.list(control)) {
     stop_kernops("input", "{.arg control} must be a result of {.fn gp_control}, or a list of its arguments.",

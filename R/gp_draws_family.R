@@ -1,7 +1,7 @@
 # Posterior draws of fits with a family: of the parameters of the covariance and the coefficients of the trend. The
 # parameters of the family keep their estimates.
 
-# The fit with all parameters of the search as its own.
+# The fit with all parameters of the search as parameters of its model.
 sampled_fit <- function(fit) UseMethod("sampled_fit")
 
 sampled_fit.gp <- function(fit) fit

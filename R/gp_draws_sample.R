@@ -65,7 +65,7 @@ log_sum_exp <- function(x) {
   top + log(rowSums(exp(x - top)))
 }
 
-# With the mean and covariance of weighted draws, if there are enough to tell.
+# Adds a component with the mean and covariance of weighted draws, if there are enough draws.
 adapted <- function(first, s, weight) {
   if (1 / sum(weight^2) < 10 * ncol(s)) return(first)
   moments <- stats::cov.wt(s, weight, method = "ML")

@@ -17,7 +17,7 @@ emm_basis.gp <- function(object, trms, xlev, grid, ...) {
        misc = response_scale(object))
 }
 
-# `type = "response"` of emmeans goes back by the link of a family, or by the inverse of the transformation.
+# `type = "response"` of emmeans applies the inverse link of a family, or the inverse of the transformation.
 response_scale <- function(object) {
   if (is.null(object$transform)) return(emmeans::.std.link.labels(family(object), list()))
   lambda <- object$transform$lambda

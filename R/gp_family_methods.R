@@ -78,7 +78,7 @@ family_vcov <- function(object) {
   matrix(inverse[order, order], length(order), dimnames = list(names[order], names[order]))
 }
 
-# On the scale of the search: from differences of the gradient, or of larger fits the information of the search.
+# The information on the scale of the search: from differences of the gradient, or, for larger fits, from the search.
 family_information <- function(object, free) {
   if (!length(free)) return(matrix(0, 0, 0))
   if (length(object$data$y) > differences_limit) return(object$search$information / 2)

@@ -68,7 +68,7 @@ plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, 
 
 panels <- function(count) if (count > 1) graphics::par(mfrow = c(ceiling(count / 2), 2))
 
-# f(...), where what the user gave wins.
+# f(...), where arguments of the user replace the defaults.
 draw_with <- function(f, ..., overrides) do.call(f, utils::modifyList(list(...), overrides))
 
 viridis <- function(n) grDevices::hcl.colors(n, "viridis")
@@ -103,7 +103,7 @@ stop_between_observations <- function() {
   stop_kernops("input", "Standard errors cannot be drawn between the observations of this fit: see {.fn plot.gp}.")
 }
 
-# How the field can be drawn: as a curve, a map, or not between the observations.
+# The plot of the field: a curve, a map, or points if the field cannot be drawn between the observations.
 field_kind <- function(x) {
   if (!follows_coordinates(x)) return("points")
   wide <- all(apply(x$parts$u, 2, max) > apply(x$parts$u, 2, min))
@@ -118,13 +118,13 @@ follows_coordinates <- function(x) {
     isTRUE(all.equal(again$offset, x$parts$offset))
 }
 
-# Predictions at points, a matrix, where the trend has no other variables.
+# Predictions at a matrix of points, for trends without other variables than coordinates.
 predict_at <- function(x, points, ...) {
   colnames(points) <- colnames(x$parts$u)
   predict(x, coordinate_frame(x, points), coords = points, type = augment_scale(x), ...)
 }
 
-# Coordinates as variables, in the classes that they had in the data.
+# Coordinates as variables of the classes that the variables had in the data.
 coordinate_frame <- function(x, u) {
   frame <- as.data.frame(u)
   classes <- x$parts$classes
@@ -230,7 +230,7 @@ measures_degrees <- function(x) {
   x$parts$long_lat || on_globe(x$model)
 }
 
-# Along each coordinate from the first observation; `shown` are the different ones.
+# Covariances along each coordinate from the first observation; `shown` are the coordinates whose curves differ.
 covariance_curves <- function(x) {
   u <- x$data$u
   d <- x$model$d

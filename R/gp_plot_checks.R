@@ -1,4 +1,4 @@
-# Plots that say whether a fit is good: the empirical variogram over that of the model, and cross-validation.
+# Diagnostic plots of a fit: the empirical variogram over that of the model, and cross-validation.
 
 # The arguments of plot() for gp_variogram(), and all others.
 split_settings <- function(arguments, drawn, call = caller_env()) {
@@ -42,10 +42,10 @@ variogram_of <- function(x, settings = list()) {
   residual <- x$data$y - if (ncol(x$data$x)) as.vector(x$data$x %*% x$beta) else 0
   globe <- on_globe(x$model)
   place <- function(u) if (globe) on_sphere(u) else u[, seq_len(x$model$d), drop = FALSE]
-  # all pairs of so many take seconds
+  # all pairs of more points take seconds
   some <- unique(round(seq(1, length(residual), length.out = min(length(residual), 2e4))))
   u <- x$data$u[some, , drop = FALSE]
-  # no pairs of different groups
+  # pairs of different groups are beyond any distance
   apart <- apart_by_group(place(u), x$model, u, function() place(u))
   settings <- utils::modifyList(list(cutoff = largest_extent(place(u)) / 3), settings)
   empirical <- do.call(gp_variogram, c(list(apart, residual[some]), settings))

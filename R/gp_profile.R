@@ -13,7 +13,7 @@ profile_limits <- function(object, parm, level, type, call = caller_env()) {
   }
   object$how$backend <- usable_backend(object$how$backend)
   drop <- stats::qnorm((1 + level) / 2)^2
-  # first steps alone: there may be none at a bound
+  # standard errors give the first steps only, and may be missing at a bound
   se <- suppressWarnings(sqrt(c(diag(vcov.gp(object)), if (any(rows < 0)) diag(covariance_vcov(object)))))
   limits <- with_bar("Profiling", vapply(seq_along(rows), function(k) {
     say_progress(step = names[[k]], fraction = (k - 1) / length(rows))
@@ -42,7 +42,7 @@ check_profiled <- function(object, type, call) {
   }
 }
 
-# The least -2 log-likelihood over what is free, from theta: a list of value and theta.
+# Minimises -2 log-likelihood over the free parameters, from theta: a list of value and theta.
 least_deviance <- function(likelihood, theta, model, profile, control) {
   evaluate <- function(theta) likelihood$evaluate(theta, profile, search = TRUE)
   if (all(model$parameters$fixed)) return(list(value = evaluate(theta)$value, theta = theta))
@@ -55,7 +55,7 @@ covariance_limits <- function(object, k, drop, se) {
   least <- function(theta, model, profile) least_deviance(likelihood, theta, model, profile, object$how$control)
   best <- least(unname(object$theta), model, is_profiled(model, object$data))
   model$parameters$fixed[[k]] <- TRUE
-  # the variances are no longer free together if one of them is held
+  # with one variance fixed, the variances have no common free factor
   profile <- !k %in% model$scale && is_profiled(model, object$data)
   row <- model$parameters[k, ]
   ends <- list(low = beyond_low(row), high = beyond_high(row))
@@ -71,7 +71,7 @@ covariance_limits <- function(object, k, drop, se) {
 beyond_low <- function(row) switch(row$kind, angle = NA_real_, if (row$log) 0 else -Inf)
 beyond_high <- function(row) switch(row$kind, angle = NA_real_, ratio = 1, Inf)
 
-# With the coefficient held, its column is a part of the response.
+# Limits of a coefficient of the trend: with a fixed coefficient, its column is subtracted from the response.
 trend_limits <- function(object, k, drop, se) {
   data <- object$data
   model <- object$model
@@ -91,8 +91,8 @@ trend_limits <- function(object, k, drop, se) {
                 least_at_coefficient)
 }
 
-# The two values s around `center` at which least(s, theta)$value is higher than at the optimum by `drop`, infinite if
-# that is not so up to a bound. The signed root of the difference is nearly linear in s.
+# The two values s around `center` at which least(s, theta)$value exceeds the optimum by `drop`, infinite if no value up
+# to a bound does. The signed root of the difference is nearly linear in s.
 walked_limits <- function(center, best, drop, se, name, low, high, least) {
   if (!is.finite(se) || se <= 0) se <- max(0.1, abs(center) / 10)
   theta <- best$theta
@@ -123,7 +123,7 @@ walked_limits <- function(center, best, drop, se, name, low, high, least) {
   }, 0)
 }
 
-# The fit was not at the maximum, then.
+# Warns if a likelihood is higher than that of the fit.
 warn_of_higher <- function(value, best, name) {
   if (!isTRUE(value < best - 2e-2)) return(invisible())
   cli::cli_warn(c("The profile of {.code {name}} found a log-likelihood that is higher by

@@ -47,7 +47,7 @@ summary.gp <- function(object, ...) {
                  residuals = quantiles, edf = smooth_edf(object)), class = "summary.gp")
 }
 
-# Local kriging of a million observations would take minutes: it is done for some of them, evenly spaced.
+# Local kriging of a million observations would take minutes: residuals are computed for a sample, evenly spaced.
 some_residuals <- function(object, most = 20000) {
   n <- nobs.gp(object)
   if (object$method != "vecchia" || n <= most || is_lmc(object$model$covariance)) return(residuals(object))

@@ -11,7 +11,8 @@ belongs_elsewhere <- function(name, ...) {
   !any(vapply(list(...), is_lazy, NA)) && !is.null(masked(name))
 }
 
-# The call as it was written, as some arguments are names of columns; its first one is not computed again.
+# Evaluates the call as the user wrote it, as some arguments are names of columns; its first argument is not evaluated
+# again.
 hand_on <- function(name, call, first, value, frame = parent.frame(2)) {
   other <- masked(name)
   if (is.null(other)) stop_kernops("input", "{.fn {name}} requires the argument {.arg {first}}.", call = call)

@@ -136,8 +136,8 @@ keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "bl
 
 sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 
-# var: the variable that a gradient is for, whose shape the result takes. stored: the terms of a sum are wanted and not
-# their sum, a matrix with a row for each row of the sum, or an array of these.
+# var: the variable of a gradient, whose shape the result takes. stored: the operator returns the terms of a sum, not
+# the sum: a matrix with a row for each row of the sum, or an array of such matrices.
 kernel_operator <- function(formula, args, sum_scheme, precision, backend, device = check_device(NULL),
                             accumulator = "auto", var = NULL, stored = FALSE) {
   kernel <- kernel_compile(formula, args, stored)
@@ -189,7 +189,7 @@ as_gradient <- function(result, shape, category) {
   if (category == "Pm") as_matrix_by_rows(result, shape) else result
 }
 
-# The gradient of a parameter that was a matrix is one.
+# The gradient of a parameter that the user passed as a matrix is a matrix.
 as_matrix_by_rows <- function(result, shape) {
   if (length(shape) < 2 || any(shape[1:2] < 2)) return(result)
   batches <- dim(result)[-(1:2)]

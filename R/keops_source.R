@@ -32,7 +32,7 @@ choose_kernels <- function(from, gpu = gpu_of(from), extent = gpu_extent(1e5, 1e
   cuda_recipes(from$live_kernel(), from$settings(), gpu, extent)
 }
 
-# `attempt` counts the kernels that could not be run, for want of memory or of accuracy.
+# `attempt` counts the kernels that failed for lack of memory or accuracy.
 gpu_extent <- function(rows, columns, ranges = FALSE, attempt = 0L) {
   list(rows = rows, columns = columns, ranges = ranges, attempt = attempt)
 }
@@ -42,7 +42,7 @@ check_extent <- function(n, name) {
   stop_kernops("input", paste0("{.arg {name}} must be a whole number, at least 1, not ", shown(n, "n"), "."))
 }
 
-# A GPU as far as the choice of a kernel depends on it: by its number, or a typical one of a compute capability.
+# The properties of a GPU that determine the choice of a kernel: of a device number, or of a compute capability.
 describe_gpu <- function(device) {
   if (is.numeric(device)) {
     number <- check_device(device)[[1]]

@@ -12,7 +12,7 @@ condition <- function(formula, of) {
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
 
-# R would recycle such numbers down the rows of a matrix.
+# An error for numbers that R would recycle down the rows of a matrix.
 say_parameter <- function(x, numbers) {
   if (!is_lazy(x) || is_lazy(numbers)) return(invisible())
   points <- length(numbers)
@@ -140,7 +140,7 @@ complex_sum <- function(op, x, y) {
   combined(paste0("(%s ", op, " %s)"), spread_alike(op, list(x, y)), complex = TRUE)
 }
 
-# One complex entry becomes as many as the others have.
+# Repeats one complex entry to the number of entries of the other arguments.
 spread_alike <- function(op, of) {
   check_vectors(op, of, NULL)
   lapply(of, spread, max(vapply(of, function(z) z@size, 0L)))
@@ -159,8 +159,8 @@ complex_product <- function(x, y) {
   combined("ComplexMult(%s, %s)", spread_alike("*", list(x, y)), complex = TRUE)
 }
 
-# Inverse functions as of Kahan (1987), "Branch cuts for complex elementary functions": nothing cancels near 0 and near
-# the ends of the cuts, where -i log(i z + sqrt(1 - z^2)) does. On the cuts they have the values of R.
+# Inverse functions after Kahan (1987), "Branch cuts for complex elementary functions": nothing cancels near 0 and near
+# the ends of the cuts, unlike in -i log(i z + sqrt(1 - z^2)). On the cuts the functions have the values of R.
 complex_asin <- function(z) {
   minus <- sqrt(1 - z)
   plus <- sqrt(1 + z)
@@ -173,7 +173,7 @@ complex_acos <- function(z) {
   complex_of(2 * atan2(Re(minus), Re(plus)), odd_asinh(Im(Conj(plus) * minus)))
 }
 
-# An odd function of either part, so that each is computed of its absolute value.
+# The function is odd in both parts, so it is evaluated at absolute values.
 complex_atan <- function(z) {
   up <- side_of(Im(z))
   right <- if_else(Re(z) == 0, up, side_of(Re(z)))

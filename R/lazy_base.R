@@ -74,7 +74,7 @@ return_margin <- function(x, caller, frame) {
   }
 }
 
-# A vector, as R has it; of vectors, R would also reduce their entries.
+# Row or column reductions as vectors, like those of R; an error for entries of vectors, which R would reduce, too.
 margin <- function(x, reduction, index, na.rm, dims) {
   if (!isFALSE(na.rm)) stop_na_rm()
   check_one_batch(x, "Sums and means of rows and columns as vectors")
@@ -101,14 +101,14 @@ turned <- function(y) {
 }
 as_array <- function(x) if (length(dim(x)) > 2) x else as.matrix(x)
 
-# With itself a matrix is `by` the numbers of nobody.
+# crossprod(x) multiplies x by itself, crossprod(x, y) by y.
 crossproduct <- function(x, by, left = x) if (is.null(by)) left %*% x else left %*% by
 
 setMethod("atan2", signature("LazyTensor", "LazyTensor"), function(y, x) combined("Atan2(%s, %s)", list(y, x)))
 setMethod("atan2", signature("LazyTensor", "ANY"), function(y, x) combined("Atan2(%s, %s)", list(y, x)))
 setMethod("atan2", signature("ANY", "LazyTensor"), function(y, x) combined("Atan2(%s, %s)", list(y, x)))
 
-# ---- functions that cannot
+# ---- functions that symbolic matrices do not support
 
 #' @export
 is.na.LazyTensor <- function(x) {
@@ -141,13 +141,13 @@ refuse_to_bind <- function(name) {
 refuse_to_bind("cbind")
 refuse_to_bind("rbind")
 
-# The first step of ifelse().
+# ifelse() converts its condition first.
 methods::setAs("LazyTensor", "logical", function(from) {
   stop_kernops("input", c("A {.cls LazyTensor} is a formula: it cannot be computed as {.code TRUE} or {.code FALSE}.",
                           i = "{.code if_else(condition, a, b)} selects elementwise."), call = NULL)
 })
 
-# Functions of R, and what computes the same of a large symbolic matrix.
+# Functions of R, and their replacements for large symbolic matrices.
 instead <- c(
   eigen = "RSpectra::eigs_sym(K, k)", prcomp = "RSpectra::svds(K, k)", svd = "RSpectra::svds(K, k)",
   La.svd = "RSpectra::svds(K, k)", qr.default = "solve(K, b)", chol.default = "solve(K, b)",

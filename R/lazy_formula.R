@@ -23,7 +23,7 @@ combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = 
   if (symbolic) made else as.vector(stored_values(made))
 }
 
-# The same entry by entry, for numbers of any shape and number.
+# combined() entry by entry, for numbers of any shape.
 entrywise <- function(formula, of, call = caller_env()) {
   if (any(vapply(of, is_lazy, NA))) return(combined(formula, of))
   n <- if (all(lengths(of) > 0)) max(lengths(of)) else 0
@@ -34,8 +34,8 @@ entrywise <- function(formula, of, call = caller_env()) {
   value
 }
 
-# The address in the token of a tensor that was saved and read again may be that of other data by now: such a variable
-# gets another token.
+# After saving and reading a tensor, the address in its token may belong to other data: such a variable gets a new
+# token.
 told_apart <- function(tensors) {
   if (length(tensors) < 2 || all_alike(lapply(tensors, function(x) x@variables))) return(tensors)
   known <- list()
@@ -64,7 +64,7 @@ all_alike <- function(lists) {
   TRUE
 }
 
-# Two named lists or vectors, of which the second one gives what the first one lacks.
+# Two named lists or vectors joined; the first takes precedence.
 joined <- function(x, y) c(x, y[!names(y) %in% names(x)])
 
 replace_words <- function(text, pattern, by) {
@@ -75,7 +75,7 @@ replace_words <- function(text, pattern, by) {
 
 variables_of <- function(tensors) Reduce(joined, lapply(tensors, function(x) x@variables), list())
 
-# sprintf() cuts long texts.
+# A replacement of sprintf(), which truncates long texts.
 fill_in <- function(template, texts) {
   pieces <- strsplit(paste0(template, " "), "%s", fixed = TRUE)[[1]]
   trimws(paste0(c(rbind(pieces, c(texts, ""))), collapse = ""))
@@ -148,7 +148,7 @@ batches_of <- function(variables, call = caller_env()) {
   common_batches(shapes, lapply(variables, function(v) v$label), call)
 }
 
-# Operators made before, by what they were made from: a tensor that is reduced again and again is compiled once.
+# Operators are cached by their arguments: a tensor that is reduced repeatedly is compiled once.
 operator_of <- function(formula, args, ..., make = keops_kernel) {
   options <- lapply(c("precision", "backend", "device"), kernops_option)
   key <- rlang::hash(list(formula, args, list(...), options, identical(make, keops_kernel)))

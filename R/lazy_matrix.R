@@ -6,7 +6,7 @@ setMethod("dim", "LazyTensor", function(x) {
 })
 setMethod("length", "LazyTensor", function(x) prod(dim(x)))
 
-# Rows and columns are called as the points are that index them.
+# Row and column names are those of the points along the axis.
 setMethod("dimnames", "LazyTensor", function(x) {
   names <- list(point_names(x, "i"), point_names(x, "j"))
   if (all(vapply(names, is.null, NA))) NULL else c(names, rep(list(NULL), length(dim(x)) - 2))
@@ -20,7 +20,7 @@ point_names <- function(x, axis) {
 entries <- function(x) x@size %/% number_size(x)
 number_size <- function(x) if (is_complex(x)) 2L else 1L
 
-# One where no variable has this axis; unknown where they have no data.
+# The number of points along an axis: 1 if no variable has this axis, NA if its variables have no data.
 i_j_points <- function(x, axis) {
   if (axis %in% x@points$axes) x@points[[axis]] else 1
 }
@@ -62,7 +62,7 @@ setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   lazy_reduce(x * y, "Sum", "j")
 })
 
-# The same tensor with the numbers of its points as variables, instead of IndexI() and IndexJ().
+# The tensor with the numbers of its points as variables, in place of IndexI() and IndexJ().
 numbered <- function(x) {
   for (axis in c("i", "j")) {
     index <- paste0("Index", toupper(axis), "()")
@@ -74,7 +74,7 @@ numbered <- function(x) {
   x
 }
 
-# The variables, with these points alone along an axis.
+# The variables, restricted to the chosen points along an axis.
 points_at <- function(variables, axis, chosen) {
   lapply(variables, function(v) {
     if (v$axis == axis) v$data <- as.matrix(v$data)[chosen, , drop = FALSE]
@@ -105,7 +105,7 @@ stored_values <- function(x) {
   array(complex(real = value[, , real], imaginary = value[, , real + 1]), size)
 }
 
-# An operator that stores the values of `formula` for all pairs, as the options ask for.
+# An operator that stores the values of `formula` for all pairs, with the settings of the options.
 terms_kernel <- function(formula, args) {
   device <- check_device(NULL)
   kernel_operator(code_text("Sum_Reduction(", formula, ", 1)"), args, "auto", check_precision(c("float64", "float32")),
@@ -118,8 +118,8 @@ check_has_data <- function(x, call = caller_env()) {
   }
 }
 
-# The block of these rows and columns, a matrix, or an array with the entries of vectors as its last dimension. It is
-# made along its longer side.
+# The block of some rows and columns, a matrix, or an array with the entries of vectors as its last dimension. The block
+# is computed along its longer side.
 block <- function(x, rows, columns) {
   if (!is.null(x@points$batches)) return(block_of_batches(x, rows, columns))
   last <- if (entries(x) > 1) 3
@@ -160,7 +160,7 @@ as.matrix.LazyTensor <- function(x, ...) dense(x, parent.frame())
 #' @export
 as.array.LazyTensor <- function(x, ...) dense(x, parent.frame())
 
-# All numbers, as `frame` asks for them.
+# All values, for a function of R that needs the dense matrix.
 dense <- function(x, frame) {
   check_has_data(x, frame)
   check_dense(x, frame)
@@ -169,8 +169,8 @@ dense <- function(x, frame) {
 
 #' @export
 is.matrix.LazyTensor <- function(x) length(dim(x)) == 2
-# Functions of R without methods call is.array(): diag() for what is no matrix, and rowSums() and its kin of packages
-# that do not import ours.
+# Functions of R without methods call is.array(): diag() for objects other than matrices, and rowSums() and similar
+# functions of packages that do not import those of kernops.
 #' @export
 is.array.LazyTensor <- function(x) {
   caller <- sys.function(sys.parent())
@@ -228,7 +228,7 @@ check_one_batch <- function(x, what) {
   stop_kernops("dim", paste(what, "are not defined for a {.cls LazyTensor} with batches."), call = NULL)
 }
 
-# x[, 2] of points is what R has for a coordinate; here x is a matrix of vectors.
+# In R, x[, 2] of points is a coordinate; here x is a matrix of vectors, and x[, 2] is an error.
 stop_entries <- function(x) {
   stop_kernops("input", call = NULL, c(
     "{.code x[i, j]} chooses rows and columns of a {.cls LazyTensor}, not entries of its vectors.",
@@ -244,7 +244,7 @@ setMethod("[<-", "LazyTensor", function(x, i, j, ..., value) {
                call = NULL)
 })
 
-# K$exp() of Python.
+# Methods in Python's style: K$exp().
 setMethod("$", "LazyTensor", function(x, name) {
   stop_kernops("input", c("A {.cls LazyTensor} has no component {.field {name}}.",
                           i = "Operations are functions, as in {.code exp(K)} and {.code sum(K, \"j\")}."))

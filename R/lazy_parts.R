@@ -14,10 +14,10 @@ as_part <- function(x) {
 
 name_of_part <- function(text) paste0("p.s", rlang::hash(text))
 
-# In an order in which each refers to earlier ones.
+# Parts in an order in which each part refers to earlier parts only.
 parts_of <- function(tensors) Reduce(joined, lapply(tensors, function(x) x@parts), character())
 
-# The tensor with its text changed, and that of its parts, which have other names then.
+# The tensor with `change` applied to its text and to its parts, which are renamed accordingly.
 rewritten <- function(x, change) {
   renamed <- character()
   follow <- function(text) replace_words(change(text), part_token, function(words) unname(renamed[words]))

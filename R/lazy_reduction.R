@@ -124,7 +124,7 @@ symbolic_operator <- function(whole, about, unknown, ...) {
   keops_kernel(about$formula, about$args, ...)
 }
 
-# A matrix that becomes numbers of the formula must be the one that the formula reads.
+# An error if a matrix that becomes a constant of the formula has another shape than the formula reads.
 check_matrices <- function(variables, constant, about) {
   matrices <- which(constant & vapply(variables, function(v) is.matrix(v$data), NA))
   if (length(matrices) == 0) return(invisible())
@@ -176,7 +176,7 @@ setMethod("Summary", "LazyTensor", function(x, ..., na.rm = FALSE) {
   do.call(lazy_reduce, c(list(x, summaries[[.Generic]]), with_index(others, .Generic)))
 })
 
-# The index is what has no name, unless something is called so.
+# The index is the unnamed argument, unless an argument is named `index`.
 with_index <- function(others, generic) {
   nameless <- which(!nzchar(rlang::names2(others)))
   if (length(nameless) > if ("index" %in% names(others)) 0 else 1) {
@@ -205,7 +205,7 @@ entries_summary <- function(x, generic) {
   stop_kernops("input", "{.fn {generic}} requires the axis to reduce over, {.val i} or {.val j}.", call = NULL)
 }
 
-# The value of R's function for all numbers of the matrix, from the reductions of its rows.
+# R's function over all values of the matrix, from the reductions of its rows.
 total <- function(x, generic) {
   if (generic == "range") return(c(total(x, "min"), total(x, "max")))
   if (any(vapply(x@variables, function(v) is.null(v$data), NA))) {
@@ -216,7 +216,8 @@ total <- function(x, generic) {
   get(generic, baseenv())(if (generic %in% c("any", "all")) rows != 0 else rows)
 }
 
-# sum(x) must not be a number for points of one entry where it is symbolic for those of more, as sum((x - y)^2) is.
+# An error for sum(x) of scalar points, which would be a number, while sum(x) of vectors, as in sum((x - y)^2), is
+# symbolic.
 check_scalars <- function(x, generic) {
   wider <- x
   wider@variables <- lapply(x@variables, function(v) {

@@ -135,7 +135,8 @@ parameter_data <- function(x) {
   if (length(dim(x)) > 2 || length(dim(x)) == 2 && all(dim(x) > 1)) unname(x) else as.vector(x)
 }
 
-# A right-hand side, of which one number is a point. No variable of the matrix is the same, whatever its data.
+# A right-hand side; a single number is one point. It is a separate variable from those of the matrix, even for the same
+# data.
 right_hand_side <- function(b, arg) {
   if (is.null(b)) stop_kernops("input", "{.arg {arg}} must be numeric, not {.code NULL}.", call = NULL)
   points(if (is.null(dim(b)) && is.atomic(b) && !is.object(b)) as.matrix(b) else b, "j", "b", NULL, arg, new.env())
@@ -152,7 +153,7 @@ points <- function(x, axis, name, call = caller_env(), arg = "x", mark = NULL) {
 
 most_entries <- 2^20 # of a variable in a formula
 
-# One number is taken for a number of entries.
+# Checks a number of entries, which is one number.
 check_size <- function(x, call) {
   if (is.finite(x) && x >= 1 && x <= most_entries && x == floor(x)) return(x)
   stop_kernops("input", c("A single number is the number of entries of points without data: it must be a whole

@@ -43,7 +43,8 @@ text_of_values <- function(x, digits) {
   as.character(x)
 }
 
-# With as many parts as distinguish them; half a unit of the last digit rounds, as format() truncates.
+# Times as text, with as many parts as distinguish the times; half a unit of the last digit is added, as format()
+# truncates.
 text_of_times <- function(x) {
   fractions <- c("%Y-%m-%d %H:%M:%OS3", "%Y-%m-%d %H:%M:%OS6", "%Y-%m-%d %H:%M:%OS6 %Z")
   text <- format(x)

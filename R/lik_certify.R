@@ -30,12 +30,12 @@ dense_bounds <- function(system, problem) {
   list(lower = forms, upper = forms, logdet = rep(2 * sum(log(diag(root))), 2), steps = 0L)
 }
 
-# After so many steps of the solver, bounds are those of what it found.
+# The largest number of steps of the solver; bounds are then those of the current solution.
 most_steps <- 200
 
 # One block of conjugate gradients for B and the probes. With the residual E = B - S X of its solution X, the lower
 # bound is B' X + X' E, which lacks E' S^-1 E <= E' P^-1 E / a, where a is a bound below the eigenvalues of
-# P^-1/2 S P^-1/2. Smaller residuals follow where that is too much.
+# P^-1/2 S P^-1/2. The solver continues to smaller residuals if the bounds are too wide.
 bounds_by_solver <- function(system, object, problem, settings) {
   space <- system$space
   precond <- certifying_preconditioner(system, object)
@@ -79,8 +79,8 @@ is_precise <- function(bounds, problem) {
   gap[[1]] <= 0.1 && all(gap[-1] <= 0.01 * variance)
 }
 
-# Low rank where that leaves next to nothing. Otherwise more neighbours than those of the fit, so that intervals are
-# short also where the fit is poor.
+# A preconditioner of low rank if its remainder is negligible. Otherwise more neighbours than those of the fit, so that
+# intervals are short also where the fit is poor.
 certifying_preconditioner <- function(system, object) {
   if (min(system$lambda) > 0 && best_preconditioner(system, small = 0.01) == "pivoted_cholesky") {
     return(system_preconditioner(system, "pivoted_cholesky", default_rank(system, object$how$control)))

@@ -6,7 +6,7 @@ change_between <- function(before, after) {
   list(loglik = (before$value - after$value) / 2, gradient = after$gradient() - before$gradient())
 }
 
-# From so many points the changes are estimated by some of them, evenly spaced in the ordering.
+# For more points, the changes are estimated by this number of points, evenly spaced in the ordering.
 compared_points <- 1e4
 
 # The changes from counts[1] to counts[2] neighbours, estimated by some of the points and for fixed coefficients of the
