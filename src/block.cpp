@@ -66,7 +66,7 @@ Dense::Numbers for_columns(const Rcpp::NumericVector& a, Count columns) {
 }
 
 // A block that may be overwritten: a gpu_matrix itself, a copy of an object of R, as R may share its objects.
-SEXP own(SEXP x) {
+SEXP writable(SEXP x) {
   if (is_gpu_matrix(x)) return x;
   return allocate(8.0 * double(Rf_xlength(x)), [&] { return Rf_duplicate(x); });
 }
@@ -84,7 +84,7 @@ int block_device(SEXP x) {
 SEXP block_copy(SEXP x, int device) {
   return guard([&]() -> SEXP {
     const SEXP there = beside({nullptr, 0, 0, space_of(device), device}, x);
-    if (there != x || device < 0) return there == x ? own(x) : there;
+    if (there != x || device < 0) return there == x ? writable(x) : there;
     return wrap_gpu_matrix(std::make_unique<cuda::Matrix>(gpu_matrix(x), device));
   });
 }
@@ -101,7 +101,7 @@ SEXP block_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
   return guard([&]() -> SEXP {
     const Block from = block_of(x), at = block_of(y);
     check_same(from, at, at.rows, at.columns);
-    const Rcpp::Shield<SEXP> result(own(y));
+    const Rcpp::Shield<SEXP> result(writable(y));
     dense_of(at).axpby(for_columns(a, at.columns), from, for_columns(b, at.columns), block_of(result));
     return result;
   });
@@ -114,7 +114,7 @@ SEXP block_add_rows(SEXP d, SEXP x, SEXP y) {
   return guard([&]() -> SEXP {
     const Block from = block_of(x), at = block_of(y), rows = block_of(d);
     check_same(from, at, at.rows, at.columns);
-    const Rcpp::Shield<SEXP> result(own(y));
+    const Rcpp::Shield<SEXP> result(writable(y));
     check_same(rows, at, at.rows, 1);
     dense_of(at).add_rows(rows, from, block_of(result));
     return result;
@@ -173,7 +173,7 @@ SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, Rcpp::List settings) {
 // [[Rcpp::export(rng = false)]]
 SEXP block_whiten(SEXP x, SEXP core, double more, Rcpp::List settings) {
   return guard([&]() -> SEXP {
-    const Rcpp::Shield<SEXP> result(own(x)), inside(own(core));
+    const Rcpp::Shield<SEXP> result(writable(x)), inside(writable(core));
     const Block columns = block_of(result);
     if (!dense_of(columns).whiten(columns, block_of(inside), more, read_settings(settings)))
       throw InputError("input", "The columns of the preconditioner are linearly dependent.");
@@ -185,7 +185,7 @@ SEXP block_whiten(SEXP x, SEXP core, double more, Rcpp::List settings) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::List block_orthogonal(SEXP x, int passes, Rcpp::List settings) {
   return guard([&] {
-    const Rcpp::Shield<SEXP> result(own(x));
+    const Rcpp::Shield<SEXP> result(writable(x));
     const Block q = block_of(result);
     Rcpp::NumericMatrix R = zeros(int(q.columns), int(q.columns));
     dense_of(q).orthogonal(q, passes, R.begin(), read_settings(settings));

@@ -7,13 +7,13 @@ using namespace kernops;
 
 namespace {
 
-cuda::Gpu gpu_of(const Rcpp::List& given) {
-  return {Rcpp::as<std::string>(given["architecture"]), Rcpp::as<int>(given["multiprocessors"]),
-          Rcpp::as<bool>(given["fast_doubles"])};
+cuda::Gpu gpu_of(const Rcpp::List& description) {
+  return {Rcpp::as<std::string>(description["architecture"]), Rcpp::as<int>(description["multiprocessors"]),
+          Rcpp::as<bool>(description["fast_doubles"])};
 }
-cuda::Extent extent_of(const Rcpp::List& given) {
-  return {Count(Rcpp::as<double>(given["rows"])), Count(Rcpp::as<double>(given["columns"])),
-          Rcpp::as<bool>(given["ranges"]), 1e9};
+cuda::Extent extent_of(const Rcpp::List& description) {
+  return {Count(Rcpp::as<double>(description["rows"])), Count(Rcpp::as<double>(description["columns"])),
+          Rcpp::as<bool>(description["ranges"]), 1e9};
 }
 
 // The words for the enumerators of cuda/pairs/choose.h.

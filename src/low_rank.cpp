@@ -68,11 +68,11 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
       execute(*kernel, data, settings, {job.columns + job.step * n, n, 1, MemorySpace::device_double, start.device});
       if (!settings.keep_going(0)) throw Interrupted();
     }
-    std::vector<Pivot> found(size_t(rank + 1));
-    cuda::copy_out(found.data(), pivots.pointer(), found.size() * sizeof(Pivot));
+    std::vector<Pivot> host_pivots(size_t(rank + 1));
+    cuda::copy_out(host_pivots.data(), pivots.pointer(), host_pivots.size() * sizeof(Pivot));
     Rcpp::NumericVector totals = new_numbers(rank + 1), rows = new_numbers(rank);
-    for (int k = 0; k <= rank; ++k) totals[k] = found[size_t(k)].total;
-    for (int k = 0; k < rank; ++k) rows[k] = double(found[size_t(k)].row + 1);
+    for (int k = 0; k <= rank; ++k) totals[k] = host_pivots[size_t(k)].total;
+    for (int k = 0; k < rank; ++k) rows[k] = double(host_pivots[size_t(k)].row + 1);
     const Rcpp::Shield<SEXP> made(wrap_gpu_matrix(std::move(columns)));
     return named_list({{"columns", made}, {"left", totals}, {"pivots", rows}});
   });

@@ -57,7 +57,7 @@ Rcpp::List seg_from_keys(SEXP keys) {
 
 namespace {
 
-cuda::KeyRuns& found(SEXP segments) {
+cuda::KeyRuns& runs_of(SEXP segments) {
   auto& runs = dynamic_cast<cuda::KeyRuns&>(*Rcpp::XPtr<Segments>(segments));
   read_memory_limit();
   runs.find();
@@ -69,14 +69,14 @@ cuda::KeyRuns& found(SEXP segments) {
 // How many runs there are.
 // [[Rcpp::export(rng = false)]]
 double seg_count_runs(SEXP segments) {
-  return guard_new([&] { return double(found(segments).count); });
+  return guard_new([&] { return double(runs_of(segments).count); });
 }
 
 // The first key of each run and how many it has, on the GPU.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_describe_runs(SEXP segments) {
   return guard_new([&] {
-    const cuda::KeyRuns& runs = found(segments);
+    const cuda::KeyRuns& runs = runs_of(segments);
     auto firsts = std::make_unique<cuda::Matrix>(runs.count, 1, runs.single, runs.device),
          lengths = std::make_unique<cuda::Matrix>(runs.count, 1, false, runs.device);
     runs.describe(firsts->memory.address(), lengths->doubles());

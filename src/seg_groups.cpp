@@ -52,8 +52,8 @@ struct Found {
 
 // Numbers of groups are put to `numbers`, from 0, and -1 for none. Groups are counted where that is asked for.
 Found take_groups(const int* groups, Count first, Count last, Count count, bool counts, int* numbers) {
-  Found found;
-  found.lengths.assign(counts ? size_t(count) : 0, 0);
+  Found results;
+  results.lengths.assign(counts ? size_t(count) : 0, 0);
   const bool bursts = count <= few;
   const Count window = scatter_window(count);
   std::vector<Count> within(bursts ? size_t(count) : 0, 0), window_of(within.size(), -1);
@@ -61,17 +61,17 @@ Found take_groups(const int* groups, Count first, Count last, Count count, bool 
   int before = first == 0 ? 0 : number_of(groups[first - 1]);
   for (Count k = first; k < last; ++k) {
     const int number = number_of(groups[k]);
-    if (number < -1 || number >= count) return found.wrong = k, found;
+    if (number < -1 || number >= count) return results.wrong = k, results;
     numbers[k] = number;
-    found.sorted = found.sorted && number >= before;
+    results.sorted = results.sorted && number >= before;
     before = number;
     if (number < 0 || !counts) continue;
-    ++found.lengths[number];
+    ++results.lengths[number];
     if (!bursts) continue;
     if (window_of[number] != k / window) window_of[number] = k / window, within[number] = 0;
-    found.burst = std::max(found.burst, ++within[number]);
+    results.burst = std::max(results.burst, ++within[number]);
   }
-  return found;
+  return results;
 }
 
 // The least and the greatest key; far apart where a key is no whole number.
@@ -142,20 +142,20 @@ Rcpp::List seg_from_groups(SEXP g, double count, int threads = 1,
     const Count parts = std::min(parts_of(n, threads), most);
     grouped->numbers.reset(new int[size_t(n)]);
     in_huge_pages(grouped->numbers.get(), size_t(n) * sizeof(int));
-    std::vector<Found> found(parts);
+    std::vector<Found> results(parts);
     const int* from = groups.begin();
     for_parts(n, parts, scatter_window(Count(count)), [&](Count first, Count last, size_t part) {
-      found[part] = take_groups(from, first, last, Count(count), counts, grouped->numbers.get());
+      results[part] = take_groups(from, first, last, Count(count), counts, grouped->numbers.get());
     });
-    std::vector<Count> all = counts ? found[0].lengths : Rcpp::as<std::vector<Count>>(lengths.get());
+    std::vector<Count> all = counts ? results[0].lengths : Rcpp::as<std::vector<Count>>(lengths.get());
     bool sorted = true;
-    for (const Found& part : found) {
+    for (const Found& part : results) {
       if (part.wrong >= 0)
         refuse("g", "must number the groups from 1 to " + in_words(count), part.wrong,
                std::to_string(groups[part.wrong]));
       sorted = sorted && part.sorted;
       grouped->burst = std::max(grouped->burst, part.burst);
-      for (size_t s = 0; &part != &found[0] && s < part.lengths.size(); ++s) all[s] += part.lengths[s];
+      for (size_t s = 0; &part != &results[0] && s < part.lengths.size(); ++s) all[s] += part.lengths[s];
     }
     grouped->values = n;
     grouped->set_lengths(all, 0, {});

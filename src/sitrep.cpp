@@ -167,15 +167,15 @@ bool cuda_is_trusted(std::string path) { return cuda::is_trusted(path); }
 // One row for each architecture that kernels were compiled for when the package was installed.
 // [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame cuda_catalogue_files() {
-  std::map<std::string, std::array<double, 2>> found;
+  std::map<std::string, std::array<double, 2>> by_architecture;
   for (const cuda::CatalogueFile& file : cuda::catalogue_files())
     for (const cuda::Record& record : cuda::read_records(file.path)) {
       if (record.version != cuda::engine_version()) continue;
-      found[file.architecture][0] += 1, found[file.architecture][1] += double(record.size);
+      by_architecture[file.architecture][0] += 1, by_architecture[file.architecture][1] += double(record.size);
     }
   std::vector<std::string> architecture;
   std::vector<double> kernels, bytes;
-  for (const auto& [name, count] : found)
+  for (const auto& [name, count] : by_architecture)
     architecture.push_back(name), kernels.push_back(count[0]), bytes.push_back(count[1]);
   return Rcpp::DataFrame::create(Rcpp::_["architecture"] = architecture, Rcpp::_["kernels"] = kernels,
                                  Rcpp::_["bytes"] = bytes, Rcpp::_["stringsAsFactors"] = false);

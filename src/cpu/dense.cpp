@@ -109,9 +109,9 @@ class HostDense : public Dense {
  public:
   void axpby(const Numbers& a, const Block& x, const Numbers& b, const Block& y) const override {
     for (Count c = 0; c < y.columns; ++c) {
-      const double *from = x.at + c * x.rows, factor = a[size_t(c)], own = b[size_t(c)];
+      const double *from = x.at + c * x.rows, factor = a[size_t(c)], scale = b[size_t(c)];
       double* const to = y.at + c * y.rows;
-      for (Count i = 0; i < y.rows; ++i) to[i] = factor * from[i] + own * to[i];
+      for (Count i = 0; i < y.rows; ++i) to[i] = factor * from[i] + scale * to[i];
     }
   }
 

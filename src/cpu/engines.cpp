@@ -21,13 +21,13 @@ bool supported(const Engine& engine) {
 // Best first.
 const std::vector<const Engine*>& engines() {
   static const std::vector<const Engine*> all = [] {
-    std::vector<const Engine*> found;
+    std::vector<const Engine*> available;
 #ifdef __x86_64__
     for (const Engine* engine : {&engine_avx512, &engine_avx2})
-      if (supported(*engine)) found.push_back(engine);
+      if (supported(*engine)) available.push_back(engine);
 #endif
-    found.push_back(&engine_baseline);
-    return found;
+    available.push_back(&engine_baseline);
+    return available;
   }();
   return all;
 }

@@ -46,7 +46,7 @@ void PreparedJob::take_plan() {
 }
 
 void PreparedJob::find_sources(const Data& data, Count row_begin) {
-  const auto found = [&](const Load& load, Level level) {
+  const auto source_of = [&](const Load& load, Level level) {
     const Count first = level == Level::row ? row_begin : 0;
     const ArrayRef* array = data.array(load);
     if (!array) return Source{load, nullptr, 0, 0, first};
@@ -54,12 +54,12 @@ void PreparedJob::find_sources(const Data& data, Count row_begin) {
                   first};
   };
   for (int level = 0; level < 3; ++level) {
-    for (const Load& load : plan_.loads[level]) sources_[level].push_back(found(load, Level(level)));
+    for (const Load& load : plan_.loads[level]) sources_[level].push_back(source_of(load, Level(level)));
     sources[level] = span(sources_[level]);
   }
   for (const Level level : {Level::row, Level::column})
     for (LongVector* vector : plan_.long_vectors(level))
-      if (vector->direct) vector->source = found(vector->source.load, level);
+      if (vector->direct) vector->source = source_of(vector->source.load, level);
   sum = plan_.sum;
 }
 

@@ -27,9 +27,9 @@ class SegmentRun {
 
  private:
   SegmentEngine choose_engine() {
-    const SegmentEngine found = engine_for(request_.settings.isa).segments(job_);
-    if (segments_.groups && !found.scatter) job_.order = segments_.order().data();
-    return found;
+    const SegmentEngine engine = engine_for(request_.settings.isa).segments(job_);
+    if (segments_.groups && !engine.scatter) job_.order = segments_.order().data();
+    return engine;
   }
 
   void fill_empties() const {

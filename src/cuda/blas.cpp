@@ -83,8 +83,8 @@ void check_status(int status, const char* what, const char* library) {
 }
 
 bool has_blas() {
-  static const bool found = opens(blas);
-  return found;
+  static const bool available = opens(blas);
+  return available;
 }
 
 int blas_release() { return blas().release; }

@@ -78,8 +78,8 @@ void precompile(const std::vector<std::string>& texts, const std::string& archit
     Record record = describe(text, architecture);
     record.compiler = compiler_version();
     std::vector<char> code;
-    const auto found = known.find(record.key);
-    if (found != known.end() && found->second.compiler == record.compiler) code = read_code(file, found->second);
+    const auto match = known.find(record.key);
+    if (match != known.end() && match->second.compiler == record.compiler) code = read_code(file, match->second);
     if (code.empty()) code = packed(compile(text, architecture, paths().include), architecture, fatbinary, file);
     all += to_bytes(record, code);
     between();
@@ -107,9 +107,9 @@ std::vector<char> precompiled(const std::string& text, const std::string& archit
   const int device = std::atoi(architecture.c_str() + 3);
   for (const auto& [number, name] : architectures) {
     if (number > device || number / 10 != device / 10) continue;
-    const auto found = index.find(describe(text, name).key);
-    if (found == index.end()) continue;
-    const std::vector<char> code = read_code(found->second.path, found->second.record);
+    const auto match = index.find(describe(text, name).key);
+    if (match == index.end()) continue;
+    const std::vector<char> code = read_code(match->second.path, match->second.record);
     if (!code.empty()) return code;
   }
   return {};

@@ -56,9 +56,9 @@ Device describe(int number) {
 std::deque<Slot> find_slots() {
   int count = 0;
   driver().check(driver().cuDeviceGetCount(&count), "counting the GPUs");
-  std::deque<Slot> found(count);
-  for (int n = 0; n < count; ++n) found[n].device = describe(n);
-  return found;
+  std::deque<Slot> devices(count);
+  for (int n = 0; n < count; ++n) devices[n].device = describe(n);
+  return devices;
 }
 
 std::deque<Slot>& slots() {

@@ -64,9 +64,9 @@ void* load_module(const std::string& text) {
 }  // namespace
 
 void* function(const std::string& text, const char* name) {
-  void* found;
-  driver().check(driver().cuModuleGetFunction(&found, load_module(text), name), "finding a compiled kernel");
-  return found;
+  void* kernel;
+  driver().check(driver().cuModuleGetFunction(&kernel, load_module(text), name), "finding a compiled kernel");
+  return kernel;
 }
 
 namespace {
@@ -92,8 +92,8 @@ const Kernels& kernels(const Text& text, int threads) {
   auto& all = loaded().kernels;
   const std::string pairs = text.of_pairs(), levels = text.of_levels();
   const std::pair<int, std::string> key{current_device().number, pairs};
-  const auto found = all.find(key);
-  if (found != all.end()) return found->second;
+  const auto match = all.find(key);
+  if (match != all.end()) return match->second;
   const Driver& d = driver();
   make_codes({pairs, levels});
   Kernels k{function(levels, "kernops_once"),

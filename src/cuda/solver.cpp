@@ -83,8 +83,8 @@ Count cholesky(const Panel& a) {
 }
 
 bool has_solver() {
-  static const bool found = opens(library);
-  return found;
+  static const bool available = opens(library);
+  return available;
 }
 
 std::string solver_version() {

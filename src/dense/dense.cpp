@@ -83,8 +83,8 @@ void square_transposed(const Context& context, const Grid& m) {
     copy(m.a.block(from, from, rows, m.size(i)), column);
     for (double& x : memory) x = -x;
     for_each(context.threads, i + 1, [&](Size j) {
-      std::vector<double> own;
-      const Matrix sum = over(own, m.size(i), m.size(j));
+      std::vector<double> scratch;
+      const Matrix sum = over(scratch, m.size(i), m.size(j));
       context.tiles.subtract_product(sum, column, true, m.a.block(from, j * width, rows, m.size(j)), false);
       copy(sum, m(i, j));
     });

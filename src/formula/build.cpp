@@ -28,8 +28,8 @@ class Builder {
 
  private:
   Tree named(const Expr& e) {
-    const auto found = scope_.find(e.text);
-    if (found != scope_.end()) return found->second;
+    const auto match = scope_.find(e.text);
+    if (match != scope_.end()) return match->second;
     static const std::map<std::string, double> numbers = {
         {"Inf", HUGE_VAL}, {"NaN", std::nan("")}, {"pi", 3.14159265358979323846}};
     if (const auto number = numbers.find(e.text); number != numbers.end()) return graph_.constant(number->second);
@@ -39,9 +39,9 @@ class Builder {
   }
 
   Tree declared_variable(const Expr& e) {
-    const auto found = e.args.empty() ? scope_.end() : scope_.find(variable_key(integer(e, 0)));
-    if (found == scope_.end()) throw FormulaError("this variable is not declared" + declared(), e.position);
-    return found->second;
+    const auto match = e.args.empty() ? scope_.end() : scope_.find(variable_key(integer(e, 0)));
+    if (match == scope_.end()) throw FormulaError("this variable is not declared" + declared(), e.position);
+    return match->second;
   }
 
   std::string declared() const {
@@ -103,14 +103,14 @@ class Builder {
   }
 
   Tree built(const Expr& e, const Built& kind) {
-    const size_t given = e.args.size();
-    if (given < kind.vectors + kind.least_lists || given > kind.vectors + kind.most_lists)
+    const size_t count = e.args.size();
+    if (count < kind.vectors + kind.least_lists || count > kind.vectors + kind.most_lists)
       throw FormulaError("`" + e.text + "(" + op_table()[find_op(e.text)].arguments + ")` does not take " +
-                             counted(given, "argument", "arguments"),
+                             counted(count, "argument", "arguments"),
                          e.position);
     std::vector<Tree> vectors;
     std::vector<std::vector<int>> lists;
-    for (size_t n = 0; n < given; ++n) {
+    for (size_t n = 0; n < count; ++n) {
       if (n < kind.vectors)
         vectors.push_back(build(e.args[n]));
       else
@@ -215,12 +215,12 @@ Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& a
 }
 
 Scope with_names(Graph& graph, const Expr& let, Scope scope, unsigned over) {
-  const size_t given = let.args.size();
-  if (given < 3 || given % 2 == 0)
+  const size_t count = let.args.size();
+  if (count < 3 || count % 2 == 0)
     throw FormulaError("`Let(a, f, ..., h)` takes names, each with what it stands for, and a value, not " +
-                           counted(given, "argument", "arguments"),
+                           counted(count, "argument", "arguments"),
                        let.position);
-  for (size_t n = 0; n + 1 < given; n += 2) {
+  for (size_t n = 0; n + 1 < count; n += 2) {
     const Expr& name = let.args[n];
     if (name.kind != Expr::name) throw FormulaError("a name is expected here", name.position);
     const Tree tree = build(graph, let.args[n + 1], scope, over);

@@ -11,8 +11,8 @@ Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g);
 
 // The same, with zeros of the size of v where f does not depend on it.
 template <class F> Tree gradient_or_zeros(Graph& graph, const F& f, Tree v, Tree g) {
-  const Tree found = gradient(graph, f, v, g);
-  return found >= 0 ? found : graph.operation(OpId::Zero, {}, {graph[v].size});
+  const Tree derivative = gradient(graph, f, v, g);
+  return derivative >= 0 ? derivative : graph.operation(OpId::Zero, {}, {graph[v].size});
 }
 
 }  // namespace kernops

@@ -13,8 +13,8 @@ Tree Graph::intern(const Node& node) {
   std::string key;
   const auto append = [&key](const auto& field) { key.append(reinterpret_cast<const char*>(&field), sizeof field); };
   append(node.kind), append(node.id), append(node.args), append(node.ints), append(node.value);
-  const auto found = known_.find(key);
-  if (found != known_.end()) return found->second;
+  const auto match = known_.find(key);
+  if (match != known_.end()) return match->second;
   if (count() == most_nodes)
     throw FormulaError("with its derivatives, the formula has more than " + std::to_string(most_nodes) + " parts", -1);
   nodes_.push_back(node);

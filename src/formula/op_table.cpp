@@ -130,8 +130,8 @@ int find_op(const std::string& name) {
     for (size_t n = 0; n < op_table().size(); ++n) first.emplace(op_table()[n].name, int(n));
     return first;
   }();
-  const auto found = places.find(name);
-  return found == places.end() ? -1 : found->second;
+  const auto match = places.find(name);
+  return match == places.end() ? -1 : match->second;
 }
 
 int find_op(OpId op) {

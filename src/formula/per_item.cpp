@@ -54,9 +54,9 @@ Tree PerItem::square(const Node& node, const std::vector<Tree>& now) {
     const int size = graph_[vector].size;
     for (const auto& [op, at] : {std::make_pair(OpId::MatVecMult, 0), std::make_pair(OpId::VecMatMult, 1)}) {
       if (!is(other, op) || graph_[other].args[1 - at] != vector) continue;
-      const Tree found = matrix(graph_[other].args[at], size);
-      if (found < 0 || size > longest) continue;
-      const int number = graph_[found].id;
+      const Tree parameter = matrix(graph_[other].args[at], size);
+      if (parameter < 0 || size > longest) continue;
+      const int number = graph_[parameter].id;
       const Tree values = graph_.of_variable(Node::eigenvalues, number, size);
       const Tree vectors = graph_.of_variable(Node::eigenvectors, number, size * size);
       const auto [x, y] = both_of(vector, now, [&](Tree seen) {

@@ -98,8 +98,8 @@ const std::vector<Rule>& rules_of(int op) {
     return by_op;
   }();
   static const std::vector<Rule> no_rules;
-  const auto found = rules.find(op);
-  return found == rules.end() ? no_rules : found->second;
+  const auto match = rules.find(op);
+  return match == rules.end() ? no_rules : match->second;
 }
 
 bool bind(const Graph& graph, Scope& scope, const std::string& name, Tree tree) {

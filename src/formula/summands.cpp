@@ -29,11 +29,11 @@ class Summands {
       add(opposite);
     } else if (is(node, OpId::Mult) && (add_multiple(term, a, b) || add_multiple(term, b, a))) {
     } else {
-      found.push_back(term);
+      summands.push_back(term);
     }
   }
 
-  std::vector<SummandTrees> found;
+  std::vector<SummandTrees> summands;
 
  private:
   // Is it a sum of parts at their places? Other sums are values.
@@ -72,7 +72,7 @@ class Summands {
 std::vector<SummandTrees> summands_of(Graph& graph, const Reduction& reduction) {
   Summands terms(graph);
   if (reduction_table()[reduction.row].stores()) terms.add({reduction.f, -1, -1, 0, graph[reduction.f].size});
-  return terms.found;
+  return terms.summands;
 }
 
 }  // namespace kernops

@@ -10,8 +10,8 @@ namespace {
 std::string infix_sign(const std::string& op) {
   static const std::map<std::string, std::string> signs = {{"Add", " + "},    {"Subtract", " - "}, {"Mult", " * "},
                                                            {"Divide", " / "}, {"^", "^"},          {"Scalprod", " | "}};
-  const auto found = signs.find(op);
-  return found == signs.end() ? "" : found->second;
+  const auto match = signs.find(op);
+  return match == signs.end() ? "" : match->second;
 }
 
 std::string joined(const std::vector<std::string>& parts, const std::string& between) {

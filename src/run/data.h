@@ -90,8 +90,8 @@ struct Data {
   const ArrayRef* array(const Load& load) const {
     if (load.kind == Load::variable) return &variables[load.id];
     if (load.kind == Load::reduced) return &reduced[load.id];
-    const auto found = derived.find({load.kind, load.id});
-    return found == derived.end() ? nullptr : &found->second.array;
+    const auto match = derived.find({load.kind, load.id});
+    return match == derived.end() ? nullptr : &match->second.array;
   }
   Count length(unsigned axis) const { return axis == axis_i ? m : n; }
   const Blocks* pairs(unsigned axis) const { return ranges[axis == axis_i ? 0 : 1]; }

@@ -17,9 +17,9 @@ using Numbers = std::vector<double>;
 // finite. Eigenvalues below rounding error are 0, so that a semidefinite matrix gives no negative squares.
 std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
   std::pair<Numbers, Numbers> made{Numbers(size_t(size), std::numeric_limits<double>::quiet_NaN()), matrix};
-  const Eigen::MatrixXd given = Eigen::Map<const Eigen::MatrixXd>(matrix.data(), size, size);
-  if (!given.allFinite()) return made;
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver((given + given.transpose()) / 2);
+  const Eigen::MatrixXd square = Eigen::Map<const Eigen::MatrixXd>(matrix.data(), size, size);
+  if (!square.allFinite()) return made;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver((square + square.transpose()) / 2);
   const double least = size * std::numeric_limits<double>::epsilon() * solver.eigenvalues().cwiseAbs().maxCoeff();
   for (int k = 0; k < size; ++k) {
     const double value = solver.eigenvalues()[k];

@@ -36,8 +36,8 @@ const std::vector<Statistic>& statistics() {
 
 int statistic_row(const std::string& name) {
   const auto& all = statistics();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Statistic& row) { return row.name == name; });
-  return found == all.end() ? -1 : int(found - all.begin());
+  const auto match = std::find_if(all.begin(), all.end(), [&](const Statistic& row) { return row.name == name; });
+  return match == all.end() ? -1 : int(match - all.begin());
 }
 
 const TermRow& term_row(SegmentTerm term) {

@@ -28,9 +28,9 @@ void subtract_product(Matrix c, Matrix a, bool transpose_a, Matrix b, bool trans
 // In memory aligned as Eigen likes it: it rounds in another way where a matrix begins elsewhere.
 std::ptrdiff_t factor(Matrix a) {
   View A = view(a);
-  Dynamic own = A;
-  const std::ptrdiff_t bad = Eigen::internal::llt_inplace<double, Eigen::Lower>::blocked(own);
-  A = own;
+  Dynamic copy = A;
+  const std::ptrdiff_t bad = Eigen::internal::llt_inplace<double, Eigen::Lower>::blocked(copy);
+  A = copy;
   return bad;
 }
 

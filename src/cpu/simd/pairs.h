@@ -28,11 +28,11 @@ template <class T, class A> Entry find_entry(const Job& job) {
   entry<T, typename All::engine>(std::is_same<typename All::engine, typename All::Sum>::value),
 #include <kernops/reductions.def>
   };
-  const Entry& found = table[job.reduction];
+  const Entry& choice = table[job.reduction];
   if (job.sum.size > 0) return entry<T, WideSum<T, A>>();
-  if (found.is_sum && job.scheme == SumScheme::direct) return entry<T, typename All::DirectSum>();
-  if (found.is_sum && job.scheme == SumScheme::kahan) return entry<T, typename All::KahanSum>();
-  return found;
+  if (choice.is_sum && job.scheme == SumScheme::direct) return entry<T, typename All::DirectSum>();
+  if (choice.is_sum && job.scheme == SumScheme::kahan) return entry<T, typename All::KahanSum>();
+  return choice;
 }
 
 template StepFunction<double> step_function<double>(int);  // for cpu/simd/sets.h too

@@ -30,8 +30,8 @@ class Expander {
       for (const int n : {0, 1}) {
         const int factor = product.in[n];
         if (!is_once(factor)) continue;
-        const Expansion found = of_distance(product.out, factor, product.in[1 - n]);
-        if (found.exponent) return found;
+        const Expansion expansion = of_distance(product.out, factor, product.in[1 - n]);
+        if (expansion.exponent) return expansion;
       }
     }
     return {};
@@ -53,10 +53,10 @@ class Expander {
     if (root ? !may_scale(made->out, root, exponent) || !may_replace(column) : readers(slot) != 1) return {};
     // a column has both of its vectors in shared memory
     if (root && (long_vectors_ || plan_.slots[row].size >= crossover::contracted)) return {};
-    Expansion found{};
-    found.exponent = exponent, found.distance = made->out, found.root = root, found.factor = factor;
-    found.row = row, found.column = column, found.weights = weights;
-    return found;
+    Expansion expansion{};
+    expansion.exponent = exponent, expansion.distance = made->out, expansion.root = root, expansion.factor = factor;
+    expansion.row = row, expansion.column = column, expansion.weights = weights;
+    return expansion;
   }
 
   // Can root and distance both be scaled? Other than by the exponent, they must be read only by polynomials with a
@@ -119,9 +119,10 @@ Expansion find_product(const Plan& plan) {
     int row = step.in[0], column = step.in[1];
     if (plan.slots[row].level == Level::column) std::swap(row, column);
     if (plan.slots[row].level != Level::row || plan.slots[column].level != Level::column) continue;
-    Expansion found{};
-    found.exponent = found.distance = step.out, found.row = row, found.column = column, found.product = true;
-    return found;
+    Expansion expansion{};
+    expansion.exponent = expansion.distance = step.out, expansion.row = row, expansion.column = column,
+    expansion.product = true;
+    return expansion;
   }
   return {};
 }

@@ -134,24 +134,24 @@ void find_roots(Tiling& tiling) {
   int* const sum = plan.slots[plan.f].size > 1 ? &plan.f : &plan.w;
   const Step* const difference = plan.maker(*sum);
   if (distance == steps.end() || !difference || !op_row(difference->op).is(OpId::Subtract)) return;
-  Expansion found{};
-  found.exponent = found.distance = distance->out, found.weights = weights, found.rooted = true;
-  found.row = distance->in[1], found.column = distance->in[2];
-  if (plan.slots[found.row].level == Level::column) std::swap(found.row, found.column);
+  Expansion expansion{};
+  expansion.exponent = expansion.distance = distance->out, expansion.weights = weights, expansion.rooted = true;
+  expansion.row = distance->in[1], expansion.column = distance->in[2];
+  if (plan.slots[expansion.row].level == Level::column) std::swap(expansion.row, expansion.column);
   const auto is_read = [&](int slot) {
     const auto reads_it = [=](const Step& step) { return reads(step, slot); };
     return slot == plan.f || slot == plan.w || std::any_of(steps.begin(), steps.end(), reads_it);
   };
   const auto may_read = [&](const Step& step) {
     if (!is_read(step.out)) return true;  // as what was taken out
-    const bool row = reads(step, found.row), column = reads(step, found.column);
+    const bool row = reads(step, expansion.row), column = reads(step, expansion.column);
     return row == column && (!row || step.out == distance->out || step.out == difference->out) &&
            !reads(step, difference->out);
   };
-  if (plan.slots[found.row].level != Level::row || plan.slots[found.column].level != Level::column ||
-      !reads(*difference, found.row) || !std::all_of(steps.begin(), steps.end(), may_read))
+  if (plan.slots[expansion.row].level != Level::row || plan.slots[expansion.column].level != Level::column ||
+      !reads(*difference, expansion.row) || !std::all_of(steps.begin(), steps.end(), may_read))
     return;
-  plan.expansion = found;
+  plan.expansion = expansion;
   tiling.add_roots(weights);
   *sum = tiling.add(Level::pair, OpId::Mult, plan.slots[*sum].size, plan.roots, *sum);
 }

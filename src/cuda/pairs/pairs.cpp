@@ -19,8 +19,8 @@ const Layouts& layouts_once(const Plan& plan, const Settings& settings) {
   if (!plan.cache) plan.cache = std::make_shared<LayoutCache>();
   auto& known = dynamic_cast<LayoutCache&>(*plan.cache).layouts;
   const auto key = std::make_pair(settings.single, adds_carefully(settings));
-  const auto found = known.find(key);
-  return found != known.end() ? found->second : known.emplace(key, lay_out(plan, settings)).first->second;
+  const auto match = known.find(key);
+  return match != known.end() ? match->second : known.emplace(key, lay_out(plan, settings)).first->second;
 }
 
 // Part n of a range that is cut into so many of one size, the last one smaller.

@@ -71,8 +71,8 @@ void KeyRuns::find_and_reduce(const SegmentRequest& work) {
 template <class F> void KeyRuns::each_batch(F body) const {
   if (covered == 0) return;
   use_device(device);
-  const auto held = std::dynamic_pointer_cast<DeviceSegments>(kept);  // it may be at work
-  DeviceSegments& there = held ? *held : on_device(*this, usual_batch);
+  const auto cached = std::dynamic_pointer_cast<DeviceSegments>(kept);  // it may be at work
+  DeviceSegments& there = cached ? *cached : on_device(*this, usual_batch);
   for (size_t n = 0; n < there.batches.size(); ++n) body(there.batches[n], there.plan(n));
 }
 
