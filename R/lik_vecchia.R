@@ -4,7 +4,7 @@
 vecchia_likelihood <- function(data, model, how) {
   operators <- set_operators(model, how$backend %||% "auto", how$precision %||% "float64")
   most <- length(data$y) - 1L
-  trend <- qr(data$x, LAPACK = FALSE)
+  trend <- orthonormal_trend(data)
   tracker <- neighbour_tracker(
     group = function(theta, m) c(vecchia_sets(data, model, theta, m, how$control, trend), list(id = new_id())),
     recount = function(sets, m) replace(with_neighbours(sets, ordered_neighbours(sets$near, m)), "id", new_id()),
@@ -52,17 +52,25 @@ neighbour_count <- function(control, d, most, default = if (d <= 3 && most > 2e4
   as.integer(min(if (is.numeric(control$neighbours)) control$neighbours else default, most))
 }
 
-# Observations in their order, and the neighbours of each. The trend is orthonormal and the response free of it, so that
-# products of the whitened columns do not cancel.
+# The trend as an orthonormal matrix times r, the response's coefficients in it, and the residual. Products of whitened
+# columns do not cancel if the trend is orthonormal and the response free of it.
+orthonormal_trend <- function(data) {
+  response <- without_level(data)
+  decomposed <- qr(data$x, LAPACK = FALSE)
+  if (!ncol(data$x)) return(list(qr = decomposed, r = matrix(0, 0, 0), residual = data$y))
+  list(qr = decomposed, r = qr.R(decomposed), coefficients = qr.coef(decomposed, response$y), level = response$beta,
+       residual = qr.resid(decomposed, response$y))
+}
+
+# Observations in their order, and the neighbours of each.
 vecchia_sets <- function(data, model, theta, m, control, trend) {
   near <- neighbour_coordinates(model, theta, data$u)
   order <- vecchia_order(near, control$ordering, control$seed)
   near <- near[order, , drop = FALSE]
   p <- ncol(data$x)
-  y <- if (p) qr.resid(trend, without_level(data)$y) else data$y
   sets <- list(order = order, near = near, points = data$u[order, , drop = FALSE],
                noise = data$noise[order], noise_derivative = 1 / data$weights[order],
-               values = cbind(y, if (p) qr.Q(trend))[order, , drop = FALSE])
+               values = cbind(trend$residual, if (p) qr.Q(trend$qr))[order, , drop = FALSE])
   with_neighbours(sets, ordered_neighbours(near, m))
 }
 
@@ -93,12 +101,10 @@ gram_results <- function(sums, data, trend, reml, profile) {
   if (is.null(root)) return(NULL)
   along <- if (p) backsolve(root, gram[-1, 1], transpose = TRUE) else numeric()
   coefficients <- if (p) backsolve(root, along) else numeric()
-  r <- if (p) qr.R(trend) else root
-  response <- without_level(data)
-  beta <- if (p) backsolve(r, coefficients) + qr.coef(trend, response$y) + response$beta else numeric()
+  beta <- if (p) backsolve(trend$r, coefficients) + trend$coefficients + trend$level else numeric()
   results <- likelihood_results(
     n = length(data$y), p = p, logdet = sums$logdet, quadratic = gram[1, 1] - sum(along^2), beta = beta,
-    root = root %*% r, alpha = NULL, z = NULL, logdet_xx = data$logdet_xx, reml = reml, profile = profile
+    root = root %*% trend$r, alpha = NULL, z = NULL, logdet_xx = data$logdet_xx, reml = reml, profile = profile
   )
   degrees <- length(data$y) - if (reml) p else 0
   c(results, list(contrast = c(1, -coefficients), inverse = if (p) chol2inv(root), degrees = degrees))
