@@ -129,20 +129,20 @@ joint_sums <- function(sets, sums, parts, threads) {
     .Call(`_kernops_joint_sums`, sets, sums, parts, threads)
 }
 
-points_maxmin <- function(u, threads) {
-    .Call(`_kernops_points_maxmin`, u, threads)
-}
-
-points_earlier <- function(u, m, some, threads) {
-    .Call(`_kernops_points_earlier`, u, m, some, threads)
-}
-
 points_hold <- function(u, threads) {
     .Call(`_kernops_points_hold`, u, threads)
 }
 
-points_nearest <- function(query, u, m, threads) {
-    .Call(`_kernops_points_nearest`, query, u, m, threads)
+points_maxmin <- function(stored, threads) {
+    .Call(`_kernops_points_maxmin`, stored, threads)
+}
+
+points_earlier <- function(stored, order, m, some, settings) {
+    .Call(`_kernops_points_earlier`, stored, order, m, some, settings)
+}
+
+points_nearest <- function(query, stored, m, settings) {
+    .Call(`_kernops_points_nearest`, query, stored, m, settings)
 }
 
 posterior_hold <- function(near, threads) {

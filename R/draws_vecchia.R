@@ -3,8 +3,9 @@
 # Draws of the field at distinct points u.
 vecchia_draws <- function(object, u, nsim) {
   near <- neighbour_coordinates(object$model, object$theta, u)
-  order <- vecchia_order(near, "maxmin", object$how$control$seed)
-  neighbours <- ordered_neighbours(near[order, , drop = FALSE], as.integer(min(object$vecchia$m, nrow(u) - 1)))
+  tree <- search_tree(near)
+  order <- vecchia_order(near, "maxmin", object$how$control$seed, tree)
+  neighbours <- ordered_neighbours(tree, as.integer(min(object$vecchia$m, nrow(u) - 1)), order = order)
   points <- u[order, , drop = FALSE]
   values <- sets_covariance(object)
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points)))

@@ -73,8 +73,9 @@ gp_neighbours <- function(coords, m = 30, ordering = c("maxmin", "random", "coor
   check_seed(seed)
   u <- points_in(coords, plain = is.null(covariance))
   if (!is.null(covariance)) u <- points_by_covariance(covariance, u)
-  order <- vecchia_order(u, ordering, seed)
-  found <- ordered_neighbours(u[order, , drop = FALSE], min(m, nrow(u) - 1))
+  tree <- search_tree(u)
+  order <- vecchia_order(u, ordering, seed, tree)
+  found <- ordered_neighbours(tree, min(m, nrow(u) - 1), order = order)
   early <- seq_len(min(m, nrow(u)))
   found[, early][found[, early] == 0] <- NA
   structure(list(order = order, neighbours = found, m = nrow(found), ordering = ordering), class = "gp_neighbours")

@@ -15,7 +15,7 @@ change_of_some <- function(sets, operators, model, theta, contrast, counts,
                            some = some_positions(nrow(sets$near), compared_points)) {
   again <- function(x) if (is.matrix(x)) rbind(x, x[some, , drop = FALSE]) else c(x, x[some])
   subset <- hold_sets(again(sets$points), again(sets$noise), again(sets$noise_derivative), again(sets$values),
-                      ordered_neighbours(sets$near, counts[[2]], of = some))
+                      sets$search(counts[[2]], of = some))
   share <- length(some) / nrow(sets$near)
   part <- function(count) {
     sums <- set_sums(operators, theta, model$nugget, subset, TRUE, count)

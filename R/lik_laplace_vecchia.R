@@ -11,7 +11,7 @@ vecchia_laplace <- function(data, model, how) {
   field_theta <- function(theta) unname(theta)[seq_len(nrow(field$parameters))]
   tracker <- neighbour_tracker(
     group = function(theta, m) latent_sets(places, field, field_theta(theta), m, how),
-    recount = function(sets, m) with_latent_neighbours(sets, ordered_neighbours(sets$near, m)),
+    recount = function(sets, m) with_latent_neighbours(sets, sets$search(m)),
     moved = function(sets, theta) neighbours_moved(sets, list(u = places$u), field, field_theta(theta)),
     m = neighbour_count(how$control, field$d, most, default = 20), most = most
   )

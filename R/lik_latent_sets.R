@@ -14,13 +14,10 @@ field_places <- function(u, model) {
 # Places in their order, the neighbours of each, `of`, the position of each observation in this order, and the operators
 # of the covariance.
 latent_sets <- function(places, model, theta, m, how) {
-  control <- how$control
-  near <- neighbour_coordinates(model, theta, places$u)
-  order <- vecchia_order(near, control$ordering, control$seed)
-  near <- near[order, , drop = FALSE]
-  sets <- list(order = order, near = near, points = places$u[order, , drop = FALSE], of = order(order)[places$of],
-               operators = set_operators(model, how$backend))
-  with_latent_neighbours(sets, ordered_neighbours(near, m))
+  sets <- ordered_sets(neighbour_coordinates(model, theta, places$u), how)
+  sets <- c(sets, list(points = places$u[sets$order, , drop = FALSE], of = order(sets$order)[places$of],
+                       operators = set_operators(model, how$backend)))
+  with_latent_neighbours(sets, sets$search(m))
 }
 
 with_latent_neighbours <- function(sets, neighbours) {

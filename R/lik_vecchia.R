@@ -6,8 +6,8 @@ vecchia_likelihood <- function(data, model, how) {
   most <- length(data$y) - 1L
   trend <- orthonormal_trend(data)
   tracker <- neighbour_tracker(
-    group = function(theta, m) c(vecchia_sets(data, model, theta, m, how$control, trend), list(id = new_id())),
-    recount = function(sets, m) replace(with_neighbours(sets, ordered_neighbours(sets$near, m)), "id", new_id()),
+    group = function(theta, m) c(vecchia_sets(data, model, theta, m, how, trend), list(id = new_id())),
+    recount = function(sets, m) replace(with_neighbours(sets, sets$search(m)), "id", new_id()),
     moved = function(sets, theta) neighbours_moved(sets, data, model, theta),
     m = neighbour_count(how$control, model$d, most), most = most
   )
@@ -63,15 +63,22 @@ orthonormal_trend <- function(data) {
 }
 
 # Observations in their order, and the neighbours of each.
-vecchia_sets <- function(data, model, theta, m, control, trend) {
-  near <- neighbour_coordinates(model, theta, data$u)
-  order <- vecchia_order(near, control$ordering, control$seed)
-  near <- near[order, , drop = FALSE]
-  p <- ncol(data$x)
-  sets <- list(order = order, near = near, points = data$u[order, , drop = FALSE],
-               noise = data$noise[order], noise_derivative = 1 / data$weights[order],
-               values = cbind(trend$residual, if (p) qr.Q(trend$qr))[order, , drop = FALSE])
-  with_neighbours(sets, ordered_neighbours(near, m))
+vecchia_sets <- function(data, model, theta, m, how, trend) {
+  sets <- ordered_sets(neighbour_coordinates(model, theta, data$u), how)
+  order <- sets$order
+  values <- cbind(trend$residual, if (ncol(data$x)) qr.Q(trend$qr))
+  sets <- c(sets, list(points = data$u[order, , drop = FALSE], noise = data$noise[order],
+                       noise_derivative = 1 / data$weights[order], values = values[order, , drop = FALSE]))
+  with_neighbours(sets, sets$search(m))
+}
+
+# The order of points `near`, these in their order, and search(m, of): the neighbours of all, or of the positions `of`.
+ordered_sets <- function(near, how) {
+  tree <- search_tree(near)
+  order <- vecchia_order(near, how$control$ordering, how$control$seed, tree)
+  list(order = order, near = near[order, , drop = FALSE], search = function(m, of = NULL) {
+    ordered_neighbours(tree, m, of = of, order = order, backend = how$backend %||% "auto")
+  })
 }
 
 with_neighbours <- function(sets, neighbours) {

@@ -72,12 +72,11 @@ observed_exactly <- function(object) {
 
 # f(u, m): the weights of the nearest `m` base points for the field at points u, and its conditional standard
 # deviations, with covariances by `values`. A GPU copies the base points once.
-nearest_weights <- function(values, base, model, theta, reference = base$u) {
-  tree <- search_tree(base$near)
+nearest_weights <- function(values, base, model, theta, reference = base$u, tree = search_tree(base$near)) {
   resident <- hold_sets(base$u, base$noise)
   function(u, m, by = values) {
     from <- neighbour_coordinates(model, theta, u, reference)
-    set_weights_at(by, theta, resident, u, nearest_points(from, tree, m), base$diagonal)
+    set_weights_at(by, theta, resident, u, nearest_points(from, tree, m, backend = values), base$diagonal)
   }
 }
 
@@ -111,7 +110,7 @@ check_local <- function(object, sets, u, in_float64) {
 # The sparse factor of the covariance of the observations, with their order.
 observation_sets <- function(object, m) {
   data <- object$data
-  sets <- vecchia_sets(data, object$model, object$theta, min(m, length(data$y) - 1L), object$how$control,
+  sets <- vecchia_sets(data, object$model, object$theta, min(m, length(data$y) - 1L), object$how,
                        orthonormal_trend(data))
   noise <- noise_variance(data, object$model, object$theta)[sets$order]
   factor <- set_weights(sets_covariance(object), object$theta, sets$points, noise, sets$neighbours)

@@ -30,9 +30,10 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
   n <- length(data$y)
   if (m >= n - 1) return(n)
   near <- neighbour_coordinates(model, theta, data$u)
-  sites <- prediction_sites(data$u, near, group_of(model))
+  tree <- search_tree(near)
+  sites <- prediction_sites(data$u, near, group_of(model), tree = tree)
   base <- list(u = data$u, near = near, noise = noise_variance(data, model, theta), diagonal = 1)
-  weights_at <- nearest_weights(values, base, model, theta)
+  weights_at <- nearest_weights(values, base, model, theta, tree = tree)
   sd_of <- function(m) mean(weights_at(sites, m)$sd)
   m <- max(1L, m)
   sd <- sd_of(min(m, n))
@@ -48,9 +49,9 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
 # Where standard errors are compared: half of the points are between observations that are next to each other, half
 # anywhere in the range of the coordinates, so that gaps are met as well, in the groups
 # of observations.
-prediction_sites <- function(u, near, group = NULL, count = 100) {
+prediction_sites <- function(u, near, group = NULL, count = 100, tree = search_tree(near)) {
   some <- unique(round(seq(1, nrow(u), length.out = min(nrow(u), count))))
-  pairs <- nearest_points(near[some, , drop = FALSE], near, min(2L, nrow(u)))
+  pairs <- nearest_points(near[some, , drop = FALSE], tree, min(2L, nrow(u)))
   between <- (u[pairs[1, ], , drop = FALSE] + u[pairs[nrow(pairs), ], , drop = FALSE]) / 2
   low <- apply(u, 2, min)
   anywhere <- t(low + t(even_points(count, ncol(u))) * (apply(u, 2, max) - low))

@@ -11,7 +11,7 @@ joint_sets <- function(values, theta, base, new, m, diagonal = 1) {
   order <- vecchia_order(new$near)
   near <- rbind(base$near, new$near[order, , drop = FALSE])
   n <- nrow(base$u)
-  neighbours <- ordered_neighbours(near, min(m, nrow(near) - 1L), of = n + seq_along(order))
+  neighbours <- ordered_neighbours(near, min(m, nrow(near) - 1L), of = n + seq_along(order), backend = values)
   u <- new$u[order, , drop = FALSE]
   all <- rbind(base$u, u)
   weigh <- function(members, jitter) {

@@ -3,20 +3,35 @@
 
 orderings <- c("maxmin", "random", "coordinate", "given")
 
-# A permutation of the rows of u. "maxmin": each point is the farthest from those before it.
-vecchia_order <- function(u, ordering = orderings, seed = 1) {
+# A permutation of the rows of u. "maxmin": each point is the farthest from those before it. `tree`: search_tree(u).
+vecchia_order <- function(u, ordering = orderings, seed = 1, tree = search_tree(u)) {
   ordering <- check_choice(ordering, "ordering", orderings)
   n <- nrow(u)
   if (n == 0) return(integer())
-  switch(ordering, maxmin = points_maxmin(u, threads()), random = with_seed(seed, sample.int(n)),
+  switch(ordering, maxmin = points_maxmin(tree, threads()), random = with_seed(seed, sample.int(n)),
          coordinate = do.call(order, lapply(seq_len(ncol(u)), function(k) u[, k])), given = seq_len(n))
 }
 
 # m x n: for each row of u, or for those of the rows `of`, the m nearest of the rows before it, the nearest first and
-# ties by row; 0 where there are fewer. With a thread less or more, the same.
-ordered_neighbours <- function(u, m, workers = threads(), of = NULL) points_earlier(u, m, of, workers)
+# ties by row; 0 where there are fewer. With another number of threads or another backend, the same. With an `order`,
+# u[order, ] takes the place of u. `backend`: a name, or an operator that has a backend.
+ordered_neighbours <- function(u, m, workers = threads(), of = NULL, order = NULL, backend = default_backend()) {
+  points_earlier(as_tree(u), order, m, of, neighbour_settings(workers, backend))
+}
 
-# m x nrow(query): the nearest rows of u, in the same way. Where u is searched several times, search_tree(u)
-# makes the tree of its rows once.
-nearest_points <- function(query, u, m, workers = threads()) points_nearest(query, u, m, workers)
+# m x nrow(query): the nearest rows of u, in the same way.
+nearest_points <- function(query, u, m, workers = threads(), backend = default_backend()) {
+  points_nearest(query, as_tree(u), m, neighbour_settings(workers, backend))
+}
+
+# A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
 search_tree <- function(u, workers = threads()) points_hold(u, workers)
+
+as_tree <- function(u) if (is.matrix(u)) search_tree(u) else u
+
+neighbour_settings <- function(workers, backend) {
+  if (is.function(backend)) backend <- settings_of(backend)$backend
+  list(threads = workers, backend = backend, devices = first_device())
+}
+
+default_backend <- function() check_backend(c("auto", "cpu", "cuda"))

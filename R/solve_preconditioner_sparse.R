@@ -16,8 +16,9 @@ vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, gr
 
 # The ordering, the neighbours of each point, and the points of which each is a neighbour.
 sparse_graph <- function(near, neighbours) {
-  order <- vecchia_order(near)
-  earlier <- ordered_neighbours(near[order, , drop = FALSE], neighbours)
+  tree <- search_tree(near)
+  order <- vecchia_order(near, tree = tree)
+  earlier <- ordered_neighbours(tree, neighbours, order = order)
   list(order = order, neighbours = earlier, columns = sparse_columns(earlier))
 }
 

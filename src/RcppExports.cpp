@@ -393,30 +393,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// points_maxmin
-Rcpp::IntegerVector points_maxmin(Rcpp::NumericMatrix u, int threads);
-RcppExport SEXP _kernops_points_maxmin(SEXP uSEXP, SEXP threadsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(points_maxmin(u, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
-// points_earlier
-Rcpp::IntegerMatrix points_earlier(Rcpp::NumericMatrix u, int m, Rcpp::Nullable<Rcpp::IntegerVector> some, int threads);
-RcppExport SEXP _kernops_points_earlier(SEXP uSEXP, SEXP mSEXP, SEXP someSEXP, SEXP threadsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type u(uSEXP);
-    Rcpp::traits::input_parameter< int >::type m(mSEXP);
-    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::IntegerVector> >::type some(someSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(points_earlier(u, m, some, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
 // points_hold
 SEXP points_hold(Rcpp::NumericMatrix u, int threads);
 RcppExport SEXP _kernops_points_hold(SEXP uSEXP, SEXP threadsSEXP) {
@@ -428,16 +404,41 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// points_maxmin
+Rcpp::IntegerVector points_maxmin(SEXP stored, int threads);
+RcppExport SEXP _kernops_points_maxmin(SEXP storedSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type stored(storedSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_maxmin(stored, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// points_earlier
+Rcpp::IntegerMatrix points_earlier(SEXP stored, Rcpp::Nullable<Rcpp::IntegerVector> order, int m, Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings);
+RcppExport SEXP _kernops_points_earlier(SEXP storedSEXP, SEXP orderSEXP, SEXP mSEXP, SEXP someSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type stored(storedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::IntegerVector> >::type order(orderSEXP);
+    Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::IntegerVector> >::type some(someSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_earlier(stored, order, m, some, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // points_nearest
-Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP u, int m, int threads);
-RcppExport SEXP _kernops_points_nearest(SEXP querySEXP, SEXP uSEXP, SEXP mSEXP, SEXP threadsSEXP) {
+Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP stored, int m, Rcpp::List settings);
+RcppExport SEXP _kernops_points_nearest(SEXP querySEXP, SEXP storedSEXP, SEXP mSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type query(querySEXP);
-    Rcpp::traits::input_parameter< SEXP >::type u(uSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type stored(storedSEXP);
     Rcpp::traits::input_parameter< int >::type m(mSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(points_nearest(query, u, m, threads));
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_nearest(query, stored, m, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1344,9 +1345,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_joint_predict", (DL_FUNC) &_kernops_joint_predict, 4},
     {"_kernops_joint_variances", (DL_FUNC) &_kernops_joint_variances, 2},
     {"_kernops_joint_sums", (DL_FUNC) &_kernops_joint_sums, 4},
-    {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
-    {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 4},
     {"_kernops_points_hold", (DL_FUNC) &_kernops_points_hold, 2},
+    {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
+    {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 5},
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
     {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
     {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 4},

@@ -1,6 +1,7 @@
 // The CPU as a backend: it reads memory of the host alone, and does everything.
 #include "cpu/cpu.h"
 #include "formula/regroup.h"
+#include "neighbours/neighbours.h"
 
 namespace kernops {
 namespace cpu {
@@ -24,6 +25,7 @@ class CpuBackend : public Backend {
   void set_weights(const SetRequest& request, double* weights, double* sd) const override {
     cpu::set_weights(request, weights, sd);
   }
+  void nearest(const neighbours::Request& request, int* to) const override { neighbours::find_nearest(request, to); }
   const Dense& dense() const override { return cpu::dense(); }
 };
 

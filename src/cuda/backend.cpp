@@ -30,6 +30,7 @@ class CudaBackend : public Backend {
   void set_weights(const SetRequest& request, double* weights, double* sd) const override {
     cuda::set_weights(request, weights, sd);
   }
+  void nearest(const neighbours::Request& request, int* to) const override { cuda::nearest(request, to); }
   const Dense& dense() const override { return cuda::dense(); }
 };
 

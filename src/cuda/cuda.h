@@ -25,6 +25,7 @@ void segment_gradient(const SegmentGradient& request);
 void axes(const AxisRequest& request);
 SetTotals set_sums(const SetRequest& request);
 void set_weights(const SetRequest& request, double* weights, double* sd);
+void nearest(const neighbours::Request& request, int* to);
 const Dense& dense();
 
 // ---- text and code (cuda/pairs/source.cpp, cuda/cache.cpp)

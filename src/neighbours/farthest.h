@@ -15,9 +15,9 @@ struct Farthest {
 
 template <int D> class FarthestTree {
  public:
-  FarthestTree(const Points& points, const Settings& settings)
-      : tree(points, 8, settings),
-        distance_(size_t(points.n), HUGE_VAL),
+  explicit FarthestTree(const KdTree& tree)
+      : tree(tree),
+        distance_(size_t(tree.points.n), HUGE_VAL),
         farthest_(size_t(2 * tree.leaves), Farthest{HUGE_VAL, 0}) {}
 
   // The farthest point of a node.
@@ -38,7 +38,7 @@ template <int D> class FarthestTree {
     farthest_[size_t(node)] = before(of(2 * node), of(2 * node + 1)) ? of(2 * node) : of(2 * node + 1);
   }
 
-  const KdTree tree;
+  const KdTree& tree;
 
  private:
   void choose_in_leaf(Count node, const double* chosen) {

@@ -34,8 +34,7 @@ struct Region {
 
 template <int D> class MaxMin {
  public:
-  MaxMin(const Points& points, const Settings& settings)
-      : farthest_(points, settings), tree_(farthest_.tree), regions_(size_t(region_count())) {}
+  explicit MaxMin(const KdTree& tree) : farthest_(tree), tree_(tree), regions_(size_t(region_count())) {}
 
   std::vector<Chosen> order(const Settings& settings) {
     const int first = central();
@@ -199,12 +198,13 @@ template <int D> class MaxMin {
 
 }  // namespace
 
-std::vector<int> maxmin_order(const Points& points, const Settings& settings) {
+std::vector<int> maxmin_order(const KdTree& tree, const Settings& settings) {
+  const Points& points = tree.points;
   std::vector<int> order;
   order.reserve(size_t(points.n));
   std::vector<bool> taken(size_t(points.n), false);
   with_dimension(points.d, [&](auto D) {
-    for (const Chosen& one : MaxMin<D.value>(points, settings).order(settings)) {
+    for (const Chosen& one : MaxMin<D.value>(tree).order(settings)) {
       order.push_back(one.row);
       taken[size_t(one.row)] = true;
     }

@@ -10,8 +10,6 @@ namespace kernops::neighbours {
 
 namespace {
 
-constexpr Count leaf_size = 8;
-
 // The nearest so far, sorted; `most` of them from the start, at an infinite distance.
 class Nearest {
  public:
@@ -43,14 +41,15 @@ class Nearest {
 
 template <int D> class Search {
  public:
-  Search(const KdTree& tree, const std::vector<int>& first, int most) : tree_(tree), first_(first), nearest_(most) {}
+  Search(const KdTree& tree, const Positions& positions, int most)
+      : tree_(tree), positions_(positions), nearest_(most) {}
 
   // Searches the points before `limit`.
-  void run(const double* query, int limit, int* found) {
+  void run(const double* query, int limit, int* to) {
     query_ = query, limit_ = limit;
     nearest_.clear();
     visit(1);
-    nearest_.write(found);
+    nearest_.write(to);
   }
 
  private:
@@ -63,76 +62,70 @@ template <int D> class Search {
     enter(swap ? left : right, swap ? to_left : to_right);
   }
 
+  bool is_later(Count node) const { return positions_.least[size_t(node)] >= limit_; }
+
   double distance(Count node) const {
-    return first_[size_t(node)] < limit_ ? squared_distance_to_box<D>(query_, tree_.box(node), tree_.points.d)
-                                         : HUGE_VAL;
+    return is_later(node) ? HUGE_VAL : squared_distance_to_box<D>(query_, tree_.box(node), tree_.points.d);
   }
 
-  // One at the same distance may have a smaller position.
+  // A point at the same distance may have a smaller position.
   void enter(Count node, double distance) {
-    if (first_[size_t(node)] < limit_ && distance <= nearest_.worst()) visit(node);
+    if (!is_later(node) && distance <= nearest_.worst()) visit(node);
   }
 
   void visit_leaf(Count node) {
     for (Count i = tree_.begin(node), end = tree_.end(node); i < end; ++i) {
-      const int position = tree_.row[size_t(i)];
+      const int position = positions_.point[size_t(i)];
       if (position >= limit_) continue;
       nearest_.offer(squared_distance<D>(query_, tree_.points[i], tree_.points.d), position + 1);
     }
   }
 
   const KdTree& tree_;
-  const std::vector<int>& first_;
+  const Positions& positions_;
   Nearest nearest_;
   const double* query_ = nullptr;
   int limit_ = 0;
 };
 
-std::vector<int> first_positions(const KdTree& tree) {
-  std::vector<int> first(size_t(2 * tree.leaves));
-  for (Count node = 2 * tree.leaves - 1; node > 0; --node)
-    first[size_t(node)] =
-        tree.is_leaf(node) ? *std::min_element(tree.row.begin() + tree.begin(node), tree.row.begin() + tree.end(node))
-                           : std::min(first[size_t(2 * node)], first[size_t(2 * node + 1)]);
-  return first;
+std::vector<int> positions_of(const KdTree& tree, const int* order) {
+  if (!order) return tree.row;
+  std::vector<int> position(tree.row.size(), -1), points;
+  for (size_t k = 0; k < position.size(); ++k) {
+    const bool exists = order[k] >= 1 && size_t(order[k]) <= position.size();
+    if (!exists || position[size_t(order[k] - 1)] >= 0) throw InputError("input", "an order is a permutation of rows");
+    position[size_t(order[k] - 1)] = int(k);
+  }
+  points.reserve(position.size());
+  for (const int row : tree.row) points.push_back(position[size_t(row)]);
+  return points;
 }
 
 }  // namespace
 
-SearchTree::SearchTree(const Points& points, const Settings& settings)
-    : tree_(points, leaf_size, settings), first_(points.n > 0 ? first_positions(tree_) : std::vector<int>()) {}
+Positions::Positions(const KdTree& tree, const int* order)
+    : point(positions_of(tree, order)), least(size_t(2 * tree.leaves)) {
+  for (Count node = 2 * tree.leaves - 1; tree.points.n > 0 && node > 0; --node)
+    least[size_t(node)] = tree.is_leaf(node)
+                              ? *std::min_element(point.begin() + tree.begin(node), point.begin() + tree.end(node))
+                              : std::min(least[size_t(2 * node)], least[size_t(2 * node + 1)]);
+}
 
-// query(search, i) for each of n, some at a time.
-template <class Query>
-void SearchTree::search_each(Count n, int most, const Settings& settings, const Query& query) const {
+// Queries in the order of the tree find in the cache what the search before them has read.
+void find_nearest(const Request& request, int* to) {
   constexpr Count unit = 512;
-  if (tree_.points.n == 0 || most == 0) return;
-  with_dimension(tree_.points.d, [&](auto D) {
-    parallel_for(ceil_div(n, unit), settings.threads, settings, [&](Count begin, Count) {
-      Search<D.value> search(tree_, first_, most);
-      for (Count i = begin * unit; i < std::min(n, (begin + 1) * unit); ++i) query(search, i);
+  const KdTree& tree = request.tree;
+  const Count most = request.most, n = tree.points.n;
+  if (n == 0) std::fill_n(to, request.count * most, 0);
+  if (n == 0 || most == 0) return;
+  with_dimension(tree.points.d, [&](auto D) {
+    parallel_for(ceil_div(request.count, unit), request.settings.threads, request.settings, [&](Count begin, Count) {
+      Search<D.value> search(tree, request.positions, request.most);
+      for (Count i = begin * unit; i < std::min(request.count, (begin + 1) * unit); ++i)
+        search.run(request.queries + i * tree.points.d, request.limits ? request.limits[i] : int(n),
+                   to + (request.places ? request.places[i] : i) * most);
     });
   });
-}
-
-// In the order of the tree, in which one search finds in the cache what that before it has read.
-void SearchTree::earlier(int most, const Settings& settings, int* found) const {
-  search_each(tree_.points.n, most, settings, [&](auto& search, Count i) {
-    const int position = tree_.row[size_t(i)];
-    search.run(tree_.points[i], position, found + Count(position) * most);
-  });
-}
-
-void SearchTree::earlier(const Points& points, const int* some, Count count, int most, const Settings& settings,
-                         int* found) const {
-  search_each(count, most, settings,
-              [&](auto& search, Count i) { search.run(points[some[i] - 1], some[i] - 1, found + i * most); });
-}
-
-void SearchTree::nearest(const Points& queries, int most, const Settings& settings, int* found) const {
-  if (tree_.points.n == 0) std::fill_n(found, queries.n * most, 0);
-  search_each(queries.n, most, settings,
-              [&](auto& search, Count i) { search.run(queries[i], int(tree_.points.n), found + i * most); });
 }
 
 }  // namespace kernops::neighbours

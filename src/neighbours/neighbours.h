@@ -1,34 +1,45 @@
 // Points in space: the order of a Vecchia approximation, and nearest neighbours.
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "neighbours/kd_tree.h"
+#include "run/backend_cache.h"
 
 namespace kernops::neighbours {
 
-// Rows of the points such that each is farthest from those before it, beginning with the one nearest to the mean: the
-// greedy permutation, exactly. At equal distances, the smaller row comes first; duplicates come last, by row.
-std::vector<int> maxmin_order(const Points& points, const Settings& settings);
+// Points of a leaf of a tree that serves orderings and searches.
+constexpr Count leaf_size = 8;
 
-// Points that are searched.
-class SearchTree {
- public:
-  SearchTree(const Points& points, const Settings& settings);
+// Rows of the points of a tree such that each is farthest from those before it, beginning with the one nearest to the
+// mean: the greedy permutation, exactly. At equal distances, the smaller row comes first; duplicates come last, by row.
+std::vector<int> maxmin_order(const KdTree& tree, const Settings& settings);
 
-  // For each point, the positions from 1 of the `most` nearest among those before it, the nearest first and of equal
-  // distances the smaller position first; 0 where there are fewer. `found` has `most` numbers for each point.
-  void earlier(int most, const Settings& settings, int* found) const;
-  // For some of the points, `count` positions from 1.
-  void earlier(const Points& points, const int* some, Count count, int most, const Settings& settings,
-               int* found) const;
-  // For points that are not among them, of all points.
-  void nearest(const Points& queries, int most, const Settings& settings, int* found) const;
+// The positions of the points of a tree in an order.
+struct Positions {
+  // `order` has the row of each position, from 1; without it, a position is a row. Throws InputError unless it is a
+  // permutation.
+  Positions(const KdTree& tree, const int* order);
 
- private:
-  template <class Query> void search_each(Count n, int most, const Settings& settings, const Query& query) const;
-
-  KdTree tree_;
-  std::vector<int> first_;  // the smallest position of the points of each node
+  std::vector<int> point;  // from 0, of each point of the tree
+  std::vector<int> least;  // of the points of each node
 };
+
+// Searches for nearest points of a tree, each for a query.
+struct Request {
+  const KdTree& tree;
+  const Positions& positions;
+  const double* queries;  // d coordinates of each, one after another
+  Count count;
+  const int* limits;  // only points at positions before this one; null: all points
+  const int* places;  // the place of each query's result; null: in their order
+  int most;           // points that are searched
+  const Settings& settings;
+  std::shared_ptr<BackendCache>* kept;  // a GPU's copy of the tree
+};
+
+// For each query, the positions from 1 of the `most` nearest points, the nearest first and of equal distances the
+// smaller position first; 0 where there are fewer. `to` has `most` numbers for each query.
+void find_nearest(const Request& request, int* to);
 
 }  // namespace kernops::neighbours

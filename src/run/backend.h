@@ -13,6 +13,9 @@ struct SegmentGradient;
 struct Kernel;
 struct SetRequest;
 struct SetTotals;
+namespace neighbours {
+struct Request;
+}
 class Dense;
 class Pairs;
 
@@ -39,6 +42,8 @@ class Backend {
   virtual SetTotals set_sums(const SetRequest& request) const = 0;  // sets/sets.h
   // The weights and standard deviations of SetJob, with their derivatives where slopes are wanted.
   virtual void set_weights(const SetRequest& request, double* weights, double* sd) const = 0;
+  // The nearest points of a tree.
+  virtual void nearest(const neighbours::Request& request, int* to) const = 0;  // neighbours/neighbours.h
   virtual const Dense& dense() const = 0;  // dense/algebra.h
 };
 

@@ -254,3 +254,18 @@ test_mistakes("kernops_dim_error", alist(
 test_that("a matrix of neighbours that does not fit is an error of memory", {
   expect_error(gp_neighbours(seq_len(3e6), 2e9), class = "kernops_memory_error")
 })
+
+test_that("points in an order have the neighbours of their rows in this order", {
+  withr::local_seed(1)
+  for (u in list(uniform(300, 2), clouds$gridded(300, 3), clouds$duplicated(90, 1))) {
+    order <- sample(nrow(u))
+    tree <- search_tree(u)
+    expected <- earlier(u[order, , drop = FALSE], 11)
+    expect_identical(ordered_neighbours(tree, 11, order = order), expected)
+    expect_identical(ordered_neighbours(tree, 11, of = c(5L, 1L, 90L), order = order), expected[, c(5, 1, 90)])
+    expect_identical(vecchia_order(u, tree = tree), vecchia_order(u))
+  }
+  for (order in list(1:3, c(1:299, 299L), c(1:299, 301L), c(1:299, NA))) {
+    expect_error(ordered_neighbours(uniform(300, 2), 2, order = order), class = "kernops_input_error")
+  }
+})

@@ -119,7 +119,7 @@ test_that("what more neighbours change is estimated by some of the points", {
               control = list(neighbours = 8))
     likelihood <- kernops:::vecchia_likelihood(fit$data, fit$model, fit$how)
     state <- likelihood$evaluate(fit$theta)
-    sets <- kernops:::vecchia_sets(fit$data, fit$model, fit$theta, 8, fit$how$control, qr(fit$data$x))
+    sets <- kernops:::vecchia_sets(fit$data, fit$model, fit$theta, 8, fit$how, kernops:::orthonormal_trend(fit$data))
     change <- \(some) kernops:::change_of_some(sets, kernops:::set_operators(fit$model), fit$model, fit$theta,
                                                state$contrast, c(8L, 16L), some)
     gain <- \(some) change(some)$loglik

@@ -108,6 +108,8 @@ inline long long __double_as_longlong(double x) { return same_bits<long long>(x)
 inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
 inline int __double2loint(double x) { return int(__double_as_longlong(x)); }
 inline int __double2hiint(double x) { return int(__double_as_longlong(x) >> 32); }
+inline double __dadd_rn(double x, double y) { return x + y; }
+inline double __dmul_rn(double x, double y) { return x * y; }
 inline double __hiloint2double(int high, int low) {
   return __longlong_as_double((long long)high << 32 | unsigned(low));
 }
