@@ -110,10 +110,11 @@ check_local <- function(object, sets, u, in_float64) {
 # The sparse factor of the covariance of the observations, with their order.
 observation_sets <- function(object, m) {
   data <- object$data
-  sets <- vecchia_sets(data, object$model, object$theta, min(m, length(data$y) - 1L), object$how,
-                       orthonormal_trend(data))
+  values <- sets_covariance(object)
+  how <- replace(object$how, "backend", list(values))
+  sets <- vecchia_sets(data, object$model, object$theta, min(m, length(data$y) - 1L), how, orthonormal_trend(data))
   noise <- noise_variance(data, object$model, object$theta)[sets$order]
-  factor <- set_weights(sets_covariance(object), object$theta, sets$points, noise, sets$neighbours)
+  factor <- set_weights(values, object$theta, sets$points, noise, sets$neighbours)
   c(factor, list(order = sets$order))
 }
 
