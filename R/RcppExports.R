@@ -117,6 +117,18 @@ factor_rounding <- function(factor) {
     .Call(`_kernops_factor_rounding`, factor)
 }
 
+factors_whiten <- function(weights, sd, neighbours, x, threads) {
+    .Call(`_kernops_factors_whiten`, weights, sd, neighbours, x, threads)
+}
+
+factors_inner <- function(neighbours, x, y, threads) {
+    .Call(`_kernops_factors_inner`, neighbours, x, y, threads)
+}
+
+factors_adjoint <- function(sets, factors, slopes, by_point, by_neighbours) {
+    .Call(`_kernops_factors_adjoint`, sets, factors, slopes, by_point, by_neighbours)
+}
+
 joint_predict <- function(sets, base, errors, threads) {
     .Call(`_kernops_joint_predict`, sets, base, errors, threads)
 }
@@ -181,6 +193,10 @@ sets_hold <- function(points, noise, noise_slope, values, neighbours) {
     .Call(`_kernops_sets_hold`, points, noise, noise_slope, values, neighbours)
 }
 
+sets_with_factors <- function(held, factors) {
+    .Call(`_kernops_sets_with_factors`, held, factors)
+}
+
 sets_sums <- function(operators, theta, nugget, held, count, settings) {
     .Call(`_kernops_sets_sums`, operators, theta, nugget, held, count, settings)
 }
@@ -191,6 +207,14 @@ sets_sources <- function(covariance, slopes, single) {
 
 sets_weights <- function(operators, theta, points, noise, diagonal, neighbours, settings) {
     .Call(`_kernops_sets_weights`, operators, theta, points, noise, diagonal, neighbours, settings)
+}
+
+sets_residual_weights <- function(operators, theta, nugget, held, count, settings) {
+    .Call(`_kernops_sets_residual_weights`, operators, theta, nugget, held, count, settings)
+}
+
+sets_residual_adjoint <- function(operators, theta, nugget, held, weights, log_sd, settings) {
+    .Call(`_kernops_sets_residual_adjoint`, operators, theta, nugget, held, weights, log_sd, settings)
 }
 
 sets_weights_at <- function(operators, theta, held, targets, diagonal, neighbours, settings) {

@@ -11,6 +11,7 @@
 #   d           the number of coordinates
 #   width       the number of columns of points in the formula: behind the coordinates are those of at_variables(), or
 #               the columns of data_columns.R, `beside` in number
+#   rank        how many of the last columns are factors, whose products are subtracted: see residual_model()
 covariance_model <- function(covariance, d, coordinates = paste0("x", seq_len(d)), call = caller_env(),
                              beside = 0L, width = d + beside + if (is_lmc(covariance)) extra_coordinates else 0L) {
   if (is_lmc(covariance)) covariance <- with_places(covariance, d, call)
@@ -69,7 +70,11 @@ covariance_text <- function(model, x = "x", y = "y") {
     if (operation == "*") parts <- paste0("(", parts, ")")
     if (length(parts)) paste(parts, collapse = paste0(" ", operation, " "))
   })
-  text %||% sprintf("(0 * (Elem(theta, 0) + SqDist(%s, %s)))", x, y)
+  text <- text %||% sprintf("(0 * (Elem(theta, 0) + SqDist(%s, %s)))", x, y)
+  rank <- model$rank
+  if (!length(rank)) return(text)
+  factors <- code_text("Extract(", c(x, y), ", ", model$width - rank, ", ", rank, ")")
+  sprintf("((%s) - (%s | %s))", text, factors[[1]], factors[[2]])
 }
 
 # Half the variance of the difference of the field at two points.

@@ -172,7 +172,7 @@ sees_effects <- function(covariance) !all_leaves(covariance, function(leaf) !len
 # Errors for methods and responses without random effects and smooths, and for smooths as factors of products.
 check_effects <- function(covariance, method, call) {
   if (!sees_effects(covariance)) return(invisible())
-  what <- if (method == "vecchia") "for the methods {.val exact} and {.val iterative}" else
+  what <- if (method %in% c("vecchia", "vif")) "for the methods {.val exact} and {.val iterative}" else
     if (is_lmc(covariance)) "for one response"
   if (!is.null(what)) stop_kernops("input", paste0("Random effects and smooths are ", what, "."), call = call)
   smooths <- function(leaves) sum(vapply(leaves, is_smooth_leaf, NA))

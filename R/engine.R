@@ -39,6 +39,7 @@
 #   set_moments              such vectors by name
 #   set_weights              the conditional distribution of each point given its neighbours
 #   set_weights_at           likewise for other points
+#   factored_rows            as set_weights() for the residual of a low-rank approximation, with derivatives
 #   set_slopes               derivatives of weights and standard deviations
 #   sparse_multiply          U x, U' x, U^-1 x, U'^-1 x for the sparse U of such weights
 #   neighbour_means          weighted sums over neighbours, and their transpose

@@ -27,9 +27,23 @@
 #' sites of the region by more than half a per cent. Noisy observations, and gaps in the data, need more of them. With
 #' `estimate = "none"`, this is local kriging with a given covariance.
 #'
-#' `method = "auto"` uses it for more than `exact_limit` observations (distinct locations), if the correlation decreases
-#' with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined one alone),
-#' there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative.
+#' @section Smooth fields and many inputs:
+#' Vecchia's approximation converges slowly in the number of neighbours where the field is smooth or has many
+#' coordinates. `method = "vif"` (Vecchia-inducing-points full-scale approximation; Gyger, Furrer and Sigrist 2025)
+#' divides the covariance into a low-rank part and a residual, \eqn{k(x, y) = v(x)'v(y) + r(x, y)}. With
+#' \eqn{v(x) = L^{-1} k(Z, x)} and \eqn{L L' = k(Z, Z)}, the low-rank part is what `inducing` points Z tell of the
+#' field, see [gp_control()], and Vecchia's approximation is that of r and the noise. The inducing points are the first
+#' observations of a maximum-minimum distance ordering in the coordinates that [gp_neighbours()] describes. They are
+#' chosen again together with the neighbours. A likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k
+#' inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters are
+#' those of the average information. Predictions condition the low-rank part on all observations, and the residual on
+#' the nearest ones. With all observations as neighbours, or as inducing points, the fit is that of
+#' `method = "exact"`. The method computes in float64 on the CPU, for one Gaussian response.
+#'
+#' @section Choice of the method:
+#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations), if the correlation
+#' decreases with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined
+#' one alone), there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative.
 #'
 #' @section Transformations:
 #' With `transform`, covariance and trend are those of the transformed response, which must be positive (lognormal and
@@ -96,7 +110,8 @@
 #'   default: `lmc(matern(3/2), nugget())`. A variogram model of gstat is taken as by [as_gp()].
 #' @param method `"exact"` factorises the n x n covariance matrix (8 n^2 bytes); `"iterative"` solves by preconditioned
 #'   conjugate gradients, with memory proportional to n; `"vecchia"` is an approximation by nearest neighbours, for
-#'   millions of observations. `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section
+#'   millions of observations; `"vif"` adds a low-rank part to it, for smooth fields and for four or more coordinates.
+#'   `"auto"` is exact for up to `control$exact_limit` observations; for more, see the section
 #'   about many observations.
 #' @param estimate `"ML"`, the default unless the covariance is intrinsic or there is a `prior`; `"REML"` (the
 #'   likelihood of error contrasts of unit length, Harville 1974: the value of package nlme plus half the logarithm of
@@ -192,6 +207,9 @@
 #' Vecchia, A. V. (1988) Estimation and model identification for continuous spatial processes. *Journal of the Royal
 #' Statistical Society, Series B* 50(2), 297-312.
 #'
+#' Gyger, T., Furrer, R. and Sigrist, F. (2025) Vecchia-inducing-points full-scale approximations for Gaussian
+#' processes. arXiv preprint.
+#'
 #' @seealso [predict()][predict.gp], [simulate()][simulate.gp], [plot()][plot.gp] and the [other methods][gp_methods];
 #'   [covariance_functions], and [lmc()] for cokriging; [gp_control()] for settings, [gp_cv()] for
 #'   cross-validation, [gp_variogram()] for the empirical variogram; [kernel_solve()] for a kernel whose parameters are
@@ -206,6 +224,7 @@
 #' predict(fit, data.frame(x = c(2.5, 12)), interval = "prediction")
 #' # an approximation for many observations
 #' update(fit, method = "vecchia", control = gp_control(neighbours = 10))
+#' update(fit, method = "vif", control = gp_control(neighbours = 10, inducing = 20))
 #' # independent fields of two days with common parameters
 #' day <- rep(1:2, 30)
 #' gp(y ~ 1, data.frame(x, y, day), ~ x, group = ~ day)
@@ -222,12 +241,12 @@
 #' @export
 # long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
-               method = c("auto", "exact", "iterative", "vecchia"), estimate = c("ML", "REML", "none"),
+               method = c("auto", "exact", "iterative", "vecchia", "vif"), estimate = c("ML", "REML", "none"),
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...),
                family = stats::gaussian(), group = NULL, prior = NULL, ...) {
   here <- environment()
-  method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia"))
+  method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia", "vif"))
   by_default <- missing(estimate)
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
   how <- list(method = method, precision = check_precision(precision), backend = check_backend(backend))
@@ -303,6 +322,7 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
 # The method of a fit, which `how` leaves to the data with `method = "auto"`.
 settled_method <- function(how, parts, model, estimate, family, call) {
   method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control) else how$method
+  if (method == "vif") check_vif(model, family, how$backend, call)
   if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia" # the only method for so many observations
   if (!is.null(family)) check_family_method(method, length(parts$y), how$backend, call)
   if (method == "iterative" && estimate != "none" && how$control$probes == 0) {

@@ -26,7 +26,7 @@ approximation_verdict <- function(object) {
 with_enough_neighbours <- function(search, likelihood, fit_of) {
   repeat {
     fit <- fit_of(search)
-    if (fit$how$method != "vecchia") return(fit)
+    if (!has_neighbours(fit)) return(fit)
     fit <- with_prediction_changes(fit)
     control <- fit$how$control
     chosen <- !identical(control$neighbours, "auto") || approximation_verdict(fit) %in% c("exact", "good")
@@ -55,14 +55,14 @@ with_prediction_changes <- function(fit) {
   fit$vecchia$moved <- NULL
   none <- c(predictions = NA_real_, se = NA_real_)
   changes <- if (fit$vecchia$all) none else tryCatch({
-    if (is_observed_base(fit)) fit$vecchia$new <- joint_neighbours(fit)
+    if (fit$how$method == "vecchia" && is_observed_base(fit)) fit$vecchia$new <- joint_neighbours(fit)
     prediction_changes(fit, theta)
   }, kernops_singular_error = function(e) none)
   fit$vecchia$changes <- c(fit$vecchia$changes, changes)
   fit
 }
 
-is_observed_base <- function(object) !has_latent_field(object)
+is_observed_base <- function(object) object$how$method == "vif" || !has_latent_field(object)
 
 # How many observations and earlier new points a new point is conditioned on: at least as many as in local kriging, and
 # twice as many while that changes predictions.
@@ -89,7 +89,8 @@ prediction_changes <- function(object, theta) {
   pairs <- lapply(parts, function(part) {
     sites <- certified_sites(part, ceiling(compared_sites / length(parts)))
     about <- part$vecchia
-    more <- replace_neighbours(part, m = 2L * about$m, local = 2L * about$local, new = 2L * about$new)
+    more <- replace_neighbours(part, m = 2L * about$m, local = 2L * about$local, new = 2L * about$new,
+                               inducing = 2L * about$inducing)
     lapply(list(part, replace(more, "theta", list(stats::setNames(theta, names(part$theta))))), field_moments, sites)
   })
   change_of_moments(do.call(rbind, lapply(pairs, `[[`, 1)), do.call(rbind, lapply(pairs, `[[`, 2)))
@@ -137,7 +138,11 @@ approximation_words <- function(object) {
   if (verdict == "exact") return("none: all observations are neighbours")
   if (verdict == "unknown") return("not compared with that of more neighbours")
   largest <- which.max(relative_changes_of(object))
-  paste0(verdict, ": ", change_words(object)[[largest]], " with twice as many neighbours")
+  paste0(verdict, ": ", change_words(object)[[largest]], " ", twice_words(object))
+}
+
+twice_words <- function(object) {
+  paste0("with twice as many neighbours", if (length(object$vecchia$inducing)) " and inducing points")
 }
 
 change_words <- function(object) {
@@ -153,11 +158,12 @@ approximation_table <- function(object) {
   known <- !is.na(object$vecchia$changes)
   if (object$vecchia$all || !any(known)) return(approximation_words(object))
   words <- change_words(object)[known]
-  c(paste0(approximation_verdict(object), ": ", words[[1]]), words[-1], "with twice as many neighbours")
+  c(paste0(approximation_verdict(object), ": ", words[[1]]), words[-1], twice_words(object))
 }
 
 neighbour_words <- function(about) {
-  c(paste0(about$m, " (", about$ordering, ")"), paste(about$new %||% about$local, "for predictions"))
+  c(paste0(about$m, " (", about$ordering, ")"), paste(about$new %||% about$local, "for predictions"),
+    if (length(about$inducing)) counted(about$inducing, "inducing point"))
 }
 
 # The columns of glance().
@@ -171,7 +177,7 @@ glanced_approximation <- function(object) {
 # With `neighbours = "auto"`, where the limit was reached before the changes were tolerable.
 warn_about_neighbours <- function(fit) {
   control <- fit$how$control
-  if (fit$how$method != "vecchia" || !identical(control$neighbours, "auto")) return(invisible())
+  if (!has_neighbours(fit) || !identical(control$neighbours, "auto")) return(invisible())
   verdict <- approximation_verdict(fit)
   if (verdict %in% c("exact", "good", "unknown")) return(invisible())
   m <- fit$vecchia$m
@@ -180,7 +186,7 @@ warn_about_neighbours <- function(fit) {
   exact <- n <= 2 * control$exact_limit && (is.null(fit$family) || n <= 5000)
   other <- if (exact) "exact" else if (is.null(fit$family) && !is_lmc(fit$model$covariance)) "iterative"
   cli::cli_warn(c("{m} neighbours are not enough for {.code neighbour_tol = {control$neighbour_tol}}: {change} with
-                   twice as many.",
+                   twice as many{if (length(fit$vecchia$inducing)) ', also of inducing points'}.",
                   i = if (length(other)) "{.code method = {.val {other}}} has no neighbours.",
                   i = "{.code neighbour_limit = {2 * m}} of {.fn gp_control} allows more than
                        {control$neighbour_limit}."),

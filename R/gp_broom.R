@@ -19,7 +19,7 @@
 #'     `std.error`, and `conf.low` and `conf.high` with `conf.int = TRUE`. Parameters that were not estimated have `NA`.
 #'   * `glance()` has one row: `nobs`, `logLik`, `AIC`, `BIC`, `df` (the number of estimated parameters), `nugget` (its
 #'     variance), `method` and `estimate`; those of [certify()] if the fit has a `certificate`; and with
-#'     `method = "vecchia"`, the number of `neighbours`, the verdict `approximation`, and the changes by twice as many
+#'     `method = "vecchia"` or `"vif"`, the number of `neighbours`, the verdict `approximation`, and the changes by twice as many
 #'     neighbours, see [gp_control()]: `change.logLik`, `change.estimate`, `change.prediction` and `change.se`.
 #'   * `augment()` has a row for each observation, with the variables of the formula, the coordinates, `.fitted`
 #'     (the field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`,
@@ -97,7 +97,7 @@ glance.gp <- function(x, ...) {
   nugget <- nugget_of(x)
   table <- data.frame(nobs = nobs.gp(x), logLik = x$loglik, AIC = stats::AIC(x), BIC = stats::BIC(x), df = x$df,
                       nugget = if (length(nugget) == 1) nugget else NA_real_, method = x$method, estimate = x$estimate)
-  if (x$method == "vecchia") table <- cbind(table, glanced_approximation(x))
+  if (has_neighbours(x)) table <- cbind(table, glanced_approximation(x))
   as_table(if (is.null(x$certificate)) table else cbind(table, glanced_certificate(x$certificate)))
 }
 

@@ -27,17 +27,19 @@
 #'   vectors are solved for to at most 0.1 / sqrt(n) at the end. If a search finds no better step, it continues with a
 #'   tenth of the tolerance, down to 1e-5 (in float64). The final residuals are computed in float64, from all rows, or
 #'   from 10,000 random rows if `cg_tol` is at least 0.001, which give the norm to one per cent.
-#' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia).
+#' @param gain the search stops when a step would increase the log-likelihood by less than `gain` (iterative, vecchia,
+#'   vif).
 #' @param seed seed of the random vectors and of the subset. The state of R's random number generator is not changed.
 #' @param progress `"bar"`: in interactive sessions, a progress bar over the whole fit with the step, its log-likelihood
 #'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`. `TRUE` and `FALSE`
 #'   stand for the first and the last.
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
-#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]. With
-#'   `"auto"`, the search begins with this number and doubles it, see below. In [predict()][predict.gp], it is the
+#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]; 30 for
+#'   `method = "vif"`. With `"auto"`, the search begins with this number and doubles it, see below. In [predict()][predict.gp], it is the
 #'   number of neighbours of new points. With package future.apply, likelihoods and predictions that take long are
 #'   distributed over the processes of `future::plan()`, if these have more cores than this process uses. For
 #'   likelihoods, each keeps a part of the observations.
+#' @param inducing number of inducing points of `method = "vif"`, at most that of the observations.
 #' @param neighbour_tol the tolerable change of the log-likelihood by twice as many neighbours, for each observation;
 #'   it scales the other tolerances, too, see below.
 #' @param neighbour_limit the largest number of neighbours with `neighbours = "auto"`.
@@ -80,7 +82,8 @@
 #' @export
 gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
                        cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none"),
-                       neighbours = NULL, neighbour_tol = 1e-3, neighbour_limit = 240, ordering = orderings,
+                       neighbours = NULL, neighbour_tol = 1e-3, neighbour_limit = 240, inducing = 200,
+                       ordering = orderings,
                        precond = c("auto", "vecchia", "pivoted_cholesky", "rpcholesky")) {
   for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
   check_number(probes, "probes", least = 0, whole = TRUE)
@@ -90,6 +93,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   if (is.logical(progress)) progress <- if (check_flag(progress, "progress")) "bar" else "none"
   progress <- check_choice(progress, "progress", c("bar", "steps", "none"))
   check_neighbours(neighbours)
+  check_number(inducing, "inducing", least = 1, whole = TRUE)
   check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
   check_number(neighbour_limit, "neighbour_limit", least = 1, whole = TRUE)
   ordering <- check_choice(ordering, "ordering", orderings)

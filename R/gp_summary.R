@@ -10,9 +10,9 @@ print.gp <- function(x, ...) {
   if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")
   if (!is.null(x$transform)) cli::cat_line("  transform       ", transform_words(x$transform))
   cli::cat_line("  log-likelihood  ", likelihood_text(x$loglik), " (", x$estimate, ", ", x$method, ")")
-  if (x$method == "vecchia") cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
+  if (has_neighbours(x)) cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
   if (!is.null(x$certificate)) cat_labelled("approximation", certificate_words(x$certificate), ",") else
-    if (x$method == "vecchia") cat_labelled("approximation", approximation_words(x), ",")
+    if (has_neighbours(x)) cat_labelled("approximation", approximation_words(x), ",")
   invisible(x)
 }
 
@@ -50,7 +50,7 @@ summary.gp <- function(object, ...) {
 # Local kriging of a million observations would take minutes: residuals are computed for a sample, evenly spaced.
 some_residuals <- function(object, most = 20000) {
   n <- nobs.gp(object)
-  if (object$method != "vecchia" || n <= most || is_lmc(object$model$covariance)) return(residuals(object))
+  if (!has_neighbours(object) || n <= most || is_lmc(object$model$covariance)) return(residuals(object))
   some <- round(seq(1, n, length.out = most))
   points <- some_points(new_points(object, NULL, NULL), some)
   mean <- predicted_mean(object, points)
@@ -93,7 +93,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
                 " on ", counted(fit$df, "parameter"), ", AIC ", likelihood_text(stats::AIC(fit)))
   cat(strwrap(paste0("Method: ", fit$method, search_words(fit$search)), exdent = 2), sep = "\n")
   if (!is.null(error <- likelihood_words(fit))) cli::cat_line(error)
-  if (fit$method == "vecchia") {
+  if (has_neighbours(fit)) {
     cat_labelled("Neighbours", neighbour_words(fit$vecchia), ",")
     cat_labelled("Approximation", approximation_table(fit), ",")
   }

@@ -3,7 +3,7 @@
 # A likelihood is a list of functions, the arguments of new_likelihood(). Its evaluate() computes at parameters theta
 # and returns a state, whose functions are the arguments of new_state(). Arguments without a default are required.
 # Arguments with a default are optional: the default is the answer of a likelihood without the ability, so that callers
-# never test for an ability. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_laplace.R and lik_laplace_vecchia.R
+# never test for an ability. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_vif.R, lik_laplace.R and lik_laplace_vecchia.R
 # implement the contract; likelihood_for() chooses a likelihood by the method of a fit.
 
 # evaluate(theta, profile, search)  the state at theta. With `profile` its value is the least over all common factors of
@@ -69,7 +69,8 @@ is_singular <- function(state) identical(state$value, Inf)
 likelihood_for <- function(data, model, how) {
   likelihood <- if (is.null(data$family)) {
     switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),
-           vecchia = vecchia_likelihood(data, model, how), iterative = iterative_likelihood(data, model, how))
+           vecchia = vecchia_likelihood(data, model, how), vif = vif_likelihood(data, model, how),
+           iterative = iterative_likelihood(data, model, how))
   } else switch(how$method, exact = laplace_likelihood(data, model, how), vecchia = vecchia_laplace(data, model, how))
   with_prior(likelihood, model)
 }

@@ -23,6 +23,9 @@ neighbour_tracker <- function(group, recount, moved, m, most) {
   )
 }
 
+# TRUE for fits by an approximation in which observations are conditioned on neighbours.
+has_neighbours <- function(object) object$how$method %in% c("vecchia", "vif")
+
 likelihood_with_neighbours <- function(tracker, evaluate, doubled, kept_neighbours, ...) {
   verbs <- tracker[c("sets", "count", "use", "outdated", "regroup", "double")]
   do.call(new_likelihood, c(list(evaluate, doubled = doubled, kept_neighbours = kept_neighbours, ...), verbs))

@@ -21,6 +21,7 @@
 #   exact, iterative   all observations, by a Cholesky factor or by a solver    predict_solved.R
 #   nearest            the nearest base points of each point                    predict_nearest.R
 #   joint              the nearest base points and earlier new points           predict_joint.R
+#   vif                the nearest base points for the residual process        predict_vif.R
 #   local trend        the nearest observations, which tell the trend, too      predict_local.R
 #
 # Base points are the observations, or values of the field there: predict_base.R.
@@ -40,6 +41,7 @@ conditioning_for <- function(object, how = field_request$how, count = 0) {
   if (is_local_trend(how)) return(local_trend_conditioning(object, how))
   switch(object$method, exact = exact_conditioning(object, how$local),
          iterative = iterative_conditioning(object, how$local),
+         vif = vif_conditioning(object, how, count),
          vecchia = if (is_joint(object, count)) joint_conditioning(object) else nearest_conditioning(object))
 }
 

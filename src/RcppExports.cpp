@@ -356,6 +356,47 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// factors_whiten
+Rcpp::NumericMatrix factors_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, int threads);
+RcppExport SEXP _kernops_factors_whiten(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factors_whiten(weights, sd, neighbours, x, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// factors_inner
+Rcpp::NumericMatrix factors_inner(Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, Rcpp::NumericMatrix y, int threads);
+RcppExport SEXP _kernops_factors_inner(SEXP neighboursSEXP, SEXP xSEXP, SEXP ySEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type y(ySEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factors_inner(neighbours, x, y, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// factors_adjoint
+Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors, Rcpp::NumericMatrix slopes, Rcpp::NumericVector by_point, Rcpp::NumericMatrix by_neighbours);
+RcppExport SEXP _kernops_factors_adjoint(SEXP setsSEXP, SEXP factorsSEXP, SEXP slopesSEXP, SEXP by_pointSEXP, SEXP by_neighboursSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type sets(setsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factors(factorsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type slopes(slopesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type by_point(by_pointSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type by_neighbours(by_neighboursSEXP);
+    rcpp_result_gen = Rcpp::wrap(factors_adjoint(sets, factors, slopes, by_point, by_neighbours));
+    return rcpp_result_gen;
+END_RCPP
+}
 // joint_predict
 Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcpp::NumericMatrix errors, int threads);
 RcppExport SEXP _kernops_joint_predict(SEXP setsSEXP, SEXP baseSEXP, SEXP errorsSEXP, SEXP threadsSEXP) {
@@ -557,6 +598,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sets_with_factors
+SEXP sets_with_factors(SEXP held, Rcpp::NumericMatrix factors);
+RcppExport SEXP _kernops_sets_with_factors(SEXP heldSEXP, SEXP factorsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factors(factorsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_with_factors(held, factors));
+    return rcpp_result_gen;
+END_RCPP
+}
 // sets_sums
 Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count, Rcpp::List settings);
 RcppExport SEXP _kernops_sets_sums(SEXP operatorsSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP heldSEXP, SEXP countSEXP, SEXP settingsSEXP) {
@@ -597,6 +649,37 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
     rcpp_result_gen = Rcpp::wrap(sets_weights(operators, theta, points, noise, diagonal, neighbours, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_residual_weights
+Rcpp::List sets_residual_weights(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count, Rcpp::List settings);
+RcppExport SEXP _kernops_sets_residual_weights(SEXP operatorsSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP heldSEXP, SEXP countSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type operators(operatorsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< int >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< double >::type count(countSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_residual_weights(operators, theta, nugget, held, count, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sets_residual_adjoint
+Rcpp::List sets_residual_adjoint(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector log_sd, Rcpp::List settings);
+RcppExport SEXP _kernops_sets_residual_adjoint(SEXP operatorsSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP heldSEXP, SEXP weightsSEXP, SEXP log_sdSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type operators(operatorsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< int >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type log_sd(log_sdSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_residual_adjoint(operators, theta, nugget, held, weights, log_sd, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1342,6 +1425,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_factor_inverse_times", (DL_FUNC) &_kernops_factor_inverse_times, 2},
     {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 7},
     {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
+    {"_kernops_factors_whiten", (DL_FUNC) &_kernops_factors_whiten, 5},
+    {"_kernops_factors_inner", (DL_FUNC) &_kernops_factors_inner, 4},
+    {"_kernops_factors_adjoint", (DL_FUNC) &_kernops_factors_adjoint, 5},
     {"_kernops_joint_predict", (DL_FUNC) &_kernops_joint_predict, 4},
     {"_kernops_joint_variances", (DL_FUNC) &_kernops_joint_variances, 2},
     {"_kernops_joint_sums", (DL_FUNC) &_kernops_joint_sums, 4},
@@ -1358,9 +1444,12 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_parts", (DL_FUNC) &_kernops_posterior_parts, 4},
     {"_kernops_posterior_differentiate", (DL_FUNC) &_kernops_posterior_differentiate, 4},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
+    {"_kernops_sets_with_factors", (DL_FUNC) &_kernops_sets_with_factors, 2},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 6},
     {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 3},
     {"_kernops_sets_weights", (DL_FUNC) &_kernops_sets_weights, 7},
+    {"_kernops_sets_residual_weights", (DL_FUNC) &_kernops_sets_residual_weights, 6},
+    {"_kernops_sets_residual_adjoint", (DL_FUNC) &_kernops_sets_residual_adjoint, 7},
     {"_kernops_sets_weights_at", (DL_FUNC) &_kernops_sets_weights_at, 7},
     {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
     {"_kernops_sets_scatter", (DL_FUNC) &_kernops_sets_scatter, 4},

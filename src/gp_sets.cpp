@@ -2,6 +2,7 @@
 #include "cuda/sets/sets.h"
 
 #include "block.h"
+#include "cpu/cpu.h"
 #include "whole_numbers.h"
 
 using namespace kernops;
@@ -15,6 +16,7 @@ struct HeldSets {
   Rcpp::NumericMatrix values;
   Rcpp::IntegerMatrix neighbours;
   std::shared_ptr<BackendCache> kept;
+  Rcpp::NumericMatrix factors;  // rank x points, of a low-rank part of the covariance; without rows where there is none
 };
 
 // `operators` has `values`, the covariance, and maybe `derivatives` with respect to theta.
@@ -35,8 +37,21 @@ SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& th
   return request;
 }
 
+// The request for sets that are held, with at most `count` neighbours. `nugget` is the number of the parameter that
+// multiplies the slopes of the noise, or 0.
+SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& theta, int nugget, const HeldSets& sets,
+                      double count, const Rcpp::List& settings) {
+  SetRequest request = request_of(operators, theta, sets.points, sets.noise, sets.neighbours, settings);
+  request.nugget = nugget - 1, request.noise_slope = sets.noise_slope.begin();
+  request.slopes_of_noise = nugget > 0 ? theta[nugget - 1] : 0;
+  request.m = int(std::min<double>(request.stride, count));
+  if (sets.factors.nrow()) request.factors = sets.factors.begin(), request.rank = sets.factors.nrow();
+  return request;
+}
+
 // Pairs of a set take some tens of operations each, and its factor a sixth of the cube of its size.
 const Backend& chosen(const SetRequest& request) {
+  if (request.rank) return cpu_backend();
   const double size = request.m + 1, each = size * size * (20 + size / 6) * (request.slopes ? 3 : 1);
   return choose_backend(request.settings.backend, {MemorySpace::host}, each * double(request.sets));
 }
@@ -63,22 +78,32 @@ SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::Nume
       throw InputError("dim", "each point has values and the slope of its noise");
     if (neighbours.ncol() > points.nrow()) throw InputError("dim", "each point has at most one set");
     check_neighbours(neighbours, points.nrow());
-    return Rcpp::XPtr<HeldSets>(new HeldSets{points, noise, noise_slope, values, neighbours, nullptr});
+    return Rcpp::XPtr<HeldSets>(
+        new HeldSets{points, noise, noise_slope, values, neighbours, nullptr, Rcpp::NumericMatrix(0, 0)});
+  });
+}
+
+// The same sets with a low-rank part of the covariance: the inner products of the columns of `factors`, one for each
+// point, are subtracted from the covariance of two points.
+// [[Rcpp::export(rng = false)]]
+SEXP sets_with_factors(SEXP held, Rcpp::NumericMatrix factors) {
+  return guard_new([&]() -> SEXP {
+    const HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
+    if (factors.ncol() != sets.points.nrow()) throw InputError("dim", "each point has factors");
+    return Rcpp::XPtr<HeldSets>(
+        new HeldSets{sets.points, sets.noise, sets.noise_slope, sets.values, sets.neighbours, nullptr, factors});
   });
 }
 
 // The sums of jobs/sets.h over sets that are held, with `count` neighbours, and the number of the first singular set,
-// or 0. `nugget` is the number of the parameter that multiplies the slopes of the noise, or 0.
+// or 0. `nugget` is that of request_of().
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
                      Rcpp::List settings) {
   return guard_new([&] {
     HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
-    SetRequest request = request_of(operators, theta, sets.points, sets.noise, sets.neighbours, settings);
-    request.nugget = nugget - 1, request.noise_slope = sets.noise_slope.begin();
-    request.slopes_of_noise = nugget > 0 ? theta[nugget - 1] : 0;
-    request.values = sets.values.begin(), request.columns = sets.values.ncol();
-    request.m = int(std::min<double>(request.stride, count)), request.kept = &sets.kept;
+    SetRequest request = request_of(operators, theta, nugget, sets, count, settings);
+    request.values = sets.values.begin(), request.columns = sets.values.ncol(), request.kept = &sets.kept;
     const SetTotals totals = chosen(request).set_sums(request);
     Rcpp::NumericVector sums = new_numbers(double(totals.sums.size())), bad = new_numbers(1);
     std::copy(totals.sums.begin(), totals.sums.end(), sums.begin());
@@ -113,18 +138,51 @@ Rcpp::List sets_weights(Rcpp::List operators, Rcpp::NumericVector theta, Rcpp::N
   });
 }
 
-// The same for other points, which have no noise, given neighbours among the held points.
+// The same for held sets, with `count` neighbours.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List sets_residual_weights(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
+                             Rcpp::List settings) {
+  return guard_new([&] {
+    return weights_of(request_of(operators, theta, nugget, *Rcpp::XPtr<HeldSets>(held), count, settings));
+  });
+}
+
+// The gradient of a function of the weights and standard deviations of held sets, given its derivatives with respect to
+// the weights and to the logarithms of the deviations; and for each set the inverse of the covariance of its neighbours
+// times the former.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List sets_residual_adjoint(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held,
+                        Rcpp::NumericMatrix weights, Rcpp::NumericVector log_sd, Rcpp::List settings) {
+  return guard_new([&] {
+    const HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
+    const SetRequest request = request_of(operators, theta, nugget, sets, weights.nrow(), settings);
+    if (weights.nrow() != request.m || weights.ncol() != request.sets || log_sd.size() != request.sets)
+      throw InputError("dim", "each neighbour has a weight, and each set a standard deviation");
+    Rcpp::NumericVector solved = zeros(double(request.m) * request.sets), gradient = new_numbers(double(theta.size()));
+    const std::vector<double> sums = cpu::set_adjoint(request, weights.begin(), log_sd.begin(), solved.begin());
+    std::copy(sums.begin(), sums.end(), gradient.begin());
+    solved.attr("dim") = Rcpp::IntegerVector::create(request.m, int(request.sets));
+    return named_list({{"gradient", gradient}, {"solved", solved}});
+  });
+}
+
+// The same as sets_weights() for other points, which have no noise, given neighbours among the held points. Where these
+// have factors, those of the others are behind their coordinates.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_weights_at(Rcpp::List operators, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix targets,
                            double diagonal, Rcpp::IntegerMatrix neighbours, Rcpp::List settings) {
   return guard_new([&] {
     HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
-    const Count n = sets.points.nrow();
-    if (targets.nrow() != neighbours.ncol() || targets.ncol() != sets.points.ncol())
+    const Count n = sets.points.nrow(), d = sets.points.ncol(), rank = sets.factors.nrow(), targeted = targets.nrow();
+    if (targeted != neighbours.ncol() || targets.ncol() != d + rank)
       throw InputError("dim", "each point has coordinates and neighbours");
     check_neighbours(neighbours, n);
     SetRequest request = request_of(operators, theta, sets.points, sets.noise, neighbours, settings);
     request.own = targets.begin(), request.first = n, request.kept = &sets.kept, request.diagonal = diagonal;
+    std::vector<double> factors(sets.factors.begin(), sets.factors.end());
+    for (Count i = 0; i < targeted; ++i)
+      for (Count e = 0; e < rank; ++e) factors.push_back(targets[(d + e) * targeted + i]);
+    if (rank) request.factors = factors.data(), request.rank = int(rank);
     return weights_of(request);
   });
 }

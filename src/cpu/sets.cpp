@@ -36,6 +36,7 @@ class PreparedSets : public SetJob {
     parameters = request.slopes ? request.parameters : 0, nugget = request.nugget;
     diagonal = request.diagonal, d = request.d, columns = request.columns;
     neighbours = request.neighbours, m = request.m, stride = request.stride, first = request.first, sets = request.sets;
+    factors = request.factors, rank = request.rank;
     copy_records(request);
   }
 
@@ -109,6 +110,20 @@ void set_weights(const SetRequest& request, double* weights, double* sd) {
   job.weights = weights, job.sd = sd;
   const SetEngine& engine = set_engine(request.settings.isa);
   each_chunk(job, request.settings, [&](Count begin, Count end, Count) { engine.weigh(job, begin, end); });
+}
+
+std::vector<double> set_adjoint(const SetRequest& request, const double* weights, const double* log_sd,
+                                double* solved) {
+  PreparedSets job(request);
+  job.weights_adjoint = weights, job.log_sd_adjoint = log_sd, job.weights = solved;
+  const SetEngine& engine = set_engine(request.settings.isa);
+  const size_t size = size_t(job.parameters);
+  std::vector<double> parts(size_t(ceil_div(job.sets, chunk)) * size), sums(size);
+  each_chunk(job, request.settings, [&](Count begin, Count end, Count number) {
+    engine.adjoin(job, begin, end, parts.data() + size_t(number) * size);
+  });
+  for (size_t n = 0; n < parts.size(); ++n) sums[n % size] += parts[n];
+  return sums;
 }
 
 }  // namespace cpu

@@ -28,6 +28,9 @@ struct SetRequest {
   Count first, sets;
   const double* own =
       nullptr;  // sets x d: the points of the sets, without noise, which follow the n others; first is n
+  // rank x (n + sets of own points): see SetJob. Backends other than the CPU do not read factors.
+  const double* factors = nullptr;
+  int rank = 0;
   Settings settings{};
   // Where a GPU keeps its copies of points, noise, values and neighbours, which are the same at each call with it; but
   // where there are own points, these and neighbours are not.

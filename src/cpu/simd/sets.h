@@ -2,6 +2,7 @@
 // cpu/simd/sets_avx512.cpp, which say which.
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
+#include <kernops/cpu/sets/adjoint.h>
 #include <kernops/cpu/sets/sums.h>
 #include <kernops/cpu/sets/weights.h>
 
@@ -19,6 +20,7 @@ const SetEngine KERNOPS_JOIN(set_engine_, KERNOPS_ISA) = {
       return SetSums(job).sum(begin, end, sums, bad);
     },
     [](const SetJob& job, Count begin, Count end) { SetWeights(job).write(begin, end); },
+    [](const SetJob& job, Count begin, Count end, double* sums) { SetAdjoint(job).sum(begin, end, sums); },
 };
 
 }  // namespace kernops

@@ -9,6 +9,7 @@ struct SetEngine {
   const char* name;
   bool (*sum)(const SetJob& job, Count begin, Count end, double* sums, Count* bad);
   void (*weigh)(const SetJob& job, Count begin, Count end);
+  void (*adjoin)(const SetJob& job, Count begin, Count end, double* sums);
 };
 extern const SetEngine set_engine_baseline, set_engine_avx2, set_engine_avx512;
 

@@ -1,7 +1,8 @@
 // Gaussian conditional densities of small sets of points, as the CPU engines see them: plain structs.
 //
 // Set s is a point and its neighbours, on which the point is conditioned. With K the covariance of a set, its point
-// last, and K = L L', all that is wanted is in the last row of L^-1.
+// last, and K = L L', all that is wanted is in the last row of L^-1. With factors, K is the residual covariance of a
+// low-rank approximation: the inner product of the factors of two points is subtracted from the formula.
 #pragma once
 #include <kernops/jobs/job.h>
 
@@ -28,10 +29,15 @@ struct SetJob {
   const int* neighbours;  // `stride` of each set, nearest first, from 1; 0 where there are fewer
   int m, stride;          // the first m are taken
   Count first, sets;      // set s is that of point first + s
+  const double* factors;  // of each point: `rank` numbers; null for none
+  int rank;
   // Where wanted, of each set: m weights, of its neighbours in the conditional mean of its point, and the conditional
   // standard deviation; after these, for each parameter, the derivatives of the weights, and of the deviation's
   // logarithm.
   double *weights, *sd;
+  // The derivatives of a function with respect to the weights and to the logarithms of the deviations of all sets,
+  // where its gradient is wanted.
+  const double *weights_adjoint, *log_sd_adjoint;
 
   int record() const { return d + 2 + columns; }
   // Sums over sets: log det K, then products of whitened columns (lower triangle); then for each parameter the

@@ -20,6 +20,7 @@ class SetGroup {
         values_(job.covariance, most_),
         coordinates_(std::size_t(job.d) * most_ * W),
         noise_(std::size_t(2) * most_ * W),
+        factors_(job.factors ? std::size_t(factor_blocks) * (most_ / B) : 0),
         triangle_(SetTriangle::count(most_ / B)),
         columns_(std::size_t(SetColumns::rows(job.columns)) * (most_ / B)) {}
 
@@ -40,6 +41,7 @@ class SetGroup {
     some_begin_ = size_ - 1 - most, all_begin_ = size_ - 1 - least;
     gather();
     fill();
+    subtract_factors();
     factor_sets(triangle());
     columns().solve(triangle(), job_.columns);
   }
@@ -119,11 +121,45 @@ class SetGroup {
     }
   }
 
+  // K -= F F' for the factors F of the points of each set, some columns of blocks at a time, which the cache holds
+  // beside K.
+  void subtract_factors() {
+    constexpr int width = factor_blocks * B;
+    for (int from = 0; from < job_.rank; from += width) {
+      gather_factors(from, job_.rank - from < width ? job_.rank - from : width);
+      const SetTriangle k = triangle();
+      for (int i = 0; i < k.blocks; ++i)
+        for (int j = 0; j <= i; ++j) {
+          SetBlock sum = k.row(i)[j];
+          for (int e = 0; e < factor_blocks; ++e) sum.subtract_product(factor_row(i)[e], factor_row(j)[e]);
+          k.row(i)[j] = sum;
+        }
+    }
+  }
+
+  // Entries from .. from + count of the factors of all points; 0 where a set has no point.
+  void gather_factors(int from, int count) {
+    std::memset(static_cast<void*>(factors_.data()), 0, sizeof(SetBlock) * factor_blocks * triangle().blocks);
+    for (int lane = 0; lane < W; ++lane) {
+      const int* neighbours = job_.neighbours + sets_[lane] * job_.stride;
+      for (int k = 0; k < known_[lane]; ++k) put_factor(neighbours[k] - 1, size_ - 2 - k, lane, from, count);
+      put_factor(job_.first + sets_[lane], size_ - 1, lane, from, count);
+    }
+  }
+  KERNOPS_INLINE void put_factor(Count point, int a, int lane, int from, int count) {
+    const double* entry = job_.factors + point * job_.rank + from;
+    for (int e = 0; e < count; ++e)
+      reinterpret_cast<double*>(&factor_row(a / B)[e / B].at[e % B][a % B])[lane] = entry[e];
+  }
+  SetBlock* factor_row(int i) const { return factors_.data() + std::ptrdiff_t(i) * factor_blocks; }
+
+  static constexpr int factor_blocks = 16 / B;  // of a row, at a time
+
   const SetJob& job_;
   const int most_;
   PairValues values_;
   Buffer<double> coordinates_, noise_;
-  Buffer<SetBlock> triangle_, columns_;
+  Buffer<SetBlock> factors_, triangle_, columns_;
   int size_ = 0, count_ = 0, some_begin_ = 0, all_begin_ = 0, known_[W];
   Count sets_[W];
   double begin_[W];

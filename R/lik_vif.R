@@ -1,0 +1,86 @@
+# The likelihood of Vecchia-inducing-points full-scale approximations (VIF; Gyger, Furrer and Sigrist 2025): a low-rank
+# part from inducing points Z, and Vecchia's approximation of the residual process and the noise.
+#
+# With v(x) = L^-1 k(Z, x), L L' = k(Z, Z), the covariance of the observations is V'V + R, where the columns of V are
+# v(x_i), and R^-1 = U'U with the sparse factor U of the residual covariance k(x, y) - v(x)'v(y). The low-rank part is a
+# trend V'b with b ~ N(0, I): with S = I + V R^-1 V', the determinant is det R det S, and products with the inverse
+# follow from those of whitened columns (Woodbury).
+
+# The neighbours and the inducing points are those of the first theta that is evaluated, until the search regroups them.
+# Twice as many neighbours come with twice as many inducing points.
+vif_likelihood <- function(data, model, how) {
+  most <- length(data$y) - 1L
+  trend <- qr(data$x, LAPACK = FALSE)
+  operators <- set_operators(model)
+  first <- neighbour_count(how$control, model$d, most, default = 30)
+  rank <- function(m) as.integer(min(ceiling(how$control$inducing * m / first), length(data$y)))
+  tracker <- neighbour_tracker(
+    group = function(theta, m) vif_sets(vecchia_sets(data, model, theta, m, how$control, trend), rank(m)),
+    recount = function(sets, m) vif_sets(with_neighbours(sets, ordered_neighbours(sets$near, m)), rank(m)),
+    moved = function(sets, theta) neighbours_moved(sets, data, model, theta), m = first, most = most
+  )
+  problem <- list(data = data, model = model, trend = trend, reml = how$reml, operators = operators)
+  state_of <- function(sets, theta, profile, count = Inf) vif_state(problem, sets, theta, profile, count)
+  doubled <- function(theta, state) {
+    if (tracker$count() == tracker$twice()) return(NULL)
+    change_between(state, state_of(tracker$recounted(tracker$twice()), theta, FALSE))
+  }
+  kept_neighbours <- function(theta) {
+    m <- tracker$count()
+    list(m = m, all = m == most, ordering = how$control$ordering, local = min(2L * m, length(data$y)),
+         inducing = rank(m))
+  }
+  likelihood_with_neighbours(tracker, function(theta, profile = FALSE, search = FALSE) {
+    state_of(tracker$place(theta), theta, profile, tracker$limit())
+  }, doubled, kept_neighbours)
+}
+
+vif_state <- function(problem, sets, theta, profile, count) {
+  vif <- vif_factor(problem$model, problem$operators, sets, theta, count)
+  if (!is.null(vif$bad)) return(singular_state(sets$order[[vif$bad]]))
+  vif$white <- vif$rows$whiten(rbind(t(sets$values), vif$factors))
+  sums <- vif_sums(vif, ncol(sets$values))
+  results <- if (!is.null(sums)) gram_results(sums, problem$data, problem$trend, problem$reml, profile)
+  if (is.null(results)) return(singular_state(sets$order[[1]]))
+  results[c("low", "low_root")] <- list(low_rank_mean(sums, results), sums$root)
+  new_state(results, gradient = once(function() vif_gradient(problem, sets, theta, vif, sums, results)),
+            information = function(profiled = profile) {
+              vif_information(problem, sets, theta, vif, sums, results, profiled, count)
+            })
+}
+
+# The factors of the approximation at theta: `root`, upper triangular, of k(Z, Z); `factors` V; the `rows` of the sparse
+# U; `bad`, the first set whose covariance is not positive definite, if there is one.
+vif_factor <- function(model, operators, sets, theta, count = Inf) {
+  low <- low_rank_factors(operators$values, theta, sets$inducing)
+  if (is.null(low)) return(list(bad = 1L))
+  factors <- low$factors(sets$points)
+  rows <- factored_rows(operators, theta, model$nugget, sets$held, factors, sets$neighbours, count)
+  bad <- which(!is.finite(colSums(rows$weights)) | !(rows$sd > 0 & is.finite(rows$sd)))
+  list(root = low$root, factors = factors, rows = rows, bad = if (length(bad)) bad[[1]])
+}
+
+# The log-determinant and the products a' K^-1 b of the first `known` whitened rows, as set_moments() has them, with the
+# coefficients `along` = S^-1 V R^-1 [y X] and the upper triangular `root` of S.
+vif_sums <- function(vif, known) {
+  gram <- tcrossprod(vif$white)
+  low <- -seq_len(known)
+  root <- tryCatch(chol(gram[low, low, drop = FALSE] + diag(nrow(gram) - known)), error = function(e) NULL)
+  if (is.null(root)) return(NULL)
+  half <- backsolve(root, gram[low, -low, drop = FALSE], transpose = TRUE)
+  list(bad = 0, logdet = 2 * sum(log(vif$rows$sd)) + 2 * sum(log(diag(root))),
+       gram = gram[-low, -low, drop = FALSE] - crossprod(half), along = backsolve(root, half), root = root)
+}
+
+# The mean of b given the observations.
+low_rank_mean <- function(sums, results) as.vector(sums$along %*% results$contrast)
+
+check_vif <- function(model, family, backend, call) {
+  refuse <- function(wrong, rule, hint) if (wrong) stop_kernops("input", c(rule, i = hint), call = call)
+  refuse(!is.null(family), "{.code method = \"vif\"} is for Gaussian observations.",
+         "{.code method = \"exact\"} or {.val vecchia} fits a {.arg family}.")
+  refuse(is_lmc(model$covariance), "{.code method = \"vif\"} is for one response, not several.",
+         "{.code method = \"exact\"} or {.val vecchia} fits several responses.")
+  refuse(identical(backend, "cuda"), "{.code method = \"vif\"} computes on the CPU, not with
+                                      {.code backend = \"cuda\"}.", "{.code backend = \"auto\"} or {.val cpu} does.")
+}

@@ -1,0 +1,95 @@
+# The derivatives of the likelihood of a VIF approximation, by the adjoint of each of its steps.
+
+# The derivatives of -2 log-likelihood. They pass through the products of whitened columns, the weights and standard
+# deviations of sets, the factors V and the covariances of the inducing points.
+vif_gradient <- function(problem, sets, theta, vif, sums, results) {
+  white <- vif$white
+  known <- seq_len(ncol(sets$values))
+  slopes <- 2 * gram_adjoint(sums, results, problem$reml) %*% white
+  u <- vif$rows
+  sd <- rep(u$sd, each = nrow(u$weights))
+  # of z = (y - weights' y of neighbours) / sd, and of 2 log sd in the log-determinant
+  by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd
+  by_log_sd <- 2 - colSums(slopes * white)
+  direct <- u$adjoint(by_weights, by_log_sd)
+  by_point <- by_log_sd / (2 * u$sd^2)
+  by_neighbours <- direct$solved - u$weights * rep(by_point, each = nrow(u$weights))
+  by_factors <- u$by_factors(slopes[-known, , drop = FALSE], by_point, by_neighbours)
+  direct$gradient + low_rank_gradient(problem$operators$derivatives, theta, sets, vif, by_factors)
+}
+
+# The derivatives with respect to the products of all whitened columns: those of log det S, and those of the products
+# without the low-rank part.
+gram_adjoint <- function(sums, results, reml) {
+  by_known <- tcrossprod(results$contrast) / results$scale
+  if (reml && !is.null(results$inverse)) by_known[-1, -1] <- by_known[-1, -1] + results$inverse
+  back <- rbind(diag(nrow(by_known)), -sums$along)
+  low <- -seq_len(nrow(by_known))
+  adjoint <- back %*% by_known %*% t(back)
+  adjoint[low, low] <- adjoint[low, low] + chol2inv(sums$root)
+  adjoint
+}
+
+# The derivatives through V = L^-1 k(Z, X), given those with respect to V. The function depends on V'V alone, so that
+# each root of k(Z, Z) has the same derivatives: for a symmetric change, dV = L^-1 dk(Z, X) - L^-1 dk(Z, Z) L'^-1 V / 2.
+low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
+  root <- vif$root
+  across <- backsolve(root, by_factors)
+  within <- backsolve(root, t(backsolve(root, tcrossprod(by_factors, vif$factors))))
+  within <- -(within + t(within)) / 4
+  diag(within) <- diag(within) * (1 + inducing_jitter)
+  weighted_derivatives(derivatives, theta, sets$inducing, sets$points, across) +
+    weighted_derivatives(derivatives, theta, sets$inducing, sets$inducing, within)
+}
+
+# sum_ij w_ij dk(x_i, y_j) / dtheta, some columns at a time.
+weighted_derivatives <- function(derivatives, theta, x, y, w, most = 2e7) {
+  theta <- unname(theta)
+  width <- max(1, floor(most / (nrow(x) * length(theta))))
+  total <- numeric(length(theta))
+  for (first in seq(1, nrow(y), by = width)) {
+    columns <- first:min(nrow(y), first + width - 1)
+    slopes <- derivatives(list(theta = theta, x = x, y = y[columns, , drop = FALSE]))
+    total <- total + as.vector(crossprod(matrix(slopes, ncol = length(theta)), as.vector(w[, columns])))
+  }
+  total
+}
+
+# The average information, where the derivatives of the covariance times a vector are differences.
+vif_information <- function(problem, sets, theta, vif, sums, results, profiled, count) {
+  known <- seq_len(ncol(sets$values))
+  inverse_times <- function(x) vif_solve(vif, x)
+  white <- vif$white[known, , drop = FALSE]
+  residual <- as.vector(sets$values %*% results$contrast)
+  alpha <- vif_solve(vif, cbind(residual))
+  trend <- sets$values[, -1, drop = FALSE]
+  root <- if (ncol(trend)) chol(sums$gram[-1, -1, drop = FALSE]) else matrix(0, 0, 0)
+  z <- if (ncol(trend)) t(backsolve(root, t(vif_solve(vif, trend)), transpose = TRUE)) else trend
+  before <- vif_times(vif, alpha)
+  step <- 1e-4 * ifelse(theta == 0, 1, abs(theta))
+  derivatives <- vapply(seq_along(theta), function(p) {
+    moved <- vif_factor(problem$model, problem$operators, sets, replace(theta, p, theta[[p]] + step[[p]]), count)
+    if (!is.null(moved$bad)) return(numeric(length(residual)))
+    as.vector(vif_times(moved, alpha) - before) / step[[p]]
+  }, residual)
+  state <- list(alpha = as.vector(alpha), z = z, scale = results$scale)
+  average_information(derivatives, state, inverse_times, profiled, results$degrees)
+}
+
+# The covariance of the approximation times x, and its inverse times x.
+vif_times <- function(vif, x) {
+  u <- vif$rows
+  rest <- sparse_multiply(u, sparse_multiply(u, x, inverse = TRUE, transposed = TRUE), inverse = TRUE)
+  crossprod(vif$factors, vif$factors %*% x) + rest
+}
+
+vif_solve <- function(vif, x) {
+  u <- vif$rows
+  low <- vif$white[nrow(vif$white) - rev(seq_len(nrow(vif$factors))) + 1, , drop = FALSE]
+  x <- sparse_multiply(u, x)
+  if (nrow(low)) {
+    root <- chol(tcrossprod(low) + diag(nrow(low)))
+    x <- x - crossprod(low, backsolve(root, backsolve(root, low %*% x, transpose = TRUE)))
+  }
+  sparse_multiply(u, x, transposed = TRUE)
+}

@@ -1,0 +1,116 @@
+# Predictions of VIF fits. The low-rank part V'b is a trend with a coefficient b ~ N(0, I) for each inducing point, and
+# the rest of the field is a process with the covariance k(x, y) - v(x)'v(y). With the factors v as further coordinates,
+# such a fit is one by Vecchia's approximation, of that covariance and with that trend.
+
+vif_conditioning <- function(object, how, count) {
+  vif <- kept_for(object, fitted_vif)
+  residual <- residual_fit(object, vif)
+  inner <- conditioning_for(residual, how, count)
+  factors_of <- function(u) t(vif$factors_of(u))
+  extended <- function(targets) {
+    factors <- factors_of(targets$u)
+    targets$x <- cbind(targets$x, gathered(factors, targets))
+    replace(targets, "u", list(cbind(targets$u, factors)))
+  }
+  new_conditioning(
+    object, function(targets) low_rank_in_process(object, targets, inner$means(extended(targets))),
+    function(targets) low_rank_in_process(object, targets, inner$moments(extended(targets))),
+    errors_among = function(targets) inner$errors_among(extended(targets)),
+    prior_draws = function(u, nsim, features) {
+      factors <- factors_of(u)
+      factors %*% normal_numbers(ncol(factors), nsim) + inner$prior_draws(cbind(u, factors), nsim, features)
+    },
+    draws = function(points, nsim, features) {
+      factors <- factors_of(points$u)
+      points[c("u", "x", "offset")] <- list(cbind(points$u, factors), cbind(estimated_trend(object, points), factors),
+                                            known_trend(object, points))
+      joint_conditioning(residual)$draws(points, nsim, features)
+    },
+    inverse = function() vif_inverse(object, vif)
+  )
+}
+
+# Moments of the residual fit, whose trend contains the low-rank part of the process.
+low_rank_in_process <- function(object, targets, moments) {
+  trend <- with_trend(object, targets)$trend
+  moments$process <- moments$process + moments$trend - trend
+  replace(moments, "trend", list(trend))
+}
+
+# The fit by Vecchia's approximation of the residual process. New points are not conditioned on each other, unless
+# predict() is called with `joint`.
+residual_fit <- function(object, vif) {
+  data <- object$data
+  columns <- t(vif$factors)[order(vif$order), , drop = FALSE]
+  data$u <- cbind(data$u, columns)
+  data$x <- cbind(data$x, columns)
+  residual <- replace(object, c("method", "data", "model", "beta"), list(
+    "vecchia", data, residual_model(object$model, ncol(columns)), c(object$beta, vif$mean)
+  ))
+  residual$state$root <- vif$root
+  residual$how[c("method", "backend", "precision")] <- list("vecchia", "cpu", "float64")
+  residual$vecchia$joint <- object$vecchia$joint %||% FALSE
+  residual$known["beta"] <- list(NULL)
+  residual["cell"] <- list(NULL)
+  residual
+}
+
+# The model of the residual process: the factors are the last coordinates of points.
+residual_model <- function(model, rank) {
+  width <- model$width
+  model$covariance <- change_leaves(model$covariance, function(leaf, path) {
+    leaf["dims"] <- list(leaf_dims(leaf, width))
+    leaf
+  })
+  model$rank <- rank
+  model$width <- width + rank
+  model$formula <- covariance_text(model)
+  model
+}
+
+# The approximation at the parameters of a fit: the `order` of the observations, their `factors`, factors_of(u), the
+# `mean` of b, and the upper triangular `root` of the precision of (beta, b).
+fitted_vif <- function(object) {
+  data <- object$data
+  theta <- unname(object$theta)
+  operators <- list(values = covariance_matrix(object$model))
+  trend <- qr(data$x, LAPACK = FALSE)
+  m <- min(object$vecchia$m, length(data$y) - 1L)
+  sets <- vif_sets(vecchia_sets(data, object$model, theta, m, object$how$control, trend), object$vecchia$inducing)
+  vif <- vif_factor(object$model, operators, sets, theta)
+  if (!is.null(vif$bad)) stop_singular(list(data = data), singular_state(sets$order[[vif$bad]]), NULL)
+  residual <- process_of_data(object)[sets$order]
+  white <- vif$rows$whiten(rbind(residual, t(sets$values[, -1, drop = FALSE]), vif$factors))
+  p <- ncol(data$x)
+  rank <- nrow(vif$factors)
+  gram <- tcrossprod(white) + diag(rep(0:1, c(1 + p, rank)), 1 + p + rank)
+  low <- 1 + p + seq_len(rank)
+  root <- chol(gram[-1, -1, drop = FALSE])
+  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% qr.R(trend)
+  list(order = sets$order, factors = vif$factors, root = root, sets = sets, vif = replace(vif, "white", list(white)),
+       mean = as.vector(solve(gram[low, low, drop = FALSE], gram[low, 1])),
+       factors_of = low_rank_factors(operators$values, theta, sets$inducing)$factors)
+}
+
+# The inverse of new_conditioning(), by Woodbury's identity.
+vif_inverse <- function(object, approximation) {
+  u <- approximation$vif$rows
+  p <- ncol(object$data$x)
+  rank <- nrow(approximation$factors)
+  white <- approximation$vif$white
+  low <- 1 + p + seq_len(rank)
+  half <- white[-seq_len(1 + p), , drop = FALSE]
+  if (rank) {
+    root <- chol(tcrossprod(half) + diag(rank))
+    half <- backsolve(root, half, transpose = TRUE)
+  }
+  known <- t(white[seq_len(1 + p), , drop = FALSE])
+  left <- sparse_multiply(u, known - crossprod(half, half %*% known), transposed = TRUE)
+  squares <- list(weights = -u$weights^2, sd = u$sd^2, neighbours = u$neighbours)
+  back <- sparse_multiply(u, t(half), transposed = TRUE)
+  diagonal <- sparse_multiply(squares, rep(1, ncol(half)), transposed = TRUE) - rowSums(back^2)
+  inverse <- order(approximation$order)
+  z <- left[, -1, drop = FALSE]
+  if (p) z <- t(backsolve(chol(crossprod(approximation$sets$values[, -1, drop = FALSE], z)), t(z), transpose = TRUE))
+  list(alpha = left[inverse, 1], z = z[inverse, , drop = FALSE], diagonal = diagonal[inverse])
+}
