@@ -119,8 +119,9 @@ change_of_moments <- function(before, after) {
   c(predictions = root((after$mean - before$mean) / after$se), se = root(log(after$se / before$se)))
 }
 
-# The fit itself; where predictions take a factor of all observations, fits of up to four parts of it: the observations
-# that are nearest to one of them. Those of a family are the normal approximation of the posterior (finish_family()).
+# The fit itself; if predictions factor the matrix of all observations, fits to up to four parts of the data: the
+# nearest observations of one observation. Fits with a family enter by the normal approximation of the posterior
+# (finish_family()).
 parts_of_fit <- function(object, parts = 4, size = 500L) {
   if (is_observed_base(object)) return(list(object))
   object <- structure(replace(object, "family", list(NULL)), class = "gp")

@@ -1,8 +1,8 @@
 # The field at the locations of the observations as base points, given the data: of fits with a family by Vecchia's
 # approximation, and in joint predictions of noisy observations.
 
-# As predict_base.R has it, by latent_system() with `sets`, the `weight` of the observations and the mean `field`. What
-# standard errors need is computed when it is first needed.
+# As in predict_base.R, by latent_system() with `sets`, the `weight` of the observations and the mean `field`. The parts
+# for standard errors are computed on first use.
 field_base <- function(object, system, joint) {
   sets <- system$sets
   posterior <- function() {

@@ -19,7 +19,7 @@ double order_of(const BesselFunction& f) { return f.shift < 0 ? f.order : f.orde
 // Taylor's series in t around x = c (1 + t) of g = exp(x) y for y = F, dF/dv, d^2F/dv^2, ..., of F = K_v or x^v K_v:
 //   x^2 g'' + (a x - 2 x^2) g' - (a x + b) g = r
 // with a = 1, b = v^2 and a = 1 - 2 v, b = 0, where r comes from the derivative of the equation by v. A factor that
-// depends on v alone, as of a Matern correlation, changes nothing in it.
+// depends on v alone, such as that of a Matern correlation, leaves the equation unchanged.
 class Series {
  public:
   static constexpr int terms = 24;
@@ -31,7 +31,7 @@ class Series {
     complete();
   }
 
-  // That around c (1 + t), from this one.
+  // Moves the centre of the series to c (1 + t).
   void move_by(double t) {
     for (auto& g : g_) {
       double value = 0, slope = 0;
@@ -84,8 +84,8 @@ class Series {
   std::vector<std::array<double, terms>> g_;
 };
 
-// The polynomial of `terms` terms that has the values of f at the zeros of T_terms in u = -1 .. 1, as its coefficients;
-// false where the last of its Chebyshev series are not small.
+// The coefficients of the polynomial of `terms` terms that interpolates f at the zeros of T_terms in u = -1 .. 1; false
+// if the last Chebyshev coefficients are not small.
 template <int terms> class Interpolation {
  public:
   Interpolation() {
@@ -134,7 +134,7 @@ class Table : public BesselTable {
     return order == f.order && derivative == f.derivative && scaled == f.scaled && shift == f.shift;
   }
 
-  // The octave of x, and those up to the ones that are there.
+  // Fills the octave of x, and all octaves between x and the filled ones.
   void fill(double x) {
     if (!(x >= std::ldexp(1.0, lowest) && x < std::ldexp(1.0, highest))) return;
     const int octave = std::ilogb(x) - lowest;
@@ -148,7 +148,7 @@ class Table : public BesselTable {
   void publish() { __atomic_store_n(&known, (std::int64_t(end_) * 16 << 32) + begin_ * 16, __ATOMIC_RELEASE); }
   void fill_octave(int octave) { terms == 8 ? fill_octave<8>(octave) : fill_octave<16>(octave); }
 
-  // Down from the highest piece: that way errors die out, but within a piece they grow by exp(x / 8).
+  // Fills downwards from the highest piece: in this direction errors decay, but within a piece they grow by exp(x / 8).
   template <int terms> void fill_octave(int octave) {
     static const Interpolation<terms> interpolate;
     const double low = std::ldexp(1.0, octave + lowest), half = low / 32;
@@ -173,7 +173,7 @@ class Table : public BesselTable {
   std::mutex mutex_;
 };
 
-// The tables of the orders met last, shared by all threads.
+// The tables of the most recent orders, shared by all threads.
 std::shared_ptr<Table> table_of(const BesselFunction& f) {
   constexpr std::size_t most = 32;
   static std::mutex mutex;

@@ -25,7 +25,7 @@ ContractedPlan::ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single
   pair_footprint = footprint_of_pairs(*this);
 }
 
-// All contractions come before the steps, so each gets a slot that no step has used for something else before.
+// All contractions are computed before the steps, so each contraction needs a slot that no step writes.
 void ContractedPlan::take_out() {
   std::vector<int> now(slots.size());
   for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
@@ -50,7 +50,7 @@ bool ContractedPlan::contracts_difference(const Step& step, const std::vector<St
   const int size = step.sizes[0];
   if (!op_row(step.op).is(OpId::Scalprod) || size < shortest) return false;
   const auto is_vector = [&](int slot, Level level) { return slots[slot].level == level && slots[slot].size == size; };
-  // of what a slot has where it is read: buffers are shared
+  // the step whose value a slot holds at the time of a read, as steps share buffers
   const auto maker = [&](int slot, auto read) {
     return std::find_if(read, before.rend(), [=](const Step& s) { return s.out == slot; });
   };
@@ -79,7 +79,7 @@ bool ContractedPlan::contracts_difference(const Step& step, const std::vector<St
   return true;
 }
 
-// Where the second vector is.
+// Adds a step that multiplies a vector by weights, and returns its slot.
 int ContractedPlan::multiply(int weights, int vector) {
   const auto [level, offset, size] = slots[vector];
   const int out = int(slots.size());
@@ -124,7 +124,7 @@ std::vector<LongVector*> ContractedPlan::long_vectors(Level level) {
   return all;
 }
 
-// Vectors from outside that nothing else reads are packed from there, without room in a slot.
+// Input vectors that only contractions read are packed from the input, without a slot.
 void ContractedPlan::read_directly(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair), by_level = read_by(level);
   std::vector<Load> left;

@@ -66,8 +66,7 @@ std::vector<Tile> tiles_of_triangle(Count n, Count rows, Count columns) {
   return tiles;
 }
 
-// W = x - left right', where x is symmetric and known by its lower triangle. Pairs below the diagonal are met once, and
-// count twice.
+// W = x - left right', where x is symmetric and stored by its lower triangle. Pairs below the diagonal count twice.
 struct PairWeights {
   const Block &x, &left, &right;
 
@@ -85,7 +84,7 @@ struct PairWeights {
   }
 };
 
-// Four sums at a time, which are independent.
+// Four independent partial sums.
 double inner_product(const double* a, const double* b, Count n) {
   double sums[4] = {};
   Count i = 0;
@@ -95,7 +94,7 @@ double inner_product(const double* a, const double* b, Count n) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// b as the product of R, upper triangular, and what b was.
+// Replaces b by R b, with R upper triangular.
 void times_upper(const Numbers& r, Count k, double* b) {
   for (Count c = 0; c < k; ++c)
     for (Count i = 0; i < k; ++i) {
@@ -226,7 +225,7 @@ class HostDense : public Dense {
   }
   Numbers inverse_diagonal(const Block& inverse) const override { return diagonal(inverse); }
 
-  // By the lower triangle.
+  // Reads the lower triangle only.
   void inverse_times(const Block& inverse, const Block& b, const Block& out) const override {
     const Count n = inverse.rows;
     std::fill_n(out.at, out.length(), 0.0);
@@ -245,7 +244,7 @@ class HostDense : public Dense {
     }
   }
 
-  // Tiles of derivatives stay in the cache until they have met their weights.
+  // Tiles of derivatives are weighted while they are in the cache.
   Numbers weighted_derivatives(const Kernel& stored, const Kernel&, const ArrayRef& theta, const Block& x,
                                const Block& inverse, const Block& left, const Block& right,
                                const Settings& settings) const override {
@@ -276,7 +275,7 @@ class HostDense : public Dense {
   }
 
  private:
-  // Little work is for one thread.
+  // Small problems use one thread.
   static dense::Context context(const Settings& settings, double work) {
     const auto check = [&settings] {
       if (settings.keep_going && !settings.keep_going(0)) throw Interrupted();

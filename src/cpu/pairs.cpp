@@ -10,8 +10,7 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-// Hands out units, the largest first, and stops everybody once the caller wants to stop or a thread has
-// failed.
+// Distributes units, the largest first, and stops all threads after an interrupt or the failure of a thread.
 class Schedule {
  public:
   Schedule(const Job& job, const Settings& settings) : job_(job), settings_(settings) {
@@ -32,7 +31,7 @@ class Schedule {
   }
 
  private:
-  // Numbers that are made of a pair.
+  // The number of values computed for a pair.
   double work() const {
     double sum = job_.entries[int(Level::pair)] + 1 + job_.sum.size;
     for (int n = 0; n < job_.contractions.count; ++n) sum += job_.contractions.items[n].size;

@@ -1,4 +1,4 @@
-// Terms, maps and steps of segments on the host: what segments/recipes.cpp is made of.
+// Terms, maps and steps of segments on the host, the building blocks of segments/recipes.cpp.
 #include <kernops/missing.h>
 #include <kernops/segment_terms.h>
 
@@ -148,7 +148,7 @@ class HostPasses : public SegmentPasses {
   }
 
  private:
-  // About an infinite mean there is no variance, which sums without NaN do not tell.
+  // The variance about an infinite mean is NaN; sums without NaN would not show this.
   static void apply(ResultStep step, double& out, double a, double b, double value) {
     switch (step) {
       case ResultStep::mean: out = a / b; break;

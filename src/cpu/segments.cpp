@@ -82,7 +82,7 @@ class SegmentRun {
     });
   }
 
-  // So many splits that joining them costs little; a function of the sizes alone.
+  // The number of splits keeps the cost of joining low, and depends on the sizes alone.
   void scatter() {
     const Count values = segments_.values, count = segments_.count;
     const Count splits = std::max<Count>(1, std::min<Count>(16, values / (16 * count + 16384)));

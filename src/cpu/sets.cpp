@@ -58,7 +58,7 @@ class PreparedSets : public SetJob {
     return made;
   }
 
-  // All of a point side by side: neighbours are anywhere in memory.
+  // Stores all numbers of a point side by side, as neighbours are scattered in memory.
   void copy_records(const SetRequest& request) {
     const Count own = request.own ? request.sets : 0;
     records_.resize(size_t(request.n + own) * record());

@@ -8,7 +8,7 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-// The factors of what is summed: numbers, one of which is of the pair; a vector of the column or a difference; and
+// The factors of the summand: numbers, one of which is of the pair; a vector of the column or a difference; and
 // perhaps a vector that multiplies the sum as it would each of its terms. The vector may have another one of the row or
 // of the column added to it or subtracted, with numbers of its own.
 class Taker {
@@ -36,7 +36,7 @@ class Taker {
  private:
   using Numbers = std::vector<int>;
 
-  // Below, packing the vectors costs what it wins.
+  // For shorter vectors, packing costs as much time as it saves.
   int shortest(bool single) const { return !single ? 4 : sum_.term == VectorSum::column_alone ? 6 : 5; }
 
   Level level(int slot) const { return plan_.slots[slot].level; }
@@ -86,7 +86,7 @@ class Taker {
     return found_ = true;
   }
 
-  // The vector that the sum has anyway, and numbers times another one, sooner of the row than of the column.
+  // Takes the vector of the sum, plus numbers times another vector, preferably of the row.
   bool take_both(const Step& step) {
     if (into_ != &numbers_ || sum_.other.slot) return false;
     const bool subtracts = op(step) == OpId::Subtract, negative = sum_.negative;

@@ -1,4 +1,4 @@
-// Sums of long vectors, each times a number of the pair, of a Plan: what is reduced, taken apart.
+// Vector sums of a Plan: sums of long vectors, each times a number of the pair.
 #pragma once
 #include <kernops/jobs/job.h>
 
@@ -7,11 +7,11 @@
 namespace kernops {
 namespace cpu {
 
-// The vector sum of a plan that sums, of size 0 where it is none. If it is one, f is left as the number of a pair, and
-// what made the vector is left out.
+// The vector sum of a plan, of size 0 if the plan has none. If it has one, f becomes the number of a pair, and the
+// steps that computed the vector are removed.
 VectorSum take_vector_sum(Plan& plan, bool single);
 
-// Steps of the pairs that make nothing of what is read, or of what others read that do.
+// Removes steps of the pairs whose results are not read, directly or by other steps.
 void leave_out_unused(Plan& plan, const std::vector<int>& read);
 
 }  // namespace cpu

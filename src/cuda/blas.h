@@ -15,7 +15,7 @@ struct Panel {
   }
 };
 
-// The names are those of BLAS. Triangles are lower ones, but where `upper` says so.
+// The names are those of BLAS. Triangles are lower triangles unless `upper` is set.
 enum class Side { left, right };
 void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
           const Panel& c);  // c = scale a b + kept c
@@ -33,7 +33,7 @@ void copy_panel(const Panel& a, const Panel& to);
 bool has_blas();
 int blas_release();  // 13 or 12; throws CudaError where it cannot be opened
 
-// Throws what a status of cuBLAS or cuSOLVER says went wrong.
+// Throws an error for a status of cuBLAS or cuSOLVER other than success.
 void check_status(int status, const char* what, const char* library);
 
 }  // namespace cuda
