@@ -10,13 +10,13 @@
 # Twice as many neighbours come with twice as many inducing points.
 vif_likelihood <- function(data, model, how) {
   most <- length(data$y) - 1L
-  trend <- qr(data$x, LAPACK = FALSE)
+  trend <- orthonormal_trend(data)
   operators <- set_operators(model)
   first <- neighbour_count(how$control, model$d, most, default = 30)
   rank <- function(m) as.integer(min(ceiling(how$control$inducing * m / first), length(data$y)))
   tracker <- neighbour_tracker(
-    group = function(theta, m) vif_sets(vecchia_sets(data, model, theta, m, how$control, trend), rank(m)),
-    recount = function(sets, m) vif_sets(with_neighbours(sets, ordered_neighbours(sets$near, m)), rank(m)),
+    group = function(theta, m) vif_sets(vecchia_sets(data, model, theta, m, how, trend), rank(m)),
+    recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), rank(m)),
     moved = function(sets, theta) neighbours_moved(sets, data, model, theta), m = first, most = most
   )
   problem <- list(data = data, model = model, trend = trend, reml = how$reml, operators = operators)

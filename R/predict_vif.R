@@ -74,9 +74,10 @@ fitted_vif <- function(object) {
   data <- object$data
   theta <- unname(object$theta)
   operators <- list(values = covariance_matrix(object$model))
-  trend <- qr(data$x, LAPACK = FALSE)
+  trend <- orthonormal_trend(data)
+  how <- replace(object$how, "backend", list(usable_backend(object$how$backend)))
   m <- min(object$vecchia$m, length(data$y) - 1L)
-  sets <- vif_sets(vecchia_sets(data, object$model, theta, m, object$how$control, trend), object$vecchia$inducing)
+  sets <- vif_sets(vecchia_sets(data, object$model, theta, m, how, trend), object$vecchia$inducing)
   vif <- vif_factor(object$model, operators, sets, theta)
   if (!is.null(vif$bad)) stop_singular(list(data = data), singular_state(sets$order[[vif$bad]]), NULL)
   residual <- process_of_data(object)[sets$order]
@@ -86,7 +87,7 @@ fitted_vif <- function(object) {
   gram <- tcrossprod(white) + diag(rep(0:1, c(1 + p, rank)), 1 + p + rank)
   low <- 1 + p + seq_len(rank)
   root <- chol(gram[-1, -1, drop = FALSE])
-  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% qr.R(trend)
+  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% trend$r
   list(order = sets$order, factors = vif$factors, root = root, sets = sets, vif = replace(vif, "white", list(white)),
        mean = as.vector(solve(gram[low, low, drop = FALSE], gram[low, 1])),
        factors_of = low_rank_factors(operators$values, theta, sets$inducing)$factors)
