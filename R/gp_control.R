@@ -35,18 +35,18 @@
 #'   stand for the first and the last.
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
 #'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]; 30 for
-#'   `method = "vif"`. With `"auto"`, the search begins with this number and doubles it, see below. In [predict()][predict.gp], it is the
-#'   number of neighbours of new points. With package future.apply, likelihoods and predictions that take long are
-#'   distributed over the processes of `future::plan()`, if these have more cores than this process uses. For
-#'   likelihoods, each keeps a part of the observations.
+#'   `method = "vif"`. With `"auto"`, the search begins with this number and doubles it, see below. In
+#'   [predict()][predict.gp], it is the number of neighbours of new points. With package future.apply, likelihoods and
+#'   predictions that take long are distributed over the processes of `future::plan()`, if these have more cores than
+#'   this process uses. For likelihoods, each process keeps a part of the observations.
 #' @param inducing number of inducing points of `method = "vif"`, at most that of the observations.
 #' @param neighbour_tol the tolerable change of the log-likelihood by twice as many neighbours, for each observation;
 #'   it scales the other tolerances, too, see below.
 #' @param neighbour_limit the largest number of neighbours with `neighbours = "auto"`.
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @section The number of neighbours:
-#' Each fit with `method = "vecchia"` is compared with twice as many neighbours. `print()` gives the verdict, `summary()`
-#' and `glance()` all changes, and `fit$vecchia$changes` has the numbers:
+#' Each fit with `method = "vecchia"` is compared with twice as many neighbours. `print()` gives the verdict,
+#' `summary()` and `glance()` all changes, and `fit$vecchia$changes` has the numbers:
 #'   * of the log-likelihood at the same parameters, from 10,000 of the observations if there are more;
 #'   * of the estimates, in standard errors, by a Newton step from the optimum (a standard error below a tenth of a
 #'     positive parameter counts as a tenth);
@@ -67,8 +67,8 @@
 #' satellite temperatures of Heaton et al. (2019) are good with 60 neighbours, and all 105,569 with 30 (3 s). A smooth
 #' field (Matern 5/2, noise of 1 % of its variance, n = 3000) is good with 60 (1 s; with 30, the log-likelihood is 15
 #' lower, and predictions are the same to three digits). For the
-#' borehole function (8 inputs, n = 3000) it is poor with 60 (10 s), and `"auto"` stops at 240 (53 s) with 200 more units
-#' of log-likelihood and the same error of predictions: automatic doubling would cost more than it gives there.
+#' borehole function (8 inputs, n = 3000) it is poor with 60 (10 s), and `"auto"` stops at 240 (53 s) with 200 more
+#' units of log-likelihood and the same error of predictions: automatic doubling would cost more than it gives there.
 #'
 #' @references
 #' Heaton, M. J. et al. (2019) A case study competition among methods for analyzing large spatial data. *Journal of

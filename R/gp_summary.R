@@ -79,10 +79,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
   }
-  if (length(x$edf)) {
-    edf <- paste(names(x$edf), signif(x$edf, digits), sep = " = ", collapse = ", ")
-    cli::cat_line("\nEffective degrees of freedom: ", edf)
-  }
+  print_edf(x$edf, digits)
   some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")
   kind <- if (is.null(fit$family)) "Residuals" else "Deviance residuals"
   cli::cat_line("\n", kind, " of the fitted field", some, ":")
@@ -99,6 +96,12 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   }
   print_rivals(fit)
   invisible(x)
+}
+
+print_edf <- function(edf, digits) {
+  if (!length(edf)) return(invisible())
+  words <- paste(names(edf), signif(edf, digits), sep = " = ", collapse = ", ")
+  cli::cat_line("\nEffective degrees of freedom: ", words)
 }
 
 print_priors <- function(fit) {

@@ -3,8 +3,8 @@
 # A likelihood is a list of functions, the arguments of new_likelihood(). Its evaluate() computes at parameters theta
 # and returns a state, whose functions are the arguments of new_state(). Arguments without a default are required.
 # Arguments with a default are optional: the default is the answer of a likelihood without the ability, so that callers
-# never test for an ability. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_vif.R, lik_laplace.R and lik_laplace_vecchia.R
-# implement the contract; likelihood_for() chooses a likelihood by the method of a fit.
+# never test for an ability. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_vif.R, lik_laplace.R and
+# lik_laplace_vecchia.R implement the contract; likelihood_for() chooses a likelihood by the method of a fit.
 
 # evaluate(theta, profile, search)  the state at theta. With `profile` its value is the least over all common factors of
 #                the variances; with `search` it has derivatives, and no value where that costs more than a step

@@ -6,7 +6,8 @@ local_trend_conditioning <- function(object, how) {
   moments <- function(targets) as.data.frame(krige_locally(object, targets, how, near())$moments)
   new_conditioning(object, moments, moments, function(targets) {
     kriged <- krige_locally(object, targets, how, near())
-    terms <- with(kriged, list(near = unlist(near), of = rep(seq_along(near), lengths(near)), weights = unlist(weights)))
+    terms <- with(kriged, list(near = unlist(near), of = rep(seq_along(near), lengths(near)),
+                               weights = unlist(weights)))
     joint <- unexplained(object, targets, terms) + if (is.null(kriged$gap)) 0 else crossprod(kriged$gap)
     unknown <- is.na(kriged$moments[, "process"])
     joint[unknown, ] <- joint[, unknown] <- NA

@@ -141,10 +141,9 @@ Rcpp::List sets_weights(Rcpp::List operators, Rcpp::NumericVector theta, Rcpp::N
 // The same for held sets, with `count` neighbours.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_residual_weights(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
-                             Rcpp::List settings) {
-  return guard_new([&] {
-    return weights_of(request_of(operators, theta, nugget, *Rcpp::XPtr<HeldSets>(held), count, settings));
-  });
+                                 Rcpp::List settings) {
+  return guard_new(
+      [&] { return weights_of(request_of(operators, theta, nugget, *Rcpp::XPtr<HeldSets>(held), count, settings)); });
 }
 
 // The gradient of a function of the weights and standard deviations of held sets, given its derivatives with respect to
@@ -152,7 +151,7 @@ Rcpp::List sets_residual_weights(Rcpp::List operators, Rcpp::NumericVector theta
 // times the former.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_residual_adjoint(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held,
-                        Rcpp::NumericMatrix weights, Rcpp::NumericVector log_sd, Rcpp::List settings) {
+                                 Rcpp::NumericMatrix weights, Rcpp::NumericVector log_sd, Rcpp::List settings) {
   return guard_new([&] {
     const HeldSets& sets = *Rcpp::XPtr<HeldSets>(held);
     const SetRequest request = request_of(operators, theta, nugget, sets, weights.nrow(), settings);

@@ -44,7 +44,7 @@ class Backend {
   virtual void set_weights(const SetRequest& request, double* weights, double* sd) const = 0;
   // The nearest points of a tree.
   virtual void nearest(const neighbours::Request& request, int* to) const = 0;  // neighbours/neighbours.h
-  virtual const Dense& dense() const = 0;  // dense/algebra.h
+  virtual const Dense& dense() const = 0;                                       // dense/algebra.h
 };
 
 const std::vector<const Backend*>& backends();          // of run/backends.def

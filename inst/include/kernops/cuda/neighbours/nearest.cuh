@@ -124,8 +124,8 @@ template <int D, int listed> __device__ void nearest_points(const NearestPointsJ
   search.write(job.to + (job.places ? job.places[query] : query) * job.most);
 }
 
-#define KERNOPS_NEAREST_POINTS(D, listed)                                                              \
-  KERNOPS_KERNEL(__launch_bounds__(32 * kernops::nearest_points_warps) kernops_nearest_points,         \
+#define KERNOPS_NEAREST_POINTS(D, listed)                                                      \
+  KERNOPS_KERNEL(__launch_bounds__(32 * kernops::nearest_points_warps) kernops_nearest_points, \
                  kernops::NearestPointsJob, kernops::nearest_points<D, listed>)
 
 }  // namespace KERNOPS_ISA
