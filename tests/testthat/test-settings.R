@@ -67,6 +67,7 @@ test_that("a folder of the cache where others can write gives a warning, and ano
   expect_warning(folder <- cache_folder(), "can be written by all users", class = "kernops_warning")
   expect_identical(folder, tempdir())
   withr::local_options(kernops.cache_dir = NULL)
+  withr::local_envvar(KERNOPS_CACHE_DIR = NA)
   expect_warning(cache_folder(), "can be written by all users", class = "kernops_warning")
   Sys.chmod(open, "0755", use_umask = FALSE)
   expect_identical(expect_silent(cache_folder()), default_cache())
