@@ -112,13 +112,15 @@ Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget
   });
 }
 
-// The CUDA texts of sums and of weights, with slopes unless these are NULL.
+// The CUDA texts of sums and of weights, with slopes unless these are NULL; and the same for matrices that are split
+// between two memories.
 // [[Rcpp::export(rng = false)]]
 Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, bool single) {
   return guard_new([&] {
     const Kernel* both = Rf_isNull(slopes) ? nullptr : &*Rcpp::XPtr<Kernel>(slopes);
-    return Rcpp::CharacterVector::create(cuda::set_sums_text(*covariance, both, single),
-                                         cuda::set_weights_text(*covariance, both, single));
+    return Rcpp::CharacterVector::create(
+        cuda::set_sums_text(*covariance, both, single), cuda::set_weights_text(*covariance, both, single),
+        cuda::set_sums_text(*covariance, both, single, true), cuda::set_weights_text(*covariance, both, single, true));
   });
 }
 

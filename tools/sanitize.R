@@ -126,6 +126,7 @@ families <- alist(
     gp(stats::rnorm(700) ~ 1, coords = random(700, 2), covariance = exponential(1, 0.3) + nugget(1), estimate = "none"),
   `sets of points, float32` = point_sets("float32"),
   `sets of points, float64` = point_sets("float64"),
+  `sets of points, float64, large` = point_sets("float64", 240, 260),
   `sets of points, float32, piece by piece` = limited(250, point_sets("float32", 20)),
   `sets of points, float64, piece by piece` = limited(250, point_sets("float64", 20)),
   `systems` = {

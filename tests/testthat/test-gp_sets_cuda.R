@@ -178,19 +178,36 @@ test_that("the texts of all covariances compile for the oldest and for new GPUs"
   }
 })
 
-test_that("sets beyond the memory of a block are computed as well", {
+test_that("the GPU computes sets whose matrices do not fit the shared memory of a block", {
   skip_without_gpu()
-  model <- model_of(exponential(1, 0.4))
+  model <- model_of(exponential(1.2, 0.4) + nugget(1))
   n <- 420
   u <- withr::with_seed(1, matrix(runif(2 * n), n))
-  # the second is beyond that of float32, too
-  for (m in c(200, 400)) {
+  values <- withr::with_seed(2, cbind(rnorm(n), 1))
+  noise <- rep(1, n)
+  # the second is beyond that of float32, too; the first sets have few neighbours
+  for (m in c(230, 400)) {
     sets <- matrix(pmax(0L, outer(seq_len(m), seq_len(n), \(k, i) i - k)), m)
-    expected <- weights_by("cpu", model, sets, u, rep(1, n))
+    weights <- weights_by("cpu", model, sets, u, noise)
+    held <- kernops:::hold_sets(u, noise, noise, values, sets)
+    sums <- \(...) {
+      kernops:::set_sums(kernops:::set_operators(model, ...), model$parameters$value, model$nugget, held, TRUE)
+    }
+    expected <- sums("cpu")
     for (precision in names(tolerances)) {
-      expect_same_weights(weights_by("cuda", model, sets, u, rep(1, n), precision), expected, tolerances[[precision]])
+      tolerance <- tolerances[[precision]]
+      expect_same_weights(weights_by("cuda", model, sets, u, noise, precision), weights, tolerance)
+      result <- sums("cuda", precision)
+      expect_alike(result, expected, tolerance, c(precision, m))
+      # the CPU would compute in float64
+      if (precision == "float32") expect_false(identical(result$logdet, expected$logdet))
     }
   }
+  expect_same_slopes <- \(result, expected) {
+    for (name in names(expected)) expect_equal(result[[name]], expected[[name]], tolerance = 1e-8)
+  }
+  some <- sets[1:300, 380:n]
+  expect_same_slopes(slopes_by("cuda", model, some, u, noise), slopes_by("cpu", model, some, u, noise))
 })
 
 test_that("points and neighbours beyond the memory are brought piece by piece, with the same results to the bit", {

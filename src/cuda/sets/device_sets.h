@@ -13,14 +13,24 @@ namespace cuda {
 constexpr Count batch = Count(1) << 18;  // a fraction of a second, after which R may interrupt
 constexpr int chunk = 16;
 
-// The memory of a block for the largest sets, in the order of SetMemory.
+// The shared memory that a block may have on each device of a request.
+inline int shared_room(const std::vector<int>& devices) {
+  const std::vector<Device> all = cuda::devices();
+  int least = std::numeric_limits<int>::max();
+  for (const int device : devices) least = std::min(least, all[size_t(device)].shared_bytes);
+  return least;
+}
+
+// The memory of a block for the largest sets, in the order of SetMemory: as many panels of the matrix as there is room
+// for are in shared memory.
 template <class T> SetMemory memory_for(const SetRequest& request, const DeviceSetJob<T>& job) {
   const Plan& values = plan_of(*request.covariance);
   const Plan& slopes = request.slopes ? plan_of(*request.slopes) : values;
   const auto entries = [](const Plan& plan, Level level) { return std::max(plan.entries[int(level)], 1); };
   const int size = set_columns(job.m + 1);
+  const int rows = set_rows<T>(size + job.columns + job.parameters), matrix = set_numbers(size, rows);
   SetMemory to{};
-  int end = set_numbers(size, set_rows<T>(size + job.columns + job.parameters));
+  int end = 0;
   const auto take = [&](int& place, int count, size_t bytes = sizeof(T)) {
     place = end, end += int(ceil_div(count * Count(bytes), 16) * 16 / Count(sizeof(T)));
   };
@@ -30,8 +40,18 @@ template <class T> SetMemory memory_for(const SetRequest& request, const DeviceS
   take(to.dots, job.parameters * (job.columns + job.parameters));
   take(to.sums, job.sums(), sizeof(double));
   take(to.members, job.m, sizeof(int));
+  const int room = shared_room(request.settings.devices) / int(sizeof(T));
+  while (4 * to.far < size && end + matrix - set_numbers(4 * to.far, rows) > room) ++to.far;
+  const int shared = matrix - set_numbers(4 * to.far, rows);
+  for (int* place : {&to.once, &to.columns, &to.contrast, &to.dots, &to.sums, &to.members, &end}) *place += shared;
   to.end = end;
   return to;
+}
+
+// The numbers of a block in the memory of the device: panels of the largest matrix.
+template <class T> Count far_numbers(const DeviceSetJob<T>& job) {
+  const int size = set_columns(job.m + 1), rows = set_rows<T>(size + job.columns + job.parameters);
+  return ceil_div(set_numbers(4 * job.memory.far, rows), 4) * 4;
 }
 
 // Where points are seen from before they become floats, of which only 24 bits are left: the middle of each coordinate.
@@ -148,6 +168,7 @@ template <class T> class DeviceSets {
     job.parameters = request.slopes ? request.parameters : 0;
     job.chunk = chunk, job.blocks = int(ceil_div(job.sets, chunk));
     job.memory = memory_for(request, job);
+    job.far_numbers = far_numbers(job);
     return job;
   }
 

@@ -40,25 +40,51 @@ template <class T> std::shared_ptr<const DeviceSets<T>> device_sets(const SetReq
   return *sets;
 }
 
+unsigned blocks_for(Count sets) { return unsigned(ceil_div(sets, chunk)); }
+
 template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
   return unsigned(job.memory.end) * unsigned(sizeof(T));
 }
 
-// Does a set fit the shared memory of a device? Sets of more than 150 to 220 neighbours in float64, and 220 to 320 in
-// float32, are left to the CPU, which also reports invalid formulas.
+// Blocks with panels in the memory of the device, as many as run at once.
+unsigned split_blocks() { return unsigned(current_device().multiprocessors); }
+
+// Launches the blocks of `sets` sets: all at once, or as many at a time as have panels in the memory of the device.
+template <class T> void launch_sets(void* kernel, DeviceSetJob<T> job, Count sets) {
+  const unsigned blocks = blocks_for(sets), most = job.panels ? split_blocks() : blocks;
+  for (unsigned done = 0; done < blocks; done += most, job.first_block += int(most))
+    launch_sharing(kernel, std::min(most, blocks - done), threads_for(job.m), shared_bytes(job), &job);
+}
+
+// Room for the panels of matrices that shared memory cannot hold: of more than 150 to 220 neighbours in float64, and 220
+// to 320 in float32.
+template <class T> Copied<T> far_panels(const DeviceSetJob<T>& job) {
+  return Copied<T>(size_t(job.far_numbers) * split_blocks());
+}
+
+template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
+  DeviceSetJob<T> job{};
+  job.m = request.m, job.columns = request.columns, job.parameters = request.slopes ? request.parameters : 0;
+  job.memory = memory_for(request, job);
+  return job;
+}
+template <class T> bool is_split(const SetRequest& request) { return job_of<T>(request).memory.far > 0; }
+
+// Do sets fit the memory of each device? The CPU computes those that do not, and reports invalid formulas.
 template <class T> bool fits(const SetRequest& request) {
   const std::vector<Plan>& plans = request.covariance->plans[number_of(cpu_backend())];
   if (request.sets == 0 || plans.size() != 1 || !request.covariance->stores()) return false;
   for (const auto& loads : plans[0].loads)
     for (const Load& load : loads)
       if (load.kind != Load::variable && load.kind != Load::constant) return false;
-  DeviceSetJob<T> job{};
-  job.m = request.m, job.columns = request.columns, job.parameters = request.slopes ? request.parameters : 0;
-  job.memory = memory_for(request, job);
   check_devices(request.settings.devices);
-  const auto all = devices();
-  return std::all_of(request.settings.devices.begin(), request.settings.devices.end(),
-                     [&](int device) { return all[size_t(device)].shared_bytes >= int(shared_bytes(job)); });
+  const DeviceSetJob<T> job = job_of<T>(request);
+  const std::vector<Device> all = devices();
+  return std::all_of(request.settings.devices.begin(), request.settings.devices.end(), [&](int number) {
+    const Device& device = all[size_t(number)];
+    const size_t panels = size_t(far_numbers(job)) * size_t(device.multiprocessors) * sizeof(T);
+    return int(shared_bytes(job)) <= device.shared_bytes && panels <= device.bytes / 4;
+  });
 }
 
 // body(job, number, sets) for each batch, on its device.
@@ -86,8 +112,6 @@ void each_batch(const SetRequest& request, const std::string& text, const char* 
   in_threads(size_t(used), request.settings.keep_going, work);
 }
 
-unsigned blocks_for(Count sets) { return unsigned(ceil_div(sets, chunk)); }
-
 // The sums of a batch, and its first singular set or -1.
 template <class T>
 Count sum_batch(const SetRequest& request, const DeviceSets<T>& sets, DeviceSetJob<T> job, Count begin,
@@ -95,10 +119,11 @@ Count sum_batch(const SetRequest& request, const DeviceSets<T>& sets, DeviceSetJ
   const size_t blocks = size_t(job.blocks), count = size_t(job.sums());
   const Copied<double> parts(blocks * count), totals(count);
   const Copied<int> bad(blocks);
-  job.parts = parts.data(), job.totals = totals.data(), job.bad = bad.data();
+  const Copied<T> panels = far_panels(job);
+  job.parts = parts.data(), job.totals = totals.data(), job.bad = bad.data(), job.panels = panels.data();
   void* const kernel = function(text, "kernops_set_sums");
   sets.each_piece(request, job, begin, 0, [&](const DeviceSetJob<T>& some, Count, Count of) {
-    launch_sharing(kernel, blocks_for(of), threads_for(job.m), shared_bytes(job), &some);
+    launch_sets(kernel, some, of);
   });
   launch(function(text, "kernops_set_totals"), unsigned(count), 1, set_total_threads, &job);
   std::vector<int> found(blocks);
@@ -109,7 +134,8 @@ Count sum_batch(const SetRequest& request, const DeviceSets<T>& sets, DeviceSetJ
 
 template <class T> SetTotals sums_in(const SetRequest& request) {
   if (!fits<T>(request)) return cpu_backend().set_sums(request);
-  const std::string text = set_sums_text(*request.covariance, request.slopes, request.settings.single);
+  const std::string text = set_sums_text(*request.covariance, request.slopes, request.settings.single,
+                                         is_split<T>(request));
   SetTotals totals;
   std::vector<std::vector<double>> parts(size_t(ceil_div(request.sets, batch)));
   std::vector<Count> bad(parts.size(), -1);
@@ -131,17 +157,20 @@ template <class T> SetTotals sums_in(const SetRequest& request) {
 
 template <class T> void weights_in(const SetRequest& request, double* weights, double* sd) {
   if (!fits<T>(request)) return cpu_backend().set_weights(request, weights, sd);
-  const std::string text = set_weights_text(*request.covariance, request.slopes, request.settings.single);
+  const std::string text = set_weights_text(*request.covariance, request.slopes, request.settings.single,
+                                            is_split<T>(request));
   each_batch<T>(request, text, "kernops_set_weights",
                 [&](const DeviceSetJob<T>& all, Count number, const DeviceSets<T>& sets) {
                   void* const kernel = function(text, "kernops_set_weights");
                   const Count begin = number * batch;
                   const Count rows = 1 + all.parameters, width = all.m * rows;
                   const size_t bytes = size_t(width + rows) * sizeof(double);
+                  const Copied<T> panels = far_panels(all);
                   sets.each_piece(request, all, begin, bytes, [&](DeviceSetJob<T> job, Count at, Count count) {
+                    job.panels = panels.data();
                     const Copied<double> some_weights(size_t(count * width)), some_sd(size_t(count * rows));
                     job.weights = some_weights.data_from(at * width), job.sd = some_sd.data_from(at * rows);
-                    launch_sharing(kernel, blocks_for(count), threads_for(job.m), shared_bytes(job), &job);
+                    launch_sets(kernel, job, count);
                     some_weights.copy_to(weights + (begin + at) * width), some_sd.copy_to(sd + (begin + at) * rows);
                   });
                 });

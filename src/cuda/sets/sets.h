@@ -15,8 +15,9 @@ const Plan& plan_of(const Kernel& kernel);
 bool sees_differences(const Plan& plan);
 
 // The text of sums over sets and that of weights, with slopes or without (cuda/sets/source.cpp), in floats if `single`.
-std::string set_sums_text(const Kernel& covariance, const Kernel* slopes, bool single);
-std::string set_weights_text(const Kernel& covariance, const Kernel* slopes, bool single);
+// The matrices are `split` between two memories if one cannot hold them.
+std::string set_sums_text(const Kernel& covariance, const Kernel* slopes, bool single, bool split = false);
+std::string set_weights_text(const Kernel& covariance, const Kernel* slopes, bool single, bool split = false);
 
 }  // namespace cuda
 }  // namespace kernops

@@ -22,9 +22,9 @@ class Formula {
     names_[0] = "one<T>()";
   }
 
-  std::string text(const std::string& name) {
+  std::string text(const std::string& name, const std::string& begin = "") {
     const std::string point = "const Once& o, const T* from, long long step, ";
-    return "struct " + name + " {\n" + sizes() + level("once(const T* from, Once& o)", Level::uniform) +
+    return "struct " + name + " {\n" + begin + sizes() + level("once(const T* from, Once& o)", Level::uniform) +
            level("row(" + point + "Row& x)", Level::row) + level("column(" + point + "Column& y)", Level::column) +
            pair() + "};\n";
   }
@@ -72,9 +72,11 @@ class Formula {
   Names names_;
 };
 
-std::string text_of(const std::string& kernels, const Kernel& covariance, const Kernel* slopes, bool single) {
+std::string text_of(const std::string& kernels, const Kernel& covariance, const Kernel* slopes, bool single,
+                    bool split) {
+  const std::string layout = std::string("  static constexpr bool split = ") + (split ? "true" : "false") + ";\n";
   return std::string("#include <kernops/cuda/sets/sums.cuh>\nusing namespace kernops;\nusing T = ") +
-         (single ? "float" : "double") + ";\n" + Formula(plan_of(covariance)).text("Covariance") +
+         (single ? "float" : "double") + ";\n" + Formula(plan_of(covariance)).text("Covariance", layout) +
          (slopes ? Formula(plan_of(*slopes)).text("Slopes") : "using Slopes = NoSlopes;\n") + kernels +
          "(T, Covariance, Slopes)\n";
 }
@@ -100,12 +102,12 @@ bool sees_differences(const Plan& plan) {
   return points.count(plan.f) == 0;
 }
 
-std::string set_sums_text(const Kernel& covariance, const Kernel* slopes, bool single) {
-  return text_of("KERNOPS_SETS", covariance, slopes, single);
+std::string set_sums_text(const Kernel& covariance, const Kernel* slopes, bool single, bool split) {
+  return text_of("KERNOPS_SETS", covariance, slopes, single, split);
 }
 
-std::string set_weights_text(const Kernel& covariance, const Kernel* slopes, bool single) {
-  return text_of("KERNOPS_SET_WEIGHTS", covariance, slopes, single);
+std::string set_weights_text(const Kernel& covariance, const Kernel* slopes, bool single, bool split) {
+  return text_of("KERNOPS_SET_WEIGHTS", covariance, slopes, single, split);
 }
 
 }  // namespace cuda

@@ -10,9 +10,10 @@ KERNOPS_FN int set_columns(int points) { return (points + 3) / 4 * 4; }
 template <class T> KERNOPS_FN int set_rows(int used) { return used + ((sizeof(T) == 4 ? 4 : 6) - used % 4) % 4; }
 KERNOPS_FN int set_numbers(int columns, int rows) { return columns * rows - columns * (columns - 4) / 2; }
 
-// Where a block keeps what it needs, in numbers of T from the start of its shared memory: multiples of 16 bytes.
+// Where a block keeps what it needs, in numbers of T from the start of its shared memory: multiples of 16 bytes. The
+// first `far` panels of a matrix too large for shared memory are in the memory of the device.
 struct SetMemory {
-  int once, columns, contrast, dots, sums, members, end;
+  int once, columns, contrast, dots, sums, members, end, far;
 };
 
 // T is what sets are computed in. Sums over them are doubles.
@@ -25,6 +26,8 @@ template <class T> struct DeviceSetJob {
   int m, stride, columns, parameters, nugget;              // the first m neighbours are taken
   int chunk, blocks, first_block;                          // sets of a block; blocks in all, and of earlier launches
   SetMemory memory;
+  T* panels;             // those in the memory of the device, `far_numbers` for each block of a launch
+  long long far_numbers;
   double *parts, *totals;  // each sum: of all blocks, and in all
   int* bad;                // the first singular set of each block, or -1
   double *weights, *sd;    // as those of SetJob

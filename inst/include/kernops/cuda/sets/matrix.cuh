@@ -1,5 +1,5 @@
 // The Cholesky factor of a small matrix in shared memory, by the threads of a block: a row a thread, four columns at a
-// time.
+// time. A matrix that does not fit has its first panels in the memory of the device.
 #pragma once
 #include <kernops/jobs/device_sets.h>
 #include <kernops/cuda/values.cuh>
@@ -61,11 +61,27 @@ template <class T> struct SetCorner {
 // 4j .. 4j + 3 from row 4j on, one column after the other. All columns begin at multiples of 16 bytes, so that a thread
 // reads 16 bytes at once. For doubles, half the number of rows is odd, so that threads that read a row of several
 // columns have no bank conflicts.
-template <class T> struct SetMatrix {
-  T* at;
+template <class T, bool split> struct SetPanels {
+  T* near;
+  KERNOPS_FN SetPanels(T* shared, const DeviceSetJob<T>&, int, int) : near(shared) {}
+  KERNOPS_FN T* of(int) const { return near; }
+};
+template <class T> struct SetPanels<T, true> {
+  T *near, *far;
+  int count;  // of far panels
+  KERNOPS_FN SetPanels(T* shared, const DeviceSetJob<T>& job, int columns, int rows)
+      : near(nullptr), far(job.panels + blockIdx.x * job.far_numbers), count(job.memory.far) {
+    if (4 * count > columns) count = columns / 4;
+    near = shared - set_numbers(4 * count, rows);
+  }
+  KERNOPS_FN T* of(int j) const { return j < count ? far : near; }
+};
+
+template <class T, bool split> struct SetMatrix {
+  SetPanels<T, split> panels;
   int size, rows;
   KERNOPS_FN int height(int j) const { return rows - 4 * j; }
-  KERNOPS_FN T* panel(int j) const { return at + 4 * j * (rows + 1 - 2 * j); }  // row 0, were it there
+  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // row 0, were it there
   KERNOPS_FN T* column(int k) const { return panel(k >> 2) + (k & 3) * height(k >> 2); }
   KERNOPS_FN T& element(int a, int k) const { return column(k)[a]; }
 

@@ -9,7 +9,8 @@ inline namespace KERNOPS_ISA {
 
 template <class T, class Covariance> class DeviceSet {
  public:
-  __device__ DeviceSet(const DeviceSetJob<T>& job, T* memory) : job_(job), memory_(memory) {
+  __device__ DeviceSet(const DeviceSetJob<T>& job, T* memory)
+      : matrix{{memory, job, 0, 0}, 0, 0}, job_(job), memory_(memory) {
     if (threadIdx.x == 0) Covariance::run_once(job.theta, *reinterpret_cast<typename Covariance::Once*>(once()));
   }
 
@@ -17,7 +18,8 @@ template <class T, class Covariance> class DeviceSet {
   __device__ void take(long long set) {
     find_members(set);
     const int size = set_columns(members.count());
-    matrix = {memory_, size, set_rows<T>(size + job_.columns + job_.parameters)};
+    const int rows = set_rows<T>(size + job_.columns + job_.parameters);
+    matrix = {{memory_, job_, size, rows}, size, rows};
     pad = size - members.count();
     put_values();
     put_covariance();
@@ -26,7 +28,7 @@ template <class T, class Covariance> class DeviceSet {
 
   int pad = 0;  // rows of a unit matrix before those of the points
   SetMembers members{};
-  SetMatrix<T> matrix{};
+  SetMatrix<T, Covariance::split> matrix;
 
  private:
   __device__ T* once() const { return memory_ + job_.memory.once; }
