@@ -57,7 +57,7 @@ void search(const neighbours::Request& request, int* to) {
   choose_backend(request.settings.backend, {MemorySpace::host}, work).nearest(request, to);
 }
 
-// Whether all are numbers of points.
+// Checks that `some` holds numbers of points.
 void check_numbers(const Rcpp::IntegerVector& some, Count n) {
   for (const int number : some)
     if (number < 1 || number > n) throw InputError("input", "points are chosen by their numbers");
