@@ -1,5 +1,5 @@
-# Cells of fits: they keep what is costly to compute again, such as a factor, and refer to it weakly. saveRDS() and the
-# like write no more than the cell; a fit that is read again computes the content when it is first needed.
+# Cells of fits keep results that are costly to recompute, such as a factor, by weak references. saveRDS() and similar
+# functions write only the empty cell; a fit that is read again recomputes the content on first use.
 
 new_cell <- function() new.env(parent = emptyenv())
 
@@ -9,7 +9,7 @@ keep_in <- function(cell, content, key = NULL) {
   cell
 }
 
-# The content of a cell, computed unless it was by an identical `key`. A fit without a cell computes it each time.
+# The content of a cell, computed unless the cell holds it for an identical `key`. A fit without a cell recomputes it.
 kept_in <- function(cell, compute, key = NULL) {
   if (!is.environment(cell)) return(compute())
   kept <- if (!is.null(cell$reference)) rlang::wref_value(cell$reference)
@@ -19,7 +19,7 @@ kept_in <- function(cell, compute, key = NULL) {
   content
 }
 
-# f(object) of a fit by neighbours, in its cell; as long as the fit has the same data, parameters and neighbours.
+# f(object) of a fit by neighbours, kept in its cell while data, parameters and neighbours stay the same.
 kept_for <- function(object, f) {
   about <- list(f, object[c("data", "model", "theta", "beta", "state", "latent", "known")],
                 object$vecchia[c("m", "order", "neighbours", "inducing")], object$how$control[c("ordering", "seed")],

@@ -28,8 +28,9 @@ change_of_some <- function(sets, operators, model, theta, contrast, counts,
 }
 
 # The movement of the estimates from the optimum of a search by a change of the gradient: a step of Newton's method with
-# the information there. `theta` after it, and `size`: the largest movement of a parameter in standard errors. A
-# standard error of less than a tenth of a positive parameter counts as a tenth: so little is no matter.
+# the information at the optimum. Returns `theta` after the step, and `size`, the largest movement of a parameter in
+# standard errors. Standard errors below a tenth of a positive parameter count as a tenth, as smaller ones are
+# irrelevant.
 moved_estimates <- function(change, search, model) {
   none <- list(theta = search$theta, size = 0)
   parameters <- model$parameters

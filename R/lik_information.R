@@ -33,8 +33,8 @@ observed_information <- function(object, free, step = 1e-3) {
   (hessian + t(hessian)) / 2
 }
 
-# The inverse of the information on all parameters; if that is singular, on those that the data determine; then on those
-# that are `needed` alone. Parameters that are left out have NA.
+# The inverse of the information on all parameters; if singular, on the parameters that the data determine; if still
+# singular, on the `needed` parameters alone. Parameters that are left out have NA.
 inverse_information <- function(information, needed = rep(FALSE, nrow(information))) {
   n <- nrow(information)
   inverse <- matrix(NA_real_, n, n)
@@ -53,7 +53,7 @@ inverse_information <- function(information, needed = rep(FALSE, nrow(informatio
 
 # A direction of the logarithms with an information below `least`, a standard error above 30, is not determined: a field
 # whose variance is next to zero says nothing about its range, and along a ridge variance and range grow together. A
-# parameter is determined unless such a direction has a share of it.
+# parameter is determined unless it contributes to such a direction.
 determined_parameters <- function(information, needed, least = 1e-3) {
   determined <- !needed & diag(information) > least & is.finite(rowSums(information))
   block <- information[determined, determined, drop = FALSE]
@@ -74,7 +74,7 @@ warn_no_errors <- function(v) {
 }
 
 # Half the sum of the observed and the expected second derivatives of -2 log-likelihood (Gilmour et al. 1995), from
-# the columns dK alpha; where the scale is profiled out, what is left of them.
+# the columns dK alpha; with the scale profiled out, from their parts orthogonal to the scale.
 average_information <- function(derivatives, state, solve, profile, degrees) {
   solved <- solve(derivatives)
   across <- crossprod(state$z, derivatives)

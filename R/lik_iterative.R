@@ -57,7 +57,7 @@ iterative_operators <- function(data, model, how, trend) {
   )
 }
 
-# The precision in which rounding does not decide where the search ends.
+# The lowest precision whose rounding does not affect the end of the search.
 precision_for <- function(data, model, theta, precision) {
   if (precision == "float64") return(precision)
   loss <- expected_rounding(data, model, theta, precision)
@@ -89,15 +89,15 @@ valued_state <- function(equations, parts, profile, count, derivatives) {
               residual = max(fit$residual[known]), iterations = fit$iterations)), how$control$cg_tol))
 }
 
-# The observations whose dense likelihood takes far less time than an iterative one of eight times as many.
+# The size of subsets whose dense likelihood takes far less time than an iterative one of eight times as many.
 dense_size <- function(n, how) {
   on_cpu <- dense_device(1e4, dense_settings(how)$backend) < 0
   if (on_cpu) 4000 else min(max(1e4, n / 25), 4e4)
 }
 
-# The state of a search, without a value. Traces are estimated by independent signs, which vary least, but exactly for
-# smooth vectors: the derivatives along a ridge of the likelihood, where ranges are long, are made of these, and vary
-# most by signs.
+# The state of a search, without a value. Random signs, the probes of least variance, estimate traces; traces for smooth
+# vectors are exact, as derivatives along a ridge of the likelihood with long ranges consist of smooth vectors, for
+# which signs vary most.
 search_state <- function(equations, theta, parts, profile, probes, ...) {
   how <- parts$how
   data <- parts$data
@@ -134,8 +134,8 @@ rounding_loss <- function(variance, trace, precision) {
   (rounding_unit[[precision]] * variance * trace)^2 / 2
 }
 
-# The same before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all others, of which the
-# nearest ones are enough.
+# The same loss, estimated before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all
+# others, approximated by its nearest ones.
 expected_rounding <- function(data, model, theta, precision, sample = 200, m = 30) {
   n <- length(data$y)
   some <- unique(round(seq(1, n, length.out = min(n, sample))))
@@ -148,8 +148,8 @@ expected_rounding <- function(data, model, theta, precision, sample = 200, m = 3
   rounding_loss(mean(variance), n * mean(1 / (conditional$sd^2 + noise[some])), precision)
 }
 
-# X = Q R with orthonormal columns of Q, and y = Q along + rest. Conjugate gradients stop relative to each right-hand
-# side: beside a northing of 5.6e6, or a large mean, that would be early for what varies.
+# X = Q R with orthonormal columns of Q, and y = Q along + rest. Conjugate gradients stop relative to the norm of each
+# right-hand side: beside a northing of 5.6e6, or a large mean, they would stop too early for the varying part.
 trend_basis <- function(data) {
   p <- ncol(data$x)
   x <- if (p) qr(unname(data$x))

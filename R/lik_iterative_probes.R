@@ -22,7 +22,7 @@ search_probes <- function(control, n, basis) {
   )
 }
 
-# By the solutions for the basis and for the probes.
+# The gradient from the solutions for the basis and for the probes.
 probed_gradient <- function(results, solved_basis, solved_probes, probes, theta, parts, space) {
   reml <- parts$how$reml
   random <- space$axpby(0, solved_probes, 1 / ncol(probes$signs), space$copy(solved_probes))
@@ -43,9 +43,9 @@ probe_noise <- function(solved, probes, theta, parts) {
   stats::cov(t(matrix(traces, length(theta)))) / count
 }
 
-# Orthonormal columns that span the trend and polynomials of the coordinates; those of the trend come first. With
-# quadratic ones the derivative along a ridge in three dimensions varies 17 times less by the probes than with linear
-# ones, with cubic ones 70 times less.
+# Orthonormal columns that span the trend, which comes first, and polynomials of the coordinates. With quadratic
+# polynomials, the variance by the probes of the derivative along a ridge in three dimensions is 17 times smaller than
+# with linear ones, with cubic polynomials 70 times.
 deflation_basis <- function(q, u) {
   u <- u - rep(colMeans(u), each = nrow(u))
   u <- u / rep(pmax(apply(abs(u), 2, max), .Machine$double.xmin), each = nrow(u))
@@ -57,14 +57,15 @@ deflation_basis <- function(q, u) {
   cbind(q, qr.Q(decomposed)[, seq_len(decomposed$rank), drop = FALSE])
 }
 
-# Random signs without what the basis has of them, on the host and as a block of a space; and the basis.
+# Random signs minus their projection on the basis, on the host and as a block of a space; and the basis.
 deflated_probes <- function(count, seed, basis, space) {
   signs <- with_seed(seed, random_signs(nrow(basis), count))
   signs <- signs - basis %*% crossprod(basis, signs)
   list(signs = signs, block = space$copy(signs), basis = basis)
 }
 
-# Residuals change the gradient in proportion to the observations; what these say along a ridge is not more for more.
+# Residuals change the gradient in proportion to the number of observations, while the curvature along a ridge does not
+# grow with it.
 search_residual <- function(control, n, usual = 1e4) {
   max(control$cg_tol, min(1, sqrt(usual / n)) * control$search_tol)
 }

@@ -1,15 +1,15 @@
 # Linear systems with the covariance matrix of the observations, and their preconditioners.
 
-# NULL where the matrix is singular, or not finite.
+# The solution; NULL if the matrix is singular, or not finite.
 solve_or_fail <- function(equations, b, tol, check) {
   tryCatch(solve_system(equations$system, b, equations$precond, tol, check = check),
            kernops_input_error = function(e) NULL)
 }
 
-# Where some per cent of a residual do not matter, a sample of the rows is enough.
+# For loose tolerances, a sample of the rows suffices to estimate a residual.
 rows_to_check <- function(tol, n) if (tol < 1e-3) n else min(n, 1e4)
 
-# The columns of `numbers`, of the host, and of `block` as one block of a space.
+# The columns of `numbers`, on the host, and of `block`, joined as one block of a space.
 beside <- function(space, numbers, block) {
   if (is.null(block)) return(space$copy(numbers))
   p <- ncol(numbers)
@@ -23,8 +23,8 @@ iterative_system <- function(product, data, model, theta, points = data$u) {
   kernel_system(product, "b", list(theta = theta, x = points, y = points), noise)
 }
 
-# (system, theta) -> its preconditioner. The type is that which suits the first theta: probes are drawn for it, and a
-# search compares likelihoods by the same probes.
+# Returns a function (system, theta) -> preconditioner. The first theta determines the type: probes are drawn for it,
+# and a search compares likelihoods by the same probes.
 preconditioner_maker <- function(control, data, model) {
   type <- if (control$precond != "auto") control$precond else if (!is.null(control$rank)) "pivoted_cholesky"
   graph_of <- remembered_graph()
@@ -40,8 +40,8 @@ preconditioner_maker <- function(control, data, model) {
   }
 }
 
-# Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations: as many are
-# not there to be saved where no probes are solved for, and to a loose tolerance.
+# Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations: without
+# probes, and with a loose tolerance, it would save fewer iterations than it costs.
 default_rank <- function(system, control) {
   most <- if (system$space$factorises()) 2000 else 200
   few <- control$probes == 0 && control$cg_tol >= 1e-3
@@ -72,5 +72,5 @@ warn_unless_solved <- function(fit, tol) {
                 class = "kernops_not_converged")
 }
 
-# Columns solved together: what fits 32 MB, at most the number for which products are fastest.
+# The number of columns solved together: as many as fit 32 MB, at most the width with the fastest products.
 solve_width <- function(n) max(1L, min(64L, as.integer(4e6 / n)))

@@ -6,7 +6,7 @@
 # I + W^1/2 K W^1/2 with its rows scaled, and so has its accuracy, however small W is.
 #
 # The parameters of the search are those of the covariance, of the family and the trend: `model` is the covariance model
-# with more rows of parameters, and `own`, the covariance model itself (gp_family_problem.R).
+# with more rows of parameters, and `field`, the covariance model itself (gp_family_problem.R).
 
 laplace_likelihood <- function(data, model, how, call = caller_env()) {
   field <- model$field
@@ -72,10 +72,10 @@ terms_of <- function(data, state) {
 least_weight <- 1e-100
 
 # The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h and the
-# `terms` there, and `converged`. newton(state, terms) returns the next state, NULL where a matrix is singular.
-# Its last call is at the mode. Near the mode slopes fall at least to `less` of those before, but at the last digits.
-# Rounding of large counts is relative to them: the search stops where the slope is not above that of its own terms, and
-# takes whole steps where their gain is below that of the height.
+# `terms` there, and `converged`. newton(state, terms) returns the next state, NULL where a matrix is singular. The last
+# call of newton() is at the mode. Near the mode, each slope is at most `less` times the previous one, down to the last
+# digits. Rounding errors are relative to large counts: the search stops where the slope is within the rounding error of
+# its terms, and takes whole steps where their gain is within the rounding error of the height.
 latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, less = 1) {
   height <- function(state) {
     state$terms <- terms_at(state$h)
@@ -109,10 +109,10 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, l
   c(state, list(converged = converged, steps = iteration))
 }
 
-# Rounding errors of log densities, such as those of counts: relative to what these are differences of.
+# Rounding errors of log densities, such as those of counts, relative to the terms of their differences.
 value_rounding <- function(terms) .Machine$double.eps * terms$weight * (1 + abs(terms$eta))
 
-# Starts of a search for the mode: no process, and that of the latest parameters.
+# Starts of a search for the mode: a process of zero, and the mode at the latest parameters.
 mode_starts <- function(k, times, data) {
   none <- numeric(length(data$y))
   c(list(list(h = none, k = none)), if (!is.null(k)) list(list(h = times(k), k = k)))
@@ -146,7 +146,7 @@ dense_laplace_gradient <- function(factor, state, data, field) {
   c(total, family_gradient(state, data, variance, (s - u) / weight, u))
 }
 
-# With respect to the parameters of the family and the trend; ku = K u.
+# The gradient with respect to the parameters of the family and the trend; ku = K u.
 family_gradient <- function(state, data, variance, ku, u) {
   by <- dispersion_terms(state, data)
   c(-2 * colSums(by$value) + colSums(variance * by$weight) + colSums(by$slope * ku),
@@ -160,9 +160,9 @@ dispersion_terms <- function(state, data, phi = state$phi) {
   family$density$dispersion(data$y, data$prior, state$terms$eta, phi, family$link)
 }
 
-# For the search. Its parts of the covariance (average information, from the columns dK k) and of the trend are those of
-# the Gaussian model with the same mode, whose inverse covariance is inverse_times(b); that of the family is the one of
-# the log density for a given process.
+# The information for the search. The parts of the covariance (average information, from the columns dK k) and of the
+# trend are those of the Gaussian model with the same mode, whose inverse covariance is inverse_times(b); the part of
+# the family is that of the log density for a fixed process.
 laplace_information <- function(derivatives, inverse_times, state, data) {
   gaussian <- list(alpha = state$k, z = matrix(0, length(data$y), 0), scale = 1)
   covariance <- average_information(derivatives, gaussian, inverse_times, FALSE, 0)

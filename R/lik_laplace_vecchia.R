@@ -1,5 +1,5 @@
 # The Laplace approximation for observations of a family with Vecchia's approximation of the field; lik_laplace.R has
-# the dense one.
+# the dense approximation.
 #
 # With f the field at its mode, h = f + nugget k the process of each observation, and k = dlog p / dh,
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(Q + D) - log det Q + sum log(1 + nugget W)
@@ -29,7 +29,7 @@ vecchia_laplace <- function(data, model, how) {
     if (data$family$density$one_mode && !is_singular(state)) latest <<- state$h
     state
   }
-  # twice as many neighbours take five times as long: of many observations, only those who ask for it wait for that
+  # twice as many neighbours take five times as long, so for many observations the comparison is made only on request
   compared <- length(data$y) <= 2e4 || identical(how$control$neighbours, "auto")
   doubled <- function(theta, state) if (compared && tracker$count() < most) {
     change_between(state, latent_state(tracker$recounted(tracker$twice()), data, model, theta, state$h))
@@ -69,14 +69,14 @@ latent_state <- function(sets, data, model, theta, latest) {
             })
 }
 
-# The mode from no field, and from the latest one.
+# The mode, searched from a field of zero and from the latest field.
 field_mode <- function(system, data, theta, latest) {
   terms_at <- terms_of(data, theta)
   newton <- latent_newton(system)
   none <- numeric(length(data$y))
   starts <- list(list(h = none, k = none))
   if (!is.null(latest)) starts <- c(starts, list(newton(list(h = latest), terms_at(latest))))
-  # Newton's steps are those of a quadratic function soon, where weights are second derivatives
+  # where weights are second derivatives, Newton's steps soon converge quadratically
   less <- if (data$family$density$one_mode) 0.1 else 1
   if (all(lengths(starts))) latent_mode(newton, terms_at, starts, enough = 1e-20, less = less)
 }
@@ -86,7 +86,7 @@ once <- function(f) {
   function() value <<- value %||% f()
 }
 
-# As dense_newton(); b = W (h + slope / W) / (1 + nugget W).
+# Newton's step as in dense_newton(); b = W (h + slope / W) / (1 + nugget W).
 latent_newton <- function(system) {
   field <- NULL
   function(state, terms) {
@@ -106,8 +106,8 @@ free_of_field <- function(field) !field$parameters$fixed & !seq_len(nrow(field$p
 # The derivatives of the likelihood and of C k, with C the covariance of the observations' process, in each parameter of
 # the field, from the derivatives of the rows of U = D^-1 (I - B). With w = U f and f = C k at the places,
 #   dC k = U^-1 (2 dlog(D) w + D^-1 dB f + U'^-1 dB' D^-1 w)
-# Derivatives of rows are as large as the rows for each parameter: so many numbers are there at a time. Besides, v are
-# the variances of the process given the data, and g = K u at the places.
+# Derivatives of rows take as much memory as the rows for each parameter, so blocks of at most `most` numbers are
+# computed at a time. v are the variances of the process given the data, and g = K u at the places.
 latent_changes <- function(sets, system, state, field, most = 2^22) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight

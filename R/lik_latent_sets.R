@@ -1,8 +1,8 @@
-# The field of a family given what observations say of it, by Vecchia's approximation of the field (Zilber and Katzfuss
-# 2021): its precision Q = U' U is sparse, and so is that of the posterior, Q + D, with a diagonal D.
+# The field of a family given the observations, by Vecchia's approximation of the field (Zilber and Katzfuss 2021): its
+# precision Q = U' U is sparse, and so is that of the posterior, Q + D, with a diagonal D.
 #
-# Observations at one place share its value of the field; the nugget is of each of them. With the second derivatives W
-# of their log densities, D sums W / (1 + nugget W) over the observations of a place.
+# Observations at one place share its value of the field; each observation has its own nugget. With the second
+# derivatives W of their log densities, D sums W / (1 + nugget W) over the observations of a place.
 
 # The places of observations: their coordinates u, and `of`, the place of each observation.
 field_places <- function(u, model) {
@@ -26,7 +26,7 @@ with_latent_neighbours <- function(sets, neighbours) {
   sets
 }
 
-# So much larger are the variances of the field that smooth covariances have a factor.
+# The factor by which the variances of the field are enlarged, so that smooth covariances have a Cholesky factor.
 latent_diagonal <- 1 + 1e-9
 
 # The rows of U; NULL where a covariance is singular.

@@ -1,6 +1,6 @@
 # The prior density of the parameters of a model, and likelihoods that contain it.
 
-# For each parameter that has one: its row, and its prior there.
+# The priors of parameters: a list of the row and the prior of each.
 priors_of <- function(prior, model, estimate, call) {
   if (!length(prior)) return(NULL)
   check_prior_list(prior, model, estimate, call)
@@ -46,7 +46,7 @@ prior_rows <- function(name, parameters, call) {
   ), call = call)
 }
 
-# With the rate of a range, which depends on the number of dimensions.
+# The prior with the rate of a range, which depends on the number of dimensions.
 placed_prior <- function(prior, row, model, call) {
   row <- model$parameters[row, ]
   leaf <- leaf_at(model$covariance, row$leaf)
@@ -76,7 +76,7 @@ prior_terms <- function(prior, s) {
   })
 }
 
-# Bounds of a search are to hold most of the prior.
+# Values of a parameter that the bounds of a search must include, which hold most of the prior mass.
 prior_limits <- function(model, n) {
   prior <- Find(function(each) each$row == n, model$prior)$prior
   if (is.null(prior)) return(NULL)
@@ -84,8 +84,8 @@ prior_limits <- function(model, n) {
          lognormal = exp(prior$meanlog + c(-4, 4) * prior$sdlog))
 }
 
-# -2 log density at theta, with its gradient and a positive diagonal for its second derivatives, with respect to theta
-# as those of a likelihood are: once they are scaled to the logarithm, they are those there.
+# -2 log density at theta, with its gradient and a positive diagonal in place of its second derivatives, with respect to
+# theta as in a likelihood: scaled to the logarithm, they are the derivatives with respect to the logarithm.
 prior_deviance <- function(model, theta) {
   none <- numeric(length(theta))
   total <- list(value = 0, gradient = none, bend = none)

@@ -18,7 +18,7 @@ with_locations <- function(problem, method) {
   problem
 }
 
-# NULL where observations stay as they are.
+# The strata of noise; NULL if observations are not merged.
 location_strata <- function(model, data) {
   n <- length(data$noise)
   noisy <- length(model$nugget) > 0 || any(data$noise > 0)
