@@ -27,16 +27,17 @@ warn_about_search <- function(search, control) {
   }
 }
 
-# A variance at a bound is an answer: it, or that which it is relative to, is next to nothing.
+# The names of parameters at a bound, except variances: next to zero, absolutely or relative to others, is a valid
+# estimate of a variance.
 at_bound <- function(p, theta) {
   near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
   p$name[!p$fixed & !p$kind %in% c("variance", "sill", "cross") & (near(theta, p$lower) | near(theta, p$upper))]
 }
 
-# How much rounding may change a log-likelihood.
+# The largest change of a log-likelihood by rounding without a warning.
 allowed_rounding <- 0.5
 
-# Estimates that fit the observations but predict nothing between them.
+# Warns about estimates that fit the observations but predict nothing between them.
 warn_about_fit <- function(fit) {
   if (short <- length(ranges <- short_ranges(fit))) {
     cli::cli_warn(c(
@@ -62,7 +63,7 @@ warn_about_fit <- function(fit) {
   }
 }
 
-# Ranges of those parts whose correlation with the nearest other point is below a third, for half of the points.
+# The ranges of parts whose correlation with the nearest other point is below a third, for half of the points.
 short_ranges <- function(fit) {
   parameters <- fit$model$parameters
   leaves <- leaves_of(covariance_of_points(fit))
@@ -86,7 +87,7 @@ has_no_nugget <- function(fit) {
   fit$theta[[nugget]] < 0.01 * stats::median(nearest_semivariance(fitted, fit$data$u)$semivariance)
 }
 
-# For some points: the variance of the field, and half that of its difference to the point where that is least.
+# For some points: the variance of the field, and the smallest semivariance with another point.
 nearest_semivariance <- function(model, u, some = 200) {
   formula <- code_text("KMin_Reduction(", semivariance_text(model), ", 2, 1)")
   least <- kernel_operator(formula, point_declarations(model), "auto", "float64", "auto")

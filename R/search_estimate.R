@@ -39,7 +39,7 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   }
   others <- c(problem$start$phi, problem$start$trend)
   starts <- unname(cbind(process, matrix(others, nrow(process), length(others), byrow = TRUE)))
-  # there is rounding in each of many steps to the mode
+  # rounding errors accumulate over the steps to the mode
   gain <- if (likelihood$dense) 1e-13 else 1e-11
   best <- if (!all_given) global_optimum(starts, target) else
     descend(starts[1, ], target, replace(control, "gain", gain))
@@ -57,12 +57,12 @@ check_all_given <- function(parameters, call) {
 # TRUE if the common factor of all variances is known in closed form.
 is_profiled <- function(model, data) length(model$scale) > 0 && !length(model$prior) && all(data$noise == 0)
 
-# The best optimum: directly where values are cheap, else from the optima of a subset, then of larger subsets, which the
-# likelihood tells. A subset of nearly all observations takes as long as all.
+# The best optimum: directly where values are cheap, else from the optima of a subset, then of larger subsets, whose
+# sizes the likelihood provides. A subset of nearly all observations takes as long as all.
 global_optimum <- function(starts, target) {
   likelihood <- target$likelihood
   n <- length(target$data$y)
-  # where a likelihood of all takes long, better starting values are worth more
+  # better starting values are worth more where the likelihood of all data takes long
   size <- target$how$control$subset * if (likelihood$costly && n > 4000) 4 else 1
   rows <- target$sample_rows(if (n <= 1.25 * size) n else size)
   if (likelihood$dense && length(rows) == n) return(best_optimum(starts, target))

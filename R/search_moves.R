@@ -1,4 +1,4 @@
-# Where a step of information_search() goes: along the curvature, onto bounds, away from zero.
+# The direction of a step of information_search(): along the curvature, onto bounds, away from zero.
 
 # The BFGS update of the second derivatives for a step `s` that changed the gradient by `y`.
 bfgs <- function(h, s, y) {
@@ -7,19 +7,21 @@ bfgs <- function(h, s, y) {
   h - tcrossprod(hs) / sum(s * hs) + tcrossprod(y) / sum(s * y)
 }
 
-# Average information may bend the wrong way, or hardly, along ridges: no step would lead down, or all of it would go
-# along the ridge. Such directions are taken to bend a little, also where nothing bends: the scaled likelihood of noise
-# does not depend on a variance if ranges are below all distances. BFGS keeps what is positive definite.
+# Average information may have negative or hardly any curvature along ridges: no step would descend, or all of it would
+# go along the ridge. Such directions get a small positive curvature, even if all curvatures vanish: the scaled
+# likelihood of noise does not depend on a variance if ranges are below all distances. BFGS preserves positive
+# definiteness.
 positive_definite <- function(h) {
   if (!length(h)) return(h)
   e <- eigen(h, symmetric = TRUE)
-  # a step of one then changes the likelihood by some tenths: more would be damped, along ridges of many observations
+  # a step of one then changes the likelihood by some tenths: a larger curvature would damp steps along ridges
   bends <- pmax(e$values, min(1e-3 * max(abs(e$values)), 0.1), 1e-12)
   e$vectors %*% (bends * t(e$vectors))
 }
 
-# At most a factor e in any parameter, or exp(reach); those at a bound that would leave it stay. A parameter that would
-# pass its bound goes to it, and the others to their best values there: along a ridge, what is beside that is far off.
+# Changes each parameter by at most a factor e, or exp(reach); a parameter at a bound does not leave its interval. A
+# parameter that would pass its bound stops there, and the others move to their best values given this: along a ridge,
+# points beside the ridge are far worse.
 newton_step <- function(gradient, information, s, low, high, reach = 1) {
   bounded <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
   diag(information) <- diag(information) + 1e-6 * max(0, diag(information)[!bounded]) + 1e-12
@@ -53,8 +55,8 @@ off_the_floor <- function(search) {
   if (any(low)) replace(point$s, low, log(enough))
 }
 
-# On its way to zero, the logarithm of a variance would go ever slower, and so would that of the range of a coordinate
-# without an effect, on its way to infinity. NULL where no parameter is on its way to a bound.
+# Moves to bounds: on the log scale, a variance converging to zero, and the range of a coordinate without an effect
+# converging to infinity, would move ever more slowly. NULL if no parameter is converging to a bound.
 onto_a_bound <- function(point, some, low, high) {
   near <- some$kind == "variance" & point$gradient > 0 & point$s > low & point$s < low + log(100)
   far <- some$kind == "range" & point$gradient < 0 & point$s < high & point$s > high - log(5e3)

@@ -26,11 +26,11 @@ information_search <- function(theta, evaluate, model, profile, control) {
 }
 
 # The state of a search: an environment that the steps change.
-#   free, estimated  rows of the parameters that the search moves, and of all that it estimates: one scale is profiled
-#   some, low, high  those of the moved parameters, and their bounds on the scale of the search
-#   point            the best visit() so far, with its `curvature`, and the `learnt` steps since that was computed
+#   free, estimated  the rows of parameters that the search moves, and of all estimated ones: one scale is profiled
+#   some, low, high  the rows of moved parameters, and their bounds on the scale of the search
+#   point            the best visit() so far, with its `curvature`, and the number of BFGS steps `learnt` since then
 #   reach            the longest step, in logarithms
-#   loss             the loss by random probes, once it is known
+#   loss             the loss by random probes, once computed
 new_search <- function(theta, evaluate, model, profile, control) {
   parameters <- model$parameters
   estimated <- !parameters$fixed

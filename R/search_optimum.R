@@ -13,9 +13,9 @@ rivals_of <- function(result, target, within = 4) {
   utils::head(Filter(function(end) apart(result$best, end, target), near), 3)
 }
 
-# The optima, in the order in which they were found. Searches go down roughly from the starts, group by group, and on
-# from all ends that may be other optima and are not much worse than the best one so far, then from what is seen around
-# that. The search of a group does not depend on later groups, so a larger number never gives a worse optimum.
+# The optima, in the order in which they were found. Rough searches descend from the starts, group by group. Precise
+# searches continue from all ends that may be other optima and are not much worse than the best, and then from points
+# around the best. The search of a group does not depend on later groups, so more groups never give a worse optimum.
 find_optima <- function(starts, target) {
   starts <- promising(starts, target)
   ends <- descents(starts, target)
@@ -28,7 +28,7 @@ find_optima <- function(starts, target) {
 
 from_best <- function(ends) ends[order(values_of(ends))]
 
-# The optima of one group are those that the best end leads to, and three others at most.
+# Adds the optima of one group: those reached from the best end, and from at most three other ends.
 with_ends <- function(result, ends, target) {
   new <- 0
   elsewhere <- function(end) all(vapply(result$optima, apart, NA, end, target))
@@ -54,7 +54,7 @@ with_around <- function(result, target) {
   if (nrow(around)) with_ends(result, rough_searches(around, target), target) else result
 }
 
-# Searches begin in all rows. In each group, the best two before and the best two after the first steps continue.
+# Searches start in all rows. In each group, the best two before and the best two after the first steps continue.
 descents <- function(from, target) {
   first <- first_steps(from, target)
   group <- ceiling(seq_along(first) / group_size(target))
@@ -66,8 +66,8 @@ descents <- function(from, target) {
 
 rough_searches <- function(from, target) last_steps(first_steps(from, target), target)
 
-# A few quasi-Newton steps, which predict the end far better than the value at the start, then steps of Newton's kind,
-# which are few near an optimum.
+# A few quasi-Newton steps, whose end predicts the optimum far better than the value at the start, followed by Newton
+# steps, few of which are needed near an optimum.
 first_steps <- function(from, target) descend_all(from, roughly(target, 8), search_from)
 last_steps <- function(ends, target) {
   descend_all(do.call(rbind, lapply(ends, function(end) end$theta)), roughly(target, Inf), information_search)
@@ -80,7 +80,7 @@ roughly <- function(target, maxit) {
   target
 }
 
-# How many starts are one of control$starts: where they differ in many ways, the value at a start predicts little.
+# The number of starts in each group: with many varying parameters, the value at a start predicts little.
 group_size <- function(target) if (start_axes(target$model$parameters) > 4) 4 else 1
 
 # The starts of lowest value, none of which is near a lower one: control$starts groups of starts.
@@ -112,7 +112,8 @@ finish <- function(end, target, gain = 1e-8) {
   again
 }
 
-# Near the optimum few steps of Newton's kind are enough. Where values are known to cost little, others are tried, too.
+# The best optimum from candidates. Near the optimum a few Newton steps suffice; where values are cheap, other starts
+# are tried, too.
 best_from <- function(candidates, target) {
   control <- target$how$control
   dense <- target$likelihood$dense
@@ -129,12 +130,12 @@ best_from <- function(candidates, target) {
   best
 }
 
-# Parameters of user-defined formulas have optima that differ in more ways than those of ranges and nuggets.
+# TRUE for user-defined formulas, whose optima differ in more ways than those of ranges and nuggets.
 has_formula <- function(model) any(model$parameters$kind == "free" & !model$parameters$fixed)
 
-# The best of the optima that candidates lead to, and its rivals. The values of candidates say little about those of the
-# optima, since they are optima of a subset: all that are near the lowest one before them are searched from, in their
-# order, unless nothing separates them from an optimum that was found.
+# The best of the optima reached from candidates, and its rivals. The values of candidates say little about the values
+# of optima, since candidates are optima of a subset: each candidate near the lowest one before it starts a search, in
+# their order, unless it belongs to an optimum already found.
 best_beside <- function(candidates, values, search, target, within = 6) {
   optima <- list()
   for (k in which(values < Inf & values <= cummin(values) + within)) {
@@ -168,8 +169,8 @@ apart <- function(a, b, target) {
   max(between) > max(a$value, b$value) + 1e-3 * (1 + abs(b$value - a$value))
 }
 
-# Starts of further searches: local minima, on lines through the optimum, that are not much worse than it; and other
-# periods, between which the likelihood has many.
+# Starts of further searches: local minima on lines through the optimum that are not much worse than the optimum; and
+# other periods, between which the likelihood has many minima.
 look_around <- function(best, target) {
   minima <- lapply(lines_through(best$theta, target$model), function(line) {
     values <- apply(line, 1, target$value)
@@ -183,7 +184,7 @@ look_around <- function(best, target) {
 }
 
 # For user-defined covariances: starts that differ from an optimum in every parameter, by up to four standard errors
-# or a factor of 20. Their noise is positive, also where the optimum has none.
+# or a factor of 20. Their noise is positive, also where the optimum has no noise.
 restarts_around <- function(best, target, count = 6) {
   model <- target$model
   parameters <- model$parameters
@@ -229,8 +230,8 @@ lines_through <- function(theta, model) {
     unlist(lapply(which(free & parameters$kind == "angle"), angle_lines, theta, model, line), recursive = FALSE))
 }
 
-# All directions, at the ratio that was found and at smaller ones, whose range across is the same, with the nugget that
-# was found and with much more.
+# Starts in all directions: at the estimated ratio and at smaller ratios with the same range across, with the estimated
+# nugget and with a much larger one.
 angle_lines <- function(angle, theta, model, line) {
   parameters <- model$parameters
   rows_of_kind <- function(kind) which(parameters$leaf == parameters$leaf[[angle]] & parameters$kind == kind)

@@ -11,7 +11,7 @@ search_slope <- function(parameters, theta) ifelse(parameters$log, theta, parame
 # Angles in the plane, that half a turn does not change: those in space are numbered.
 is_direction <- function(parameters) parameters$kind == "angle" & grepl("angle$", parameters$name)
 
-# By how much the search is to magnify a parameter: a period shifts the phase at the far end by so many radians.
+# The factor by which the search magnifies a parameter: a period shifts the phase at the far end by so many radians.
 search_scale <- function(parameters, theta) {
   ifelse(parameters$kind == "period", 2 * pi * parameters$extent / theta, 1)
 }
@@ -44,7 +44,7 @@ with_bounds <- function(model, u, y) {
 }
 
 # The longest range of a search, in extents of the data. A smooth field without much noise has its optimum at variances
-# and ranges far above those of the data, and that of a coordinate without an effect is infinite.
+# and ranges far above those of the data, and the range of a coordinate without an effect is infinite.
 longest_range <- function(model, row) {
   if (!leaf_at(model$covariance, row$leaf)$geometry$lengths) 20 else if (row$coordinate > 0) 1e5 else 1e4
 }
@@ -59,13 +59,13 @@ leaf_extent <- function(model, row, u) {
   extent_of(c(0, sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2))))
 }
 
-# The extent in space over that in time.
+# The ratio of the extent in space to the extent in time.
 typical_speed <- function(model, row, u) {
   time <- u[, leaf_at(model$covariance, row$leaf)$geometry$time]
   leaf_extent(model, row, u) / extent_of(time)
 }
 
-# Where a variance is to be looked for, when that of the whole field is `whole`.
+# The typical size of a variance, when the variance of the whole field is `whole`.
 typical_variance <- function(model, row, u, whole) {
   leaf_variances(model$covariance, u, whole)[[row$leaf]] / mean_square(leaf_at(model$covariance, row$leaf), u)
 }
@@ -88,8 +88,8 @@ held_variance <- function(x, u) {
   if (is.null(fixed_leaf)) 1 else fixed_leaf$parameters$variance * mean_square(fixed_leaf, u)
 }
 
-# The common factor of all variances is found at each step: given values are no more than their ratios, which are taken
-# to the unit of the response, as starts and bounds are.
+# The common factor of all variances is profiled at each step: values of the user are only ratios, which are scaled to
+# the unit of the response, as starts and bounds are.
 with_free_scale <- function(model, u, y) {
   row <- model$parameters[model$scale[[1]], ]
   if (is_white(row$label) || is.na(row$value)) return(model)

@@ -36,7 +36,7 @@ search_from <- function(theta, evaluate, model, profile, control) {
     end[c("convergence", "message", "iterations", "evaluations")])
 }
 
-# From a start where the matrix is singular ranges are halved until it is not, or until all are at their bounds.
+# From a start with a singular matrix, ranges are halved until the matrix is regular, or until all are at their bounds.
 regular_start <- function(s, parameters, regular) {
   low <- to_search(parameters, parameters$lower)
   while (!regular(s)) {

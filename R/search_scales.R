@@ -23,8 +23,8 @@ site_variances <- function(model, theta) {
   field[is.finite(field)]
 }
 
-# The factor of the covariance at theta by which its variance is nearly that of the response; 1 where it has none,
-# or where that at one site is more than `most` times that at another: then theta is far from any estimate.
+# The factor that brings the variance of the covariance at theta near that of the response; 1 if the variance is zero,
+# or differs between sites by more than a factor of `most`: theta is then far from any estimate.
 scale_factor <- function(model, theta, variance, most = Inf) {
   field <- site_variances(model, theta)
   factor <- 0.9 * variance / mean(field)

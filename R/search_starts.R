@@ -1,4 +1,4 @@
-# Where a search for the parameters begins: points that fill the space of the parameters evenly.
+# Starting values of a search for the parameters: points that fill the space of the parameters evenly.
 
 # One row of theta for each start, of a model with bounds. Given values are kept; angles are also rotated, since an
 # angle always has a value, and parameters of user-defined formulas, which always have one, vary in every other start.
@@ -21,7 +21,7 @@ starting_values <- function(model, u, y) {
   unique(starts)
 }
 
-# In how many ways starts differ: a coregionalisation matrix starts as a share of the moments.
+# The number of dimensions in which starts differ: a coregionalisation matrix starts as a share of the moments.
 start_axes <- function(parameters) {
   free <- parameters[!parameters$fixed, ]
   sills <- free$kind %in% c("sill", "cross")
@@ -41,7 +41,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   value <- parameters$value
   position <- replace(numeric(length(open)), open, unit[-1])
   between <- function(t, low, high) low * (high / low)^t
-  # which of two parts of one kind is the longer one does not matter, unless one of them is in a product
+  # the order of two parts of one kind does not matter, unless one of them is in a product
   alike <- function(row) {
     sum(parameters$label == row$label & parameters$kind == "range" & parameters$coordinate <= 1) > 1 &&
       !has_products(model$covariance)
@@ -72,14 +72,14 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   pmin(pmax(value, parameters$lower), parameters$upper)
 }
 
-# A parameter of a user-defined formula: the typical value, or one around it; where it may have both signs, also
-# around 0.
+# A starting value for a parameter of a user-defined formula: the typical value, or one near it; also near 0 if the
+# parameter has either sign.
 free_start <- function(row, position, n) {
   if (n %% 4 == 0) return(row$middle)
   moved_free(row, if (row$log || n %% 2 == 1) row$middle else 0, (4 * position - 2) * abs(2 * position - 1))
 }
 
-# A start at which a factor of the whole covariance is such that the variance is that of the response.
+# A start scaled by a factor of the whole covariance, so that its variance is that of the response.
 rescaled_start <- function(model, value, total) {
   factors <- which(model$parameters$multiplies %in% TRUE)
   if (!length(factors)) return(value)
@@ -96,7 +96,7 @@ has_products <- function(x) {
   fold_covariance(x, function(...) FALSE, function(operation, parts) operation == "*" || any(unlist(parts)))
 }
 
-# The shortest range to start from: the spacing of points that fill what they span evenly.
+# The shortest range of a start: the spacing of points that fill their bounding box evenly.
 shortest_share <- function(model, row, u) {
   d <- if (row$coordinate > 0) 1 else length(leaf_dims(leaf_at(model$covariance, row$leaf), model$d))
   min(0.05, max(0.005, nrow(u)^(-1 / d)))
@@ -144,7 +144,7 @@ subset_rows <- function(u, size, seed, block = NULL) {
   sort(utils::head(unique(c(some, neighbours, order)), size))
 }
 
-# Whole blocks, drawn at random, until there are so many rows.
+# Whole blocks, drawn at random, until `size` rows are reached.
 rows_of_blocks <- function(block, size, seed) {
   blocks <- with_seed(seed, sample(unique(block)))
   enough <- match(TRUE, cumsum(tabulate(match(block, blocks))) >= size)

@@ -24,7 +24,7 @@ propose_step <- function(search) {
   search$least_gain <- max(control$gain, point$state$rounding, 10 * point$state$resolution)
 }
 
-# Once, where the gradient vanishes, but not because of an optimum.
+# Raises parameters, once, where the gradient vanishes but not because of an optimum.
 raise_parameters <- function(search) {
   if (search$raised) return(FALSE)
   higher <- off_the_floor(search) %||% grown_sills(search)
@@ -33,7 +33,7 @@ raise_parameters <- function(search) {
   move_to(search, visit(search, higher) %||% search$point)
 }
 
-# Once, more probes and smaller residuals, if the optimum by these probes may be far below the true one.
+# Draws more probes with smaller residuals, once, if the optimum by these probes may be far below the true one.
 refine_gradient <- function(search) {
   state <- search$point$state
   fine <- state$probes > 0 && isTRUE(state$rounding < allowed_loss)
@@ -48,8 +48,8 @@ refine_gradient <- function(search) {
   TRUE
 }
 
-# How much log-likelihood an optimum by these probes is below the true one, on average. At the end of a search that is
-# to be at most `allowed_loss`, and as many probes are drawn as that takes.
+# The mean loss of log-likelihood at an optimum by these probes, compared with the true optimum. At the end of a search,
+# the loss must be at most `allowed_loss`, and enough probes are drawn for this.
 probe_loss <- function(search) {
   point <- search$point
   noise <- (point$state$noise() * tcrossprod(point$slope))[search$free, search$free, drop = FALSE]
@@ -74,7 +74,7 @@ halved_step <- function(search) {
   list(singular = singular)
 }
 
-# Without values, a step improves unless the derivative at its end points back at least as steeply.
+# Without values, a step is an improvement unless the derivative at its end points back at least as steeply.
 improves <- function(search, trial) {
   point <- search$point
   if (trial$state$has_value) return(trial$state$value < point$state$value)
@@ -91,8 +91,8 @@ accept_step <- function(search, step) {
   search$point <- step$point
 }
 
-# The curvature that the steps have learnt may mislead in a bent valley, and a coarse gradient anywhere: FALSE if
-# neither can be improved.
+# Restarts from the information, or with a sharper gradient: accumulated BFGS updates may mislead in a bent valley, and a coarse gradient anywhere.
+# FALSE if neither can be improved.
 restart <- function(search, step) {
   state <- search$point$state
   if (!(if (state$has_value) search$learnt > 0 else !step$singular && state$sharpen())) return(FALSE)
@@ -108,7 +108,7 @@ end_search <- function(search, early, ...) {
   search$message <- paste0(...)
 }
 
-# A gain of 0.5 is nothing to an estimate, and one of 0.01 may be rounding.
+# Gains below 0.5 do not matter for estimated values, and gains below 0.01 may be rounding errors.
 end_without_step <- function(search, step) {
   valued <- search$point$state$has_value
   end_search(search, search$gain > if (valued) 0.01 else 0.5, "no better step found",

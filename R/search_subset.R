@@ -32,15 +32,15 @@ starts_beside <- function(end, model) {
   rbind(theta, replace(theta, known, parameters$value[known]), replace(theta, little, 0.01 * sill), deparse.level = 0)
 }
 
-# Where values of all data choose, the optima keep the order of the search, so that later ones take nothing away; else
-# the best one is first, and others that are far worse are left out.
+# Where values of all data choose, the optima keep the order of the search, so that later optima never replace earlier
+# ones; else the best optimum is first, and far worse ones are left out.
 ordered_optima <- function(search, subset, target) {
   if (target$likelihood$dense && length(search$optima)) return(search$optima)
   c(list(search$best), rivals_of(search, subset, if (has_formula(subset$model)) 20 else 4))
 }
 
-# The best optimum of a part of many observations by the same likelihood, which takes far less time and is near that of
-# all.
+# The best optimum of a part of many observations by the same likelihood, which takes far less time; it is near the
+# optimum of all observations.
 part_optimum <- function(candidates, target) {
   size <- target$likelihood$subset_sizes()[["same"]]
   if (size == 0) return(candidates)

@@ -60,7 +60,7 @@ many_workers <- function() {
     future::nbrOfWorkers() > 1
 }
 
-# The target whose evaluations say where the search is: on the bar, or by a line.
+# The target whose evaluations report the progress of the search: on the bar, or by a line.
 reporting_target <- function(target) {
   evaluate <- target$evaluate
   model <- target$model

@@ -1,7 +1,7 @@
 # Fits by Vecchia's approximation: the search with neighbours that follow the ranges, and the neighbours of new points.
 
-# First with few neighbours, with which a likelihood takes a fifth of the time, then with all. Sets are fixed during a
-# search. If other neighbours are near at its end, it continues with these.
+# Searches first with few neighbours, with which a likelihood takes a fifth of the time, then with all. Sets are fixed
+# during a search. If the neighbours have changed at its end, the search continues with the new neighbours.
 vecchia_search <- function(candidates, target) {
   likelihood <- target$likelihood
   rough <- target
@@ -12,7 +12,7 @@ vecchia_search <- function(candidates, target) {
   if (is_singular(best)) best else with_settled_neighbours(best, target)
 }
 
-# A search whose neighbours are, at its end, those that are near by the ranges found.
+# Repeats the search until its neighbours are the nearest ones at the estimated ranges.
 with_settled_neighbours <- function(best, target) {
   for (round in 1:4) {
     target$likelihood$regroup(best$theta)
@@ -24,8 +24,9 @@ with_settled_neighbours <- function(best, target) {
   best
 }
 
-# How many observations a new point is conditioned on: at least `m`, and twice as many while that decreases standard
-# errors of the field by more than half a hundredth. Noisy observations say little each, so that many are needed.
+# The number of observations on which a new point is conditioned: at least `m`, and twice as many while this decreases
+# standard errors of the field by more than half a hundredth. Noisy observations say little each, so that many are
+# needed.
 local_count <- function(data, model, theta, m, values = covariance_matrix(model), most = 240L) {
   n <- length(data$y)
   if (m >= n - 1) return(n)
@@ -46,9 +47,8 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
   min(m, n)
 }
 
-# Where standard errors are compared: half of the points are between observations that are next to each other, half
-# anywhere in the range of the coordinates, so that gaps are met as well, in the groups
-# of observations.
+# The sites where standard errors are compared: half of them between neighbouring observations, half anywhere in the
+# range of the coordinates, to include gaps, in the groups of observations.
 prediction_sites <- function(u, near, group = NULL, count = 100, tree = search_tree(near)) {
   some <- unique(round(seq(1, nrow(u), length.out = min(nrow(u), count))))
   pairs <- nearest_points(near[some, , drop = FALSE], tree, min(2L, nrow(u)))
@@ -69,7 +69,7 @@ chosen_method <- function(parts, model, precision, control) {
   if (suited && precision == "float64") "vecchia" else "iterative"
 }
 
-# TRUE if distant observations matter little, once the near ones are known: the correlation decreases with the distance.
+# TRUE if distant observations matter little, given the near ones: the correlation decreases with the distance.
 is_local <- function(x) {
   fold_covariance(x, function(leaf, path) is_white(leaf$label) || leaf$kernel$screens,
                   function(operation, parts) (if (operation == "*") any else all)(unlist(parts)))
