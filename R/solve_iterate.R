@@ -40,8 +40,8 @@ columns_of <- function(state, chosen) {
   list(blocks = lapply(state$blocks, \(x) x[, chosen, drop = FALSE]), numbers = lapply(state$numbers, `[`, chosen))
 }
 
-# Solves (K + lambda I) a = b from x0, in passes: where rounding has parted the residual of the recurrences from the
-# true one, the next pass solves for the correction. A pass that left a larger residual is taken back. True residuals
+# Solves (K + lambda I) a = b from x0, in passes: where rounding separates the residual of the recurrences from the true
+# residual, the next pass solves for the correction. A pass that increased the residual is undone. True residuals
 # come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits in each
 # pass. The `recorded` quantities are those of the first pass.
 # With `check` = 0 there is one pass, without a check of its residuals. Otherwise a sample of `check` rows estimates the
@@ -93,8 +93,8 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
        residual = residual / scale, history = sweep(histories, 2, scale, "/"), recorded = recorded)
 }
 
-# Powers of 2 that bring the norms of columns near 1: squares of small or large numbers leave the doubles, and small
-# numbers the floats.
+# Powers of 2 that bring the norms of columns near 1: squares of small or large numbers exceed the range of doubles, and
+# small numbers that of floats.
 near_one <- function(space, b) {
   norm <- norms(space, b)
   first <- ifelse(norm < 2^-400, 2^600, ifelse(norm > 2^400, 2^-600, 1))
@@ -127,5 +127,5 @@ most_iterations <- function(n) max(1, min(10 * n, 1e4))
 
 rounding_unit <- c(float32 = 2^-23, float64 = 2^-52)
 
-# By how much a pass may reduce the residual.
+# The smallest factor by which a pass can reduce the residual.
 reach <- c(float64 = 0, float32 = 1e-6)

@@ -46,7 +46,7 @@ joint_values <- function(sets, base, errors = matrix(0, 0, 0)) {
   joint_predict(sets, as.matrix(base), errors, threads())[order(sets$order), , drop = FALSE]
 }
 
-# Their variances given the base points.
+# The variances of new points given the base points.
 joint_variances_of <- function(sets) joint_variances(sets, threads())[order(sets$order)]
 
 # The variances of weighted sums of new points: `which` has the numbers of the points of each sum in a column, 0 for

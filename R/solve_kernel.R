@@ -112,7 +112,7 @@ check_right_hand_side <- function(op, b_name, input) {
   stats::setNames(match_input(input, names, environment(op)$backend), names)
 }
 
-# A finite n x p matrix as a block of its own.
+# Checks a finite n x p matrix and copies it to a block.
 check_block <- function(x, name, system, columns = NULL, call = caller_env()) {
   numbers <- is_gpu_matrix(x) || is.numeric(x) || is.logical(x)
   if (numbers && !is_gpu_matrix(x)) x <- as.matrix(x)

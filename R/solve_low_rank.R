@@ -11,7 +11,7 @@ pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, some = max(10 
   pivots(system, diagonal, rank, tol)
 }
 
-# The same with all points, and which ones were the pivots.
+# The decomposition with all points as candidates, and the chosen pivots.
 pivots <- function(system, diagonal, rank, tol) {
   if (!is.null(system$pivoted) && rank <= 4096) return(system$pivoted(diagonal, rank, tol))
   space <- system$space
@@ -34,8 +34,8 @@ pivots <- function(system, diagonal, rank, tol) {
   list(columns = columns[, seq_along(pivots), drop = FALSE], left = sum(left), pivots = pivots)
 }
 
-# The columns of the chosen points, times the inverse of the Cholesky factor of their own block. A shift of the size of
-# rounding keeps that block positive definite.
+# The columns of the chosen points, times the inverse of the Cholesky factor of the block of these points. A shift of
+# the size of rounding keeps the block positive definite.
 nystrom <- function(system, diagonal, chosen) {
   space <- system$space
   columns <- system$columns(chosen)
@@ -54,7 +54,7 @@ woodbury_factor <- function(space, columns, shift, trace) {
   list(Q = scaled(factor$Q), R = factor$R)
 }
 
-# On the GPU, without a word to the host between the columns. `numbered` gives K times a vector, `input` what it reads.
+# pivots() on the GPU, without a transfer between columns. `numbered` computes K times a vector, from `input`.
 pivoted_on_gpu <- function(numbered, input, diagonal, rank, tol) {
   made <- gpu_pivoted_cholesky(live(numbered), input[environment(numbered)$about$variables$name], diagonal, rank)
   taken <- which(made$left <= tol * made$left[[1]])[1] - 1

@@ -22,7 +22,7 @@ minres <- \(rounding) list(
     alpha <- space$dots(is$v, q)
     q <- space$axpby(-alpha, is$v, 1, q)
     beta <- norms(space, q)
-    # the previous rotations meet the new column (beta_old, alpha, beta); one more clears what is below its diagonal
+    # applies the previous rotations to the new column (beta_old, alpha, beta); one more clears its subdiagonal entry
     over <- is$cosine * is$diagonal + is$sine * alpha
     corner <- is$sine * is$diagonal - is$cosine * alpha
     rho <- sqrt(corner^2 + beta^2)

@@ -19,7 +19,7 @@ ordered_neighbours <- function(u, m, workers = threads(), of = NULL, order = NUL
   points_earlier(as_tree(u), order, m, of, neighbour_settings(workers, backend))
 }
 
-# m x nrow(query): the nearest rows of u, in the same way.
+# m x nrow(query): the nearest rows of u to each row of query, in the same format.
 nearest_points <- function(query, u, m, workers = threads(), backend = default_backend()) {
   points_nearest(query, as_tree(u), m, neighbour_settings(workers, backend))
 }

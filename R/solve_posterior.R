@@ -1,7 +1,7 @@
 # The precision Q + diag(w) of a field with sparse precision Q = U' U given observations of it: row i of U has 1 / sd of
 # point i and -weights / sd of its neighbours (set_weights()). See src/neighbours/posterior.h.
 
-# Memory for such matrices with these neighbours, shared by the fields with other weights: one at a time is in it.
+# Memory for precision matrices with this pattern, shared by fields with other weights; it holds one matrix at a time.
 sparse_pattern <- function(neighbours) list(held = posterior_hold(neighbours, threads()), filled = new.env())
 
 # The field with the rows of U in `factor`, a list of `weights` and `sd`. A list of functions:
@@ -22,7 +22,7 @@ sparse_posterior <- function(pattern, factor) {
     pattern$filled$by <- self
   }
   fill()
-  # filled again after another field was in the memory
+  # the matrix, filled again if another field has used the memory
   current <- function() {
     if (!identical(pattern$filled$by, self)) {
       fill()

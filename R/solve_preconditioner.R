@@ -112,16 +112,16 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
   new_preconditioner(type, shift, system$n, woodbury$Q, woodbury$R, left = low$left / sum(diagonal))
 }
 
-# Which type costs less: a few columns explain a smooth field up to less than the noise; points of a rough one depend on
-# their neighbours. Seen from some points, as the columns of all would cost too much: where the variance left over is l
-# times the noise, pivoted Cholesky takes some 40 sqrt(l) steps to 1e-6. A GPU takes these faster than the CPU finds
-# neighbours, but of many points (bench/preconditioners.R). `small` is the largest such l.
+# The cheaper type: a few columns explain a smooth field up to less than the noise; points of a rough field depend on
+# their neighbours. The choice uses some points only, as columns of all points would cost too much: where the remaining
+# variance is l times the noise, pivoted Cholesky takes some 40 sqrt(l) steps to 1e-6. A GPU takes these steps faster
+# than the CPU finds neighbours, except for many points (bench/preconditioners.R). `small` is the largest such l.
 best_preconditioner <- function(system, small = if (system$space$device >= 0 && system$n < 3e5) 2 else 0.3,
                                 few = 1500, rank = 150) {
   some <- unique(round(seq(1, system$n, length.out = min(system$n, few))))
   variance <- system$diagonal()[some]
-  # of entries that are off by e at random, the eigenvalues are off by 2 sqrt(n) e: where that is the noise, products
-  # are those of another matrix than the one that has these neighbours
+  # random errors e of the entries change eigenvalues by 2 sqrt(n) e: if this exceeds the noise, products are those of
+  # another matrix than the one with these neighbours
   off <- 2 * sqrt(system$n) * rounding_unit[[system$precision]] * mean(variance)
   if (off > mean(system$lambda)) return("pivoted_cholesky")
   left <- pivots(system$subset(some), variance, min(rank, length(some)), 1e-10)$left / length(some)
@@ -146,7 +146,7 @@ preconditioning <- function(precond, space) {
   function(r) space$add_rows(inverse, r, space$combine(Q, -space$inner(Q, r)))
 }
 
-# Numbers for rows and blocks go where the vectors are; a single number stays.
+# Moves numbers for rows, and blocks, to the device of the vectors; a single number stays on the host.
 on_space <- function(x, space) {
   there <- block_device(x) == space$device
   if (is.null(dim(x)) && length(x) == 1 || there && !is.null(dim(x))) x else space$copy(x)

@@ -1,8 +1,8 @@
 # A sparse approximate inverse of K + lambda I by Vecchia's approximation: P^-1 = U' U, where row i of U has 1 / sd for
 # a point and -weights / sd for its neighbours, the nearest of those before it, in the conditional mean given these.
 
-# `near` has the points as near as they are correlated; by default, that is found from the entries of K. The weights are
-# computed where the vectors of the system are.
+# `near` holds coordinates in which distance reflects correlation, by default computed from the entries of K. The
+# weights are computed on the device of the vectors of the system.
 vecchia_preconditioner <- function(system, diagonal, neighbours, near = NULL, graph_of = sparse_graph,
                                    call = caller_env()) {
   entries <- system$entries()
@@ -22,7 +22,7 @@ sparse_graph <- function(near, neighbours) {
   list(order = order, neighbours = earlier, columns = sparse_columns(earlier))
 }
 
-# The same for a search: where the ranges change by a common factor, the graph stays.
+# sparse_graph() for a search: while the ranges change by a common factor, the graph is kept.
 remembered_graph <- function() {
   last <- NULL
   function(near, neighbours) {
@@ -39,7 +39,7 @@ proportional <- function(a, b, tol = 1e-10) {
   factor > 0 && max(abs(a - factor * b)) <= tol * max(abs(a))
 }
 
-# Neighbours may determine a point, up to rounding: as much noise is `added` as makes all sets positive definite.
+# Neighbours may determine a point, up to rounding: enough noise is `added` to make all sets positive definite.
 conditional_sets <- function(entries, order, neighbours, noise, size, device, call) {
   values <- entries_operator(entries, device = device)
   for (more in size * c(1e-12, 1e-9, 1e-6)) {

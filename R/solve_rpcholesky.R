@@ -38,16 +38,16 @@ residual_columns <- function(system, columns, count, rows) {
   space$axpby(-1, space$combine(columns, t(known)), 1, new)
 }
 
-# Proposals, in their order, are accepted with the probability that accepted ones before them leave of their diagonal;
-# at most `most`. `residual` is the matrix of K - C C' at the proposals, `root` the upper triangular factor of that at
-# the accepted ones.
+# Accepts at most `most` proposals, in their order, each with the share of its diagonal that the accepted ones before it
+# leave as probability. `residual` is the matrix of K - C C' at the proposals, `root` the upper triangular factor of the
+# matrix at the accepted ones.
 accepted_pivots <- function(residual, most) {
   start <- diag(residual)
   root <- matrix(0, nrow(residual), nrow(residual))
   accepted <- integer()
   for (k in seq_len(nrow(residual))) {
     left <- residual[k, k]
-    # of a proposal that rounding has determined already, the column would be rounding error
+    # the column of a proposal that accepted ones determine up to rounding would be rounding error
     if (length(accepted) == most || stats::runif(1) * start[[k]] >= left || left <= 1e-12 * start[[k]]) next
     accepted <- c(accepted, k)
     row <- residual[k, ] / sqrt(left)

@@ -1,8 +1,8 @@
-# Sets of points, each a point with its neighbours, as the engine conditions them: sparse factors of covariance
+# Sets of points, each a point with its neighbours, for conditional distributions: sparse factors of covariance
 # matrices.
 
-# Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) of them: a
-# function that has them as C++ holds them between likelihoods, so that a GPU copies them once.
+# Points in their order, with their noise and values, and the neighbours of the last ncol(neighbours) points. Returns a
+# function whose value is the copy in C++, kept between likelihoods, so that a GPU copies the points once.
 hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0, nrow(points), 0),
                       neighbours = matrix(0L, 0, 0)) {
   arguments <- list(points, noise, noise_derivative, values, neighbours)
@@ -21,7 +21,7 @@ set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count 
   set_moments(totals, ncol(environment(sets)$values), length(theta), derivatives)
 }
 
-# The same as one vector of `sums`, such that those of several parts of the sets can be added, and `bad`.
+# set_sums() as one vector `sums`, so that vectors of several parts of the sets can be added, and `bad`.
 set_totals <- function(operators, theta, nugget, sets, derivatives, count) {
   wanted <- operators[c("values", if (derivatives) "derivatives")]
   sets_sums(lapply(wanted, live), unname(theta), c(nugget, 0L)[[1]], sets(), count, settings_of(operators$values))

@@ -1,5 +1,5 @@
-# The system (K + lambda I) a = b behind the solvers: what they need to know of K, all from the formula of `op`, which
-# computes K a for its variable `b_name`. A list of
+# The system (K + lambda I) a = b for solvers: the properties of K that solvers need, all from the formula of `op`,
+# which computes K a for its variable `b_name`. A list of
 #   space, n, lambda          where the vectors live, how many entries they have, what is added to the diagonal
 #   precision                 that of `op`
 #   product(a, precision)     (K + lambda I) a, for a block of any width that the formula takes
@@ -25,7 +25,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
   check_lambda(lambda, n, least, call)
   if (!is.null(ranges)) ranges <- check_symmetric(as_ranges(ranges, call), n, call)
   input[[b_name]] <- NULL
-  # parameters stay: one that is a matrix is no rows of points
+  # parameters stay on the host: a matrix parameter has no rows of points
   moves <- on_gpu & !names(input) %in% with(from$about$variables, name[category == "Pm"])
   input[moves] <- lapply(input[moves], numbers_to_gpu, device)
   input[!moves] <- lapply(input[!moves], unname)
@@ -52,7 +52,7 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
     space$copy(without_others(entries(all), ranges, rep(seq_len(n), length(rows)), rep(rows, each = n)))
   }
   any_width <- !is.null(variant(op, b_name, 1, "float64"))
-  # whether points may be taken out without telling their numbers, many together
+  # TRUE if many points can be selected together, without the numbers of the points
   selectable <- any_width && is.null(ranges) && !grepl("\\bIndex[IJ]\\b", from$formula)
   list(
     space = space, n = n, lambda = lambda, precision = from$precision,
@@ -94,10 +94,10 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
   )
 }
 
-# `op` for vectors b of another size and in another precision; NULL where its formula does not take them. With
-# `numbered`, IndexI() and IndexJ() become variables, so that points taken out keep their numbers. With `together`,
-# points come in pairs, all on the axis of the result: what was a sum is its diagonal term. With `stored`, the terms of
-# the sum are the result. Each is made once.
+# `op` for vectors b of another size and in another precision; NULL if its formula does not take such vectors. With
+# `numbered`, IndexI() and IndexJ() become variables, so that selected points keep their numbers. With `together`,
+# points come in pairs, all on the axis of the result, and the sum becomes its diagonal term. With `stored`, the terms
+# of the sum are the result. Each variant is compiled once.
 variant <- function(op, b_name, width, precision, numbered = FALSE, together = FALSE, stored = FALSE) {
   made <- environment(op)$variants
   key <- paste(b_name, width, precision, numbered, together, stored)
@@ -126,14 +126,14 @@ make_variant <- function(op, b_name, width, precision, numbered, together, store
 
 declarations <- function(variables) with(variables, code_text(name, " = ", category, "(", size, ")"))
 
-# The numbers of the points of K's rows and columns, where a `numbered` variant asks for them.
+# The numbers of the points of K's rows and columns, for a `numbered` variant.
 point_numbers <- function(numbered, b_name, rows, columns) {
   of_axes <- if ("point_J" %in% on_axis(numbered, b_name)) list(rows, columns) else list(columns, rows)
   names(of_axes) <- c("point_I", "point_J")
   lapply(of_axes[intersect(names(of_axes), environment(numbered)$about$variables$name)], as.numeric)
 }
 
-# The names of the variables on the axis that is summed over, that of b.
+# The names of the variables on the axis of the sum, which is the axis of b.
 on_axis <- function(op, b_name) {
   with(environment(op)$about$variables, name[category == category[name == b_name]])
 }
@@ -157,7 +157,7 @@ match_points <- function(op, b_name, input) {
   stats::setNames(match_input(input, names, from$backend), names)
 }
 
-# The GPU where the operator takes products: data are there, or it is worth it; -1 for the host.
+# The device of the operator's products: a GPU if data are there or the work is large enough; -1 for the host.
 device_of <- function(op, input) {
   from <- environment(op)
   size <- function(category) {

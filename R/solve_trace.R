@@ -60,9 +60,9 @@ spectrum_bounds <- function(runs, squares, n, trace, floor, miss) {
   c(min(max(smallest, floor, 1 - radius), ritz[[1]]), largest)
 }
 
-# A bound below the smallest eigenvalue of A. It is 1, up to rounding, if P is lambda I and a part of K. Otherwise that
-# of S is at least lambda, the largest of P at most its trace, which the squares of the probes estimate. Without lambda,
-# S is as regular as doubles can express.
+# A bound below the smallest eigenvalue of A. It is 1, up to rounding, if P is lambda I and a part of K. Otherwise the
+# smallest eigenvalue of S is at least lambda, and the largest eigenvalue of P is at most its trace, which the squares
+# of the probes estimate. Without lambda, S is as regular as doubles can express.
 smallest_eigenvalue <- function(system, precond, z, miss) {
   s <- ncol(z)
   noise <- min(system$lambda)
