@@ -47,7 +47,7 @@ covariance_columns <- function(object, points, how, noise) {
   names <- response_names(object)
   targets <- targets_of(object, points)
   n <- targets$n / length(names)
-  errors_of <- conditioning_for(object, how, nrow(targets$u))$errors_among(targets)
+  errors_of <- conditioning_for(object, how)$errors_among(targets)
   pairs <- utils::combn(length(names), 2)
   covariances <- matrix(NA_real_, n, ncol(pairs))
   for_blocks(n, function(first, last) {

@@ -43,7 +43,7 @@
 #   set_slopes               derivatives of weights and standard deviations
 #   sparse_multiply          U x, U' x, U^-1 x, U'^-1 x for the sparse U of such weights
 #   neighbour_means          weighted sums over neighbours, and their transpose
-#   joint_sets               the joint distribution of new points given base points: values, draws, variances, sums
+#   joint_parts              joint distributions of some new points given base points: values, draws, variances, sums
 #
 # Orderings and distances
 #   vecchia_order            a permutation of points

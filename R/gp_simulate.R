@@ -145,7 +145,7 @@ with_variance <- function(object, points) {
 }
 
 conditional_draws <- function(object, points, nsim, features) {
-  conditioning_for(object, count = nrow(points$u))$draws(points, nsim, features)
+  conditioning_for(object)$draws(points, nsim, features)
 }
 
 # Blocks of points without covariances are drawn one by one; points that coincide have one value.

@@ -67,7 +67,7 @@ block_sample <- function(object, points, request, scale) {
 
 # f(numbers of nodes, their joint covariance matrix) for each block, with a bar.
 each_block <- function(object, targets, nodes, request, f) {
-  errors_of <- conditioning_for(object, request$how, nrow(nodes$u))$errors
+  errors_of <- conditioning_for(object, request$how)$errors
   rows <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
   with_bar("Predicting", lapply(seq_along(rows), function(k) {
     say_progress(step = paste("block", k, "of", length(rows)), fraction = (k - 1) / length(rows))

@@ -36,13 +36,13 @@ all_errors <- function(errors_among) function(targets) errors_among(targets)(seq
 
 errors_of_some <- function(errors) function(targets) function(numbers) errors(some_targets(targets, numbers))
 
-# The conditioning of a fit for `count` points; `how` is that of prediction_request().
-conditioning_for <- function(object, how = field_request$how, count = 0) {
+# The conditioning of a fit; `how` is that of prediction_request().
+conditioning_for <- function(object, how = field_request$how) {
   if (is_local_trend(how)) return(local_trend_conditioning(object, how))
   switch(object$method, exact = exact_conditioning(object, how$local),
          iterative = iterative_conditioning(object, how$local),
-         vif = vif_conditioning(object, how, count),
-         vecchia = if (is_joint(object, count)) joint_conditioning(object) else nearest_conditioning(object))
+         vif = vif_conditioning(object, how),
+         vecchia = if (is_joint(object)) joint_conditioning(object) else nearest_conditioning(object))
 }
 
 # Matheron's rule: a draw from the model at observations and points, corrected by kriging what it differs from the data.

@@ -41,9 +41,9 @@
 #' @param above thresholds: columns such as `above500` have the probability that the value exceeds them.
 #' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those
 #'   of the fit.
-#' @param joint for fits by `method = "vecchia"` or `"vif"`: whether a new point is conditioned on other new points, too, not only
-#'   on its nearest observations. Default: `TRUE` for up to a million new points with `"vecchia"`, `FALSE` with `"vif"`.
-#'   See the section below.
+#' @param joint for fits by `method = "vecchia"` or `"vif"`: whether a new point is conditioned on other new points, too,
+#'   not only on its nearest observations. Default: `TRUE` with `"vecchia"`, unless each new point is conditioned on all
+#'   observations; `FALSE` with `"vif"`. See the section below.
 #' @param ... not used: further arguments are an error.
 #'
 #' @details Quantiles and probabilities are those of the normal distribution of a new observation with `interval =
@@ -108,9 +108,11 @@
 #'   2020). In gaps of the data, such as clouds in satellite images, this is more accurate than the nearest
 #'   observations alone (`joint = FALSE`) at the same number of neighbours, and predictions, standard errors, joint
 #'   covariances, means over blocks and [simulate()][simulate.gp] follow from one joint distribution. A prediction
-#'   depends slightly on the other new points. With all points as neighbours the predictions are those of
-#'   `method = "exact"`. For up to 20,000 observations that all have noise, new points are conditioned on the values of
-#'   the field at the observations, which need fewer neighbours than noisy observations: twice the number of the fit.
+#'   depends slightly on the other new points. Millions of new points are predicted in tiles of 400,000, together with
+#'   the points on which a tile depends: memory is bounded, and the results are those of all points at once. With all
+#'   points as neighbours the predictions are those of `method = "exact"`. For up to 20,000 observations that all have
+#'   noise, new points are conditioned on the values of the field at the observations, which need fewer neighbours than
+#'   noisy observations: twice the number of the fit.
 #'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
 #'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system

@@ -1,11 +1,8 @@
 # Joint conditioning: a new point is conditioned on base points and on other new points, see R/solve_joint.R.
 
-# TRUE if `count` new points of a fit by neighbours are predicted jointly, unless it has `vecchia$joint`: not if each
-# new point is conditioned on all observations anyway, nor if the factor of the new points, 12 bytes for each of their
-# neighbours, would be large.
-is_joint <- function(object, count, most = 1e6) {
-  object$vecchia$joint %||% (count <= most && object$vecchia$local < length(object$data$y))
-}
+# TRUE if new points of a fit by neighbours are predicted jointly, unless it has `vecchia$joint`: not if each new point
+# is conditioned on all observations anyway.
+is_joint <- function(object) object$vecchia$joint %||% (object$vecchia$local < length(object$data$y))
 
 joint_conditioning <- function(object, base = joint_base(object)) {
   nearest <- nearest_conditioning(object)
@@ -19,17 +16,19 @@ joint_conditioning <- function(object, base = joint_base(object)) {
 }
 
 joint_moments <- function(object, base, targets, variance) {
-  field <- joint_field(object, base, targets, variance)
-  process <- as.vector(field$means(base$process))
-  if (!variance) return(with_trend(object, targets, process = process))
-  trend <- trend_uncertainty(object, targets$x, field$means(base$trend()))
-  with_trend(object, targets, process = process, variance = field$variances() + trend$variance,
-             lagrange = trend$lagrange)
+  places <- joint_places(object, base, targets$u, if (variance) base$posterior())
+  by_tiles(object, base, targets, places, function(field, some) {
+    process <- as.vector(field$means(base$process))
+    if (!variance) return(with_trend(object, some, process = process))
+    trend <- trend_uncertainty(object, some$x, field$means(base$trend()))
+    with_trend(object, some, process = process, variance = field$variances() + trend$variance,
+               lagrange = trend$lagrange)
+  })
 }
 
 # f(numbers): the covariance matrix of the errors of some of the targets.
 joint_errors <- function(object, base, targets) {
-  field <- joint_field(object, base, targets, TRUE)
+  field <- joint_field(object, base, targets, joint_places(object, base, targets$u, base$posterior()))
   gap <- trend_uncertainty(object, targets$x, field$means(base$trend()))$gap
   function(numbers) crossprod(field$parts(numbers)) + crossprod(gap[, numbers, drop = FALSE])
 }
@@ -38,62 +37,92 @@ joint_errors <- function(object, base, targets) {
 # points given these, then the new points.
 joint_draws <- function(object, base, points, nsim) {
   targets <- targets_of(object, points)
-  field <- joint_field(object, base, targets, TRUE)
+  places <- joint_places(object, base, targets$u)
   values <- base$draws(nsim)
   off <- matrix(0, ncol(targets$x), nsim)
   if (ncol(targets$x)) {
     off <- backsolve(object$state$root, normal_numbers(ncol(targets$x), nsim))
     values <- values - base$trend() %*% off
   }
-  trend_mean(object, points) + targets$x %*% off + field$means(values, normal_numbers(field$count, nsim))
+  errors <- normal_numbers(places$count, nsim)
+  field <- by_tiles(object, base, targets, places, function(field, some) field$means(values, errors))
+  trend_mean(object, points) + targets$x %*% off + field
+}
+
+# The largest number of points whose joint distribution is in memory at once, beside the points that these depend on.
+joint_tile <- 4e5
+
+# The rows f(field, targets) of all targets, for the joint fields of tiles of them. The order of all points and the
+# points on which a tile depends are those of the whole, so that results do not depend on the tiles.
+by_tiles <- function(object, base, targets, places, f) {
+  if (places$count <= joint_tile) return(f(joint_field(object, base, targets, places), targets))
+  last <- cumsum(tabulate(targets$of, targets$n))
+  tiles <- tiles_of(targets$u[last, seq_len(object$model$d), drop = FALSE], joint_tile * targets$n / length(targets$of))
+  parts <- with_bar("Predicting", lapply(seq_along(tiles), function(k) {
+    say_progress(step = paste("tile", k, "of", length(tiles)), fraction = (k - 1) / length(tiles))
+    some <- some_targets(targets, tiles[[k]])
+    points <- sequence(diff(c(0, last))[tiles[[k]]], c(0, last)[tiles[[k]]] + 1)
+    f(joint_field(object, base, some, places, points), some)
+  }))
+  do.call(rbind, parts)[order(unlist(tiles)), , drop = FALSE]
+}
+
+# The rows of u in tiles of at most `size` near points, each in ascending order: halves along the longest side.
+tiles_of <- function(u, size, rows = seq_len(nrow(u))) {
+  if (length(rows) <= max(1, size)) return(list(rows))
+  side <- which.max(apply(u[rows, , drop = FALSE], 2, function(x) diff(range(x))))
+  half <- rank(u[rows, side], ties.method = "first") <= length(rows) / 2
+  c(tiles_of(u, size, rows[half]), tiles_of(u, size, rows[!half]))
 }
 
 # The joint distribution of the field at the points of targets, which may coincide with each other and with base points.
 # Points without variance have the value 0; those whose variance is not a number, NaN. A list of functions:
-#   means(x, errors)      of targets, from columns x of values at the base points; with `errors`, draws
+#   means(x, errors)      of targets, from columns x of values at the base points; with `errors` of all new points in
+#                         their order, draws
 #   variances()           of targets, without the trend
 #   parts(numbers)        a column for each of these targets, whose inner products are their covariances
-# and the number `count` of the `errors` of a draw. `uncertain`: whether variances or draws are needed.
-joint_field <- function(object, base, targets, uncertain) {
-  places <- distinct_places(object, base, targets$u)
-  of <- places$of
-  known <- base$known
-  base$posterior <- if (uncertain) base$posterior()
-  sets <- joint_sets(field_covariance(object), object$theta, base, places$new, base$joint(), base$diagonal)
+# `points` are the numbers of the points among those of the places, if they are a part of them.
+joint_field <- function(object, base, targets, places, points = NULL) {
+  known <- length(base$known)
+  of <- if (is.null(points)) places$of else places$of[points]
+  some <- if (!is.null(points)) unique(of[which(of > known)]) - known
+  sets <- places$part(some)
   check_joint(object, sets, base)
-  spread <- function(x, at_base) {
-    x <- rbind(0, at_base, x)[of + 1L, , drop = FALSE]
+  if (!is.null(some)) of <- ifelse(of > known, known + match(of - known, sets$numbers), of)
+  spread <- function(x, at_known) {
+    x <- rbind(0, at_known, x)[of + 1L, , drop = FALSE]
     x[is.na(of), ] <- NaN
     x
   }
   sums <- function(targets, of, parts) {
-    terms <- terms_of_targets(targets, pmax(0L, replace(of, is.na(of), 0L) - length(known)))
+    terms <- terms_of_targets(targets, pmax(0L, replace(of, is.na(of), 0L) - known))
     sums <- sets$sums_of(terms$which, terms$weights, parts)
     unknown <- unique(targets$of[is.na(of)])
     if (parts) sums[, unknown] <- NaN else sums[unknown] <- NaN
     sums
   }
   list(
-    count = nrow(places$new$u),
-    means = function(x, errors = matrix(0, 0, 0)) {
+    means = function(x, errors = NULL) {
       x <- as.matrix(x)
-      gathered(spread(sets$values_at(x, errors), x[known, , drop = FALSE]), targets)
+      errors <- if (is.null(errors)) matrix(0, 0, 0) else errors[sets$positions, , drop = FALSE]
+      gathered(spread(sets$values_at(x, errors), x[base$known, , drop = FALSE]), targets)
     },
     variances = function() {
       if (!are_points(targets)) return(sums(targets, of, FALSE))
-      as.vector(spread(cbind(sets$variances_at()), matrix(0, length(known), 1)))
+      as.vector(spread(cbind(sets$variances_at()), matrix(0, known, 1)))
     },
     parts = function(numbers) {
-      check_memory(8 * length(numbers) * (length(of) + nrow(base$u) * !is.null(base$posterior)))
+      check_memory(8 * length(numbers) * (length(of) + nrow(base$u) * !is.null(sets$posterior)))
       sums(some_targets(targets, numbers), of[targets$of %in% numbers], TRUE)
     }
   )
 }
 
-# The distinct places `new` of points u, as joint_sets() takes them, and `of`: the number of the place of each point
-# among first the `known` base points, then the new ones. Points without variance have the number 0, those whose
-# variance is not a number NA.
-distinct_places <- function(object, base, u) {
+# The distinct places of points u: their `count`, part(some), the joint distribution of some of them, given the
+# `posterior` of the base points, see joint_sets(), and `of`: the number of the place of each point among first the
+# `known` base points, then the new ones. Points without variance have the number 0, those whose variance is not a
+# number NA.
+joint_places <- function(object, base, u, posterior = NULL) {
   model <- object$model
   variance <- as.vector(covariance_diagonal(model)(list(theta = object$theta, x = u)))
   uncertain <- which(is.finite(variance) & variance > 0)
@@ -102,9 +131,12 @@ distinct_places <- function(object, base, u) {
   first <- uncertain[setdiff(which(!duplicated(keys)), seq_along(known)) - length(known)]
   of <- replace(rep(NA_integer_, nrow(u)), which(variance == 0), 0L)
   of[uncertain] <- match(keys, unique(keys))[length(known) + seq_along(uncertain)]
-  new <- u[first, , drop = FALSE]
-  near <- neighbour_coordinates(model, object$theta, new, reference = object$data$u)
-  list(new = list(u = new, near = near, variance = variance[first]), of = of)
+  u <- u[first, , drop = FALSE]
+  near <- neighbour_coordinates(model, object$theta, u, reference = object$data$u)
+  new <- list(u = u, near = near, variance = variance[first])
+  base["posterior"] <- list(posterior)
+  part <- joint_parts(field_covariance(object), object$theta, base, new, base$joint(), base$diagonal)
+  list(count = length(first), part = part, of = of)
 }
 
 # The points of each target, by their numbers `of`, in a column, and their weights.

@@ -4,7 +4,7 @@
 # coefficients is part of the mean only.
 predicted_moments <- function(object, points, how, variance) {
   targets <- targets_of(object, points)
-  conditioning <- conditioning_for(object, how, nrow(targets$u))
+  conditioning <- conditioning_for(object, how)
   moments <- if (variance) conditioning$moments(targets) else conditioning$means(targets)
   moments$trend <- moments$trend + known_trend(object, points)
   moments
@@ -19,7 +19,7 @@ predicted_mean <- function(object, points, how = field_request$how) {
 joint_covariance <- function(object, points, how) {
   targets <- targets_of(object, points)
   check_memory(8 * targets$n^2 + 8 * length(targets$of)^2)
-  symmetric(conditioning_for(object, how, nrow(targets$u))$errors(targets))
+  symmetric(conditioning_for(object, how)$errors(targets))
 }
 
 # The columns of the trend whose coefficients are estimated.

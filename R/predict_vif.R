@@ -2,10 +2,10 @@
 # the rest of the field is a process with the covariance k(x, y) - v(x)'v(y). With the factors v as further coordinates,
 # such a fit is one by Vecchia's approximation, of that covariance and with that trend.
 
-vif_conditioning <- function(object, how, count) {
+vif_conditioning <- function(object, how) {
   vif <- kept_for(object, fitted_vif)
   residual <- residual_fit(object, vif)
-  inner <- conditioning_for(residual, how, count)
+  inner <- conditioning_for(residual, how)
   factors_of <- function(u) t(vif$factors_of(u))
   extended <- function(targets) {
     factors <- factors_of(targets$u)

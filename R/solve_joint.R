@@ -5,25 +5,70 @@
 # `base` has coordinates u, the variances `noise` and coordinates `near` in which distances are searched; `new` has u,
 # near and the variances of the field there, which are finite. A `posterior` of the values of the base points, see
 # posterior_hold(), makes variances those given its data. No two new points coincide. The variances of the
-# covariance are multiplied by `diagonal`. The functions of the result are joint_values(), joint_variances_of() and
-# joint_sums_of() for these sets.
-joint_sets <- function(values, theta, base, new, m, diagonal = 1) {
-  order <- vecchia_order(new$near)
-  near <- rbind(base$near, new$near[order, , drop = FALSE])
+# covariance are multiplied by `diagonal`.
+#
+# The result has the new points with the numbers `some` and those that they depend on: `numbers`, and their `positions`
+# in the order of all. Its functions are joint_values(), joint_variances_of() and joint_sums_of() of these points, with
+# the same values as for all points.
+joint_sets <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new), some = NULL) {
+  order <- ordered$order
   n <- nrow(base$u)
-  neighbours <- ordered_neighbours(near, min(m, nrow(near) - 1L), of = n + seq_along(order), backend = values)
-  u <- new$u[order, , drop = FALSE]
+  m <- min(m, n + length(order) - 1L)
+  positions <- if (is.null(some)) seq_along(order) else order(order)[some]
+  part <- dependencies(ordered$tree, m, n, length(order), positions, values)
+  rows <- order[part$positions]
+  u <- new$u[rows, , drop = FALSE]
   all <- rbind(base$u, u)
   weigh <- function(members, jitter) {
-    stored <- hold_sets(all, c(base$noise, jitter * new$variance[order]))
-    set_weights_at(values, theta, stored, u[members, , drop = FALSE], neighbours[, members, drop = FALSE], diagonal)
+    stored <- hold_sets(all, c(base$noise, jitter * new$variance[rows]))
+    near <- part$neighbours[, members, drop = FALSE]
+    set_weights_at(values, theta, stored, u[members, , drop = FALSE], near, diagonal)
   }
-  sets <- regular_weights(weigh, seq_along(order))
-  sets <- list(weights = sets$weights, sd = sets$sd, neighbours = neighbours, order = order, base = n,
-               posterior = base$posterior)
+  sets <- regular_weights(weigh, seq_along(rows))
+  numbers <- sort(rows)
+  joint_functions(list(weights = sets$weights, sd = sets$sd, neighbours = part$neighbours, numbers = numbers, base = n,
+                       order = match(rows, numbers), posterior = base$posterior, total = length(order),
+                       positions = part$positions))
+}
+
+joint_functions <- function(sets) {
   c(sets, list(values_at = function(x, errors = matrix(0, 0, 0)) joint_values(sets, x, errors),
                variances_at = function() joint_variances_of(sets),
                sums_of = function(which, weights, parts = FALSE) joint_sums_of(sets, which, weights, parts)))
+}
+
+# f(some): the result of joint_sets() for some of the new points, or all.
+joint_parts <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new)) {
+  function(some = NULL) joint_sets(values, theta, base, new, m, diagonal, ordered, some)
+}
+
+# The order of the new points, and a search tree of the base points and the new points behind them.
+joint_order <- function(base, new) {
+  order <- vecchia_order(new$near)
+  list(order = order, tree = search_tree(rbind(base$near, new$near[order, , drop = FALSE])))
+}
+
+# The `positions` of some new points, and of all on which they depend, in ascending order, with their neighbours among
+# the base points and these, searched on the backend of `values`.
+dependencies <- function(tree, m, base, total, positions, values) {
+  neighbours_of <- function(positions) ordered_neighbours(tree, m, of = base + positions, backend = values)
+  if (length(positions) == total) return(list(positions = seq_len(total), neighbours = neighbours_of(seq_len(total))))
+  needed <- logical(total)
+  searches <- list()
+  while (length(positions)) {
+    needed[positions] <- TRUE
+    near <- neighbours_of(positions)
+    searches <- c(searches, list(list(positions = positions, near = near)))
+    earlier <- logical(total)
+    earlier[near[near > base] - base] <- TRUE
+    positions <- which(earlier & !needed)
+  }
+  positions <- which(needed)
+  number <- c(seq_len(base), base + replace(integer(total), positions, seq_along(positions)))
+  of_each <- function(name) lapply(searches, `[[`, name)
+  near <- do.call(cbind, of_each("near"))[, order(unlist(of_each("positions"))), drop = FALSE]
+  near[near > 0] <- number[near]
+  list(positions = positions, neighbours = near)
 }
 
 # In smooth fields, near new points nearly determine each other, and the weights grow with rounding errors. A noise of

@@ -1,5 +1,6 @@
 // Joint predictions of R/solve_joint.R. The distribution of new points is a list: matrices `weights` and `neighbours`
-// with a column for each point, `sd`, the number `base` of base points, and unless it is NULL their `posterior`.
+// with a column for each point, `sd`, the number `base` of base points, unless it is NULL their `posterior`, and
+// the number `total` of all new points, of which these may be a part.
 #include "border.h"
 #include "neighbours/new_points.h"
 #include "settings.h"
@@ -13,8 +14,8 @@ namespace {
 struct Joint {
   explicit Joint(const Rcpp::List& sets)
       : weights(sets["weights"]), sd(sets["sd"]), near(sets["neighbours"]), posterior(sets["posterior"]) {
-    points = {
-        Rcpp::as<int>(sets["base"]), near.ncol(), near.nrow(), weights.begin(), sd.begin(), near.begin(), nullptr};
+    points = {Rcpp::as<int>(sets["base"]), near.ncol(), near.nrow(), weights.begin(), sd.begin(), near.begin(), nullptr,
+              Rcpp::as<int>(sets["total"])};
     if (!Rf_isNull(posterior)) points.posterior = Rcpp::XPtr<neighbours::Posterior>(posterior).get();
     if (points.posterior && points.posterior->points() != points.base)
       throw InputError("dim", "each base point has a posterior");

@@ -31,7 +31,10 @@ Rcpp::IntegerMatrix positions_of(int rows, Count columns) {
 // Points that R holds between searches.
 struct StoredPoints {
   StoredPoints(const Rcpp::NumericMatrix& u, double unit, int threads)
-      : u(u), unit(unit), tree(points_of(u, unit), neighbours::leaf_size, with_threads(threads)), by_row(tree, nullptr) {}
+      : u(u),
+        unit(unit),
+        tree(points_of(u, unit), neighbours::leaf_size, with_threads(threads)),
+        by_row(tree, nullptr) {}
 
   // The coordinates of the points at `places`, from 0, of an order of rows, or of rows.
   std::vector<double> coordinates(const std::vector<int>& places, const int* order) const {

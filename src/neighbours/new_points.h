@@ -12,6 +12,7 @@ struct NewPoints {
   const double *weights, *sd;  // m of each new point; the standard deviation of its error
   const int* neighbours;       // m of each new point, from 1: base points, then new points; 0 for none
   const Posterior* posterior;  // of the values of the base points; null where these are known
+  Count total;                 // the number of all new points, of which these may be a part
 
   // True if each set has base points and earlier new points only.
   bool in_order() const;

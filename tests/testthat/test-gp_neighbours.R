@@ -65,6 +65,9 @@ test_that("points that are held have the same neighbours, and so have some of th
   some <- c(1L, 700L, 5L, 333L)
   expect_identical(ordered_neighbours(u, 9, of = some), ordered_neighbours(u, 9)[, some])
   expect_identical(dim(ordered_neighbours(u, 9, of = integer())), c(9L, 0L))
+  tree <- kernops:::search_tree(u)
+  expect_identical(ordered_neighbours(tree, 9, of = some), ordered_neighbours(u, 9, of = some))
+  expect_identical(ordered_neighbours(tree, 9), ordered_neighbours(u, 9))
   expect_error(ordered_neighbours(u, 9, of = 701L), class = "kernops_input_error")
 })
 

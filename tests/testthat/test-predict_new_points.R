@@ -100,3 +100,23 @@ test_that("missing variances, other threads and mistakes are treated as in local
     predict(gp(z ~ 1, case, ~ a + b, of, "exact", "none"), new, joint = TRUE)
   })
 })
+
+test_that("tiles of new points have the bits of all points at once, for points, blocks and draws", {
+  many <- withr::with_seed(4, data.frame(a = runif(700), b = runif(700)))
+  many[691:700, ] <- many[1:10, ]
+  many[681:690, ] <- case[1:10, c("a", "b")]
+  few <- \(...) gp(..., method = "vecchia", estimate = "none", control = gp_control(neighbours = 10))
+  fits <- list(few(z ~ a, case, ~ a + b, of + nugget(0.05)), few(z ~ a, case, ~ a + b, of),
+               few(count ~ 1, case, ~ a + b, of, family = poisson()))
+  run <- \(fit) list(predict(fit, many, type = "link", se.fit = TRUE, interval = "confidence"),
+                     predict(fit, many[1:200, ], type = "link", block = c(0.1, 0.05), interval = "confidence"),
+                     simulate(fit, 2, seed = 1, newdata = many))
+  kept <- kernops:::joint_tile
+  withr::defer(utils::assignInNamespace("joint_tile", kept, "kernops"))
+  whole <- lapply(fits, run)
+  for (size in c(60, 333)) {
+    utils::assignInNamespace("joint_tile", size, "kernops")
+    local_kernops(threads = if (size == 60) 1 else 2)
+    expect_identical(lapply(fits, run), whole)
+  }
+})

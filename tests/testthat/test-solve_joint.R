@@ -126,3 +126,25 @@ test_that("neighbours that do not come before a point, and matrices of other siz
     kernops:::joint_sums_of(sets, matrix(1:2), matrix(1, 1, 1))
   })
 })
+
+test_that("some of the new points, with all on which they depend, have the distribution of the whole", {
+  base <- list(u = base_u, near = base_u, noise = noise)
+  new <- list(u = new_u, near = new_u, variance = rep(1.3, 50))
+  values_of <- kernops:::covariance_matrix(model)
+  whole <- sets_of(4L)
+  some <- c(3L, 17L, 40L)
+  part <- kernops:::joint_sets(values_of, model$parameters$value, base, new, 4L, some = some)
+  # the dependencies, by a loop over the neighbours of all points
+  needed <- match(some, whole$order)
+  repeat {
+    near <- whole$neighbours[, needed] - 60L
+    more <- union(needed, near[near > 0])
+    if (length(more) == length(needed)) break
+    needed <- more
+  }
+  expect_identical(part$positions, sort(needed))
+  expect_identical(part$numbers, sort(whole$order[needed]))
+  expect_lt(length(needed), 50)
+  expect_identical(kernops:::joint_values(part, values), kernops:::joint_values(whole, values)[part$numbers, ])
+  expect_identical(kernops:::joint_variances_of(part), kernops:::joint_variances_of(whole)[part$numbers])
+})
