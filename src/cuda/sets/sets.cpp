@@ -56,8 +56,8 @@ template <class T> void launch_sets(void* kernel, DeviceSetJob<T> job, Count set
     launch_sharing(kernel, std::min(most, blocks - done), threads_for(job.m), shared_bytes(job), &job);
 }
 
-// Room for the panels of matrices that shared memory cannot hold: of more than 150 to 220 neighbours in float64, and 220
-// to 320 in float32.
+// Room for the panels of matrices that shared memory cannot hold: of more than 150 to 220 neighbours in float64, and
+// 220 to 320 in float32.
 template <class T> Copied<T> far_panels(const DeviceSetJob<T>& job) {
   return Copied<T>(size_t(job.far_numbers) * split_blocks());
 }
@@ -122,9 +122,8 @@ Count sum_batch(const SetRequest& request, const DeviceSets<T>& sets, DeviceSetJ
   const Copied<T> panels = far_panels(job);
   job.parts = parts.data(), job.totals = totals.data(), job.bad = bad.data(), job.panels = panels.data();
   void* const kernel = function(text, "kernops_set_sums");
-  sets.each_piece(request, job, begin, 0, [&](const DeviceSetJob<T>& some, Count, Count of) {
-    launch_sets(kernel, some, of);
-  });
+  sets.each_piece(request, job, begin, 0,
+                  [&](const DeviceSetJob<T>& some, Count, Count of) { launch_sets(kernel, some, of); });
   launch(function(text, "kernops_set_totals"), unsigned(count), 1, set_total_threads, &job);
   std::vector<int> found(blocks);
   totals.copy_to(sums), bad.copy_to(found.data());
@@ -134,8 +133,8 @@ Count sum_batch(const SetRequest& request, const DeviceSets<T>& sets, DeviceSetJ
 
 template <class T> SetTotals sums_in(const SetRequest& request) {
   if (!fits<T>(request)) return cpu_backend().set_sums(request);
-  const std::string text = set_sums_text(*request.covariance, request.slopes, request.settings.single,
-                                         is_split<T>(request));
+  const std::string text =
+      set_sums_text(*request.covariance, request.slopes, request.settings.single, is_split<T>(request));
   SetTotals totals;
   std::vector<std::vector<double>> parts(size_t(ceil_div(request.sets, batch)));
   std::vector<Count> bad(parts.size(), -1);
@@ -157,8 +156,8 @@ template <class T> SetTotals sums_in(const SetRequest& request) {
 
 template <class T> void weights_in(const SetRequest& request, double* weights, double* sd) {
   if (!fits<T>(request)) return cpu_backend().set_weights(request, weights, sd);
-  const std::string text = set_weights_text(*request.covariance, request.slopes, request.settings.single,
-                                            is_split<T>(request));
+  const std::string text =
+      set_weights_text(*request.covariance, request.slopes, request.settings.single, is_split<T>(request));
   each_batch<T>(request, text, "kernops_set_weights",
                 [&](const DeviceSetJob<T>& all, Count number, const DeviceSets<T>& sets) {
                   void* const kernel = function(text, "kernops_set_weights");

@@ -26,7 +26,7 @@ template <class T> struct DeviceSetJob {
   int m, stride, columns, parameters, nugget;              // the first m neighbours are taken
   int chunk, blocks, first_block;                          // sets of a block; blocks in all, and of earlier launches
   SetMemory memory;
-  T* panels;             // those in the memory of the device, `far_numbers` for each block of a launch
+  T* panels;  // those in the memory of the device, `far_numbers` for each block of a launch
   long long far_numbers;
   double *parts, *totals;  // each sum: of all blocks, and in all
   int* bad;                // the first singular set of each block, or -1
