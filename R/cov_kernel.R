@@ -10,6 +10,7 @@ kernel <- function(label, text, ...) {
     geometry = NULL,    # the only one that it has
     most_dims = Inf,    # the number of coordinates up to which it is positive definite
     screens = TRUE,     # the correlation decreases with the distance
+    smooth = FALSE,     # the field is twice differentiable or more
     intrinsic = FALSE,  # the formula is a variogram
     stationary = TRUE,  # it depends on the difference of the points only
     by_formula = FALSE, # a formula of the user

@@ -2,7 +2,7 @@
 
 squared_exponential_kernel <- kernel(
   "squared_exponential", function(variance, q) sprintf("%s * Exp(-%s / 2)", variance, q),
-  frequencies = normal_frequencies
+  frequencies = normal_frequencies, smooth = TRUE
 )
 
 #' @rdname covariance_functions
@@ -32,19 +32,21 @@ matern_kernel <- kernel("matern", function(variance, q, nu) {
 #' @export
 matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
   if (length(nu) == 1 && is.atomic(nu) && is.na(nu)) {
-    return(stationary(matern_kernel, list(variance = variance, range = range, nu = NULL), ...))
+    kernel <- replace(matern_kernel, "smooth", TRUE) # it may be
+    return(stationary(kernel, list(variance = variance, range = range, nu = NULL), ...))
   }
   if (!is.numeric(nu) || length(nu) != 1 || !is.finite(nu) || nu <= 0 || nu > 50) {
     stop_kernops("input", c(paste0("{.arg nu} must be a number above 0 and at most 50, or NA, not ", shown(nu), "."),
                             i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
   }
-  kernel <- replace(with_constants(matern_kernel, nu = nu), "words", paste("nu =", format(nu)))
+  kernel <- with_constants(matern_kernel, nu = nu)
+  kernel[c("words", "smooth")] <- list(paste("nu =", format(nu)), nu >= 5/2)
   stationary(kernel, list(variance = variance, range = range), ...)
 }
 
 rational_quadratic_kernel <- kernel("rational_quadratic", function(variance, q, shape) {
   sprintf("%s * Exp(-%s * Log1p(%s / (2 * %s)))", variance, shape, q, shape)
-}, frequencies = gamma_frequencies)
+}, frequencies = gamma_frequencies, smooth = TRUE)
 
 #' @rdname covariance_functions
 #' @export

@@ -43,7 +43,12 @@
 #' @section Choice of the method:
 #' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations), if the correlation
 #' decreases with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined
-#' one alone), there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative.
+#' one alone), there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative. For a
+#' Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least 5/2 or an
+#' estimated one, [squared_exponential()], [rational_quadratic()]), it compares the log-likelihoods of `"vecchia"` and
+#' `"vif"` with the exact one of 1500 observations, at the optimum of a subset. The fit is by `"vif"` if the difference
+#' of `"vecchia"` is not tolerable (`neighbour_tol` of [gp_control()]) and that of `"vif"` is less than half of it.
+#' `print()` names the method. A fit with `backend = "cuda"` does not compare.
 #'
 #' @section Transformations:
 #' With `transform`, covariance and trend are those of the transformed response, which must be positive (lognormal and
@@ -274,6 +279,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   known$noise <- arguments$noise
   known$beta <- known_coefficients(known$beta, colnames(parts$x), here)
   model$prior <- priors_of(prior, model, estimate, here)
+  how$compared <- how$method == "auto" && is.null(family) && may_need_inducing_points(model) &&
+    !is_lmc(model$covariance) && how$backend != "cuda"
   how$method <- settled_method(how, parts, model, estimate, family, here)
   how$reml <- estimate == "REML" || model$intrinsic
   transform <- as_transform(transform, estimate, how$method, parts, prior, here)
@@ -348,6 +355,7 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
   likelihood <- likelihood_for(problem$data, problem$model, how)
   search <- estimate_covariance(problem, likelihood, how, estimate, call)
   how$precision <- search$precision %||% how$precision
+  how <- with_method(how, search$method)
   fit <- with_enough_neighbours(search, likelihood, function(search) {
     fitted_parts(finish_fit(problem, likelihood, search, call), search, how, parts, known, estimate)
   })

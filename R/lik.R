@@ -13,6 +13,7 @@
 # subset_sizes() numbers of observations of subsets that are worth a search before that of all: by the dense likelihood,
 #                and by this one; 0 for none
 # sufficient_precision(theta, precision)  the precision with which the likelihood continues, given that of the user
+# suited_method(theta)  the method with which the likelihood continues, if it has a choice; else NULL
 # kept_factor()  the Cholesky factor that a fit keeps
 # Verbs of an approximation by neighbours:
 #   count()                the number of neighbours; 0 without such an approximation
@@ -26,7 +27,7 @@
 new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            subset_sizes = function() c(dense = 0, same = 0),
                            sufficient_precision = function(theta, precision) precision,
-                           kept_factor = function() NULL, count = function() 0L, use = function(count) invisible(),
+                           suited_method = function(theta) NULL, kept_factor = function() NULL, count = function() 0L, use = function(count) invisible(),
                            outdated = function(theta) FALSE, regroup = function(theta) invisible(),
                            double = function() invisible(), doubled = function(theta, state) NULL,
                            kept_neighbours = function(theta) NULL, sets = function() NULL) {
@@ -69,7 +70,7 @@ is_singular <- function(state) identical(state$value, Inf)
 likelihood_for <- function(data, model, how) {
   likelihood <- if (is.null(data$family)) {
     switch(how$method, exact = exact_likelihood(data, model, how$reml, how$backend),
-           vecchia = vecchia_likelihood(data, model, how), vif = vif_likelihood(data, model, how),
+           vecchia = neighbour_likelihood(data, model, how), vif = vif_likelihood(data, model, how),
            iterative = iterative_likelihood(data, model, how))
   } else switch(how$method, exact = laplace_likelihood(data, model, how), vecchia = vecchia_laplace(data, model, how))
   with_prior(likelihood, model)

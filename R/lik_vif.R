@@ -22,7 +22,7 @@ vif_likelihood <- function(data, model, how) {
   problem <- list(data = data, model = model, trend = trend, reml = how$reml, operators = operators)
   state_of <- function(sets, theta, profile, count = Inf) vif_state(problem, sets, theta, profile, count)
   doubled <- function(theta, state) {
-    if (tracker$count() == tracker$twice()) return(NULL)
+    if (tracker$count() == tracker$twice() || most > 1e5) return(NULL)
     change_between(state, state_of(tracker$recounted(tracker$twice()), theta, FALSE))
   }
   kept_neighbours <- function(theta) {

@@ -7,7 +7,8 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   data <- problem$data
   if (estimate == "none") {
     check_all_given(model$parameters, call)
-    return(list(theta = model$parameters$value))
+    theta <- model$parameters$value
+    return(list(theta = theta, method = likelihood$suited_method(theta)))
   }
   target <- reporting_target(search_target(
     likelihood, data, model, how, is_profiled(model, data),
@@ -68,9 +69,10 @@ global_optimum <- function(starts, target) {
   if (likelihood$dense && length(rows) == n) return(best_optimum(starts, target))
   candidates <- start_candidates(starts, target, rows)
   target$how$precision <- likelihood$sufficient_precision(candidates[1, ], target$how$precision)
+  target$how <- with_method(target$how, likelihood$suited_method(candidates[1, ]))
   candidates <- part_optimum(candidates, target)
   best <- if (likelihood$count() > 0) vecchia_search(candidates, target) else best_from(candidates, target)
-  c(best, list(precision = target$how$precision))
+  c(best, target$how[c("precision", "method")])
 }
 
 # The optimum with angles of half a turn, the names of parameters at their bounds, and resume().
