@@ -134,18 +134,24 @@ rounding_loss <- function(variance, trace, precision) {
   (rounding_unit[[precision]] * variance * trace)^2 / 2
 }
 
-# The same loss, estimated before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all
-# others, approximated by its nearest ones.
-expected_rounding <- function(data, model, theta, precision, sample = 200, m = 30) {
-  n <- length(data$y)
+# The same before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all others.
+expected_rounding <- function(data, model, theta, precision) {
+  given_others <- conditional_variances(data, model, theta)
+  inverse <- mean(1 / (given_others$field + given_others$noise))
+  rounding_loss(mean(given_others$prior), length(data$y) * inverse, precision)
+}
+
+# For some observations: the variances of the field, of the field given the nearest other observations, and of the noise.
+conditional_variances <- function(data, model, theta, sample = 200, m = 30) {
+  n <- nrow(data$u)
   some <- unique(round(seq(1, n, length.out = min(n, sample))))
   near <- neighbour_coordinates(model, theta, data$u)
   others <- nearest_points(near[some, , drop = FALSE], near, min(m + 1, n))[-1, , drop = FALSE]
   noise <- noise_variance(data, model, theta)
   points <- data$u[some, , drop = FALSE]
-  conditional <- set_weights_at(covariance_matrix(model), theta, hold_sets(data$u, noise), points, others)
-  variance <- covariance_diagonal(model)(list(theta = theta, x = points))
-  rounding_loss(mean(variance), n * mean(1 / (conditional$sd^2 + noise[some])), precision)
+  sets <- set_weights_at(covariance_matrix(model), theta, hold_sets(data$u, noise), points, others)
+  list(prior = as.vector(covariance_diagonal(model)(list(theta = theta, x = points))), field = sets$sd^2,
+       noise = noise[some])
 }
 
 # X = Q R with orthonormal columns of Q, and y = Q along + rest. Conjugate gradients stop relative to the norm of each
