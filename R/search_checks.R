@@ -79,15 +79,17 @@ short_ranges <- function(fit) {
   parameters$name[parameters$kind == "range" & !parameters$fixed & parameters$leaf %in% names(which(short))]
 }
 
-# TRUE if an estimated nugget is less than a hundredth of the semivariance of nearest points, and of the variance of the
-# field given the observations around. The latter takes more time, and is far smaller for smooth fields.
+# TRUE if an estimated nugget is less than a hundredth of the semivariance of nearest points, and either of the variance
+# of the field given the observations around, or less than 1e-7 of the variance of the response without its trend. The
+# variance given the observations takes more time, and is far below the semivariance for smooth fields.
 has_no_nugget <- function(fit) {
   nugget <- fit$model$nugget
   if (!length(nugget) || fit$model$parameters$fixed[[nugget]] || nrow(fit$model$parameters) == 1) return(FALSE)
   fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
   is_small <- function(variances) isTRUE(fit$theta[[nugget]] < 0.01 * stats::median(variances))
   is_small(nearest_semivariance(fitted, fit$data$u)$semivariance) &&
-    is_small(conditional_variances(fit$data, fit$model, fit$theta)$field)
+    (fit$theta[[nugget]] < 1e-7 * stats::var(process_of_data(fit)) ||
+       is_small(conditional_variances(fit$data, fit$model, fit$theta)$field))
 }
 
 # For some points: the variance of the field, and the smallest semivariance with another point.
