@@ -19,8 +19,9 @@
 #'     `std.error`, and `conf.low` and `conf.high` with `conf.int = TRUE`. Parameters that were not estimated have `NA`.
 #'   * `glance()` has one row: `nobs`, `logLik`, `AIC`, `BIC`, `df` (the number of estimated parameters), `nugget` (its
 #'     variance), `method` and `estimate`; those of [certify()] if the fit has a `certificate`; and with
-#'     `method = "vecchia"` or `"vif"`, the number of `neighbours`, the verdict `approximation`, and the changes by twice
-#'     as many neighbours, see [gp_control()]: `change.logLik`, `change.estimate`, `change.prediction` and `change.se`.
+#'     `method = "vecchia"` or `"vif"`, the number of `neighbours`, the verdict `approximation`, and the changes by
+#'     twice as many neighbours, see [gp_control()]: `change.logLik`, `change.estimate`,
+#'     `change.prediction` and `change.se`.
 #'   * `augment()` has a row for each observation, with the variables of the formula, the coordinates, `.fitted`
 #'     (the field, trend included), `.se.fit` (its standard error, without the nugget) and `.resid`. With `newdata`,
 #'     these are the columns of `newdata`, `.fitted` and `.se.fit`; the result for an object of sf, stars, terra or

@@ -141,7 +141,8 @@ expected_rounding <- function(data, model, theta, precision) {
   rounding_loss(mean(given_others$prior), length(data$y) * inverse, precision)
 }
 
-# For some observations: the variances of the field, of the field given the nearest other observations, and of the noise.
+# For some observations: the variances of the field, of the field given the nearest other observations, and of the
+# noise.
 conditional_variances <- function(data, model, theta, sample = 200, m = 30) {
   n <- nrow(data$u)
   some <- unique(round(seq(1, n, length.out = min(n, sample))))

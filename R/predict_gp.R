@@ -41,9 +41,9 @@
 #' @param above thresholds: columns such as `above500` have the probability that the value exceeds them.
 #' @param control settings of the iterative method, and `neighbours` of new points, see [gp_control()]; default: those
 #'   of the fit.
-#' @param joint for fits by `method = "vecchia"` or `"vif"`: whether a new point is conditioned on other new points, too,
-#'   not only on its nearest observations. Default: `TRUE` with `"vecchia"`, unless each new point is conditioned on all
-#'   observations; `FALSE` with `"vif"`. See the section below.
+#' @param joint for fits by `method = "vecchia"` or `"vif"`: whether a new point is conditioned on other new points,
+#'   too, not only on its nearest observations. Default: `TRUE` with `"vecchia"`, unless each new point is conditioned
+#'   on all observations; `FALSE` with `"vif"`. See the section below.
 #' @param ... not used: further arguments are an error.
 #'
 #' @details Quantiles and probabilities are those of the normal distribution of a new observation with `interval =
@@ -206,7 +206,8 @@ with_joint <- function(object, joint, call = caller_env()) {
   if (is.null(joint)) return(object)
   check_flag(joint, "joint", call)
   if (joint && !has_neighbours(object)) {
-    rule <- "{.code joint = TRUE} is for fits by {.code method = \"vecchia\"} or {.val vif}, not {.val {object$method}}."
+    rule <- paste("{.code joint = TRUE} is for fits by {.code method = \"vecchia\"} or {.val vif},",
+                  "not {.val {object$method}}.")
     stop_kernops("input", c(rule,
                             i = "Predictions of other methods use all observations."), call = call)
   }

@@ -49,8 +49,8 @@ process_of_data <- function(object) {
   data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
 }
 
-# The variance due to the estimated trend, without the coefficients that have a prior, from the part of the trend that the data explain; the Lagrange multiplier; a
-# matrix whose inner products are the covariances due to the trend.
+# The variance due to the estimated trend, without the coefficients that have a prior, from the part of the trend that
+# the data explain; the Lagrange multiplier; a matrix whose inner products are the covariances due to the trend.
 trend_uncertainty <- function(object, x, explained) {
   if (!ncol(x)) return(list(variance = 0, lagrange = numeric(nrow(x)), gap = matrix(0, 0, nrow(x))))
   back <- function(x) backsolve(object$state$root, t(x), transpose = TRUE)

@@ -91,8 +91,8 @@ accept_step <- function(search, step) {
   search$point <- step$point
 }
 
-# Restarts from the information, or with a sharper gradient: accumulated BFGS updates may mislead in a bent valley, and a coarse gradient anywhere.
-# FALSE if neither can be improved.
+# Restarts from the information, or with a sharper gradient: accumulated BFGS updates may mislead in a bent valley, and
+# a coarse gradient anywhere. FALSE if neither can be improved.
 restart <- function(search, step) {
   state <- search$point$state
   if (!(if (state$has_value) search$learnt > 0 else !step$singular && state$sharpen())) return(FALSE)
