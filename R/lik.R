@@ -27,7 +27,8 @@
 new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            subset_sizes = function() c(dense = 0, same = 0),
                            sufficient_precision = function(theta, precision) precision,
-                           suited_method = function(theta) NULL, kept_factor = function() NULL, count = function() 0L, use = function(count) invisible(),
+                           suited_method = function(theta) NULL, kept_factor = function() NULL,
+                           count = function() 0L, use = function(count) invisible(),
                            outdated = function(theta) FALSE, regroup = function(theta) invisible(),
                            double = function() invisible(), doubled = function(theta, state) NULL,
                            kept_neighbours = function(theta) NULL, sets = function() NULL) {
