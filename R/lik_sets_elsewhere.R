@@ -78,7 +78,7 @@ new_id <- function() paste(Sys.info()[["nodename"]], Sys.getpid(), basename(temp
 worth_sharing <- function(n, m) n * m^2 >= 2e8 && many_workers() && cores_elsewhere() > threads()
 
 # TRUE if other processes predict so many points: each receives all observations and builds a search tree.
-worth_predicting_elsewhere <- function(object, points, m) {
+worth_predicting_elsewhere <- function(object, points, m = object$vecchia$local) {
   !identical(object$how$backend, "cuda") && points * m >= length(object$data$y) && worth_sharing(points, m)
 }
 

@@ -76,10 +76,19 @@ gaussian_system <- function(object) {
   sets <- latent_sets(places, field, object$theta, min(object$vecchia$m, most), object$how)
   system <- latent_system(sets, field, object$theta)
   if (is.null(system)) return(NULL)
-  weight <- 1 / noise_variance(data, object$model, object$theta)
+  weight <- weight_beside_field(object, system)
   if (is.nan(system$logdet(weight))) return(NULL)
   system <- given_observations(system, sets, weight, data$x)
   c(system, list(field = smoothed(system, process_of_data(object))))
+}
+
+# The weights of observations of the field, which has latent_diagonal times its variance: the excess is taken from the
+# variance of the mean of the noise at a location, so that the covariance of observations is the exact one.
+weight_beside_field <- function(object, system) {
+  weight <- 1 / noise_variance(object$data, object$model, object$theta)
+  variance <- covariance_diagonal(object$model)(list(theta = object$theta, x = object$data$u))
+  share <- (latent_diagonal - 1) * as.vector(variance) * as.vector(system$spread(system$gather(weight)))
+  ifelse(share < 0.5, weight / (1 - share), weight)
 }
 
 # TRUE if joint predictions take values of the field as base points, of a posterior that has a factor.

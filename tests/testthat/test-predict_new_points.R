@@ -29,10 +29,20 @@ test_that("with all points as neighbours, means, standard errors and covariances
                  known = \(method) fit_by(method, known = list(noise = case$noise, beta = c(0.5, 1))),
                  smooth = \(method) fit_by(method, k = matern(5/2, 1, 0.3) + nugget(0.1)))
   for (fit in fields) {
-    expect_exact(fit, se.fit = TRUE, interval = "confidence", cov = TRUE, tolerance = 2e-8)
+    expect_exact(fit, se.fit = TRUE, interval = "confidence", cov = TRUE, tolerance = 1e-8)
+    expect_exact(fit, tolerance = 1e-11)
     expect_exact(fit, se.fit = TRUE, interval = "prediction", probs = 0.1, above = 1)
     expect_exact(fit, se.fit = TRUE, interval = "confidence", block = c(0.1, 0.2), cov = TRUE, tolerance = 1e-6)
   }
+})
+
+test_that("means of the field are exact with little noise, too, and where observations share a location", {
+  for (noise in c(1e-3, 1e-6)) {
+    expect_exact(\(method) fit_by(method, k = matern(5/2, 1, 0.3) + nugget(noise)), tolerance = 1e-9)
+  }
+  twice <- rbind(case, transform(case[1:40, ], z = z + 0.1))
+  by <- \(method) gp(z ~ a, twice, ~ a + b, of + nugget(0.05), method, "none", control = gp_control(neighbours = 500))
+  expect_exact(by, tolerance = 1e-9)
 })
 
 test_that("so are those of groups, transformations, families and several variables", {
