@@ -1,18 +1,20 @@
 # Predictions of an approximate fit beside the exact ones.
 
 # Sites where predictions are compared, as new_points() has them: half of them between observations that are next to
-# each other, half anywhere in the range of the coordinates. Variable, group and trend are those of the next
-# observation.
+# each other, half anywhere in the range of the coordinates, in turn for each of several variables. Group and trend are
+# those of the nearest observation of the variable.
 certified_sites <- function(object, count) {
   data <- object$data
-  own <- seq_len(object$model$d)
+  space <- seq_len(object$model$d)
   near <- neighbour_coordinates(object$model, object$theta, data$u)
-  u <- prediction_sites(data$u, near, group_of(object$model), ceiling(count / 2))[, own, drop = FALSE]
-  next_to <- nearest_points(u, data$u[, own, drop = FALSE], 1L)[1, ]
+  u <- prediction_sites(data$u, near, object$model, ceiling(count / 2))
+  variable <- if (length(response_names(object))) u[, object$model$d + 1] + 1
+  far <- 1e3 * max(abs(data$u[, space]), 1)
+  apart <- function(u, variable) cbind(u[, space, drop = FALSE], if (length(variable)) far * variable)
   layout <- object$parts$layout
-  variable <- layout$variable[next_to]
-  list(u = new_sites(layout, u, data$u[next_to, -own, drop = FALSE], variable), x = data$x[next_to, , drop = FALSE],
-       offset = numeric(nrow(u)), variable = variable)
+  nearest <- nearest_points(apart(u, variable), apart(data$u, layout$variable), 1L)[1, ]
+  list(u = new_sites(layout, u[, space, drop = FALSE], data$u[nearest, -space, drop = FALSE], variable),
+       x = data$x[nearest, , drop = FALSE], offset = numeric(nrow(u)), variable = variable)
 }
 
 # Some of the rows of new data.

@@ -32,7 +32,7 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
   if (m >= n - 1) return(n)
   near <- neighbour_coordinates(model, theta, data$u)
   tree <- search_tree(near)
-  sites <- prediction_sites(data$u, near, group_of(model), tree = tree)
+  sites <- prediction_sites(data$u, near, model, tree = tree)
   base <- list(u = data$u, near = near, noise = noise_variance(data, model, theta), diagonal = 1)
   weights_at <- nearest_weights(values, base, model, theta, tree = tree)
   sd_of <- function(m) mean(weights_at(sites, m)$sd)
@@ -47,16 +47,23 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
   min(m, n)
 }
 
-# The sites where standard errors are compared: half of them between neighbouring observations, half anywhere in the
-# range of the coordinates, to include gaps, in the groups of observations.
-prediction_sites <- function(u, near, group = NULL, count = 100, tree = search_tree(near)) {
-  some <- unique(round(seq(1, nrow(u), length.out = min(nrow(u), count))))
-  pairs <- nearest_points(near[some, , drop = FALSE], tree, min(2L, nrow(u)))
-  between <- (u[pairs[1, ], , drop = FALSE] + u[pairs[nrow(pairs), ], , drop = FALSE]) / 2
-  low <- apply(u, 2, min)
-  anywhere <- t(low + t(even_points(count, ncol(u))) * (apply(u, 2, max) - low))
-  anywhere[, group] <- u[round(seq(1, nrow(u), length.out = count)), group]
-  rbind(between, anywhere)
+# Sites where standard errors are compared: half of the points are between observations that are next to each other,
+# half anywhere in the range of the coordinates, to include gaps. Columns beside the coordinates, such as groups and
+# numbers of variables, are those of observations.
+prediction_sites <- function(u, near, model, count = 100, tree = search_tree(near)) {
+  n <- nrow(u)
+  space <- seq_len(model$d)
+  variables <- length(model$covariance$variables)
+  some <- unique(round(seq(1, n, length.out = min(n, count))))
+  pairs <- nearest_points(near[some, , drop = FALSE], tree, min(max(variables, 1L) + 1L, n)) # at another location
+  between <- u[pairs[1, ], , drop = FALSE]
+  between[, space] <- (between[, space] + u[pairs[nrow(pairs), ], space]) / 2
+  anywhere <- u[round(seq(1, n, length.out = count)), , drop = FALSE]
+  low <- apply(u[, space, drop = FALSE], 2, min)
+  high <- apply(u[, space, drop = FALSE], 2, max)
+  anywhere[, space] <- t(low + t(even_points(count, max(1L, model$d))[, space, drop = FALSE]) * (high - low))
+  sites <- rbind(between, anywhere)
+  if (variables) at_variables(sites[, space, drop = FALSE], sites[, model$d + 1] + 1) else sites
 }
 
 # The method of `method = "auto"`.
