@@ -6,6 +6,7 @@
 certified_sites <- function(object, count) {
   data <- object$data
   space <- seq_len(object$model$d)
+  beside <- setdiff(seq_len(ncol(data$u)), space)
   near <- neighbour_coordinates(object$model, object$theta, data$u)
   u <- prediction_sites(data$u, near, object$model, ceiling(count / 2))
   variable <- if (length(response_names(object))) u[, object$model$d + 1] + 1
@@ -13,7 +14,7 @@ certified_sites <- function(object, count) {
   apart <- function(u, variable) cbind(u[, space, drop = FALSE], if (length(variable)) far * variable)
   layout <- object$parts$layout
   nearest <- nearest_points(apart(u, variable), apart(data$u, layout$variable), 1L)[1, ]
-  list(u = new_sites(layout, u[, space, drop = FALSE], data$u[nearest, -space, drop = FALSE], variable),
+  list(u = new_sites(layout, u[, space, drop = FALSE], data$u[nearest, beside, drop = FALSE], variable),
        x = data$x[nearest, , drop = FALSE], offset = numeric(nrow(u)), variable = variable)
 }
 

@@ -21,11 +21,14 @@ ordered_neighbours <- function(u, m, workers = threads(), of = NULL, order = NUL
 
 # m x nrow(query): the nearest rows of u to each row of query, in the same format.
 nearest_points <- function(query, u, m, workers = threads(), backend = default_backend()) {
-  points_nearest(query, as_tree(u), m, neighbour_settings(workers, backend))
+  points_nearest(with_coordinate(query), as_tree(u), m, neighbour_settings(workers, backend))
 }
 
 # A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
-search_tree <- function(u, workers = threads()) points_hold(u, workers)
+search_tree <- function(u, workers = threads()) points_hold(with_coordinate(u), workers)
+
+# Points without coordinates are at one location.
+with_coordinate <- function(u) if (ncol(u)) u else matrix(0, nrow(u), 1)
 
 as_tree <- function(u) if (is.matrix(u)) search_tree(u) else u
 

@@ -272,3 +272,16 @@ test_that("points in an order have the neighbours of their rows in this order", 
     expect_error(ordered_neighbours(uniform(300, 2), 2, order = order), class = "kernops_input_error")
   }
 })
+
+test_that("points without coordinates are at one location", {
+  none <- matrix(0, 5, 0)
+  expect_identical(kernops:::nearest_points(none[1:2, ], none, 3L), matrix(1:3, 3, 2))
+  expect_identical(kernops:::ordered_neighbours(none, 2L)[, 3:5], matrix(1:2, 2, 3))
+  grouped <- data.frame(y = c(1, 2, 4, 3, 5, 7) + 0.5, g = rep(c("p", "q"), 3))
+  fit <- suppressWarnings(gp(y ~ (1 | g), grouped, covariance = nugget()))
+  expect_identical(fit$model$d, 0L)
+  certificate <- certify(fit, sites = 4)
+  expect_identical(certificate$verdict, "exact")
+  expect_true(all(certificate$predictions$fit %in% predict(fit, grouped)))
+  expect_length(predict(fit, grouped, nmax = 2), 6)
+})
