@@ -1,33 +1,49 @@
-# R_LIBS=.lib Rscript bench/formula_optimum.R [first seed] [last seed] [observations] [method]
+# R_LIBS=.lib Rscript bench/formula_optimum.R [first seed] [last seed] [observations] [method] [formula]
 #
 # Searches of user-defined covariances: of simulated data sets, how many fits end more than 0.1 units of log-likelihood
-# below the search that begins at the parameters of the simulation.
+# below the search that begins at the parameters of the simulation. A covariate h changes the `variance` of the field, as
+# in the vignette "large-kriging", its `range`, or `both`.
 suppressMessages(library(kernops))
 
 args <- commandArgs(TRUE)
-seeds <- seq(as.integer(c(args[1], 1)[[1 + is.na(args[1])]]), as.integer(c(args[2], 30)[[1 + is.na(args[2])]]))
-n <- as.integer(c(args[3], 1200)[[1 + is.na(args[3])]])
-method <- c(args[4], "vecchia")[[1 + is.na(args[4])]]
+argument <- function(k, default) if (is.na(args[k])) default else args[k]
+seeds <- seq(as.integer(argument(1, 1)), as.integer(argument(2, 30)))
+n <- as.integer(argument(3, 1200))
+method <- argument(4, "vecchia")
+kind <- argument(5, "variance")
 
-# The standard deviation of the field depends on a covariate, as in the vignette "large-kriging".
-by_h <- "variance * Exp(slope * (Elem(x, 2) + Elem(y, 2))) *
-         Exp(-Norm2(Extract(x, 0, 2) - Extract(y, 0, 2)) / range)"
-truth <- list(variance = 1, slope = 0.8, range = 0.2)
-vague <- list(variance = 1, slope = 0.1, range = 0.1)
+# Exponential covariances; where the range varies, that of Paciorek and Schervish (2006).
+sd_of_h <- "Exp(slope * (Elem(x, 2) + Elem(y, 2))) *"
+squared <- "SqDist(Extract(x, 0, 2), Extract(y, 0, 2))"
+ranges <- sprintf("(range * Exp(rate * Elem(%s, 2)))", c("x", "y"))
+squares <- sprintf("(Square(%s) + Square(%s))", ranges[[1]], ranges[[2]])
+by_range <- sprintf("2 * %s * %s / %s * Exp(-Sqrt(2 * %s / %s))", ranges[[1]], ranges[[2]], squares, squared, squares)
+by_h <- paste("variance *", switch(kind, variance = paste0(sd_of_h, "Exp(-Sqrt(", squared, ") / range)"),
+                                   range = by_range, both = paste(sd_of_h, by_range)))
+slope <- if (kind != "range") 0.8 else 0
+rate <- if (kind != "variance") 0.8 else 0
+range <- if (kind == "variance") 0.2 else 0.08
+of_kind <- function(parameters) {
+  parameters[setdiff(names(parameters), c(variance = "rate", range = "slope", both = "")[[kind]])]
+}
+truth <- of_kind(list(variance = 1, slope = slope, range = range, rate = rate))
+vague <- of_kind(list(variance = 1, slope = 0.1, range = 0.1, rate = 0.1))
 
 simulated <- function(seed) {
   set.seed(seed)
   d <- data.frame(x = runif(n), y = runif(n))
   d$h <- sin(3 * d$x) + d$y / 2
-  field <- gp(rep(0, 50) ~ 0, d[1:50, ], ~ x + y, exponential(1, 0.2), estimate = "none", method = "vecchia")
-  field <- simulate(field, 1, seed = seed + 1, newdata = d, conditional = FALSE)[, 1]
-  d$z <- exp(0.8 * d$h) * field + rnorm(n, sd = 0.1)
+  r <- range * exp(rate * d$h)
+  squares <- outer(r^2, r^2, `+`)
+  K <- 2 * outer(r, r) / squares * exp(-sqrt(2 / squares) * as.matrix(dist(d[c("x", "y")])))
+  field <- drop(crossprod(chol(K + diag(1e-9, n)), rnorm(n)))
+  d$z <- exp(slope * d$h) * field + rnorm(n, sd = 0.1)
   d
 }
 
 search_from <- function(d, start, noise) {
   seconds <- system.time(
-    fit <- suppressWarnings(gp(z ~ 1, d, ~ x + y + h, covariance(by_h, start) + noise, method = method,
+    fit <- suppressWarnings(gp(z ~ 1, d, ~ x + y + h, covariance(by_h, start, positive = c("variance", "range")) + noise, method = method,
                                progress = FALSE))
   )[["elapsed"]]
   list(loglik = as.numeric(logLik(fit)), seconds = seconds, theta = coef(fit, "covariance"))
