@@ -33,32 +33,54 @@ dense_bounds <- function(system, problem) {
 # The largest number of steps of the solver; bounds are then those of the current solution.
 most_steps <- 200
 
-# One block of conjugate gradients for B and the probes. With the residual E = B - S X of its solution X, the lower
-# bound is B' X + X' E, which lacks E' S^-1 E <= E' P^-1 E / a, where a is a bound below the eigenvalues of
-# P^-1/2 S P^-1/2. The solver continues to smaller residuals if the bounds are too wide.
+# One block of conjugate gradients for B and the probes; then, with smaller residuals, those of the two that are not
+# precise: B from its solution, the probes anew, since the quadrature needs all steps. With the residual E = B - S X of
+# the solution X, the lower bound is B' X + X' E, which lacks E' S^-1 E <= E' P^-1 E / a, where a is a bound below the
+# eigenvalues of P^-1/2 S P^-1/2.
 bounds_by_solver <- function(system, object, problem, settings) {
   space <- system$space
   precond <- certifying_preconditioner(system, object)
   probes <- probe_vectors(system, precond, settings$probes, settings$seed, normal_numbers)
   b <- space$copy(problem$b)
-  columns <- seq_len(ncol(b))
-  tol <- first_tolerance(system, precond, b, problem)
-  for (times in c(1, 0.01, 1e-5)) {
-    fit <- tryCatch(
-      solve_system(system, beside(space, problem$b, probes$probes), precond, times * tol, most_steps, check = 0),
-      kernops_input_error = function(e) stop_not_certified()
-    )
-    logdet <- logdet_interval(system, fit, probes, precond, ncol(b) + seq_len(settings$probes), settings$miss)
-    x <- fit$solution[, columns, drop = FALSE]
-    error <- space$axpby(1, b, -1, system$product(x, "float64"))
-    lower <- symmetric(space$inner(b, x) + space$inner(x, error))
-    gap <- symmetric(space$inner(error, preconditioning(precond, space)(error))) / logdet$eigenvalues[[1]]
-    rounding <- .Machine$double.eps * sum(system$diagonal() + system$lambda) * space$inner(x, x)
-    bounds <- list(lower = lower - rounding, upper = lower + gap + rounding, logdet = logdet$interval,
-                   steps = fit$iterations)
-    if (fit$iterations == most_steps || logdet$precise && is_precise(bounds, problem)) break
+  own <- seq_len(ncol(b))
+  solve_to <- function(tol, b, ...) {
+    tryCatch(solve_system(system, b, precond, tol, most_steps, ..., check = 0),
+             kernops_input_error = function(e) stop_not_certified())
   }
-  bounds
+  wanted <- 0.1 * tolerable_changes(system$n, 1e-3)[["loglik"]]
+  logdet_by <- function(fit, columns) logdet_interval(system, fit, probes, precond, columns, settings$miss, wanted)
+  tol <- first_tolerance(system, precond, b, problem)
+  fit <- solve_to(tol, beside(space, problem$b, probes$probes))
+  x <- fit$solution[, own, drop = FALSE]
+  logdet <- logdet_by(fit, ncol(b) + seq_len(settings$probes))
+  bounds <- forms_bounded(system, precond, b, x, logdet)
+  steps <- fit$iterations
+  for (times in c(0.01, 1e-5)) {
+    if (fit$iterations == most_steps || logdet$precise && is_precise(bounds, problem)) break
+    if (!logdet$precise) {
+      fit <- solve_to(times * tol, space$copy(probes$probes))
+      steps <- steps + fit$iterations
+      logdet <- logdet_by(fit, seq_len(settings$probes))
+      bounds <- forms_bounded(system, precond, b, x, logdet)
+    }
+    if (!is_precise(bounds, problem)) {
+      fit <- solve_to(times * tol, b, x0 = x)
+      steps <- steps + fit$iterations
+      x <- fit$solution
+      bounds <- forms_bounded(system, precond, b, x, logdet)
+    }
+  }
+  c(bounds, list(logdet = logdet$interval, steps = steps))
+}
+
+# The matrices `lower` and `upper` from an approximate solution x.
+forms_bounded <- function(system, precond, b, x, logdet) {
+  space <- system$space
+  error <- space$axpby(1, b, -1, system$product(x, "float64"))
+  lower <- symmetric(space$inner(b, x) + space$inner(x, error))
+  gap <- symmetric(space$inner(error, preconditioning(precond, space)(error))) / logdet$eigenvalues[[1]]
+  rounding <- .Machine$double.eps * sum(system$diagonal() + system$lambda) * space$inner(x, x)
+  list(lower = lower - rounding, upper = lower + gap + rounding)
 }
 
 # The relative residual of all columns with which the bounds are probably precise: a residual e costs about e'e over the
@@ -86,7 +108,7 @@ certifying_preconditioner <- function(system, object) {
     return(system_preconditioner(system, "pivoted_cholesky", default_rank(system, object$how$control)))
   }
   near <- neighbour_coordinates(object$model, object$theta, object$data$u)
-  m <- max(60L, 2L * (object$vecchia$m %||% 0L))
+  m <- max(if (system$n > 2e4) 120L else 60L, 2L * (object$vecchia$m %||% 0L))
   system_preconditioner(system, "vecchia", min(m, system$n - 1L), near = near)
 }
 

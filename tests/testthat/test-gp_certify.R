@@ -217,11 +217,57 @@ test_that("print(), tidy() and glance() say how good the approximation is", {
   expect_identical(setdiff(names(generics::glance(fit)), names(plain)), names(generics::glance(certificate)))
 })
 
+test_that("fits with a family are compared with a dense Laplace approximation", {
+  d <- family_data(120)
+  new <- withr::with_seed(2, data.frame(a = runif(12), b = runif(12), w = 0))
+  u <- rbind(as.matrix(d[c("a", "b")]), as.matrix(new[c("a", "b")]))
+  R <- 0.8 * correlation_of(unname(as.matrix(dist(u))) / 0.4, 1.5)
+  K <- R[1:120, 1:120]
+  across <- R[1:120, -(1:120)]
+  for (name in c("poisson", "binomial", "gamma", "negative_binomial")) {
+    family <- oracle_families()[[name]]
+    phi <- oracle_phi[[name]]
+    oracle <- oracle_laplace(K, numeric(120), \(eta) family[[3]](d, eta, phi))
+    fit <- gp(update(family[[2]], ~ 0), d, ~ a + b, matern(3/2, 0.8, 0.4), "vecchia", "none", family = with_phi(name),
+              neighbours = 3)
+    certificate <- certify(fit, new)
+    expect_equal(certificate$loglik$low, -oracle$value / 2, tolerance = 1e-7)
+    expect_identical(certificate$loglik$low, certificate$loglik$high)
+    p <- certificate$predictions
+    expect_equal(p$exact, drop(crossprod(across, solve(K, oracle$h))), tolerance = 1e-6)
+    variance <- 0.8 - colSums(across * solve(K + diag(1 / oracle$W), across))
+    expect_equal(p$se.low, sqrt(variance), tolerance = 1e-6)
+    expect_equal(data.frame(fit = p$fit, se.fit = p$se.fit),
+                 predict(fit, new, se.fit = TRUE, type = "link")[c("fit", "se.fit")], ignore_attr = TRUE)
+    expect_true(certificate$verdict %in% c("fair", "poor"))
+    more <- certify(update(fit, neighbours = 60))
+    expect_identical(more$verdict, "good")
+  }
+  fit$certificate <- certificate
+  expect_output(print(fit), "approximation   (fair|poor), log-likelihood")
+  expect_identical(glance.gp(fit)$verdict, certificate$verdict)
+  dense <- gp(count ~ w, d, ~ a + b, matern(3/2, 0.8, 0.4), "exact", "none", family = poisson())
+  expect_identical(certify(dense)$verdict, "exact")
+})
+
+test_that("estimated fits with a family are certified with their trend, offset and priors", {
+  d <- family_data(150)
+  d$exposed <- rep(1:3, 50)
+  fit <- suppressWarnings(gp(count ~ w + offset(log(exposed)), d, ~ a + b, matern(3/2), "vecchia", family = poisson(),
+                             neighbours = 5, prior = list(variance = pc_sd(1))))
+  certificate <- certify(fit)
+  exact <- gp(count ~ w + offset(log(exposed)), d, ~ a + b, fit$covariance, "exact", "none", family = poisson())
+  expect_equal(certificate$loglik$low, exact$loglik, tolerance = 1e-8)
+  sites <- certificate$predictions
+  at_sites <- predict(exact, transform(sites, w = 0, exposed = 1), se.fit = TRUE, type = "link")
+  expect_equal(sites$se.low, at_sites$se.fit, tolerance = 0.2)
+})
+
 test_that("mistakes are explained", {
   case <- simulated(60, 1.5, 0.1)
   fit <- vecchia_fit(case, 1.5, 0.1)
-  case$d$count <- rep(0:2, 20)
-  counts <- gp(count ~ 1, case$d, ~ a + b, matern(3/2, 1, 0.2), "vecchia", "none", family = poisson())
+  many <- withr::with_seed(1, data.frame(a = runif(2001), b = runif(2001), count = rep(0:2, 667)))
+  counts <- gp(count ~ 1, many, ~ a + b, matern(3/2, 1, 0.2), "vecchia", "none", family = poisson(), neighbours = 3)
   expect_snapshot(error = TRUE, {
     certify(counts)
     certify(fit, sites = 0)
