@@ -157,6 +157,10 @@ points_nearest <- function(query, stored, m, settings) {
     .Call(`_kernops_points_nearest`, query, stored, m, settings)
 }
 
+points_following <- function(base, stored, order, m, some, settings) {
+    .Call(`_kernops_points_following`, base, stored, order, m, some, settings)
+}
+
 posterior_hold <- function(near, threads) {
     .Call(`_kernops_posterior_hold`, near, threads)
 }

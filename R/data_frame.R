@@ -194,13 +194,16 @@ check_gp_values <- function(parts, call) {
   if (n == 0) stop_kernops("input", "There are no observations without missing values.", call = call)
   words <- c(y = "response", u = "coordinates", x = "trend", offset = "offset", noise = "noise", weights = "weights")
   for (name in names(words)) {
-    if (all(is.finite(parts[[name]]))) next
+    if (all_finite(parts[[name]])) next
     bad <- which(rowSums(!is.finite(as.matrix(parts[[name]]))) > 0)
     stop_kernops("input", "The {words[[name]]} must be finite: see {cli::qty(length(bad))}row{?s} {parts$rows[bad]}.",
                  call = call)
   }
   check_magnitudes(parts, call)
 }
+
+# A finite sum has finite terms, which takes no memory to see.
+all_finite <- function(x) is.double(x) && is.finite(sum(x)) || all(is.finite(x))
 
 need_package <- function(name, why, call = caller_env()) {
   if (!requireNamespace(name, quietly = TRUE)) {

@@ -16,7 +16,10 @@ check_magnitudes <- function(parts, call) {
 
 check_magnitude <- function(values, name, call) {
   if (!is.numeric(values) || !length(values)) return(invisible())
-  size <- apply(abs(values), 2, max, na.rm = TRUE)
+  size <- vapply(seq_len(ncol(values)), function(k) {
+    column <- values[, k]
+    max(-min(column, na.rm = TRUE), max(column, na.rm = TRUE))
+  }, 0)
   bad <- which(size > 0 & (size < magnitude_limits[[1]] | size > magnitude_limits[[2]]))
   if (!length(bad)) return(invisible())
   largest <- signif(size[[bad[[1]]]], 3)

@@ -76,6 +76,7 @@
 #   exact_digits             such keys across classes of numbers
 #   value_labels             labels that are equal where values are
 #   with_bar                 code with a progress bar
+#   with_trees               code in which search_tree() remembers its last trees
 #   say_progress             a step of the bar
 #   with_seed                code with random numbers of its own
 #   random_signs             a matrix of signs

@@ -285,9 +285,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   how$reml <- estimate == "REML" || model$intrinsic
   transform <- as_transform(transform, estimate, how$method, parts, prior, here)
   with_bar("Fitting", wanted = how$control$progress == "bar", {
-    fit <- if (is.null(family)) fit_gaussian(parts, model, known, how, estimate, transform, here) else {
+    fit <- with_trees(if (is.null(family)) fit_gaussian(parts, model, known, how, estimate, transform, here) else {
       fit_family(parts, model, known, how, estimate, family, here)
-    }
+    })
   })
   fit[c("call", "formula")] <- list(match.call(), formula)
   fit$na.action <- parts$na.action

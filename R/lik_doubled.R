@@ -13,10 +13,14 @@ compared_points <- 1e4
 # trend: with more neighbours these hardly change.
 change_of_some <- function(sets, operators, model, theta, contrast, counts,
                            some = some_positions(nrow(sets$near), compared_points)) {
-  again <- function(x) if (is.matrix(x)) rbind(x, x[some, , drop = FALSE]) else c(x, x[some])
-  subset <- hold_sets(again(sets$points), again(sets$noise), again(sets$noise_derivative), again(sets$values),
-                      sets$search(counts[[2]], of = some))
-  share <- length(some) / nrow(sets$near)
+  n <- nrow(sets$near)
+  earlier <- sets$search(counts[[2]], of = some)
+  near <- which(tabulate(earlier, n) > 0)
+  earlier[] <- c(0L, replace(integer(n), near, seq_along(near)))[earlier + 1L]
+  rows <- c(near, some)
+  subset <- hold_sets(sets$points[rows, , drop = FALSE], sets$noise[rows], sets$noise_derivative[rows],
+                      sets$values[rows, , drop = FALSE], earlier)
+  share <- length(some) / n
   part <- function(count) {
     sums <- set_sums(operators, theta, model$nugget, subset, TRUE, count)
     if (sums$bad > 0) return(singular_state())

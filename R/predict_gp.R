@@ -183,7 +183,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
   if (length(control)) object <- with_control(object, control)
   object <- with_joint(object, joint)
   object$how$backend <- usable_backend(object$how$backend)
-  predicted(object, object, newdata, request)
+  with_trees(predicted(object, object, newdata, request))
 }
 
 # newdata -> points -> predictive -> columns -> class of newdata. The predictive is that of `object`, which may be draws

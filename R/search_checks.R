@@ -95,7 +95,8 @@ has_no_nugget <- function(fit) {
 # For some points: the variance of the field, and the smallest semivariance with another point.
 nearest_semivariance <- function(model, u, some = 200) {
   formula <- code_text("KMin_Reduction(", semivariance_text(model), ", 2, 1)")
-  least <- kernel_operator(formula, point_declarations(model), "auto", "float64", "auto")
+  # CPU cores take less time than the compilation of a GPU kernel that runs once
+  least <- kernel_operator(formula, point_declarations(model), "auto", "float64", "cpu")
   rows <- round(seq(1, nrow(u), length.out = min(nrow(u), some)))
   input <- list(theta = model$parameters$value, x = u[rows, , drop = FALSE], y = u)
   list(variance = as.vector(covariance_diagonal(model)(input[c("theta", "x")])),

@@ -15,7 +15,7 @@ joint_sets <- function(values, theta, base, new, m, diagonal = 1, ordered = join
   n <- nrow(base$u)
   m <- min(m, n + length(order) - 1L)
   positions <- if (is.null(some)) seq_along(order) else order(order)[some]
-  part <- dependencies(ordered$tree, m, n, length(order), positions, values)
+  part <- dependencies(ordered, m, n, positions, values)
   rows <- order[part$positions]
   u <- new$u[rows, , drop = FALSE]
   all <- rbind(base$u, u)
@@ -42,17 +42,23 @@ joint_parts <- function(values, theta, base, new, m, diagonal = 1, ordered = joi
   function(some = NULL) joint_sets(values, theta, base, new, m, diagonal, ordered, some)
 }
 
-# The order of the new points, and a search tree of the base points and the new points behind them.
+# The order of the new points, and neighbours(m, of, values): those of the positions `of` in this order among the base
+# points and the new points before them, searched on the backend of `values`.
 joint_order <- function(base, new) {
-  order <- vecchia_order(new$near)
-  list(order = order, tree = search_tree(rbind(base$near, new$near[order, , drop = FALSE])))
+  tree <- search_tree(new$near)
+  base_tree <- search_tree(base$near)
+  order <- vecchia_order(new$near, tree = tree)
+  list(order = order, neighbours = function(m, of, values) {
+    following_neighbours(base_tree, tree, order, m, of, values)
+  })
 }
 
 # The `positions` of some new points, and of all on which they depend, in ascending order, with their neighbours among
-# the base points and these, searched on the backend of `values`.
-dependencies <- function(tree, m, base, total, positions, values) {
-  neighbours_of <- function(positions) ordered_neighbours(tree, m, of = base + positions, backend = values)
-  if (length(positions) == total) return(list(positions = seq_len(total), neighbours = neighbours_of(seq_len(total))))
+# the base points and these. `ordered`: a result of joint_order().
+dependencies <- function(ordered, m, base, positions, values) {
+  total <- length(ordered$order)
+  neighbours_of <- function(positions) ordered$neighbours(m, positions, values)
+  if (length(positions) == total) return(list(positions = seq_len(total), neighbours = neighbours_of(NULL)))
   needed <- logical(total)
   searches <- list()
   while (length(positions)) {

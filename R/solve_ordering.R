@@ -24,8 +24,28 @@ nearest_points <- function(query, u, m, workers = threads(), backend = default_b
   points_nearest(with_coordinate(query), as_tree(u), m, neighbour_settings(workers, backend))
 }
 
+# For each row of u[order, ], or for its rows `of`, the m nearest of the rows of `base`, which come first, and of the rows
+# before it: those of ordered_neighbours(rbind(base, u[order, ])). Trees may take the place of base and u.
+following_neighbours <- function(base, u, order, m, of = NULL, backend = default_backend()) {
+  points_following(as_tree(base), as_tree(u), order, m, of, neighbour_settings(threads(), backend))
+}
+
 # A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
-search_tree <- function(u, workers = threads()) points_hold(with_coordinate(u), workers)
+search_tree <- function(u, workers = threads()) {
+  if (is.null(the$trees)) return(points_hold(with_coordinate(u), workers))
+  same <- Position(function(kept) identical(kept$u, u), the$trees)
+  kept <- if (is.na(same)) list(u = u, tree = points_hold(with_coordinate(u), workers)) else the$trees[[same]]
+  the$trees <- utils::head(c(list(kept), if (is.na(same)) the$trees else the$trees[-same]), 3)
+  kept$tree
+}
+
+# Evaluates code in which search_tree() remembers its last trees: several steps of a fit search the same points.
+with_trees <- function(code) {
+  before <- the$trees
+  on.exit(the$trees <- before)
+  the$trees <- before %||% list()
+  code
+}
 
 # Points without coordinates are at one location.
 with_coordinate <- function(u) if (ncol(u)) u else matrix(0, nrow(u), 1)

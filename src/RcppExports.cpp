@@ -483,6 +483,21 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// points_following
+Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector order, int m, Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings);
+RcppExport SEXP _kernops_points_following(SEXP baseSEXP, SEXP storedSEXP, SEXP orderSEXP, SEXP mSEXP, SEXP someSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type base(baseSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type stored(storedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type order(orderSEXP);
+    Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::IntegerVector> >::type some(someSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_following(base, stored, order, m, some, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // posterior_hold
 SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads);
 RcppExport SEXP _kernops_posterior_hold(SEXP nearSEXP, SEXP threadsSEXP) {
@@ -1435,6 +1450,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_maxmin", (DL_FUNC) &_kernops_points_maxmin, 2},
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 5},
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
+    {"_kernops_points_following", (DL_FUNC) &_kernops_points_following, 6},
     {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
     {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 4},
     {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 3},

@@ -3,6 +3,7 @@
 
 #include "border.h"
 #include "neighbours/neighbours.h"
+#include "run/parallel_for.h"
 #include "settings.h"
 
 using namespace kernops;
@@ -87,33 +88,61 @@ Rcpp::IntegerVector points_maxmin(SEXP stored, int threads) {
   });
 }
 
+namespace {
+
+// All points of a tree, in the order of the tree, or some of them, by their positions from 1.
+class Queries {
+ public:
+  Queries(const StoredPoints& points, const neighbours::Positions& positions, const int* order,
+          const Rcpp::Nullable<Rcpp::IntegerVector>& some)
+      : all_(some.isNull()), point_(positions.point) {
+    count_ = points.tree.points.n, data_ = points.tree.points.at.data();
+    if (all_) return;
+    const Rcpp::IntegerVector chosen(some);
+    check_numbers(chosen, count_);
+    for (const int position : chosen) some_.push_back(position - 1);
+    coordinates_ = points.coordinates(some_, order);
+    count_ = Count(some_.size()), data_ = coordinates_.data();
+  }
+
+  Count count() const { return count_; }
+  const double* data() const { return data_; }
+  const int* places() const { return all_ ? point_.data() : nullptr; }
+  // The position of the query whose result has place i.
+  Count position(Count i) const { return all_ ? i : some_[size_t(i)]; }
+
+  Rcpp::IntegerMatrix earlier(StoredPoints& points, const neighbours::Positions& positions, int m,
+                              const Settings& settings) const {
+    Rcpp::IntegerMatrix to = positions_of(m, count_);
+    const int* limits = all_ ? point_.data() : some_.data();
+    search({points.tree, positions, data_, count_, limits, places(), m, settings, &points.kept}, to.begin());
+    return to;
+  }
+
+ private:
+  const bool all_;
+  const std::vector<int>& point_;
+  std::vector<int> some_;
+  std::vector<double> coordinates_;
+  Count count_;
+  const double* data_;
+};
+
+}  // namespace
+
 // The earlier neighbours of all points in their order, rows from 1, or by row without an order; or of `some`, positions
 // from 1.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_earlier(SEXP stored, Rcpp::Nullable<Rcpp::IntegerVector> order, int m,
                                    Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings) {
   return guard_new([&] {
-    StoredPoints& all = points_in(stored);
-    const Settings read = read_settings(settings);
-    const Count n = all.tree.points.n;
+    StoredPoints& points = points_in(stored);
     const Rcpp::IntegerVector rows(order.isNull() ? Rcpp::IntegerVector() : Rcpp::IntegerVector(order));
-    if (order.isNotNull() && rows.size() != n) throw InputError("input", "an order is a permutation of rows");
-    const neighbours::Positions positions(all.tree, order.isNull() ? nullptr : rows.begin());
-    if (some.isNull()) {
-      Rcpp::IntegerMatrix to = positions_of(m, n);
-      const int* places = positions.point.data();
-      search({all.tree, positions, all.tree.points.at.data(), n, places, places, m, read, &all.kept}, to.begin());
-      return to;
-    }
-    const Rcpp::IntegerVector chosen(some);
-    check_numbers(chosen, n);
-    std::vector<int> earlier;
-    for (const int position : chosen) earlier.push_back(position - 1);
-    Rcpp::IntegerMatrix to = positions_of(m, chosen.size());
-    const std::vector<double> queries = all.coordinates(earlier, order.isNull() ? nullptr : rows.begin());
-    search({all.tree, positions, queries.data(), Count(earlier.size()), earlier.data(), nullptr, m, read, &all.kept},
-           to.begin());
-    return to;
+    if (order.isNotNull() && rows.size() != points.tree.points.n)
+      throw InputError("input", "an order is a permutation of rows");
+    const int* of_rows = order.isNull() ? nullptr : rows.begin();
+    const neighbours::Positions positions(points.tree, of_rows);
+    return Queries(points, positions, of_rows, some).earlier(points, positions, m, read_settings(settings));
   });
 }
 
@@ -135,6 +164,94 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP stored, int m
       nearest(again);
     } else {
       nearest(all);
+    }
+    return to;
+  });
+}
+
+namespace {
+
+// The positions of the nearest of base points and earlier new points, from those of each kind, both by distance.
+class Merge {
+ public:
+  Merge(const StoredPoints& base, const StoredPoints& points, const int* order, int m)
+      : base_{base.u.begin(), base.u.nrow()},
+        points_{points.u.begin(), points.u.nrow()},
+        d_(base.u.ncol()),
+        order_(order),
+        m_(m),
+        unit_(std::min(base.unit, points.unit)) {}
+
+  void run(Count position, const int* of_base, const int* of_new, int* to) const {
+    const int* const end = to + m_;
+    for (int b = 0, n = 0; to < end;) {
+      const double to_base = b < m_ && of_base[b] > 0 ? distance(position, base_, of_base[b]) : HUGE_VAL;
+      const double to_new = n < m_ && of_new[n] > 0 ? distance(position, points_, order_[of_new[n] - 1]) : HUGE_VAL;
+      if (std::min(to_base, to_new) == HUGE_VAL) return std::fill(to, to + (end - to), 0);
+      *to++ = to_base <= to_new ? of_base[b++] : int(base_.rows) + of_new[n++];
+    }
+  }
+
+ private:
+  // A matrix column by column; rows from 1.
+  struct Coordinates {
+    const double* data;
+    Count rows;
+    double of(int row, int k) const { return data[k * rows + row - 1]; }
+  };
+
+  double distance(Count position, const Coordinates& to, int row) const {
+    double sum = 0;
+    for (int k = 0; k < d_; ++k) {
+      const double gap = unit_ * points_.of(order_[position], k) - unit_ * to.of(row, k);
+      sum += gap * gap;
+    }
+    return sum;
+  }
+
+  const Coordinates base_, points_;
+  const int d_;
+  const int* order_;
+  const int m_;
+  const double unit_;
+};
+
+}  // namespace
+
+// The nearest of the base points, which come first, and of earlier points in their order, of all points or of `some`:
+// as points_earlier() of both.
+// [[Rcpp::export(rng = false)]]
+Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector order, int m,
+                                     Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings) {
+  return guard_new([&] {
+    StoredPoints &points = points_in(stored), &fixed = points_in(base);
+    if (order.size() != points.tree.points.n) throw InputError("input", "an order is a permutation of rows");
+    if (points.u.ncol() != fixed.u.ncol()) throw InputError("dim", "base points have other coordinates");
+    const neighbours::Positions positions(points.tree, order.begin());
+    const Queries queries(points, positions, order.begin(), some);
+    const Settings read = read_settings(settings);
+    Rcpp::IntegerMatrix of_new = queries.earlier(points, positions, m, read);
+    Rcpp::IntegerMatrix of_base = positions_of(m, queries.count()), to = positions_of(m, queries.count());
+    const auto merge = [&](StoredPoints& all) {
+      std::vector<double> scaled(queries.data(), queries.data() + queries.count() * points.u.ncol());
+      for (double& x : scaled) x *= all.unit / points.unit;
+      search({all.tree, all.by_row, scaled.data(), queries.count(), nullptr, queries.places(), m, read, &all.kept},
+             of_base.begin());
+      const Merge merge(all, points, order.begin(), m);
+      const int *base_list = of_base.begin(), *new_list = of_new.begin();
+      int* const result = to.begin();
+      constexpr Count unit = 512;
+      parallel_for(ceil_div(queries.count(), unit), read.threads, read, [&](Count begin, Count) {
+        for (Count i = begin * unit; i < std::min(queries.count(), (begin + 1) * unit); ++i)
+          merge.run(queries.position(i), base_list + i * m, new_list + i * m, result + i * m);
+      });
+    };
+    // squared distances to points that are so far away would be infinite
+    if (points.unit < std::ldexp(fixed.unit, -400)) {
+      StoredPoints again(fixed.u, points.unit, read.threads);
+      merge(again);
+    } else {
+      merge(fixed);
     }
     return to;
   });

@@ -285,3 +285,33 @@ test_that("points without coordinates are at one location", {
   expect_true(all(certificate$predictions$fit %in% predict(fit, grouped)))
   expect_length(predict(fit, grouped, nmax = 2), 6)
 })
+
+test_that("points that follow base points have the neighbours of both in one matrix", {
+  withr::local_seed(1)
+  for (kind in names(clouds)) for (d in 1:3) for (sizes in list(c(200, 70), c(3, 40), c(50, 1))) {
+    base <- clouds[[kind]](sizes[[1]], d)
+    new <- clouds[[kind]](sizes[[2]], d)
+    order <- sample(nrow(new))
+    both <- rbind(base, new[order, , drop = FALSE])
+    for (m in c(1, 20)) {
+      expected <- earlier(both, m)[, nrow(base) + seq_along(order), drop = FALSE]
+      expect_identical(following_neighbours(base, new, order, m), expected, paste(kind, d, m))
+      some <- rev(seq_along(order))[1]
+      expect_identical(following_neighbours(base, new, order, m, some), expected[, some, drop = FALSE])
+    }
+  }
+  far <- following_neighbours(uniform(9, 2), 1e250 * uniform(5, 2), 1:5, 3)
+  expect_identical(far[, 1], 1:3)
+})
+
+test_that("trees are remembered within with_trees() alone", {
+  withr::local_seed(1)
+  u <- uniform(50, 2)
+  other <- u + 1
+  with_trees({
+    tree <- search_tree(u)
+    expect_false(identical(search_tree(other), tree))
+    expect_identical(search_tree(u + 0), tree)
+  })
+  expect_false(identical(search_tree(u), search_tree(u)))
+})
