@@ -19,8 +19,9 @@ vif_likelihood <- function(data, model, how) {
     recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), rank(m)),
     moved = function(sets, theta) neighbours_moved(sets, data, model, theta), m = first, most = most
   )
+  tracker$use <- function(count) invisible() # few neighbours save little time beside the low-rank part
   problem <- list(data = data, model = model, trend = trend, reml = how$reml, operators = operators)
-  state_of <- function(sets, theta, profile, count = Inf) vif_state(problem, sets, theta, profile, count)
+  state_of <- function(sets, theta, profile) vif_state(problem, sets, theta, profile)
   doubled <- function(theta, state) {
     if (tracker$count() == tracker$twice() || most > 1e5) return(NULL)
     change_between(state, state_of(tracker$recounted(tracker$twice()), theta, FALSE))
@@ -31,12 +32,12 @@ vif_likelihood <- function(data, model, how) {
          inducing = rank(m))
   }
   likelihood_with_neighbours(tracker, function(theta, profile = FALSE, search = FALSE) {
-    state_of(tracker$place(theta), theta, profile, tracker$limit())
+    state_of(tracker$place(theta), theta, profile)
   }, doubled, kept_neighbours)
 }
 
-vif_state <- function(problem, sets, theta, profile, count) {
-  vif <- vif_factor(problem$model, problem$operators, sets, theta, count)
+vif_state <- function(problem, sets, theta, profile) {
+  vif <- vif_factor(problem$model, problem$operators, sets, theta)
   if (!is.null(vif$bad)) return(singular_state(sets$order[[vif$bad]]))
   vif$white <- vif$rows$whiten(rbind(t(sets$values), vif$factors))
   sums <- vif_sums(vif, ncol(sets$values))
@@ -45,17 +46,17 @@ vif_state <- function(problem, sets, theta, profile, count) {
   results[c("low", "low_root")] <- list(low_rank_mean(sums, results), sums$root)
   new_state(results, gradient = once(function() vif_gradient(problem, sets, theta, vif, sums, results)),
             information = function(profiled = profile) {
-              vif_information(problem, sets, theta, vif, sums, results, profiled, count)
+              vif_information(problem, sets, theta, vif, sums, results, profiled)
             })
 }
 
 # The factors of the approximation at theta: `root`, upper triangular, of k(Z, Z); `factors` V; the `rows` of the sparse
 # U; `bad`, the first set whose covariance is not positive definite, if there is one.
-vif_factor <- function(model, operators, sets, theta, count = Inf) {
+vif_factor <- function(model, operators, sets, theta) {
   low <- low_rank_factors(operators$values, theta, sets$inducing)
   if (is.null(low)) return(list(bad = 1L))
   factors <- low$factors(sets$points)
-  rows <- factored_rows(operators, theta, model$nugget, sets$held, factors, sets$neighbours, count)
+  rows <- factored_rows(operators, theta, model$nugget, sets$held, factors, sets$neighbours)
   bad <- which(!is.finite(colSums(rows$weights)) | !(rows$sd > 0 & is.finite(rows$sd)))
   list(root = low$root, factors = factors, rows = rows, bad = if (length(bad)) bad[[1]])
 }

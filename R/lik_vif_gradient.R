@@ -56,7 +56,7 @@ weighted_derivatives <- function(derivatives, theta, x, y, w, most = 2e7) {
 }
 
 # The average information, where the derivatives of the covariance times a vector are differences.
-vif_information <- function(problem, sets, theta, vif, sums, results, profiled, count) {
+vif_information <- function(problem, sets, theta, vif, sums, results, profiled) {
   known <- seq_len(ncol(sets$values))
   inverse_times <- function(x) vif_solve(vif, x)
   white <- vif$white[known, , drop = FALSE]
@@ -68,7 +68,7 @@ vif_information <- function(problem, sets, theta, vif, sums, results, profiled, 
   before <- vif_times(vif, alpha)
   step <- 1e-4 * ifelse(theta == 0, 1, abs(theta))
   derivatives <- vapply(seq_along(theta), function(p) {
-    moved <- vif_factor(problem$model, problem$operators, sets, replace(theta, p, theta[[p]] + step[[p]]), count)
+    moved <- vif_factor(problem$model, problem$operators, sets, replace(theta, p, theta[[p]] + step[[p]]))
     if (!is.null(moved$bad)) return(numeric(length(residual)))
     as.vector(vif_times(moved, alpha) - before) / step[[p]]
   }, residual)

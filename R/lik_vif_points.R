@@ -11,7 +11,7 @@ vif_sets <- function(sets, rank) {
 
 # So much larger are the variances of the inducing points: relative to rounding errors, k(Z, Z) has a factor. The
 # residual process contains the difference.
-inducing_jitter <- 1e-9
+inducing_jitter <- 1e-12
 
 # `root`, the upper triangular factor of k(Z, Z), and factors(u), the columns v(u); NULL where it is singular.
 low_rank_factors <- function(values, theta, inducing) {

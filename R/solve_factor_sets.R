@@ -2,7 +2,7 @@
 # the columns of a matrix, one for each point.
 
 # The rows of the sparse U of such sets, as set_weights() has them, for points and noise of hold_sets() and the nugget
-# in row `nugget` of theta, with at most `count` neighbours. Matrices have a column for each point in these functions of
+# in row `nugget` of theta. Matrices have a column for each point in these functions of
 # the result:
 #   whiten(x)            x U'
 #   products(x, y)       the inner products of each column of x with the columns of y of the neighbours
@@ -12,13 +12,13 @@
 #   by_factors(slopes, by_point, by_neighbours)  the derivatives with respect to the factors of a function of the
 #                        covariances of sets and of the whitened factors, for which they are `slopes`: see
 #                        src/gp_factors.cpp
-factored_rows <- function(operators, theta, nugget, sets, factors, neighbours, count = Inf) {
+factored_rows <- function(operators, theta, nugget, sets, factors, neighbours) {
   theta <- unname(theta)
   nugget <- c(nugget, 0L)[[1]]
   pointer <- sets_with_factors(sets(), factors)
   settings <- settings_of(operators$values)
-  rows <- sets_residual_weights(list(values = live(operators$values)), theta, nugget, pointer, count, settings)
-  rows$neighbours <- neighbours[seq_len(nrow(rows$weights)), , drop = FALSE]
+  rows <- sets_residual_weights(list(values = live(operators$values)), theta, nugget, pointer, Inf, settings)
+  rows$neighbours <- neighbours
   c(rows, list(
     whiten = function(x) factors_whiten(rows$weights, rows$sd, rows$neighbours, x, threads()),
     products = function(x, y) factors_inner(rows$neighbours, x, y, threads()),

@@ -21,7 +21,7 @@ matern_of <- function(u, v, theta) {
 # The covariance of observations, and of the field at new points, each with its neighbours, as the approximation has it.
 oracle_vif <- function(u, z, theta, noise, neighbours) {
   Z <- matern_of(z, z, theta)
-  diag(Z) <- diag(Z) * (1 + 1e-9)
+  diag(Z) <- diag(Z) * (1 + 1e-12)
   across <- matern_of(z, u, theta)
   low <- t(across) %*% solve(Z, across)
   U <- oracle_factor(matern_of(u, u, theta) - low + diag(noise), neighbours)
