@@ -1,4 +1,4 @@
-# R_LIBS=.lib Rscript bench/prediction_designs.R [n] [new] [design ...]
+# R_LIBS=.lib Rscript bench/prediction_designs.R [draws=K] [n] [new] [design ...]
 #
 # Local and joint predictions with a known covariance against exact kriging: n observations (default 3000) and new
 # points (400) of eight designs, Matern fields of smoothness 1/2, 3/2 and 5/2 with range 0.15 in the unit square, a
@@ -10,10 +10,18 @@
 # observations and of new points. `local`: from the nearest observations, as many as gp() chooses. `joint`: from these
 # and earlier new points. `field`: from the values of the field at the observations and earlier new points, the default
 # of predict() for up to 20,000 observations with noise; its rows with fewer neighbours show what each number gains.
+#
+# With `draws=20`, the covariance and a constant mean are estimated from each of 20 draws of the observations, by the
+# exact method and by method = "vecchia" with its defaults. Scores are expectations given each draw under the true
+# covariance; a row has the excess of the approximate fits over the exact ones in %, both coverages, and the mean gain of
+# the exact log-likelihood over the approximate one.
 
 library(kernops)
 internal <- asNamespace("kernops")
 arguments <- commandArgs(TRUE)
+option <- grepl("^draws=", arguments)
+draws <- as.integer(sub("draws=", "", c(arguments[option], 0)[[1]]))
+arguments <- arguments[!option]
 n <- as.integer(c(arguments, 3000)[[1]])
 new <- as.integer(c(arguments[-1], 400)[[1]])
 
@@ -114,10 +122,47 @@ case_of <- function(design, nu, nugget) {
                  variance = 1 - colSums(half^2), weights = backsolve(root, half), m = fit$vecchia$local))
 }
 
+# Expected scores of normal predictions at the new points, where the field given the data is normal, too.
+expected_scores <- function(p, mean, variance) {
+  gap <- p$fit - mean
+  folded <- function(m, sd) sd * sqrt(2 / pi) * exp(-m^2 / (2 * sd^2)) + m * (2 * pnorm(m / sd) - 1)
+  half <- qnorm(0.975) * p$se.fit
+  c(mse = mean(variance + gap^2), crps = mean(folded(gap, sqrt(p$se.fit^2 + variance)) - p$se.fit / sqrt(pi)),
+    cover = 100 * mean(pnorm((gap + half) / sqrt(variance)) - pnorm((gap - half) / sqrt(variance))))
+}
+estimated <- function(case, nu, draws) {
+  root <- chol(case$covariance)
+  from <- matern(nu, 1, 0.15) + nugget(case$nugget)
+  each <- lapply(seq_len(draws), function(draw) {
+    set.seed(draw)
+    y <- drop(crossprod(root, rnorm(n)))
+    data <- data.frame(case$observed, y)
+    fits <- lapply(c(exact = "exact", vecchia = "vecchia"), \(method) {
+      suppressWarnings(gp(y ~ 1, data, ~ X1 + X2, from, method, control = gp_control(starts = 1, progress = FALSE)))
+    })
+    mean <- drop(crossprod(case$weights, y))
+    found <- vapply(fits, \(fit) {
+      p <- predict(fit, data.frame(case$new), se.fit = TRUE, interval = "confidence")
+      expected_scores(p, mean, case$variance)
+    }, numeric(3))
+    rbind(found, loglik = vapply(fits, \(fit) fit$loglik, 0))
+  })
+  total <- Reduce(`+`, each) / draws
+  c(rmse = 100 * (sqrt(total["mse", 2] / total["mse", 1]) - 1),
+    crps = 100 * (total["crps", 2] / total["crps", 1] - 1), cover = total["cover", 2], exact = total["cover", 1],
+    gain = total["loglik", 1] - total["loglik", 2])
+}
+
 wanted <- if (length(arguments) > 2) arguments[-(1:2)] else names(designs)
 for (name in wanted) for (nu in c(1, 3, 5) / 2) for (nugget in c(0.01, 0.5)) {
   set.seed(2)
   case <- case_of(designs[[name]](), nu, nugget)
+  if (draws > 0) {
+    row <- estimated(case, nu, draws)
+    cat(sprintf("%-14s %3.1f %4.2f estimated  RMSE %+6.2f  CRPS %+6.2f  coverage %5.2f (exact %5.2f)  log-lik %+.2f\n",
+                name, nu, nugget, row[["rmse"]], row[["crps"]], row[["cover"]], row[["exact"]], row[["gain"]]))
+    next
+  }
   tries <- list(list("local", local, case$m), list("joint", joint, case$m), list("field", field, c(30, 60)),
                 list("field", field, c(60, 60)), list("field", field, c(60, 120)))
   for (try in tries) {
