@@ -154,3 +154,12 @@ test_that("sites of several variables are of one variable each, at other locatio
   exact <- gp(cbind(y, z) ~ a, some, ~ a + b, two, "exact", "none")
   expect_equal(certify(exact, sites = 10)$predictions$fit, shown$exact, tolerance = 0.05)
 })
+
+test_that("a nugget is estimated as zero only if searches from positive ones end there", {
+  for (seed in 1:4) {
+    case <- field_case(300, 0, c(1e-3, 0.02)[seed %% 2 + 1], seed)
+    fitted <- \(start) suppressWarnings(gp(z ~ 1, case, ~ a + b, matern(1/2) + start, "vecchia"))$loglik
+    best <- fitted(nugget())
+    for (positive in c(0.01, 0.1, 0.5)) expect_gt(best, fitted(nugget(positive)) - 0.05)
+  }
+})
