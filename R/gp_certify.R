@@ -37,10 +37,10 @@
 #' Bakirov 2003). Bounds for the eigenvalues of A come from the same random vectors (Kuczynski and Wozniakowski 1992).
 #'
 #' The time is that of 6 to 20 products with S, each proportional to n^2. On a CPU it is about that of the fit for
-#' 10,000 observations, and less for fewer. For 30,000 it is 13 times that of the fit (25 s on one core): the covariances
-#' of all pairs alone take 1 s in each of 10 products, half as long as the fit. On a GPU it is less than that of the fit
-#' for more observations. Fits with up to 500 observations are compared with a dense factorisation. Exact fits have no
-#' differences, and nothing is computed.
+#' 10,000 observations, and less for fewer. For 30,000 it is 13 times that of the fit (25 s on one core): the
+#' covariances of all pairs alone take 1 s in each of 10 products, half as long as the fit. On a GPU it is less than
+#' that of the fit for more observations. Fits with up to 500 observations are compared with a dense factorisation.
+#' Exact fits have no differences, and nothing is computed.
 #'
 #' The exact answer of a fit with a [family][gp_families] is the Laplace approximation with the dense covariance of the
 #' field, for the same parameters of the covariance and the family. It takes dense factors of a matrix with a row for
@@ -70,8 +70,8 @@
 #'   certificate is stored in the fit, as `fit$certificate <- certify(fit)`, then `print(fit)` shows it and
 #'   `glance(fit)` has these columns.
 #'
-#' @section Errors: class `kernops_input_error` for invalid arguments, and for fits with a [family][gp_families] and more
-#'   than 2000 observations: no bound is known for the mode of a Laplace approximation.
+#' @section Errors: class `kernops_input_error` for invalid arguments, and for fits with a [family][gp_families] of
+#'   more than 2000 observations: no bound is known for the mode of a Laplace approximation.
 #'   Class `kernops_singular_error` if the exact covariance matrix is not positive definite.
 #'
 #' @references

@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/formula_optimum.R [first seed] [last seed] [observations] [method] [formula]
 #
 # Searches of user-defined covariances: of simulated data sets, how many fits end more than 0.1 units of log-likelihood
-# below the search that begins at the parameters of the simulation. A covariate h changes the `variance` of the field, as
-# in the vignette "large-kriging", its `range`, or `both`.
+# below the search that begins at the parameters of the simulation. A covariate h changes the `variance` of the field,
+# as in the vignette "large-kriging", its `range`, or `both`.
 suppressMessages(library(kernops))
 
 args <- commandArgs(TRUE)
@@ -42,9 +42,9 @@ simulated <- function(seed) {
 }
 
 search_from <- function(d, start, noise) {
+  field <- covariance(by_h, start, positive = c("variance", "range"))
   seconds <- system.time(
-    fit <- suppressWarnings(gp(z ~ 1, d, ~ x + y + h, covariance(by_h, start, positive = c("variance", "range")) + noise, method = method,
-                               progress = FALSE))
+    fit <- suppressWarnings(gp(z ~ 1, d, ~ x + y + h, field + noise, method = method, progress = FALSE))
   )[["elapsed"]]
   list(loglik = as.numeric(logLik(fit)), seconds = seconds, theta = coef(fit, "covariance"))
 }

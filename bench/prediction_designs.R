@@ -13,8 +13,8 @@
 #
 # With `draws=20`, the covariance and a constant mean are estimated from each of 20 draws of the observations, by the
 # exact method and by method = "vecchia" with its defaults. Scores are expectations given each draw under the true
-# covariance; a row has the excess of the approximate fits over the exact ones in %, both coverages, and the mean gain of
-# the exact log-likelihood over the approximate one.
+# covariance; a row has the excess of the approximate fits over the exact ones in %, both coverages, and the mean gain
+# of the exact log-likelihood over the approximate one.
 
 library(kernops)
 internal <- asNamespace("kernops")

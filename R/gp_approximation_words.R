@@ -1,0 +1,61 @@
+# How print(), summary(), glance() and a warning say how good an approximation by neighbours is.
+
+approximation_words <- function(object) {
+  verdict <- approximation_verdict(object)
+  if (verdict == "exact") return("none: all observations are neighbours")
+  if (verdict == "unknown") return("not compared with that of more neighbours")
+  largest <- which.max(relative_changes_of(object))
+  paste0(verdict, ": ", change_words(object)[[largest]], " ", twice_words(object))
+}
+
+twice_words <- function(object) {
+  paste0("with twice as many neighbours", if (length(object$vecchia$inducing)) " and inducing points")
+}
+
+change_words <- function(object) {
+  changes <- as.list(object$vecchia$changes)
+  c(loglik = sprintf("log-likelihood %+.2g", changes$loglik),
+    estimates = sprintf("estimates move by %.2g standard errors", changes$estimates),
+    predictions = sprintf("predictions move by %.2g standard errors", changes$predictions),
+    se = sprintf("standard errors change by %.2g %%", 100 * changes$se))
+}
+
+# All changes, for summary().
+approximation_table <- function(object) {
+  known <- !is.na(object$vecchia$changes)
+  if (object$vecchia$all || !any(known)) return(approximation_words(object))
+  words <- change_words(object)[known]
+  c(paste0(approximation_verdict(object), ": ", words[[1]]), words[-1], twice_words(object))
+}
+
+neighbour_words <- function(about) {
+  c(paste0(about$m, " (", about$ordering, ")"), paste(about$new %||% about$local, "for predictions"),
+    if (length(about$inducing)) counted(about$inducing, "inducing point"))
+}
+
+# The columns of glance().
+glanced_approximation <- function(object) {
+  changes <- as.list(object$vecchia$changes)
+  data.frame(neighbours = object$vecchia$m, approximation = approximation_verdict(object),
+             change.logLik = changes$loglik, change.estimate = changes$estimates,
+             change.prediction = changes$predictions, change.se = changes$se)
+}
+
+# With `neighbours = "auto"`, where the limit was reached before the changes were tolerable.
+warn_about_neighbours <- function(fit) {
+  control <- fit$how$control
+  if (!has_neighbours(fit) || !identical(control$neighbours, "auto")) return(invisible())
+  verdict <- approximation_verdict(fit)
+  if (verdict %in% c("exact", "good", "unknown")) return(invisible())
+  m <- fit$vecchia$m
+  n <- nobs.gp(fit)
+  change <- change_words(fit)[[which.max(relative_changes_of(fit))]]
+  exact <- n <= 2 * control$exact_limit && (is.null(fit$family) || n <= 5000)
+  other <- if (exact) "exact" else if (is.null(fit$family) && !is_lmc(fit$model$covariance)) "iterative"
+  cli::cli_warn(c("{m} neighbours are not enough for {.code neighbour_tol = {control$neighbour_tol}}: {change} with
+                   twice as many{if (length(fit$vecchia$inducing)) ', also of inducing points'}.",
+                  i = if (length(other)) "{.code method = {.val {other}}} has no neighbours.",
+                  i = "{.code neighbour_limit = {2 * m}} of {.fn gp_control} allows more than
+                       {control$neighbour_limit}."),
+                class = c("kernops_neighbours", "kernops_warning"))
+}
