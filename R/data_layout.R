@@ -48,6 +48,7 @@ expand.layout_several <- function(layout, points) {
   points$u <- repeated(points$u)
   points$x <- trend_of_each(points$x[rep(seq_len(n), p), , drop = FALSE], points$variable, layout$names)
   points$offset <- rep(points$offset, p)
+  points$total <- rep(points$total, p)
   if (!is.null(points$blocks)) {
     blocks <- points$blocks
     points$blocks <- list(u = repeated(blocks$u), weight = rep(blocks$weight, p),

@@ -1,13 +1,19 @@
 # New points for a fit: their coordinates, trend and offset, of the variables and types that the fit had.
 
-# Centred coordinates, trend and offset of complete rows; `complete` says which rows are complete.
-new_points <- function(object, newdata, coords, block = NULL, call = caller_env()) {
-  layout <- object$parts$layout
+# Centred coordinates, trend and offset of complete rows; `complete` says which rows are complete. With `weights`, those
+# of sums of the rows.
+new_points <- function(object, newdata, coords, block = NULL, weights = NULL, call = caller_env()) {
+  points <- rows_as_points(object, newdata, coords, block, call)
+  if (!is.null(weights)) points <- with_sums(points, weights, call)
+  expand(object$parts$layout, points)
+}
+
+rows_as_points <- function(object, newdata, coords, block, call) {
   d <- object$model$d
   if (is.null(newdata) && is.null(coords)) {
     points <- fitted_points(object)
     if (!is.null(block)) points <- with_blocks(points, in_blocks_unit(block, object), NULL, d, call)
-    return(expand(layout, points))
+    return(points)
   }
   if (is.character(newdata) || is.factor(newdata) || is.function(newdata)) {
     stop_kernops("input", "{.arg newdata} must be a data frame, a matrix, or an object of sf, stars, terra or sp.",
@@ -26,7 +32,7 @@ new_points <- function(object, newdata, coords, block = NULL, call = caller_env(
     areas$u <- lapply(areas$u, centred, object$center)
   }
   if (!is.null(block) || !is.null(areas)) points <- with_blocks(points, block, areas, d, call)
-  expand(layout, points)
+  points
 }
 
 source_names <- function(source) if (is.data.frame(source$data) && ncol(source$data)) rownames(source$data)

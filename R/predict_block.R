@@ -39,6 +39,7 @@ block_rule <- function(size, call = caller_env()) {
 nodes_of <- function(points) {
   blocks <- points$blocks
   if (is.null(blocks)) return(points)
+  if (!is.null(points$nodes)) return(points$nodes)
   of_points <- function(x) x[blocks$of, , drop = FALSE]
   list(u = blocks$u, x = of_points(points$x), offset = points$offset[blocks$of], centres = of_points(points$u))
 }

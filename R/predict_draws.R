@@ -5,7 +5,7 @@
 predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
                                  interval = c("none", "confidence", "prediction"), level = 0.95,
                                  type = c("response", "link"), coords = NULL, nmax = Inf, maxdist = Inf, block = NULL,
-                                 cov = FALSE, probs = NULL, above = NULL, ...) {
+                                 cov = FALSE, probs = NULL, above = NULL, sums = NULL, ...) {
   refuse_further("predict", ...)
   request <- prediction_request(as.list(environment()), object$fit, c("response", "link"), missing(interval))
   object$fit$how$backend <- usable_backend(object$fit$how$backend)

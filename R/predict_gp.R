@@ -44,6 +44,9 @@
 #' @param joint for fits by `method = "vecchia"` or `"vif"`: whether a new point is conditioned on other new points,
 #'   too, not only on its nearest observations. Default: `TRUE` with `"vecchia"`, unless each new point is conditioned
 #'   on all observations; `FALSE` with `"vif"`. See the section below.
+#' @param sums predicts weighted sums of the values at the rows of `newdata` instead of these values, such as totals
+#'   over regions: a matrix with the weights of each sum in a column, or a vector for one sum. The result has a row for
+#'   each sum. See the section about sums.
 #' @param ... not used: further arguments are an error.
 #'
 #' @details Quantiles and probabilities are those of the normal distribution of a new observation with `interval =
@@ -93,6 +96,15 @@
 #' over an empty polygon is missing; a polygon without an area, and points or lines among polygons, are errors that name
 #' the rows. Local kriging takes the observations that are nearest to the centroid.
 #'
+#' @section Sums and totals: With `sums`, all results are those of the sums: standard errors, intervals, quantiles,
+#'   the probability that a sum is `above` a threshold, and the covariances of sums with `cov = TRUE`. With the areas of
+#'   cells or polygons as weights a sum is a total, with weights that add up to 1 a mean, and with weights 1 and -1 a
+#'   difference. The standard error is that of the joint distribution of all points, whose covariance matrix is not
+#'   computed: each sum of the field takes one solution of a system. Like a mean over a block, a sum does not contain
+#'   the nugget and the microscale variation of single points. A sum of responses of a fit with `transform` or a family
+#'   takes the covariance matrix of its points. The sum is `NA` if a row with a weight other than 0 has missing values.
+#'   [gp_exceedance()] predicts the area where the field exceeds a threshold.
+#'
 #' @section Classes of new data: variables of `newdata` have the classes that they had in the data of the fit. Integers
 #'   and doubles are numbers, strings match the labels of factors. A `Date` and a `POSIXct` become each other, a date
 #'   being midnight in UTC; times are instants in any zone. A `difftime` becomes one of the fitted unit, and so does a
@@ -141,6 +153,10 @@
 #' # means over intervals of length 1; joint covariances
 #' predict(fit, data.frame(x = 1:3), block = 1, interval = "confidence")
 #' predict(fit, data.frame(x = 1:3), cov = TRUE)$cov
+#' # the integral from 0 to 10, and the difference of the values at both ends
+#' grid <- data.frame(x = seq(0, 10, by = 0.1))
+#' sums <- cbind(integral = rep(0.1, 101), difference = c(-1, rep(0, 99), 1))
+#' predict(fit, grid, sums = sums, interval = "confidence")
 #'
 #' # counts: the mean over an interval, the probability that it exceeds 2; joint covariances; local
 #' # predictions
@@ -177,7 +193,7 @@
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
                        se = c("exact", "local"), nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE, probs = NULL,
-                       above = NULL, joint = NULL, ...) {
+                       above = NULL, joint = NULL, sums = NULL, ...) {
   no_further("predict", ...)
   request <- prediction_request(as.list(environment()), object, c("response", "link", "terms"), missing(interval))
   if (length(control)) object <- with_control(object, control)
@@ -189,7 +205,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
 # newdata -> points -> predictive -> columns -> class of newdata. The predictive is that of `object`, which may be draws
 # of the parameters of the `fit`.
 predicted <- function(object, fit, newdata, request, call = caller_env()) {
-  points <- new_points(fit, newdata, request$coords, request$block, call)
+  points <- new_points(fit, newdata, request$coords, request$block, request$sums, call)
   check_prediction(points, request, call)
   columns <- if (request$type == "terms") predicted_moments(fit, points, request$how, FALSE)[c("trend", "process")] else
     predictive_columns(predictive_at(object, points, request), request)
@@ -197,7 +213,7 @@ predicted <- function(object, fit, newdata, request, call = caller_env()) {
   if (identical(request$cov, "variables")) {
     table <- cbind(table, covariance_columns(fit, points, request$how, is_noisy(request)))
   }
-  result <- give_back_points(table, points, newdata, fit)
+  result <- give_back_points(table, points, if (is.null(request$sums)) newdata, fit)
   if (!isTRUE(request$cov)) return(result)
   list(fit = result, cov = matrix_of_rows(covariance_at(object, points, request), fit, points))
 }

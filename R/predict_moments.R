@@ -31,7 +31,8 @@ estimated_trend <- function(object, points) {
 known_trend <- function(object, points) {
   beta <- object$known$beta
   if (is.null(beta)) return(points$offset)
-  points$offset + if (ncol(points$x)) as.vector(points$x %*% beta) else beta[points$variable %||% 1]
+  points$offset + if (ncol(points$x)) as.vector(points$x %*% beta) else
+    beta[points$variable %||% 1] * (points$total %||% 1)
 }
 
 trend_mean <- function(object, points) {

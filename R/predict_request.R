@@ -5,7 +5,7 @@
 prediction_request <- function(given, fit, types, unnamed, call = caller_env()) {
   local <- check_choice(given[["se"]] %||% "exact", "se", c("exact", "local"), call) == "local"
   request <- c(list(how = c(list(local = local), given[c("nmax", "maxdist")]), unbiased = TRUE, draws = 4000),
-               given[c("se.fit", "interval", "level", "type", "coords", "block", "cov", "probs", "above")])
+               given[c("se.fit", "interval", "level", "type", "coords", "block", "cov", "probs", "above", "sums")])
   check_local_limits(request$how, call)
   request$interval <- check_choice(given$interval, "interval", c("none", "confidence", "prediction"), call)
   request$type <- check_choice(given$type, "type", types, call)
@@ -35,7 +35,8 @@ needs_quantiles <- function(request) request$interval != "none" || length(c(requ
 
 check_prediction <- function(points, request, call = caller_env()) {
   if (is.null(points$blocks) || !is_noisy(request)) return(invisible())
-  stop_kernops("input", c("The mean over a block has no noise of observations.",
+  what <- if (is.null(points$total)) "The mean over a block" else "A weighted sum"
+  stop_kernops("input", c(paste(what, "has no noise of observations."),
                           i = "{.code interval = \"confidence\"} gives its interval."), call = call)
 }
 

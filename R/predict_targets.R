@@ -20,7 +20,7 @@ some_targets <- function(targets, rows) {
 }
 
 # Each target is one point.
-are_points <- function(targets) length(targets$of) == targets$n
+are_points <- function(targets) length(targets$of) == targets$n && all(targets$weight == 1)
 
 # The weighted means over the points of each target, of the rows of x.
 gathered <- function(x, targets) {
