@@ -38,5 +38,5 @@ test_that("a file of a fit is small, and copies of a fit share its factor", {
   expect_identical(copy$factor, fit$factor)
   rm(copy)
   gc()
-  expect_false(is.null(rlang::wref_value(fit$factor$held)))
+  expect_false(is.null(rlang::wref_value(fit$factor$reference)))
 })
