@@ -24,8 +24,8 @@ nearest_points <- function(query, u, m, workers = threads(), backend = default_b
   points_nearest(with_coordinate(query), as_tree(u), m, neighbour_settings(workers, backend))
 }
 
-# For each row of u[order, ], or for its rows `of`, the m nearest of the rows of `base`, which come first, and of the rows
-# before it: those of ordered_neighbours(rbind(base, u[order, ])). Trees may take the place of base and u.
+# For each row of u[order, ], or for its rows `of`, the m nearest of the rows of `base`, which come first, and of the
+# rows before it: those of ordered_neighbours(rbind(base, u[order, ])). Trees may take the place of base and u.
 following_neighbours <- function(base, u, order, m, of = NULL, backend = default_backend()) {
   points_following(as_tree(base), as_tree(u), order, m, of, neighbour_settings(threads(), backend))
 }
