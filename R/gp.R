@@ -14,6 +14,8 @@
 #' @section Many observations:
 #' `method = "vecchia"` is the approximation of Vecchia (1988): observations are ordered, and the density of each is
 #' conditional on its m nearest neighbours among those before it. Nearest means most correlated: see [gp_neighbours()].
+#' For a covariance with a user-defined formula, neighbours are ranked by the correlation itself: among all earlier
+#' observations if there are at most 2000, and among the nearest 4 m for more.
 #' A likelihood takes time proportional to n m^3 and memory proportional to n m. Its gradient is exact, and the search
 #' uses the expected information (Guinness 2021). The approximation is good where the near observations screen off the
 #' distant ones: for covariances that decrease with the distance, in few dimensions. If the ranges that are found change

@@ -69,6 +69,7 @@ vecchia_sets <- function(data, model, theta, m, how, trend) {
   values <- cbind(trend$residual, if (ncol(data$x)) qr.Q(trend$qr))
   sets <- c(sets, list(points = data$u[order, , drop = FALSE], noise = data$noise[order],
                        noise_derivative = 1 / data$weights[order], values = values[order, , drop = FALSE]))
+  sets$search <- correlated_search(sets$search, model, theta, sets$points)
   with_neighbours(sets, sets$search(m))
 }
 

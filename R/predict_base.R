@@ -74,9 +74,11 @@ observed_exactly <- function(object) {
 # deviations, with covariances by `values`. A GPU copies the base points once.
 nearest_weights <- function(values, base, model, theta, reference = base$u, tree = search_tree(base$near)) {
   resident <- hold_sets(base$u, base$noise)
+  search <- function(query, m) nearest_points(query, tree, m, backend = values)
+  nearest <- correlated_nearest(search, model, theta, base$u)
   function(u, m, by = values) {
     from <- neighbour_coordinates(model, theta, u, reference)
-    set_weights_at(by, theta, resident, u, nearest_points(from, tree, m, backend = values), base$diagonal)
+    set_weights_at(by, theta, resident, u, nearest(from, u, m), base$diagonal)
   }
 }
 

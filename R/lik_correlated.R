@@ -1,0 +1,56 @@
+# Neighbours by correlation, for covariances with a formula of the user: the distance of neighbour_coordinates() knows
+# one scale for each coordinate, but a formula may have other scales or directions at each point.
+
+# search() of ordered_sets(), for points in their order, by the correlation at theta. Up to `most` points, all earlier
+# ones are compared; of more points, four times as many as wanted, which are near.
+correlated_search <- function(search, model, theta, points, most = 2000) {
+  if (!has_formula_leaf(model)) return(search)
+  force(search)
+  n <- nrow(points)
+  rank <- ranked_by_correlation(model, theta)
+  function(m, of = NULL) {
+    if (m < 1) return(search(m, of))
+    candidates <- search(as.integer(min(if (n <= most) n else 4 * m, n - 1)), of)
+    rank(candidates, points[of %||% seq_len(n), , drop = FALSE], points, m)
+  }
+}
+
+has_formula_leaf <- function(model) !all_leaves(model$covariance, function(leaf) !leaf$kernel$by_formula)
+
+# nearest(query, m) of a tree of the points, likewise.
+correlated_nearest <- function(nearest, model, theta, points, most = 2000) {
+  if (!has_formula_leaf(model)) return(function(query, u, m) nearest(query, m))
+  rank <- ranked_by_correlation(model, theta)
+  n <- nrow(points)
+  function(query, u, m) {
+    if (m >= n) return(nearest(query, m))
+    rank(nearest(query, as.integer(if (n <= most) n else min(4 * m, n))), u, points, m)
+  }
+}
+
+# f(candidates, targets, points, m): of the candidates of each target, a column of numbers of `points` or 0 for none,
+# the m with the largest absolute correlation, in this order; ties remain in theirs.
+ranked_by_correlation <- function(model, theta, width = 1e6) {
+  pairs <- covariance_pairs(model)
+  variance <- covariance_diagonal(model)
+  theta <- unname(theta)
+  function(candidates, targets, points, m) {
+    sd <- sqrt(as.vector(variance(list(theta = theta, x = points))))
+    count <- nrow(candidates)
+    m <- min(m, count)
+    chosen <- matrix(0L, m, ncol(candidates))
+    each <- max(1, floor(width / max(1, count)))
+    for (first in seq(1, by = each, length.out = ceiling(ncol(candidates) / each))) {
+      columns <- first:min(ncol(candidates), first + each - 1)
+      near <- as.vector(candidates[, columns])
+      row <- rep(columns, each = count)
+      some <- which(near > 0)
+      k <- pairs(list(theta = theta, x = targets[row[some], , drop = FALSE], y = points[near[some], , drop = FALSE]))
+      correlation <- rep(-1, length(near))
+      correlation[some] <- abs(as.vector(k)) / sd[near[some]]
+      ordered <- near[order(row, -correlation)]
+      chosen[, columns] <- matrix(ordered, count)[seq_len(m), ]
+    }
+    chosen
+  }
+}
