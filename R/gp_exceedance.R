@@ -16,10 +16,10 @@
 #'   call.
 #'
 #' @details The expected area is the sum of the areas times the probabilities of exceedance, without a Monte Carlo
-#'   error. The standard error and the interval depend on the joint distribution of all points: they are those of the areas in
-#'   `nsim` joint draws, as of [simulate()][simulate.gp], whose memory does not grow with `nsim`. With a thousand draws
-#'   the standard error has a relative error of about 2 %. Since the field of a fit by `method = "vecchia"` is drawn by
-#'   a sparse factor, a million cells are feasible.
+#'   error. The standard error and the interval depend on the joint distribution of all points: they are those of the
+#'   areas in `nsim` joint draws, as of [simulate()][simulate.gp], whose memory does not grow with `nsim`. With a
+#'   thousand draws the standard error has a relative error of about 2 %. Since the field of a fit by
+#'   `method = "vecchia"` is drawn by a sparse factor, a million cells are feasible.
 #'
 #'   The field does not contain the noise of observations, `nugget()`; like the predictions of [predict()][predict.gp]
 #'   it is that at the parameters of the fit.
