@@ -55,8 +55,11 @@ with_prediction_changes <- function(fit) {
   fit$vecchia$moved <- NULL
   none <- c(predictions = NA_real_, se = NA_real_)
   changes <- if (fit$vecchia$all) none else tryCatch({
-    if (fit$how$method == "vecchia" && is_observed_base(fit)) fit$vecchia$new <- joint_neighbours(fit)
-    prediction_changes(fit, theta)
+    compared <- compared_parts(fit)
+    if (fit$how$method == "vecchia" && is_observed_base(fit)) {
+      fit$vecchia$new <- compared[[1]]$fit$vecchia$new <- joint_neighbours(compared[[1]]$fit, compared[[1]]$sites)
+    }
+    prediction_changes(compared, theta)
   }, kernops_singular_error = function(e) none)
   fit$vecchia$changes <- c(fit$vecchia$changes, changes)
   fit
@@ -66,9 +69,8 @@ is_observed_base <- function(object) object$how$method == "vif" || !has_latent_f
 
 # How many observations and earlier new points a new point is conditioned on: at least as many as in local kriging, and
 # twice as many while that changes predictions.
-joint_neighbours <- function(object, most = 240L) {
+joint_neighbours <- function(object, sites, most = most_neighbours) {
   m <- object$vecchia$local
-  sites <- certified_sites(object, compared_sites)
   tolerable <- tolerable_changes(1, object$how$control$neighbour_tol)[c("predictions", "se")]
   moments <- function(m) field_moments(replace_neighbours(object, new = m), sites)
   before <- moments(m)
@@ -82,16 +84,38 @@ joint_neighbours <- function(object, most = 240L) {
 }
 
 compared_sites <- 200
+most_neighbours <- 240L
+
+# Fits and the sites where their predictions are compared.
+compared_parts <- function(object) {
+  parts <- parts_of_fit(object)
+  lapply(parts, function(part) {
+    sites <- certified_sites(part, ceiling(compared_sites / length(parts)))
+    list(fit = near_sites(part, sites), sites = sites)
+  })
+}
+
+# The fit with those of many observations that can be neighbours of the sites.
+near_sites <- function(object, sites) {
+  count <- 2L * max(most_neighbours, object$vecchia$local)
+  data <- object$data
+  if (object$how$method == "vif" || !is_observed_base(object) || length(data$y) < 2 * count * nrow(sites$u)) {
+    return(object)
+  }
+  near <- neighbour_coordinates(object$model, object$theta, data$u)
+  from <- neighbour_coordinates(object$model, object$theta, sites$u, data$u)
+  rows <- sort(unique(as.vector(nearest_points(from, near, count))))
+  replace(object, "data", list(rows_of_data(data, rows)))
+}
 
 # The changes of predictions by twice as many neighbours and the parameters `theta` to which these lead.
-prediction_changes <- function(object, theta) {
-  parts <- parts_of_fit(object)
-  pairs <- lapply(parts, function(part) {
-    sites <- certified_sites(part, ceiling(compared_sites / length(parts)))
-    about <- part$vecchia
-    more <- replace_neighbours(part, m = 2L * about$m, local = 2L * about$local, new = 2L * about$new,
+prediction_changes <- function(compared, theta) {
+  pairs <- lapply(compared, function(part) {
+    about <- part$fit$vecchia
+    more <- replace_neighbours(part$fit, m = 2L * about$m, local = 2L * about$local, new = 2L * about$new,
                                inducing = 2L * about$inducing)
-    lapply(list(part, replace(more, "theta", list(stats::setNames(theta, names(part$theta))))), field_moments, sites)
+    more <- replace(more, "theta", list(stats::setNames(theta, names(part$fit$theta))))
+    lapply(list(part$fit, more), field_moments, part$sites)
   })
   change_of_moments(do.call(rbind, lapply(pairs, `[[`, 1)), do.call(rbind, lapply(pairs, `[[`, 2)))
 }

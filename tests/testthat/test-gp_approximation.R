@@ -130,3 +130,14 @@ test_that("new points have more neighbours where that changes their predictions"
                   neighbour_tol = 1)
   expect_identical(none$vecchia$new, none$vecchia$local)
 })
+
+test_that("of many observations those near the sites give the same predictions", {
+  case <- withr::with_seed(3, data.frame(a = runif(5000), b = runif(5000), z = rnorm(5000)))
+  fit <- gp(z ~ a, case, ~ a + b, exponential(1, 0.2), "vecchia", "none", control = gp_control(neighbours = 10))
+  fit$vecchia$new <- 40L
+  sites <- kernops:::certified_sites(fit, 4)
+  some <- kernops:::near_sites(fit, sites)
+  expect_lt(length(some$data$y), 2000)
+  expect_equal(kernops:::field_moments(some, sites), kernops:::field_moments(fit, sites), tolerance = 1e-12)
+  expect_identical(kernops:::near_sites(fit, kernops:::certified_sites(fit, 20)), fit)
+})

@@ -9,7 +9,9 @@ case <- withr::with_seed(1, {
 new <- withr::with_seed(2, data.frame(a = runif(7), b = runif(7)))
 few <- gp_control(neighbours = 12)
 of <- matern(3/2, 1, 0.3) + nugget(0.05)
-fit_by <- \(method, formula = z ~ a, k = of, ...) gp(formula, case, ~ a + b, k, method, "none", ..., control = few)
+fit_by <- \(method, formula = z ~ a, k = of, ...) {
+  gp(formula, case, ~ a + b, k, method, "none", ..., control = few, backend = "auto")
+}
 two <- lmc(matern(3/2, range = 0.3), nugget(), sills = list(matrix(c(1, 0.4, 0.4, 0.8), 2), c(0.05, 0.06)))
 with_joint <- \(fit, joint) {
   fit$vecchia$joint <- joint
