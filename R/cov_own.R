@@ -19,15 +19,15 @@ own_pairs <- function(leaf, d) {
 
 check_own_formula <- function(leaf, d) {
   formula <- leaf$kernel$constants$formula
-  size <- formula_size(formula, own_variables(leaf, d))
-  if (size != 1) {
-    stop_kernops("input", call = NULL,
-                 "The covariance {.code {formula}} must be one number for each pair of points, not {size}.")
-  }
   pairs <- own_pairs(leaf, d)
   u <- matrix(sin(seq_len(8 * d)), 8)
   v <- matrix(cos(seq_len(8 * d)), 8)
   there <- pairs(c(list(x = u, y = v), leaf$parameters))
+  size <- ncol(there)
+  if (size != 1) {
+    stop_kernops("input", call = NULL,
+                 "The covariance {.code {formula}} must be one number for each pair of points, not {size}.")
+  }
   back <- pairs(c(list(x = v, y = u), leaf$parameters))
   if (any(abs(there - back) > 1e-8 * max(abs(there), 0, na.rm = TRUE), na.rm = TRUE)) {
     stop_kernops("input", "The covariance {.code {formula}} must be symmetric in {.code x} and {.code y}.",

@@ -9,7 +9,6 @@
 #   keops_ops                the table of operations
 #   kernel_operator          as keops_kernel(), without checks of arguments
 #   recent_operator          as kernel_operator(); the last ones are kept
-#   formula_size             the number of entries of a formula
 #
 # Linear systems by products with a matrix
 #   kernel_system            (K + lambda I) of an operator, its diagonal, entries and vector space
