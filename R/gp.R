@@ -142,7 +142,7 @@
 #'   float64.
 #' @param backend `"cuda"`: the whole fit runs on a GPU, the first one of the option `kernops.device`. Coordinates are
 #'   copied to it once, and the exact method factorises on it, which requires cuSOLVER of the CUDA toolkit. The sums of
-#'   `"vecchia"` are split over all GPUs of the option; the CPU finds the neighbours. `"cpu"`, or `"auto"`: a GPU, if
+#'   `"vecchia"` are split over all GPUs of the option; the first one finds neighbours. `"cpu"`, or `"auto"`: a GPU, if
 #'   there is one, for computations that are large enough. With a `family`, only
 #'   `"vecchia"` uses a GPU: see [gp_families].
 #' @param na.action how missing values are treated; default: `getOption("na.action")`. A row of several responses is
