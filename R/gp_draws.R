@@ -7,7 +7,7 @@
 #' @param n number of draws.
 #' @param seed a seed for [set.seed()]; the state of the generator is then restored. `NULL`: its present state.
 #' @param object,x a result of `gp_posterior()`.
-#' @param newdata,se.fit,interval,level,coords,nmax,maxdist,block,cov,probs,above as in [predict()][predict.gp].
+#' @param newdata,se.fit,interval,level,coords,nmax,maxdist,block,cov,probs,above,sums as in [predict()][predict.gp].
 #' @param type `predict()`: `"response"`, or `"link"` for the scale of the model of a fit with `transform` or `family`;
 #'   `simulate()`: as for a fit with a `family`, see [simulate()][simulate.gp].
 #' @param nsim,conditional,noise,features as in [simulate()][simulate.gp].

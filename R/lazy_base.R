@@ -28,6 +28,7 @@
 #'   must be numeric, with a row for each row of the other one (`crossprod()`), or a column for each column.
 #' @param na.rm must be `FALSE` for symbolic matrices.
 #' @param dims must be 1 for symbolic matrices.
+#' @param ... not used.
 #'
 #' @return `rowSums()` and so on: a vector, with the names of the points; products: a matrix; `atan2()`: a
 #'   [LazyTensor].
@@ -54,8 +55,8 @@
 #'   rbind2,LazyTensor,ANY-method rbind2,ANY,LazyTensor-method rbind2,LazyTensor,LazyTensor-method
 #'   rbind2,LazyTensor,missing-method
 #' @usage
-#' \S4method{rowSums}{LazyTensor}(x, na.rm = FALSE, dims = 1L)
-#' \S4method{crossprod}{LazyTensor,ANY}(x, y)
+#' \S4method{rowSums}{LazyTensor}(x, na.rm = FALSE, dims = 1L, ...)
+#' \S4method{crossprod}{LazyTensor,ANY}(x, y = NULL, ...)
 #' \S4method{atan2}{LazyTensor,ANY}(y, x)
 #' @exportMethod rowSums colSums rowMeans colMeans crossprod tcrossprod atan2 cbind2 rbind2
 NULL

@@ -83,3 +83,10 @@ test_that("README.md shows what its code prints", {
     expect_equal(numbers(printed), numbers(chunk(k + 1)), tolerance = 1e-3)
   }
 })
+
+test_that("help has the arguments of all functions, with their defaults", {
+  skip_on_cran()
+  skip_if(nzchar(Sys.getenv("DEVTOOLS_LOAD")), "the package is not installed")
+  expect_length(unclass(tools::codoc("kernops")), 0)
+  expect_length(unclass(tools::checkDocFiles("kernops")), 0)
+})
