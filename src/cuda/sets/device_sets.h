@@ -15,6 +15,7 @@ constexpr int chunk = 16;
 
 // The shared memory that a block may have on each device of a request.
 inline int shared_room(const std::vector<int>& devices) {
+  check_devices(devices);
   const std::vector<Device> all = cuda::devices();
   int least = std::numeric_limits<int>::max();
   for (const int device : devices) least = std::min(least, all[size_t(device)].shared_bytes);
@@ -48,10 +49,15 @@ template <class T> SetMemory memory_for(const SetRequest& request, const DeviceS
   return to;
 }
 
-// The numbers of a block in the memory of the device: panels of the largest matrix.
-template <class T> Count far_numbers(const DeviceSetJob<T>& job) {
+// The sizes of a request and the memory of its blocks, without data.
+template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
+  DeviceSetJob<T> job{};
+  job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
+  job.parameters = request.slopes ? request.parameters : 0;
+  job.memory = memory_for(request, job);
   const int size = set_columns(job.m + 1), rows = set_rows<T>(size + job.columns + job.parameters);
-  return ceil_div(set_numbers(4 * job.memory.far, rows), 4) * 4;
+  job.far_numbers = ceil_div(set_numbers(4 * job.memory.far, rows), 4) * 4;
+  return job;
 }
 
 // Where points are seen from before they become floats, of which only 24 bits are left: the middle of each coordinate.
@@ -158,17 +164,12 @@ template <class T> class DeviceSets {
     if (points_) points_->put_own(request, centre_);
   }
 
-  // Sets `begin` on, at most a batch of them.
-  DeviceSetJob<T> job(const SetRequest& request, Count begin) const {
-    DeviceSetJob<T> job{};
+  // The job of job_of() for sets `begin` on, at most a batch of them.
+  DeviceSetJob<T> job(const SetRequest& request, DeviceSetJob<T> job, Count begin) const {
     if (points_) points_->tell(job);
     job.slopes_of_noise = T(request.slopes_of_noise), job.diagonal = T(request.diagonal);
     job.first = request.first + begin, job.sets = std::min(batch, request.sets - begin);
-    job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
-    job.parameters = request.slopes ? request.parameters : 0;
     job.chunk = chunk, job.blocks = int(ceil_div(job.sets, chunk));
-    job.memory = memory_for(request, job);
-    job.far_numbers = far_numbers(job);
     return job;
   }
 

@@ -62,34 +62,30 @@ template <class T> Copied<T> far_panels(const DeviceSetJob<T>& job) {
   return Copied<T>(size_t(job.far_numbers) * split_blocks());
 }
 
-template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
-  DeviceSetJob<T> job{};
-  job.m = request.m, job.columns = request.columns, job.parameters = request.slopes ? request.parameters : 0;
-  job.memory = memory_for(request, job);
-  return job;
-}
-template <class T> bool is_split(const SetRequest& request) { return job_of<T>(request).memory.far > 0; }
-
-// Do sets fit the memory of each device? The CPU computes those that do not, and reports invalid formulas.
-template <class T> bool fits(const SetRequest& request) {
+// Has the formula of a request the plan that the texts are made of? The CPU reports invalid formulas.
+bool has_text(const SetRequest& request) {
   const std::vector<Plan>& plans = request.covariance->plans[number_of(cpu_backend())];
   if (request.sets == 0 || plans.size() != 1 || !request.covariance->stores()) return false;
   for (const auto& loads : plans[0].loads)
     for (const Load& load : loads)
       if (load.kind != Load::variable && load.kind != Load::constant) return false;
-  check_devices(request.settings.devices);
-  const DeviceSetJob<T> job = job_of<T>(request);
+  return true;
+}
+
+// Do the sets of a job fit the memory of each device? The CPU computes those that do not.
+template <class T> bool fits(const SetRequest& request, const DeviceSetJob<T>& job) {
   const std::vector<Device> all = devices();
   return std::all_of(request.settings.devices.begin(), request.settings.devices.end(), [&](int number) {
     const Device& device = all[size_t(number)];
-    const size_t panels = size_t(far_numbers(job)) * size_t(device.multiprocessors) * sizeof(T);
+    const size_t panels = size_t(job.far_numbers) * size_t(device.multiprocessors) * sizeof(T);
     return int(shared_bytes(job)) <= device.shared_bytes && panels <= device.bytes / 4;
   });
 }
 
-// body(job, number, sets) for each batch, on its device.
+// body(job, number, sets) for each batch of the job of a request, on its device.
 template <class T, class Body>
-void each_batch(const SetRequest& request, const std::string& text, const char* kernel, const Body& body) {
+void each_batch(const SetRequest& request, const DeviceSetJob<T>& all, const std::string& text, const char* kernel,
+                const Body& body) {
   const std::vector<int>& devices = request.settings.devices;
   const Count batches = ceil_div(request.sets, batch), used = std::min<Count>(Count(devices.size()), batches);
   std::vector<std::shared_ptr<const DeviceSets<T>>> sets(size_t(used), nullptr);
@@ -102,7 +98,7 @@ void each_batch(const SetRequest& request, const std::string& text, const char* 
     use_device(devices[device]);
     const Copied<T> theta(request.theta, size_t(request.parameters));
     for (Count number = Count(device); number < batches; number += used) {
-      DeviceSetJob<T> job = sets[device]->job(request, number * batch);
+      DeviceSetJob<T> job = sets[device]->job(request, all, number * batch);
       job.theta = theta.data();
       body(job, number, *sets[device]);
       if (watch && !watch(double(number + 1) / double(batches))) throw Interrupted();
@@ -132,13 +128,15 @@ Count sum_batch(const SetRequest& request, const DeviceSets<T>& sets, DeviceSetJ
 }
 
 template <class T> SetTotals sums_in(const SetRequest& request) {
-  if (!fits<T>(request)) return cpu_backend().set_sums(request);
+  if (!has_text(request)) return cpu_backend().set_sums(request);
+  const auto all = job_of<T>(request);
+  if (!fits(request, all)) return cpu_backend().set_sums(request);
   const std::string text =
-      set_sums_text(*request.covariance, request.slopes, request.settings.single, is_split<T>(request));
+      set_sums_text(*request.covariance, request.slopes, request.settings.single, all.memory.far > 0);
   SetTotals totals;
   std::vector<std::vector<double>> parts(size_t(ceil_div(request.sets, batch)));
   std::vector<Count> bad(parts.size(), -1);
-  each_batch<T>(request, text, "kernops_set_sums",
+  each_batch<T>(request, all, text, "kernops_set_sums",
                 [&](const DeviceSetJob<T>& job, Count number, const DeviceSets<T>& sets) {
                   std::vector<double>& sums = parts[size_t(number)];
                   sums.resize(size_t(job.sums()));
@@ -155,17 +153,19 @@ template <class T> SetTotals sums_in(const SetRequest& request) {
 }
 
 template <class T> void weights_in(const SetRequest& request, double* weights, double* sd) {
-  if (!fits<T>(request)) return cpu_backend().set_weights(request, weights, sd);
+  if (!has_text(request)) return cpu_backend().set_weights(request, weights, sd);
+  const auto all = job_of<T>(request);
+  if (!fits(request, all)) return cpu_backend().set_weights(request, weights, sd);
   const std::string text =
-      set_weights_text(*request.covariance, request.slopes, request.settings.single, is_split<T>(request));
-  each_batch<T>(request, text, "kernops_set_weights",
-                [&](const DeviceSetJob<T>& all, Count number, const DeviceSets<T>& sets) {
+      set_weights_text(*request.covariance, request.slopes, request.settings.single, all.memory.far > 0);
+  each_batch<T>(request, all, text, "kernops_set_weights",
+                [&](const DeviceSetJob<T>& batch_job, Count number, const DeviceSets<T>& sets) {
                   void* const kernel = function(text, "kernops_set_weights");
                   const Count begin = number * batch;
                   const Count rows = 1 + all.parameters, width = all.m * rows;
                   const size_t bytes = size_t(width + rows) * sizeof(double);
                   const Copied<T> panels = far_panels(all);
-                  sets.each_piece(request, all, begin, bytes, [&](DeviceSetJob<T> job, Count at, Count count) {
+                  sets.each_piece(request, batch_job, begin, bytes, [&](DeviceSetJob<T> job, Count at, Count count) {
                     job.panels = panels.data();
                     const Copied<double> some_weights(size_t(count * width)), some_sd(size_t(count * rows));
                     job.weights = some_weights.data_from(at * width), job.sd = some_sd.data_from(at * rows);
