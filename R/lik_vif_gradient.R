@@ -58,13 +58,13 @@ weighted_derivatives <- function(derivatives, theta, x, y, w, most = 2e7) {
 # The average information, where the derivatives of the covariance times a vector are differences.
 vif_information <- function(problem, sets, theta, vif, sums, results, profiled) {
   known <- seq_len(ncol(sets$values))
-  inverse_times <- function(x) vif_solve(vif, x)
+  inverse_times <- function(x) vif_solve(vif, sums$root, x)
   white <- vif$white[known, , drop = FALSE]
   residual <- as.vector(sets$values %*% results$contrast)
-  alpha <- vif_solve(vif, cbind(residual))
+  alpha <- inverse_times(cbind(residual))
   trend <- sets$values[, -1, drop = FALSE]
   root <- if (ncol(trend)) chol(sums$gram[-1, -1, drop = FALSE]) else matrix(0, 0, 0)
-  z <- if (ncol(trend)) t(backsolve(root, t(vif_solve(vif, trend)), transpose = TRUE)) else trend
+  z <- if (ncol(trend)) t(backsolve(root, t(inverse_times(trend)), transpose = TRUE)) else trend
   before <- vif_times(vif, alpha)
   step <- 1e-4 * ifelse(theta == 0, 1, abs(theta))
   derivatives <- vapply(seq_along(theta), function(p) {
@@ -76,20 +76,21 @@ vif_information <- function(problem, sets, theta, vif, sums, results, profiled) 
   average_information(derivatives, state, inverse_times, profiled, results$degrees)
 }
 
-# The covariance of the approximation times x, and its inverse times x.
+# The covariance of the approximation times x, and its inverse times x, with the `low_root` of vif_sums().
 vif_times <- function(vif, x) {
   u <- vif$rows
   rest <- sparse_multiply(u, sparse_multiply(u, x, inverse = TRUE, transposed = TRUE), inverse = TRUE)
   crossprod(vif$factors, vif$factors %*% x) + rest
 }
 
-vif_solve <- function(vif, x) {
-  u <- vif$rows
-  low <- vif$white[nrow(vif$white) - rev(seq_len(nrow(vif$factors))) + 1, , drop = FALSE]
-  x <- sparse_multiply(u, x)
-  if (nrow(low)) {
-    root <- chol(tcrossprod(low) + diag(nrow(low)))
-    x <- x - crossprod(low, backsolve(root, backsolve(root, low %*% x, transpose = TRUE)))
-  }
-  sparse_multiply(u, x, transposed = TRUE)
+whitened_factors <- function(vif) {
+  rank <- nrow(vif$factors)
+  vif$white[nrow(vif$white) - rank + seq_len(rank), , drop = FALSE]
+}
+
+vif_solve <- function(vif, low_root, x) {
+  low <- whitened_factors(vif)
+  x <- sparse_multiply(vif$rows, x)
+  x <- x - crossprod(low, backsolve(low_root, backsolve(low_root, low %*% x, transpose = TRUE)))
+  sparse_multiply(vif$rows, x, transposed = TRUE)
 }

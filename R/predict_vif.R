@@ -86,32 +86,28 @@ fitted_vif <- function(object) {
   rank <- nrow(vif$factors)
   gram <- tcrossprod(white) + diag(rep(0:1, c(1 + p, rank)), 1 + p + rank)
   low <- 1 + p + seq_len(rank)
+  low_root <- chol(gram[low, low, drop = FALSE])
   root <- chol(gram[-1, -1, drop = FALSE])
   if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% trend$r
   list(order = sets$order, factors = vif$factors, root = root, sets = sets, vif = replace(vif, "white", list(white)),
-       mean = as.vector(solve(gram[low, low, drop = FALSE], gram[low, 1])),
+       low_root = low_root, mean = backsolve(low_root, backsolve(low_root, gram[low, 1], transpose = TRUE)),
        factors_of = low_rank_factors(operators$values, theta, sets$inducing)$factors)
 }
 
 # The inverse of new_conditioning(), by Woodbury's identity.
 vif_inverse <- function(object, approximation) {
-  u <- approximation$vif$rows
+  vif <- approximation$vif
+  u <- vif$rows
   p <- ncol(object$data$x)
-  rank <- nrow(approximation$factors)
-  white <- approximation$vif$white
-  low <- 1 + p + seq_len(rank)
-  half <- white[-seq_len(1 + p), , drop = FALSE]
-  if (rank) {
-    root <- chol(tcrossprod(half) + diag(rank))
-    half <- backsolve(root, half, transpose = TRUE)
-  }
-  known <- t(white[seq_len(1 + p), , drop = FALSE])
-  left <- sparse_multiply(u, known - crossprod(half, half %*% known), transposed = TRUE)
+  order <- approximation$order
+  trend <- approximation$sets$values[, -1, drop = FALSE]
+  left <- vif_solve(vif, approximation$low_root, cbind(process_of_data(object)[order], trend))
+  half <- backsolve(approximation$low_root, whitened_factors(vif), transpose = TRUE)
   squares <- list(weights = -u$weights^2, sd = u$sd^2, neighbours = u$neighbours)
   back <- sparse_multiply(u, t(half), transposed = TRUE)
   diagonal <- sparse_multiply(squares, rep(1, ncol(half)), transposed = TRUE) - rowSums(back^2)
-  inverse <- order(approximation$order)
+  inverse <- order(order)
   z <- left[, -1, drop = FALSE]
-  if (p) z <- t(backsolve(chol(crossprod(approximation$sets$values[, -1, drop = FALSE], z)), t(z), transpose = TRUE))
+  if (p) z <- t(backsolve(chol(crossprod(trend, z)), t(z), transpose = TRUE))
   list(alpha = left[inverse, 1], z = z[inverse, , drop = FALSE], diagonal = diagonal[inverse])
 }
