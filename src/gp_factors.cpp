@@ -1,6 +1,7 @@
 // Vecchia factors times the factors of a low-rank approximation, for R/lik_vif.R: matrices with a column for each
 // point, so that the entries of a point are side by side.
 #include "border.h"
+#include "dense/inner_product.h"
 #include "run/parallel_for.h"
 #include "settings.h"
 #include "whole_numbers.h"
@@ -36,16 +37,6 @@ template <class Body> void each_point(Count n, int threads, const Body& body) {
 
 inline void add(double factor, const double* x, Count size, double* to) {
   for (Count e = 0; e < size; ++e) to[e] += factor * x[e];
-}
-
-// Four sums, so that additions do not wait for each other.
-double inner(const double* x, const double* y, Count size) {
-  double sums[4] = {};
-  Count e = 0;
-  for (; e + 4 <= size; e += 4)
-    for (Count l = 0; l < 4; ++l) sums[l] += x[e + l] * y[e + l];
-  for (; e < size; ++e) sums[0] += x[e] * y[e];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 }  // namespace
@@ -87,7 +78,7 @@ Rcpp::NumericMatrix factors_inner(Rcpp::IntegerMatrix neighbours, Rcpp::NumericM
     double* to = out.begin();
     each_point(n, threads, [&](Count i) {
       for (Count k = i * m; k < (i + 1) * m; ++k)
-        if (near[k] > 0) to[k] = inner(left + i * size, right + (near[k] - 1) * size, size);
+        if (near[k] > 0) to[k] = inner_product(left + i * size, right + (near[k] - 1) * size, size);
     });
     return out;
   });

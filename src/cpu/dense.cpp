@@ -8,6 +8,7 @@
 
 #include "cpu/cpu.h"
 #include "dense/algebra.h"
+#include "dense/inner_product.h"
 #include "neighbours/sparse_inverse.h"
 #include "run/parallel_for.h"
 
@@ -83,16 +84,6 @@ struct PairWeights {
     for (Count i = std::max<Count>(diagonal + 1, 0); i < rows; ++i) to[i] *= 2;
   }
 };
-
-// Four independent partial sums.
-double inner_product(const double* a, const double* b, Count n) {
-  double sums[4] = {};
-  Count i = 0;
-  for (; i + 4 <= n; i += 4)
-    for (int u = 0; u < 4; ++u) sums[u] += a[i + u] * b[i + u];
-  for (; i < n; ++i) sums[0] += a[i] * b[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
 
 // Replaces b by R b, with R upper triangular.
 void times_upper(const Numbers& r, Count k, double* b) {
