@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "border.h"
+#include "neighbours/merge.h"
 #include "neighbours/neighbours.h"
 #include "run/parallel_for.h"
 #include "settings.h"
@@ -54,6 +55,13 @@ struct StoredPoints {
 };
 
 StoredPoints& points_in(SEXP stored) { return *Rcpp::XPtr<StoredPoints>(stored); }
+
+// body(points), at a scale at which squared distances to queries of the unit `other` are finite.
+template <class Body> void at_common_scale(StoredPoints& points, double other, int threads, const Body& body) {
+  if (other >= std::ldexp(points.unit, -400)) return body(points);
+  StoredPoints again(points.u, other, threads);
+  body(again);
+}
 
 // A search takes some hundreds of operations for each point that it finds.
 void search(const neighbours::Request& request, int* to) {
@@ -156,67 +164,10 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP stored, int m
       const neighbours::Points queries = points_of(query, all.unit);
       search({all.tree, all.by_row, queries.at.data(), queries.n, nullptr, nullptr, m, read, &all.kept}, to.begin());
     };
-    StoredPoints& all = points_in(stored);
-    const double finer = unit(query);
-    // squared distances to points that are so far away would be infinite
-    if (finer < std::ldexp(all.unit, -400)) {
-      StoredPoints again(all.u, finer, read.threads);
-      nearest(again);
-    } else {
-      nearest(all);
-    }
+    at_common_scale(points_in(stored), unit(query), read.threads, nearest);
     return to;
   });
 }
-
-namespace {
-
-// The positions of the nearest of base points and earlier new points, from those of each kind, both by distance.
-class Merge {
- public:
-  Merge(const StoredPoints& base, const StoredPoints& points, const int* order, int m)
-      : base_{base.u.begin(), base.u.nrow()},
-        points_{points.u.begin(), points.u.nrow()},
-        d_(base.u.ncol()),
-        order_(order),
-        m_(m),
-        unit_(std::min(base.unit, points.unit)) {}
-
-  void run(Count position, const int* of_base, const int* of_new, int* to) const {
-    const int* const end = to + m_;
-    for (int b = 0, n = 0; to < end;) {
-      const double to_base = b < m_ && of_base[b] > 0 ? distance(position, base_, of_base[b]) : HUGE_VAL;
-      const double to_new = n < m_ && of_new[n] > 0 ? distance(position, points_, order_[of_new[n] - 1]) : HUGE_VAL;
-      if (std::min(to_base, to_new) == HUGE_VAL) return std::fill(to, to + (end - to), 0);
-      *to++ = to_base <= to_new ? of_base[b++] : int(base_.rows) + of_new[n++];
-    }
-  }
-
- private:
-  // A matrix column by column; rows from 1.
-  struct Coordinates {
-    const double* data;
-    Count rows;
-    double of(int row, int k) const { return data[k * rows + row - 1]; }
-  };
-
-  double distance(Count position, const Coordinates& to, int row) const {
-    double sum = 0;
-    for (int k = 0; k < d_; ++k) {
-      const double gap = unit_ * points_.of(order_[position], k) - unit_ * to.of(row, k);
-      sum += gap * gap;
-    }
-    return sum;
-  }
-
-  const Coordinates base_, points_;
-  const int d_;
-  const int* order_;
-  const int m_;
-  const double unit_;
-};
-
-}  // namespace
 
 // The nearest of the base points, which come first, and of earlier points in their order, of all points or of `some`:
 // as points_earlier() of both.
@@ -237,7 +188,8 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
       for (double& x : scaled) x *= all.unit / points.unit;
       search({all.tree, all.by_row, scaled.data(), queries.count(), nullptr, queries.places(), m, read, &all.kept},
              of_base.begin());
-      const Merge merge(all, points, order.begin(), m);
+      const neighbours::Merge merge({all.u.begin(), all.u.nrow()}, {points.u.begin(), points.u.nrow()}, all.u.ncol(),
+                                    order.begin(), m, std::min(all.unit, points.unit));
       const int *base_list = of_base.begin(), *new_list = of_new.begin();
       int* const result = to.begin();
       constexpr Count unit = 512;
@@ -246,13 +198,7 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
           merge.run(queries.position(i), base_list + i * m, new_list + i * m, result + i * m);
       });
     };
-    // squared distances to points that are so far away would be infinite
-    if (points.unit < std::ldexp(fixed.unit, -400)) {
-      StoredPoints again(fixed.u, points.unit, read.threads);
-      merge(again);
-    } else {
-      merge(fixed);
-    }
+    at_common_scale(fixed, points.unit, read.threads, merge);
     return to;
   });
 }
