@@ -117,10 +117,6 @@ factor_rounding <- function(factor) {
     .Call(`_kernops_factor_rounding`, factor)
 }
 
-factors_whiten <- function(weights, sd, neighbours, x, threads) {
-    .Call(`_kernops_factors_whiten`, weights, sd, neighbours, x, threads)
-}
-
 factors_inner <- function(neighbours, x, y, threads) {
     .Call(`_kernops_factors_inner`, neighbours, x, y, threads)
 }
@@ -233,8 +229,8 @@ sets_scatter <- function(weights, neighbours, x, points) {
     .Call(`_kernops_sets_scatter`, weights, neighbours, x, points)
 }
 
-sets_whiten <- function(weights, sd, neighbours, x, transposed) {
-    .Call(`_kernops_sets_whiten`, weights, sd, neighbours, x, transposed)
+sets_whiten <- function(weights, sd, neighbours, x, transposed, threads) {
+    .Call(`_kernops_sets_whiten`, weights, sd, neighbours, x, transposed, threads)
 }
 
 sets_colour <- function(weights, sd, neighbours, x, transposed) {

@@ -73,11 +73,13 @@ vecchia_sets <- function(data, model, theta, m, how, trend) {
   with_neighbours(sets, sets$search(m))
 }
 
-# The order of points `near`, these in their order, and search(m, of): the neighbours of all, or of the positions `of`.
+# The order of points `near` by the `ordering` of gp_control(), these in their order, and search(m, of): the neighbours
+# of all, or of the positions `of`.
 ordered_sets <- function(near, how) {
   tree <- search_tree(near)
-  order <- vecchia_order(near, how$control$ordering, how$control$seed, tree)
-  list(order = order, near = near[order, , drop = FALSE], search = function(m, of = NULL) {
+  ordering <- how$control$ordering
+  order <- vecchia_order(near, ordering, how$control$seed, tree)
+  list(ordering = ordering, order = order, near = near[order, , drop = FALSE], search = function(m, of = NULL) {
     ordered_neighbours(tree, m, of = of, order = order, backend = how$backend %||% "auto")
   })
 }

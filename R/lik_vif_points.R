@@ -4,7 +4,7 @@
 # measure correlations: they cover the observations evenly, extremes included. On the borehole function they left less
 # of the log-likelihood than cluster centres (k-means++) or points of a randomly pivoted Cholesky decomposition.
 vif_sets <- function(sets, rank) {
-  first <- vecchia_order(sets$near, "maxmin")[seq_len(rank)]
+  first <- if (sets$ordering == "maxmin") seq_len(rank) else vecchia_order(sets$near, "maxmin")[seq_len(rank)]
   sets$inducing <- sets$points[first, , drop = FALSE]
   sets
 }

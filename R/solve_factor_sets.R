@@ -20,7 +20,7 @@ factored_rows <- function(operators, theta, nugget, sets, factors, neighbours) {
   rows <- sets_residual_weights(list(values = live(operators$values)), theta, nugget, pointer, Inf, settings)
   rows$neighbours <- neighbours
   c(rows, list(
-    whiten = function(x) factors_whiten(rows$weights, rows$sd, rows$neighbours, x, threads()),
+    whiten = function(x) sets_whiten(rows$weights, rows$sd, rows$neighbours, x, FALSE, threads()),
     products = function(x, y) factors_inner(rows$neighbours, x, y, threads()),
     adjoint = function(weights, log_sd) {
       sets_residual_adjoint(lapply(operators[c("values", "derivatives")], live), theta, nugget, pointer, weights,

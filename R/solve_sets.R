@@ -78,7 +78,10 @@ set_weights_at <- function(values, theta, stored, points, neighbours, diagonal =
 
 # U x for columns of x, or U' x, U^-1 x and U'^-1 x.
 sparse_multiply <- function(sets, x, inverse = FALSE, transposed = FALSE) {
-  (if (inverse) sets_colour else sets_whiten)(sets$weights, sets$sd, sets$neighbours, as.matrix(x), transposed)
+  columns <- t(as.matrix(x)) # of points
+  t(if (inverse) sets_colour(sets$weights, sets$sd, sets$neighbours, columns, transposed) else {
+    sets_whiten(sets$weights, sets$sd, sets$neighbours, columns, transposed, threads())
+  })
 }
 
 # The weighted sums of rows of x over the neighbours of each set; with a number of `points`, the transpose: for each

@@ -356,20 +356,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// factors_whiten
-Rcpp::NumericMatrix factors_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, int threads);
-RcppExport SEXP _kernops_factors_whiten(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP, SEXP threadsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sd(sdSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(factors_whiten(weights, sd, neighbours, x, threads));
-    return rcpp_result_gen;
-END_RCPP
-}
 // factors_inner
 Rcpp::NumericMatrix factors_inner(Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, Rcpp::NumericMatrix y, int threads);
 RcppExport SEXP _kernops_factors_inner(SEXP neighboursSEXP, SEXP xSEXP, SEXP ySEXP, SEXP threadsSEXP) {
@@ -740,8 +726,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // sets_whiten
-Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, bool transposed);
-RcppExport SEXP _kernops_sets_whiten(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP, SEXP transposedSEXP) {
+Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours, Rcpp::NumericMatrix x, bool transposed, int threads);
+RcppExport SEXP _kernops_sets_whiten(SEXP weightsSEXP, SEXP sdSEXP, SEXP neighboursSEXP, SEXP xSEXP, SEXP transposedSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
@@ -749,7 +735,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
     Rcpp::traits::input_parameter< bool >::type transposed(transposedSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_whiten(weights, sd, neighbours, x, transposed));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_whiten(weights, sd, neighbours, x, transposed, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1440,7 +1427,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_factor_inverse_times", (DL_FUNC) &_kernops_factor_inverse_times, 2},
     {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 7},
     {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
-    {"_kernops_factors_whiten", (DL_FUNC) &_kernops_factors_whiten, 5},
     {"_kernops_factors_inner", (DL_FUNC) &_kernops_factors_inner, 4},
     {"_kernops_factors_adjoint", (DL_FUNC) &_kernops_factors_adjoint, 5},
     {"_kernops_joint_predict", (DL_FUNC) &_kernops_joint_predict, 4},
@@ -1469,7 +1455,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sets_weights_at", (DL_FUNC) &_kernops_sets_weights_at, 7},
     {"_kernops_sets_means", (DL_FUNC) &_kernops_sets_means, 3},
     {"_kernops_sets_scatter", (DL_FUNC) &_kernops_sets_scatter, 4},
-    {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 5},
+    {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 6},
     {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 5},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
     {"_kernops_gpu_move", (DL_FUNC) &_kernops_gpu_move, 2},

@@ -5,8 +5,9 @@ case <- local({
   cbind(smooth_case(70), noise = runif(70, 0, 0.1), k = runif(70, 0.5, 2))
 })
 vif <- function(formula = z ~ w, covariance = matern(5/2, 1.3, c(0.4, 0.6)) + nugget(0.05), inducing = 12, m = 9, ...,
-                method = "vif", estimate = "none", data = case) {
-  gp(formula, data, ~ a + b, covariance, method, estimate, ..., neighbours = m, inducing = inducing, ordering = "given")
+                method = "vif", estimate = "none", data = case, ordering = "given") {
+  gp(formula, data, ~ a + b, covariance, method, estimate, ..., neighbours = m, inducing = inducing,
+     ordering = ordering)
 }
 
 # The covariance of the field at points u, as text says: variance, ranges.
@@ -183,6 +184,14 @@ test_that("estimates are those of the exact method where the low-rank part expla
   expect_output(print(fit), "(ML, vif)", fixed = TRUE)
 })
 
+test_that("inducing points are the first ones of the maximum-minimum ordering, with each ordering of the neighbours", {
+  for (ordering in c("maxmin", "given", "coordinate")) {
+    fit <- vif(inducing = 9, m = 5, ordering = ordering)
+    inducing <- kernops:::fitted_vif(fit)$sets$inducing
+    expect_equal(unname(inducing), points_of_fit(fit)$z)
+  }
+})
+
 test_that("invalid settings are classed errors", {
   expect_snapshot(error = TRUE, {
     vif(inducing = 0)
@@ -202,8 +211,6 @@ test_that("the engine refuses arrays that do not fit", {
   settings <- kernops:::run_settings(backend = "cpu")
   expect_snapshot(error = TRUE, {
     kernops:::sets_with_factors(sets, matrix(0, 2, 3))
-    kernops:::factors_whiten(matrix(0, 1, 2), c(1, 1), near, matrix(0, 2, 3), 1L)
-    kernops:::factors_whiten(matrix(0, 1, 2), 1, near, matrix(0, 2, 2), 1L)
     kernops:::factors_inner(near, matrix(0, 2, 2), matrix(0, 3, 2), 1L)
     kernops:::factors_inner(matrix(c(0L, 9L), 1), diag(2), diag(2), 1L)
     kernops:::factors_adjoint(list(weights = matrix(0, 1, 2), sd = c(1, 1), neighbours = near), diag(2), diag(3)[1:2, ],

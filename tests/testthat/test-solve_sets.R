@@ -63,3 +63,19 @@ test_that("what rows give their neighbours is the transposed product", {
   expect_equal(kernops:::neighbour_means(part, x[51:n, ], n), t(B[51:n, ]) %*% x[51:n, ], tolerance = 1e-12)
   expect_equal(kernops:::neighbour_means(part, x), B[51:n, ] %*% x, tolerance = 1e-12)
 })
+
+test_that("products with the sparse factor and its inverse are those of the dense matrix, for any number of threads", {
+  rows <- case_of(6, 1)
+  U <- diag(n)
+  for (i in 1:n) U[i, rows$neighbours[, i]] <- -rows$weights[rows$neighbours[, i] > 0, i]
+  U <- U / as.vector(rows$sd)
+  rows$weights[rows$neighbours == 0] <- 0
+  for (threads in 1:3) for (x in list(points[, 1], points, points[, 0])) {
+    local_kernops(threads = threads)
+    product <- \(...) kernops:::sparse_multiply(rows, x, ...)
+    expect_equal(product(), U %*% x, tolerance = 1e-12)
+    expect_equal(product(transposed = TRUE), t(U) %*% x, tolerance = 1e-12)
+    expect_equal(product(inverse = TRUE), solve(U) %*% x, tolerance = 1e-11, ignore_attr = TRUE)
+    expect_equal(product(inverse = TRUE, transposed = TRUE), solve(t(U)) %*% x, tolerance = 1e-11, ignore_attr = TRUE)
+  }
+})
