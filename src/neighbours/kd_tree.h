@@ -17,21 +17,27 @@ struct Points {
 };
 
 struct KdTree {
-  // Leaves have about `leaf` points.
-  KdTree(const Points& given, Count leaf, const Settings& settings);
+  // Leaves have about `leaf` points. The points of a leaf are in the order of their rows.
+  KdTree(Points unsorted, Count leaf, const Settings& settings);
 
   bool is_leaf(Count node) const { return node >= leaves; }
-  Count begin(Count node) const;  // of its points
-  Count end(Count node) const;
+  // The range of the points of a node. The nodes of a level share the points out evenly.
+  Count begin(Count node) const { return share(node, 0); }
+  Count end(Count node) const { return share(node, 1); }
   const double* box(Count node) const { return boxes.data() + 2 * points.d * node; }
 
   Points points;              // sorted
-  std::vector<int> row;       // where each of these was given
+  std::vector<int> row;       // the row of each of these in the unsorted points
   Count leaves;               // a power of two
+  int depth;                  // its logarithm
   std::vector<double> boxes;  // of each node: the least of each coordinate, then the greatest
 
  private:
-  void split(Count node, const Points& given);
+  Count share(Count node, Count further) const {
+    int level = depth;
+    while ((Count(1) << level) > node) --level;
+    return (points.n * (node - (Count(1) << level) + further)) >> level;
+  }
 };
 
 // Squared distances, with D coordinates or, where D is 0, with d. The distance to a box is at most the distance to each

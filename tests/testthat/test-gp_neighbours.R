@@ -125,6 +125,25 @@ test_that("regions that are chosen from at once give the order of one after anot
   }
 })
 
+# Upper nodes of a tree are divided by all threads in pieces of some 16,000 points, and large nodes by counts of values.
+test_that("trees of many points have the nearest of all pairs, with any number of threads", {
+  withr::local_seed(3)
+  n <- 4e4
+  clouds <- list(
+    uniform = matrix(runif(2 * n), n), gridded = matrix(sample(0:20, 3 * n, TRUE) + 0, n),
+    clustered = matrix(rnorm(2 * n)^9, n), far = rbind(matrix(runif(2 * n - 2), n - 1), 1e120),
+    line = matrix(rep(runif(n), 2), n), duplicated = matrix(runif(600), 300)[sample(300, n, TRUE), ]
+  )
+  rows <- c(1, 2, 5000, n)
+  for (kind in names(clouds)) {
+    u <- clouds[[kind]]
+    expected <- search_all(u[rows, ], u, 5, rep(n, 4))
+    for (threads in c(1, 3)) {
+      expect_identical(nearest_points(u[rows, ], search_tree(u, threads), 5), expected, paste(kind, threads))
+    }
+  }
+})
+
 test_that("coordinates of any size have an order", {
   withr::local_seed(1)
   for (size in c(1e-200, 1e200)) {
