@@ -68,6 +68,10 @@ matern_order <- function(a, b, p, q) {
   }, numeric(length(b)))
   drop(matrix(values, ncol = 9) %*% weights_of_derivative(p))
 }
+polygamma_difference <- function(a, b, p) {
+  if (p < 0) lgamma(a + b) - lgamma(a) else psigamma(a + b, p) - psigamma(a, p)
+}
+normal_hazard <- \(a) exp(dnorm(a, log = TRUE) - pnorm(-a, log.p = TRUE))
 bessel_j <- \(a, p) ifelse(a < 0 & p %% 2 == 1, -1, 1) * ifelse(p < 0, (-1)^p, 1) * besselJ(abs(a), abs(p))
 as_complex <- \(a) complex(real = a[c(TRUE, FALSE)], imaginary = a[c(FALSE, TRUE)])
 parts <- \(z) as.vector(rbind(Re(z), Im(z)))
@@ -110,6 +114,7 @@ oracle_ops <- list(
   Log10            = each(log10, positive),
   Sigmoid          = each(plogis, wide),
   Softplus         = each(\(a) log1p(exp(a)), wide),
+  SoftplusDiff     = each(\(a, b) log1p(exp(a)) - log1p(exp(b)), wide, wide),
   Erf              = each(\(a) 2 * pnorm(a * sqrt(2)) - 1, real),
   Erfc             = each(\(a) 2 * pnorm(-a * sqrt(2)), real),
   Hypot            = each(\(a, b) sqrt(a^2 + b^2), real, positive),
@@ -137,6 +142,11 @@ oracle_ops <- list(
   Not              = each(logical_number(`!`), small_integer, flat = TRUE),
   Gamma            = each(gamma, positive),
   Lgamma           = each(lgamma, positive),
+  LgammaDiff       = each(\(a, b) lgamma(a + b) - lgamma(a), wide_positive, wide_positive),
+  PolygammaDiff    = each(polygamma_difference, wide_positive, wide_positive, integers = \(m, n) sample(-1:3, 1)),
+  LogNormalCdf     = each(\(a) pnorm(a, log.p = TRUE), wide),
+  NormalHazard     = each(normal_hazard, wide),
+  NormalExcess     = each(\(a) normal_hazard(a) - a, wide),
   Digamma          = each(digamma, wide_positive),
   Polygamma        = each(psigamma, wide_positive, integers = \(m, n) place(4)),
   BesselJ0         = each(\(a) bessel_j(a, 0), wide),

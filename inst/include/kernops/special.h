@@ -116,6 +116,82 @@ struct Polygamma {
   KERNOPS_FN static double nan_of(double x) { return x - x == 0 ? (x - x) / (x - x) : x - x; }
 };
 
+// The n-th derivative of the digamma function at a + b minus that at a; for n = -1, of the logarithm of the gamma
+// function. Terms of the asymptotic series are subtracted one by one, as powers of a times expm1(-m log(1 + b / a)), so
+// that nothing cancels for a >> b.
+struct PolygammaDifference {
+  int n;
+
+  template <class T> KERNOPS_FN T operator()(T a, T b) const { return T(value(double(a), double(b))); }
+
+ private:
+  KERNOPS_FN double value(double a, double b) const {
+    if (!(a > 0 && a + b > 0)) return single(a + b) - single(a);
+    double factorial = 1, sum = 0;
+    for (int m = 2; m <= n; ++m) factorial *= m;
+    const double sign = n % 2 ? 1 : -1;
+    for (; a < 16 + n || a + b < 16 + n; a += 1) sum += sign * pole(a, log1p(b / a), factorial);
+    const double ratio = log1p(b / a);
+    if (n < 0) sum += a * ratio + b * (log(a + b) - 1);
+    sum += sign * (n == 0 ? -ratio : n > 0 ? factorial / n * power(a, -n, ratio) : 0);
+    return sum + sign * (pole(a, ratio, factorial) / 2 + tail(a, ratio, factorial));
+  }
+
+  // n! / x^(n + 1), for n = -1 the limit -log(x), at a + b minus that at a.
+  KERNOPS_FN double pole(double a, double ratio, double factorial) const {
+    return n < 0 ? -ratio : factorial * power(a, -n - 1, ratio);
+  }
+  KERNOPS_FN double tail(double a, double ratio, double factorial) const {
+    const double bernoulli[] = {1. / 6,       -1. / 30, 1. / 42,      -1. / 30,     5. / 66,
+                                -691. / 2730, 7. / 6,   -3617. / 510, 43867. / 798, -174611. / 330};
+    double sum = 0, factor = n < 0 ? 0.5 : factorial * (n + 1) / 2;
+    for (int k = 1; k <= 10; ++k) {
+      sum += bernoulli[k - 1] * factor * power(a, -2 * k - n, ratio);
+      factor *= double(2 * k + n) * (2 * k + n + 1) / ((2 * k + 1) * (2 * k + 2));
+    }
+    return sum;
+  }
+  // (a + b)^m - a^m for m <= 0
+  KERNOPS_FN static double power(double a, int m, double ratio) {
+    double product = 1;
+    for (int k = m; k < 0; ++k) product /= a;
+    return product * expm1(m * ratio);
+  }
+  KERNOPS_FN double single(double x) const { return n < 0 ? lgamma(x) : Polygamma{n}(x); }
+};
+template <class V> KERNOPS_FN V polygamma_difference(V a, V b, int n) { return lanewise(PolygammaDifference{n}, a, b); }
+
+// The standard normal density over the upper tail probability, and the excess of this hazard over x: above 4 by the
+// continued fraction x + 1 / (x + 2 / (x + 3 / ...)) (DLMF 7.9.3), in which nothing cancels.
+struct NormalHazard {
+  bool excess;
+
+  template <class T> KERNOPS_FN T operator()(T x) const { return T(value(double(x))); }
+
+  KERNOPS_FN double value(double x) const {
+    if (x < 4) {
+      const double hazard = 0.7978845608028654 * exp(-x * x / 2) / erfc(x * 0.7071067811865476);
+      return excess ? hazard - x : hazard;
+    }
+    double below = x;
+    for (int k = 40; k > 1; --k) below = x + k / below;
+    return excess ? 1 / below : x + 1 / below;
+  }
+};
+template <class V> KERNOPS_FN V normal_hazard(V x) { return lanewise(NormalHazard{false}, x); }
+template <class V> KERNOPS_FN V normal_excess(V x) { return lanewise(NormalHazard{true}, x); }
+
+struct LogNormalCdf {
+  template <class T> KERNOPS_FN T operator()(T x) const { return T(value(double(x))); }
+
+  KERNOPS_FN double value(double x) const {
+    if (x > 0) return log1p(-erfc(x * 0.7071067811865476) / 2);
+    if (x > -4) return log(erfc(-x * 0.7071067811865476) / 2);
+    return -x * x / 2 - 0.9189385332046728 - log(NormalHazard{false}.value(-x));
+  }
+};
+template <class V> KERNOPS_FN V log_normal_cdf(V x) { return lanewise(LogNormalCdf{}, x); }
+
 // The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v: half of the integral over t of
 // exp(v t - x cosh(t)) and a power of t, or of log(x) + t (DLMF 10.32.9), by the trapezoidal rule, whose error falls
 // exponentially with 1 / step. No term of a value is negative, so small values are as exact as large ones, and little
