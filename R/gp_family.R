@@ -163,14 +163,14 @@ NULL
 #' @rdname gp_families
 #' @export
 negative_binomial <- function(theta = NULL) {
-  new_family("negative_binomial", "log", negative_binomial_density, family_parameters(theta = theta))
+  new_family("negative_binomial", list(theta = theta))
 }
 
 #' @rdname gp_families
 #' @export
 student <- function(df = 4, scale = NULL) {
   if (!is.null(df)) check_number(df, "df", least = 1)
-  new_family("student", "identity", student_density, family_parameters(df = df, scale = scale))
+  new_family("student", list(df = df, scale = scale))
 }
 
 #' @rdname gp_families
@@ -185,54 +185,6 @@ format.gp_family <- function(x, ...) {
   value <- x$parameters$value
   words <- paste0(x$parameters$name, " = ", signif(value, 4))[!is.na(value)]
   paste0(x$name, "(", toString(c(paste0("link = \"", x$link, "\""), words)), ")")
-}
-
-# A family is
-#   name, link
-#   density     how observations depend on the linear predictor: lik_family_density.R
-#   parameters  a data frame of its own parameters as covariance_model() has it: name, value (NA: to be found), fixed
-new_family <- function(name, link, density, parameters = family_parameters()) {
-  structure(list(name = name, link = link, density = density, parameters = parameters), class = "gp_family")
-}
-
-family_parameters <- function(..., call = caller_env()) {
-  parameters <- list(...)
-  for (name in names(parameters)) {
-    if (!is.null(parameters[[name]])) check_number(parameters[[name]], name, least = 0, above = TRUE, call = call)
-  }
-  value <- vapply(parameters, function(x) if (is.null(x)) NA_real_ else x, 0)
-  data.frame(name = names(parameters) %||% character(), value = unname(as.numeric(value)),
-             fixed = unname(!is.na(value)))
-}
-
-# The family of a fit from what users give, NULL for Gaussian observations.
-as_family <- function(family, call = caller_env()) {
-  if (is.character(family) && length(family) == 1) family <- get0(family, mode = "function") %||% family
-  if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
-  if (inherits(family, "gp_family")) return(family)
-  if (!inherits(family, "family") || inherits(family, "extended.family")) stop_unknown_family(call)
-  name <- family$family
-  if (name == "gaussian" && family$link == "identity") return(NULL)
-  if (grepl("^Negative Binomial", name)) {
-    known <- negative_binomial(get(".Theta", environment(family$variance)))
-  } else {
-    density <- list(binomial = binomial_density, poisson = poisson_density, Gamma = gamma_density)[[name]]
-    if (is.null(density)) stop_unknown_family(call)
-    parameters <- if (name == "Gamma") family_parameters(shape = NULL) else family_parameters()
-    known <- new_family(name, family$link, density, parameters)
-  }
-  links <- family_links[[known$name]]
-  if (family$link %in% links) return(known)
-  stop_kernops("input", "The link of {.fn {known$name}} must be {.or {.val {links}}}, not {.val {family$link}}.",
-               call = call)
-}
-
-family_links <- list(binomial = c("logit", "probit", "cloglog"), poisson = "log", Gamma = "log",
-                     negative_binomial = "log", gaussian = "identity")
-
-stop_unknown_family <- function(call) {
-  stop_kernops("input", "{.arg family} must be {.fn gaussian}, {.fn binomial}, {.fn poisson},
-                         {.code Gamma(link = \"log\")}, {.fn negative_binomial} or {.fn student}.", call = call)
 }
 
 # Errors for settings that fits with a family do not have; each names the alternative.

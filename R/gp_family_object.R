@@ -18,7 +18,7 @@ stats_functions <- function(family, dispersion) {
   c(list(family = family_title(family$name, dispersion)), link[c("linkfun", "linkinv", "mu.eta", "valideta")], list(
     variance = function(mu) density$variance(mu, 1, dispersion),
     dev.resids = function(y, mu, wt) density$deviance(y, mu, wt, dispersion),
-    validmu = mean_check(family$name)
+    validmu = mean_check(family$link)
   ))
 }
 
@@ -28,8 +28,8 @@ family_title <- function(name, dispersion) {
   paste0("Negative Binomial(", format(signif(dispersion[["theta"]], 4)), ")")
 }
 
-mean_check <- function(name) switch(name,
-  binomial = function(mu) all(is.finite(mu)) && all(mu > 0 & mu < 1),
-  student = function(mu) all(is.finite(mu)),
-  function(mu) all(is.finite(mu)) && all(mu > 0)
-)
+# The means that a link has.
+mean_check <- function(link) {
+  range <- inverse_link(c(-Inf, Inf), link)
+  function(mu) all(is.finite(mu)) && all(mu > range[[1]] & mu < range[[2]])
+}

@@ -55,8 +55,8 @@ plain_fit <- function(data) {
   trend <- as.vector(crossprod(data$basis, response)) / length(response)
   spread <- stats::mad(response - data$basis %*% trend)
   if (!spread > 0) spread <- max(stats::sd(response), 1e-8, na.rm = TRUE)
-  first <- c(theta = 1, shape = 1, df = 4, scale = spread)[family$parameters$name]
-  phi <- ifelse(is.na(family$parameters$value), first, family$parameters$value)
+  limits <- family_limits(family, data$y, spread)
+  phi <- ifelse(is.na(family$parameters$value), limits[, 1], family$parameters$value)
   names(phi) <- family$parameters$name
   terms <- function(trend) terms_of(data, list(beta = trend, phi = phi))(0)
   if (length(trend)) {
@@ -64,6 +64,12 @@ plain_fit <- function(data) {
                            lower = trend - 5, upper = trend + 5)$par
   }
   list(phi = phi, trend = trend, spread = spread)
+}
+
+# For each parameter of a family the start, the lower and the upper limit of its search.
+family_limits <- function(family, y, spread) {
+  limits <- vapply(family$density$parameters, function(f) f(y, spread), numeric(3))
+  matrix(limits, ncol = 3, byrow = TRUE)
 }
 
 # The covariance model with rows for the parameters of the family and the trend. With `estimate = "none"`, only the
@@ -78,14 +84,11 @@ outer_model <- function(problem, estimate) {
     rows[names(values)] <- lapply(values, rep_len, length(name))
     rows
   }
-  # the overdispersion mu / theta is that of a Poisson distribution where it is a millionth
-  limits <- rbind(theta = c(1e-4, 1e6 * max(1, mean(problem$data$y))), shape = c(1e-4, 1e8), df = c(1, 1e3),
-                  scale = start$spread * c(1e-4, 1e3))
-  limits <- limits[family$name, , drop = FALSE]
+  limits <- family_limits(problem$data$family, problem$data$y, start$spread)
   model$parameters <- rbind(
     model$parameters,
     new_rows(family$name, value = start$phi, log = TRUE, fixed = family$fixed, kind = "family",
-             lower = pmin(limits[, 1], start$phi), upper = pmax(limits[, 2], start$phi)),
+             lower = pmin(limits[, 2], start$phi), upper = pmax(limits[, 3], start$phi)),
     new_rows(sprintf("trend %s", colnames(problem$data$basis) %||% seq_along(start$trend)), value = start$trend,
              log = FALSE, fixed = FALSE, kind = "trend", lower = -Inf, upper = Inf)
   )

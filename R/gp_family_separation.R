@@ -115,15 +115,16 @@ nonnegative_step <- function(rows, target, m, active) {
 }
 
 # TRUE if each binary observation is on its side of the fitted linear predictor, and the variance of the field is 50
-# times that of the latent distribution of the link: the likelihood then hardly depends on it.
+# times that of the latent distribution of the link: the likelihood then hardly depends on it. For the Cauchy
+# distribution of cauchit, it is the variance of a normal distribution with its quartiles.
 is_separated_by_field <- function(fit) {
   if (fit$family$name != "binomial" || all(fit$outer$parameters$fixed | fit$outer$parameters$kind == "trend")) {
     return(FALSE)
   }
   y <- fit$response$y
   if (!all(y %in% 0:1)) return(FALSE)
-  centre <- c(logit = 0, probit = 0, cloglog = log(log(2)))[[fit$family$link]]
+  centre <- link_of(0.5, fit$family$link)
   if (any((2 * y - 1) * (fit$latent$terms$eta - centre) <= 0)) return(FALSE)
   variance <- as.vector(covariance_diagonal(fit$model)(list(theta = fit$theta, x = fit$data$u)))
-  stats::median(variance) > 50 * c(logit = pi^2 / 3, probit = 1, cloglog = pi^2 / 6)[[fit$family$link]]
+  stats::median(variance) > 50 * c(logit = pi^2 / 3, probit = 1, cloglog = pi^2 / 6, cauchit = 2.2)[[fit$family$link]]
 }

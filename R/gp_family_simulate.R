@@ -22,7 +22,7 @@ requested_draws.gp_family_fit <- function(object, draws, noise, weights) {
   family <- object$family
   eta <- as.matrix(draws)
   if (noise) {
-    if (family$name %in% c("poisson", "negative_binomial")) warn_about_weights(weights)
+    if (family$density$response == "count") warn_about_weights(weights)
     eta[] <- family$density$draw(as.vector(eta), weights, object$dispersion, family$link)
   } else if (identical(object$drawn, "response")) eta[] <- mean_of(object, as.vector(eta))
   eta

@@ -7,18 +7,30 @@ family_response <- function(family, y, weights, rows, call) {
     more <- if (length(bad)) c(x = "See {cli::qty(length(bad))}row{?s} {bad}.")
     stop_kernops("input", c(..., more), call = call, envir = rlang::env(bad = bad, y = y, name = family$name))
   }
-  if (family$name == "binomial") return(binomial_response(y, weights, stop_response))
+  kind <- family$density$response
+  if (kind == "binomial") return(binomial_response(y, weights, stop_response))
   if (NCOL(y) > 1) stop_response("The response of {.fn {name}} must be one variable, not {ncol(y)}.")
   if (!is.numeric(y)) stop_response("The response of {.fn {name}} must be numeric, not {.cls {class(y)[[1]]}}.")
   y <- as.double(y)
-  finite <- is.finite(y)
-  if (family$name %in% c("poisson", "negative_binomial")) {
-    bad <- finite & (y < 0 | y != round(y))
-    if (any(bad)) stop_response("Counts must be whole numbers, at least 0.", bad = bad)
-  } else if (family$name == "Gamma" && any(finite & y <= 0)) {
-    stop_response("The response of {.fn Gamma} must be positive.", bad = finite & y <= 0)
-  }
+  domain <- response_domains[[kind]]
+  bad <- is.finite(y) & !domain$contains(y)
+  if (any(bad)) stop_response(domain$rule, bad = bad)
   list(y = y, weights = weights)
+}
+
+# The numbers that a response may be, the rule in words, and the response on the scale of the linear predictor, away from
+# its ends: where a search begins.
+response_domains <- list(
+  real = list(contains = is.finite, start = identity),
+  count = list(contains = function(y) y >= 0 & y == round(y), rule = "Counts must be whole numbers, at least 0.",
+               start = function(y) log(y + 0.5)),
+  positive = list(contains = function(y) y > 0, rule = "The response of {.fn {name}} must be positive.", start = log)
+)
+
+working_response <- function(family, y, w) {
+  kind <- family$density$response
+  if (kind == "binomial") return(link_of((w * y + 0.5) / (w + 1), family$link))
+  response_domains[[kind]]$start(y)
 }
 
 binomial_response <- function(y, weights, stop_response) {
@@ -57,13 +69,4 @@ binomial_response <- function(y, weights, stop_response) {
       "Proportions times their {.arg weights}, the numbers of trials, must be whole numbers.", bad = bad)
   }
   list(y = y, weights = trials)
-}
-
-# The response on the scale of the linear predictor, away from its ends: where a search begins.
-working_response <- function(family, y, w) {
-  switch(family$name,
-    binomial = stats::make.link(family$link)$linkfun((w * y + 0.5) / (w + 1)),
-    poisson = , negative_binomial = log(y + 0.5),
-    Gamma = log(y), student = y
-  )
 }

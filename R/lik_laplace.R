@@ -63,8 +63,9 @@ split_parameters <- function(theta, model, data) {
 terms_of <- function(data, state) {
   family <- data$family
   mean <- data$offset + as.vector(data$basis %*% state$beta)
+  constant <- density_constant(family, data$y, data$prior, state$phi)
   function(h) {
-    terms <- family$density$terms(data$y, data$prior, mean + h, state$phi, family$link)
+    terms <- density_terms(family, data$y, data$prior, mean + h, state$phi, constant)
     terms$weight <- pmax(terms$weight, least_weight)
     c(terms, list(eta = mean + h))
   }
@@ -156,8 +157,7 @@ family_gradient <- function(state, data, variance, ku, u) {
 dispersion_terms <- function(state, data, phi = state$phi) {
   none <- matrix(0, length(data$y), 0)
   if (!length(phi)) return(list(value = none, slope = none, weight = none))
-  family <- data$family
-  family$density$dispersion(data$y, data$prior, state$terms$eta, phi, family$link)
+  density_dispersion(data$family, data$y, data$prior, state$terms$eta, phi)
 }
 
 # The information for the search. The parts of the covariance (average information, from the columns dK k) and of the

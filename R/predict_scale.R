@@ -37,13 +37,6 @@ link_scale <- function(object) {
 
 mean_of <- function(object, eta) object$family$density$mean(eta, object$dispersion, object$family$link)
 
-# The linear predictor at which the mean is y.
-link_of <- function(y, link) {
-  share <- pmin(pmax(y, 0), 1)
-  switch(link, identity = y, log = log(pmax(y, 0)), logit = stats::qlogis(share), probit = stats::qnorm(share),
-         cloglog = log(-log1p(-share)))
-}
-
 # Responses after a Box-Cox transformation. For lambda < 0 the moments need not exist: they are those of expansions in
 # the variance.
 boxcox_scale <- function(lambda) {

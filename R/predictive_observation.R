@@ -33,7 +33,7 @@ draw.pred_observation <- function(x, count) {
 # The logarithm of the probability (density) of y.
 log_density <- function(x, y) {
   log_average(x$normal$mean, sqrt(x$normal$variance), function(eta) {
-    x$family$density$terms(y, x$weights, eta, x$dispersion, x$family$link)$value
+    density_terms(x$family, y, x$weights, eta, x$dispersion)$value
   })
 }
 

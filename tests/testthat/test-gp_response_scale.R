@@ -23,7 +23,7 @@ each_peer <- function(body) for (name in names(peers)) {
 }
 gp_family_with_shape <- function(shape) {
   family <- kernops:::as_family(Gamma("log"))
-  family$parameters <- kernops:::family_parameters(shape = shape)
+  family$parameters <- kernops:::new_family("Gamma", list(shape = shape))$parameters
   family
 }
 

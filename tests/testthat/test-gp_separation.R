@@ -10,7 +10,7 @@ without_field <- function(formula, family, data = d, ...) {
 }
 factor_response <- \(data) transform(data, k = factor(ifelse(k == 1, "yes", "no")))
 with_shape <- function(family, shape) {
-  family$parameters <- kernops:::family_parameters(shape = shape)
+  family$parameters <- kernops:::new_family("Gamma", list(shape = shape))$parameters
   family
 }
 suppress_search <- function(code) withCallingHandlers(code, kernops_not_converged = \(w) invokeRestart("muffleWarning"))

@@ -1,0 +1,98 @@
+# How observations y depend on the linear predictor eta: families are rows of a table.
+#
+# A row, family_row(), has the log density of an observation as a formula of keops_kernel() in y, eta, w (its prior
+# weight) and the parameters of the family. Derivatives come from the formula. Density and derivatives of all
+# observations are one call of a compiled formula, a map over rows.
+#
+# formula   the log density, one string or one for each link. Where the formula has no w, it is multiplied by w
+# constant  terms that do not depend on eta and are more exact or only possible in R: a function of y, w and phi, the
+#           named vector of the parameters, that returns a vector, or a matrix with the derivative wrt each parameter
+#           behind the value
+# weight    a formula, or one for some of the links, that takes the place of minus the second derivative where the log
+#           density is not concave: the expectation, or (d mean / d eta)^2 / variance
+# links     the links, the default first
+# parameters  for each parameter a function of y and of the `spread` of the response on the scale of eta, which returns
+#           the start, the lower and the upper limit of its search
+# response  what y may be: a name of the functions in lik_family_response.R
+# discrete  whether y are whole numbers (of successes, for binomial responses)
+#
+# and these functions of an observation given eta:
+#   mean(eta, phi, link), variance(mu, w, phi)
+#   deviance(y, mu, w, phi)   twice what the log density is below its maximum
+#   draw(eta, w, phi, link), cdf(q, eta, w, phi, link)
+family_row <- function(formula, links, variance, deviance, draw, cdf, parameters = list(), constant = NULL,
+                       weight = NULL, mean = function(eta, phi, link) inverse_link(eta, link), response = "real",
+                       discrete = FALSE) {
+  mget(names(formals()))
+}
+
+# The density of a row with a link: the row, its mean as a function of eta, and the texts of formulas.
+#   terms       value, the log density; slope, its derivative wrt eta; weight, minus the second derivative (or its
+#               expectation); bend, the derivative of the weight
+#   dispersion  the derivatives of value, slope and weight wrt each parameter
+#   one_mode    whether the log density is concave, so that the process has one mode
+density_of <- function(row, link) {
+  pick <- function(formula) if (is.null(names(formula))) formula else as.list(formula)[[link]]
+  weighted <- function(formula) if (mentions(formula, "w")) formula else code_text("w * (", formula, ")")
+  value <- weighted(pick(row$formula))
+  slope <- gradient_text(value, "eta")
+  row$one_mode <- is.null(pick(row$weight))
+  weight <- if (row$one_mode) code_text("-", gradient_text(slope, "eta")) else weighted(pick(row$weight))
+  along <- names(row$parameters)
+  gradients <- lapply(list(value, slope, weight), function(f) lapply(along, gradient_text, formula = f))
+  row$formula <- value
+  row$terms <- columns_text(list(value, slope, weight, gradient_text(weight, "eta")))
+  row$dispersion <- if (length(along)) columns_text(unlist(gradients))
+  row
+}
+
+mentions <- function(formula, name) grepl(code_text("(?<![\\w.])", name, "(?![\\w.(])"), formula, perl = TRUE)
+
+gradient_text <- function(formula, variable) {
+  if (mentions(formula, variable)) code_text("Grad(", formula, ", ", variable, ", 1)") else "0 * eta"
+}
+
+columns_text <- function(formulas) Reduce(function(a, b) code_text("Concat(", a, ", ", b, ")"), formulas)
+
+# The columns of a formula of the density at each observation.
+density_columns <- function(density, formula, y, w, eta, phi) {
+  n <- length(eta)
+  values <- c(list(y = rep_len(as.double(y), n), w = rep_len(as.double(w), n), eta = as.double(eta)), as.list(phi))
+  values <- values[vapply(names(values), mentions, NA, formula = formula)]
+  declared <- paste0(names(values), ifelse(names(values) %in% c("y", "w", "eta"), " = Vi(1)", " = Pm(1)"))
+  map <- recent_operator(code_text("Sum_Reduction(", formula, ", 1)"), declared, "auto", "float64", "cpu",
+                         stored = TRUE)
+  matrix(map(values), n)
+}
+
+# Value and derivatives at eta; `constant` is density_constant().
+density_terms <- function(family, y, w, eta, phi, constant = density_constant(family, y, w, phi)) {
+  columns <- density_columns(family$density, family$density$terms, y, w, eta, phi)
+  list(value = columns[, 1] + constant[, 1], slope = columns[, 2], weight = columns[, 3], bend = columns[, 4])
+}
+
+density_constant <- function(family, y, w, phi) {
+  constant <- family$density$constant
+  if (is.null(constant)) matrix(0, 1, 1 + length(phi)) else as.matrix(constant(y, w, phi))
+}
+
+# Matrices of the derivatives of value, slope and weight with a column for each parameter.
+density_dispersion <- function(family, y, w, eta, phi) {
+  columns <- density_columns(family$density, family$density$dispersion, y, w, eta, phi)
+  count <- length(phi)
+  by <- function(k) columns[, (k - 1) * count + seq_len(count), drop = FALSE]
+  constant <- density_constant(family, y, w, phi)[, -1, drop = FALSE]
+  list(value = by(1) + constant[rep_len(seq_len(nrow(constant)), length(eta)), ], slope = by(2), weight = by(3))
+}
+
+inverse_link <- function(eta, link) {
+  switch(link, identity = eta, log = exp(eta), logit = stats::plogis(eta), probit = stats::pnorm(eta),
+         cloglog = -expm1(-exp(eta)), cauchit = stats::pcauchy(eta))
+}
+
+# The linear predictor at which the mean is y.
+link_of <- function(y, link) {
+  share <- pmin(pmax(y, 0), 1)
+  switch(link, identity = y, log = log(pmax(y, 0)), logit = stats::qlogis(share), probit = stats::qnorm(share),
+         cloglog = log(-log1p(-share)), cauchit = stats::qcauchy(share))
+}
