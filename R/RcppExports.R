@@ -53,6 +53,22 @@ block_orthogonal <- function(x, passes, settings) {
     .Call(`_kernops_block_orthogonal`, x, passes, settings)
 }
 
+effects_gram <- function(rows, columns, values, size, threads) {
+    .Call(`_kernops_effects_gram`, rows, columns, values, size, threads)
+}
+
+effects_adjoint <- function(rows, columns, values, by_gram, threads) {
+    .Call(`_kernops_effects_adjoint`, rows, columns, values, by_gram, threads)
+}
+
+effects_times <- function(columns, values, x) {
+    .Call(`_kernops_effects_times`, columns, values, x)
+}
+
+effects_crossprod <- function(columns, values, x, size) {
+    .Call(`_kernops_effects_crossprod`, columns, values, x, size)
+}
+
 factor_device <- function(n, backend, device) {
     .Call(`_kernops_factor_device`, n, backend, device)
 }

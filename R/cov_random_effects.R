@@ -24,16 +24,17 @@
 #'
 #'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`. A
 #'   level without observations has an effect of mean 0, and its variance is added to that of the field. The methods
-#'   are `"exact"`, which uses that observations without a common level are uncorrelated if there is no other
-#'   field, and `"iterative"` (not for families). With `group` of [gp()], the effects of a level are common to all
-#'   groups: `day:site` are levels within groups.
+#'   are `"exact"`, which uses that observations without a common level are uncorrelated if there is no other field;
+#'   `"vecchia"` (not for families), where the effects are exact beside Vecchia's approximation of the field, with up to
+#'   2000 effects and coefficients of smooths; and `"iterative"` (not for families). With `group` of [gp()], the effects
+#'   of a level are common to all groups: `day:site` are levels within groups.
 #'
 #'   `nlme::ranef()` of a fit returns the predicted effects (BLUPs), a list of data frames with the levels as rows, as
 #'   in lme4. Names of rows have as many digits as distinguish the levels. Effects in products of covariances are not
 #'   among them: these are fields.
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
-#'   `~ 0 + x | g`, and for `method = "vecchia"` or several responses.
+#'   `~ 0 + x | g`, and for `method = "vif"` or several responses.
 #' @references
 #' Pinheiro, J. C. and Bates, D. M. (2000) *Mixed-Effects Models in S and S-PLUS*. Springer.
 #' @seealso [gp()], whose argument `group` has an independent field for each level; [smooth_effect()];
@@ -172,7 +173,7 @@ sees_effects <- function(covariance) !all_leaves(covariance, function(leaf) !len
 # Errors for methods and responses without random effects and smooths, and for smooths as factors of products.
 check_effects <- function(covariance, method, call) {
   if (!sees_effects(covariance)) return(invisible())
-  what <- if (method %in% c("vecchia", "vif")) "for the methods {.val exact} and {.val iterative}" else
+  what <- if (method == "vif") "for the methods {.val exact}, {.val vecchia} and {.val iterative}" else
     if (is_lmc(covariance)) "for one response"
   if (!is.null(what)) stop_kernops("input", paste0("Random effects and smooths are ", what, "."), call = call)
   smooths <- function(leaves) sum(vapply(leaves, is_smooth_leaf, NA))

@@ -31,7 +31,7 @@
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for `te()`, `ti()` and `t2()`, for smooths with several penalties or
 #'   none, with `sp` or `id`, with a factor as `by` in `smooth_effect()`, in products of covariances, for
-#'   `method = "vecchia"` or several responses.
+#'   `method = "vif"` or several responses.
 #' @references
 #' Wood, S. N. (2017) *Generalized Additive Models: An Introduction with R*. Second edition. Chapman and Hall/CRC.
 #' @seealso [gp()]; [random_effect()]; [squared_exponential()] and its neighbours, whose argument `dims` makes a field
@@ -172,15 +172,19 @@ smooth_functions <- function(column, values) {
   list(values = basis %*% column$random, trend = basis %*% column$trend)
 }
 
-# The effective degrees of freedom of the smooths of a fit: one for each coefficient in the trend, and for each random
-# coefficient the relative reduction of its variance by the data.
+# The effective degrees of freedom of the smooths of a fit: those of the coefficients in the trend, and of the random
+# coefficients.
 smooth_edf <- function(object) {
   leaves <- Filter(is_smooth_leaf, leaves_of(object$covariance))
-  solver <- if (length(leaves)) solver_for(object)
+  determined <- if (length(leaves)) conditioning_for(object)$determined
   edf <- vapply(leaves, function(leaf) {
-    Z <- object$data$u[, leaf$dims, drop = FALSE]
-    told <- sum(Z * solver(Z)) - sum(crossprod(object$state$z, Z)^2)
-    leaf$parameters$variance * told + if (is.null(object$known$beta)) ncol(settled_column(leaf, object)$trend) else 0
+    determined(leaf) + if (is.null(object$known$beta)) ncol(settled_column(leaf, object)$trend) else 0
   }, 0)
   stats::setNames(edf, vapply(leaves, `[[`, "", "label"))
+}
+
+determined_by_solver <- function(object, leaf) {
+  Z <- object$data$u[, leaf$dims, drop = FALSE]
+  explained <- sum(Z * solver_for(object)(Z)) - sum(crossprod(object$state$z, Z)^2)
+  leaf$parameters$variance * explained
 }

@@ -38,9 +38,10 @@
 #   set_moments              such vectors by name
 #   set_weights              the conditional distribution of each point given its neighbours
 #   set_weights_at           likewise for other points
-#   factored_rows            as set_weights() for the residual of a low-rank approximation, with derivatives
+#   factored_rows            as set_weights() with derivatives, also for the residual of a low-rank approximation
 #   set_slopes               derivatives of weights and standard deviations
 #   sparse_multiply          U x, U' x, U^-1 x, U'^-1 x for the sparse U of such weights
+#   row_sparse               a matrix with few entries for each point, and its products with such a U
 #   neighbour_means          weighted sums over neighbours, and their transpose
 #   joint_parts              joint distributions of some new points given base points: values, draws, variances, sums
 #

@@ -207,7 +207,7 @@ finish_fit <- function(problem, likelihood, search, call) {
     theta = stats::setNames(search$theta, model$parameters$name), covariance = with_values(model, search$theta),
     beta = state$beta, loglik = plain_loglik(state, model, search$theta),
     state = state[c("alpha", "z", "root", "logdet", "logdet_error")],
-    factor = likelihood$kept_factor(), cell = new_cell(),
+    factor = likelihood$kept_factor(), cell = new_cell(), effects = if (has_effects(model)) new_cell(),
     vecchia = kept_neighbours(likelihood, search, state, model),
     data = data, model = model, center = problem$center,
     df = length(state$beta) + if (estimated) sum(!model$parameters$fixed) else 0

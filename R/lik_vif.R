@@ -56,21 +56,22 @@ vif_factor <- function(model, operators, sets, theta) {
   low <- low_rank_factors(operators$values, theta, sets$inducing)
   if (is.null(low)) return(list(bad = 1L))
   factors <- low$factors(sets$points)
-  rows <- factored_rows(operators, theta, model$nugget, sets$held, factors, sets$neighbours)
-  bad <- which(!is.finite(colSums(rows$weights)) | !(rows$sd > 0 & is.finite(rows$sd)))
-  list(root = low$root, factors = factors, rows = rows, bad = if (length(bad)) bad[[1]])
+  rows <- factored_rows(operators, theta, model$nugget, sets$held, sets$neighbours, factors)
+  list(root = low$root, factors = factors, rows = rows, bad = rows$bad)
 }
 
-# The log-determinant and the products a' K^-1 b of the first `known` whitened rows, as set_moments() has them, with the
-# coefficients `along` = S^-1 V R^-1 [y X] and the upper triangular `root` of S.
-vif_sums <- function(vif, known) {
-  gram <- tcrossprod(vif$white)
+vif_sums <- function(vif, known) sums_without(tcrossprod(vif$white), known, 2 * sum(log(vif$rows$sd)))
+
+# The log-determinant and the products a' K^-1 b of the first `known` columns, as set_moments() has them, from the
+# products `gram` of all whitened columns and `logdet` of R. The other columns, Z, have coefficients b ~ N(0, I): `root`
+# is the upper triangular root of S, and `along` = S^-1 Z' R^-1 [y X].
+sums_without <- function(gram, known, logdet) {
   low <- -seq_len(known)
   root <- tryCatch(chol(gram[low, low, drop = FALSE] + diag(nrow(gram) - known)), error = function(e) NULL)
   if (is.null(root)) return(NULL)
   half <- backsolve(root, gram[low, -low, drop = FALSE], transpose = TRUE)
-  list(bad = 0, logdet = 2 * sum(log(vif$rows$sd)) + 2 * sum(log(diag(root))),
-       gram = gram[-low, -low, drop = FALSE] - crossprod(half), along = backsolve(root, half), root = root)
+  list(bad = 0, logdet = logdet + 2 * sum(log(diag(root))), gram = gram[-low, -low, drop = FALSE] - crossprod(half),
+       along = backsolve(root, half), root = root)
 }
 
 # The mean of b given the observations.

@@ -1,7 +1,9 @@
 # The choice between Vecchia's approximation and VIF for fits with `method = "auto"`, by a subset of the observations.
 
-# The likelihood of how$method "vecchia"; with how$compared, it is a choice until suited_method() is called.
+# The likelihood of how$method "vecchia"; without effects and with how$compared, it is a choice until suited_method()
+# is called.
 neighbour_likelihood <- function(data, model, how) {
+  if (has_effects(model)) return(effects_likelihood(data, model, how))
   current <- vecchia_likelihood(data, model, how)
   if (!isTRUE(how$compared)) return(current)
   verbs <- c("evaluate", "count", "use", "outdated", "regroup", "double", "doubled", "kept_neighbours", "sets")

@@ -14,6 +14,8 @@
 #   draws(points, nsim, features)  draws of the mean and the process at points given the data
 #   inverse()              of the covariance matrix K of the observations: its `diagonal`, `alpha` = K^-1 (y - X beta)
 #                          and `z` = K^-1 X R^-1 with R' R = X' K^-1 X
+#   determined(leaf)       the number of coefficients of a smooth that the data determine: for each of them the relative
+#                          reduction of its variance
 #   exact                  whether means and moments are free of approximations
 #
 # The kinds:
@@ -21,14 +23,17 @@
 #   exact, iterative   all observations, by a Cholesky factor or by a solver    predict_solved.R
 #   nearest            the nearest base points of each point                    predict_nearest.R
 #   joint              the nearest base points and earlier new points           predict_joint.R
-#   vif                the nearest base points for the residual process        predict_vif.R
+#   random trend       the kinds nearest and joint for a part of the process   predict_random_trend.R
+#                      beside columns whose coefficients have a prior: vif     predict_vif.R
+#                      and vecchia with effects                                predict_effects.R
 #   local trend        the nearest observations, which tell the trend, too      predict_local.R
 #
 # Base points are the observations, or values of the field there: predict_base.R.
 new_conditioning <- function(object, means, moments, errors = all_errors(errors_among),
                              errors_among = errors_of_some(errors), correction = NULL, inverse = NULL,
                              prior_draws = function(u, nsim, features) separate_draws(object, u, nsim, features),
-                             draws = corrected_draws(object, means, correction, prior_draws), exact = FALSE) {
+                             draws = corrected_draws(object, means, correction, prior_draws),
+                             determined = function(leaf) determined_by_solver(object, leaf), exact = FALSE) {
   mget(setdiff(names(formals()), "object"))
 }
 
@@ -42,8 +47,10 @@ conditioning_for <- function(object, how = field_request$how) {
   switch(object$method, exact = exact_conditioning(object, how$local),
          iterative = iterative_conditioning(object, how$local),
          vif = vif_conditioning(object, how),
-         vecchia = if (is_joint(object)) joint_conditioning(object) else nearest_conditioning(object))
+         vecchia = if (has_effects(object$model)) effects_conditioning(object, how) else by_neighbours(object))
 }
+
+by_neighbours <- function(object) if (is_joint(object)) joint_conditioning(object) else nearest_conditioning(object)
 
 # Matheron's rule: a draw from the model at observations and points, corrected by kriging what it differs from the data.
 corrected_draws <- function(object, means, correction, prior_draws) function(points, nsim, features) {

@@ -56,7 +56,8 @@ trend_uncertainty <- function(object, x, explained) {
   if (!ncol(x)) return(list(variance = 0, lagrange = numeric(nrow(x)), gap = matrix(0, 0, nrow(x))))
   back <- function(x) backsolve(object$state$root, t(x), transpose = TRUE)
   gap <- back(x - explained)
-  random <- seq_len(object$model$rank %||% 0) + ncol(x) - (object$model$rank %||% 0)
+  count <- object$random %||% 0 # the last columns
+  random <- seq_len(count) + ncol(x) - count
   x[, random] <- 0
   list(variance = colSums(gap^2), lagrange = colSums(back(x) * gap), gap = gap)
 }

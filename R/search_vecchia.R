@@ -72,7 +72,8 @@ chosen_method <- function(parts, model, precision, control) {
   of <- if (!is_lmc(model$covariance)) location_strata(model, c(list(u = u), parts[c("noise", "weights")]))$of
   blocks <- tabulate(separate_blocks(model, if (is.null(of)) u else u[!duplicated(of), , drop = FALSE]))
   if (sum(blocks^2) <= control$exact_limit^2) return("exact")
-  suited <- model$d <= 10 && is_local(model$covariance) && !sees_effects(model$covariance)
+  suited <- model$d <= 10 && is_local(without_effects(model$covariance) %||% nugget()) &&
+    count_coefficients(effects_of(model, u)) <= most_coefficients
   if (suited && precision == "float64") "vecchia" else "iterative"
 }
 

@@ -1,9 +1,9 @@
-# Sets of points whose covariance is the residual of a low-rank approximation, k(x, y) - v(x)'v(y): the factors v are
-# the columns of a matrix, one for each point.
+# Rows of the sparse U of sets with their derivatives. The covariance of the sets may be the residual of a low-rank
+# approximation, k(x, y) - v(x)'v(y): the factors v are the columns of a matrix, one for each point.
 
-# The rows of the sparse U of such sets, as set_weights() has them, for points and noise of hold_sets() and the nugget
-# in row `nugget` of theta. Matrices have a column for each point in these functions of
-# the result:
+# The rows of the sparse U of such sets, as set_weights() has them, for points and noise of hold_sets(), the nugget in
+# row `nugget` of theta and at most `count` neighbours; `bad` is the first set whose covariance is not positive definite,
+# if there is one. Matrices have a column for each point in these functions of the result:
 #   whiten(x)            x U'
 #   products(x, y)       the inner products of each column of x with the columns of y of the neighbours
 #   adjoint(weights, log_sd)  of a function of the weights and of log(sd) with these derivatives: its gradient with
@@ -12,13 +12,15 @@
 #   by_factors(slopes, by_point, by_neighbours)  the derivatives with respect to the factors of a function of the
 #                        covariances of sets and of the whitened factors, for which they are `slopes`: see
 #                        src/gp_factors.cpp
-factored_rows <- function(operators, theta, nugget, sets, factors, neighbours) {
+factored_rows <- function(operators, theta, nugget, sets, neighbours, factors = NULL, count = Inf) {
   theta <- unname(theta)
   nugget <- c(nugget, 0L)[[1]]
-  pointer <- sets_with_factors(sets(), factors)
+  pointer <- if (is.null(factors)) sets() else sets_with_factors(sets(), factors)
   settings <- settings_of(operators$values)
-  rows <- sets_residual_weights(list(values = live(operators$values)), theta, nugget, pointer, Inf, settings)
-  rows$neighbours <- neighbours
+  rows <- sets_residual_weights(list(values = live(operators$values)), theta, nugget, pointer, count, settings)
+  rows$neighbours <- neighbours[seq_len(nrow(rows$weights)), , drop = FALSE]
+  bad <- which(!is.finite(colSums(rows$weights)) | !(rows$sd > 0 & is.finite(rows$sd)))
+  rows$bad <- if (length(bad)) bad[[1]]
   c(rows, list(
     whiten = function(x) sets_whiten(rows$weights, rows$sd, rows$neighbours, x, FALSE, threads()),
     products = function(x, y) factors_inner(rows$neighbours, x, y, threads()),

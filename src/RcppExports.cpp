@@ -170,6 +170,59 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// effects_gram
+Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size, int threads);
+RcppExport SEXP _kernops_effects_gram(SEXP rowsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP sizeSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< int >::type size(sizeSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_gram(rows, columns, values, size, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// effects_adjoint
+Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix by_gram, int threads);
+RcppExport SEXP _kernops_effects_adjoint(SEXP rowsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP by_gramSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type by_gram(by_gramSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_adjoint(rows, columns, values, by_gram, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// effects_times
+Rcpp::NumericMatrix effects_times(Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix x);
+RcppExport SEXP _kernops_effects_times(SEXP columnsSEXP, SEXP valuesSEXP, SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_times(columns, values, x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// effects_crossprod
+Rcpp::NumericMatrix effects_crossprod(Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix x, int size);
+RcppExport SEXP _kernops_effects_crossprod(SEXP columnsSEXP, SEXP valuesSEXP, SEXP xSEXP, SEXP sizeSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type size(sizeSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_crossprod(columns, values, x, size));
+    return rcpp_result_gen;
+END_RCPP
+}
 // factor_device
 int factor_device(double n, std::string backend, int device);
 RcppExport SEXP _kernops_factor_device(SEXP nSEXP, SEXP backendSEXP, SEXP deviceSEXP) {
@@ -1411,6 +1464,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_block_combine", (DL_FUNC) &_kernops_block_combine, 3},
     {"_kernops_block_whiten", (DL_FUNC) &_kernops_block_whiten, 4},
     {"_kernops_block_orthogonal", (DL_FUNC) &_kernops_block_orthogonal, 3},
+    {"_kernops_effects_gram", (DL_FUNC) &_kernops_effects_gram, 5},
+    {"_kernops_effects_adjoint", (DL_FUNC) &_kernops_effects_adjoint, 5},
+    {"_kernops_effects_times", (DL_FUNC) &_kernops_effects_times, 3},
+    {"_kernops_effects_crossprod", (DL_FUNC) &_kernops_effects_crossprod, 4},
     {"_kernops_factor_device", (DL_FUNC) &_kernops_factor_device, 3},
     {"_kernops_factor_problem", (DL_FUNC) &_kernops_factor_problem, 1},
     {"_kernops_block_problem", (DL_FUNC) &_kernops_block_problem, 1},

@@ -113,7 +113,7 @@ test_mistakes("kernops_error", alist(
   `correlated intercepts and slopes` = gp(z ~ (w | g), trial, ~ a + b),
   `effects of no level` = gp(z ~ (1 | k), trial, ~ a + b),
   `slope in a factor` = gp(z ~ (0 + g | h), trial, ~ a + b),
-  `effects for vecchia` = gp(z ~ (1 | g), trial, ~ a + b, method = "vecchia"),
+  `effects for vif` = gp(z ~ (1 | g), trial, ~ a + b, method = "vif"),
   `effects of several responses` = gp(cbind(z, w) ~ (1 | g), trial, ~ a + b),
   `a field without coordinates` = gp(z ~ (1 | g), trial),
   `effect that is no bar` = random_effect(~ g),

@@ -1,0 +1,111 @@
+# The terms of a covariance that are random effects or smooths, apart from its field: observations are
+# X beta + B b + field + noise. For each level of a term, its coefficients have the covariance S, a function of the
+# parameters; a smooth has one level.
+
+is_effect <- function(leaf) length(leaf$sees) > 0
+
+# The terms of a sum that are effects, by their paths. Effects in products are fields.
+added_effects <- function(x) {
+  fold_covariance(x, function(leaf, path) if (is_effect(leaf)) stats::setNames(list(leaf), path),
+                  function(operation, parts) if (operation == "+") do.call(c, unname(parts)))
+}
+
+has_effects <- function(model) length(added_effects(model$covariance)) > 0
+
+# The covariance without these terms; NULL if there are no others.
+without_effects <- function(x) {
+  if (x$kind == "leaf") return(if (!is_effect(x)) x)
+  if (x$kind == "*") return(x)
+  x$parts <- Filter(length, lapply(x$parts, without_effects))
+  if (length(x$parts) > 1) x else if (length(x$parts)) x$parts[[1]]
+}
+
+# The model of the field and the noise, for the first `width` columns of points; `rows` are the numbers of its
+# parameters in theta.
+field_part <- function(model) {
+  marked <- change_leaves(model$covariance, function(leaf, path) replace(leaf, "origin", path))
+  covariance <- without_effects(marked) %||% nugget(0, fixed = "variance")
+  leaves <- leaves_of(covariance)
+  origin <- vapply(leaves, function(leaf) leaf$origin %||% "", "")
+  path <- names(leaves)[match(model$parameters$leaf, origin)]
+  # noise that is known has no parameter, but a formula reads one
+  rows <- if (all(is.na(path))) 1L else which(!is.na(path))
+  field <- model
+  field$covariance <- covariance
+  field$parameters <- replace(model$parameters[rows, ], "leaf", list(ifelse(is.na(path[rows]), "", path[rows])))
+  field$nugget <- which(field$parameters$label == "nugget" & field$parameters$leaf != "")
+  field$scale <- integer()
+  field["unit"] <- list(model$unit[rows])
+  field["prior"] <- list(NULL)
+  columns <- c(seq_len(model$d), 1L, group_of(field), unlist(lapply(leaves, `[[`, "dims")))
+  field$width <- max(columns)
+  field$formula <- covariance_text(field)
+  c(field, list(rows = rows))
+}
+
+# The columns of points that the field reads.
+points_of_field <- function(field, u) u[, seq_len(field$width), drop = FALSE]
+
+# The effects of a model, each with its `levels` at points u, its `rows` in theta, the number of its coefficients for
+# each level, `size`, and `before`, the number of coefficients of earlier effects.
+effects_of <- function(model, u) {
+  effects <- added_effects(model$covariance)
+  before <- 0
+  for (path in names(effects)) {
+    leaf <- effects[[path]]
+    levels <- if (!is.null(leaf$level)) sort(unique(u[, leaf$level]))
+    effect <- list(leaf = leaf, rows = leaf_rows(model, path), levels = levels, before = before,
+                   size = ncol(effect_covariates(leaf, u[0, , drop = FALSE])))
+    before <- before + effect$size * max(1, length(levels))
+    effects[[path]] <- effect
+  }
+  effects
+}
+
+count_coefficients <- function(effects) {
+  if (!length(effects)) return(0)
+  last <- effects[[length(effects)]]
+  last$before + last$size * max(1, length(last$levels))
+}
+
+# The covariates of the coefficients of a level at points u.
+effect_covariates <- function(leaf, u) {
+  covariates <- setdiff(leaf$dims, leaf$level)
+  if (length(covariates)) unname(u[, covariates, drop = FALSE]) else matrix(1, nrow(u), 1)
+}
+
+# The lower triangular root L of S, and the derivatives of S with respect to the parameters of the effect.
+effect_root <- function(effect, theta) diag(sqrt(theta[[effect$rows]]), effect$size)
+
+effect_slopes <- function(effect, theta) list(diag(effect$size))
+
+# B L at points u, with the numbers of columns and the entries of a point in a column. Coefficients of levels without
+# observations are behind the others.
+effect_entries <- function(effects, theta, u) {
+  known <- count_coefficients(effects)
+  columns <- values <- NULL
+  for (effect in effects) {
+    covariates <- effect_covariates(effect$leaf, u) %*% effect_root(effect, theta)
+    first <- rep(effect$before, nrow(u))
+    if (!is.null(effect$levels)) {
+      level <- u[, effect$leaf$level]
+      number <- match(level, effect$levels)
+      new <- is.na(number)
+      first <- effect$before + (number - 1) * effect$size
+      first[new] <- known + (match(level[new], unique(level[new])) - 1) * effect$size
+      known <- max(known, first[new] + effect$size)
+    }
+    columns <- rbind(columns, outer(seq_len(effect$size), first, `+`))
+    values <- rbind(values, t(covariates))
+  }
+  row_sparse(columns, values, known)
+}
+
+# These entries as a matrix with a row for each point, of the columns with these numbers.
+dense_entries <- function(entries, numbers) {
+  dense <- matrix(0, ncol(entries$columns), length(numbers))
+  column <- match(entries$columns, numbers)
+  used <- which(!is.na(column) & entries$values != 0)
+  dense[cbind(col(entries$columns)[used], column[used])] <- entries$values[used]
+  dense
+}

@@ -1,0 +1,78 @@
+# The derivatives of the likelihood of effects beside Vecchia's approximation.
+
+# The derivatives of -2 log-likelihood. Those with respect to the field pass through the products of whitened columns
+# and the rows of U. An effect changes the products of its columns alone: with the derivatives A of the value with
+# respect to these products and H = L^-1 dS L'^-1, the value changes by the sum of tr (I - A) H over the levels.
+effects_gradient <- function(problem, sets, theta, solved) {
+  field <- problem$field
+  by_rows <- solved$entries$adjoint(solved$rows, solved$by_gram)
+  total <- numeric(length(theta))
+  total[field$rows] <- solved$rows$adjoint(by_rows$weights, 2 + by_rows$log_sd)$gradient
+  known <- ncol(sets$values)
+  for (effect in problem$effects) {
+    levels <- max(1, length(effect$levels))
+    gap <- levels * diag(effect$size) - sum_of_blocks(solved$by_gram, known + effect$before, effect$size, levels)
+    changes <- whitened_slopes(effect, theta)
+    total[effect$rows] <- total[effect$rows] + vapply(changes, function(change) sum(gap * change), 0)
+  }
+  total
+}
+
+# The sum of `count` diagonal blocks of `size` rows behind the first `before` rows.
+sum_of_blocks <- function(x, before, size, count) {
+  total <- matrix(0, size, size)
+  for (k in seq_len(count)) {
+    rows <- before + (k - 1) * size + seq_len(size)
+    total <- total + x[rows, rows]
+  }
+  total
+}
+
+# L^-1 dS L'^-1 for each parameter of an effect.
+whitened_slopes <- function(effect, theta) {
+  root <- effect_root(effect, theta)
+  lapply(effect_slopes(effect, theta), function(slope) {
+    forwardsolve(root, t(forwardsolve(root, slope)))
+  })
+}
+
+# The average information (lik_information.R), from columns U dK P y. The derivatives of the rows of U are differences.
+effects_information <- function(problem, sets, theta, solved, results, profiled) {
+  white <- solved$white
+  derivatives <- matrix(0, nrow(white), length(theta))
+  for (p in problem$field$rows) derivatives[, p] <- change_of_field(problem, sets, theta, solved, p)
+  for (effect in problem$effects) {
+    derivatives[, effect$rows] <- derivatives[, effect$rows] + change_of_effect(problem, sets, theta, solved, effect)
+  }
+  entries <- solved$entries
+  prior <- diag(rep(0:1, c(ncol(sets$values), entries$size - ncol(sets$values))), entries$size)
+  root <- chol((solved$gram + prior)[-1, -1, drop = FALSE])
+  across <- entries$crossprod(sparse_multiply(solved$rows, derivatives, transposed = TRUE))
+  across <- backsolve(root, across[-1, , drop = FALSE], transpose = TRUE)
+  information <- (crossprod(derivatives) - crossprod(across)) / results$scale
+  along <- crossprod(derivatives, white) / results$scale
+  if (profiled) information - tcrossprod(along) / results$degrees else information
+}
+
+# With the residual r and e = U r, a change of the field changes V by -V (dU' U + U' dU) V, and U dV P y is
+# -(U'^-1 dU' e + dU r).
+change_of_field <- function(problem, sets, theta, solved, p) {
+  step <- 1e-4 * if (theta[[p]] == 0) 1 else abs(theta[[p]])
+  moved <- rows_beside_effects(problem$operators, problem$field, sets, replace(theta, p, theta[[p]] + step),
+                               nrow(solved$rows$weights))
+  if (!is.null(moved$bad)) return(numeric(nrow(solved$white)))
+  back <- sparse_multiply(moved, solved$white, transposed = TRUE) -
+    sparse_multiply(solved$rows, solved$white, transposed = TRUE)
+  along <- sparse_multiply(moved, solved$residual) - solved$white
+  -(sparse_multiply(solved$rows, back, inverse = TRUE, transposed = TRUE) + along) / step
+}
+
+change_of_effect <- function(problem, sets, theta, solved, effect) {
+  levels <- max(1, length(effect$levels))
+  rows <- ncol(sets$values) + effect$before + seq_len(effect$size * levels)
+  coefficients <- matrix(-solved$weights[rows], effect$size)
+  changes <- vapply(whitened_slopes(effect, theta), function(change) {
+    replace(numeric(length(solved$weights)), rows, change %*% coefficients)
+  }, solved$weights)
+  sparse_multiply(solved$rows, solved$entries$times(changes))
+}

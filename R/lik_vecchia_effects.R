@@ -1,0 +1,105 @@
+# The likelihood of random effects and smooths beside Vecchia's approximation of the field and the noise.
+#
+# With the covariance V of field and noise, V^-1 = U' U, and effects B L b with b ~ N(0, I), the covariance of the
+# observations is V + B L L' B'. With S = I + L' B' V^-1 B L its determinant is det V det S, and products with its
+# inverse follow from those of the columns of U [y X B L]: as in lik_vif.R, effects are a trend whose coefficients have
+# a prior. A row of U B L has few entries (src/gp_effects.cpp).
+
+effects_likelihood <- function(data, model, how) {
+  problem <- effects_problem(data, model, how)
+  field <- problem$field
+  most <- length(data$y) - 1L
+  field_theta <- function(theta) unname(theta)[field$rows]
+  tracker <- neighbour_tracker(
+    group = function(theta, m) effects_sets(problem, field_theta(theta), m, how),
+    recount = function(sets, m) with_neighbours(sets, sets$search(m)),
+    moved = function(sets, theta) neighbours_moved(sets, problem$data, field, field_theta(theta)),
+    m = neighbour_count_beside_effects(how$control, field, most), most = most
+  )
+  doubled <- function(theta, state) {
+    counts <- c(tracker$count(), tracker$twice())
+    if (counts[[1]] == counts[[2]]) return(NULL)
+    if (most > compared_points) return(change_beside_effects(problem, tracker$sets(), theta, state, counts))
+    change_between(state, effects_state(problem, tracker$recounted(counts[[2]]), theta, FALSE))
+  }
+  kept_neighbours <- function(theta) {
+    m <- tracker$count()
+    local <- local_count(problem$data, field, field_theta(theta), min(2L * m, most + 1L), problem$operators$values)
+    list(m = m, all = m == most || is_noise_alone(field), ordering = how$control$ordering, local = local)
+  }
+  likelihood_with_neighbours(tracker, function(theta, profile = FALSE, search = FALSE) {
+    effects_state(problem, tracker$place(theta), theta, profile, tracker$limit())
+  }, doubled, kept_neighbours)
+}
+
+# What does not depend on theta: the model of the field with its operators, the data as the field reads them, all
+# coordinates `u`, and the effects.
+effects_problem <- function(data, model, how) {
+  field <- field_part(model)
+  effects <- effects_of(model, data$u)
+  check_coefficients(effects)
+  list(field = field, effects = effects, u = data$u, reml = how$reml,
+       data = replace(data, "u", list(points_of_field(field, data$u))), trend = orthonormal_trend(data),
+       operators = set_operators(field, how$backend %||% "auto"))
+}
+
+# Up to this number of coefficients, S is a matrix in memory whose factor takes less than a second.
+most_coefficients <- 2000
+
+check_coefficients <- function(effects, call = NULL) {
+  count <- count_coefficients(effects)
+  if (count <= most_coefficients) return(invisible())
+  stop_kernops("input", c("Random effects and smooths have at most {most_coefficients} coefficients with
+                           {.code method = \"vecchia\"}, not {count}.",
+                          i = "{.code method = \"iterative\"} has no such limit."), call = call)
+}
+
+# Noise has no neighbours.
+neighbour_count_beside_effects <- function(control, field, most) {
+  if (is_noise_alone(field)) 0L else neighbour_count(control, field$d, most)
+}
+
+is_noise_alone <- function(field) all_leaves(field$covariance, function(leaf) is_white(leaf$label))
+
+effects_sets <- function(problem, theta, m, how) vecchia_sets(problem$data, problem$field, theta, m, how, problem$trend)
+
+effects_state <- function(problem, sets, theta, profile, count = Inf) {
+  rows <- rows_beside_effects(problem$operators, problem$field, sets, theta, count)
+  if (!is.null(rows$bad)) return(singular_state(sets$order[[rows$bad]]))
+  entries <- entries_beside_trend(problem, sets, theta)
+  gram <- entries$gram(rows)
+  sums <- sums_without(gram, ncol(sets$values), 2 * sum(log(rows$sd)))
+  results <- if (!is.null(sums)) gram_results(sums, problem$data, problem$trend, problem$reml, profile)
+  if (is.null(results)) return(singular_state(sets$order[[1]]))
+  weights <- c(results$contrast, -low_rank_mean(sums, results)) # of the columns, for the residual
+  results$residual <- entries$times(weights)
+  white <- sparse_multiply(rows, results$residual)
+  results$alpha <- sparse_multiply(rows, white, transposed = TRUE)[order(sets$order), 1]
+  solved <- list(rows = rows, entries = entries, gram = gram, weights = weights, white = white,
+                residual = results$residual, by_gram = gram_adjoint(sums, results, problem$reml))
+  new_state(results, gradient = once(function() effects_gradient(problem, sets, theta, solved)),
+            information = function(profiled = profile) {
+              effects_information(problem, sets, theta, solved, results, profiled)
+            })
+}
+
+rows_beside_effects <- function(operators, field, sets, theta, count = Inf) {
+  factored_rows(operators, theta[field$rows], field$nugget, sets$held, sets$neighbours, count = count)
+}
+
+# The columns of the response, the trend and the effects, of points in the order of the sets.
+entries_beside_trend <- function(problem, sets, theta) {
+  known <- ncol(sets$values)
+  entries <- effect_entries(problem$effects, theta, problem$u[sets$order, , drop = FALSE])
+  row_sparse(rbind(matrix(seq_len(known), known, ncol(entries$columns)), known + entries$columns),
+                 rbind(t(sets$values), entries$values), known + entries$size)
+}
+
+# The changes by more neighbours, estimated by some of the points for the same coefficients of trend and effects.
+change_beside_effects <- function(problem, sets, theta, state, counts) {
+  field <- problem$field
+  data <- replace(sets, "values", list(state$residual))
+  change <- change_of_some(data, problem$operators, field, unname(theta)[field$rows], 1, counts)
+  if (!is.null(change$gradient)) change$gradient <- replace(numeric(length(theta)), field$rows, change$gradient)
+  change
+}

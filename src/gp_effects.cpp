@@ -1,0 +1,154 @@
+// Products of Vecchia's sparse factor U with random effects, for R/lik_vecchia_effects.R. Effects are a matrix C with a
+// row for each point and few entries in each row: `columns`, from 1, and `values` have the entries of a point in a
+// column. Row i of U C has its entries in the columns of the rows of C of point i and of its neighbours.
+#include "settings.h"
+#include "sparse_factor.h"
+
+using namespace kernops;
+
+namespace {
+
+struct Effects {
+  Effects(const Rcpp::IntegerMatrix& columns, const Rcpp::NumericMatrix& values, int size, Count points)
+      : columns(columns.begin()), values(values.begin()), each(columns.nrow()), size(size) {
+    if (columns.ncol() != points || values.ncol() != points || values.nrow() != columns.nrow())
+      throw InputError("dim", "each point has columns and values");
+    for (const int c : columns)
+      if (c < 1 || c > size) throw InputError("dim", "a column is out of range");
+  }
+  const int* columns;
+  const double* values;
+  const Count each;
+  const int size;
+};
+
+// A row of U C: the columns with entries, and the entries by column.
+class WhiteRow {
+ public:
+  WhiteRow(const SparseFactor& u, const Effects& effects)
+      : u_(u), effects_(effects), entries_(size_t(effects.size)), used_(size_t(effects.size)) {}
+
+  void take(Count i) {
+    for (const int c : columns_) entries_[size_t(c)] = 0, used_[size_t(c)] = 0;
+    columns_.clear();
+    add(i, 1 / u_.sd[i]);
+    u_.each(i, [&](double weight, Count near, Count) { add(near, -weight / u_.sd[i]); });
+  }
+  const std::vector<int>& columns() const { return columns_; }
+  double operator[](int c) const { return entries_[size_t(c)]; }
+
+ private:
+  void add(Count point, double factor) {
+    for (Count e = point * effects_.each; e < (point + 1) * effects_.each; ++e) {
+      const int c = effects_.columns[e] - 1;
+      if (!used_[size_t(c)]) used_[size_t(c)] = 1, columns_.push_back(c);
+      entries_[size_t(c)] += factor * effects_.values[e];
+    }
+  }
+
+  const SparseFactor& u_;
+  const Effects& effects_;
+  std::vector<double> entries_;
+  std::vector<char> used_;
+  std::vector<int> columns_;
+};
+
+// body(row, i, part) for all points, in a fixed number of parts, so that sums do not depend on the number of threads.
+constexpr Count parts = 16;
+
+template <class Body>
+void each_white_row(const SparseFactor& u, const Effects& effects, int threads, const Body& body) {
+  parallel_for(parts, std::min<Count>(threads, parts), with_threads(threads), [&](Count part, Count) {
+    WhiteRow row(u, effects);
+    for (Count i = u.sets * part / parts; i < u.sets * (part + 1) / parts; ++i) row.take(i), body(row, i, part);
+  });
+}
+
+}  // namespace
+
+// C' U' U C.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size,
+                                 int threads) {
+  return guard_new([&] {
+    const Rcpp::NumericMatrix weights = rows["weights"];
+    const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
+    const Effects effects(columns, values, size, u.sets);
+    const size_t entries = size_t(size) * size_t(size);
+    std::vector<double> sums(entries * parts);
+    each_white_row(u, effects, threads, [&](const WhiteRow& row, Count, Count part) {
+      double* to = sums.data() + size_t(part) * entries;
+      for (const int b : row.columns()) {
+        const double factor = row[b];
+        for (const int a : row.columns()) to[size_t(b) * size_t(size) + size_t(a)] += factor * row[a];
+      }
+    });
+    Rcpp::NumericMatrix gram = zeros(size, size);
+    for (size_t k = 0; k < sums.size(); ++k) gram[k % entries] += sums[k];
+    return gram;
+  });
+}
+
+// The derivatives of a function of the products C' U' U C, whose derivatives are the symmetric matrix `by_gram`, with
+// respect to the weights and to the logarithms of the standard deviations of the rows of U.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
+                           Rcpp::NumericMatrix by_gram, int threads) {
+  return guard_new([&] {
+    const Rcpp::NumericMatrix weights = rows["weights"];
+    const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
+    const Effects effects(columns, values, std::min(by_gram.nrow(), by_gram.ncol()), u.sets);
+    const double* slopes = by_gram.begin();
+    const size_t size = size_t(effects.size);
+    Rcpp::NumericMatrix by_weights = zeros(int(u.m), int(u.sets));
+    Rcpp::NumericVector by_log_sd = zeros(double(u.sets));
+    double *to = by_weights.begin(), *log_sd = by_log_sd.begin();
+    std::vector<double> sums(size * size_t(parts));  // 2 by_gram z, where row z has entries
+    each_white_row(u, effects, threads, [&](const WhiteRow& row, Count i, Count part) {
+      double *by_row = sums.data() + size_t(part) * size, along = 0;
+      for (const int b : row.columns()) {
+        double sum = 0;
+        for (const int a : row.columns()) sum += slopes[size_t(b) * size + size_t(a)] * row[a];
+        by_row[b] = 2 * sum, along += 2 * sum * row[b];
+      }
+      log_sd[i] = -along;
+      u.each(i, [&](double, Count near, Count k) {
+        double sum = 0;
+        for (Count e = near * effects.each; e < (near + 1) * effects.each; ++e)
+          sum += by_row[effects.columns[e] - 1] * effects.values[e];
+        to[i * u.m + k] = -sum / u.sd[i];
+      });
+    });
+    return named_list({{"weights", by_weights}, {"log_sd", by_log_sd}});
+  });
+}
+
+// C x for columns of x.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix effects_times(Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix x) {
+  return guard_new([&] {
+    const Effects effects(columns, values, x.nrow(), columns.ncol());
+    const Count n = columns.ncol();
+    Rcpp::NumericMatrix out = zeros(int(n), x.ncol());
+    for (Count c = 0; c < x.ncol(); ++c)
+      for (Count i = 0; i < n; ++i)
+        for (Count e = i * effects.each; e < (i + 1) * effects.each; ++e)
+          out[c * n + i] += effects.values[e] * x[c * x.nrow() + effects.columns[e] - 1];
+    return out;
+  });
+}
+
+// C' x for columns of x, where C has `size` columns.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix effects_crossprod(Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix x,
+                                      int size) {
+  return guard_new([&] {
+    const Effects effects(columns, values, size, x.nrow());
+    Rcpp::NumericMatrix out = zeros(size, x.ncol());
+    for (Count c = 0; c < x.ncol(); ++c)
+      for (Count i = 0; i < x.nrow(); ++i)
+        for (Count e = i * effects.each; e < (i + 1) * effects.each; ++e)
+          out[c * size + effects.columns[e] - 1] += effects.values[e] * x[c * x.nrow() + i];
+    return out;
+  });
+}
