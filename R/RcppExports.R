@@ -137,8 +137,8 @@ factors_inner <- function(neighbours, x, y, threads) {
     .Call(`_kernops_factors_inner`, neighbours, x, y, threads)
 }
 
-factors_adjoint <- function(sets, factors, slopes, by_point, by_neighbours) {
-    .Call(`_kernops_factors_adjoint`, sets, factors, slopes, by_point, by_neighbours)
+factors_adjoint <- function(sets, factors, slopes, by_point, by_neighbours, threads) {
+    .Call(`_kernops_factors_adjoint`, sets, factors, slopes, by_point, by_neighbours, threads)
 }
 
 joint_predict <- function(sets, base, errors, threads) {

@@ -45,12 +45,19 @@
 #' @section Choice of the method:
 #' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations), if the correlation
 #' decreases with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined
-#' one alone), there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative. For a
-#' Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least 5/2 or an
-#' estimated one, [squared_exponential()], [rational_quadratic()]), it compares the log-likelihoods of `"vecchia"` and
-#' `"vif"` with the exact one of 1500 observations, at the optimum of a subset. The fit is by `"vif"` if the difference
-#' of `"vecchia"` is not tolerable (`neighbour_tol` of [gp_control()]) and that of `"vif"` is less than half of it.
-#' `print()` names the method. A fit with `backend = "cuda"` does not compare.
+#' one alone), there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative.
+#'
+#' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least 5/2
+#' or an estimated one, [squared_exponential()], [rational_quadratic()]), it compares `"vecchia"` with the default
+#' number of neighbours, with twice and four times as many, up to 120, and `"vif"`, at the optimum of a subset. The first
+#' one whose loss of log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used. If
+#' there is none, each replaces a faster one only if it halves the loss. The loss is the larger one of two estimates: the
+#' difference from the exact log-likelihood of 1500 observations, and the expected difference, which is the mean of
+#' log(s / s480) over 100 observations with the conditional standard deviations s given their neighbours and s480 given
+#' 480 neighbours. The latter depends on the spacing of all observations: where the noise is much smaller than the
+#' variance of a smooth field, more observations in the same region need more neighbours. `print()` names the method and
+#' the number of neighbours. A number of neighbours that is given is kept, and a fit with `backend = "cuda"` does not
+#' compare.
 #'
 #' @section Transformations:
 #' With `transform`, covariance and trend are those of the transformed response, which must be positive (lognormal and
@@ -357,7 +364,7 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
   likelihood <- likelihood_for(problem$data, problem$model, how)
   search <- estimate_covariance(problem, likelihood, how, estimate, call)
   how$precision <- search$precision %||% how$precision
-  how <- with_method(how, search$method)
+  how <- with_settings(how, search$settings)
   fit <- with_enough_neighbours(search, likelihood, function(search) {
     fitted_parts(finish_fit(problem, likelihood, search, call), search, how, parts, known, estimate)
   })

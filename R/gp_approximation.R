@@ -45,7 +45,7 @@ kept_neighbours <- function(likelihood, search, state, model) {
   if (is.null(kept)) return(NULL)
   change <- likelihood$doubled(search$theta, state)
   moved <- moved_estimates(change, search, model)
-  estimates <- if (is.null(search$value) || is.null(change)) NA else moved$size
+  estimates <- if (is.null(search$value) || is.null(change$gradient)) NA else moved$size
   c(kept, list(changes = c(loglik = change$loglik %||% NA, estimates = estimates), moved = unname(moved$theta)))
 }
 
@@ -97,15 +97,23 @@ compared_parts <- function(object) {
 
 # The fit with those of many observations that can be neighbours of the sites.
 near_sites <- function(object, sites) {
+  if (length(object$vecchia$inducing)) return(represented_fit(object))
   count <- 2L * max(most_neighbours, object$vecchia$local)
   data <- object$data
-  if (object$how$method == "vif" || !is_observed_base(object) || length(data$y) < 2 * count * nrow(sites$u)) {
-    return(object)
-  }
+  if (!is_observed_base(object) || length(data$y) < 2 * count * nrow(sites$u)) return(object)
   near <- neighbour_coordinates(object$model, object$theta, data$u)
   from <- neighbour_coordinates(object$model, object$theta, sites$u, data$u)
   rows <- sort(unique(as.vector(nearest_points(from, near, count))))
   replace(object, "data", list(rows_of_data(data, rows)))
+}
+
+# The fit to representative observations, where there are many and these determine the trend: the low-rank part of VIF
+# depends on all observations.
+represented_fit <- function(object) {
+  rows <- representative_rows(object$model, object$data, compared_points, object$how$control$seed)
+  data <- rows_of_data(object$data, rows)
+  if (length(independent_columns(data$x)) < ncol(data$x)) return(object)
+  replace(object, c("data", "cell"), list(data, NULL))
 }
 
 # The changes of predictions by twice as many neighbours and the parameters `theta` to which these lead.

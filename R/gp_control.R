@@ -35,7 +35,7 @@
 #'   stand for the first and the last.
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
 #'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]; 30 for
-#'   `method = "vif"`. With `"auto"`, the search begins with this number and doubles it, see below. In
+#'   `method = "vif"`; up to 120 where `method = "auto"` chooses more, see [gp()]. With `"auto"`, the search begins with this number and doubles it, see below. In
 #'   [predict()][predict.gp], it is the number of neighbours of new points. With package future.apply, likelihoods and
 #'   predictions that take long are distributed over the processes of `future::plan()`, if these have more cores than
 #'   this process uses. For likelihoods, each process keeps a part of the observations.
@@ -57,6 +57,8 @@
 #' 1000 of them), half a standard error (500 `neighbour_tol`), a tenth of a standard error (100 `neighbour_tol`) and 3 %
 #' (30 `neighbour_tol`); fair up to five times as much; otherwise poor. [certify()] compares with exact answers. The
 #' changes of a family with more than 20,000 observations are those of predictions alone, unless `neighbours = "auto"`.
+#' For `method = "vif"` with more than 10,000 observations, the change of the log-likelihood is its expectation from 100
+#' observations, predictions are those of 10,000 observations, and the change of the estimates is not computed.
 #'
 #' With `neighbours = "auto"`, neighbours are doubled, and the search continues, until the approximation is good. If
 #' that takes more than `neighbour_limit` neighbours, a warning of class `kernops_neighbours` says what the changes are

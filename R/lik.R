@@ -13,7 +13,8 @@
 # subset_sizes() numbers of observations of subsets that are worth a search before that of all: by the dense likelihood,
 #                and by this one; 0 for none
 # sufficient_precision(theta, precision)  the precision with which the likelihood continues, given that of the user
-# suited_method(theta)  the method with which the likelihood continues, if it has a choice; else NULL
+# suited_settings(theta)  the settings `method` and `neighbours` with which the likelihood continues, if it has a
+#                choice; else NULL
 # kept_factor()  the Cholesky factor that a fit keeps
 # Verbs of an approximation by neighbours:
 #   count()                the number of neighbours; 0 without such an approximation
@@ -27,7 +28,7 @@
 new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            subset_sizes = function() c(dense = 0, same = 0),
                            sufficient_precision = function(theta, precision) precision,
-                           suited_method = function(theta) NULL, kept_factor = function() NULL,
+                           suited_settings = function(theta) NULL, kept_factor = function() NULL,
                            count = function() 0L, use = function(count) invisible(),
                            outdated = function(theta) FALSE, regroup = function(theta) invisible(),
                            double = function() invisible(), doubled = function(theta, state) NULL,

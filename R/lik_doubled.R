@@ -13,14 +13,8 @@ compared_points <- 1e4
 # trend: with more neighbours these hardly change.
 change_of_some <- function(sets, operators, model, theta, contrast, counts,
                            some = some_positions(nrow(sets$near), compared_points)) {
-  n <- nrow(sets$near)
-  earlier <- sets$search(counts[[2]], of = some)
-  near <- which(tabulate(earlier, n) > 0)
-  earlier[] <- c(0L, replace(integer(n), near, seq_along(near)))[earlier + 1L]
-  rows <- c(near, some)
-  subset <- hold_sets(sets$points[rows, , drop = FALSE], sets$noise[rows], sets$noise_derivative[rows],
-                      sets$values[rows, , drop = FALSE], earlier)
-  share <- length(some) / n
+  subset <- sets_of_some(sets, some, sets$search(counts[[2]], of = some))$held
+  share <- length(some) / nrow(sets$near)
   part <- function(count) {
     sums <- set_sums(operators, theta, model$nugget, subset, TRUE, count)
     if (sums$bad > 0) return(singular_state())
@@ -29,6 +23,17 @@ change_of_some <- function(sets, operators, model, theta, contrast, counts,
          gradient = function() (sums$logdet_derivative + apply(sums$gram_derivative, 3, form)) / share)
   }
   change_between(part(counts[[1]]), part(counts[[2]]))
+}
+
+# The sets of some points alone, given their neighbours among all points.
+sets_of_some <- function(sets, some, neighbours) {
+  n <- nrow(sets$near)
+  near <- which(tabulate(neighbours, n) > 0)
+  neighbours[] <- c(0L, replace(integer(n), near, seq_along(near)))[neighbours + 1L]
+  rows <- c(near, some)
+  parts <- list(points = sets$points[rows, , drop = FALSE], noise = sets$noise[rows],
+                noise_derivative = sets$noise_derivative[rows], values = sets$values[rows, , drop = FALSE])
+  with_neighbours(parts, neighbours)
 }
 
 # The movement of the estimates from the optimum of a search by a change of the gradient: a step of Newton's method with

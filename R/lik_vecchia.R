@@ -9,7 +9,7 @@ vecchia_likelihood <- function(data, model, how) {
     group = function(theta, m) c(vecchia_sets(data, model, theta, m, how, trend), list(id = new_id())),
     recount = function(sets, m) replace(with_neighbours(sets, sets$search(m)), "id", new_id()),
     moved = function(sets, theta) neighbours_moved(sets, data, model, theta),
-    m = neighbour_count(how$control, model$d, most), most = most
+    m = min(how$neighbours %||% neighbour_count(how$control, model$d, most), most), most = most
   )
   shared <- !identical(how$backend, "cuda") && worth_sharing(length(data$y), tracker$count())
   state_of <- function(sets, theta, profile = FALSE, derivatives = FALSE, count = Inf) {
@@ -64,13 +64,18 @@ orthonormal_trend <- function(data) {
 
 # Observations in their order, and the neighbours of each.
 vecchia_sets <- function(data, model, theta, m, how, trend) {
+  sets <- ordered_observations(data, model, theta, how, trend)
+  with_neighbours(sets, sets$search(m))
+}
+
+ordered_observations <- function(data, model, theta, how, trend) {
   sets <- ordered_sets(neighbour_coordinates(model, theta, data$u), how)
   order <- sets$order
   values <- cbind(trend$residual, if (ncol(data$x)) qr.Q(trend$qr))
   sets <- c(sets, list(points = data$u[order, , drop = FALSE], noise = data$noise[order],
                        noise_derivative = 1 / data$weights[order], values = values[order, , drop = FALSE]))
   sets$search <- correlated_search(sets$search, model, theta, sets$points)
-  with_neighbours(sets, sets$search(m))
+  sets
 }
 
 # The order of points `near` by the `ordering` of gp_control(), these in their order, and search(m, of): the neighbours

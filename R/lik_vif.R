@@ -12,8 +12,8 @@ vif_likelihood <- function(data, model, how) {
   most <- length(data$y) - 1L
   trend <- orthonormal_trend(data)
   operators <- set_operators(model)
-  first <- neighbour_count(how$control, model$d, most, default = 30)
-  rank <- function(m) as.integer(min(ceiling(how$control$inducing * m / first), length(data$y)))
+  first <- vif_count(how, model, most)
+  rank <- function(m) inducing_count(how, data, m / first)
   tracker <- neighbour_tracker(
     group = function(theta, m) vif_sets(vecchia_sets(data, model, theta, m, how, trend), rank(m)),
     recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), rank(m)),
@@ -22,19 +22,35 @@ vif_likelihood <- function(data, model, how) {
   tracker$use <- function(count) invisible() # few neighbours save little time beside the low-rank part
   problem <- list(data = data, model = model, trend = trend, reml = how$reml, operators = operators)
   state_of <- function(sets, theta, profile) vif_state(problem, sets, theta, profile)
+  latest <- NULL # searches end and begin at the same parameters
+  evaluate <- function(theta, profile = FALSE, search = FALSE) {
+    arguments <- list(tracker$place(theta), theta, profile)
+    if (!identical(latest$arguments, arguments)) {
+      latest <<- list(arguments = arguments, state = do.call(state_of, arguments))
+    }
+    latest$state
+  }
   doubled <- function(theta, state) {
-    if (tracker$count() == tracker$twice() || most > 1e5) return(NULL)
-    change_between(state, state_of(tracker$recounted(tracker$twice()), theta, FALSE))
+    m <- tracker$count()
+    twice <- tracker$twice()
+    if (m == twice) return(NULL)
+    if (most <= compared_points) return(change_between(state, state_of(tracker$recounted(twice), theta, FALSE)))
+    loss <- sampled_loss(tracker$sets(), model, operators, theta)
+    list(loglik = (most + 1) * (loss(m, rank(m)) - loss(twice, rank(twice))))
   }
   kept_neighbours <- function(theta) {
     m <- tracker$count()
     list(m = m, all = m == most, ordering = how$control$ordering, local = min(2L * m, length(data$y)),
          inducing = rank(m))
   }
-  likelihood_with_neighbours(tracker, function(theta, profile = FALSE, search = FALSE) {
-    state_of(tracker$place(theta), theta, profile)
-  }, doubled, kept_neighbours)
+  likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours,
+                             subset_sizes = function() c(dense = 0, same = if (most < 4e4) 0 else 1e4))
 }
+
+# The numbers of neighbours and of inducing points with which a fit begins, and the latter with more neighbours.
+vif_count <- function(how, model, most) neighbour_count(how$control, model$d, most, default = 30)
+
+inducing_count <- function(how, data, factor = 1) as.integer(min(ceiling(how$control$inducing * factor), length(data$y)))
 
 vif_state <- function(problem, sets, theta, profile) {
   vif <- vif_factor(problem$model, problem$operators, sets, theta)
@@ -45,9 +61,7 @@ vif_state <- function(problem, sets, theta, profile) {
   if (is.null(results)) return(singular_state(sets$order[[1]]))
   results[c("low", "low_root")] <- list(low_rank_mean(sums, results), sums$root)
   new_state(results, gradient = once(function() vif_gradient(problem, sets, theta, vif, sums, results)),
-            information = function(profiled = profile) {
-              vif_information(problem, sets, theta, vif, sums, results, profiled)
-            })
+            information = vif_information(problem, sets, theta, vif, sums, results, profile))
 }
 
 # The factors of the approximation at theta: `root`, upper triangular, of k(Z, Z); `factors` V; the `rows` of the sparse

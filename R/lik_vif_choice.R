@@ -1,25 +1,28 @@
-# The choice between Vecchia's approximation and VIF for fits with `method = "auto"`, by a subset of the observations.
+# The choice between Vecchia's approximation, its number of neighbours, and VIF, for fits with `method = "auto"`.
 
-# The likelihood of how$method "vecchia"; without effects and with how$compared, it is a choice until suited_method()
-# is called.
+# The likelihood of how$method "vecchia"; without effects and with how$compared, it is a choice until
+# suited_settings() is called.
 neighbour_likelihood <- function(data, model, how) {
   if (has_effects(model)) return(effects_likelihood(data, model, how))
   current <- vecchia_likelihood(data, model, how)
   if (!isTRUE(how$compared)) return(current)
-  verbs <- c("evaluate", "count", "use", "outdated", "regroup", "double", "doubled", "kept_neighbours", "sets")
+  verbs <- c("evaluate", "subset_sizes", "count", "use", "outdated", "regroup", "double", "doubled", "kept_neighbours",
+             "sets")
   delegates <- lapply(stats::setNames(nm = verbs), function(verb) function(...) current[[verb]](...))
-  do.call(new_likelihood, c(delegates, suited_method = function(theta) {
-    method <- method_of_subset(data, model, how, theta)
-    if (method == "vif") current <<- vif_likelihood(data, model, how)
-    method
+  do.call(new_likelihood, c(delegates, suited_settings = function(theta) {
+    settings <- least_loss(neighbour_candidates(data, model, how), expected_loss(data, model, how, theta),
+                           how$control$neighbour_tol)
+    how <- with_settings(how, settings)
+    current <<- if (how$method == "vif") vif_likelihood(data, model, how) else vecchia_likelihood(data, model, how)
+    settings
   }))
 }
 
-# Settings with the method that a likelihood has chosen, if it has.
-with_method <- function(how, method) {
-  if (is.null(method)) return(how)
+# Settings with those that a likelihood has chosen, if it has.
+with_settings <- function(how, settings) {
+  if (is.null(settings)) return(how)
   how$compared <- NULL
-  replace(how, "method", list(method))
+  replace(how, names(settings), settings)
 }
 
 # Fields for which neighbours screen off the other observations slowly.
@@ -27,16 +30,74 @@ may_need_inducing_points <- function(model) {
   model$d >= 4 || !all_leaves(model$covariance, function(leaf) !isTRUE(leaf$kernel$smooth))
 }
 
-# "vif" if Vecchia's approximation of the log-likelihood of a subset is not good (see gp_control()), and VIF halves its
-# difference from the exact one.
-method_of_subset <- function(data, model, how, theta, size = 1500) {
-  rows <- representative_rows(model, data, size, how$control$seed)
-  some <- subset_data(data, rows)
+# Settings in the order of the time of a likelihood: Vecchia's approximation with the default number of neighbours and
+# with more of them, up to `most`, and VIF. A number that the user gives is kept.
+neighbour_candidates <- function(data, model, how, most = 120L) {
+  limit <- length(data$y) - 1L
+  m <- neighbour_count(how$control, model$d, limit)
+  counts <- if (is.numeric(how$control$neighbours)) m else unique(pmin(m * c(1L, 2L, 4L), max(m, most), limit))
+  c(lapply(counts, function(count) list(method = "vecchia", neighbours = count)),
+    list(list(method = "vif", neighbours = vif_count(how, model, limit))))
+}
+
+# The first of the candidates whose loss is at most `tol`. If there is none, a candidate replaces a faster one only
+# where it halves the loss.
+least_loss <- function(candidates, loss, tol) {
+  chosen <- candidates[[1]]
+  least <- loss(chosen)
+  for (candidate in candidates[-1]) {
+    if (isTRUE(least <= tol)) break
+    lost <- loss(candidate)
+    if (!isTRUE(lost < least / 2)) next
+    chosen <- candidate
+    least <- lost
+  }
+  chosen
+}
+
+# loss(settings): the difference from the exact log-likelihood for each observation at theta, the larger one of two
+# estimates: that of a subset, and the expected one of all observations. The former shows what distant observations
+# say, the latter depends on the spacing of all observations.
+expected_loss <- function(data, model, how, theta) {
+  losses <- list(loss_of_subset(data, model, how, theta), loss_of_some(data, model, how, theta))
+  function(settings) max(vapply(losses, function(loss) loss(settings), 0))
+}
+
+loss_of_subset <- function(data, model, how, theta, size = 1500) {
+  some <- subset_data(data, representative_rows(model, data, size, how$control$seed))
   deviance <- function(likelihood) likelihood$evaluate(theta)$value
   exact <- deviance(exact_likelihood(some, model, how$reml))
-  off <- function(make) abs(deviance(make(some, model, how)) - exact) / 2
-  by_neighbours <- off(vecchia_likelihood)
-  if (!is.finite(by_neighbours)) return("vecchia")
-  if (by_neighbours <= tolerable_changes(length(rows), how$control$neighbour_tol)[["loglik"]]) return("vecchia")
-  if (isTRUE(off(vif_likelihood) < by_neighbours / 2)) "vif" else "vecchia"
+  function(settings) {
+    make <- switch(settings$method, vecchia = vecchia_likelihood, vif = vif_likelihood)
+    abs(deviance(make(some, model, with_settings(how, settings))) - exact) / 2 / length(some$y)
+  }
+}
+
+loss_of_some <- function(data, model, how, theta) {
+  sets <- ordered_observations(data, model, theta, how, orthonormal_trend(data))
+  loss <- sampled_loss(sets, model, set_operators(model), theta)
+  function(settings) loss(settings$neighbours, if (settings$method == "vif") inducing_count(how, data))
+}
+
+# loss(m, rank): the expected difference from the exact log-likelihood for each observation, with m neighbours and,
+# unless NULL, `rank` inducing points. It is the mean of log(sd / exact sd) of observations given their neighbours. Here
+# the exact one is that given `reference` neighbours, for `count` observations, evenly spaced in the ordering. With
+# inducing points these are of the residual process, which gives an upper bound.
+sampled_loss <- function(sets, model, operators, theta, reference = 480L, count = 100) {
+  some <- some_positions(nrow(sets$near), count)
+  near <- sets_of_some(sets, some, sets$search(min(reference, nrow(sets$near) - 1L), some))
+  logdet <- function(held, most) {
+    totals <- set_totals(operators, theta, model$nugget, held, FALSE, most)
+    if (totals$bad > 0) Inf else totals$sums[[1]]
+  }
+  function(m, rank = NULL) {
+    held <- near$held
+    if (length(rank)) {
+      low <- low_rank_factors(operators$values, theta, vif_sets(sets, rank)$inducing)
+      if (is.null(low)) return(Inf)
+      residual <- sets_with_factors(near$held(), low$factors(near$points))
+      held <- function() residual
+    }
+    (logdet(held, m) - logdet(held, Inf)) / 2 / length(some)
+  }
 }

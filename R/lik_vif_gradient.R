@@ -43,7 +43,7 @@ low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
 }
 
 # sum_ij w_ij dk(x_i, y_j) / dtheta, some columns at a time.
-weighted_derivatives <- function(derivatives, theta, x, y, w, most = 2e7) {
+weighted_derivatives <- function(derivatives, theta, x, y, w, most = 2e6) {
   theta <- unname(theta)
   width <- max(1, floor(most / (nrow(x) * length(theta))))
   total <- numeric(length(theta))
@@ -55,25 +55,37 @@ weighted_derivatives <- function(derivatives, theta, x, y, w, most = 2e7) {
   total
 }
 
-# The average information, where the derivatives of the covariance times a vector are differences.
-vif_information <- function(problem, sets, theta, vif, sums, results, profiled) {
-  known <- seq_len(ncol(sets$values))
-  inverse_times <- function(x) vif_solve(vif, sums$root, x)
-  white <- vif$white[known, , drop = FALSE]
-  residual <- as.vector(sets$values %*% results$contrast)
-  alpha <- inverse_times(cbind(residual))
+# information(profiled) of new_state(): the average information, where the derivatives of the covariance times a vector
+# are differences, which are computed once.
+vif_information <- function(problem, sets, theta, vif, sums, results, profile) {
+  parts <- once(function() {
+    state <- vif_residual(vif, sets, sums, results)
+    list(state = state, derivatives = vif_derivatives(problem, sets, theta, vif, state$alpha))
+  })
+  function(profiled = profile) {
+    average_information(parts()$derivatives, parts()$state, function(x) vif_solve(vif, sums$root, x), profiled,
+                        results$degrees)
+  }
+}
+
+# With K of the approximation: `alpha` = K^-1 (y - X beta), and `z` = K^-1 X R^-1 with R' R = X' K^-1 X.
+vif_residual <- function(vif, sets, sums, results) {
   trend <- sets$values[, -1, drop = FALSE]
-  root <- if (ncol(trend)) chol(sums$gram[-1, -1, drop = FALSE]) else matrix(0, 0, 0)
-  z <- if (ncol(trend)) t(backsolve(root, t(inverse_times(trend)), transpose = TRUE)) else trend
-  before <- vif_times(vif, alpha)
+  solved <- vif_solve(vif, sums$root, cbind(sets$values %*% results$contrast, trend))
+  z <- solved[, -1, drop = FALSE]
+  if (ncol(z)) z <- t(backsolve(chol(sums$gram[-1, -1, drop = FALSE]), t(z), transpose = TRUE))
+  list(alpha = solved[, 1], z = z, scale = results$scale)
+}
+
+# The derivatives of the covariance with respect to each parameter, times x.
+vif_derivatives <- function(problem, sets, theta, vif, x) {
+  before <- vif_times(vif, x)
   step <- 1e-4 * ifelse(theta == 0, 1, abs(theta))
-  derivatives <- vapply(seq_along(theta), function(p) {
+  vapply(seq_along(theta), function(p) {
     moved <- vif_factor(problem$model, problem$operators, sets, replace(theta, p, theta[[p]] + step[[p]]))
-    if (!is.null(moved$bad)) return(numeric(length(residual)))
-    as.vector(vif_times(moved, alpha) - before) / step[[p]]
-  }, residual)
-  state <- list(alpha = as.vector(alpha), z = z, scale = results$scale)
-  average_information(derivatives, state, inverse_times, profiled, results$degrees)
+    if (!is.null(moved$bad)) return(numeric(length(x)))
+    as.vector(vif_times(moved, x) - before) / step[[p]]
+  }, numeric(length(x)))
 }
 
 # The covariance of the approximation times x, and its inverse times x, with the `low_root` of vif_sums().

@@ -8,7 +8,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   if (estimate == "none") {
     check_all_given(model$parameters, call)
     theta <- model$parameters$value
-    return(list(theta = theta, method = likelihood$suited_method(theta)))
+    return(list(theta = theta, settings = likelihood$suited_settings(theta)))
   }
   target <- reporting_target(search_target(
     likelihood, data, model, how, is_profiled(model, data),
@@ -69,10 +69,11 @@ global_optimum <- function(starts, target) {
   if (likelihood$dense && length(rows) == n) return(best_optimum(starts, target))
   candidates <- start_candidates(starts, target, rows)
   target$how$precision <- likelihood$sufficient_precision(candidates[1, ], target$how$precision)
-  target$how <- with_method(target$how, likelihood$suited_method(candidates[1, ]))
+  settings <- likelihood$suited_settings(candidates[1, ])
+  target$how <- with_settings(target$how, settings)
   candidates <- part_optimum(candidates, target)
   best <- if (likelihood$count() > 0) vecchia_search(candidates, target) else best_from(candidates, target)
-  c(best, target$how[c("precision", "method")])
+  c(best, target$how["precision"], list(settings = settings))
 }
 
 # The optimum with angles of half a turn, the names of parameters at their bounds, and resume().

@@ -29,7 +29,7 @@ factored_rows <- function(operators, theta, nugget, sets, neighbours, factors = 
                             log_sd, settings)
     },
     by_factors = function(slopes, by_point, by_neighbours) {
-      factors_adjoint(rows, factors, slopes, by_point, by_neighbours)
+      factors_adjoint(rows, factors, slopes, by_point, by_neighbours, threads())
     }
   ))
 }

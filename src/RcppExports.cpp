@@ -423,8 +423,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // factors_adjoint
-Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors, Rcpp::NumericMatrix slopes, Rcpp::NumericVector by_point, Rcpp::NumericMatrix by_neighbours);
-RcppExport SEXP _kernops_factors_adjoint(SEXP setsSEXP, SEXP factorsSEXP, SEXP slopesSEXP, SEXP by_pointSEXP, SEXP by_neighboursSEXP) {
+Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors, Rcpp::NumericMatrix slopes, Rcpp::NumericVector by_point, Rcpp::NumericMatrix by_neighbours, int threads);
+RcppExport SEXP _kernops_factors_adjoint(SEXP setsSEXP, SEXP factorsSEXP, SEXP slopesSEXP, SEXP by_pointSEXP, SEXP by_neighboursSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::List >::type sets(setsSEXP);
@@ -432,7 +432,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type slopes(slopesSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type by_point(by_pointSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type by_neighbours(by_neighboursSEXP);
-    rcpp_result_gen = Rcpp::wrap(factors_adjoint(sets, factors, slopes, by_point, by_neighbours));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factors_adjoint(sets, factors, slopes, by_point, by_neighbours, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1485,7 +1486,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 7},
     {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
     {"_kernops_factors_inner", (DL_FUNC) &_kernops_factors_inner, 4},
-    {"_kernops_factors_adjoint", (DL_FUNC) &_kernops_factors_adjoint, 5},
+    {"_kernops_factors_adjoint", (DL_FUNC) &_kernops_factors_adjoint, 6},
     {"_kernops_joint_predict", (DL_FUNC) &_kernops_joint_predict, 4},
     {"_kernops_joint_variances", (DL_FUNC) &_kernops_joint_variances, 2},
     {"_kernops_joint_sums", (DL_FUNC) &_kernops_joint_sums, 4},

@@ -31,10 +31,10 @@ Rcpp::NumericMatrix factors_inner(Rcpp::IntegerMatrix neighbours, Rcpp::NumericM
 // the residual k - V'V. The function depends on the whitened factors V U', with the derivatives `slopes`, and on the
 // covariance of each set: it changes by p' dK c, where c = (1, -weights) is of the point and its neighbours, and
 // p = (by_point, by_neighbours). With g = V c and h = V p of each set, dK = -dV'V - V'dV changes it by
-// -(p' dV' g + h' dV c).
+// -(p' dV' g + h' dV c). Each thread computes some of the rows, for all sets.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors, Rcpp::NumericMatrix slopes,
-                                    Rcpp::NumericVector by_point, Rcpp::NumericMatrix by_neighbours) {
+                                    Rcpp::NumericVector by_point, Rcpp::NumericMatrix by_neighbours, int threads) {
   return guard_new([&] {
     const Rcpp::NumericMatrix weights = sets["weights"];
     const Rcpp::NumericVector sd = sets["sd"];
@@ -44,23 +44,27 @@ Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors
       throw InputError("dim", "each factor has a slope");
     const Count size = factors.nrow();
     Rcpp::NumericMatrix out = zeros(int(size), int(u.sets));
-    std::vector<double> g(static_cast<size_t>(size)), a(static_cast<size_t>(size));
-    const double* from = factors.begin();
+    const double *v = factors.begin(), *slope = slopes.begin(), *p = by_point.begin(), *by = by_neighbours.begin();
     double* to = out.begin();
-    for (Count i = 0; i < u.sets; ++i) {
-      const double* v = from + i * size;
-      const double* by = by_neighbours.begin() + i * u.m;
-      for (Count e = 0; e < size; ++e) g[e] = v[e], a[e] = slopes[i * size + e] / u.sd[i] - by_point[i] * v[e];
-      u.each(i, [&](double weight, Count near, Count k) {
-        add_scaled(-weight, from + near * size, size, g.data());
-        add_scaled(-by[k], from + near * size, size, a.data());
-      });
-      add_scaled(1, a.data(), size, to + i * size), add_scaled(-by_point[i], g.data(), size, to + i * size);
-      u.each(i, [&](double weight, Count near, Count k) {
-        add_scaled(-weight, a.data(), size, to + near * size);
-        add_scaled(-by[k], g.data(), size, to + near * size);
-      });
-    }
+    const Count slice = std::max<Count>(16, (size + threads - 1) / std::max(threads, 1));
+    parallel_for((size + slice - 1) / slice, threads, with_threads(threads), [&](Count unit, Count) {
+      const Count first = unit * slice, rows = std::min(slice, size - first);
+      std::vector<double> g(static_cast<size_t>(rows)), a(static_cast<size_t>(rows));
+      for (Count i = 0; i < u.sets; ++i) {
+        const Count here = i * size + first;
+        for (Count e = 0; e < rows; ++e)
+          g[e] = v[here + e], a[e] = slope[here + e] / u.sd[i] - p[i] * v[here + e];
+        u.each(i, [&](double weight, Count near, Count k) {
+          const double* of = v + near * size + first;
+          add_scaled(-weight, of, rows, g.data()), add_scaled(-by[i * u.m + k], of, rows, a.data());
+        });
+        add_scaled(1, a.data(), rows, to + here), add_scaled(-p[i], g.data(), rows, to + here);
+        u.each(i, [&](double weight, Count near, Count k) {
+          double* of = to + near * size + first;
+          add_scaled(-weight, a.data(), rows, of), add_scaled(-by[i * u.m + k], g.data(), rows, of);
+        });
+      }
+    });
     return out;
   });
 }

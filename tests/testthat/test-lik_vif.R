@@ -214,9 +214,9 @@ test_that("the engine refuses arrays that do not fit", {
     kernops:::factors_inner(near, matrix(0, 2, 2), matrix(0, 3, 2), 1L)
     kernops:::factors_inner(matrix(c(0L, 9L), 1), diag(2), diag(2), 1L)
     kernops:::factors_adjoint(list(weights = matrix(0, 1, 2), sd = c(1, 1), neighbours = near), diag(2), diag(3)[1:2, ],
-                              c(0, 0), matrix(0, 1, 2))
+                              c(0, 0), matrix(0, 1, 2), 1L)
     kernops:::factors_adjoint(list(weights = matrix(0, 1, 2), sd = c(1, 1), neighbours = near), diag(2), diag(2), 0,
-                              matrix(0, 1, 2))
+                              matrix(0, 1, 2), 1L)
     kernops:::sets_residual_adjoint(operators, 1, 0L, sets, matrix(0, 1, 3), c(0, 0), settings)
   })
 })

@@ -46,3 +46,69 @@ test_that("the chosen fit is that of its method", {
   new <- data.frame(V1 = c(0.2, 0.7), V2 = c(0.5, 0.1))
   expect_equal(predict(auto, new), predict(asked, new), tolerance = 1e-5)
 })
+
+test_that("more neighbours are taken where they are enough, but not for a number that the user gives", {
+  data <- draws_of(400, 2, matern(5/2, 1, 0.3) + nugget(0.01))
+  fit_with <- function(..., data = NULL) {
+    gp(y ~ 0, data, ~ V1 + V2, matern(5/2, 1, 0.3) + nugget(0.01), estimate = "none", exact_limit = 100, ...)
+  }
+  m <- function(...) fit_with(..., data = data)$vecchia$m
+  expect_equal(m(neighbour_tol = 1), 60)
+  expect_equal(m(neighbour_tol = 2e-5), 120)
+  expect_equal(m(neighbour_tol = 2e-5, neighbours = 20), 20)
+  expect_equal(m(neighbour_tol = 2e-5, neighbours = "auto"), 120)
+  fit <- fit_with(neighbour_tol = 2e-5, data = data)
+  expect_output(print(fit), "120 (maxmin)", fixed = TRUE)
+  expect_equal(fit$loglik, fit_with(method = "vecchia", neighbours = 120, data = data)$loglik)
+  expect_equal(update(fit, neighbour_tol = 2e-5)$vecchia$m, 120)
+})
+
+# Mean logarithms of conditional standard deviations, by Cholesky factors.
+oracle_loss <- function(K, neighbours) {
+  exact <- diag(chol(K))
+  sd <- vapply(seq_along(exact), \(i) {
+    s <- neighbours[[i]]
+    if (!length(s)) return(sqrt(K[i, i]))
+    sqrt(K[i, i] - sum(K[i, s] * solve(K[s, s], K[s, i])))
+  }, 0)
+  mean(log(sd / exact))
+}
+
+test_that("the expected loss is that of dense matrices, with and without inducing points", {
+  u <- withr::with_seed(2, matrix(runif(160), 80))
+  data <- data.frame(a = u[, 1], b = u[, 2], y = sin(9 * u[, 1]))
+  fit <- gp(y ~ 1, data, ~ a + b, squared_exponential(1.2, 0.4) + nugget(0.01), "vecchia", "none")
+  u <- unname(fit$data$u)
+  u <- u[gp_neighbours(u / 0.4, 1)$order, ]
+  model <- fit$model
+  theta <- unname(fit$theta)
+  sets <- kernops:::ordered_observations(fit$data, model, theta, fit$how, kernops:::orthonormal_trend(fit$data))
+  loss <- kernops:::sampled_loss(sets, model, kernops:::set_operators(model), theta)
+  K <- 1.2 * exp(-as.matrix(dist(u))^2 / (2 * 0.4^2))
+  Z <- K[1:15, 1:15] + 1.2e-12 * diag(15)
+  residual <- K - K[, 1:15] %*% solve(Z, K[1:15, ])
+  for (m in c(1, 6)) {
+    near <- earlier_neighbours(u, m)
+    expect_equal(loss(m), oracle_loss(K + diag(0.01, 80), near), tolerance = 1e-7)
+    expect_equal(loss(m, 15), oracle_loss(residual + diag(0.01, 80), near), tolerance = 1e-5)
+  }
+  expect_equal(c(loss(79), loss(79, 15)), c(0, 0))
+  expect_equal(kernops:::sampled_loss(sets, model, kernops:::set_operators(model), theta, count = 40)(6), loss(6),
+               tolerance = 0.5)
+})
+
+test_that("the change of many observations by twice as many neighbours is that of the expected loss", {
+  limit <- kernops:::compared_points
+  withr::defer(utils::assignInNamespace("compared_points", limit, "kernops"))
+  utils::assignInNamespace("compared_points", 100, "kernops")
+  smooth <- squared_exponential(1, 0.4) + nugget(0.001)
+  data <- draws_of(400, 2, smooth)
+  fit <- gp(y ~ 0, data, ~ V1 + V2, smooth, "vif", "none", neighbours = 5, inducing = 10)
+  model <- fit$model
+  theta <- unname(fit$theta)
+  sets <- kernops:::ordered_observations(fit$data, model, theta, fit$how, kernops:::orthonormal_trend(fit$data))
+  loss <- kernops:::sampled_loss(sets, model, kernops:::set_operators(model), theta)
+  expect_equal(fit$vecchia$changes[["loglik"]], 400 * (loss(5, 10) - loss(10, 20)), tolerance = 1e-6)
+  expect_equal(is.na(fit$vecchia$changes), c(loglik = FALSE, estimates = TRUE, predictions = FALSE, se = FALSE))
+  expect_output(print(fit), "poor")
+})
