@@ -63,6 +63,21 @@ test_that("what cannot be run is taken by the next kernel, at last by tiles", {
   expect_identical(c(attempt(0L)$parts, attempt(1L)$parts), 1:2)
 })
 
+test_that("sums of long vectors take panels where tiles would contract for each batch of entries", {
+  mainloop <- function(formula, D, E = D) {
+    op <- keops_kernel(formula, c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), sprintf("b = Vj(%d)", E), "e = Vi(1)"))
+    choose_kernels(environment(op), typical_gpu("sm_90"), gpu_extent(2e4, 2e4))[[1]]$mainloop
+  }
+  loops <- c("wide", "panels")
+  slope <- "Grad(Sum_Reduction(Exp(x | y) * Elem(b, 0), 1), x, e)"
+  expect_identical(vapply(c(112, 113), \(D) mainloop(slope, D, 1), ""), loops)
+  softmax <- "SumSoftMaxWeight_Reduction((x | y) * Elem(e, 0), b, 1)"
+  expect_identical(vapply(c(112, 113), \(D) mainloop(softmax, D), ""), loops)
+  columns <- "Sum_Reduction(Exp(-SqDist(x, y)) * Elem(e, 0) * b, 1)"
+  expect_identical(vapply(c(96, 97), \(D) mainloop(columns, D, 128), ""), loops)
+  expect_identical(vapply(c(224, 225), \(D) mainloop(columns, D, 64), ""), loops)
+})
+
 test_that("ranges are never reduced in bulk", {
   for (formula in c("ArgKMin_Reduction(SqDist(x, y), 11, 1)", "Sum_Reduction(Exp(-SqDist(x, y)), 1)")) {
     op <- keops_kernel(formula, c("x = Vi(1000)", "y = Vj(1000)"))

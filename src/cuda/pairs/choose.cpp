@@ -204,11 +204,12 @@ class Chooser {
     if (p.several) return p.contracted >= than.several;
     if (p.exponentiates)
       return p.contracted > table::weighed_contracted ||
-             (p.panel_sum >= table::weighed_columns && p.contracted + p.panel_sum > than.weighed);
+             (p.panel_sum >= than.weighed_columns && p.contracted + p.panel_sum > than.weighed);
     if (p.differences)
       return p.contracted > (s.single && !adds_by_tiles(s) ? than.differences_careful : than.differences);
-    return p.panel_sum > 0 ? p.panel_sum >= table::panel_columns && p.contracted > than.summed_columns
-                           : p.contracted > than.values;
+    if (p.panel_sum == 0) return p.contracted > than.values;
+    return p.panel_sum >= table::panel_columns &&
+           p.contracted > (p.panel_sum >= table::panel_wide ? than.summed_wide : than.summed_columns);
   }
   Settings doubles() const {
     Settings all = s;

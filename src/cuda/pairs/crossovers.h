@@ -6,6 +6,7 @@
 //   b  2026-11-24, H200, bench/beside_torch.R
 //   c  2026-11-25, H100, bench/beside_torch.R float32: digits, softmax, nearest columns
 //   d  2026-11-26, H100 and H200, bench/beside_torch.R float32: warp groups, products of 16 bits, Hessians
+//   e  2026-11-28, H200, float64: gradients of products, sums of 32 to 128 columns, softmax
 //   m  not measured: a limit of memory, of registers by the compiler's report, or of the numbers themselves
 #pragma once
 #include "run/data.h"
@@ -53,16 +54,18 @@ constexpr int values_by_warpgroups = 896;                 // d  up to here tiles
 // Panels: the entries, contracted or summed, beyond which they are faster than tiles.
 struct Panels {
   int several;                           // several numbers of a pair: from here on
-  int weighed;                           // exponentials: contracted and summed together
+  int weighed, weighed_columns;          // exponentials: contracted and summed together; least entries of the sum
   int differences, differences_careful;  // gradients; for careful sums, tiles have no tensor cores
   int summed_columns;                    // contracted, where a sum has `panel_columns` entries or more
+  int summed_wide;                       // contracted, where a sum has `panel_wide` entries or more
   int values;
 };
-constexpr Panels doubles{24, 280, 112, 112, 256, 512};                              // b, c, d
-constexpr Panels digits{48, 320, 256, 128, 320, 448};                               // c, d
-constexpr int panel_columns = 32, weighed_contracted = 448, weighed_columns = 128;  // b, c
-constexpr int longest_digits = 1 << 15;  // m  products of digits are less than 2^31
-constexpr Count panel_rows = 512;        // b  and columns
+constexpr Panels doubles{24, 208, 113, 112, 112, 224, 96, 512};  // b, c, d, e
+constexpr Panels digits{48, 320, 128, 256, 128, 320, 320, 448};  // c, d
+constexpr int panel_wide = 113;                                  // e
+constexpr int panel_columns = 32, weighed_contracted = 448;      // b, c
+constexpr int longest_digits = 1 << 15;                          // m  products of digits are less than 2^31
+constexpr Count panel_rows = 512;                                // b  and columns
 
 // Lists of nearest columns: rows; columns of a multiprocessor; 2^bits entries of pairs of a multiprocessor, squared.
 constexpr Count list_rows = 512, list_columns = 16, list_bits = 19;  // c
