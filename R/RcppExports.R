@@ -53,6 +53,22 @@ block_orthogonal <- function(x, passes, settings) {
     .Call(`_kernops_block_orthogonal`, x, passes, settings)
 }
 
+columns_ranges <- function(x, threads) {
+    .Call(`_kernops_columns_ranges`, x, threads)
+}
+
+columns_moved <- function(x, chosen, shift, divisor, factor, threads) {
+    .Call(`_kernops_columns_moved`, x, chosen, shift, divisor, factor, threads)
+}
+
+columns_rows <- function(x, rows, threads) {
+    .Call(`_kernops_columns_rows`, x, rows, threads)
+}
+
+columns_first_rows <- function(x, digits, threads) {
+    .Call(`_kernops_columns_first_rows`, x, digits, threads)
+}
+
 effects_gram <- function(rows, columns, values, size, threads) {
     .Call(`_kernops_effects_gram`, rows, columns, values, size, threads)
 }

@@ -14,7 +14,8 @@ neighbour_coordinates <- function(model, theta, u, reference = u) {
   if (all(metric$matrix == 0) && !length(metric$views)) metric$matrix <- unit_metric(reference)
   place <- function(u) {
     views <- lapply(metric$views, function(view) sqrt(view$weight) * view$place(u))
-    unname(do.call(cbind, c(list(linear_view(metric$matrix, u)), views)))
+    if (!length(views)) return(linear_view(metric$matrix, u))
+    do.call(cbind, c(list(linear_view(metric$matrix, u)), lapply(views, unname)))
   }
   apart_by_group(place(u), model, u, function() place(reference))
 }
@@ -23,7 +24,7 @@ neighbour_coordinates <- function(model, theta, u, reference = u) {
 apart_by_group <- function(near, model, u, reference) {
   group <- group_of(model)
   if (is.null(group)) return(near)
-  span <- sqrt(sum(apply(reference(), 2, function(v) diff(range(v)))^2))
+  span <- sqrt(sum(column_extents(reference())^2))
   cbind(near, u[, group] * 1e3 * max(span, 1e-300))
 }
 
@@ -41,11 +42,12 @@ leaf_values <- function(model, theta) {
 linear_view <- function(M, u) {
   if (all(M[row(M) != col(M)] == 0)) {
     used <- which(diag(M) > 0)
-    return(u[, used, drop = FALSE] * rep(sqrt(diag(M)[used]), each = nrow(u)))
+    factor <- sqrt(diag(M)[used])
+    return(recalled("views", list(u, used, factor), function() moved_columns(u, used, factor = factor), most = 3))
   }
   decomposed <- eigen(M, symmetric = TRUE)
   used <- decomposed$values > 1e-14 * decomposed$values[[1]]
-  u %*% (decomposed$vectors[, used, drop = FALSE] * rep(sqrt(decomposed$values[used]), each = ncol(u)))
+  unname(u) %*% (decomposed$vectors[, used, drop = FALSE] * rep(sqrt(decomposed$values[used]), each = ncol(u)))
 }
 
 # `values`: those of the parameters of each leaf.

@@ -12,7 +12,7 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
   n <- nrow(u)
   d <- ncol(u)
   kept <- subset_numbers(arguments$subset, n, call)
-  points <- cbind(u, column_values(columns, source$data, n, call))
+  points <- if (length(columns)) cbind(u, column_values(columns, source$data, n, call)) else u
   frame <- trend_frame(formula, source$data, points, arguments$weights, arguments$noise, arguments$na.action,
                        call, kept, several)
   refuse_integer64(frame, call)
@@ -21,11 +21,11 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
   rows <- kept[row_numbers(frame, nrow(points))]
   terms <- attr(frame, "terms")
   # names of many rows would take longer than all else here
-  x <- `rownames<-`(trend_matrix(terms, frame, call), NULL)
+  x <- unname_rows(trend_matrix(terms, frame, call))
   response <- response_values(frame, formula, family, several, rows, call)
   per_row <- \(name, default) as.vector(frame[[name]] %||% rep(default, NROW(response$y)))
   parts <- list(y = response$y, x = if (ncol(columns$trend)) cbind(x, columns$trend) else x,
-                u = points[, seq_len(d), drop = FALSE], z = columns$values, columns = columns$columns,
+                u = chosen_columns(points, seq_len(d)), z = columns$values, columns = columns$columns,
                 offset = trend_offset(frame, call) %||% rep(0, NROW(response$y)), noise = per_row("(noise)", 0),
                 weights = response$weights %||% per_row("(weights)", 1), terms = terms, frame = frame,
                 contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
@@ -126,7 +126,7 @@ row_numbers <- function(frame, n) {
 }
 
 unname_rows <- function(u) {
-  rownames(u) <- NULL
+  if (!is.null(rownames(u))) dimnames(u) <- if (!is.null(colnames(u))) list(NULL, colnames(u))
   `storage.mode<-`(u, "double")
 }
 

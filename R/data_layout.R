@@ -25,7 +25,7 @@ observation_labels <- function(layout, labels) UseMethod("observation_labels")
 
 expand.layout_single <- function(layout, points) points
 collapse.layout_single <- function(layout, table, ...) table
-observation_sites.layout_single <- function(layout, u, parts) unname(cbind(u, parts$z))
+observation_sites.layout_single <- function(layout, u, parts) unname(if (length(parts$z)) cbind(u, parts$z) else u)
 new_sites.layout_single <- function(layout, u, z, variable) unname(cbind(u, z))
 mean_columns.layout_single <- function(layout, n) matrix(1, n, 1)
 keep_observations.layout_single <- function(layout, rows) layout

@@ -6,20 +6,17 @@ magnitude_limits <- c(1e-60, 1e60)
 
 # Columns of parts whose largest entry is out of range. Noise has the unit of squares; a weight must be in range itself.
 check_magnitudes <- function(parts, call) {
-  columns <- c(
-    list(`the response` = as.matrix(parts$y), `the offset` = as.matrix(parts$offset),
-         `the weights` = cbind(max(parts$weights), min(parts$weights)), `the noise` = as.matrix(sqrt(parts$noise))),
-    list(`the trend` = parts$x, `covariates of the covariance` = parts$z)
+  columns <- list(
+    `the response` = parts$y, `the offset` = parts$offset, `the weights` = rbind(range(parts$weights)),
+    `the noise` = sqrt(column_ranges(parts$noise)), `the trend` = parts$x, `covariates of the covariance` = parts$z
   )
   for (name in names(columns)) check_magnitude(columns[[name]], name, call)
 }
 
 check_magnitude <- function(values, name, call) {
   if (!is.numeric(values) || !length(values)) return(invisible())
-  size <- vapply(seq_len(ncol(values)), function(k) {
-    column <- values[, k]
-    max(-min(column, na.rm = TRUE), max(column, na.rm = TRUE))
-  }, 0)
+  ranges <- column_ranges(values)
+  size <- pmax(-ranges[1, ], ranges[2, ])
   bad <- which(size > 0 & (size < magnitude_limits[[1]] | size > magnitude_limits[[2]]))
   if (!length(bad)) return(invisible())
   largest <- signif(size[[bad[[1]]]], 3)
@@ -32,7 +29,8 @@ check_magnitude <- function(values, name, call) {
 # Coordinates beyond these magnitudes are divided by a power of two, the `unit` of their centre, which changes no digit:
 # parameters are then in this unit within a fit. Only lengths scale with the unit; other parameters prevent a unit.
 with_unit <- function(center, u, model, call) {
-  size <- apply(abs(centred(u, center)), 2, max)
+  ranges <- column_ranges(u)
+  size <- pmax(abs(ranges[1, ] - center), abs(ranges[2, ] - center))
   if (all(size == 0 | (size >= magnitude_limits[[1]] & size <= magnitude_limits[[2]]))) return(center)
   scalable <- model$translation_invariant && !is_lmc(model$covariance) && !length(model$prior) &&
     all_leaves(model$covariance, function(leaf) leaf$label != "power_law" && !length(leaf$sees))
@@ -78,7 +76,7 @@ without_level <- function(data) {
   trend <- qr(unname(data$x))
   if (trend$rank < ncol(data$x) || sum(qr.resid(trend, ones)^2) > 1e-24 * length(y)) return(unchanged)
   beta <- qr.coef(trend, ones)
-  beta[abs(beta) * apply(abs(data$x), 2, max) < 1e-12] <- 0 # rounding error, which the constant would magnify
+  beta[abs(beta) * column_sizes(data$x) < 1e-12] <- 0 # rounding error, which the constant would magnify
   list(y = y - level * ones, beta = level * beta)
 }
 

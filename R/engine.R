@@ -76,7 +76,15 @@
 #   exact_digits             such keys across classes of numbers
 #   value_labels             labels that are equal where values are
 #   with_bar                 code with a progress bar
-#   with_trees               code in which search_tree() remembers its last trees
+#   with_trees               code in which search_tree() and recalled() remember their last results
+#   recalled                 a result that depends on a key alone
+#   column_ranges            the least and the greatest number of each column
+#   column_extents           the extent of each column
+#   column_sizes             the largest absolute value of each column
+#   chosen_columns           columns by their numbers, without a copy of all
+#   moved_columns            columns, shifted and scaled
+#   gathered_rows            rows by their numbers
+#   first_rows               the first row with the values of each row
 #   say_progress             a step of the bar
 #   with_seed                code with random numbers of its own
 #   random_signs             a matrix of signs

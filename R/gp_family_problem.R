@@ -36,7 +36,7 @@ family_problem <- function(parts, model, known, family, estimate, call) {
 with_family_search <- function(problem, call) {
   data <- problem$data
   response <- working_response(data$family, data$y, data$prior) - data$offset
-  residual <- detrended(data, response)
+  residual <- if (ncol(data$x)) qr.resid(qr(data$x), response) else response
   problem <- bounded_problem(problem, residual, call)
   # a search for logarithms on their way to zero would become ever slower: a hundred thousandth of the variance of the
   # response, or a tenth of the noise of large counts, is nothing

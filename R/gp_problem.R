@@ -68,21 +68,19 @@ check_intrinsic <- function(x, beta, estimate, parts, model, call) {
 
 # An origin next to the points, so that none of them is there, where an intrinsic field is 0.
 origin_beside <- function(u) {
-  width <- apply(u, 2, function(v) diff(range(v)))
-  apply(u, 2, min) - ifelse(width > 0, width / 2, 1)
+  width <- column_extents(u)
+  column_ranges(u)[1, ] - ifelse(width > 0, width / 2, 1)
 }
 
 # Additional data of an estimate: bounds, and the detrended response, for starting values.
 with_search <- function(problem, y, call) {
   data <- problem$data
-  residual <- detrended(data, without_level(data)$y)
+  residual <- orthonormal_trend(data)$residual
   check_constant_variables(problem$model, data$u, residual, y, call)
   if (is_rounding(residual, y)) stop_constant(data$y, call)
   if (is_profiled(problem$model, data)) problem$model <- with_free_scale(problem$model, data$u, residual)
   bounded_problem(problem, residual, call)
 }
-
-detrended <- function(data, y) if (ncol(data$x)) qr.resid(qr(data$x), y) else y
 
 stop_constant <- function(y, call) {
   what <- if (all(y == y[[1]])) "constant" else "fitted exactly by the trend"
@@ -92,8 +90,8 @@ stop_constant <- function(y, call) {
 
 bounded_problem <- function(problem, residual, call) {
   u <- problem$data$u
-  space <- u[, seq_len(problem$model$d), drop = FALSE]
-  if (ncol(space) && all(apply(space, 2, function(v) diff(range(v))) == 0)) {
+  space <- seq_len(problem$model$d)
+  if (length(space) && all(column_extents(u)[space] == 0)) {
     stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.", call = call)
   }
   problem$residual <- residual
@@ -107,7 +105,7 @@ check_extents <- function(model, u, center, call) {
   rows <- with(parameters, which(kind == "range" & coordinate > 0 & !fixed))
   constant <- vapply(rows, function(n) {
     k <- leaf_dims(leaf_at(model$covariance, parameters$leaf[[n]]), model$d)[[parameters$coordinate[[n]]]]
-    diff(range(u[, k])) <= 4 * .Machine$double.eps * max(abs(u[, k] + center[[k]] / unit_of(center)))
+    column_extents(u[, k]) <= 4 * .Machine$double.eps * max(abs(u[, k] + center[[k]] / unit_of(center)))
   }, NA)
   flat <- parameters$name[rows[constant]]
   if (!length(flat)) return(invisible())
@@ -117,8 +115,9 @@ check_extents <- function(model, u, center, call) {
 }
 
 centred <- function(u, center) {
-  u <- u - rep(center, each = nrow(u))
-  if (unit_of(center) == 1) u else u / unit_of(center)
+  moved <- moved_columns(u, shift = center, divisor = unit_of(center))
+  if (!is.null(colnames(u))) dimnames(moved) <- list(NULL, colnames(u))
+  moved
 }
 
 check_trend <- function(data, estimate, call) {
@@ -126,7 +125,7 @@ check_trend <- function(data, estimate, call) {
   n <- nrow(data$x)
   if (p == 0) return(0)
   if (p == 1 && n > 1 && any(data$x != 0)) return(log(sum(data$x^2)))
-  q <- qr(data$x)
+  q <- orthonormal_trend(data)$qr
   if (q$rank < min(n, p)) {
     aliased <- colnames(data$x)[q$pivot[-seq_len(q$rank)]]
     stop_kernops("input", c("The columns of the trend are collinear: {.code {aliased}} {?is a linear
@@ -174,10 +173,8 @@ place_keys <- function(model, u) {
     if (leaf$geometry$angular) seen <- round(on_sphere(seen), 9)
     cbind(seen, u[, leaf$group])
   })
-  columns <- as.data.frame(do.call(cbind, unique(views)))
-  first_of <- function(key) match(key, key)
-  n <- as.numeric(nrow(u)) # its square is no integer
-  Reduce(function(key, x) first_of(key * n + first_of(signif(x, 15))), columns, integer(nrow(u)))
+  columns <- if (length(views)) do.call(cbind, unique(views)) else matrix(0, nrow(u), 0)
+  first_rows(columns, digits = 15)
 }
 
 stop_singular <- function(problem, state, call) {

@@ -55,11 +55,14 @@ neighbour_count <- function(control, d, most, default = if (d <= 3 && most > 2e4
 # The trend as an orthonormal matrix times r, the response's coefficients in it, and the residual. Products of whitened
 # columns do not cancel if the trend is orthonormal and the response free of it.
 orthonormal_trend <- function(data) {
-  response <- without_level(data)
-  decomposed <- qr(data$x, LAPACK = FALSE)
-  if (!ncol(data$x)) return(list(qr = decomposed, r = matrix(0, 0, 0), residual = data$y))
-  list(qr = decomposed, r = qr.R(decomposed), coefficients = qr.coef(decomposed, response$y), level = response$beta,
-       residual = qr.resid(decomposed, response$y))
+  if (!ncol(data$x)) return(list(r = matrix(0, 0, 0), residual = data$y))
+  recalled("trend", data[c("x", "y", "constant")], function() {
+    response <- without_level(data)
+    solved <- stats::.lm.fit(data$x, response$y) # as qr(), qr.coef() and qr.resid(), which copy x each
+    decomposed <- structure(solved[c("qr", "rank", "qraux", "pivot")], class = "qr")
+    list(qr = decomposed, r = qr.R(decomposed), coefficients = stats::setNames(solved$coefficients, colnames(data$x)),
+         level = response$beta, residual = solved$residuals)
+  })
 }
 
 # Observations in their order, and the neighbours of each.
@@ -72,8 +75,9 @@ ordered_observations <- function(data, model, theta, how, trend) {
   sets <- ordered_sets(neighbour_coordinates(model, theta, data$u), how)
   order <- sets$order
   values <- cbind(trend$residual, if (ncol(data$x)) qr.Q(trend$qr))
-  sets <- c(sets, list(points = data$u[order, , drop = FALSE], noise = data$noise[order],
-                       noise_derivative = 1 / data$weights[order], values = values[order, , drop = FALSE]))
+  sets <- c(sets, list(points = gathered_rows(data$u, order), noise = gathered_rows(data$noise, order),
+                       noise_derivative = 1 / gathered_rows(data$weights, order),
+                       values = gathered_rows(values, order)))
   sets$search <- correlated_search(sets$search, model, theta, sets$points)
   sets
 }
@@ -84,7 +88,7 @@ ordered_sets <- function(near, how) {
   tree <- search_tree(near)
   ordering <- how$control$ordering
   order <- vecchia_order(near, ordering, how$control$seed, tree)
-  list(ordering = ordering, order = order, near = near[order, , drop = FALSE], search = function(m, of = NULL) {
+  list(ordering = ordering, order = order, near = gathered_rows(near, order), search = function(m, of = NULL) {
     ordered_neighbours(tree, m, of = of, order = order, backend = how$backend %||% "auto")
   })
 }

@@ -10,8 +10,10 @@ certified_sites <- function(object, count) {
   near <- neighbour_coordinates(object$model, object$theta, data$u)
   u <- prediction_sites(data$u, near, object$model, ceiling(count / 2))
   variable <- if (length(response_names(object))) u[, object$model$d + 1] + 1
-  far <- 1e3 * max(abs(data$u[, space]), 1)
-  apart <- function(u, variable) cbind(u[, space, drop = FALSE], if (length(variable)) far * variable)
+  far <- 1e3 * max(column_sizes(data$u)[space], 1)
+  apart <- function(u, variable) {
+    if (length(variable)) cbind(u[, space, drop = FALSE], far * variable) else chosen_columns(u, space)
+  }
   layout <- object$parts$layout
   nearest <- nearest_points(apart(u, variable), apart(data$u, layout$variable), 1L)[1, ]
   list(u = new_sites(layout, u[, space, drop = FALSE], data$u[nearest, beside, drop = FALSE], variable),

@@ -97,8 +97,8 @@ has_latent_field <- function(object, most = 2e4) UseMethod("has_latent_field")
 has_latent_field.gp_family_fit <- function(object, most) TRUE
 
 has_latent_field.default <- function(object, most = 2e4) {
-  noise <- noise_variance(object$data, object$model, object$theta)
-  !is_lmc(object$model$covariance) && length(noise) <= most && all(noise > 0)
+  length(object$data$noise) <= most && !is_lmc(object$model$covariance) &&
+    all(noise_variance(object$data, object$model, object$theta) > 0)
 }
 
 # The field at the base points that is predicted from columns of values of the process of the observations.

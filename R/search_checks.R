@@ -106,15 +106,11 @@ nearest_semivariance <- function(model, u, some = 200) {
 # Duplicated observations, including the response, imply a zero nugget, whatever the other observations are.
 warn_about_copies <- function(data, model) {
   if (!length(model$nugget) || model$parameters$fixed[[model$nugget]]) return(invisible())
-  # a number for each location; rounding of a matrix product would depend on the position of the row
-  key <- Reduce(`+`, lapply(seq_len(ncol(data$u)), function(k) data$u[, k] * sqrt(k + 1)))
-  if (!anyDuplicated(key)) return(invisible())
-  places <- split(seq_along(key), match(key, unique(key)))
-  places <- places[lengths(places) > 1]
-  same <- vapply(places, function(rows) {
-    all(data$u[rows, ] == data$u[rep(rows[[1]], length(rows)), ]) && all(data$y[rows] == data$y[[rows[[1]]]])
-  }, NA)
-  if (!all(same)) return(invisible())
+  first <- first_rows(data$u)
+  again <- which(first != seq_along(first))
+  if (!length(again) || any(data$y[again] != data$y[first[again]])) return(invisible())
+  rows <- which(first %in% first[again])
+  places <- split(rows, first[rows])
   shown <- vapply(utils::head(places, 5), function(rows) paste0("(", toString(data$rows[rows]), ")"), "")
   cli::cli_warn(c(
     "Observations at the same location are identical: rows {toString(shown)}{if (length(places) > 5) ', ...'}.",

@@ -55,8 +55,8 @@ leaf_extent <- function(model, row, u) {
   dims <- leaf_dims(leaf, model$d)
   if (!leaf$geometry$lengths && row$kind == "range") return(1)
   if (row$coordinate > 0) return(extent_of(u[, dims[[row$coordinate]]]))
-  v <- leaf$geometry$place(u[, setdiff(dims, leaf$geometry$time), drop = FALSE])
-  extent_of(c(0, sqrt(sum(apply(v, 2, function(x) diff(range(x)))^2))))
+  v <- leaf$geometry$place(chosen_columns(u, setdiff(dims, leaf$geometry$time)))
+  extent_of(c(0, sqrt(sum(column_extents(v)^2))))
 }
 
 # The ratio of the extent in space to the extent in time.

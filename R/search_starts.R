@@ -136,8 +136,8 @@ subset_rows <- function(u, size, seed, block = NULL) {
   }
   order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # some of them may be neighbours, too
   some <- order[seq_len(size %/% 2)]
-  width <- apply(u, 2, extent_of)
-  scaled <- u / rep(width, each = n)
+  width <- column_extents(u)
+  scaled <- moved_columns(u, divisor = ifelse(width > 0, width, 1))
   nearest <- kernel_operator("ArgKMin_Reduction(SqDist(x, y), 2, 1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), ncol(u)),
                              "auto", "float64", "auto")
   neighbours <- t(nearest(list(x = scaled[some, , drop = FALSE], y = scaled)))

@@ -59,9 +59,9 @@ prediction_sites <- function(u, near, model, count = 100, tree = search_tree(nea
   between <- u[pairs[1, ], , drop = FALSE]
   between[, space] <- (between[, space] + u[pairs[nrow(pairs), ], space]) / 2
   anywhere <- u[round(seq(1, n, length.out = count)), , drop = FALSE]
-  low <- apply(u[, space, drop = FALSE], 2, min)
-  high <- apply(u[, space, drop = FALSE], 2, max)
-  anywhere[, space] <- t(low + t(even_points(count, max(1L, model$d))[, space, drop = FALSE]) * (high - low))
+  ranges <- column_ranges(u)[, space, drop = FALSE]
+  anywhere[, space] <- t(ranges[1, ] + t(even_points(count, max(1L, model$d))[, space, drop = FALSE]) *
+                           (ranges[2, ] - ranges[1, ]))
   sites <- rbind(between, anywhere)
   if (variables) at_variables(sites[, space, drop = FALSE], sites[, model$d + 1] + 1) else sites
 }

@@ -32,18 +32,26 @@ following_neighbours <- function(base, u, order, m, of = NULL, backend = default
 
 # A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
 search_tree <- function(u, workers = threads()) {
-  if (is.null(the$trees)) return(points_hold(with_coordinate(u), workers))
-  same <- Position(function(kept) identical(kept$u, u), the$trees)
-  kept <- if (is.na(same)) list(u = u, tree = points_hold(with_coordinate(u), workers)) else the$trees[[same]]
-  the$trees <- utils::head(c(list(kept), if (is.na(same)) the$trees else the$trees[-same]), 3)
-  kept$tree
+  recalled("trees", u, function() points_hold(with_coordinate(u), workers), most = 3)
 }
 
-# Evaluates code in which search_tree() remembers its last trees: several steps of a fit search the same points.
+# The result of compute(), which depends on `key` alone. Within with_trees() the last `most` results of a kind are
+# remembered.
+recalled <- function(kind, key, compute, most = 1) {
+  if (is.null(the$recalled)) return(compute())
+  before <- the$recalled[[kind]]
+  same <- Position(function(kept) identical(kept$key, key), before)
+  kept <- if (is.na(same)) list(key = key, value = compute()) else before[[same]]
+  the$recalled[[kind]] <- utils::head(c(list(kept), if (is.na(same)) before else before[-same]), most)
+  kept$value
+}
+
+# Evaluates code in which search_tree() and other functions by recalled() remember their last results: several steps of
+# a fit search the same points.
 with_trees <- function(code) {
-  before <- the$trees
-  on.exit(the$trees <- before)
-  the$trees <- before %||% list()
+  before <- the$recalled
+  on.exit(the$recalled <- before)
+  the$recalled <- before %||% list()
   code
 }
 

@@ -170,6 +170,56 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// columns_ranges
+Rcpp::NumericMatrix columns_ranges(Rcpp::NumericVector x, int threads);
+RcppExport SEXP _kernops_columns_ranges(SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(columns_ranges(x, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// columns_moved
+Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector chosen, Rcpp::NumericVector shift, Rcpp::NumericVector divisor, Rcpp::NumericVector factor, int threads);
+RcppExport SEXP _kernops_columns_moved(SEXP xSEXP, SEXP chosenSEXP, SEXP shiftSEXP, SEXP divisorSEXP, SEXP factorSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type chosen(chosenSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type shift(shiftSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type divisor(divisorSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(columns_moved(x, chosen, shift, divisor, factor, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// columns_rows
+SEXP columns_rows(SEXP x, Rcpp::IntegerVector rows, int threads);
+RcppExport SEXP _kernops_columns_rows(SEXP xSEXP, SEXP rowsSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(columns_rows(x, rows, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// columns_first_rows
+Rcpp::IntegerVector columns_first_rows(Rcpp::NumericMatrix x, double digits, int threads);
+RcppExport SEXP _kernops_columns_first_rows(SEXP xSEXP, SEXP digitsSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< double >::type digits(digitsSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(columns_first_rows(x, digits, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // effects_gram
 Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size, int threads);
 RcppExport SEXP _kernops_effects_gram(SEXP rowsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP sizeSEXP, SEXP threadsSEXP) {
@@ -1465,6 +1515,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_block_combine", (DL_FUNC) &_kernops_block_combine, 3},
     {"_kernops_block_whiten", (DL_FUNC) &_kernops_block_whiten, 4},
     {"_kernops_block_orthogonal", (DL_FUNC) &_kernops_block_orthogonal, 3},
+    {"_kernops_columns_ranges", (DL_FUNC) &_kernops_columns_ranges, 2},
+    {"_kernops_columns_moved", (DL_FUNC) &_kernops_columns_moved, 6},
+    {"_kernops_columns_rows", (DL_FUNC) &_kernops_columns_rows, 3},
+    {"_kernops_columns_first_rows", (DL_FUNC) &_kernops_columns_first_rows, 3},
     {"_kernops_effects_gram", (DL_FUNC) &_kernops_effects_gram, 5},
     {"_kernops_effects_adjoint", (DL_FUNC) &_kernops_effects_adjoint, 5},
     {"_kernops_effects_times", (DL_FUNC) &_kernops_effects_times, 3},

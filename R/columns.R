@@ -1,0 +1,31 @@
+# Passes over matrices with a row for each observation, by all threads and without copies of columns: a million rows in
+# milliseconds, where R's functions allocate and write the matrix several times.
+
+# 2 x d: the least and the greatest number of each column of a matrix or of a vector; Inf and -Inf where there is none.
+column_ranges <- function(x) columns_ranges(x, threads())
+
+# The extent of each column.
+column_extents <- function(x) {
+  ranges <- column_ranges(x)
+  ranges[2, ] - ranges[1, ]
+}
+
+# The largest absolute value of each column.
+column_sizes <- function(x) apply(abs(column_ranges(x)), 2, max)
+
+# x[, columns, drop = FALSE], which is x itself where these are all columns.
+chosen_columns <- function(x, columns) {
+  if (length(columns) == ncol(x) && all(columns == seq_len(ncol(x)))) x else x[, columns, drop = FALSE]
+}
+
+# (x - shift) / divisor * factor for the chosen columns, without names.
+moved_columns <- function(x, columns = seq_len(ncol(x)), shift = 0, divisor = 1, factor = 1) {
+  each <- function(values) rep_len(as.numeric(values), length(columns))
+  columns_moved(x, columns, each(shift), each(divisor), each(factor), threads())
+}
+
+# The rows of a matrix, or the numbers of a vector, without names.
+gathered_rows <- function(x, rows) columns_rows(x, rows, threads())
+
+# For each row, the number of the first row with the same values; with `digits`, to so many significant digits.
+first_rows <- function(x, digits = 0) columns_first_rows(x, digits, threads())

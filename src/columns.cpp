@@ -1,0 +1,215 @@
+// Passes over the columns of matrices with many rows, by all threads and without copies of columns (R/columns.R).
+#include <Rmath.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "border.h"
+#include "run/parallel_for.h"
+#include "settings.h"
+
+using namespace kernops;
+
+namespace {
+
+constexpr Count piece = 1 << 15;  // rows of a unit of work
+
+// work(first, last, unit) for pieces of n rows.
+template <class Work> void in_pieces(Count n, int threads, const Work& work) {
+  const Count units = ceil_div(n, piece);
+  parallel_for(units, std::min<Count>(threads, units), Settings{},
+               [&](Count unit, Count) { work(unit * piece, std::min(n, (unit + 1) * piece), unit); });
+}
+
+// The columns of a matrix of doubles or integers, or a vector as one column.
+struct Columns {
+  explicit Columns(SEXP x) : x(in_memory(x)), n(Rf_isMatrix(x) ? Rf_nrows(x) : Count(Rf_xlength(x))) {
+    if (TYPEOF(x) != REALSXP && TYPEOF(x) != INTSXP) throw InputError("input", "columns are numbers");
+    count = Rf_isMatrix(x) ? Rf_ncols(x) : 1;
+  }
+  const Rcpp::RObject x;
+  const Count n;
+  int count;
+};
+
+SEXP new_matrix(SEXPTYPE type, Count rows, int columns) {
+  const double bytes = bytes_of(type, double(rows) * columns);
+  const SEXP x = allocate(bytes, [&] { return Rf_allocMatrix(type, int(rows), columns); });
+  in_huge_pages(type == REALSXP ? static_cast<void*>(REAL(x)) : INTEGER(x), size_t(bytes));
+  return x;
+}
+
+template <class T> void gather(const T* from, Count n, const int* rows, Count count, int columns, int threads, T* to) {
+  in_pieces(count, threads, [&](Count first, Count last, Count) {
+    for (int k = 0; k < columns; ++k)
+      for (Count i = first; i < last; ++i) to[k * count + i] = from[k * n + rows[i] - 1];
+  });
+}
+
+// A table of rows by the hashes of their values: the first row with equal values. Rows are divided among `parts` by
+// their hashes, each of which one thread takes, so that it sees its rows in ascending order.
+class FirstRows {
+ public:
+  FirstRows(const double* values, Count n, int columns, int threads)
+      : values_(values), n_(n), columns_(columns), hashes_(size_t(n)) {
+    in_pieces(n, threads, [&](Count first, Count last, Count) {
+      for (Count i = first; i < last; ++i) hashes_[size_t(i)] = hash(i);
+    });
+  }
+
+  // Writes the number of the first row equal to each row, from 1.
+  void write(int threads, int* to) const {
+    const Count pieces = ceil_div(n_, piece);
+    std::vector<int> ends(size_t(pieces * parts) + 1, 0), rows(static_cast<size_t>(n_));
+    in_pieces(n_, threads, [&](Count first, Count last, Count unit) {
+      for (Count i = first; i < last; ++i) ++ends[size_t(part(i) * pieces + unit) + 1];
+    });
+    for (size_t k = 1; k < ends.size(); ++k) ends[k] += ends[k - 1];
+    std::vector<int> place(ends.begin(), ends.end() - 1);
+    in_pieces(n_, threads, [&](Count first, Count last, Count unit) {
+      for (Count i = first; i < last; ++i) rows[size_t(place[size_t(part(i) * pieces + unit)]++)] = int(i);
+    });
+    parallel_for(parts, std::min<Count>(threads, pieces), Settings{}, [&](Count p, Count) {
+      number(rows.data() + ends[size_t(p * pieces)], rows.data() + ends[size_t((p + 1) * pieces)], to);
+    });
+  }
+
+ private:
+  static constexpr Count parts = 256;
+
+  Count part(Count i) const { return Count(hashes_[size_t(i)] >> 56); }
+
+  std::uint64_t hash(Count i) const {
+    std::uint64_t h = 0x9e3779b97f4a7c15;
+    for (int k = 0; k < columns_; ++k) {
+      const double value = values_[k * n_ + i] + 0.0;  // 0 and -0 are equal, and so is all that is not a number
+      std::uint64_t bits = 0;
+      if (value == value) std::memcpy(&bits, &value, sizeof bits);
+      h = (h ^ bits) * 0xff51afd7ed558ccd;
+      h ^= h >> 32;
+    }
+    return h * 0xc4ceb9fe1a85ec53;
+  }
+
+  bool equal(Count i, Count j) const {
+    for (int k = 0; k < columns_; ++k) {
+      const double a = values_[k * n_ + i], b = values_[k * n_ + j];
+      if (a != b && (a == a || b == b)) return false;
+    }
+    return true;
+  }
+
+  void number(const int* begin, const int* end, int* to) const {
+    size_t size = 16;
+    while (size < 2 * size_t(end - begin)) size *= 2;
+    std::vector<int> table(size, -1);
+    for (const int* row = begin; row < end; ++row) {
+      size_t slot = size_t(hashes_[size_t(*row)]) & (size - 1);
+      while (table[slot] >= 0 && !equal(table[slot], *row)) slot = (slot + 1) & (size - 1);
+      if (table[slot] < 0) table[slot] = *row;
+      to[*row] = table[slot] + 1;
+    }
+  }
+
+  const double* const values_;
+  const Count n_;
+  const int columns_;
+  std::vector<std::uint64_t> hashes_;
+};
+
+}  // namespace
+
+// The least and the greatest number of each column, a column each; Inf and -Inf where there is none. NaN is skipped.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix columns_ranges(Rcpp::NumericVector x, int threads) {
+  return guard_new([&] {
+    const Columns columns(x);
+    const Count units = std::max<Count>(1, ceil_div(columns.n, piece));
+    std::vector<double> parts(size_t(2 * columns.count * units));
+    in_pieces(columns.n, threads, [&](Count first, Count last, Count unit) {
+      for (int k = 0; k < columns.count; ++k) {
+        const double* const from = x.begin() + k * columns.n;
+        double low = HUGE_VAL, high = -HUGE_VAL;
+        for (Count i = first; i < last; ++i)
+          low = from[i] < low ? from[i] : low, high = from[i] > high ? from[i] : high;
+        parts[size_t(2 * (unit * columns.count + k))] = low, parts[size_t(2 * (unit * columns.count + k) + 1)] = high;
+      }
+    });
+    Rcpp::NumericMatrix ranges(new_matrix(REALSXP, 2, columns.count));
+    for (int k = 0; k < columns.count; ++k) {
+      ranges(0, k) = HUGE_VAL, ranges(1, k) = -HUGE_VAL;
+      for (Count unit = 0; columns.n > 0 && unit < units; ++unit) {
+        ranges(0, k) = std::min(ranges(0, k), parts[size_t(2 * (unit * columns.count + k))]);
+        ranges(1, k) = std::max(ranges(1, k), parts[size_t(2 * (unit * columns.count + k) + 1)]);
+      }
+    }
+    return ranges;
+  });
+}
+
+// (x - shift) / divisor * factor for the chosen columns of x, by their numbers from 1, each with its own constants.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector chosen, Rcpp::NumericVector shift,
+                                  Rcpp::NumericVector divisor, Rcpp::NumericVector factor, int threads) {
+  return guard_new([&] {
+    const Count n = x.nrow();
+    const int count = int(chosen.size());
+    if (shift.size() != count || divisor.size() != count || factor.size() != count)
+      throw InputError("dim", "each column has its constants");
+    for (const int k : chosen)
+      if (k < 1 || k > x.ncol()) throw InputError("dim", "columns are chosen by their numbers");
+    Rcpp::NumericMatrix to(new_matrix(REALSXP, n, count));
+    in_pieces(n, threads, [&](Count first, Count last, Count) {
+      for (int k = 0; k < count; ++k) {
+        const double* const from = x.begin() + (chosen[k] - 1) * n;
+        double* const out = to.begin() + k * n;
+        const double less = shift[k], by = divisor[k], times = factor[k];
+        for (Count i = first; i < last; ++i) out[i] = (from[i] - less) / by * times;
+      }
+    });
+    return to;
+  });
+}
+
+// The rows of x with these numbers, a matrix; those of a vector are a vector.
+// [[Rcpp::export(rng = false)]]
+SEXP columns_rows(SEXP x, Rcpp::IntegerVector rows, int threads) {
+  return guard_new([&]() -> SEXP {
+    const Columns columns(x);
+    for (const int row : rows)
+      if (row < 1 || row > columns.n) throw InputError("dim", "rows are chosen by their numbers");
+    const SEXPTYPE type = SEXPTYPE(TYPEOF(columns.x));
+    const Count count = rows.size();
+    const Rcpp::Shield<SEXP> to(Rf_isMatrix(x) ? new_matrix(type, count, columns.count)
+                                               : new_vector(type, double(count)));
+    const auto copy = [&](auto* from, auto* out) {
+      gather(from, columns.n, rows.begin(), count, columns.count, threads, out);
+    };
+    if (type == REALSXP)
+      copy(REAL(columns.x), REAL(to));
+    else
+      copy(INTEGER(columns.x), INTEGER(to));
+    return to;
+  });
+}
+
+// For each row of x, the number of the first row with equal values; with `digits`, values that are equal to so many
+// significant digits.
+// [[Rcpp::export(rng = false)]]
+Rcpp::IntegerVector columns_first_rows(Rcpp::NumericMatrix x, double digits, int threads) {
+  return guard_new([&] {
+    const Count n = x.nrow();
+    const double* values = x.begin();
+    std::vector<double> rounded;
+    if (digits > 0) {
+      rounded.resize(size_t(x.size()));
+      in_pieces(Count(x.size()), threads, [&](Count first, Count last, Count) {
+        for (Count i = first; i < last; ++i) rounded[size_t(i)] = Rf_fprec(values[i], digits);
+      });
+      values = rounded.data();
+    }
+    Rcpp::IntegerVector to = new_integers(double(n));
+    FirstRows(values, n, x.ncol(), threads).write(threads, to.begin());
+    return to;
+  });
+}
