@@ -46,7 +46,7 @@ field_part <- function(model) {
 # The columns of points that the field reads.
 points_of_field <- function(field, u) u[, seq_len(field$width), drop = FALSE]
 
-# The effects of a model, each with its `levels` at points u, its `rows` in theta, the number of its coefficients for
+# The effects of a model, each with its `levels` at points u, its `rows` in theta, the parameters `of` the leaf there, the number of its coefficients for
 # each level, `size`, and `before`, the number of coefficients of earlier effects.
 effects_of <- function(model, u) {
   effects <- added_effects(model$covariance)
@@ -54,7 +54,8 @@ effects_of <- function(model, u) {
   for (path in names(effects)) {
     leaf <- effects[[path]]
     levels <- if (!is.null(leaf$level)) sort(unique(u[, leaf$level]))
-    effect <- list(leaf = leaf, rows = leaf_rows(model, path), levels = levels, before = before,
+    rows <- leaf_rows(model, path)
+    effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], levels = levels, before = before,
                    size = ncol(effect_covariates(leaf, u[0, , drop = FALSE])))
     before <- before + effect$size * max(1, length(levels))
     effects[[path]] <- effect
@@ -71,13 +72,43 @@ count_coefficients <- function(effects) {
 # The covariates of the coefficients of a level at points u.
 effect_covariates <- function(leaf, u) {
   covariates <- setdiff(leaf$dims, leaf$level)
-  if (length(covariates)) unname(u[, covariates, drop = FALSE]) else matrix(1, nrow(u), 1)
+  slopes <- unname(u[, covariates, drop = FALSE])
+  if ("(Intercept)" %in% leaf$effect) cbind(rep(1, nrow(u)), slopes) else slopes
 }
 
-# The lower triangular root L of S, and the derivatives of S with respect to the parameters of the effect.
-effect_root <- function(effect, theta) diag(sqrt(theta[[effect$rows]]), effect$size)
+# The lower triangular root L of S, and the derivatives of S with respect to the parameters of the effect in theta.
+effect_root <- function(effect, theta) {
+  p <- effect_parameters(effect, theta)
+  if (!is_correlated(effect$leaf)) return(diag(sqrt(p$variance), effect$size))
+  sqrt(p$variance) * correlation_root(p$correlation, effect$size)
+}
 
-effect_slopes <- function(effect, theta) list(diag(effect$size))
+effect_slopes <- function(effect, theta) {
+  size <- effect$size
+  if (!is_correlated(effect$leaf)) return(list(diag(size)))
+  p <- effect_parameters(effect, theta)
+  sd <- sqrt(p$variance)
+  C <- correlation_root(p$correlation, size)
+  S <- tcrossprod(sd * C)
+  by_variance <- lapply(seq_len(size), function(j) {
+    share <- outer(seq_len(size) == j, seq_len(size) == j, `+`) / 2
+    S * share / p$variance[[j]]
+  })
+  by_correlation <- lapply(correlation_root_slopes(p$correlation, size), function(slope) {
+    half <- tcrossprod(sd * slope, sd * C)
+    half + t(half)
+  })
+  c(by_variance, by_correlation)
+}
+
+effect_parameters <- function(effect, theta) split(unname(theta)[effect$rows], effect$of)
+
+# S at the parameters of a leaf.
+coefficient_covariance <- function(leaf) {
+  p <- leaf$parameters
+  if (!is_correlated(leaf)) return(diag(p$variance, 1))
+  tcrossprod(sqrt(p$variance) * correlation_root(p$correlation, length(p$variance)))
+}
 
 # B L at points u, with the numbers of columns and the entries of a point in a column. Coefficients of levels without
 # observations are behind the others.

@@ -68,7 +68,7 @@ check_subset <- function(x, name, choices, call = caller_env()) {
 }
 
 format_leaf <- function(x) {
-  parameters <- Filter(Negate(is.null), x$parameters)
+  parameters <- Filter(function(v) !all(is.na(v)), x$parameters)
   if (x$label == "linear" && identical(parameters$center, 0)) parameters$center <- NULL
   values <- vapply(parameters, function(v) {
     text <- signif(v, 4)

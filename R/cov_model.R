@@ -141,13 +141,14 @@ parameter_rows <- function(name, leaf, path, prefix, coordinates) {
   spread <- name %in% leaf$geometry$spread
   if (spread) value <- rep_len(value %||% NA_real_, length(coordinates))
   value <- as.numeric(value %||% NA_real_)
-  suffix <- if (spread && length(value) == length(coordinates)) paste0(".", coordinates) else if (length(value) > 1) {
-    seq_along(value)
-  }
+  suffix <- leaf$suffixes[[name]] %||% if (spread && length(value) == length(coordinates)) {
+    paste0(".", coordinates)
+  } else if (length(value) > 1) seq_along(value)
   data.frame(
     name = paste0(prefix, ".", name, suffix), label = leaf$label, kind = if (by_formula) "free" else name,
     value = value,
-    log = if (by_formula) name %in% leaf$positive else !name %in% c("angle", "center"), fixed = name %in% leaf$fixed,
+    log = if (by_formula) name %in% leaf$positive else !name %in% c("angle", "center", "correlation"),
+    fixed = name %in% leaf$fixed,
     leaf = path, parameter = name, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_,
     upper = NA_real_, extent = NA_real_, unit = if (name == "angle" && !by_formula) 180 / pi else 1, variable = 0L
   )

@@ -2,25 +2,32 @@
 
 #' Random effects
 #'
-#' Independent random effects of the levels of a factor, as terms of the covariance of [gp()]. In the formula of `gp()`
-#' they are written as in package lme4: `y ~ x + (1 | site)` has a random intercept for each site, in addition to the
-#' field. `random_effect()` is the same term with a value for its variance.
+#' Random effects of the levels of a factor, which are independent from level to level, as terms of the covariance of
+#' [gp()]. In the formula of `gp()` they are written as in package lme4: `y ~ x + (1 | site)` has a random intercept for
+#' each site, in addition to the field. `random_effect()` is the same term with given values for its parameters.
 #'
 #' @param effect a one-sided formula:
 #'   * `~ 1 | g`: an intercept for each level of g, with the covariance v for two observations of the same level, else
 #'     0;
 #'   * `~ 0 + x | g`: a slope in the numeric variable x for each level, with the covariance v x x' for observations of
-#'     the same level.
+#'     the same level;
+#'   * `~ x | g`, `~ x + z | g`, `~ 0 + x + z | g`: an intercept and slopes for each level, which are correlated.
 #'
 #'   Levels are those of a factor, or the values of a variable: numbers, strings, dates, times. `a:b` has a level for
 #'   each combination. New data match by value: see [predict()][predict.gp].
-#' @param variance,fixed as in [covariance_functions].
+#' @param variance,fixed as in [covariance_functions]; `variance` of several coefficients is a vector, with the
+#'   intercept first.
+#' @param correlation the correlation of two coefficients, between -1 and 1, or `NULL` to be estimated. For three or
+#'   more coefficients, the canonical partial correlations of the pairs (1, 2), (1, 3), ..., (2, 3), ...: that of
+#'   coefficients j and k is the correlation given the coefficients before j, so that any values between -1 and 1 are
+#'   possible. Those of the first coefficient are its correlations with the others.
 #'
-#' @section In the formula of gp(): `(1 | g)` and `(0 + x | g)`; `(x || g)` is `(1 | g) + (0 + x | g)`: intercepts and
-#'   slopes that are independent. `(1 | a/b)` is `(1 | a) + (1 | a:b)`. Correlated intercepts and slopes, `(x | g)`, are
-#'   not available. With `covariance = nugget()`, the model is a linear mixed model, and `coords` are not needed. Its
-#'   restricted log-likelihood is that of nlme plus half the logarithm of det(X'X), see [gp()]. With a
-#'   [family][gp_families], `covariance = random_effect(~ 1 | g)` is the generalised linear mixed model.
+#' @section In the formula of gp(): `(1 | g)`, `(0 + x | g)` and `(x | g)`; `(x || g)` is `(1 | g) + (0 + x | g)`:
+#'   intercepts and slopes that are independent. `(1 | a/b)` is `(1 | a) + (1 | a:b)`. Parameters have names such as
+#'   `(x | g).variance.(Intercept)`, `(x | g).variance.x` and `(x | g).correlation`. With `covariance = nugget()`, the
+#'   model is a linear mixed model, and `coords` are not needed. Its restricted log-likelihood is that of nlme plus half
+#'   the logarithm of det(X'X), see [gp()]. With a [family][gp_families], `covariance = random_effect(~ 1 | g)` is the
+#'   generalised linear mixed model.
 #'
 #'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`. A
 #'   level without observations has an effect of mean 0, and its variance is added to that of the field. The methods
@@ -36,6 +43,9 @@
 #' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
 #'   `~ 0 + x | g`, and for `method = "vif"` or several responses.
 #' @references
+#' Lewandowski, D., Kurowicka, D. and Joe, H. (2009) Generating random correlation matrices based on vines and extended
+#' onion method. *Journal of Multivariate Analysis* 100(9), 1989-2001.
+#'
 #' Pinheiro, J. C. and Bates, D. M. (2000) *Mixed-Effects Models in S and S-PLUS*. Springer.
 #' @seealso [gp()], whose argument `group` has an independent field for each level; [smooth_effect()];
 #'   [covariance_functions]: the product `random_effect(~ 1 | g) * matern()` has one, too, in addition to other terms.
@@ -50,39 +60,39 @@
 #' predict(fit, data.frame(x = 0.5, site = c("a", "z")), se.fit = TRUE, interval = "confidence")
 #' # a linear mixed model; a given variance
 #' gp(y ~ x + (x || site), d, covariance = nugget(), estimate = "REML")
+#' # an intercept and a slope for each site, which are correlated
+#' gp(y ~ x + (x | site), d, covariance = nugget())
 #' gp(y ~ 1, d, ~ x, exponential() + random_effect(~ 1 | site, 1, fixed = "variance") + nugget())
 #' @aliases ranef.gp
 #' @export
-random_effect <- function(effect, variance = NULL, fixed = character()) {
+random_effect <- function(effect, variance = NULL, fixed = character(), correlation = NULL) {
   bar <- if (inherits(effect, "formula") && length(effect) == 2) effect[[2]]
   if (!is_bar(bar)) {
-    stop_kernops("input", "{.arg effect} must be a formula such as {.code ~ 1 | g} or {.code ~ 0 + x | g}.")
+    stop_kernops("input", "{.arg effect} must be a formula such as {.code ~ 1 | g}, {.code ~ x | g} or
+                           {.code ~ 0 + x | g}.")
   }
-  terms <- effect_terms(bar, environment(effect))
-  if (length(terms) == 1) return(effect_leaf(terms[[1]], variance, fixed))
-  stop_kernops("input", "{.arg effect} must be one effect, not {length(terms)}: join them by {.code +}.")
+  effects <- bar_effects(bar, environment(effect))
+  if (length(effects) == 1) return(effect_leaf(effects[[1]], variance, fixed, correlation))
+  stop_kernops("input", "{.arg effect} must be one effect, not {length(effects)}: join them by {.code +}.")
 }
 
 is_bar <- function(e) is.call(e) && length(e) == 3 && (identical(e[[1]], quote(`|`)) || identical(e[[1]], quote(`||`)))
 
-# The effects of `lhs | group`: lists of a slope, NULL for an intercept, and a level.
-effect_terms <- function(bar, env, call = caller_env()) {
-  what <- deparse1(bar)
+# The effects of `lhs | group`: lists of terms with correlated coefficients, which are lists of a slope, NULL for an
+# intercept, and a level.
+bar_effects <- function(bar, env, call = caller_env()) {
   terms <- tryCatch(stats::terms(stats::as.formula(call("~", bar[[2]]), env)), error = function(e) NULL)
   slopes <- lapply(attr(terms, "term.labels"), str2lang)
   if (is.null(terms) || !length(slopes) && !attr(terms, "intercept")) {
-    stop_kernops("input", "The random effect {.code ({what})} must be such as {.code (1 | g)} or {.code (0 + x | g)}.",
-                 call = call)
+    stop_kernops("input", "The random effect {.code ({deparse1(bar)})} must be such as {.code (1 | g)},
+                           {.code (x | g)} or {.code (0 + x | g)}.", call = call)
   }
-  effects <- c(if (attr(terms, "intercept")) list(NULL), slopes)
-  if (length(effects) > 1 && identical(bar[[1]], quote(`|`))) {
-    stop_kernops("input", c("Correlated random effects, {.code ({what})}, are not available.",
-                            i = "{.code ({deparse1(bar[[2]])} || {deparse1(bar[[3]])})} has independent ones."),
-                 call = call)
-  }
-  levels <- nested_levels(bar[[3]])
-  unlist(lapply(levels, function(level) lapply(effects, function(slope) list(slope = slope, level = level, env = env))),
-         recursive = FALSE)
+  coefficients <- c(if (attr(terms, "intercept")) list(NULL), slopes)
+  correlated <- identical(bar[[1]], quote(`|`))
+  unlist(lapply(nested_levels(bar[[3]]), function(level) {
+    terms <- lapply(coefficients, function(slope) list(slope = slope, level = level, env = env))
+    if (correlated) list(terms) else lapply(terms, list)
+  }), recursive = FALSE)
 }
 
 # a/b is a and a:b.
@@ -106,16 +116,24 @@ slope_kernel <- kernel("slope", function(variance, x, y) {
   sprintf("%1$s * Elem(%2$s, 0) * Elem(%3$s, 0) * Equal(Elem(%2$s, 1), Elem(%3$s, 1))", variance, x, y)
 }, screens = FALSE, mean_square = mean_square_of_covariates)
 
-effect_leaf <- function(term, variance = NULL, fixed = character(), call = caller_env()) {
-  as_formula <- function(e) stats::as.formula(call("~", e), term$env)
-  slope <- if (!is.null(term$slope)) deparse1(term$slope)
-  label <- sprintf("(%s | %s)", if (is.null(slope)) "1" else paste("0 +", slope), deparse1(term$level))
-  kernel <- if (is.null(slope)) intercept_kernel else slope_kernel
-  leaf <- new_leaf(kernel, list(variance = variance), fixed, call = call)
-  leaf$label <- label
-  leaf$sees <- c(if (!is.null(slope)) list(new_column("number", as_formula(term$slope), "variable of random effects")),
-                 list(new_column("level", as_formula(term$level), "random effects")))
-  leaf$effect <- slope %||% "(Intercept)"
+# The leaf of an effect of bar_effects().
+effect_leaf <- function(terms, variance = NULL, fixed = character(), correlation = NULL, call = caller_env()) {
+  first <- terms[[1]]
+  as_formula <- function(e) stats::as.formula(call("~", e), first$env)
+  slopes <- Filter(Negate(is.null), lapply(terms, `[[`, "slope"))
+  intercept <- length(slopes) < length(terms)
+  left <- paste(c(if (!intercept) "0" else if (!length(slopes)) "1", vapply(slopes, deparse1, "")), collapse = " + ")
+  label <- sprintf("(%s | %s)", left, deparse1(first$level))
+  columns <- c(lapply(slopes, function(e) new_column("number", as_formula(e), "variable of random effects")),
+               list(new_column("level", as_formula(first$level), "random effects")))
+  if (length(terms) > 1) return(correlated_leaf(terms, variance, correlation, fixed, label, columns, call))
+  if (!is.null(correlation)) {
+    stop_kernops("input", "{.arg correlation} is for effects with several coefficients, such as {.code ~ x | g}.",
+                 call = call)
+  }
+  leaf <- new_leaf(if (intercept) intercept_kernel else slope_kernel, list(variance = variance), fixed, call = call)
+  leaf[c("label", "sees")] <- list(label, columns)
+  leaf$effect <- if (intercept) "(Intercept)" else deparse1(slopes[[1]])
   leaf
 }
 
@@ -136,7 +154,7 @@ with_effects <- function(formula, covariance, data, call) {
 
 effect_leaves <- function(e, env, data, call) {
   if (is_smooth(e)) return(random_smooth(e, env, data, call) %||% smooth_leaves(e, env, data, call))
-  lapply(effect_terms(e, env, call), effect_leaf, call = call)
+  lapply(bar_effects(e, env, call), effect_leaf, call = call)
 }
 
 # The bars and the smooths in a sum of terms, and the rest of it, NULL if there is none.
@@ -196,10 +214,9 @@ ranef.gp <- function(object, ...) {
   for (leaf in effects) {
     level <- settled_column(leaf, object)
     name <- deparse1(level$formula[[2]])
-    times <- if (length(leaf$dims) > 1) u[, leaf$dims[[1]]] else 1
-    sums <- rowsum(times * object$state$alpha, factor(u[, leaf$level], seq_along(level$levels)))
+    sums <- rowsum(effect_covariates(leaf, u) * object$state$alpha, factor(u[, leaf$level], seq_along(level$levels)))
     tables[[name]] <- tables[[name]] %||% data.frame(row.names = level$levels)
-    tables[[name]][[leaf$effect]] <- leaf$parameters$variance * as.vector(sums)
+    tables[[name]][leaf$effect] <- as.data.frame(unname(sums %*% coefficient_covariance(leaf)))
   }
   tables
 }

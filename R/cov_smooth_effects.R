@@ -75,7 +75,7 @@ random_smooth <- function(e, env, data, call) {
   if (!any(factors) || spec$by != "NA" && factors[[length(factors)]]) return(NULL)
   product <- function(parts, by) if (length(parts)) Reduce(function(a, b) call(by, a, b), parts)
   term <- list(slope = product(variables[!factors], "*"), level = product(variables[factors], ":"), env = env)
-  list(effect_leaf(term, call = call))
+  list(effect_leaf(list(term), call = call))
 }
 
 # The leaves of a smooth in a formula: one for each level if `by` is a factor, without the first if it is ordered.

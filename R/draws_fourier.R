@@ -76,6 +76,10 @@ spectral_leaf <- function(x, where, call) {
 
 # One draw for each level, times the covariate; of a smooth, one for each basis function.
 effect_spectrum <- function(x) {
+  if (is_correlated(x)) {
+    root <- t(chol(coefficient_covariance(x)))
+    return(list(variance = 1, group = x$level, linear = list(function(u) effect_covariates(x, u) %*% root)))
+  }
   covariates <- setdiff(x$dims, x$level)
   list(variance = x$parameters$variance, group = x$level,
        linear = if (length(covariates)) list(function(u) u[, covariates, drop = FALSE]))

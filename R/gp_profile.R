@@ -68,8 +68,8 @@ covariance_limits <- function(object, k, drop, se) {
 }
 
 # Limits beyond the bounds of the search.
-beyond_low <- function(row) switch(row$kind, angle = NA_real_, if (row$log) 0 else -Inf)
-beyond_high <- function(row) switch(row$kind, angle = NA_real_, ratio = 1, Inf)
+beyond_low <- function(row) switch(row$kind, angle = NA_real_, correlation = -1, if (row$log) 0 else -Inf)
+beyond_high <- function(row) switch(row$kind, angle = NA_real_, ratio = , correlation = 1, Inf)
 
 # Limits of a coefficient of the trend: with a fixed coefficient, its column is subtracted from the response.
 trend_limits <- function(object, k, drop, se) {

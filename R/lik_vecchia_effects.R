@@ -59,7 +59,7 @@ neighbour_count_beside_effects <- function(control, field, most) {
   if (is_noise_alone(field)) 0L else neighbour_count(control, field$d, most)
 }
 
-is_noise_alone <- function(field) all_leaves(field$covariance, function(leaf) is_white(leaf$label))
+is_noise_alone <- function(field) all_leaves(field$covariance, function(leaf) leaf$label == "nugget")
 
 effects_sets <- function(problem, theta, m, how) vecchia_sets(problem$data, problem$field, theta, m, how, problem$trend)
 

@@ -31,6 +31,7 @@ with_bounds <- function(model, u, y) {
       row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6),
       range = extent * c(1e-3, longest_range(model, row)),
       period = extent * c(2e-3, 5), shape = c(0.02, 100), nu = c(0.1, 20), power = c(0.05, 1.99), angle = c(-180, 360),
+      correlation = c(-0.999, 0.999),
       sill = , cross = spread * c(-1e3, 1e3), ratio = c(0.02, 1),
       speed = typical_speed(model, row, u) * c(1e-3, 1e3),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
@@ -67,7 +68,9 @@ typical_speed <- function(model, row, u) {
 
 # The typical size of a variance, when the variance of the whole field is `whole`.
 typical_variance <- function(model, row, u, whole) {
-  leaf_variances(model$covariance, u, whole)[[row$leaf]] / mean_square(leaf_at(model$covariance, row$leaf), u)
+  sizes <- mean_square(leaf_at(model$covariance, row$leaf), u)
+  if (length(sizes) > 1) sizes <- sizes[[match(row$row, leaf_rows(model, row$leaf, "variance"))]]
+  leaf_variances(model$covariance, u, whole)[[row$leaf]] / sizes
 }
 
 # The typical variance of each leaf: one factor of a product has the unit of the response, the other factors have the
@@ -85,7 +88,7 @@ leaf_variances <- function(x, u, whole, path = "1") {
 
 held_variance <- function(x, u) {
   fixed_leaf <- Find(function(leaf) !leaf$kernel$by_formula && "variance" %in% leaf$fixed, leaves_of(x))
-  if (is.null(fixed_leaf)) 1 else fixed_leaf$parameters$variance * mean_square(fixed_leaf, u)
+  if (is.null(fixed_leaf)) 1 else sum(fixed_leaf$parameters$variance * mean_square(fixed_leaf, u))
 }
 
 # The common factor of all variances is profiled at each step: values of the user are only ratios, which are scaled to

@@ -62,7 +62,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
           if (repeated && !alike(row)) between(position[[k]], 1, 20) else 1),
       shape_of_wave = 0.3^repeated * between(position[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
       shape = between(position[[k]], 0.3, 3), nu = between(position[[k]], 0.4, 3), power = 0.4 + 1.4 * position[[k]],
-      angle = 180 * position[[k]], ratio = between(position[[k]], 0.2, 0.8),
+      correlation = 1.6 * position[[k]] - 0.8, angle = 180 * position[[k]], ratio = between(position[[k]], 0.2, 0.8),
       speed = typical_speed(model, row, u) * between(position[[k]], 0.1, 10), sill = , cross = NA,
       free = free_start(row, position[[k]], n)
     )

@@ -109,8 +109,79 @@ test_that("effects in the formula are estimated, and stay where a fit is updated
   expect_equal(grouped$loglik, -oracle_likelihood(K, trial$z, cbind(1, trial$w))$value / 2, tolerance = 1e-11)
 })
 
+test_that("correlated intercepts and slopes are those of nlme::lme()", {
+  skip_if_not_installed("nlme")
+  d <- as.data.frame(nlme::Orthodont)
+  for (method in c("ML", "REML")) {
+    fit <- gp(distance ~ age + Sex + (age | Subject), d, covariance = nugget(), estimate = method)
+    peer <- nlme::lme(distance ~ age + Sex, d, ~ age | Subject, method = method)
+    gap <- if (method == "REML") contrasts_term(model.matrix(~ age + Sex, d)) else 0
+    expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(peer)) + gap, tolerance = 1e-8)
+    varcorr <- nlme::VarCorr(peer)
+    expect_equal(unname(coef(fit, "covariance")[2:4]), as.numeric(c(varcorr[1:2, "Variance"], varcorr["age", "Corr"])),
+                 tolerance = 2e-3)
+    expected <- nlme::ranef(peer)
+    expect_equal(as.matrix(nlme::ranef(fit)$Subject[rownames(expected), ]), as.matrix(expected), tolerance = 1e-3)
+  }
+  nested <- gp(pixel ~ day + (day | Dog) + (1 | Dog:Side), as.data.frame(nlme::Pixel), covariance = nugget())
+  peer <- nlme::lme(pixel ~ day, nlme::Pixel, list(Dog = ~ day, Side = ~ 1), method = "ML")
+  expect_equal(as.numeric(logLik(nested)), as.numeric(logLik(peer)), tolerance = 1e-6)
+})
+
+# Canonical partial correlations: C C' for three coefficients, and the covariance of trial with it.
+three_coefficients <- function(d, e) {
+  C <- rbind(c(1, 0, 0), c(0.3, sqrt(1 - 0.3^2), 0), c(-0.4, 0.6 * sqrt(1 - 0.4^2), sqrt((1 - 0.4^2) * (1 - 0.6^2))))
+  S <- tcrossprod(sqrt(c(0.7, 0.3, 0.4)) * C)
+  tcrossprod(cbind(1, d$w, d$a) %*% S, cbind(1, e$w, e$a)) * outer(as.character(d$g), as.character(e$g), `==`)
+}
+three_given <- function() {
+  matern(3/2, 1.3, 0.4) + random_effect(~ w + a | g, c(0.7, 0.3, 0.4), correlation = c(0.3, -0.4, 0.6))
+}
+
+test_that("three correlated coefficients are those of dense algebra", {
+  field <- \(d, e) covariance_of(rbind(d[c("a", "b")], e[c("a", "b")]), tau = 0)[seq_len(nrow(d)),
+                                                                               nrow(d) + seq_len(nrow(e))]
+  K <- covariance_of(trial[c("a", "b")]) + three_coefficients(trial, trial)
+  X <- cbind(1, trial$w)
+  prior <- 1.3 + diag(three_coefficients(new_trial, new_trial))
+  expected <- oracle_kriging(K, field(trial, new_trial) + three_coefficients(trial, new_trial), prior, trial$z, X,
+                             cbind(1, new_trial$w))
+  for (method in c("exact", "iterative", "vecchia")) {
+    fit <- gp(z ~ w, trial, ~ a + b, three_given() + nugget(0.05), method, "none", cg_tol = 1e-11, neighbours = 69)
+    joint <- predict(fit, new_trial, se.fit = TRUE, interval = "confidence")
+    expect_close(matrix(joint$fit), expected$mean, tolerance = 1e-8)
+    expect_close(matrix(joint$se.fit), sqrt(expected$variance), tolerance = 1e-7)
+    if (method != "iterative") expect_equal(fit$loglik, -oracle_likelihood(K, trial$z, X)$value / 2, tolerance = 1e-11)
+  }
+  for (likelihood in list(kernops:::exact_likelihood(fit$data, fit$model, TRUE),
+                          kernops:::likelihood_for(fit$data, fit$model, fit$how))) {
+    expect_profile_slope(likelihood, unname(fit$theta))
+  }
+  expect_match(format(fit$covariance), "correlation = c(0.3, -0.4, 0.6)", fixed = TRUE)
+  K <- three_coefficients(new_trial, new_trial) + field(new_trial, new_trial)
+  for (limit in c(1e4, 1)) {
+    draws <- simulate(update(fit, exact_limit = limit, method = "exact"), 4000, seed = 1, newdata = new_trial,
+                      conditional = FALSE)
+    expect_lt(max(abs(cov(t(draws)) - K)), 0.08 * max(K))
+  }
+})
+
+test_that("correlated effects stay where a fit is updated", {
+  d <- transform(trial, z = z + c(1, -1, 0)[1 + h %% 3] + w * c(0.4, 1, -1, 0)[1 + h %% 4])
+  fit <- gp(z ~ w + (w | h), d, covariance = nugget())
+  expect_identical(names(coef(fit, "covariance")), c("nugget.variance", "(w | h).variance.(Intercept)",
+                                                     "(w | h).variance.w", "(w | h).correlation"))
+  again <- update(fit, covariance = fit$covariance, estimate = "none")
+  expect_equal(again$loglik, fit$loglik, tolerance = 1e-9)
+  known <- gp(z ~ w, d, covariance = nugget() + random_effect(~ w | h, correlation = 0, fixed = "correlation"))
+  expect_equal(known$loglik, gp(z ~ w + (w || h), d, covariance = nugget())$loglik, tolerance = 1e-6)
+})
+
 test_mistakes("kernops_error", alist(
-  `correlated intercepts and slopes` = gp(z ~ (w | g), trial, ~ a + b),
+  `variances of two coefficients` = random_effect(~ w | g, variance = 1),
+  `correlation of one` = random_effect(~ w | g, correlation = 1),
+  `correlation without another coefficient` = random_effect(~ 1 | g, correlation = 0.5),
+  `fixed correlation without a value` = random_effect(~ w | g, fixed = "correlation"),
   `effects of no level` = gp(z ~ (1 | k), trial, ~ a + b),
   `slope in a factor` = gp(z ~ (0 + g | h), trial, ~ a + b),
   `effects for vif` = gp(z ~ (1 | g), trial, ~ a + b, method = "vif"),

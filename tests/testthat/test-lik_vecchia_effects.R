@@ -47,6 +47,8 @@ test_that("smooths, groups, weights, known noise and offsets are those of the ex
   expect_same_fits(both_fits(z ~ w + offset(x), plots, ~ a + b, given, estimate = "none", weights = times,
                              known = list(noise = plots$known)))
   expect_same_fits(both_fits(z ~ w, plots, ~ a + b, exponential(0.5, 0.2, dims = 1) + given, estimate = "none"))
+  correlated <- random_effect(~ w | h, c(0.4, 0.3), correlation = -0.5) + random_effect(~ 1 | g:day, 0.2)
+  expect_same_fits(both_fits(z ~ w, plots, ~ a + b, given + correlated, estimate = "none"))
   expect_same_fits(both_fits(z ~ 0, plots, ~ a + b, given, estimate = "none", known = list(beta = 0.3)))
   twice <- rbind(plots, transform(plots, z = z + 0.1))
   again <- lapply(c(exact = "exact", vecchia = "vecchia"), \(method) {
