@@ -153,6 +153,10 @@ factors_inner <- function(neighbours, x, y, threads) {
     .Call(`_kernops_factors_inner`, neighbours, x, y, threads)
 }
 
+factors_outer <- function(x, y, settings) {
+    .Call(`_kernops_factors_outer`, x, y, settings)
+}
+
 factors_adjoint <- function(sets, factors, slopes, by_point, by_neighbours, threads) {
     .Call(`_kernops_factors_adjoint`, sets, factors, slopes, by_point, by_neighbours, threads)
 }

@@ -64,17 +64,17 @@ vif_state <- function(problem, sets, theta, profile) {
             information = vif_information(problem, sets, theta, vif, sums, results, profile))
 }
 
-# The factors of the approximation at theta: `root`, upper triangular, of k(Z, Z); `factors` V; the `rows` of the sparse
+# The factors of the approximation at theta: `low`, those of low_rank_factors(); `factors` V; the `rows` of the sparse
 # U; `bad`, the first set whose covariance is not positive definite, if there is one.
 vif_factor <- function(model, operators, sets, theta) {
   low <- low_rank_factors(operators$values, theta, sets$inducing)
   if (is.null(low)) return(list(bad = 1L))
   factors <- low$factors(sets$points)
   rows <- factored_rows(operators, theta, model$nugget, sets$held, sets$neighbours, factors)
-  list(root = low$root, factors = factors, rows = rows, bad = rows$bad)
+  list(low = low, factors = factors, rows = rows, bad = rows$bad)
 }
 
-vif_sums <- function(vif, known) sums_without(tcrossprod(vif$white), known, 2 * sum(log(vif$rows$sd)))
+vif_sums <- function(vif, known) sums_without(outer_products(vif$white), known, 2 * sum(log(vif$rows$sd)))
 
 # The log-determinant and the products a' K^-1 b of the first `known` columns, as set_moments() has them, from the
 # products `gram` of all whitened columns and `logdet` of R. The other columns, Z, have coefficients b ~ N(0, I): `root`

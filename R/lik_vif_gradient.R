@@ -5,12 +5,12 @@
 vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   white <- vif$white
   known <- seq_len(ncol(sets$values))
-  slopes <- 2 * gram_adjoint(sums, results, problem$reml) %*% white
+  slopes <- combine_rows(2 * gram_adjoint(sums, results, problem$reml), white)
   u <- vif$rows
   sd <- rep(u$sd, each = nrow(u$weights))
   # of z = (y - weights' y of neighbours) / sd, and of 2 log sd in the log-determinant
   by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd
-  by_log_sd <- 2 - colSums(slopes * white)
+  by_log_sd <- 2 - block_dots(slopes, white)
   direct <- u$adjoint(by_weights, by_log_sd)
   by_point <- by_log_sd / (2 * u$sd^2)
   by_neighbours <- direct$solved - u$weights * rep(by_point, each = nrow(u$weights))
@@ -33,9 +33,9 @@ gram_adjoint <- function(sums, results, reml) {
 # The derivatives through V = L^-1 k(Z, X), given those with respect to V. The function depends on V'V alone, so that
 # each root of k(Z, Z) has the same derivatives: for a symmetric change, dV = L^-1 dk(Z, X) - L^-1 dk(Z, Z) L'^-1 V / 2.
 low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
-  root <- vif$root
-  across <- backsolve(root, by_factors)
-  within <- backsolve(root, t(backsolve(root, tcrossprod(by_factors, vif$factors))))
+  solve <- function(b) vif$low$solve(b, transposed = TRUE)
+  across <- solve(by_factors)
+  within <- solve(t(solve(outer_products(by_factors, vif$factors))))
   within <- -(within + t(within)) / 4
   diag(within) <- diag(within) * (1 + inducing_jitter)
   weighted_derivatives(derivatives, theta, sets$inducing, sets$points, across) +

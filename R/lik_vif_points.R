@@ -13,13 +13,12 @@ vif_sets <- function(sets, rank) {
 # residual process contains the difference.
 inducing_jitter <- 1e-12
 
-# `root`, the upper triangular factor of k(Z, Z), and factors(u), the columns v(u); NULL where it is singular.
+# With the lower triangular factor L of k(Z, Z): solve(b, transposed), L^-1 b or L'^-1 b, and factors(u), the columns
+# v(u); NULL where k(Z, Z) is singular.
 low_rank_factors <- function(values, theta, inducing) {
-  k <- values(list(theta = unname(theta), x = inducing, y = inducing))
-  diag(k) <- diag(k) * (1 + inducing_jitter)
-  root <- if (all(is.finite(k))) tryCatch(chol(k), error = function(e) NULL)
-  if (is.null(root)) return(NULL)
-  list(root = root, factors = function(u) {
-    backsolve(root, values(list(theta = unname(theta), x = inducing, y = u)), transpose = TRUE)
-  })
+  theta <- unname(theta)
+  across <- function(u) values(list(theta = theta, x = inducing, y = u))
+  factor <- dense_factor(nrow(inducing))
+  if (factor$fill(values, theta, inducing, inducing_jitter * diag(across(inducing))) > 0) return(NULL)
+  list(solve = factor$solve, factors = function(u) factor$solve(across(u)))
 }

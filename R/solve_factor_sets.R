@@ -1,6 +1,11 @@
 # Rows of the sparse U of sets with their derivatives. The covariance of the sets may be the residual of a low-rank
 # approximation, k(x, y) - v(x)'v(y): the factors v are the columns of a matrix, one for each point.
 
+# x y', and C x, for matrices with a column for each point.
+outer_products <- function(x, y = x) factors_outer(x, y, run_settings())
+
+combine_rows <- function(C, x) block_combine(C, x, run_settings())
+
 # The rows of the sparse U of such sets, as set_weights() has them, for points and noise of hold_sets(), the nugget in
 # row `nugget` of theta and at most `count` neighbours; `bad` is the first set whose covariance is not positive definite,
 # if there is one. Matrices have a column for each point in these functions of the result:

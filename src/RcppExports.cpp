@@ -472,6 +472,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// factors_outer
+Rcpp::NumericMatrix factors_outer(Rcpp::NumericMatrix x, Rcpp::NumericMatrix y, Rcpp::List settings);
+RcppExport SEXP _kernops_factors_outer(SEXP xSEXP, SEXP ySEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type y(ySEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(factors_outer(x, y, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // factors_adjoint
 Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors, Rcpp::NumericMatrix slopes, Rcpp::NumericVector by_point, Rcpp::NumericMatrix by_neighbours, int threads);
 RcppExport SEXP _kernops_factors_adjoint(SEXP setsSEXP, SEXP factorsSEXP, SEXP slopesSEXP, SEXP by_pointSEXP, SEXP by_neighboursSEXP, SEXP threadsSEXP) {
@@ -1540,6 +1552,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_factor_weighted_derivatives", (DL_FUNC) &_kernops_factor_weighted_derivatives, 7},
     {"_kernops_factor_rounding", (DL_FUNC) &_kernops_factor_rounding, 1},
     {"_kernops_factors_inner", (DL_FUNC) &_kernops_factors_inner, 4},
+    {"_kernops_factors_outer", (DL_FUNC) &_kernops_factors_outer, 3},
     {"_kernops_factors_adjoint", (DL_FUNC) &_kernops_factors_adjoint, 6},
     {"_kernops_joint_predict", (DL_FUNC) &_kernops_joint_predict, 4},
     {"_kernops_joint_variances", (DL_FUNC) &_kernops_joint_variances, 2},

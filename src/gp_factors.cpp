@@ -1,5 +1,7 @@
 // Vecchia factors times the factors of a low-rank approximation, for R/lik_vif.R: matrices with a column for each
 // point, so that the entries of a point are side by side.
+#include "cpu/cpu.h"
+#include "dense/dense.h"
 #include "dense/inner_product.h"
 #include "settings.h"
 #include "sparse_factor.h"
@@ -23,6 +25,22 @@ Rcpp::NumericMatrix factors_inner(Rcpp::IntegerMatrix neighbours, Rcpp::NumericM
       for (Count k = i * m; k < (i + 1) * m; ++k)
         if (near[k] > 0) to[k] = inner_product(left + i * size, right + (near[k] - 1) * size, size);
     });
+    return out;
+  });
+}
+
+// x y' for matrices with a column for each point.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix factors_outer(Rcpp::NumericMatrix x, Rcpp::NumericMatrix y, Rcpp::List settings) {
+  return guard_new([&] {
+    check_point_columns(y, x.ncol());
+    const Settings read = read_settings(settings);
+    const dense::Context context{cpu::dense_tiles(read.isa), read.threads, [] {}};
+    const auto matrix = [](const Rcpp::NumericMatrix& a) -> dense::Matrix {
+      return {const_cast<double*>(a.begin()), a.nrow(), a.ncol(), a.nrow()};
+    };
+    Rcpp::NumericMatrix out = zeros(x.nrow(), y.nrow());
+    dense::outer_product(context, matrix(x), matrix(y), matrix(out));
     return out;
   });
 }

@@ -145,6 +145,28 @@ void product(const Context& context, Matrix a, bool transposed, Matrix b, Matrix
   });
 }
 
+// For matrices of many columns. The blocks of columns do not depend on the number of threads, and their products are
+// summed in order.
+void outer_product(const Context& context, Matrix a, Matrix b, Matrix c) {
+  constexpr Size most = 64;
+  const Size columns = std::max<Size>(4 * width, (a.columns + most - 1) / most);
+  const Size blocks = (a.columns + columns - 1) / columns, size = c.rows * c.columns;
+  std::vector<double> memory(size_t(blocks * size), 0.0);
+  context.check();
+  for_each(context.threads, blocks, [&](Size n) {
+    const Matrix sum{memory.data() + n * size, c.rows, c.columns, c.rows};
+    const Size end = std::min(a.columns, (n + 1) * columns);
+    for (Size j = n * columns; j < end; j += width) {
+      const Size some = std::min(width, end - j);
+      context.tiles.subtract_product(sum, a.block(0, j, a.rows, some), false, b.block(0, j, b.rows, some), true);
+    }
+  });
+  clear(c);
+  for (Size n = 0; n < blocks; ++n)
+    for (Size j = 0; j < c.columns; ++j)
+      for (Size i = 0; i < c.rows; ++i) c.at[i + j * c.stride] -= memory[size_t(n * size + j * c.rows + i)];
+}
+
 void inverse(const Context& context, Matrix l) {
   const Grid grid{l};
   invert_factor(context, grid);

@@ -40,6 +40,7 @@ struct Context {
 std::ptrdiff_t cholesky(const Context& context, Matrix a);                // A becomes L; -1, or the bad pivot
 void solve(const Context& context, Matrix l, bool transposed, Matrix b);  // b becomes L^-1 b or L^-T b
 void product(const Context& context, Matrix a, bool transposed, Matrix b, Matrix c);  // c becomes a b or a' b
+void outer_product(const Context& context, Matrix a, Matrix b, Matrix c);             // c becomes a b'
 void inverse(const Context& context, Matrix l);                                       // L becomes (L L')^-1
 void inverse_diagonal(const Context& context, Matrix l, double* to);                  // of (L L')^-1, while L stays
 
