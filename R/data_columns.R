@@ -162,7 +162,7 @@ placed <- function(covariance, d, columns, group, call) {
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {
       leaf$dims <- d + unlist(places[match(vapply(leaf$sees, column_key, ""), keys)])
-      leaf$level <- if (!is_smooth_leaf(leaf)) leaf$dims[[length(leaf$dims)]]
+      leaf$level <- if (has_level(leaf)) leaf$dims[[length(leaf$dims)]]
       return(leaf)
     }
     check_leaf_dims(leaf, d, call)
@@ -171,6 +171,9 @@ placed <- function(covariance, d, columns, group, call) {
     leaf
   })
 }
+
+# TRUE for a leaf whose last column has numbers of levels.
+has_level <- function(leaf) leaf$sees[[length(leaf$sees)]]$kind == "level"
 
 # The column of a fit that a leaf reads last: its levels, or its basis.
 settled_column <- function(leaf, object) {

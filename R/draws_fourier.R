@@ -81,7 +81,7 @@ effect_spectrum <- function(x) {
     return(list(variance = 1, group = x$level, linear = list(function(u) effect_covariates(x, u) %*% root)))
   }
   covariates <- setdiff(x$dims, x$level)
-  list(variance = x$parameters$variance, group = x$level,
+  list(variance = x$parameters$variance %||% 1, group = x$level,
        linear = if (length(covariates)) list(function(u) u[, covariates, drop = FALSE]))
 }
 

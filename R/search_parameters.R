@@ -32,7 +32,7 @@ with_bounds <- function(model, u, y) {
       range = extent * c(1e-3, longest_range(model, row)),
       period = extent * c(2e-3, 5), shape = c(0.02, 100), nu = c(0.1, 20), power = c(0.05, 1.99), angle = c(-180, 360),
       correlation = c(-0.999, 0.999),
-      sill = , cross = spread * c(-1e3, 1e3), ratio = c(0.02, 1),
+      sill = , cross = spread * c(-1e3, 1e3), ratio = c(0.02, 1), interaction = c(0, 1),
       speed = typical_speed(model, row, u) * c(1e-3, 1e3),
       if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
@@ -87,6 +87,7 @@ leaf_variances <- function(x, u, whole, path = "1") {
 }
 
 held_variance <- function(x, u) {
+  if (x$kind == "leaf" && !x$kernel$by_formula && is.null(x$parameters$variance)) return(mean_square(x, u))
   fixed_leaf <- Find(function(leaf) !leaf$kernel$by_formula && "variance" %in% leaf$fixed, leaves_of(x))
   if (is.null(fixed_leaf)) 1 else sum(fixed_leaf$parameters$variance * mean_square(fixed_leaf, u))
 }
