@@ -40,8 +40,8 @@
 #'   * metric: `exponential(time = 3)`;
 #'   * sum-metric: `exponential(dims = 1:2) + matern(dims = 3) + spherical(time = 3)`.
 #'
-#' Each part has its own variance and ranges. Non-separable models, such as those of Gneiting (2002), are user-defined
-#' formulas: see the examples.
+#' Each part has its own variance and ranges. [gneiting()] is not separable: the range in space depends on the distance
+#' in time. Other such models are user-defined formulas: see the examples.
 #'
 #' @section Intrinsic models:
 #' These have an unbounded variogram and no covariance: only differences of the field have a variance. The trend must

@@ -2,7 +2,8 @@
 # geometry and parameters make a leaf of a covariance (cov_leaf.R).
 
 # `text` writes the formula. Its arguments are the texts that the formula is made of: `q`, the squared distance over the
-# squared range; `x` and `y`, the points; parameters and constants by their names; `parameters`, all of them.
+# squared range; `t`, the same in time (cov_geometry_time_apart.R); `x` and `y`, the points; `d`, the number of
+# coordinates without time; parameters and constants by their names; `parameters`, all of them.
 kernel <- function(label, text, ...) {
   properties <- list(
     constants = list(), # numbers that the formula or the frequencies read, such as a given smoothness
@@ -35,9 +36,12 @@ ball_text <- function(variance, q, correlation) {
 # The formula of a leaf in points and parameters with these names.
 kernel_text <- function(leaf, x, y, references, dims) {
   kernel <- leaf$kernel
-  values <- c(list(x = x, y = y, parameters = references, time = leaf$geometry$time), kernel$constants, references)
+  time <- leaf$geometry$time
+  values <- c(list(x = x, y = y, parameters = references, time = time, d = length(dims) - length(time)),
+              kernel$constants, references)
   if (!"variance" %in% names(references)) values[["variance"]] <- "1" # those of structures are in their sills
   words <- names(formals(kernel$text))
   if ("q" %in% words) values[["q"]] <- leaf$geometry$sq_distance(x, y, values, dims)
+  if ("t" %in% words) values[["t"]] <- leaf$geometry$sq_time(x, y, values, dims)
   do.call(kernel$text, values[words])
 }

@@ -35,13 +35,16 @@ matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
     kernel <- replace(matern_kernel, "smooth", TRUE) # it may be
     return(stationary(kernel, list(variance = variance, range = range, nu = NULL), ...))
   }
-  if (!is.numeric(nu) || length(nu) != 1 || !is.finite(nu) || nu <= 0 || nu > 50) {
-    stop_kernops("input", c(paste0("{.arg nu} must be a number above 0 and at most 50, or NA, not ", shown(nu), "."),
-                            i = "{.fn squared_exponential} is the limit of large {.arg nu}."))
-  }
+  check_smoothness(nu, ", or NA")
   kernel <- with_constants(matern_kernel, nu = nu)
   kernel[c("words", "smooth")] <- list(paste("nu =", format(nu)), nu >= 5/2)
   stationary(kernel, list(variance = variance, range = range), ...)
+}
+
+check_smoothness <- function(nu, or = "", call = caller_env()) {
+  if (is.numeric(nu) && length(nu) == 1 && is.finite(nu) && nu > 0 && nu <= 50) return(invisible())
+  stop_kernops("input", c(paste0("{.arg nu} must be a number above 0 and at most 50", or, ", not ", shown(nu), "."),
+                          i = "{.fn squared_exponential} is the limit of large {.arg nu}."), call = call)
 }
 
 rational_quadratic_kernel <- kernel("rational_quadratic", function(variance, q, shape) {

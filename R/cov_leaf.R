@@ -54,7 +54,8 @@ check_parameter <- function(x, name, by_formula, call) {
     stop_kernops("input", "{.arg ratio} must be at most 1, not {.val {x}}: {.arg angle} is the direction of the
                            longest range.", call = call)
   }
-  if (name != "angle") check_positive(x, name, call)
+  if (name == "interaction") check_interaction(x, call)
+  if (!name %in% c("angle", "interaction")) check_positive(x, name, call)
 }
 
 check_positive <- function(x, name, call = caller_env()) {

@@ -5,8 +5,8 @@
 #' `svc(~ z)` is a term of the covariance of [gp()]: z times a field of mean 0, so that the coefficient of z varies from
 #' place to place (Gelfand et al. 2003). Its mean is the coefficient of z in the trend, `y ~ z`.
 #'
-#' @param effect a one-sided formula of numeric variables of the data, such as `~ z`; with several, as in `~ z + log(w)`,
-#'   each has a field of its own. An intercept, which is always there, is a field without covariate: add it as another
+#' @param effect a one-sided formula of numeric variables of the data, such as `~ z`; with several, as in
+#'   `~ z + log(w)`, each has a field of its own. An intercept, which is always there, is a field without covariate: add it as another
 #'   term of the covariance.
 #' @param covariance the covariance of each field, such as `matern(3/2)`. Its parameters are those of the coefficient:
 #'   the unit of the variance is that of the response over that of z, squared.
@@ -20,11 +20,11 @@
 #'   All methods and families of [gp()] are available, for one response. [predict()][predict.gp] needs the covariates in
 #'   `newdata`.
 #' @return A covariance, for [gp()].
-#' @section Errors: class `kernops_input_error` for another form of `effect`, for covariates that are not numeric, and for
-#'   a `covariance` with a nugget.
+#' @section Errors: class `kernops_input_error` for another form of `effect`, for covariates that are not numeric, and
+#'   for a `covariance` with a nugget.
 #' @references
-#' Gelfand, A. E., Kim, H.-J., Sirmans, C. F. and Banerjee, S. (2003) Spatial modeling with spatially varying coefficient
-#' processes. *Journal of the American Statistical Association* 98, 387-396.
+#' Gelfand, A. E., Kim, H.-J., Sirmans, C. F. and Banerjee, S. (2003) Spatial modeling with spatially varying
+#' coefficient processes. *Journal of the American Statistical Association* 98, 387-396.
 #' @seealso [random_effect()], for coefficients that vary between the levels of a factor; [covariance_functions].
 #' @examples
 #' set.seed(1)

@@ -70,7 +70,8 @@ family_vcov <- function(object) {
     turn[trend, trend] <- sqrt(length(object$data$y)) * solve(qr.R(qr(object$data$x)))
     names[trend] <- names(object$beta)
   }
-  inverse <- inverse_information(family_information(object, free), parameters$kind[free] %in% c("trend", "family"))
+  inverse <- inverse_information(family_information(object, free), parameters$kind[free] %in% c("trend", "family"),
+                                 parameters$name[free] %in% object$search$at_bound)
   known <- !is.na(diag(inverse))
   turn <- turn[known, known, drop = FALSE]
   inverse[known, known] <- turn %*% inverse[known, known, drop = FALSE] %*% t(turn)

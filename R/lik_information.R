@@ -9,7 +9,8 @@ covariance_vcov <- function(object) {
   differences <- is.null(average) || (has_factor(object) && length(object$data$y) <= differences_limit)
   information <- if (differences) observed_information(object, free) else average / 2
   names <- parameters$name[free]
-  matrix(inverse_information(information), length(free), dimnames = list(names, names))
+  inverse <- inverse_information(information, bounded = names %in% object$search$at_bound)
+  matrix(inverse, length(free), dimnames = list(names, names))
 }
 
 # Observations up to which differences of the gradient take no more than seconds.
@@ -34,12 +35,14 @@ observed_information <- function(object, free, step = 1e-3) {
 }
 
 # The inverse of the information on all parameters; if singular, on the parameters that the data determine; if still
-# singular, on the `needed` parameters alone. Parameters that are left out have NA.
-inverse_information <- function(information, needed = rep(FALSE, nrow(information))) {
+# singular, on the `needed` parameters alone. Parameters that are left out have NA, and so have `bounded` ones: the
+# errors of the others are those given their values.
+inverse_information <- function(information, needed = rep(FALSE, nrow(information)),
+                                bounded = rep(FALSE, nrow(information))) {
   n <- nrow(information)
   inverse <- matrix(NA_real_, n, n)
   if (!all(is.finite(information[needed, needed]))) return(inverse)
-  determined <- needed | determined_parameters(information, needed)
+  determined <- needed | determined_parameters(information, needed | bounded)
   for (kept in list(which(determined), which(needed))) {
     block <- information[kept, kept, drop = FALSE]
     # some libraries decompose a matrix with NaN without an error

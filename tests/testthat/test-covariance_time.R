@@ -46,6 +46,60 @@ test_that("separable, product-sum, metric, sum-metric and Gneiting models are wh
   })
 })
 
+test_that("gneiting() has the covariance of its help page, in one to three dimensions of space", {
+  correlation <- list("0.5" = \(h) exp(-h), "1.5" = \(h) (1 + sqrt(3) * h) * exp(-sqrt(3) * h))
+  for (case in list(list(nu = 0.5, power = 1, beta = 0.6, d = 2), list(nu = 1.5, power = 2, beta = 1, d = 1),
+                    list(nu = 0.5, power = 1.4, beta = 0, d = 3))) {
+    withr::local_seed(3)
+    u <- matrix(runif(12 * (case$d + 1)), 12)
+    time <- 1 # the first coordinate
+    s <- as.matrix(dist(u[, -time]))
+    psi <- 1 + (0.7 * as.matrix(dist(u[, time])) / 0.4)^case$power
+    expected <- 2 * psi^-max(1, case$d / 2) * correlation[[as.character(case$nu)]](s / 0.4 / psi^(case$beta / 2))
+    ours <- gneiting(case$nu, 2, 0.4, speed = 0.7, power = case$power, interaction = case$beta, time = 1)
+    expect_close(covariance_values(ours, u, u), unname(expected))
+  }
+  withr::local_seed(1)
+  expect_kriging(gneiting(1/2, 2, 0.3, speed = 0.2, power = 1.5, interaction = 0.4, time = 3),
+                 \(s, t) {
+                   psi <- 1 + (0.2 * t / 0.3)^1.5
+                   2 * exp(-s / 0.3 / psi^0.2) / psi
+                 })
+})
+
+test_that("parameters of gneiting() are estimated, within their limits", {
+  withr::local_seed(5)
+  d <- space_time_case(250)
+  h <- parts_of(d)
+  psi <- 1 + h$time
+  d$z <- drop(rnorm(250) %*% chol(exp(-h$space / 0.3 / sqrt(psi)) / psi)) + rnorm(250, sd = 0.1)
+  fit <- gp(z ~ 1, d, ~ a + b + t, gneiting(time = 3) + nugget(0.01, fixed = "variance"), starts = 2) |>
+    suppressWarnings(classes = "kernops_at_bound")
+  separable <- update(fit, covariance = gneiting(time = 3, interaction = 0, fixed = "interaction") +
+                        nugget(0.01, fixed = "variance"))
+  expect_gt(as.numeric(logLik(fit)), as.numeric(logLik(separable)) - 1e-6)
+  p <- coef(fit, "covariance")
+  expect_true(p[["gneiting.interaction"]] >= 0 && p[["gneiting.interaction"]] <= 1)
+  # a parameter at its bound has no standard error, and takes none from the others
+  expect_identical(fit$search$at_bound, "gneiting.interaction")
+  se <- sqrt(diag(suppressWarnings(vcov(fit, "covariance"), classes = "kernops_no_standard_error")))
+  known <- update(fit, covariance = gneiting(time = 3, interaction = p[["gneiting.interaction"]],
+                                             fixed = "interaction") + nugget(0.01, fixed = "variance"))
+  expect_identical(names(se)[is.na(se)], "gneiting.interaction")
+  expect_equal(se[!is.na(se)], sqrt(diag(vcov(known, "covariance"))), tolerance = 1e-3)
+  expect_true(all(abs(confint(separable, type = "covariance")["gneiting.power", ] - 1) < 1))
+})
+
+test_that("gneiting() says what it needs", {
+  expect_snapshot(error = TRUE, {
+    gneiting(time = 3, interaction = 2)
+    gneiting(0)
+    gneiting()
+    gneiting(power = 3, time = 3)
+    gp(dist ~ 1, cars, ~ speed, gneiting(time = 1))
+  })
+})
+
 test_that("space-time kriging is gstat's", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")

@@ -1,0 +1,15 @@
+# Space and time apart, for kernels of two distances: that in space, as other geometries have it, and that in time.
+
+time_apart_geometry <- utils::modifyList(space_time_geometry, list(
+  name = "time_apart",
+  sq_distance = function(x, y, p, dims) {
+    k <- match(p$time, dims)
+    space <- vapply(c(x, y), choose_coordinates, "", seq_along(dims)[-k], length(dims))
+    over_range(sprintf("SqDist(%s, %s)", space[[1]], space[[2]]), p)
+  },
+  # over the squared range, as the distance in space
+  sq_time = function(x, y, p, dims) {
+    k <- match(p$time, dims) - 1L
+    over_range(sprintf("Square(%s * (Elem(%s, %d) - Elem(%s, %d)))", p$speed, x, k, y, k), p)
+  }
+))
