@@ -85,6 +85,10 @@ effects_crossprod <- function(columns, values, x, size) {
     .Call(`_kernops_effects_crossprod`, columns, values, x, size)
 }
 
+effects_means <- function(weights, neighbours, columns, values, size) {
+    .Call(`_kernops_effects_means`, weights, neighbours, columns, values, size)
+}
+
 factor_device <- function(n, backend, device) {
     .Call(`_kernops_factor_device`, n, backend, device)
 }

@@ -46,8 +46,8 @@ field_part <- function(model) {
 # The columns of points that the field reads.
 points_of_field <- function(field, u) u[, seq_len(field$width), drop = FALSE]
 
-# The effects of a model, each with its `levels` at points u, its `rows` in theta, the parameters `of` the leaf there, the number of its coefficients for
-# each level, `size`, and `before`, the number of coefficients of earlier effects.
+# The effects of a model, each with its `levels` at points u, its `rows` in theta, the parameters `of` the leaf there,
+# the number of its coefficients for each level, `size`, and `before`, the number of coefficients of earlier effects.
 effects_of <- function(model, u) {
   effects <- added_effects(model$covariance)
   before <- 0
@@ -136,7 +136,7 @@ effect_entries <- function(effects, theta, u) {
 dense_entries <- function(entries, numbers) {
   dense <- matrix(0, ncol(entries$columns), length(numbers))
   column <- match(entries$columns, numbers)
-  used <- which(!is.na(column) & entries$values != 0)
+  used <- which(!is.na(column))
   dense[cbind(col(entries$columns)[used], column[used])] <- entries$values[used]
   dense
 }

@@ -23,9 +23,8 @@
 #   exact, iterative   all observations, by a Cholesky factor or by a solver    predict_solved.R
 #   nearest            the nearest base points of each point                    predict_nearest.R
 #   joint              the nearest base points and earlier new points           predict_joint.R
-#   random trend       the kinds nearest and joint for a part of the process   predict_random_trend.R
-#                      beside columns whose coefficients have a prior: vif     predict_vif.R
-#                      and vecchia with effects                                predict_effects.R
+#   vif                the nearest base points for the residual process        predict_vif.R
+#   effects            one of these for the field, beside random effects       predict_effects.R
 #   local trend        the nearest observations, which tell the trend, too      predict_local.R
 #
 # Base points are the observations, or values of the field there: predict_base.R.

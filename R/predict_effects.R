@@ -2,21 +2,92 @@
 
 effects_conditioning <- function(object, how) {
   fitted <- fitted_effects(object)
-  inner <- replace(fitted$inner, c("vecchia", "how"), object[c("vecchia", "how")])
-  split <- function(u) {
-    entries <- effect_entries(fitted$effects, object$theta, u)
-    known <- inner$random
-    new <- entries$columns > known
-    list(u = points_of_field(inner$model, u), columns = dense_entries(entries, seq_len(known)),
-         new = if (any(new)) {
-           row_sparse(pmax(entries$columns - known, 1L), entries$values * new, entries$size - known)
-         })
+  fitted$inner[c("vecchia", "how")] <- object[c("vecchia", "how")]
+  inner <- conditioning_for(fitted$inner, how)
+  base <- once(function() nearest_base(fitted$inner))
+  entries_of <- function(u) effect_entries(fitted$effects, object$theta, u)
+  means <- function(moments, uncertain) function(targets) {
+    entries <- entries_of(targets$u)
+    moments <- moments(field_targets(fitted, targets))
+    effects <- entries$times(with_new(fitted, entries, fitted$mean))
+    moments$process <- moments$process + as.vector(gathered(effects, targets))
+    moments$trend <- with_trend(object, targets)$trend
+    if (!uncertain) return(moments)
+    parts <- by_parts(targets, gap_width(fitted), function(some) {
+      list2DF(coefficient_gap(object, fitted, base(), some)[c("variance", "lagrange")])
+    })
+    moments$variance <- moments$variance + parts$variance
+    replace(moments, "lagrange", list(parts$lagrange))
   }
-  random_trend_conditioning(object, inner, how, split, function() effects_inverse(object, inner),
-                            determined = function(leaf) determined_coefficients(fitted, leaf))
+  new_conditioning(
+    object, means(inner$means, FALSE), means(inner$moments, TRUE),
+    errors_among = function(targets) {
+      errors <- inner$errors_among(field_targets(fitted, targets))
+      function(numbers) {
+        gaps <- coefficient_gap(object, fitted, base(), some_targets(targets, numbers))
+        errors(numbers) + crossprod(gaps$gap) + tcrossprod(gaps$new)
+      }
+    },
+    prior_draws = function(u, nsim, features) {
+      entries <- entries_of(u)
+      entries$times(normal_numbers(entries$size, nsim)) +
+        inner$prior_draws(points_of_field(fitted$inner$model, u), nsim, features)
+    },
+    draws = function(points, nsim, features) effects_draws(object, fitted, points, nsim),
+    inverse = function() effects_inverse(object, fitted), determined = function(leaf) {
+      determined_coefficients(fitted, leaf)
+    }
+  )
 }
 
-# The `effects` of a fit, and the `inner` fit of the field and the noise, with effects in its trend.
+# Numbers for all coefficients of entries, from those of the levels with observations: by default 0 for others.
+with_new <- function(fitted, entries, known, new = 0) {
+  known <- as.matrix(known)
+  rbind(known, matrix(new, entries$size - nrow(known), ncol(known)))
+}
+
+# Targets of the field.
+field_targets <- function(fitted, targets) {
+  targets$x <- matrix(0, targets$n, 0)
+  replace(targets, "u", list(points_of_field(fitted$inner$model, targets$u)))
+}
+
+# How many targets have gaps of 160 MB.
+gap_width <- function(fitted) max(1, floor(2e7 / nrow(fitted$root)))
+
+# What the coefficients of trend and effects add to the errors of targets, as trend_uncertainty(): of these columns,
+# those that the neighbours explain do not matter. `new` are the columns of levels without observations.
+coefficient_gap <- function(object, fitted, base, targets) {
+  entries <- effect_entries(fitted$effects, object$theta, targets$u)
+  count <- length(fitted$mean)
+  columns <- function(numbers) gathered(dense_entries(entries, numbers), targets)
+  near <- base$nearest(points_of_field(fitted$inner$model, targets$u))
+  explained <- cbind(neighbour_means(near, object$data$x), fitted$entries$means(near))
+  uncertain <- list(state = fitted["root"], random = count)
+  gap <- trend_uncertainty(uncertain, cbind(targets$x, columns(seq_len(count))), gathered(explained, targets))
+  new <- if (are_points(targets)) entries$values * (entries$columns > count) else
+    t(columns(count + seq_len(entries$size - count)))
+  gap$variance <- gap$variance + colSums(new^2)
+  c(gap, list(new = columns(count + seq_len(entries$size - count))))
+}
+
+# Draws of the coefficients given the data, and of the field given these.
+effects_draws <- function(object, fitted, points, nsim) {
+  off <- backsolve(fitted$root, normal_numbers(nrow(fitted$root), nsim))
+  p <- ncol(object$data$x)
+  trend <- off[seq_len(p), , drop = FALSE]
+  effects <- off[p + seq_along(fitted$mean), , drop = FALSE]
+  shift <- object$data$x %*% trend + fitted$entries$times(effects)
+  entries <- effect_entries(fitted$effects, object$theta, points$u)
+  new <- normal_numbers(entries$size - length(fitted$mean), nsim)
+  mean <- trend_mean(object, points) + estimated_trend(object, points) %*% trend
+  points[c("u", "x", "offset")] <- list(points_of_field(fitted$inner$model, points$u), matrix(0, nrow(points$u), 0), 0)
+  mean + entries$times(with_new(fitted, entries, fitted$mean + effects, new)) +
+    joint_draws(fitted$inner, joint_base(fitted$inner), points, nsim, shift)
+}
+
+# The `effects` of a fit and their `entries` at the observations; the `mean` of their coefficients, and the upper
+# triangular `root` of the precision of those of trend and effects; the `inner` fit of the field and the noise.
 fitted_effects <- function(object) {
   about <- list(object[c("data", "model", "theta", "beta", "known")], object$vecchia$m,
                 object$how$control[c("ordering", "seed")], object$how$backend)
@@ -31,58 +102,63 @@ effects_of_fit <- function(object) {
   sets <- effects_sets(problem, theta[problem$field$rows], if (is_noise_alone(problem$field)) 0L else m, how)
   rows <- rows_beside_effects(problem$operators, problem$field, sets, theta)
   if (!is.null(rows$bad)) stop_singular(object, singular_state(sets$order[[rows$bad]]), NULL)
-  # the response of the estimated trend's coefficients
+  # the response without the estimated trend
   sets$values[, 1] <- process_of_data(object)[sets$order]
-  entries <- entries_beside_trend(problem, sets, theta)
-  gram <- entries$gram(rows)
-  c(problem["effects"], list(inner = inner_fit(object, problem, gram)))
+  gram <- entries_beside_trend(problem, sets, theta)$gram(rows)
+  fitted <- coefficients_by_gram(gram, ncol(object$data$x), problem$trend$r)
+  entries <- effect_entries(problem$effects, theta, problem$u)
+  c(problem["effects"], fitted, list(entries = entries, inner = inner_fit(object, problem, entries$times(fitted$mean))))
 }
 
-inner_fit <- function(object, problem, gram) {
-  p <- ncol(object$data$x)
-  count <- nrow(gram) - 1 - p
-  gram <- gram + diag(rep(0:1, c(1 + p, count)), nrow(gram))
-  low_root <- chol(gram[-seq_len(1 + p), -seq_len(1 + p), drop = FALSE])
-  mean <- backsolve(low_root, backsolve(low_root, gram[-seq_len(1 + p), 1], transpose = TRUE))
+# The mean and the root of fitted_effects() from the products of whitened columns: the response, p columns of the
+# trend, whose root in other coordinates is r, and the effects.
+coefficients_by_gram <- function(gram, p, r) {
+  known <- seq_len(1 + p)
+  gram <- gram + diag(rep(0:1, c(1 + p, nrow(gram) - 1 - p)), nrow(gram))
+  low <- chol(gram[-known, -known, drop = FALSE])
   root <- chol(gram[-1, -1, drop = FALSE])
-  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% problem$trend$r
+  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% r
+  list(mean = backsolve(low, backsolve(low, gram[-known, 1], transpose = TRUE)), root = root)
+}
+
+# The fit of the field and the noise, for known coefficients of trend and effects.
+inner_fit <- function(object, problem, effects) {
   data <- problem$data
-  columns <- dense_entries(effect_entries(problem$effects, object$theta, problem$u), seq_len(count))
-  data$x <- cbind(data$x, columns)
+  data$y <- process_of_data(object) - as.vector(effects)
+  data$x <- matrix(0, length(data$y), 0)
   inner <- replace(object, c("data", "model", "theta", "beta"), list(
-    data, problem$field, object$theta[problem$field$rows], c(object$beta, mean)
+    data, problem$field, object$theta[problem$field$rows], numeric()
   ))
-  inner$state$root <- root
+  inner$state <- list(root = matrix(0, 0, 0), z = data$x)
   inner$known["beta"] <- list(NULL)
   inner$effects <- NULL
   inner$cell <- new_cell()
-  inner$random <- count
   inner
 }
 
 # As smooth_edf() takes them: variances of the coefficients with the prior variance 1.
 determined_coefficients <- function(fitted, leaf) {
-  variances <- diag(chol2inv(fitted$inner$state$root))
+  variances <- diag(chol2inv(fitted$root))
   effect <- Find(function(effect) identical(effect$leaf$label, leaf$label), fitted$effects)
-  rows <- length(variances) - fitted$inner$random + effect$before + seq_len(effect$size)
+  rows <- length(variances) - length(fitted$mean) + effect$before + seq_len(effect$size)
   sum(1 - variances[rows])
 }
 
 # The inverse of new_conditioning(), by Woodbury's identity.
-effects_inverse <- function(object, inner) {
-  sets <- observation_sets(inner, object$vecchia$local)
+effects_inverse <- function(object, fitted) {
+  sets <- observation_sets(fitted$inner, object$vecchia$local)
   p <- ncol(object$data$x)
-  back <- order(sets$order)
-  white <- sparse_multiply(sets, cbind(process_of_data(object), inner$data$x)[sets$order, , drop = FALSE])
-  known <- white[, seq_len(1 + p), drop = FALSE]
-  random <- white[, -seq_len(1 + p), drop = FALSE]
-  root <- chol(crossprod(random) + diag(ncol(random)))
-  half <- t(backsolve(root, t(random), transpose = TRUE))
+  order <- sets$order
+  columns <- dense_entries(fitted$entries, seq_along(fitted$mean))[order, , drop = FALSE]
+  known <- sparse_multiply(sets, cbind(process_of_data(object), object$data$x)[order, , drop = FALSE])
+  random <- sparse_multiply(sets, columns)
+  half <- t(backsolve(chol(crossprod(random) + diag(ncol(random))), t(random), transpose = TRUE))
   left <- sparse_multiply(sets, known - half %*% crossprod(half, known), transposed = TRUE)
   squares <- list(weights = -sets$weights^2, sd = sets$sd^2, neighbours = sets$neighbours)
-  diagonal <- sparse_multiply(squares, rep(1, nrow(white)), transposed = TRUE) -
+  diagonal <- sparse_multiply(squares, rep(1, length(order)), transposed = TRUE) -
     rowSums(sparse_multiply(sets, half, transposed = TRUE)^2)
   z <- left[, -1, drop = FALSE]
   if (p) z <- t(backsolve(object$state$root, t(z), transpose = TRUE))
+  back <- order(order)
   list(alpha = left[back, 1], z = z[back, , drop = FALSE], diagonal = diagonal[back])
 }

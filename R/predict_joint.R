@@ -34,11 +34,11 @@ joint_errors <- function(object, base, targets) {
 }
 
 # Draws of the trend and the field at new points given the data: coefficients of the trend, then values at the base
-# points given these, then the new points.
-joint_draws <- function(object, base, points, nsim) {
+# points given these, then the new points. `shift`: for each draw, what is subtracted from the observations.
+joint_draws <- function(object, base, points, nsim, shift = NULL) {
   targets <- targets_of(object, points)
   places <- joint_places(object, base, targets$u)
-  values <- base$draws(nsim)
+  values <- base$draws(nsim) - if (is.null(shift)) 0 else base$solve(shift)$values
   off <- matrix(0, ncol(targets$x), nsim)
   if (ncol(targets$x)) {
     off <- backsolve(object$state$root, normal_numbers(ncol(targets$x), nsim))

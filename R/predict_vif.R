@@ -4,10 +4,37 @@
 
 vif_conditioning <- function(object, how) {
   vif <- kept_for(object, fitted_vif)
-  random_trend_conditioning(object, residual_fit(object, vif), how, split = function(u) {
-    factors <- t(vif$factors_of(u))
-    list(u = cbind(u, factors), columns = factors)
-  }, inverse = function() vif_inverse(object, vif))
+  residual <- residual_fit(object, vif)
+  inner <- conditioning_for(residual, how)
+  factors_of <- function(u) t(vif$factors_of(u))
+  extended <- function(targets) {
+    factors <- factors_of(targets$u)
+    targets$x <- cbind(targets$x, gathered(factors, targets))
+    replace(targets, "u", list(cbind(targets$u, factors)))
+  }
+  new_conditioning(
+    object, function(targets) low_rank_in_process(object, targets, inner$means(extended(targets))),
+    function(targets) low_rank_in_process(object, targets, inner$moments(extended(targets))),
+    errors_among = function(targets) inner$errors_among(extended(targets)),
+    prior_draws = function(u, nsim, features) {
+      factors <- factors_of(u)
+      factors %*% normal_numbers(ncol(factors), nsim) + inner$prior_draws(cbind(u, factors), nsim, features)
+    },
+    draws = function(points, nsim, features) {
+      factors <- factors_of(points$u)
+      points[c("u", "x", "offset")] <- list(cbind(points$u, factors), cbind(estimated_trend(object, points), factors),
+                                            known_trend(object, points))
+      joint_conditioning(residual)$draws(points, nsim, features)
+    },
+    inverse = function() vif_inverse(object, vif)
+  )
+}
+
+# Moments of the residual fit, whose trend contains the low-rank part of the process.
+low_rank_in_process <- function(object, targets, moments) {
+  trend <- with_trend(object, targets)$trend
+  moments$process <- moments$process + moments$trend - trend
+  replace(moments, "trend", list(trend))
 }
 
 # The fit by Vecchia's approximation of the residual process. New points are not conditioned on each other, unless

@@ -4,6 +4,7 @@
 # `columns` has the numbers of columns of the entries of a point in a column, and `values` the entries; C has `size`
 # columns. The result also has the functions
 #   times(x), crossprod(x)  C x and C' x, for columns of x
+#   means(sets)             the weighted sums of rows of C over the neighbours of each set, as neighbour_means()
 #   gram(rows)              C' U' U C, for the rows of U
 #   adjoint(rows, by_gram)  of a function of these products with the symmetric matrix of derivatives `by_gram`: its
 #                           derivatives with respect to the `weights` of the rows of U and `log_sd`, the logarithms of
@@ -14,6 +15,7 @@ row_sparse <- function(columns, values, size) {
     columns = columns, values = values, size = as.integer(size),
     times = function(x) effects_times(columns, values, as.matrix(x)),
     crossprod = function(x) effects_crossprod(columns, values, as.matrix(x), size),
+    means = function(sets) effects_means(sets$weights, sets$neighbours, columns, values, size),
     gram = function(rows) effects_gram(rows, columns, values, size, threads()),
     adjoint = function(rows, by_gram) effects_adjoint(rows, columns, values, by_gram, threads())
   )

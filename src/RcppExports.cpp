@@ -273,6 +273,20 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// effects_means
+Rcpp::NumericMatrix effects_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size);
+RcppExport SEXP _kernops_effects_means(SEXP weightsSEXP, SEXP neighboursSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP sizeSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< int >::type size(sizeSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_means(weights, neighbours, columns, values, size));
+    return rcpp_result_gen;
+END_RCPP
+}
 // factor_device
 int factor_device(double n, std::string backend, int device);
 RcppExport SEXP _kernops_factor_device(SEXP nSEXP, SEXP backendSEXP, SEXP deviceSEXP) {
@@ -1535,6 +1549,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_effects_adjoint", (DL_FUNC) &_kernops_effects_adjoint, 5},
     {"_kernops_effects_times", (DL_FUNC) &_kernops_effects_times, 3},
     {"_kernops_effects_crossprod", (DL_FUNC) &_kernops_effects_crossprod, 4},
+    {"_kernops_effects_means", (DL_FUNC) &_kernops_effects_means, 5},
     {"_kernops_factor_device", (DL_FUNC) &_kernops_factor_device, 3},
     {"_kernops_factor_problem", (DL_FUNC) &_kernops_factor_problem, 1},
     {"_kernops_block_problem", (DL_FUNC) &_kernops_block_problem, 1},

@@ -152,3 +152,21 @@ Rcpp::NumericMatrix effects_crossprod(Rcpp::IntegerMatrix columns, Rcpp::Numeric
     return out;
   });
 }
+
+// The weighted sums of rows of C over the neighbours of each set, a row for each set.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix effects_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatrix neighbours,
+                                  Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size) {
+  return guard_new([&] {
+    const Effects effects(columns, values, size, columns.ncol());
+    const SparseFactor u(weights, neighbours, columns.ncol());
+    Rcpp::NumericMatrix out = zeros(int(u.sets), size);
+    double* to = out.begin();
+    for (Count i = 0; i < u.sets; ++i)
+      u.each(i, [&](double weight, Count near, Count) {
+        for (Count e = near * effects.each; e < (near + 1) * effects.each; ++e)
+          to[(effects.columns[e] - 1) * u.sets + i] += weight * effects.values[e];
+      });
+    return out;
+  });
+}

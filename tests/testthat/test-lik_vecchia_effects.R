@@ -111,6 +111,20 @@ test_that("estimates are those of the exact method, of nlme::lme() and of mgcv::
   expect_equal(unname(summary(fit)$edf), as.vector(summary(peer)$edf), tolerance = 1e-3)
 })
 
+test_that("means over blocks, sums and joint predictions are those of the exact method", {
+  fits <- both_fits(z ~ w, plots, ~ a + b, given_plots(), estimate = "none")
+  blocks <- lapply(fits, predict, new_plots, se.fit = TRUE, interval = "confidence", block = c(0.1, 0.2), cov = TRUE)
+  expect_equal(blocks$vecchia, blocks$exact, tolerance = 1e-7)
+  sums <- lapply(fits, predict, new_plots, se.fit = TRUE, interval = "confidence", sums = cbind(c(1, 0, 2, 1), 1))
+  expect_equal(sums$vecchia, sums$exact, tolerance = 1e-7)
+  few <- gp(z ~ w, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 30)
+  local <- lapply(c(TRUE, FALSE), \(joint) predict(few, new_plots, joint = joint, se.fit = TRUE, interval = "prediction"))
+  expect_equal(local[[1]], local[[2]], tolerance = 0.02)
+  expect_identical(predict(few, new_plots[2, ], joint = FALSE), predict(few, new_plots, joint = FALSE)[2])
+  expect_s3_class(certify(few), "gp_certificate")
+  expect_no_error(summary(few))
+})
+
 test_that("draws have the covariance of the model and of the data", {
   fit <- gp(z ~ 0, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 89)
   for (conditional in c(FALSE, TRUE)) {
