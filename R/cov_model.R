@@ -147,7 +147,7 @@ parameter_rows <- function(name, leaf, path, prefix, coordinates) {
   data.frame(
     name = paste0(prefix, ".", name, suffix), label = leaf$label, kind = if (by_formula) "free" else name,
     value = value,
-    log = if (by_formula) name %in% leaf$positive else !name %in% c("angle", "center", "correlation", "interaction"),
+    log = if (by_formula) name %in% leaf$positive else is_log_kind(name),
     fixed = name %in% leaf$fixed,
     leaf = path, parameter = name, coordinate = if (spread) seq_along(value) else 0L, lower = NA_real_,
     upper = NA_real_, extent = NA_real_, unit = if (name == "angle" && !by_formula) 180 / pi else 1, variable = 0L

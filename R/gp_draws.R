@@ -99,7 +99,7 @@ check_posterior <- function(fit, call = caller_env()) {
                             i = "{.code update(fit, estimate = \"REML\")} has it."), call = call)
   }
   parameters <- fit$model$parameters
-  bounded <- parameters$fixed | parameters$kind %in% c("angle", "ratio", "nu", "power", "correlation", "interaction")
+  bounded <- parameters$fixed | parameters$kind %in% kinds_with_limits()
   lacking <- setdiff(parameters$name[!bounded], parameters$name[vapply(fit$model$prior, function(each) each$row, 0L)])
   if (!length(lacking)) return(invisible())
   stop_kernops("input", c("{.code {lacking}} {?needs/need} a prior: without, the posterior may be no distribution.",

@@ -58,18 +58,13 @@ covariance_limits <- function(object, k, drop, se) {
   # with one variance fixed, the variances have no common free factor
   profile <- !k %in% model$scale && is_profiled(model, object$data)
   row <- model$parameters[k, ]
-  ends <- list(low = beyond_low(row), high = beyond_high(row))
   limits <- walked_limits(
     to_search(row, best$theta[[k]]), best, drop, se, row$name, to_search(row, row$lower), to_search(row, row$upper),
     function(s, theta) least(replace(theta, k, from_search(row, s)), model, profile)
   )
   values <- vapply(limits, from_search, 0, parameters = row) * (model$unit[k] %||% 1)
-  ifelse(is.finite(limits), values, unlist(ends))
+  ifelse(is.finite(limits), values, limits_of(row)) # beyond the bounds of the search
 }
-
-# Limits beyond the bounds of the search.
-beyond_low <- function(row) switch(row$kind, angle = NA_real_, correlation = -1, if (row$log) 0 else -Inf)
-beyond_high <- function(row) switch(row$kind, angle = NA_real_, ratio = , correlation = 1, Inf)
 
 # Limits of a coefficient of the trend: with a fixed coefficient, its column is subtracted from the response.
 trend_limits <- function(object, k, drop, se) {

@@ -30,11 +30,9 @@ with_bounds <- function(model, u, y) {
     bounds <- switch(
       row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6),
       range = extent * c(1e-3, longest_range(model, row)),
-      period = extent * c(2e-3, 5), shape = c(0.02, 100), nu = c(0.1, 20), power = c(0.05, 1.99), angle = c(-180, 360),
-      correlation = c(-0.999, 0.999),
-      sill = , cross = spread * c(-1e3, 1e3), ratio = c(0.02, 1), interaction = c(0, 1),
+      period = extent * c(2e-3, 5), sill = , cross = spread * c(-1e3, 1e3),
       speed = typical_speed(model, row, u) * c(1e-3, 1e3),
-      if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
+      parameter_kinds[[row$kind]]$search %||% if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)
     )
     parameters[n, c("lower", "upper")] <- range(bounds, if (row$kind != "free") row$value, prior_limits(model, n),
                                                 na.rm = TRUE)

@@ -9,8 +9,7 @@ starting_values <- function(model, u, y) {
   periods <- if (any(open & parameters$kind == "period")) likely_periods(model, u, y)
   if (!any(open)) return(matrix(parameters$value, 1))
   axes <- length(unique(parameters$leaf[open & parameters$kind == "range"])) + sum(open & parameters$coordinate > 1) +
-    sum(open & parameters$kind %in% c("variance", "angle", "ratio", "shape", "power", "nu",
-                                          "speed", "interaction", "free")) +
+    sum(open & parameters$kind %in% c("variance", "speed", "free", names(parameter_kinds))) +
     length(unique(parameters$leaf[open & parameters$kind == "sill"]))
   count <- max(8 * axes, 8, 2 * length(periods))
   unit <- even_points(count, sum(open) + 1)
@@ -61,11 +60,8 @@ start_at <- function(model, u, total, open, unit, periods, n) {
         (if (row$coordinate > 1) between(position[[k]], 1 / 3, 3) else
           if (repeated && !alike(row)) between(position[[k]], 1, 20) else 1),
       shape_of_wave = 0.3^repeated * between(position[[k]], 0.5, 2), period = periods[[(n - 1) %% length(periods) + 1]],
-      shape = between(position[[k]], 0.3, 3), nu = between(position[[k]], 0.4, 3), power = 0.4 + 1.4 * position[[k]],
-      correlation = 1.6 * position[[k]] - 0.8, interaction = position[[k]], angle = 180 * position[[k]],
-      ratio = between(position[[k]], 0.2, 0.8),
       speed = typical_speed(model, row, u) * between(position[[k]], 0.1, 10), sill = , cross = NA,
-      free = free_start(row, position[[k]], n)
+      free = free_start(row, position[[k]], n), start_of_kind(family, position[[k]])
     )
   }
   value <- start_sills(model, value, open, position)

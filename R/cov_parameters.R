@@ -1,0 +1,36 @@
+# The kinds of parameters without a unit, such as correlations. To add one, write its row: the searches, their starting
+# values, posterior draws and profiles read it.
+
+# `search`, the limits of a search; `start`, those of its starting values, which are spread evenly between them on the
+# scale of the search, unless `even`: by value. `limits`: those of the values; NA for directions. `log`: whether the
+# search is on the scale of logarithms. `proper`: whether the posterior needs no prior, as the limits are finite.
+parameter_kind <- function(search, start, limits = c(if (log) 0 else -Inf, Inf), log = TRUE, proper = TRUE,
+                           even = !log) {
+  list(search = search, start = start, limits = limits, log = log, proper = proper, even = even)
+}
+
+parameter_kinds <- list(
+  shape = parameter_kind(c(0.02, 100), c(0.3, 3), proper = FALSE),
+  nu = parameter_kind(c(0.1, 20), c(0.4, 3)),
+  power = parameter_kind(c(0.05, 1.99), c(0.4, 1.8), even = TRUE),
+  ratio = parameter_kind(c(0.02, 1), c(0.2, 0.8), limits = c(0, 1)),
+  angle = parameter_kind(c(-180, 360), c(0, 180), limits = c(NA, NA), log = FALSE),
+  correlation = parameter_kind(c(-0.999, 0.999), c(-0.8, 0.8), limits = c(-1, 1), log = FALSE),
+  interaction = parameter_kind(c(0, 1), c(0, 1), limits = c(0, 1), log = FALSE)
+)
+
+# TRUE if values of this kind are positive, and optimised as logarithms.
+is_log_kind <- function(kind) kind != "center" && (parameter_kinds[[kind]]$log %||% TRUE)
+
+kinds_with_limits <- function() names(Filter(function(kind) kind$proper, parameter_kinds))
+
+# The value at a position between 0 and 1 of the starting values.
+start_of_kind <- function(kind, position) {
+  kind <- parameter_kinds[[kind]]
+  low <- kind$start[[1]]
+  high <- kind$start[[2]]
+  if (kind$even) low + (high - low) * position else low * (high / low)^position
+}
+
+# The limits of the values of a row of the parameters.
+limits_of <- function(row) parameter_kinds[[row$kind]]$limits %||% c(if (row$log) 0 else -Inf, Inf)
