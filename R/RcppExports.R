@@ -229,8 +229,8 @@ posterior_differentiate <- function(held, f, g, threads) {
     .Call(`_kernops_posterior_differentiate`, held, f, g, threads)
 }
 
-sets_hold <- function(points, noise, noise_slope, values, neighbours) {
-    .Call(`_kernops_sets_hold`, points, noise, noise_slope, values, neighbours)
+sets_hold <- function(points, noise, noise_slope, values, neighbours, threads = 1L) {
+    .Call(`_kernops_sets_hold`, points, noise, noise_slope, values, neighbours, threads)
 }
 
 sets_with_factors <- function(held, factors) {

@@ -8,7 +8,7 @@ hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0
   arguments <- list(points, noise, noise_derivative, values, neighbours)
   pointer <- NULL
   function() {
-    if (is.null(pointer) || is_null_pointer(pointer)) pointer <<- do.call(sets_hold, arguments)
+    if (is.null(pointer) || is_null_pointer(pointer)) pointer <<- do.call(sets_hold, c(arguments, threads()))
     pointer
   }
 }

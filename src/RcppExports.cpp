@@ -716,8 +716,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // sets_hold
-SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope, Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours);
-RcppExport SEXP _kernops_sets_hold(SEXP pointsSEXP, SEXP noiseSEXP, SEXP noise_slopeSEXP, SEXP valuesSEXP, SEXP neighboursSEXP) {
+SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope, Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, int threads);
+RcppExport SEXP _kernops_sets_hold(SEXP pointsSEXP, SEXP noiseSEXP, SEXP noise_slopeSEXP, SEXP valuesSEXP, SEXP neighboursSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type points(pointsSEXP);
@@ -725,7 +725,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type noise_slope(noise_slopeSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type neighbours(neighboursSEXP);
-    rcpp_result_gen = Rcpp::wrap(sets_hold(points, noise, noise_slope, values, neighbours));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sets_hold(points, noise, noise_slope, values, neighbours, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1585,7 +1586,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 4},
     {"_kernops_posterior_parts", (DL_FUNC) &_kernops_posterior_parts, 4},
     {"_kernops_posterior_differentiate", (DL_FUNC) &_kernops_posterior_differentiate, 4},
-    {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 5},
+    {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 6},
     {"_kernops_sets_with_factors", (DL_FUNC) &_kernops_sets_with_factors, 2},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 6},
     {"_kernops_sets_sources", (DL_FUNC) &_kernops_sets_sources, 3},

@@ -16,9 +16,8 @@ constexpr Count piece = 1 << 15;  // rows of a unit of work
 
 // work(first, last, unit) for pieces of n rows.
 template <class Work> void in_pieces(Count n, int threads, const Work& work) {
-  const Count units = ceil_div(n, piece);
-  parallel_for(units, std::min<Count>(threads, units), Settings{},
-               [&](Count unit, Count) { work(unit * piece, std::min(n, (unit + 1) * piece), unit); });
+  in_parts(
+      n, with_threads(threads), [&](Count first, Count last) { work(first, last, first / piece); }, piece);
 }
 
 // The columns of a matrix of doubles or integers, or a vector as one column.

@@ -18,16 +18,21 @@ double unit(const Rcpp::NumericMatrix& u) {
   return largest > 0 ? std::ldexp(1.0, std::clamp(-std::ilogb(largest), -1000, 1000)) : 1;
 }
 
-neighbours::Points points_of(const Rcpp::NumericMatrix& u, double unit) {
-  neighbours::Points points{std::vector<double>(size_t(u.size())), u.nrow(), u.ncol()};
-  for (Count k = 0; k < points.d; ++k)
-    for (Count i = 0; i < points.n; ++i) points.at[size_t(i * points.d + k)] = unit * u[k * points.n + i];
+neighbours::Points points_of(const Rcpp::NumericMatrix& u, double unit, const Settings& settings) {
+  neighbours::Points points{LargeVector<double>(size_t(u.size())), u.nrow(), u.ncol()};
+  const double* const from = u.begin();
+  in_parts(points.n, settings, [&](Count first, Count last) {
+    for (Count k = 0; k < points.d; ++k)
+      for (Count i = first; i < last; ++i) points.at[size_t(i * points.d + k)] = unit * from[k * points.n + i];
+  });
   return points;
 }
 
 Rcpp::IntegerMatrix positions_of(int rows, Count columns) {
-  return allocate(bytes_of(INTSXP, double(rows) * double(columns)),
-                  [&] { return Rf_allocMatrix(INTSXP, rows, int(columns)); });
+  const double bytes = bytes_of(INTSXP, double(rows) * double(columns));
+  Rcpp::IntegerMatrix positions(allocate(bytes, [&] { return Rf_allocMatrix(INTSXP, rows, int(columns)); }));
+  in_huge_pages(positions.begin(), size_t(bytes));
+  return positions;
 }
 
 // Points that R holds between searches.
@@ -35,12 +40,12 @@ struct StoredPoints {
   StoredPoints(const Rcpp::NumericMatrix& u, double unit, int threads)
       : u(u),
         unit(unit),
-        tree(points_of(u, unit), neighbours::leaf_size, with_threads(threads)),
-        by_row(tree, nullptr) {}
+        tree(points_of(u, unit, with_threads(threads)), neighbours::leaf_size, with_threads(threads)),
+        by_row(tree, nullptr, with_threads(threads)) {}
 
   // The coordinates of the points at `places`, from 0, of an order of rows, or of rows.
-  std::vector<double> coordinates(const std::vector<int>& places, const int* order) const {
-    std::vector<double> to;
+  LargeVector<double> coordinates(const std::vector<int>& places, const int* order) const {
+    LargeVector<double> to;
     to.reserve(places.size() * size_t(u.ncol()));
     for (const int place : places)
       for (int k = 0; k < u.ncol(); ++k) to.push_back(unit * u(order ? order[place] - 1 : place, k));
@@ -129,9 +134,9 @@ class Queries {
 
  private:
   const bool all_;
-  const std::vector<int>& point_;
+  const LargeVector<int>& point_;
   std::vector<int> some_;
-  std::vector<double> coordinates_;
+  LargeVector<double> coordinates_;
   Count count_;
   const double* data_;
 };
@@ -149,8 +154,9 @@ Rcpp::IntegerMatrix points_earlier(SEXP stored, Rcpp::Nullable<Rcpp::IntegerVect
     if (order.isNotNull() && rows.size() != points.tree.points.n)
       throw InputError("input", "an order is a permutation of rows");
     const int* of_rows = order.isNull() ? nullptr : rows.begin();
-    const neighbours::Positions positions(points.tree, of_rows);
-    return Queries(points, positions, of_rows, some).earlier(points, positions, m, read_settings(settings));
+    const Settings read = read_settings(settings);
+    const neighbours::Positions positions(points.tree, of_rows, read);
+    return Queries(points, positions, of_rows, some).earlier(points, positions, m, read);
   });
 }
 
@@ -161,7 +167,7 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP stored, int m
     Rcpp::IntegerMatrix to = positions_of(m, query.nrow());
     const Settings read = read_settings(settings);
     const auto nearest = [&](StoredPoints& all) {
-      const neighbours::Points queries = points_of(query, all.unit);
+      const neighbours::Points queries = points_of(query, all.unit, read);
       search({all.tree, all.by_row, queries.at.data(), queries.n, nullptr, nullptr, m, read, &all.kept}, to.begin());
     };
     at_common_scale(points_in(stored), unit(query), read.threads, nearest);
@@ -178,13 +184,13 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
     StoredPoints &points = points_in(stored), &fixed = points_in(base);
     if (order.size() != points.tree.points.n) throw InputError("input", "an order is a permutation of rows");
     if (points.u.ncol() != fixed.u.ncol()) throw InputError("dim", "base points have other coordinates");
-    const neighbours::Positions positions(points.tree, order.begin());
-    const Queries queries(points, positions, order.begin(), some);
     const Settings read = read_settings(settings);
+    const neighbours::Positions positions(points.tree, order.begin(), read);
+    const Queries queries(points, positions, order.begin(), some);
     Rcpp::IntegerMatrix of_new = queries.earlier(points, positions, m, read);
     Rcpp::IntegerMatrix of_base = positions_of(m, queries.count()), to = positions_of(m, queries.count());
     const auto merge = [&](StoredPoints& all) {
-      std::vector<double> scaled(queries.data(), queries.data() + queries.count() * points.u.ncol());
+      LargeVector<double> scaled(queries.data(), queries.data() + queries.count() * points.u.ncol());
       for (double& x : scaled) x *= all.unit / points.unit;
       search({all.tree, all.by_row, scaled.data(), queries.count(), nullptr, queries.places(), m, read, &all.kept},
              of_base.begin());

@@ -72,12 +72,12 @@ Rcpp::List weights_of(const SetRequest& request) {
 // Points in their order and the neighbours of the last ones, for sets_sums().
 // [[Rcpp::export(rng = false)]]
 SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope,
-               Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours) {
+               Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, int threads = 1) {
   return guard_new([&]() -> SEXP {
     if (values.nrow() != points.nrow() || noise_slope.size() != points.nrow())
       throw InputError("dim", "each point has values and the slope of its noise");
     if (neighbours.ncol() > points.nrow()) throw InputError("dim", "each point has at most one set");
-    check_neighbours(neighbours, points.nrow());
+    check_neighbours(neighbours, points.nrow(), threads);
     return Rcpp::XPtr<HeldSets>(
         new HeldSets{points, noise, noise_slope, values, neighbours, nullptr, Rcpp::NumericMatrix(0, 0)});
   });

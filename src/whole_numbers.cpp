@@ -3,6 +3,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "run/parallel_for.h"
+#include "settings.h"
+
 namespace kernops {
 
 void refuse(const std::string& argument, const std::string& rule, Count position, const std::string& got) {
@@ -42,9 +45,16 @@ std::vector<Count> whole_numbers(SEXP x, const std::string& argument) {
   return numbers;
 }
 
-void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points) {
-  for (const int neighbour : neighbours)
-    if (neighbour < 0 || neighbour > points) throw InputError("input", "neighbours are numbers of points");
+void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points, int threads) {
+  const int* const all = neighbours.begin();
+  in_parts(
+      Count(neighbours.size()), with_threads(threads),
+      [&](Count first, Count last) {
+        int least = 0, most = 0;
+        for (Count k = first; k < last; ++k) least = std::min(least, all[k]), most = std::max(most, all[k]);
+        if (least < 0 || most > points) throw InputError("input", "neighbours are numbers of points");
+      },
+      1 << 19);
 }
 
 }  // namespace kernops

@@ -15,6 +15,6 @@ std::string in_words(double value);
 std::vector<Count> whole_numbers(SEXP x, const std::string& argument);
 
 // Throws InputError unless all are numbers of points from 1, or 0 for none.
-void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points);
+void check_neighbours(const Rcpp::IntegerMatrix& neighbours, Count points, int threads = 1);
 
 }  // namespace kernops

@@ -51,8 +51,8 @@ template <int D> class FarthestTree {
     farthest_[size_t(node)] = farthest;
   }
 
-  std::vector<double> distance_;
-  std::vector<Farthest> farthest_;
+  LargeVector<double> distance_;
+  LargeVector<Farthest> farthest_;
 };
 
 }  // namespace kernops::neighbours

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "run/backend.h"
+#include "run/huge_pages.h"
 
 namespace kernops::neighbours {
 
 // n points of d coordinates, one after another.
 struct Points {
-  std::vector<double> at;
+  LargeVector<double> at;
   Count n;
   int d;
   const double* operator[](Count i) const { return at.data() + i * d; }
@@ -27,10 +28,10 @@ struct KdTree {
   const double* box(Count node) const { return boxes.data() + 2 * points.d * node; }
 
   Points points;              // sorted
-  std::vector<int> row;       // the row of each of these in the unsorted points
+  LargeVector<int> row;       // the row of each of these in the unsorted points
   Count leaves;               // a power of two
   int depth;                  // its logarithm
-  std::vector<double> boxes;  // of each node: the least of each coordinate, then the greatest
+  LargeVector<double> boxes;  // of each node: the least of each coordinate, then the greatest
 
  private:
   Count share(Count node, Count further) const {

@@ -88,27 +88,31 @@ template <int D> class Search {
   int limit_ = 0;
 };
 
-std::vector<int> positions_of(const KdTree& tree, const int* order) {
+LargeVector<int> positions_of(const KdTree& tree, const int* order, const Settings& settings) {
   if (!order) return tree.row;
-  std::vector<int> position(tree.row.size(), -1), points;
+  LargeVector<int> position(tree.row.size(), -1), points(tree.row.size());
   for (size_t k = 0; k < position.size(); ++k) {
     const bool exists = order[k] >= 1 && size_t(order[k]) <= position.size();
     if (!exists || position[size_t(order[k] - 1)] >= 0) throw InputError("input", "an order is a permutation of rows");
     position[size_t(order[k] - 1)] = int(k);
   }
-  points.reserve(position.size());
-  for (const int row : tree.row) points.push_back(position[size_t(row)]);
+  in_parts(Count(points.size()), settings, [&](Count first, Count last) {
+    for (Count i = first; i < last; ++i) points[size_t(i)] = position[size_t(tree.row[size_t(i)])];
+  });
   return points;
 }
 
 }  // namespace
 
-Positions::Positions(const KdTree& tree, const int* order)
-    : point(positions_of(tree, order)), least(size_t(2 * tree.leaves)) {
-  for (Count node = 2 * tree.leaves - 1; tree.points.n > 0 && node > 0; --node)
-    least[size_t(node)] = tree.is_leaf(node)
-                              ? *std::min_element(point.begin() + tree.begin(node), point.begin() + tree.end(node))
-                              : std::min(least[size_t(2 * node)], least[size_t(2 * node + 1)]);
+Positions::Positions(const KdTree& tree, const int* order, const Settings& settings)
+    : point(positions_of(tree, order, settings)), least(size_t(2 * tree.leaves)) {
+  if (tree.points.n == 0) return;
+  in_parts(tree.leaves, settings, [&](Count first, Count last) {
+    for (Count leaf = tree.leaves + first; leaf < tree.leaves + last; ++leaf)
+      least[size_t(leaf)] = *std::min_element(point.begin() + tree.begin(leaf), point.begin() + tree.end(leaf));
+  });
+  for (Count node = tree.leaves - 1; node > 0; --node)
+    least[size_t(node)] = std::min(least[size_t(2 * node)], least[size_t(2 * node + 1)]);
 }
 
 // Queries in the order of the tree find in the cache what the search before them has read.

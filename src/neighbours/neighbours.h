@@ -19,10 +19,10 @@ std::vector<int> maxmin_order(const KdTree& tree, const Settings& settings);
 struct Positions {
   // `order` has the row of each position, from 1; without it, a position is a row. Throws InputError unless it is a
   // permutation.
-  Positions(const KdTree& tree, const int* order);
+  Positions(const KdTree& tree, const int* order, const Settings& settings);
 
-  std::vector<int> point;  // from 0, of each point of the tree
-  std::vector<int> least;  // of the points of each node
+  LargeVector<int> point;  // from 0, of each point of the tree
+  LargeVector<int> least;  // of the points of each node
 };
 
 // Searches for nearest points of a tree, each for a query.

@@ -2,6 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -19,5 +22,17 @@ inline void* in_huge_pages(void* memory, std::size_t bytes) {
   (void)bytes;
   return memory;
 }
+
+// Elements have no value until they are written, so that the threads that write them first touch their pages.
+template <class T> struct UnsetAllocator : std::allocator<T> {
+  template <class U> struct rebind { using other = UnsetAllocator<U>; };
+  T* allocate(std::size_t n) { return static_cast<T*>(in_huge_pages(std::allocator<T>::allocate(n), n * sizeof(T))); }
+  template <class U> void construct(U* at) { ::new (static_cast<void*>(at)) U; }
+  template <class U, class... Arguments> void construct(U* at, Arguments&&... arguments) {
+    ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
+  }
+};
+
+template <class T> using LargeVector = std::vector<T, UnsetAllocator<T>>;
 
 }  // namespace kernops

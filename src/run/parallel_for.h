@@ -1,5 +1,6 @@
 // Work in equal units, each for the thread that is free next.
 #pragma once
+#include <algorithm>
 #include <atomic>
 
 #include "run/data.h"
@@ -28,6 +29,13 @@ std::chrono::steady_clock::duration parallel_for(Count units, Count threads, con
   });
   if (stopped) throw Interrupted();
   return waited;
+}
+
+// work(first, last) for parts of the numbers from 0 to n.
+template <class Work> void in_parts(Count n, const Settings& settings, const Work& work, Count part = 1 << 15) {
+  const Count units = ceil_div(n, part);
+  parallel_for(units, std::min<Count>(settings.threads, units), settings,
+               [&](Count unit, Count) { work(unit * part, std::min(n, (unit + 1) * part)); });
 }
 
 }  // namespace kernops

@@ -1,0 +1,212 @@
+// Building a kd-tree: from the root down, the points of each node are divided into equal halves by the coordinate that
+// varies most, equal ones by row. All threads divide the nodes of an upper level together; below, each thread takes the
+// next subtree. Halves keep the order of the points, so that the tree does not depend on the number of threads.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "neighbours/kd_tree.h"
+#include "run/parallel_for.h"
+
+namespace kernops::neighbours {
+
+constexpr Count tree_piece = 1 << 14;  // points of a unit of work of the upper levels, and the most of a subtree
+constexpr Count counted_from = 512;    // points of a node from which its values are counted before they are compared
+constexpr int bins = 1024;
+
+// A value that a node is divided at, and the row that decides among equal values.
+struct Key {
+  double value;
+  int row;
+  // Without branches: half of the keys of a node are less than its middle.
+  bool operator<(const Key& other) const {
+    return (value < other.value) | ((value == other.value) & (row < other.row));
+  }
+};
+
+// Points and their rows: the points of a level, or those of the next one.
+struct Sorted {
+  LargeVector<double>& at;
+  LargeVector<int>& row;
+};
+
+// Bins of values between `low` and `high`. Rounding preserves their order.
+struct Bins {
+  Bins(double low, double high) : low(low), scale(bins / (high - low)) {}
+  bool separate() const { return std::isfinite(scale); }
+  int operator()(double value) const { return std::min(bins - 1, int((value - low) * scale)); }
+  double low, scale;
+};
+
+// Divides nodes of one level. All threads take pieces of the points of many nodes; one thread takes a single node.
+template <int D> class TreeBuilder {
+ public:
+  TreeBuilder(KdTree& tree, Sorted from, Sorted to, const Settings& settings)
+      : tree_(tree), d_(D ? D : tree.points.d), settings_(settings), levels_{from, to} {}
+
+  void build() {
+    Count level = 1;
+    int depth = 0;
+    for (; level < tree_.leaves && tree_.points.n > tree_piece * level; level *= 2, ++depth)
+      split(level, level, depth, [&](Count units, const auto& work) {
+        parallel_for(units, std::min<Count>(settings_.threads, units), settings_, [&](Count u, Count) { work(u); });
+      });
+    parallel_for(level, std::min<Count>(settings_.threads, level), settings_,
+                 [&](Count unit, Count) { build_below(level + unit, depth); });
+  }
+
+ private:
+  // A piece of the points of a node, and what is known of it.
+  struct Piece {
+    Count node, first, last;  // the points
+    Count left = 0;           // the number of those before the middle; then the place of the first of them
+    std::vector<int> counts;  // in bins
+    std::vector<Key> keys;    // in the bin of the middle
+  };
+  struct Node {
+    Bins bin{0, 0};
+    int widest = 0, chosen = -1;  // coordinate, and the bin of the middle
+    Count before = 0;             // keys before the middle in its bin
+    Key middle{0, 0};
+  };
+
+  void build_below(Count node, int depth) {
+    split(node, 1, depth, [](Count units, const auto& work) {
+      for (Count u = 0; u < units; ++u) work(u);
+    });
+    if (tree_.is_leaf(node)) return;
+    build_below(2 * node, depth + 1);
+    build_below(2 * node + 1, depth + 1);
+  }
+
+  // each(count, work) runs work(unit).
+  template <class Each> void split(Count first_node, Count count, int depth, const Each& each) {
+    const Sorted &from = levels_[depth % 2], &to = levels_[1 - depth % 2];
+    std::vector<Piece> pieces = pieces_of(first_node, count);
+    const auto in_pieces = [&](const auto& work) {
+      each(Count(pieces.size()), [&](Count u) { work(pieces[size_t(u)]); });
+    };
+    bound(pieces, from, in_pieces);
+    if (tree_.is_leaf(first_node)) return;
+    std::vector<Node> nodes(static_cast<size_t>(count));
+    const auto node_of = [&](const Piece& some) -> Node& { return nodes[size_t(some.node - first_node)]; };
+    for (Count k = 0; k < count; ++k) nodes[size_t(k)] = to_divide(first_node + k);
+    in_pieces([&](Piece& some) { count_values(some, node_of(some), from); });
+    choose_bins(pieces, node_of);
+    in_pieces([&](Piece& some) { take_keys(some, node_of(some), from); });
+    choose_middles(pieces, node_of);
+    const auto is_left = [&](const Node& node, Count i) {
+      return Key{from.at[size_t(i * d_ + node.widest)], from.row[size_t(i)]} < node.middle;
+    };
+    in_pieces([&](Piece& some) {
+      for (Count i = some.first; i < some.last; ++i) some.left += is_left(node_of(some), i);
+    });
+    Count sum = 0;
+    for (Piece& some : pieces) {
+      if (some.first == tree_.begin(some.node)) sum = some.first;
+      some.left = std::exchange(sum, sum + some.left);
+    }
+    in_pieces([&](Piece& some) {
+      const Node node = node_of(some);
+      Count place[2] = {tree_.end(2 * some.node) + some.first - some.left, some.left};  // of a right one, of a left one
+      for (Count i = some.first; i < some.last; ++i) put(from, i, to, place[is_left(node, i)]++);
+    });
+  }
+
+  std::vector<Piece> pieces_of(Count first_node, Count count) const {
+    std::vector<Piece> pieces;
+    for (Count node = first_node; node < first_node + count; ++node) {
+      const Count begin = tree_.begin(node), end = tree_.end(node);
+      Count first = begin;
+      do {
+        pieces.push_back({node, first, std::min(end, first + tree_piece)});
+        first += tree_piece;
+      } while (first < end);
+    }
+    return pieces;
+  }
+
+  void put(const Sorted& from, Count i, const Sorted& to, Count place) const {
+    to.row[size_t(place)] = from.row[size_t(i)];
+    for (int k = 0; k < d_; ++k) to.at[size_t(place * d_ + k)] = from.at[size_t(i * d_ + k)];
+  }
+
+  // The boxes of the nodes, from those of their pieces.
+  template <class InPieces> void bound(std::vector<Piece>& pieces, const Sorted& from, const InPieces& in_pieces) {
+    std::vector<double> boxes(2 * size_t(d_) * pieces.size());
+    in_pieces([&](Piece& some) {
+      double* const box = boxes.data() + 2 * d_ * (&some - pieces.data());
+      empty(box);
+      for (Count i = some.first; i < some.last; ++i) extend(box, from.at.data() + i * d_, from.at.data() + i * d_);
+    });
+    for (size_t p = 0; p < pieces.size(); ++p) {
+      double* const box = tree_.boxes.data() + 2 * d_ * pieces[p].node;
+      if (p == 0 || pieces[p].node != pieces[p - 1].node) empty(box);
+      extend(box, boxes.data() + 2 * size_t(d_) * p, boxes.data() + 2 * size_t(d_) * p + d_);
+    }
+  }
+
+  void empty(double* box) const { std::fill_n(box, d_, HUGE_VAL), std::fill_n(box + d_, d_, -HUGE_VAL); }
+  void extend(double* box, const double* low, const double* high) const {
+    for (int k = 0; k < d_; ++k) box[k] = std::min(box[k], low[k]), box[d_ + k] = std::max(box[d_ + k], high[k]);
+  }
+
+  // The values of large nodes are counted in bins, of which one is sorted; all of small ones are.
+  Node to_divide(Count number) const {
+    const double *const low = tree_.box(number), *const high = low + d_;
+    Node node;
+    for (int k = 1; k < d_; ++k)
+      if (high[k] - low[k] > high[node.widest] - low[node.widest]) node.widest = k;
+    node.bin = Bins(low[node.widest], high[node.widest]);
+    node.before = tree_.end(2 * number) - tree_.begin(number);
+    if (node.bin.separate() && tree_.end(number) - tree_.begin(number) >= counted_from) node.chosen = 0;
+    return node;
+  }
+
+  void count_values(Piece& some, const Node& node, const Sorted& from) const {
+    if (node.chosen < 0) return;
+    some.counts.resize(bins);
+    for (Count i = some.first; i < some.last; ++i)
+      ++some.counts[size_t(node.bin(from.at[size_t(i * d_ + node.widest)]))];
+  }
+
+  template <class NodeOf> void choose_bins(const std::vector<Piece>& pieces, const NodeOf& node_of) const {
+    for (size_t p = 0, end = 0; p < pieces.size(); p = end) {
+      Node& node = node_of(pieces[p]);
+      while (end < pieces.size() && pieces[end].node == pieces[p].node) ++end;
+      if (node.chosen < 0) continue;
+      for (;; ++node.chosen) {
+        Count count = 0;
+        for (size_t k = p; k < end; ++k) count += pieces[k].counts[size_t(node.chosen)];
+        if (count > node.before) break;
+        node.before -= count;
+      }
+    }
+  }
+
+  void take_keys(Piece& some, const Node& node, const Sorted& from) const {
+    for (Count i = some.first; i < some.last; ++i) {
+      const double value = from.at[size_t(i * d_ + node.widest)];
+      if (node.chosen < 0 || node.bin(value) == node.chosen) some.keys.push_back({value, from.row[size_t(i)]});
+    }
+  }
+
+  template <class NodeOf> void choose_middles(std::vector<Piece>& pieces, const NodeOf& node_of) const {
+    for (size_t p = 0, end = 0; p < pieces.size(); p = end) {
+      Node& node = node_of(pieces[p]);
+      std::vector<Key>& keys = pieces[p].keys;
+      for (end = p + 1; end < pieces.size() && pieces[end].node == pieces[p].node; ++end)
+        keys.insert(keys.end(), pieces[end].keys.begin(), pieces[end].keys.end());
+      std::nth_element(keys.begin(), keys.begin() + node.before, keys.end());
+      node.middle = keys[size_t(node.before)];
+    }
+  }
+
+  KdTree& tree_;
+  const int d_;
+  const Settings& settings_;
+  const Sorted levels_[2];
+};
+
+}  // namespace kernops::neighbours
