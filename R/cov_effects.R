@@ -1,6 +1,6 @@
 # The terms of a covariance that are random effects or smooths, apart from its field: observations are
 # X beta + B b + field + noise. For each level of a term, its coefficients have the covariance S, a function of the
-# parameters; a smooth has one level.
+# parameters; a smooth has one level, and so has an effect of time, with a coefficient for each time.
 
 is_effect <- function(leaf) length(leaf$sees) > 0
 
@@ -55,8 +55,10 @@ effects_of <- function(model, u) {
     leaf <- effects[[path]]
     levels <- if (!is.null(leaf$level)) sort(unique(u[, leaf$level]))
     rows <- leaf_rows(model, path)
-    effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], levels = levels, before = before,
-                   size = ncol(effect_covariates(leaf, u[0, , drop = FALSE])))
+    times <- if (is_process(leaf)) process_times(leaf, u)
+    size <- if (is_process(leaf)) length(times) else ncol(effect_covariates(leaf, u[0, , drop = FALSE]))
+    effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], levels = levels, times = times,
+                   before = before, size = size)
     before <- before + effect$size * max(1, length(levels))
     effects[[path]] <- effect
   }
@@ -78,12 +80,14 @@ effect_covariates <- function(leaf, u) {
 
 # The lower triangular root L of S, and the derivatives of S with respect to the parameters of the effect in theta.
 effect_root <- function(effect, theta) {
+  if (is_process(effect$leaf)) return(process_root(effect, theta))
   p <- effect_parameters(effect, theta)
   if (!is_correlated(effect$leaf)) return(diag(sqrt(p$variance), effect$size))
   sqrt(p$variance) * correlation_root(p$correlation, effect$size)
 }
 
 effect_slopes <- function(effect, theta) {
+  if (is_process(effect$leaf)) return(process_slopes(effect, theta))
   size <- effect$size
   if (!is_correlated(effect$leaf)) return(list(diag(size)))
   p <- effect_parameters(effect, theta)
@@ -110,12 +114,20 @@ coefficient_covariance <- function(leaf) {
   tcrossprod(sqrt(p$variance) * correlation_root(p$correlation, length(p$variance)))
 }
 
-# B L at points u, with the numbers of columns and the entries of a point in a column. Coefficients of levels without
-# observations are behind the others.
+# B L at points u, with the numbers of columns and the entries of a point in a column. Coefficients of levels and times
+# without observations are behind the others.
 effect_entries <- function(effects, theta, u) {
   known <- count_coefficients(effects)
   columns <- values <- NULL
   for (effect in effects) {
+    if (is_process(effect$leaf)) {
+      entries <- process_entries(effect, theta, u)
+      new <- seq_len(ncol(entries) - effect$size)
+      columns <- rbind(columns, matrix(c(effect$before + seq_len(effect$size), known + new), ncol(entries), nrow(u)))
+      values <- rbind(values, t(entries))
+      known <- known + length(new)
+      next
+    }
     covariates <- effect_covariates(effect$leaf, u) %*% effect_root(effect, theta)
     first <- rep(effect$before, nrow(u))
     if (!is.null(effect$levels)) {

@@ -3,7 +3,8 @@
 #
 # A column is a list of
 #   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": those of the
-#              random basis functions of a smooth (cov_smooth_effects.R)
+#              random basis functions of a smooth (cov_smooth_effects.R); "time": those of a variable since its
+#              `origin`, the least one of the fit
 #   formula    one-sided, of what is evaluated in the data
 #   what       its name in messages
 #   values     of a level: the values of the fit (level_values.R), and `levels`, their labels; others have further
@@ -55,7 +56,7 @@ values_of_column <- function(column, data, n, call) {
   for (k in seq_along(values)) {
     values[[k]] <- as.numeric(in_days(as_fitted(values[[k]], column$fitted[[k]], names(values)[[k]], call)))
   }
-  do.call(cbind, values)
+  do.call(cbind, values) - (column$origin %||% 0)
 }
 
 covariates <- function(column, data, n, call) {
@@ -119,6 +120,10 @@ settled_columns <- function(columns, values, data, n, call) {
       column$levels <- level_labels(column$values)
       values[, positions[[k]]] <- match(values[, positions[[k]]], used)
     } else column$fitted <- lapply(covariates(column, data, n, call), prototype)
+    if (column$kind == "time") {
+      column$origin <- min(values[, positions[[k]]])
+      values[, positions[[k]]] <- values[, positions[[k]]] - column$origin
+    }
     if (column$kind == "smooth") column <- with_basis(column, values[, positions[[k]], drop = FALSE], call)
     columns[[k]] <- column
   }

@@ -70,7 +70,7 @@ spectral_terms <- function(x, where, call = NULL) {
 }
 
 spectral_leaf <- function(x, where, call) {
-  if (length(x$sees)) return(list(effect_spectrum(x)))
+  if (length(x$sees) && !is_process(x)) return(list(effect_spectrum(x)))
   lapply(spectral_terms_of(x, where, call), function(term) c(term, list(group = x$group)))
 }
 

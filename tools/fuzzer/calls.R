@@ -63,6 +63,8 @@ processes <- list(
   lmc = list(matern(3/2, range = 1), sills = list(diag(2)), fixed = FALSE, cross_nugget = TRUE),
   svc = list(effect = ~ u, covariance = matern()),
   gneiting = list(nu = 0.5, variance = 1, range = 1, speed = 1, power = 1, interaction = 0.5, time = 3),
+  ar1 = list(effect = ~ u, variance = 1, range = 2, fixed = "range"),
+  random_walk = list(effect = ~ u, variance = 1, fixed = "variance"),
   random_effect = list(effect = ~ 1 | u, variance = 1, fixed = "variance"),
   smooth_effect = list(effect = ~ s(u, k = 4), variance = 1, fixed = "variance"),
   nugget = list(variance = 1), linear = list(variance = 1), constant = list(variance = 1, fixed = "variance"),

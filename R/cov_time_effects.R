@@ -1,0 +1,107 @@
+# Effects of a time index: autoregressive processes and random walks beside the field, common to all places.
+
+#' Effects of time
+#'
+#' Terms of the covariance of [gp()] that depend on a time index alone, such as the year of a survey, and are common to
+#' all places: `matern(3/2) + ar1(~ year) + nugget()`.
+#'
+#' @param effect a one-sided formula of a numeric variable, a date or a time, such as `~ year`. Dates and times are in
+#'   days.
+#' @param variance of `ar1()`, the variance of the effect of a time; of `random_walk()`, that of its change by one unit
+#'   of time.
+#' @param range the range of the correlation in units of time: effects one unit apart have the correlation
+#'   exp(-1 / range).
+#' @param fixed as in [covariance_functions].
+#'
+#' @details With the variance v and the distance h of two times, `ar1()` has the covariance v exp(-h / range): the
+#'   autoregressive process of order 1 with positive correlation, for times that are equally spaced or not. The random
+#'   walk begins with 0 at the first time of the observations, so that the trend's intercept is the level then; between
+#'   times t and s after it the covariance is v min(t, s).
+#'
+#'   Times need no place among the coordinates. Predictions at other times, also beyond the last one, are forecasts with
+#'   their standard errors: those of `ar1()` return to the trend, those of `random_walk()` stay at the last level, with
+#'   a variance that grows by v for each unit of time. With `method = "vecchia"`, the effects are exact beside the
+#'   approximation of the field, with a coefficient for each time.
+#' @return A covariance, for [gp()].
+#' @section Errors: class `kernops_input_error` for effects of another form, and for variables that are not numbers,
+#'   dates or times.
+#' @references
+#' Brockwell, P. J. and Davis, R. A. (2016) *Introduction to Time Series and Forecasting*. 3rd edition, Springer.
+#' @seealso [random_effect()], whose effects of different levels are independent; [gneiting()] and the space-time models
+#'   of [covariance_functions] for fields that change in time.
+#' @examples
+#' set.seed(1)
+#' d <- data.frame(x = runif(200), year = sample(2001:2020, 200, TRUE))
+#' d$y <- cumsum(rnorm(20))[d$year - 2000] + sin(6 * d$x) + rnorm(200, sd = 0.3)
+#' fit <- gp(y ~ 1, d, ~ x, matern(3/2) + random_walk(~ year) + nugget())
+#' fit
+#' predict(fit, data.frame(x = 0.5, year = 2018:2022), se.fit = TRUE, interval = "confidence")
+#' update(fit, covariance = matern(3/2) + ar1(~ year) + nugget())
+#' @name time_effects
+NULL
+
+# `process` has the covariance of the effects at times a and b, at variance 1, and `slopes` its derivatives with respect
+# to the parameters behind the variance; p has the parameters of the leaf.
+ar1_kernel <- replace(exponential_kernel, c("label", "process", "slopes"), list(
+  "ar1", function(a, b, p) exp(-abs(outer(a, b, `-`)) / p$range),
+  function(a, b, p) list(exp(-abs(outer(a, b, `-`)) / p$range) * abs(outer(a, b, `-`)) / p$range^2)
+))
+
+random_walk_kernel <- kernel(
+  "random_walk", function(variance, x, y) {
+    sprintf("%1$s / 2 * (Abs(%2$s) + Abs(%3$s) - Abs(%2$s - %3$s))", variance, x, y)
+  }, screens = FALSE, stationary = FALSE,
+  mean_square = function(leaf, u) max(mean(abs(u[, leaf$dims])), .Machine$double.xmin),
+  process = function(a, b, p) (outer(abs(a), abs(b), `+`) - abs(outer(a, b, `-`))) / 2,
+  slopes = function(a, b, p) list()
+)
+
+#' @rdname time_effects
+#' @export
+ar1 <- function(effect, variance = NULL, range = NULL, fixed = character()) {
+  time_leaf(ar1_kernel, effect, list(variance = variance, range = range), fixed, euclidean_geometry)
+}
+
+#' @rdname time_effects
+#' @export
+random_walk <- function(effect, variance = NULL, fixed = character()) {
+  time_leaf(random_walk_kernel, effect, list(variance = variance), fixed)
+}
+
+time_leaf <- function(kernel, effect, parameters, fixed, geometry = no_geometry, call = caller_env()) {
+  if (!inherits(effect, "formula") || length(effect) != 2 || !length(all.vars(effect)) || is_bar(effect[[2]])) {
+    stop_kernops("input", "{.arg effect} must be a formula such as {.code ~ year}.", call = call)
+  }
+  leaf <- new_leaf(kernel, parameters, fixed, geometry = geometry, call = call)
+  leaf$sees <- list(new_column("time", effect, paste0("time of ", kernel$label, "()")))
+  leaf$label <- sprintf("%s(%s)", kernel$label, deparse1(effect[[2]]))
+  leaf
+}
+
+is_process <- function(leaf) !is.null(leaf$kernel$process)
+
+# The times of a process at points u with an effect of a variance above 0.
+process_times <- function(leaf, u) {
+  times <- sort(unique(u[, leaf$dims]))
+  times[diag(leaf$kernel$process(times, times, list(range = 1))) > 0]
+}
+
+# The rows of the lower triangular root L of the covariance at points u, for the times of the effect and behind them
+# others.
+process_entries <- function(effect, theta, u) {
+  new <- setdiff(process_times(effect$leaf, u), effect$times)
+  root <- process_root(effect, theta, c(effect$times, new))
+  rbind(root, 0)[match(u[, effect$leaf$dims], c(effect$times, new), nrow(root) + 1), , drop = FALSE]
+}
+
+process_root <- function(effect, theta, times = effect$times) {
+  p <- effect_parameters(effect, theta)
+  sqrt(p$variance) * t(chol(effect$leaf$kernel$process(times, times, p)))
+}
+
+process_slopes <- function(effect, theta) {
+  p <- effect_parameters(effect, theta)
+  kernel <- effect$leaf$kernel
+  c(list(kernel$process(effect$times, effect$times, p)),
+    lapply(kernel$slopes(effect$times, effect$times, p), `*`, p$variance))
+}
