@@ -197,6 +197,10 @@ points_following <- function(base, stored, order, m, some, settings) {
     .Call(`_kernops_points_following`, base, stored, order, m, some, settings)
 }
 
+points_joined <- function(near, more, threads) {
+    .Call(`_kernops_points_joined`, near, more, threads)
+}
+
 posterior_hold <- function(near, threads) {
     .Call(`_kernops_posterior_hold`, near, threads)
 }

@@ -49,10 +49,20 @@ kept_neighbours <- function(likelihood, search, state, model) {
   c(kept, list(changes = c(loglik = change$loglik %||% NA, estimates = estimates), moved = unname(moved$theta)))
 }
 
-# Adds the changes of predictions, and the number of neighbours of jointly predicted points.
+# Adds the changes of predictions, and the numbers of neighbours of jointly predicted points. Of many noisy observations
+# new points are conditioned on the observations, or on the field there where that is more accurate.
 with_prediction_changes <- function(fit) {
   theta <- fit$vecchia$moved[seq_along(fit$theta)]
   fit$vecchia$moved <- NULL
+  observed <- compared_fit(fit, theta)
+  change <- prediction_change_of(observed)
+  may_gain <- fit$how$method == "vecchia" && is_observed_base(fit) && isTRUE(change > 1)
+  if (!may_gain || !may_have_latent_field(fit, most_latent)) return(observed)
+  latent <- compared_fit(with_latent_field(fit), theta)
+  if (isTRUE(prediction_change_of(latent) < change)) latent else observed
+}
+
+compared_fit <- function(fit, theta) {
   none <- c(predictions = NA_real_, se = NA_real_)
   changes <- if (fit$vecchia$all) none else tryCatch({
     compared <- compared_parts(fit)
@@ -64,6 +74,8 @@ with_prediction_changes <- function(fit) {
   fit$vecchia$changes <- c(fit$vecchia$changes, changes)
   fit
 }
+
+prediction_change_of <- function(fit) max(relative_changes_of(fit)[c("predictions", "se")])
 
 is_observed_base <- function(object) object$how$method == "vif" || !has_latent_field(object)
 
@@ -95,7 +107,7 @@ compared_parts <- function(object) {
   })
 }
 
-# The fit with those of many observations that can be neighbours of the sites.
+# The fit with those of many observations that can be neighbours of the sites, among them those that cover all.
 near_sites <- function(object, sites) {
   if (length(object$vecchia$inducing)) return(represented_fit(object))
   count <- 2L * max(most_neighbours, object$vecchia$local)
@@ -103,8 +115,10 @@ near_sites <- function(object, sites) {
   if (!is_observed_base(object) || length(data$y) < 2 * count * nrow(sites$u)) return(object)
   near <- neighbour_coordinates(object$model, object$theta, data$u)
   from <- neighbour_coordinates(object$model, object$theta, sites$u, data$u)
-  rows <- sort(unique(as.vector(nearest_points(from, near, count))))
-  replace(object, "data", list(rows_of_data(data, rows)))
+  cover <- covering_points(near)
+  rows <- sort(unique(c(nearest_points(from, near, count), cover)))
+  some <- replace(rows_of_data(data, rows), "cover", list(match(cover, rows)))
+  replace(object, "data", list(some))
 }
 
 # The fit to representative observations, where there are many and these determine the trend: the low-rank part of VIF
@@ -121,7 +135,7 @@ prediction_changes <- function(compared, theta) {
   pairs <- lapply(compared, function(part) {
     about <- part$fit$vecchia
     more <- replace_neighbours(part$fit, m = 2L * about$m, local = 2L * about$local, new = 2L * about$new,
-                               inducing = 2L * about$inducing)
+                               field = 2L * about$field, inducing = 2L * about$inducing)
     more <- replace(more, "theta", list(stats::setNames(theta, names(part$fit$theta))))
     lapply(list(part$fit, more), field_moments, part$sites)
   })

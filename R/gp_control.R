@@ -63,7 +63,8 @@
 #' With `neighbours = "auto"`, neighbours are doubled, and the search continues, until the approximation is good. If
 #' that takes more than `neighbour_limit` neighbours, a warning of class `kernops_neighbours` says what the changes are
 #' and which method to use. New points that are predicted from observations have at least twice as many neighbours as
-#' these, and twice as many, up to 240, while that changes their predictions by more than the tolerance.
+#' these, and twice as many, up to 240, while that changes their predictions by more than the tolerance; see
+#' [predict()][predict.gp] for noisy observations.
 #'
 #' The default is a fixed number because the time of a likelihood grows with its third power. On two cores, 3000 of the
 #' satellite temperatures of Heaton et al. (2019) are good with 60 neighbours, and all 105,569 with 30 (3 s). A smooth

@@ -6,6 +6,7 @@
 #   diagonal            the factor of the variances of the covariance, see joint_sets()
 #   known               numbers of the base points that have the value of the field at their location
 #   process, trend()    the mean of the process there, and the columns of the trend as the data explain them
+#   cover()             numbers of few base points that cover all of them, see joint_order()
 #   joint()             the number of points on which a new point is conditioned in joint predictions
 #   nearest(u)          weights of the nearest base points for the field at points u, and its conditional standard
 #                       deviations
@@ -49,7 +50,8 @@ observed_base <- function(object, count = local_count_of(object)) {
   weights_at <- once(function() nearest_weights(sets_covariance(object), base, object$model, object$theta))
   c(base, list(
     fit = object, known = which(observed_exactly(object)),
-    process = process_of_data(object), trend = function() data$x, joint = function() object$vecchia$new %||% count,
+    cover = once(function() data$cover %||% covering_points(base$near)), process = process_of_data(object),
+    trend = function() data$x, joint = function() object$vecchia$new %||% count,
     nearest = function(u) {
       sets <- weights_at()(u, count)
       check_local(object, sets, u, function() weights_at()(u, count, covariance_matrix(object$model)))
@@ -63,6 +65,12 @@ observed_base <- function(object, count = local_count_of(object)) {
     },
     draws = function(nsim) matrix(process_of_data(object), length(data$y), nsim), row = identity
   ))
+}
+
+# Rows of coordinates that cover all of them with few points: the first of the maximum-minimum distance ordering.
+covering_points <- function(near) {
+  rows <- some_positions(nrow(near))
+  utils::head(rows[vecchia_order(near[rows, , drop = FALSE])], ceiling(4 * sqrt(nrow(near))))
 }
 
 # Observations without noise; those of several variables have noise in the formula of the covariance.

@@ -16,7 +16,7 @@ field_base <- function(object, system, joint) {
   })
   c(base, list(
     fit = fit_of_field(object, sets$points), known = integer(), process = as.vector(system$field),
-    trend = system$trend, joint = joint,
+    trend = system$trend, joint = joint, cover = once(function() covering_points(near)),
     nearest = function(u) weights_at()(u, min(object$vecchia$local, nrow(sets$points))),
     width = 1e5, elsewhere = function(points) FALSE, posterior = function() posterior()$held(),
     sums = function(sums) posterior()$sums(sums),
@@ -72,8 +72,8 @@ gaussian_system <- function(object) {
   data <- object$data
   field <- replace(object$model, "nugget", list(integer()))
   places <- field_places(data$u, field)
-  most <- max(1L, nrow(places$u) - 1L)
-  sets <- latent_sets(places, field, object$theta, min(object$vecchia$m, most), object$how)
+  m <- min(object$vecchia$field %||% object$vecchia$m, max(1L, nrow(places$u) - 1L))
+  sets <- latent_sets(places, field, object$theta, m, object$how)
   system <- latent_system(sets, field, object$theta)
   if (is.null(system)) return(NULL)
   weight <- weight_beside_field(object, system)
@@ -91,12 +91,27 @@ weight_beside_field <- function(object, system) {
   ifelse(share < 0.5, weight / (1 - share), weight)
 }
 
-# TRUE if joint predictions take values of the field as base points, of a posterior that has a factor.
-has_latent_field <- function(object, most = 2e4) UseMethod("has_latent_field")
+# TRUE if joint predictions take values of the field as base points: of up to 20,000 noisy observations, and of more if
+# the fit has a number of neighbours of the field (with_prediction_changes()).
+has_latent_field <- function(object) UseMethod("has_latent_field")
 
-has_latent_field.gp_family_fit <- function(object, most) TRUE
+has_latent_field.gp_family_fit <- function(object) TRUE
 
-has_latent_field.default <- function(object, most = 2e4) {
+has_latent_field.default <- function(object) {
+  may_have_latent_field(object, if (is.null(object$vecchia$field)) few_latent else Inf)
+}
+
+# In the factor of the field, more than `few_latent` observations have 20 neighbours, so that it takes about as long as
+# the fit. New points have twice as many neighbours as an observation of the fit.
+few_latent <- 2e4
+most_latent <- 5e5
+with_latent_field <- function(object) {
+  object$vecchia[c("field", "new")] <- list(min(object$vecchia$m, 20L), 2L * object$vecchia$m)
+  object
+}
+
+# TRUE if the field at up to `most` observations has a posterior: none of the observations is the value of the field.
+may_have_latent_field <- function(object, most) {
   length(object$data$noise) <= most && !is_lmc(object$model$covariance) &&
     all(noise_variance(object$data, object$model, object$theta) > 0)
 }

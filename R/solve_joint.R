@@ -1,11 +1,12 @@
 # Joint distributions of new points given base points, such as observations: new points follow the base points in the
 # maximum-minimum distance ordering, and each is conditioned on its nearest base points and earlier new points
-# (Katzfuss, Guinness, Gong and Zilber 2020). With all of these as neighbours the distribution is exact.
+# (Katzfuss, Guinness, Gong and Zilber 2020), and on a few base points farther away. With all points as neighbours the
+# distribution is exact.
 
-# `base` has coordinates u, the variances `noise` and coordinates `near` in which distances are searched; `new` has u,
-# near and the variances of the field there, which are finite. A `posterior` of the values of the base points, see
-# posterior_hold(), makes variances those given its data. No two new points coincide. The variances of the
-# covariance are multiplied by `diagonal`.
+# `base` has coordinates u, the variances `noise`, coordinates `near` in which distances are searched, and it may have
+# cover(), see joint_order(); `new` has u, near and the variances of the field there, which are finite. A `posterior` of
+# the values of the base points, see posterior_hold(), makes variances those given its data. No two new points coincide.
+# The variances of the covariance are multiplied by `diagonal`.
 #
 # The result has the new points with the numbers `some` and those that they depend on: `numbers`, and their `positions`
 # in the order of all. Its functions are joint_values(), joint_variances_of() and joint_sums_of() of these points, with
@@ -43,13 +44,25 @@ joint_parts <- function(values, theta, base, new, m, diagonal = 1, ordered = joi
 }
 
 # The order of the new points, and neighbours(m, of, values): those of the positions `of` in this order among the base
-# points and the new points before them, searched on the backend of `values`.
+# points and the new points before them, searched on the backend of `values`. If base points are dense in one direction
+# alone, as along tracks, the nearest of them say little about the other directions. Therefore up to a third of the
+# neighbours are the nearest of the few base points `base$cover()`, which lie everywhere.
 joint_order <- function(base, new) {
   tree <- search_tree(new$near)
   base_tree <- search_tree(base$near)
   order <- vecchia_order(new$near, tree = tree)
+  cover <- once(function() {
+    rows <- base$cover()
+    list(rows = rows, tree = search_tree(base$near[rows, , drop = FALSE]))
+  })
+  nearest <- function(m, of, values) following_neighbours(base_tree, tree, order, m, of, values)
   list(order = order, neighbours = function(m, of, values) {
-    following_neighbours(base_tree, tree, order, m, of, values)
+    if (is.null(base$cover) || m < 3 || m >= nrow(base$near)) return(nearest(m, of, values))
+    count <- min(m %/% 3L, length(cover()$rows))
+    query <- new$near[if (is.null(of)) order else order[of], , drop = FALSE]
+    far <- nearest_points(query, cover()$tree, count, backend = values)
+    far[] <- cover()$rows[far]
+    joined_neighbours(nearest(m, of, values), far)
   })
 }
 

@@ -30,6 +30,9 @@ following_neighbours <- function(base, u, order, m, of = NULL, backend = default
   points_following(as_tree(base), as_tree(u), order, m, of, neighbour_settings(threads(), backend))
 }
 
+# The columns of `near`, of which the last and farthest points give way to the points of `more` that are not in them.
+joined_neighbours <- function(near, more) points_joined(near, more, threads())
+
 # A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
 search_tree <- function(u, workers = threads()) {
   recalled("trees", u, function() points_hold(with_coordinate(u), workers), most = 3)

@@ -62,41 +62,28 @@ designs <- list(
   tracks = \() list(observed = points(n, draw = along_tracks), new = points(new))
 )
 
-# Weights of the observations, a column for each new point, and standard deviations, by local and joint predictions.
-dense <- function(sets, n) {
-  at <- cbind(as.vector(sets$neighbours), rep(seq_len(ncol(sets$neighbours)), each = nrow(sets$neighbours)))
-  w <- matrix(0, n, ncol(sets$neighbours))
-  w[at[at[, 1] > 0, ]] <- sets$weights[at[, 1] > 0]
-  w
-}
-local <- function(case, m) {
-  near <- internal$nearest_points(case$new, case$observed, m)
-  held <- internal$hold_sets(case$observed, rep(case$nugget, n))
-  sets <- internal$set_weights_at(case$values, case$theta, held, case$new, near)
-  list(weights = dense(sets, n), sd = sets$sd)
-}
-joint <- function(case, m) {
-  base <- list(u = case$observed, near = case$observed, noise = rep(case$nugget, n))
-  points <- list(u = case$new, near = case$new, variance = rep(1, new))
-  sets <- internal$joint_sets(case$values, case$theta, base, points, m)
-  list(weights = t(internal$joint_values(sets, diag(n))), sd = sqrt(internal$joint_variances_of(sets)))
-}
-field <- function(case, m) {
-  u <- rbind(case$observed, case$new)
-  order <- c(internal$vecchia_order(case$observed), n + internal$vecchia_order(case$new))
-  earlier <- \(m, of) {
-    found <- internal$ordered_neighbours(u[order, ], m, of = of)
-    rbind(found, matrix(0L, max(case$m, 120L) - m, length(of)))
+# Weights of the observations, a column for each new point, and standard deviations: those of predict() for the fit with
+# these base points and numbers of neighbours.
+joint <- function(case, base = "joint_base", m = case$fit$vecchia$m, new = case$fit$vecchia$new) {
+  fit <- replace(case$fit, "cell", list(internal$new_cell()))
+  fit$vecchia[c("m", "new")] <- list(m, new)
+  targets <- targets_of(fit, case)
+  base <- do.call(base, list(fit), envir = internal)
+  field <- internal$joint_field(fit, base, targets, internal$joint_places(fit, base, targets$u, base$posterior()))
+  weights <- t(field$means(diag(n)))
+  if (!is.null(base$posterior())) {
+    system <- internal$kept_for(fit, internal$gaussian_system)
+    weights <- system$share(system$weight) * system$spread(system$mean(system$weight, weights))
   }
-  neighbours <- cbind(earlier(m[[1]], seq_len(n)), earlier(m[[2]], n + seq_len(new)))
-  sets <- internal$set_weights(case$values, case$theta, u[order, ], numeric(n + new), neighbours,
-                               internal$latent_diagonal)
-  root <- t(diag(n + new) - dense(sets, n + new)) / sets$sd
-  precision <- crossprod(root) + diag(ifelse(order <= n, 1 / case$nugget, 0))
-  wanted <- diag(n + new)[, match(n + seq_len(new), order)]
-  found <- backsolve(factor <- chol(precision), backsolve(factor, wanted, transpose = TRUE))
-  list(weights = found[match(seq_len(n), order), ] / case$nugget, sd = sqrt(colSums(found * wanted)))
+  list(weights = weights, sd = sqrt(field$variances()))
 }
+local <- function(case) {
+  near <- do.call("nearest_base", list(case$fit), envir = internal)$nearest(targets_of(case$fit, case)$u)
+  weights <- matrix(0, n, new)
+  weights[cbind(as.vector(near$neighbours), as.vector(col(near$neighbours)))] <- near$weights
+  list(weights = weights, sd = near$sd)
+}
+targets_of <- \(fit, case) internal$targets_of(fit, internal$new_points(fit, data.frame(case$new), NULL))
 
 crps <- \(sd, mse) sqrt(2 * (sd^2 + mse) / pi) - sd / sqrt(pi)
 scores <- function(case, by, sd = by$sd) {
@@ -112,14 +99,13 @@ case_of <- function(design, nu, nugget) {
   k <- matern(nu, variance = 1, range = 0.15)
   data <- data.frame(design$observed, y = rnorm(n))
   fit <- gp(y ~ 0, data, ~ X1 + X2, k + nugget(nugget), method = "vecchia", estimate = "none")
-  model <- internal$covariance_model(k, 2)
-  values <- internal$covariance_matrix(model)
-  between <- \(x, y) values(list(theta = model$parameters$value, x = x, y = y))
+  values <- internal$covariance_matrix(internal$covariance_model(k, 2))
+  between <- \(x, y) values(list(theta = fit$theta[1:2], x = x, y = y))
   covariance <- between(design$observed, design$observed) + diag(nugget, n)
   across <- between(design$observed, design$new)
   half <- backsolve(root <- chol(covariance), across, transpose = TRUE)
-  c(design, list(nugget = nugget, theta = model$parameters$value, values = values, covariance = covariance,
-                 variance = 1 - colSums(half^2), weights = backsolve(root, half), m = fit$vecchia$local))
+  c(design, list(nugget = nugget, fit = fit, covariance = covariance, variance = 1 - colSums(half^2),
+                 weights = backsolve(root, half)))
 }
 
 # Expected scores of normal predictions at the new points, where the field given the data is normal, too.
@@ -163,11 +149,10 @@ for (name in wanted) for (nu in c(1, 3, 5) / 2) for (nugget in c(0.01, 0.5)) {
                 name, nu, nugget, row[["rmse"]], row[["crps"]], row[["cover"]], row[["exact"]], row[["gain"]]))
     next
   }
-  tries <- list(list("local", local, case$m), list("joint", joint, case$m), list("field", field, c(30, 60)),
-                list("field", field, c(60, 60)), list("field", field, c(60, 120)))
-  for (try in tries) {
-    row <- scores(case, try[[2]](case, try[[3]]))
-    cat(sprintf("%-14s %3.1f %4.2f %-5s %-7s  RMSE %+6.2f  CRPS %+6.2f  coverage %5.2f\n", name, nu, nugget, try[[1]],
-                toString(try[[3]]), row[["rmse"]], row[["crps"]], row[["cover"]]))
+  tries <- list(default = joint(case), local = local(case), observations = joint(case, "observed_base"))
+  for (try in names(tries)) {
+    row <- scores(case, tries[[try]])
+    cat(sprintf("%-14s %3.1f %4.2f %-12s  RMSE %+6.2f  CRPS %+6.2f  coverage %5.2f\n", name, nu, nugget, try,
+                row[["rmse"]], row[["crps"]], row[["cover"]]))
   }
 }

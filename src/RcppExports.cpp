@@ -614,6 +614,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// points_joined
+Rcpp::IntegerMatrix points_joined(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more, int threads);
+RcppExport SEXP _kernops_points_joined(SEXP nearSEXP, SEXP moreSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type more(moreSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_joined(near, more, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // posterior_hold
 SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads);
 RcppExport SEXP _kernops_posterior_hold(SEXP nearSEXP, SEXP threadsSEXP) {
@@ -1578,6 +1590,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_earlier", (DL_FUNC) &_kernops_points_earlier, 5},
     {"_kernops_points_nearest", (DL_FUNC) &_kernops_points_nearest, 4},
     {"_kernops_points_following", (DL_FUNC) &_kernops_points_following, 6},
+    {"_kernops_points_joined", (DL_FUNC) &_kernops_points_joined, 3},
     {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
     {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 4},
     {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 3},

@@ -1,4 +1,5 @@
 // Orderings and nearest neighbours of points for R: positions from 1, n x d coordinates that R has checked.
+#include <algorithm>
 #include <cmath>
 
 #include "border.h"
@@ -205,6 +206,34 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
       });
     };
     at_common_scale(fixed, points.unit, read.threads, merge);
+    return to;
+  });
+}
+
+// The columns of `near`, of which the last numbers, those of the farthest points, give way to the numbers of the columns
+// of `more` that are not in them.
+// [[Rcpp::export(rng = false)]]
+Rcpp::IntegerMatrix points_joined(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more, int threads) {
+  return guard_new([&] {
+    const Count m = near.nrow(), others = more.nrow(), count = near.ncol();
+    if (more.ncol() != count || others > m) throw InputError("dim", "two lists of neighbours are of the same points");
+    Rcpp::IntegerMatrix to = positions_of(int(m), count);
+    const int *const lists = near.begin(), *const other_lists = more.begin();
+    int* const result = to.begin();
+    const Settings settings = with_threads(threads);
+    constexpr Count unit = 512;
+    parallel_for(ceil_div(count, unit), threads, settings, [&](Count block, Count) {
+      std::vector<int> added;
+      for (Count i = block * unit; i < std::min(count, (block + 1) * unit); ++i) {
+        const int *const list = lists + i * m, *const end = std::find(list, list + m, 0);
+        added.clear();
+        for (Count k = i * others; k < (i + 1) * others; ++k)
+          if (std::find(list, end, other_lists[k]) == end) added.push_back(other_lists[k]);
+        const Count kept = std::min<Count>(end - list, m - Count(added.size()));
+        int* const last = std::copy(added.begin(), added.end(), std::copy_n(list, kept, result + i * m));
+        std::fill(last, result + (i + 1) * m, 0);
+      }
+    });
     return to;
   });
 }

@@ -141,3 +141,56 @@ test_that("of many observations those near the sites give the same predictions",
   expect_equal(kernops:::field_moments(some, sites), kernops:::field_moments(fit, sites), tolerance = 1e-12)
   expect_identical(kernops:::near_sites(fit, kernops:::certified_sites(fit, 20)), fit)
 })
+
+# an object of the package that has another value until the test ends
+local_value <- function(name, value, frame = parent.frame()) {
+  kept <- get(name, asNamespace("kernops"))
+  withr::defer(utils::assignInNamespace(name, kept, "kernops"), frame)
+  utils::assignInNamespace(name, value, "kernops")
+}
+
+# dense kriging with known mean
+oracle_kriging <- function(d, sites, range, noise) {
+  of <- \(x, y) {
+    h <- sqrt(5) * sqrt(outer(x$a, y$a, "-")^2 + outer(x$b, y$b, "-")^2) / range
+    (1 + h + h^2 / 3) * exp(-h)
+  }
+  weights <- solve(of(d, d) + diag(noise, nrow(d)), of(d, sites))
+  list(mean = drop(crossprod(weights, d$z)), se = sqrt(1 - colSums(weights * of(d, sites))))
+}
+
+test_that("of many noisy observations, new points take the field where observations are not enough", {
+  local_value("few_latent", 900)
+  d <- plane(1500, 1, 0.4, nu = 2.5)
+  d$z <- d$z - 3
+  sites <- sites_of(100)
+  exact <- oracle_kriging(d, sites, 0.4, 1)
+  fit <- \(...) vecchia(d, matern(5/2, 1, 0.4) + nugget(1), m = 30, estimate = "none", formula = z ~ 0, ...)
+  off <- \(fit) {
+    p <- predict(fit, sites, se.fit = TRUE, interval = "confidence")
+    sqrt(c(mean = mean(((p$fit - exact$mean) / exact$se)^2), se = mean(log(p$se.fit / exact$se)^2)))
+  }
+  latent <- fit()
+  expect_identical(latent$vecchia[c("field", "new")], list(field = 20L, new = 60L))
+  tolerant <- fit(neighbour_tol = 1)
+  expect_null(tolerant$vecchia$field)
+  expect_true(all(off(latent) < 0.5 * off(tolerant)))
+  # observations that are values of the field, or too many, remain the base points
+  expect_null(vecchia(d, matern(5/2, 1, 0.4), m = 30, estimate = "none", formula = z ~ 0,
+                      known = list(noise = rep(c(0, 0.5), 750)))$vecchia$field)
+  local_value("most_latent", 1000)
+  expect_null(fit()$vecchia$field)
+})
+
+test_that("the field is taken only where twice as many neighbours change its predictions less", {
+  local_value("few_latent", 900)
+  d <- plane(1200, 0.5)
+  rough <- vecchia(d, exponential(1, 0.2) + nugget(0.01), m = 30, estimate = "none")
+  expect_null(rough$vecchia$field)
+  local_value("with_latent_field", \(object) {
+    object$vecchia[c("field", "new")] <- list(1L, 2L)
+    object
+  })
+  poor <- vecchia(d, matern(5/2, 1, 0.2) + nugget(0.5), m = 5, estimate = "none")
+  expect_null(poor$vecchia$field)
+})

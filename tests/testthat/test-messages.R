@@ -63,6 +63,7 @@ test_that("the border checks the shapes that R code hands over", {
     points_earlier(points_hold(matrix(0, 2, 1), 1L), NULL, 1L, 5L, list())
     points_earlier(points_hold(matrix(0, 2, 1), 1L), c(1L, 1L), 1L, NULL, list())
     points_following(points_hold(matrix(0, 2, 2), 1L), points_hold(matrix(0, 2, 1), 1L), 1:2, 1L, NULL, list())
+    points_joined(matrix(1L, 2, 2), matrix(1L, 1, 3), 1L)
     sparse_columns(near + 7L)
     sparse_hold(one, 1, near, 1L, 1, 1L)
     factor_matrix(diag(2), 1, settings)

@@ -148,3 +148,71 @@ test_that("some of the new points, with all on which they depend, have the distr
   expect_identical(kernops:::joint_values(part, values), kernops:::joint_values(whole, values)[part$numbers, ])
   expect_identical(kernops:::joint_variances_of(part), kernops:::joint_variances_of(whole)[part$numbers])
 })
+
+# The m nearest of the points before point i of u, whose farthest give way to missing points among the m / 3 rows of
+# `cover` that are nearest to it.
+covered_neighbours <- function(u, m, i, cover) {
+  from <- \(rows) rows[order(colSums((t(u[rows, , drop = FALSE]) - u[i, ])^2))]
+  near <- head(from(seq_len(i - 1)), m)
+  missing <- setdiff(head(from(cover), m %/% 3), near)
+  c(head(near, m - length(missing)), missing)
+}
+
+test_that("up to a third of the neighbours are base points that cover all, in the distribution of a double loop", {
+  cover <- c(3L, 17L, 18L, 40L, 41L, 55L)
+  base <- list(u = base_u, near = base_u, noise = noise, cover = \() cover)
+  for (m in c(2L, 5L, 20L, 58L, 80L)) {
+    sets <- kernops:::joint_sets(kernops:::covariance_matrix(model), model$parameters$value, base,
+                                 list(u = new_u, near = new_u, variance = rep(1.3, 50)), m)
+    all <- rbind(base_u, new_u[sets$order, ])
+    K <- covariance_of(all, all) + diag(c(noise, numeric(50)))
+    neighbours <- lapply(1:110, \(i) if (i <= 60) seq_len(i - 1) else
+      if (m < 60) covered_neighbours(all, m, i, cover) else earlier_neighbours(all, m)[[i]])
+    U <- oracle_factor(K, neighbours)[60 + 1:50, ]
+    expect_equal(kernops:::joint_values(sets, values)[sets$order, ], -solve(U[, -(1:60)], U[, 1:60] %*% values),
+                 tolerance = 1e-9)
+    expect_equal(kernops:::joint_variances_of(sets)[sets$order], diag(solve(crossprod(U[, -(1:60)]))), tolerance = 1e-9)
+  }
+})
+
+test_that("between dense tracks, predictions that use other tracks than the nearest are nearer to the exact ones", {
+  withr::local_seed(9)
+  tracks <- cbind(runif(300), sample(c(0.1, 0.5, 0.9), 300, TRUE) + rnorm(300, sd = 1e-3))
+  between <- cbind(runif(40), runif(40))
+  var <- rep(1e-3, 300)
+  K <- covariance_of(tracks, tracks) + diag(var)
+  k <- covariance_of(tracks, between)
+  exact <- solve(K, k)
+  left <- 1.3 - colSums(exact * k)
+  # the mean square error beyond that of kriging over that of kriging
+  excess <- \(...) {
+    base <- list(u = tracks, near = tracks, noise = var, ...)
+    sets <- kernops:::joint_sets(kernops:::covariance_matrix(model), model$parameters$value, base,
+                                 list(u = between, near = between, variance = rep(1.3, 40)), 30L)
+    off <- t(kernops:::joint_values(sets, diag(300))) - exact
+    sum(off * (K %*% off)) / sum(left)
+  }
+  cover <- kernops:::covering_points(tracks)
+  expect_lt(excess(cover = \() cover), 0.8 * excess())
+})
+
+test_that("lists of neighbours keep their length where others take the place of the last ones", {
+  near <- cbind(c(4L, 2L, 9L, 7L), c(3L, 1L, 0L, 0L), c(1L, 0L, 0L, 0L), c(5L, 6L, 7L, 8L))
+  more <- cbind(c(9L, 8L), c(5L, 3L), c(1L, 1L), c(1L, 2L))
+  expect_identical(kernops:::joined_neighbours(near, more),
+                   cbind(c(4L, 2L, 9L, 8L), c(3L, 1L, 5L, 0L), c(1L, 0L, 0L, 0L), c(5L, 6L, 1L, 2L)))
+  many <- near[, rep(1:4, 700)]
+  local_kernops(threads = 3)
+  expect_identical(kernops:::joined_neighbours(many, more[, rep(1:4, 700)]),
+                   kernops:::joined_neighbours(near, more)[, rep(1:4, 700)])
+})
+
+test_that("points that cover all are those of the farthest-first ordering, also of regular grids", {
+  grid <- as.matrix(expand.grid(1:30, 1:30))
+  cover <- kernops:::covering_points(grid)
+  expect_length(cover, 120)
+  gaps <- apply(grid, 1, \(x) min(colSums((t(grid[cover, ]) - x)^2)))
+  expect_lt(sqrt(max(gaps)), 2 * sqrt(900 / 120))
+  expect_setequal(kernops:::covering_points(grid[1:10, ]), 1:10)
+  expect_length(kernops:::covering_points(grid[0, ]), 0)
+})
