@@ -37,7 +37,8 @@ field_part <- function(model) {
   field$scale <- integer()
   field["unit"] <- list(model$unit[rows])
   field["prior"] <- list(NULL)
-  columns <- c(seq_len(model$d), 1L, group_of(field), unlist(lapply(leaves, `[[`, "dims")))
+  columns <- c(seq_len(model$d), 1L, group_of(field), unlist(lapply(leaves, `[[`, "dims")),
+               unlist(lapply(leaves, `[[`, "indicator")))
   field$width <- max(columns)
   field$formula <- covariance_text(field)
   c(field, list(rows = rows))
@@ -121,14 +122,14 @@ effect_entries <- function(effects, theta, u) {
   columns <- values <- NULL
   for (effect in effects) {
     if (is_process(effect$leaf)) {
-      entries <- process_entries(effect, theta, u)
+      entries <- shown_at(effect$leaf, u) * process_entries(effect, theta, u)
       new <- seq_len(ncol(entries) - effect$size)
       columns <- rbind(columns, matrix(c(effect$before + seq_len(effect$size), known + new), ncol(entries), nrow(u)))
       values <- rbind(values, t(entries))
       known <- known + length(new)
       next
     }
-    covariates <- effect_covariates(effect$leaf, u) %*% effect_root(effect, theta)
+    covariates <- shown_at(effect$leaf, u) * effect_covariates(effect$leaf, u) %*% effect_root(effect, theta)
     first <- rep(effect$before, nrow(u))
     if (!is.null(effect$levels)) {
       level <- u[, effect$leaf$level]

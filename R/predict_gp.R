@@ -47,6 +47,9 @@
 #' @param sums predicts weighted sums of the values at the rows of `newdata` instead of these values, such as totals
 #'   over regions: a matrix with the weights of each sum in a column, or a vector for one sum. The result has a row for
 #'   each sum. See the section about sums.
+#' @param terms,exclude names of the parts that predictions have, or do not have: `"trend"`, and terms of the covariance
+#'   as `print()` shows them without parameters, such as `"matern"`, `"(1 | site)"`, `"s(x)"` or `"svc(z) * matern"`.
+#'   Default: all. A smooth has its columns of the trend. See the section about parts.
 #' @param ... not used: further arguments are an error.
 #'
 #' @details Quantiles and probabilities are those of the normal distribution of a new observation with `interval =
@@ -105,6 +108,13 @@
 #'   takes the covariance matrix of its points. The sum is `NA` if a row with a weight other than 0 has missing values.
 #'   [gp_exceedance()] predicts the area where the field exceeds a threshold.
 #'
+#' @section Parts: With `terms` or `exclude`, predictions are those of a part of the model given all observations, such as
+#'   a smooth, or the field without the effects of sites; standard errors, intervals, means over blocks and sums are
+#'   those of that part. The parts add up to the whole, their variances do not. `newdata` needs the variables of all
+#'   parts, whose values do not matter for those that are left out. With `exclude`, an effect is 0: a new level of
+#'   `(1 | site)` has a mean effect of 0, too, but adds its variance. On the scale of the response of a family, the mean
+#'   is that of the inverse link of the parts. For fits of one variable.
+#'
 #' @section Classes of new data: variables of `newdata` have the classes that they had in the data of the fit. Integers
 #'   and doubles are numbers, strings match the labels of factors. A `Date` and a `POSIXct` become each other, a date
 #'   being midnight in UTC; times are instants in any zone. A `difftime` becomes one of the fitted unit, and so does a
@@ -158,6 +168,8 @@
 #' # means over intervals of length 1; joint covariances
 #' predict(fit, data.frame(x = 1:3), block = 1, interval = "confidence")
 #' predict(fit, data.frame(x = 1:3), cov = TRUE)$cov
+#' # the field without the trend
+#' predict(fit, data.frame(x = 1:3), terms = "matern", interval = "confidence")
 #' # the integral from 0 to 10, and the difference of the values at both ends
 #' grid <- data.frame(x = seq(0, 10, by = 0.1))
 #' sums <- cbind(integral = rep(0.1, 101), difference = c(-1, rep(0, 99), 1))
@@ -198,21 +210,23 @@
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
                        se = c("exact", "local"), nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE, probs = NULL,
-                       above = NULL, joint = NULL, sums = NULL, ...) {
+                       above = NULL, joint = NULL, sums = NULL, terms = NULL, exclude = NULL, ...) {
   no_further("predict", ...)
   request <- prediction_request(as.list(environment()), object, c("response", "link", "terms"), missing(interval))
+  fit <- object
+  object <- with_parts(object, terms, exclude)
   if (length(control)) object <- with_control(object, control)
   object <- with_joint(object, joint)
   object$how$backend <- usable_backend(object$how$backend)
-  with_trees(predicted(object, object, newdata, request))
+  with_trees(predicted(object, fit, newdata, request))
 }
 
 # newdata -> points -> predictive -> columns -> class of newdata. The predictive is that of `object`, which may be draws
 # of the parameters of the `fit`.
 predicted <- function(object, fit, newdata, request, call = caller_env()) {
-  points <- new_points(fit, newdata, request$coords, request$block, request$sums, call)
+  points <- points_of_parts(object, new_points(fit, newdata, request$coords, request$block, request$sums, call))
   check_prediction(points, request, call)
-  columns <- if (request$type == "terms") predicted_moments(fit, points, request$how, FALSE)[c("trend", "process")] else
+  columns <- if (request$type == "terms") predicted_moments(object, points, request$how, FALSE)[c("trend", "process")] else
     predictive_columns(predictive_at(object, points, request), request)
   table <- collapse(fit$parts$layout, as.data.frame(columns, optional = TRUE), points$variable)
   if (identical(request$cov, "variables")) {

@@ -47,7 +47,7 @@ processes <- list(
   gp_exceedance = list(object = fit, newdata = d, above = 0.5, areas = 1, level = 0.9, nsim = 5, seed = 1),
   certify = list(object = fit, sites = 5, level = 0.99, probes = 4, seed = 1),
   gp_cv = list(object = fit, folds = 3, seed = 1), gp_variogram = list(x = x, y = d$z, breaks = c(0, 0.1, 0.3, 1)),
-  predict.gp = list(object = fit, newdata = d, se.fit = TRUE, interval = "none"),
+  predict.gp = list(object = fit, newdata = d, se.fit = TRUE, interval = "none", terms = "trend"),
   update.gp = list(fit, data = d, covariance = known),
   simulate.gp = list(object = fit, nsim = 2, seed = 1, newdata = d), coef.gp = list(fit, type = "both"),
   confint.gp = list(fit, parm = 1, level = 0.9), residuals.gp = list(fit),
