@@ -65,6 +65,10 @@ columns_rows <- function(x, rows, threads) {
     .Call(`_kernops_columns_rows`, x, rows, threads)
 }
 
+columns_orthonormal <- function(qr, qraux, threads) {
+    .Call(`_kernops_columns_orthonormal`, qr, qraux, threads)
+}
+
 columns_first_rows <- function(x, digits, threads) {
     .Call(`_kernops_columns_first_rows`, x, digits, threads)
 }

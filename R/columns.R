@@ -27,5 +27,8 @@ moved_columns <- function(x, columns = seq_len(ncol(x)), shift = 0, divisor = 1,
 # The rows of a matrix, or the numbers of a vector, without names.
 gathered_rows <- function(x, rows) columns_rows(x, rows, threads())
 
+# qr.Q() of a decomposition by qr() of full rank, bit by bit.
+orthonormal_columns <- function(decomposed) columns_orthonormal(decomposed$qr, decomposed$qraux, threads())
+
 # For each row, the number of the first row with the same values; with `digits`, to so many significant digits.
 first_rows <- function(x, digits = 0) columns_first_rows(x, digits, threads())

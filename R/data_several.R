@@ -160,8 +160,9 @@ variables_without_nugget <- function(fit) {
   d <- fit$model$d
   small <- vapply(seq_along(nuggets), function(k) {
     points <- u[u[, d + 1] == k - 1, seq_len(d), drop = FALSE]
-    near <- nearest_semivariance(fitted, at_variables(points, rep(k, nrow(points))))
-    isTRUE(nuggets[[k]] < 0.01 * stats::median(near$semivariance))
+    for_nearest(fitted, at_variables(points, rep(k, nrow(points))), function(near) {
+      isTRUE(nuggets[[k]] < 0.01 * stats::median(near$semivariance))
+    })
   }, NA)
   names(nuggets)[small]
 }

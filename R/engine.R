@@ -84,6 +84,7 @@
 #   chosen_columns           columns by their numbers, without a copy of all
 #   moved_columns            columns, shifted and scaled
 #   gathered_rows            rows by their numbers
+#   orthonormal_columns      those of a decomposition by qr()
 #   first_rows               the first row with the values of each row
 #   say_progress             a step of the bar
 #   with_seed                code with random numbers of its own

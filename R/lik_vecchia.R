@@ -74,7 +74,7 @@ vecchia_sets <- function(data, model, theta, m, how, trend) {
 ordered_observations <- function(data, model, theta, how, trend) {
   sets <- ordered_sets(neighbour_coordinates(model, theta, data$u), how)
   order <- sets$order
-  values <- cbind(trend$residual, if (ncol(data$x)) qr.Q(trend$qr))
+  values <- cbind(trend$residual, if (ncol(data$x)) orthonormal_columns(trend$qr))
   sets <- c(sets, list(points = gathered_rows(data$u, order), noise = gathered_rows(data$noise, order),
                        noise_derivative = 1 / gathered_rows(data$weights, order),
                        values = gathered_rows(values, order)))

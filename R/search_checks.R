@@ -73,8 +73,9 @@ short_ranges <- function(fit) {
     leaf <- leaves[[path]]
     ranges <- parameters$leaf == path & parameters$kind == "range" & !parameters$fixed
     if (!leaf$geometry$lengths || !any(ranges)) return(FALSE)
-    near <- nearest_semivariance(covariance_model(leaf, fit$model$d, width = ncol(u)), u)
-    stats::median(near$semivariance / near$variance) > 2 / 3
+    for_nearest(covariance_model(leaf, fit$model$d, width = ncol(u)), u, function(near) {
+      stats::median(near$semivariance / near$variance) > 2 / 3
+    })
   }, NA)
   parameters$name[parameters$kind == "range" & !parameters$fixed & parameters$leaf %in% names(which(short))]
 }
@@ -87,20 +88,33 @@ has_no_nugget <- function(fit) {
   if (!length(nugget) || fit$model$parameters$fixed[[nugget]] || nrow(fit$model$parameters) == 1) return(FALSE)
   fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
   is_small <- function(variances) isTRUE(fit$theta[[nugget]] < 0.01 * stats::median(variances))
-  is_small(nearest_semivariance(fitted, fit$data$u)$semivariance) &&
+  for_nearest(fitted, fit$data$u, function(near) is_small(near$semivariance)) &&
     (fit$theta[[nugget]] < 1e-7 * stats::var(process_of_data(fit)) ||
        is_small(conditional_variances(fit$data, fit$model, fit$theta)$field))
 }
 
-# For some points: the variance of the field, and the smallest semivariance with another point.
-nearest_semivariance <- function(model, u, some = 200) {
+# test(near) for the variances of the field and the smallest semivariances with another point, at some points.
+# Semivariances with the nearest of many points come first: those with the others can only be smaller, which makes no
+# test true.
+for_nearest <- function(model, u, test, some = 200) {
+  rows <- round(seq(1, nrow(u), length.out = min(nrow(u), some)))
+  if (nrow(u) > 1e4) {
+    near <- as.vector(nearest_points(u[rows, , drop = FALSE], u, 2L))
+    if (isFALSE(test(nearest_semivariance(model, u[rows, , drop = FALSE], u[unique(c(rows, near)), , drop = FALSE])))) {
+      return(FALSE)
+    }
+  }
+  test(nearest_semivariance(model, u[rows, , drop = FALSE], u))
+}
+
+# For points x of the points y: the variance of the field, and the smallest semivariance with another point.
+nearest_semivariance <- function(model, x, y) {
   formula <- code_text("KMin_Reduction(", semivariance_text(model), ", 2, 1)")
   # CPU cores take less time than the compilation of a GPU kernel that runs once
   least <- kernel_operator(formula, point_declarations(model), "auto", "float64", "cpu")
-  rows <- round(seq(1, nrow(u), length.out = min(nrow(u), some)))
-  input <- list(theta = model$parameters$value, x = u[rows, , drop = FALSE], y = u)
+  input <- list(theta = model$parameters$value, x = x, y = y)
   list(variance = as.vector(covariance_diagonal(model)(input[c("theta", "x")])),
-       semivariance = matrix(least(input), length(rows))[, 2])
+       semivariance = matrix(least(input), nrow(x))[, 2])
 }
 
 # Duplicated observations, including the response, imply a zero nugget, whatever the other observations are.

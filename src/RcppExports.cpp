@@ -208,6 +208,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// columns_orthonormal
+Rcpp::NumericMatrix columns_orthonormal(Rcpp::NumericMatrix qr, Rcpp::NumericVector qraux, int threads);
+RcppExport SEXP _kernops_columns_orthonormal(SEXP qrSEXP, SEXP qrauxSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type qr(qrSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type qraux(qrauxSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(columns_orthonormal(qr, qraux, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // columns_first_rows
 Rcpp::IntegerVector columns_first_rows(Rcpp::NumericMatrix x, double digits, int threads);
 RcppExport SEXP _kernops_columns_first_rows(SEXP xSEXP, SEXP digitsSEXP, SEXP threadsSEXP) {
@@ -1557,6 +1569,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_columns_ranges", (DL_FUNC) &_kernops_columns_ranges, 2},
     {"_kernops_columns_moved", (DL_FUNC) &_kernops_columns_moved, 6},
     {"_kernops_columns_rows", (DL_FUNC) &_kernops_columns_rows, 3},
+    {"_kernops_columns_orthonormal", (DL_FUNC) &_kernops_columns_orthonormal, 3},
     {"_kernops_columns_first_rows", (DL_FUNC) &_kernops_columns_first_rows, 3},
     {"_kernops_effects_gram", (DL_FUNC) &_kernops_effects_gram, 5},
     {"_kernops_effects_adjoint", (DL_FUNC) &_kernops_effects_adjoint, 5},

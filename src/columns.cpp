@@ -1,4 +1,5 @@
 // Passes over the columns of matrices with many rows, by all threads and without copies of columns (R/columns.R).
+#include <R_ext/BLAS.h>
 #include <Rmath.h>
 
 #include <cmath>
@@ -188,6 +189,36 @@ SEXP columns_rows(SEXP x, Rcpp::IntegerVector rows, int threads) {
       copy(REAL(columns.x), REAL(to));
     else
       copy(INTEGER(columns.x), INTEGER(to));
+    return to;
+  });
+}
+
+// The orthonormal columns of a decomposition by qr(), the same as qr.Q() to the last bit: the reflections are those of
+// LINPACK's dqrsl.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix columns_orthonormal(Rcpp::NumericMatrix qr, Rcpp::NumericVector qraux, int threads) {
+  return guard_new([&] {
+    const int n = qr.nrow(), p = qr.ncol(), one = 1;
+    if (qraux.size() != p || p > n) throw InputError("dim", "a decomposition has a column for each reflection");
+    LargeVector<double> reflections(static_cast<size_t>(qr.size()));
+    Rcpp::NumericMatrix to(new_matrix(REALSXP, n, p));
+    const double* const from = qr.begin();
+    double *const out = to.begin(), *const along = reflections.data();
+    in_pieces(Count(n) * p, threads, [&](Count first, Count last, Count) {
+      std::copy(from + first, from + last, along + first);
+      std::fill(out + first, out + last, 0.0);
+    });
+    for (int k = 0; k < p; ++k) along[Count(k) * n + k] = qraux[k], out[Count(k) * n + k] = 1;
+    parallel_for(p, std::min(threads, p), with_threads(threads), [&](Count column, Count) {
+      for (int k = std::min(p, n - 1) - 1; k >= 0; --k) {
+        const int rows = n - k;
+        const double* const x = along + Count(k) * n + k;
+        double* const y = out + column * n + k;
+        if (*x == 0) continue;
+        const double t = -F77_CALL(ddot)(&rows, x, &one, y, &one) / *x;
+        F77_CALL(daxpy)(&rows, &t, x, &one, y, &one);
+      }
+    });
     return to;
   });
 }

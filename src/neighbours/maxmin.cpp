@@ -36,7 +36,7 @@ template <int D> class MaxMin {
  public:
   explicit MaxMin(const KdTree& tree) : farthest_(tree), tree_(tree), regions_(size_t(region_count())) {}
 
-  std::vector<Chosen> order(const Settings& settings) {
+  std::vector<int> order(const Settings& settings) {
     const int first = central();
     farthest_.choose(1, tree_.points[first]);
     regions_[0].chosen.push_back({HUGE_VAL, tree_.row[size_t(first)]});
@@ -171,22 +171,41 @@ template <int D> class MaxMin {
     region.known = farthest_.of(node(r));
   }
 
-  // Two and two, and so on: those of a region are sorted.
-  std::vector<Chosen> merged(const Settings& settings) {
-    std::vector<Chosen> all;
-    std::vector<size_t> ends{0};
-    all.reserve(size_t(tree_.points.n));
-    for (Region& region : regions_) {
-      all.insert(all.end(), region.chosen.begin(), region.chosen.end());
-      ends.push_back(all.size());
-      std::vector<Chosen>().swap(region.chosen);
+  // The rows of all chosen points in their order. The points of each region are sorted: splitters divide all into
+  // parts, each of which one thread sorts.
+  std::vector<int> merged(const Settings& settings) {
+    const std::vector<Chosen> splitters = splitters_of(settings.threads);
+    const Count parts = Count(splitters.size()) + 1;
+    const auto place = [&](const Region& region, Count part) {  // of the first point of a part
+      const auto begin = region.chosen.begin(), end = region.chosen.end();
+      return part == 0 ? begin : part == parts ? end : std::lower_bound(begin, end, splitters[size_t(part - 1)]);
+    };
+    std::vector<Count> first(size_t(parts) + 1, 0);
+    for (Count part = 0; part < parts; ++part) {
+      first[size_t(part) + 1] = first[size_t(part)];
+      for (const Region& region : regions_) first[size_t(part) + 1] += place(region, part + 1) - place(region, part);
     }
-    for (Count width = 1; width < count(); width *= 2)
-      parallel_for(count() / (2 * width), settings.threads, settings, [&](Count pair, Count) {
-        const auto at = [&](Count k) { return all.begin() + std::ptrdiff_t(ends[size_t((2 * pair + k) * width)]); };
-        std::inplace_merge(at(0), at(1), at(2));
-      });
-    return all;
+    std::vector<int> rows(static_cast<size_t>(first.back()));
+    parallel_for(parts, std::min<Count>(settings.threads, parts), settings, [&](Count part, Count) {
+      std::vector<Chosen> some;
+      for (const Region& region : regions_) some.insert(some.end(), place(region, part), place(region, part + 1));
+      std::sort(some.begin(), some.end());
+      for (size_t k = 0; k < some.size(); ++k) rows[size_t(first[size_t(part)]) + k] = some[k].row;
+    });
+    return rows;
+  }
+
+  // Points that divide all of them into some parts for each thread.
+  std::vector<Chosen> splitters_of(int threads) const {
+    constexpr size_t samples = 64;  // of a region
+    std::vector<Chosen> some, splitters;
+    for (const Region& region : regions_)
+      for (size_t k = 1; k <= samples && region.chosen.size() > samples; ++k)
+        some.push_back(region.chosen[k * region.chosen.size() / (samples + 1)]);
+    std::sort(some.begin(), some.end());
+    const size_t parts = std::min(some.size(), size_t(8 * threads));
+    for (size_t part = 1; part < parts; ++part) splitters.push_back(some[part * some.size() / parts]);
+    return splitters;
   }
 
   FarthestTree<D> farthest_;
@@ -199,18 +218,14 @@ template <int D> class MaxMin {
 }  // namespace
 
 std::vector<int> maxmin_order(const KdTree& tree, const Settings& settings) {
-  const Points& points = tree.points;
   std::vector<int> order;
-  order.reserve(size_t(points.n));
-  std::vector<bool> taken(size_t(points.n), false);
-  with_dimension(points.d, [&](auto D) {
-    for (const Chosen& one : MaxMin<D.value>(tree).order(settings)) {
-      order.push_back(one.row);
-      taken[size_t(one.row)] = true;
-    }
-  });
-  for (Count i = 0; i < points.n; ++i)
-    if (!taken[size_t(i)]) order.push_back(int(i));
+  with_dimension(tree.points.d, [&](auto D) { order = MaxMin<D.value>(tree).order(settings); });
+  const size_t n = size_t(tree.points.n);
+  if (order.size() == n) return order;
+  std::vector<bool> taken(n, false);
+  for (const int row : order) taken[size_t(row)] = true;
+  for (size_t row = 0; row < n; ++row)
+    if (!taken[row]) order.push_back(int(row));
   return order;
 }
 

@@ -64,3 +64,13 @@ test_that("the first row with equal values is that of a search through strings",
   expect_identical(first_rows(matrix(0, 4, 0)), rep(1L, 4))
   expect_identical(first_rows(matrix(0, 0, 2)), integer())
 })
+
+test_that("orthonormal columns of a decomposition are those of qr.Q(), bit by bit", {
+  for (n in c(1, 2, 9, 40000)) for (p in seq_len(min(n, 3))) {
+    x <- withr::with_seed(n, matrix(stats::rnorm(n * p), n))
+    x[, 1] <- 1
+    for_threads(\() expect_identical(orthonormal_columns(qr(x)), qr.Q(qr(x))))
+  }
+  one <- list(qr = diag(2), qraux = 1)
+  expect_error(orthonormal_columns(one), "a decomposition has a column for each reflection", class = "kernops_dim_error")
+})

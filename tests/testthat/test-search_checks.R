@@ -11,3 +11,24 @@ test_that("a nugget far below the variance of a smooth field is not taken for no
   # for a rough field, nothing tells the same noise from the field
   expect_warning(fit(exponential() + nugget()), "estimated as zero", class = "kernops_degenerate")
 })
+
+test_that("tests of the nearest of many points give the answers of a search through all", {
+  withr::local_seed(1)
+  u <- matrix(runif(24000), 12000)
+  covariances <- list(matern(3/2, 1, 0.02), exponential(2, 0.001), exponential(1, 0.1) * periodic(1, 1, 0.03))
+  answers <- list()
+  for (covariance in covariances) {
+    model <- covariance_model(covariance, 2)
+    rows <- round(seq(1, nrow(u), length.out = 200))
+    all <- nearest_semivariance(model, u[rows, ], u)
+    for (share in c(0.05, 0.3, 2 / 3)) {
+      test <- function(near) stats::median(near$semivariance / near$variance) > share
+      expect_identical(for_nearest(model, u, test), test(all))
+      answers <- c(answers, test(all))
+    }
+  }
+  expect_setequal(unlist(answers), c(TRUE, FALSE))
+  # copies of a point have the semivariance 0
+  twice <- rbind(u, u)
+  expect_false(for_nearest(model, twice, function(near) stats::median(near$semivariance) > 1e-12))
+})

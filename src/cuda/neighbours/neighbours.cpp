@@ -11,6 +11,7 @@ namespace cuda {
 namespace {
 
 constexpr int most_listed = 1024;
+constexpr Count points_for_query = 64;   // the CPU answers fewer queries before the tree is copied
 constexpr Count batch = Count(1) << 19;  // queries of a launch, after which R may interrupt
 
 // The nodes of at most 32 points and those above them: leaves of a tree have at most 8.
@@ -65,8 +66,9 @@ void nearest(const neighbours::Request& request, int* to) {
   const neighbours::Points& points = request.tree.points;
   if (request.count == 0 || points.n == 0 || request.most == 0 || request.most > most_listed)
     return cpu_backend().nearest(request, to);
+  const bool few = !*request.kept && request.count * points_for_query < points.n;
   use_device(request.settings.devices.at(0));
-  if (!fits(request)) return cpu_backend().nearest(request, to);
+  if (few || !fits(request)) return cpu_backend().nearest(request, to);
   void* const kernel = function(text_of(points.d, request.most), "kernops_nearest_points");
   const std::shared_ptr<const DeviceTree> tree = device_tree(request);
   const size_t count = size_t(request.count), nodes = size_t(2) << tree->levels;
