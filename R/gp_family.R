@@ -87,8 +87,9 @@
 #' @section Methods of the fits:
 #' The methods of [gp_methods] apply, with these differences.
 #'   * `coef()`, `vcov()`, `confint()` and `summary()` have the parameters of the family behind those of the covariance.
-#'   * `fitted()` is on the scale of the response. `residuals(type = )` are `"deviance"`, `"pearson"` or `"response"`
-#'     residuals, given the fitted process.
+#'   * `fitted()` is on the scale of the response. `residuals(type = )` are `"deviance"`, `"pearson"`, `"response"`
+#'     or `"quantile"` residuals, given the fitted process. The last are the standard normal quantiles of the probability
+#'     of an observation, randomised for discrete responses (Dunn and Smyth 1996) by the `seed` of [gp_control()].
 #'   * `predict(type = "response")`, the default, is the mean of the response, the average over the latent normal
 #'     distribution, with its standard error; `type = "link"` is the linear predictor. `interval = "confidence"` is that
 #'     of the linear predictor, transformed; `"prediction"` that of a new observation. The quantiles
@@ -109,6 +110,9 @@
 #' @return `negative_binomial()` and `student()`: a family for [gp()], an object of class `gp_family`.
 #'
 #' @references
+#' Dunn, P. K. and Smyth, G. K. (1996) Randomized quantile residuals. *Journal of Computational and Graphical Statistics*
+#' 5, 236-244.
+#'
 #' Hartmann, M. and Vanhatalo, J. (2019) Laplace approximation and natural gradient for Gaussian process regression with
 #' heteroscedastic Student-t model. *Statistics and Computing* 29, 753-773.
 #'

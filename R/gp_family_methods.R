@@ -19,11 +19,12 @@ coef.gp_family_fit <- function(object, type = c("trend", "covariance", "both"), 
 
 #' @rdname gp_methods
 #' @export
-residuals.gp_family_fit <- function(object, type = c("deviance", "pearson", "response"), ...) {
+residuals.gp_family_fit <- function(object, type = c("deviance", "pearson", "response", "quantile"), ...) {
   no_further("residuals", ...)
-  type <- check_choice(type, "type", c("deviance", "pearson", "response"))
+  type <- check_choice(type, "type", c("deviance", "pearson", "response", "quantile"))
   parts <- object$parts
-  off <- family_residuals(object, parts$y, fitted_mean(object), parts$weights, type)
+  off <- if (type == "quantile") quantile_residuals(object) else
+    family_residuals(object, parts$y, fitted_mean(object), parts$weights, type)
   stats::naresid(object$na.action, stats::setNames(off, rownames(parts$frame)))
 }
 
@@ -32,6 +33,21 @@ family_residuals <- function(object, y, mu, w, type) {
   off <- y - mu
   switch(type, response = off, pearson = off / sqrt(density$variance(mu, w, object$dispersion)),
          deviance = sign(off) * sqrt(pmax(0, density$deviance(y, mu, w, object$dispersion))))
+}
+
+# The standard normal quantiles of the probabilities of the observations given the fitted process; of a discrete
+# observation, a uniform number between the probabilities of the values below it and up to it.
+quantile_residuals <- function(object) {
+  y <- object$parts$y
+  w <- object$parts$weights
+  eta <- predicted_mean(object, new_points(object, NULL, NULL))
+  x <- predictive_observation(predictive_normal(eta, rep(nugget_of(object), length(eta))), object, w)
+  p <- cdf(x, y)
+  if (x$family$density$discrete) {
+    below <- cdf(x, y - value_unit(x))
+    p <- below + (p - below) * with_seed(object$how$control$seed, stats::runif(length(y)))
+  }
+  stats::qnorm(pmin(pmax(p, 1e-16), 1 - 1e-16))
 }
 
 # The inverse link of the fitted linear predictor, without the nugget.

@@ -108,8 +108,8 @@
 #'   takes the covariance matrix of its points. The sum is `NA` if a row with a weight other than 0 has missing values.
 #'   [gp_exceedance()] predicts the area where the field exceeds a threshold.
 #'
-#' @section Parts: With `terms` or `exclude`, predictions are those of a part of the model given all observations, such as
-#'   a smooth, or the field without the effects of sites; standard errors, intervals, means over blocks and sums are
+#' @section Parts: With `terms` or `exclude`, predictions are those of a part of the model given all observations, such
+#'   as a smooth, or the field without the effects of sites; standard errors, intervals, means over blocks and sums are
 #'   those of that part. The parts add up to the whole, their variances do not. `newdata` needs the variables of all
 #'   parts, whose values do not matter for those that are left out. With `exclude`, an effect is 0: a new level of
 #'   `(1 | site)` has a mean effect of 0, too, but adds its variance. On the scale of the response of a family, the mean
@@ -226,8 +226,9 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
 predicted <- function(object, fit, newdata, request, call = caller_env()) {
   points <- points_of_parts(object, new_points(fit, newdata, request$coords, request$block, request$sums, call))
   check_prediction(points, request, call)
-  columns <- if (request$type == "terms") predicted_moments(object, points, request$how, FALSE)[c("trend", "process")] else
-    predictive_columns(predictive_at(object, points, request), request)
+  columns <- if (request$type == "terms") {
+    predicted_moments(object, points, request$how, FALSE)[c("trend", "process")]
+  } else predictive_columns(predictive_at(object, points, request), request)
   table <- collapse(fit$parts$layout, as.data.frame(columns, optional = TRUE), points$variable)
   if (identical(request$cov, "variables")) {
     table <- cbind(table, covariance_columns(fit, points, request$how, is_noisy(request)))

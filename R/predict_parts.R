@@ -87,6 +87,6 @@ shown_at <- function(leaf, u) if (is.null(leaf$indicator)) 1 else 1 - u[, leaf$i
 
 within_indicator <- function(text, leaf, points) {
   if (is.null(leaf$indicator)) return(text)
-  code_text("(", text, ") * (1 - Elem(", points[["x"]], ", ", leaf$indicator - 1, ")) * (1 - Elem(", points[["y"]], ", ",
-            leaf$indicator - 1, "))")
+  shown <- code_text("(1 - Elem(", points, ", ", leaf$indicator - 1, "))")
+  code_text("(", text, ") * ", shown[[1]], " * ", shown[[2]])
 }

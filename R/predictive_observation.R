@@ -75,9 +75,12 @@ mix_quantile.pred_observation <- function(x, mixture, p) {
 # and the `unit` of discrete values.
 first_bracket <- function(x, middle, far) {
   any <- rep(1, length(middle))
-  if (x$family$name == "binomial") return(list(low = -any / x$weights, high = any, unit = 1 / x$weights))
+  if (x$family$name == "binomial") return(list(low = -any / x$weights, high = any, unit = value_unit(x)))
   highest <- far[cbind(seq_len(nrow(far)), max.col(replace(far, !is.finite(far), -Inf), "first"))]
   edge <- mean_of(x, highest)
   low <- if (x$family$link == "identity") 2 * middle - edge else if (x$family$density$discrete) -1 else 0
   list(low = low * any, high = pmax(edge, mean_of(x, middle) + 1), unit = 1)
 }
+
+# The difference of adjacent values of a discrete observation.
+value_unit <- function(x) if (x$family$name == "binomial") 1 / x$weights else 1

@@ -136,7 +136,7 @@ test_mistakes("kernops_input_error", alist(
   `a variogram` = plot(fixed(count ~ 1, family = poisson()), "variogram"),
   `REML` = gp(count ~ 1, d, ~ a + b, own, family = poisson(), estimate = "REML"),
   `iterative` = gp(count ~ 1, d, ~ a + b, own, family = poisson(), method = "iterative"),
-  `a GPU` = kernops:::check_family_method("exact", 40, "cuda", NULL),
+  `a GPU` = kernops:::check_family_method("exact", NULL, 40, "cuda", NULL),
   `a transformation` = gp(size ~ 1, d, ~ a + b, own, family = Gamma("log"), transform = "log"),
   `many observations` = gp(count ~ 1, d, ~ a + b, linear(1), family = poisson(), estimate = "none", exact_limit = 20),
   `known noise` = fixed(count ~ 1, family = poisson(), known = list(noise = 1)),
@@ -145,3 +145,25 @@ test_mistakes("kernops_input_error", alist(
   `degrees of freedom` = student(df = 0.5),
   `a size that is negative` = negative_binomial(-1)
 ))
+
+test_that("quantile residuals are normal quantiles of the distribution functions", {
+  withr::local_seed(11)
+  d <- data.frame(x = runif(150, 0, 5), trials = sample(1:6, 150, TRUE))
+  d$size <- rgamma(150, 4, rate = 4 * exp(-sin(d$x)))
+  d$wins <- rbinom(150, d$trials, plogis(sin(d$x)))
+  d$count <- rpois(150, exp(1 + sin(d$x)))
+  size <- gp(size ~ 1, d, ~ x, matern(5/2), family = Gamma("log"))
+  shape <- size$dispersion[["shape"]]
+  expected <- qnorm(pgamma(d$size, shape, shape / fitted(size)))
+  expect_equal(unname(residuals(size, "quantile")), unname(expected), tolerance = 1e-8)
+  # between the probabilities of the value before and of the value itself
+  count <- gp(count ~ 1, d, ~ x, matern(5/2), family = poisson())
+  p <- pnorm(residuals(count, "quantile"))
+  expect_true(all(p >= ppois(d$count - 1, fitted(count)) - 1e-10 & p <= ppois(d$count, fitted(count)) + 1e-10))
+  expect_identical(residuals(count, "quantile"), residuals(count, "quantile"))
+  wins <- gp(cbind(wins, trials - wins) ~ 1, d, ~ x, matern(5/2), family = binomial())
+  p <- pnorm(residuals(wins, "quantile"))
+  expect_true(all(p >= pbinom(d$wins - 1, d$trials, fitted(wins)) - 1e-8 &
+                    p <= pbinom(d$wins, d$trials, fitted(wins)) + 1e-8))
+  for (fit in list(size, count, wins)) expect_gt(ks.test(residuals(fit, "quantile"), "pnorm")$p.value, 0.001)
+})
