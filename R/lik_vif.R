@@ -44,7 +44,7 @@ vif_likelihood <- function(data, model, how) {
          inducing = rank(m))
   }
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours,
-                             subset_sizes = function() c(dense = 0, same = if (most < 4e4) 0 else 1e4))
+                             subset_sizes = function() c(dense = 0, same = if (most < 4e4) 0 else max(1e4, most %/% 10)))
 }
 
 # The numbers of neighbours and of inducing points with which a fit begins, and the latter with more neighbours.

@@ -67,19 +67,20 @@ Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors
     const Count slice = std::max<Count>(16, (size + threads - 1) / std::max(threads, 1));
     parallel_for((size + slice - 1) / slice, threads, with_threads(threads), [&](Count unit, Count) {
       const Count first = unit * slice, rows = std::min(slice, size - first);
-      std::vector<double> g(static_cast<size_t>(rows)), a(static_cast<size_t>(rows));
+      std::vector<double> memory(static_cast<size_t>(2 * rows));
+      double *const g = memory.data(), *const a = g + rows;
       for (Count i = 0; i < u.sets; ++i) {
         const Count here = i * size + first;
         for (Count e = 0; e < rows; ++e)
           g[e] = v[here + e], a[e] = slope[here + e] / u.sd[i] - p[i] * v[here + e];
         u.each(i, [&](double weight, Count near, Count k) {
           const double* of = v + near * size + first;
-          add_scaled(-weight, of, rows, g.data()), add_scaled(-by[i * u.m + k], of, rows, a.data());
+          for (Count e = 0; e < rows; ++e) g[e] -= weight * of[e], a[e] -= by[i * u.m + k] * of[e];
         });
-        add_scaled(1, a.data(), rows, to + here), add_scaled(-p[i], g.data(), rows, to + here);
+        for (Count e = 0; e < rows; ++e) to[here + e] += a[e] - p[i] * g[e];
         u.each(i, [&](double weight, Count near, Count k) {
           double* of = to + near * size + first;
-          add_scaled(-weight, a.data(), rows, of), add_scaled(-by[i * u.m + k], g.data(), rows, of);
+          for (Count e = 0; e < rows; ++e) of[e] -= weight * a[e] + by[i * u.m + k] * g[e];
         });
       }
     });
