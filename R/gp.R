@@ -39,7 +39,8 @@
 #' chosen again together with the neighbours. A likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k
 #' inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters are
 #' those of the average information. Predictions condition the low-rank part on all observations, and the residual on
-#' the nearest ones. With all observations as neighbours, or as inducing points, the fit is that of
+#' the nearest ones: on 2 m of them, or, up to 240, twice as many while this decreases standard errors at 200 sites by
+#' more than half a per cent. With all observations as neighbours, or as inducing points, the fit is that of
 #' `method = "exact"`. The method computes in float64 on the CPU, for one Gaussian response.
 #'
 #' @section Choice of the method:

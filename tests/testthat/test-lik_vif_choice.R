@@ -112,3 +112,17 @@ test_that("the change of many observations by twice as many neighbours is that o
   expect_equal(is.na(fit$vecchia$changes), c(loglik = FALSE, estimates = TRUE, predictions = FALSE, se = FALSE))
   expect_output(print(fit), "poor")
 })
+
+test_that("new points have as many neighbours as decrease standard errors of the residual process", {
+  rough <- matern(3/2, 1, 1) + nugget(1e-3)
+  fit <- gp(y ~ 0, draws_of(400, 4, rough), ~ V1 + V2 + V3 + V4, rough, "vif", "none", neighbours = 10, inducing = 20)
+  sites <- as.data.frame(kernops:::certified_sites(fit, 200)$u + rep(fit$center, each = 200))
+  names(sites) <- paste0("V", 1:4)
+  se <- \(m) mean(predict(fit, sites, se.fit = TRUE, interval = "confidence",
+                           control = list(neighbours = m))$se.fit)
+  m <- fit$vecchia$local
+  expect_true(m %in% c(80, 160))
+  expect_lt(se(m), 0.995 * se(m / 2))
+  expect_true(m == 160 || se(2 * m) >= 0.995 * se(m))
+  expect_output(print(fit), paste(m, "for predictions"))
+})
