@@ -181,9 +181,12 @@
 #' Warnings have the class
 #'   * `kernops_not_converged` if the search stopped early; in addition `kernops_near_singular` if it ended where
 #'     covariance matrices become singular, and `kernops_rounding` if float32 rounding hides the optimum;
-#'   * `kernops_at_bound` if a range ended at a bound of the search;
+#'   * `kernops_at_bound` if a range ended at a bound of the search. Such a parameter has no standard error; those of the
+#'     others are given its value;
 #'   * `kernops_degenerate` if a range is below the spacing of the points or the nugget is estimated as zero;
 #'   * `kernops_copies` if observations are duplicated, including the response.
+#'
+#' A message of class `kernops_vanished` names the terms of a sum whose variance is estimated as zero.
 #'
 #' @section Estimation:
 #' The likelihood of covariance parameters often has several local maxima. Starting values fill the parameter space
@@ -375,6 +378,7 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
   if (estimate != "none") {
     warn_about_search(fit$search, how$control)
     warn_about_fit(fit)
+    tell_vanished(fit)
   }
   warn_about_neighbours(fit)
   fit

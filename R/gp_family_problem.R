@@ -9,7 +9,10 @@ fit_family <- function(parts, model, known, how, estimate, family, call) {
     fitted_parts(finish_family(problem, likelihood, search, call), search, how, parts, known, estimate, "gp_family_fit")
   })
   with_separation(separating, warn_about_search(fit$search, how$control))
-  if (estimate != "none") warn_about_family(fit)
+  if (estimate != "none") {
+    warn_about_family(fit)
+    tell_vanished(fit)
+  }
   warn_about_separation(fit, separating)
   warn_about_neighbours(fit)
   fit

@@ -63,6 +63,39 @@ warn_about_fit <- function(fit) {
   }
 }
 
+# Tells terms beside others whose variance is estimated as zero.
+tell_vanished <- function(fit) {
+  if (!length(terms <- vanished_terms(fit))) return(invisible())
+  cli::cli_inform(c(
+    i = "The variance of {.code {terms}} is estimated as zero: {cli::qty(terms)}{?this term has/these terms have} no
+         effect.",
+    i = "{cli::qty(terms)}{?Its/Their} other parameters are not determined. {?It/They} may be left out."
+  ), class = "kernops_vanished")
+}
+
+# Those of a sum, without noise, whose standard deviation is below 0.5 % of that of all terms together: a search does not
+# get nearer to 0.
+vanished_terms <- function(fit) {
+  model <- fit$model
+  terms <- if (!is_lmc(model$covariance)) covariance_terms(model$covariance)
+  if (length(terms) + length(model$nugget) < 2) return(NULL)
+  free <- !model$parameters$fixed & model$parameters$kind == "variance"
+  sizes <- leaf_variances_at(model, fit$theta, fit$data$u)
+  variances <- vapply(terms, function(leaves) prod(sizes[names(leaves)]), 0)
+  estimated <- vapply(terms, function(leaves) any(model$parameters$leaf[free] %in% names(leaves)), NA)
+  names(terms)[estimated & variances < 2.5e-5 * (sum(variances) + sum(fit$theta[model$nugget]))]
+}
+
+# The mean variance of each leaf at points u.
+leaf_variances_at <- function(model, theta, u) {
+  u <- typical_sites(u)
+  mapply(function(leaf, values) {
+    leaf$parameters[names(values)] <- values
+    if (leaf$kernel$by_formula) return(1)
+    sum((values$variance %||% 1) * mean_square(leaf, u))
+  }, leaves_of(model$covariance), leaf_values(model, theta))
+}
+
 # The ranges of parts whose correlation with the nearest other point is below a third, for half of the points.
 short_ranges <- function(fit) {
   parameters <- fit$model$parameters

@@ -1,0 +1,32 @@
+# Terms whose variance is estimated as zero.
+
+vanishing_case <- function(n) {
+  d <- data.frame(a = runif(n), b = runif(n), w = runif(n), g = rep(letters[1:6], length.out = n))
+  d$z <- drop(rnorm(n) %*% chol(exp(-as.matrix(dist(d[c("a", "b")])) / 0.3))) + rnorm(n, sd = 0.3)
+  d$z <- d$z - ave(d$z, d$g)
+  transform(d, count = rpois(n, exp(1 + z)))
+}
+
+test_that("a term without effect is named, and takes no standard error from the others", {
+  withr::local_seed(3)
+  d <- vanishing_case(120)
+  expect_message(fit <- gp(count ~ 1 + (1 | g), d, ~ a + b, exponential(), family = poisson()), "(1 | g)", fixed = TRUE,
+                 class = "kernops_vanished")
+  v <- suppressWarnings(vcov(fit, "covariance"))
+  expect_identical(rownames(v)[is.na(diag(v))], "(1 | g).variance")
+  d$day <- match(d$g, letters)
+  d$noise <- ave(rnorm(120), d$g, FUN = \(x) x - mean(x))
+  expect_message(gp(noise ~ 1, d, covariance = random_walk(~ day) + nugget()), "random_walk(day)", fixed = TRUE,
+                 class = "kernops_vanished")
+  skip_if_not_installed("mgcv")
+  d$line <- d$w + rnorm(120, sd = 0.1)
+  expect_message(gp(line ~ s(w), d, covariance = nugget()), "s(w)", fixed = TRUE, class = "kernops_vanished")
+})
+
+test_that("terms with an effect, and single terms, are not named", {
+  withr::local_seed(4)
+  d <- vanishing_case(120)
+  d$z <- d$z + match(d$g, letters)
+  expect_no_message(gp(z ~ 1 + (1 | g), d, ~ a + b, exponential() + nugget()))
+  expect_no_message(gp(z ~ 1, d, ~ a + b, exponential(1, 0.3), estimate = "REML"))
+})
