@@ -1,13 +1,14 @@
-# R_LIBS=.lib Rscript bench/certify.R [cases] [observations]
+# R_LIBS=.lib Rscript bench/certify.R [cases] [observations] [cores]
 #
 # certify() against method = "exact". Random cases: a design (random, clusters or tracks of the unit square), a
 # smoothness, a range, a nugget, a number of neighbours, with a trend. For each smoothness: in how many cases the exact
 # log-likelihood, predictions and standard errors at 20 sites are within their bounds, the median difference of the
-# log-likelihoods and the median length of its interval. Then the borehole function of 8 inputs (Morris, Mitchell and
-# Ylvisaker 1993) by number of neighbours, and CPU seconds of fits with estimated parameters and of their certificates.
+# log-likelihoods and the median length of its interval. With `cores`, as many cases run at a time. Then the borehole
+# function of 8 inputs (Morris, Mitchell and Ylvisaker 1993) by number of neighbours, and CPU seconds of fits with
+# estimated parameters and of their certificates.
 
 library(kernops)
-arguments <- replace(c(200, 3000), seq_along(commandArgs(TRUE)), as.numeric(commandArgs(TRUE)))
+arguments <- replace(c(200, 3000, 1), seq_along(commandArgs(TRUE)), as.numeric(commandArgs(TRUE)))
 cases <- arguments[[1]]
 n <- arguments[[2]]
 
@@ -47,7 +48,9 @@ run_case <- function(number) {
 }
 
 if (cases > 0) {
-  found <- do.call(rbind, lapply(seq_len(cases), run_case))
+  if (arguments[[3]] > 1) options(kernops.threads = 1)
+  found <- do.call(rbind, parallel::mclapply(seq_len(cases), run_case, mc.cores = arguments[[3]],
+                                             mc.preschedule = FALSE))
   rows <- lapply(split(found, found$nu), function(x) data.frame(
     smoothness = x$nu[[1]], cases = nrow(x), "log-likelihood" = sum(x$loglik), predictions = sum(x$mean),
     "standard errors" = sum(x$se), "exact - approximate" = median(x$difference), "largest" = max(x$difference),

@@ -1,4 +1,4 @@
-# R_LIBS=.lib Rscript bench/prediction_designs.R [draws=K] [n] [new] [design ...]
+# R_LIBS=.lib Rscript bench/prediction_designs.R [draws=K] [cores=K] [backend=NAME] [n] [new] [design ...]
 #
 # Local and joint predictions with a known covariance against exact kriging: n observations (default 3000) and new
 # points (400) of eight designs, Matern fields of smoothness 1/2, 3/2 and 5/2 with range 0.15 in the unit square, a
@@ -6,22 +6,23 @@
 # square error, CRPS and coverage of 95 % intervals are expectations over all data, not those of a draw: with the
 # weights w of a prediction and those of kriging, e, its mean square error is that of kriging plus (w - e)' K (w - e).
 #
-# A row has the excess of RMSE and CRPS over exact kriging in %, the coverage in %, and the numbers of neighbours of
-# observations and of new points. `local`: from the nearest observations, as many as gp() chooses. `joint`: from these
-# and earlier new points. `field`: from the values of the field at the observations and earlier new points, the default
-# of predict() for up to 20,000 observations with noise; its rows with fewer neighbours show what each number gains.
+# A row has the excess of RMSE and CRPS over exact kriging in % and the coverage in %. `default`: predict(). `local`:
+# from the nearest observations, as many as gp() chooses. `observations`: from these and earlier new points, as for more
+# than 20,000 observations whose field is not used.
 #
 # With `draws=20`, the covariance and a constant mean are estimated from each of 20 draws of the observations, by the
-# exact method and by method = "vecchia" with its defaults. Scores are expectations given each draw under the true
-# covariance; a row has the excess of the approximate fits over the exact ones in %, both coverages, and the mean gain
-# of the exact log-likelihood over the approximate one.
+# exact method, on `backend`, and by method = "vecchia" with its defaults. Scores are expectations given each draw under
+# the true covariance; a row has the excess of the approximate fits over the exact ones in %, both coverages, and the
+# mean gain of the exact log-likelihood over the approximate one. With `cores=16`, as many rows at a time.
 
 library(kernops)
 internal <- asNamespace("kernops")
 arguments <- commandArgs(TRUE)
-option <- grepl("^draws=", arguments)
-draws <- as.integer(sub("draws=", "", c(arguments[option], 0)[[1]]))
-arguments <- arguments[!option]
+option <- function(name, default) sub(".*=", "", c(grep(paste0("^", name, "="), arguments, value = TRUE), default)[[1]])
+draws <- as.integer(option("draws", 0))
+cores <- as.integer(option("cores", 1))
+backend <- option("backend", "auto")
+arguments <- grep("=", arguments, value = TRUE, invert = TRUE)
 n <- as.integer(c(arguments, 3000)[[1]])
 new <- as.integer(c(arguments[-1], 400)[[1]])
 
@@ -88,7 +89,7 @@ targets_of <- \(fit, case) internal$targets_of(fit, internal$new_points(fit, dat
 crps <- \(sd, mse) sqrt(2 * (sd^2 + mse) / pi) - sd / sqrt(pi)
 scores <- function(case, by, sd = by$sd) {
   off <- by$weights - case$weights
-  mse <- case$variance + colSums(off * (case$covariance %*% off))
+  mse <- case$variance + colSums(off * case$covariance(off))
   excess <- \(x, exact) 100 * (x / exact - 1)
   c(rmse = excess(sqrt(mean(mse)), sqrt(mean(case$variance))),
     crps = excess(mean(crps(sd, mse)), mean(crps(sqrt(case$variance), case$variance))),
@@ -99,13 +100,18 @@ case_of <- function(design, nu, nugget) {
   k <- matern(nu, variance = 1, range = 0.15)
   data <- data.frame(design$observed, y = rnorm(n))
   fit <- gp(y ~ 0, data, ~ X1 + X2, k + nugget(nugget), method = "vecchia", estimate = "none")
-  values <- internal$covariance_matrix(internal$covariance_model(k, 2))
-  between <- \(x, y) values(list(theta = fit$theta[1:2], x = x, y = y))
-  covariance <- between(design$observed, design$observed) + diag(nugget, n)
-  across <- between(design$observed, design$new)
-  half <- backsolve(root <- chol(covariance), across, transpose = TRUE)
-  c(design, list(nugget = nugget, fit = fit, covariance = covariance, variance = 1 - colSums(half^2),
-                 weights = backsolve(root, half)))
+  model <- internal$covariance_model(k, 2)
+  theta <- model$parameters$value
+  values <- internal$covariance_matrix(model)
+  product <- internal$covariance_product(model, new)
+  factor <- internal$dense_factor(n)
+  stopifnot(factor$fill(values, theta, design$observed, rep(nugget, n)) == 0)
+  half <- factor$solve(values(list(theta = theta, x = design$observed, y = design$new)))
+  c(design, list(
+    nugget = nugget, fit = fit, draw = \(normal) drop(factor$times(cbind(normal))), variance = 1 - colSums(half^2),
+    covariance = \(b) product(list(theta = theta, x = design$observed, y = design$observed, b = b)) + nugget * b,
+    weights = factor$solve(half, TRUE)
+  ))
 }
 
 # Expected scores of normal predictions at the new points, where the field given the data is normal, too.
@@ -117,14 +123,14 @@ expected_scores <- function(p, mean, variance) {
     cover = 100 * mean(pnorm((gap + half) / sqrt(variance)) - pnorm((gap - half) / sqrt(variance))))
 }
 estimated <- function(case, nu, draws) {
-  root <- chol(case$covariance)
   from <- matern(nu, 1, 0.15) + nugget(case$nugget)
   each <- lapply(seq_len(draws), function(draw) {
     set.seed(draw)
-    y <- drop(crossprod(root, rnorm(n)))
+    y <- case$draw(rnorm(n))
     data <- data.frame(case$observed, y)
     fits <- lapply(c(exact = "exact", vecchia = "vecchia"), \(method) {
-      suppressWarnings(gp(y ~ 1, data, ~ X1 + X2, from, method, control = gp_control(starts = 1, progress = FALSE)))
+      suppressWarnings(gp(y ~ 1, data, ~ X1 + X2, from, method, backend = if (method == "exact") backend else "cpu",
+                          control = gp_control(starts = 1, progress = FALSE)))
     })
     mean <- drop(crossprod(case$weights, y))
     found <- vapply(fits, \(fit) {
@@ -139,20 +145,26 @@ estimated <- function(case, nu, draws) {
     gain = total["loglik", 1] - total["loglik", 2])
 }
 
-wanted <- if (length(arguments) > 2) arguments[-(1:2)] else names(designs)
-for (name in wanted) for (nu in c(1, 3, 5) / 2) for (nugget in c(0.01, 0.5)) {
+rows_of <- function(name, nu, nugget) {
   set.seed(2)
   case <- case_of(designs[[name]](), nu, nugget)
   if (draws > 0) {
     row <- estimated(case, nu, draws)
-    cat(sprintf("%-14s %3.1f %4.2f estimated  RMSE %+6.2f  CRPS %+6.2f  coverage %5.2f (exact %5.2f)  log-lik %+.2f\n",
-                name, nu, nugget, row[["rmse"]], row[["crps"]], row[["cover"]], row[["exact"]], row[["gain"]]))
-    next
+    return(sprintf("%-14s %3.1f %4.2f  RMSE %+6.2f  CRPS %+6.2f  coverage %5.2f (exact %5.2f)  log-lik %+.2f\n",
+                   name, nu, nugget, row[["rmse"]], row[["crps"]], row[["cover"]], row[["exact"]], row[["gain"]]))
   }
   tries <- list(default = joint(case), local = local(case), observations = joint(case, "observed_base"))
-  for (try in names(tries)) {
+  vapply(names(tries), FUN.VALUE = "", function(try) {
     row <- scores(case, tries[[try]])
-    cat(sprintf("%-14s %3.1f %4.2f %-12s  RMSE %+6.2f  CRPS %+6.2f  coverage %5.2f\n", name, nu, nugget, try,
-                row[["rmse"]], row[["crps"]], row[["cover"]]))
-  }
+    sprintf("%-14s %3.1f %4.2f %-12s  RMSE %+6.2f  CRPS %+6.2f  coverage %5.2f\n", name, nu, nugget, try, row[["rmse"]],
+            row[["crps"]], row[["cover"]])
+  })
 }
+
+wanted <- if (length(arguments) > 2) arguments[-(1:2)] else names(designs)
+cells <- expand.grid(nugget = c(0.01, 0.5), nu = c(1, 3, 5) / 2, name = wanted, stringsAsFactors = FALSE)
+if (cores > 1) options(kernops.threads = 1)
+rows <- parallel::mclapply(seq_len(nrow(cells)), mc.cores = cores, mc.preschedule = FALSE, function(k) {
+  cat(with(cells[k, ], rows_of(name, nu, nugget)), sep = "")
+})
+stopifnot(!vapply(rows, inherits, NA, "try-error"))
