@@ -128,18 +128,20 @@ compared_parts <- function(object) {
   })
 }
 
-# The fit with those of many observations that can be neighbours of the sites, among them those that cover all.
+# The fit with those of many observations that can be neighbours of the sites, and with those that cover all.
 near_sites <- function(object, sites) {
   if (length(object$vecchia$inducing)) return(represented_fit(object))
+  if (!is_observed_base(object)) return(object)
   count <- 2L * max(most_neighbours, object$vecchia$local)
   data <- object$data
-  if (!is_observed_base(object) || length(data$y) < 2 * count * nrow(sites$u)) return(object)
   near <- neighbour_coordinates(object$model, object$theta, data$u)
-  from <- neighbour_coordinates(object$model, object$theta, sites$u, data$u)
-  cover <- covering_points(near)
-  rows <- sort(unique(c(nearest_points(from, near, count), cover)))
-  some <- replace(rows_of_data(data, rows), "cover", list(match(cover, rows)))
-  replace(object, "data", list(some))
+  data$cover <- covering_points(near)
+  if (length(data$y) >= 2 * count * nrow(sites$u)) {
+    from <- neighbour_coordinates(object$model, object$theta, sites$u, data$u)
+    rows <- sort(unique(c(nearest_points(from, near, count), data$cover)))
+    data <- replace(rows_of_data(data, rows), "cover", list(match(data$cover, rows)))
+  }
+  replace(object, "data", list(data))
 }
 
 # The fit to representative observations, where there are many and these determine the trend: the low-rank part of VIF

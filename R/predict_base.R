@@ -67,10 +67,12 @@ observed_base <- function(object, count = local_count_of(object)) {
   ))
 }
 
-# Rows of coordinates that cover all of them with few points: the first of the maximum-minimum distance ordering.
+# Rows of coordinates that cover all of them with few points: the first of the maximum-minimum distance ordering of
+# evenly spaced rows.
 covering_points <- function(near) {
-  rows <- some_positions(nrow(near))
-  utils::head(rows[vecchia_order(near[rows, , drop = FALSE])], ceiling(4 * sqrt(nrow(near))))
+  count <- ceiling(4 * sqrt(nrow(near)))
+  rows <- some_positions(nrow(near), 16 * count)
+  utils::head(rows[vecchia_order(near[rows, , drop = FALSE])], count)
 }
 
 # Observations without noise; those of several variables have noise in the formula of the covariance.
