@@ -57,6 +57,10 @@ columns_ranges <- function(x, threads) {
     .Call(`_kernops_columns_ranges`, x, threads)
 }
 
+columns_not_finite <- function(x, threads) {
+    .Call(`_kernops_columns_not_finite`, x, threads)
+}
+
 columns_moved <- function(x, chosen, shift, divisor, factor, threads) {
     .Call(`_kernops_columns_moved`, x, chosen, shift, divisor, factor, threads)
 }

@@ -13,6 +13,9 @@ column_extents <- function(x) {
 # The largest absolute value of each column.
 column_sizes <- function(x) apply(abs(column_ranges(x)), 2, max)
 
+# The numbers of the columns with an entry that is not finite.
+columns_with_gaps <- function(x) columns_not_finite(x, threads())
+
 # x[, columns, drop = FALSE], which is x itself where these are all columns.
 chosen_columns <- function(x, columns) {
   if (length(columns) == ncol(x) && all(columns == seq_len(ncol(x)))) x else x[, columns, drop = FALSE]

@@ -81,6 +81,7 @@
 #   column_ranges            the least and the greatest number of each column
 #   column_extents           the extent of each column
 #   column_sizes             the largest absolute value of each column
+#   columns_with_gaps        columns with an entry that is not finite
 #   chosen_columns           columns by their numbers, without a copy of all
 #   moved_columns            columns, shifted and scaled
 #   gathered_rows            rows by their numbers

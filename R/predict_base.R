@@ -108,7 +108,7 @@ local_count_of <- function(object) {
 
 # Points whose own variance is not a number, such as the logarithm of what is negative, are not predicted.
 check_local <- function(object, sets, u, in_float64) {
-  bad <- which(!is.finite(colSums(sets$weights)))
+  bad <- columns_with_gaps(sets$weights)
   if (!length(bad)) return(invisible())
   variance <- covariance_diagonal(object$model)(list(theta = object$theta, x = u[bad, , drop = FALSE]))
   if (!any(is.finite(variance))) return(invisible())

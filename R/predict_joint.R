@@ -18,9 +18,10 @@ joint_conditioning <- function(object, base = joint_base(object)) {
 joint_moments <- function(object, base, targets, variance) {
   places <- joint_places(object, base, targets$u, if (variance) base$posterior())
   by_tiles(object, base, targets, places, function(field, some) {
-    process <- as.vector(field$means(base$process))
+    means <- field$means(if (variance) cbind(base$process, base$trend()) else base$process)
+    process <- means[, 1]
     if (!variance) return(with_trend(object, some, process = process))
-    trend <- trend_uncertainty(object, some$x, field$means(base$trend()))
+    trend <- trend_uncertainty(object, some$x, means[, -1, drop = FALSE])
     with_trend(object, some, process = process, variance = field$variances() + trend$variance,
                lagrange = trend$lagrange)
   })
@@ -151,7 +152,7 @@ terms_of_targets <- function(targets, of) {
 }
 
 check_joint <- function(object, sets, base) {
-  bad <- which(!is.finite(colSums(sets$weights)))
+  bad <- columns_with_gaps(sets$weights)
   if (!length(bad)) return(invisible())
   near <- sets$neighbours[, bad[[1]]]
   near <- near[near > 0 & near <= sets$base]

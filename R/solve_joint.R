@@ -95,7 +95,7 @@ dependencies <- function(ordered, m, base, positions, values) {
 regular_weights <- function(weigh, points, jitters = 10^(-11:-6)) {
   sets <- weigh(points, jitters[[1]])
   for (jitter in jitters[-1]) {
-    bad <- which(!is.finite(colSums(sets$weights)))
+    bad <- columns_with_gaps(sets$weights)
     if (!length(bad)) break
     again <- weigh(points[bad], jitter)
     sets$weights[, bad] <- again$weights

@@ -181,6 +181,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// columns_not_finite
+Rcpp::IntegerVector columns_not_finite(Rcpp::NumericMatrix x, int threads);
+RcppExport SEXP _kernops_columns_not_finite(SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(columns_not_finite(x, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // columns_moved
 Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector chosen, Rcpp::NumericVector shift, Rcpp::NumericVector divisor, Rcpp::NumericVector factor, int threads);
 RcppExport SEXP _kernops_columns_moved(SEXP xSEXP, SEXP chosenSEXP, SEXP shiftSEXP, SEXP divisorSEXP, SEXP factorSEXP, SEXP threadsSEXP) {
@@ -1567,6 +1578,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_block_whiten", (DL_FUNC) &_kernops_block_whiten, 4},
     {"_kernops_block_orthogonal", (DL_FUNC) &_kernops_block_orthogonal, 3},
     {"_kernops_columns_ranges", (DL_FUNC) &_kernops_columns_ranges, 2},
+    {"_kernops_columns_not_finite", (DL_FUNC) &_kernops_columns_not_finite, 2},
     {"_kernops_columns_moved", (DL_FUNC) &_kernops_columns_moved, 6},
     {"_kernops_columns_rows", (DL_FUNC) &_kernops_columns_rows, 3},
     {"_kernops_columns_orthonormal", (DL_FUNC) &_kernops_columns_orthonormal, 3},

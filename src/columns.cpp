@@ -147,6 +147,30 @@ Rcpp::NumericMatrix columns_ranges(Rcpp::NumericVector x, int threads) {
   });
 }
 
+// The numbers of the columns with an entry that is not finite.
+// [[Rcpp::export(rng = false)]]
+Rcpp::IntegerVector columns_not_finite(Rcpp::NumericMatrix x, int threads) {
+  return guard_new([&] {
+    const Count n = x.nrow(), columns = x.ncol(), part = std::max<Count>(1, piece / std::max<Count>(1, n));
+    const double* const from = x.begin();
+    std::vector<char> bad(size_t(columns), 0);
+    in_parts(
+        columns, with_threads(threads),
+        [&](Count first, Count last) {
+          for (Count k = first; k < last; ++k) {
+            double zero = 0;
+            for (Count i = k * n; i < (k + 1) * n; ++i) zero += from[i] - from[i];
+            bad[size_t(k)] = zero != 0 || zero != zero;
+          }
+        },
+        part);
+    Rcpp::IntegerVector numbers = new_integers(double(std::count(bad.begin(), bad.end(), 1)));
+    for (Count k = 0, to = 0; k < columns; ++k)
+      if (bad[size_t(k)]) numbers[to++] = int(k + 1);
+    return numbers;
+  });
+}
+
 // (x - shift) / divisor * factor for the chosen columns of x, by their numbers from 1, each with its own constants.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector chosen, Rcpp::NumericVector shift,

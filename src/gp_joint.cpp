@@ -12,7 +12,7 @@ namespace {
 
 // Pointers into a list, valid while the list is.
 struct Joint {
-  explicit Joint(const Rcpp::List& sets)
+  Joint(const Rcpp::List& sets, const Settings& settings)
       : weights(sets["weights"]), sd(sets["sd"]), near(sets["neighbours"]), posterior(sets["posterior"]) {
     points = {Rcpp::as<int>(sets["base"]), near.ncol(), near.nrow(), weights.begin(), sd.begin(), near.begin(), nullptr,
               Rcpp::as<int>(sets["total"])};
@@ -21,7 +21,7 @@ struct Joint {
       throw InputError("dim", "each base point has a posterior");
     if (weights.size() != near.size() || sd.size() != points.count)
       throw InputError("dim", "each neighbour has a weight, and each point a standard deviation");
-    if (!points.in_order()) throw InputError("input", "neighbours are base points or earlier new points");
+    if (!points.in_order(settings)) throw InputError("input", "neighbours are base points or earlier new points");
   }
   const Rcpp::NumericMatrix weights;
   const Rcpp::NumericVector sd;
@@ -37,7 +37,7 @@ struct Joint {
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcpp::NumericMatrix errors, int threads) {
   return guard_new([&] {
-    const Joint joint(sets);
+    const Joint joint(sets, with_threads(threads));
     const NewPoints& points = joint.points;
     if (base.nrow() != points.base) throw InputError("dim", "each base point has a value");
     if (errors.ncol() && (errors.ncol() != base.ncol() || errors.nrow() != points.count))
@@ -53,7 +53,7 @@ Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcp
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector joint_variances(Rcpp::List sets, int threads) {
   return guard_new([&] {
-    const Joint joint(sets);
+    const Joint joint(sets, with_threads(threads));
     Rcpp::NumericVector out = zeros(double(joint.points.count));
     joint.points.variances(with_threads(threads), out.begin());
     return out;
@@ -66,7 +66,7 @@ Rcpp::NumericVector joint_variances(Rcpp::List sets, int threads) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector joint_sums(Rcpp::List sets, Rcpp::List sums, bool parts, int threads) {
   return guard_new([&]() -> Rcpp::NumericVector {
-    const Joint joint(sets);
+    const Joint joint(sets, with_threads(threads));
     const NewPoints& points = joint.points;
     const Rcpp::IntegerMatrix which = sums["points"];
     const Rcpp::NumericMatrix weights = sums["weights"];

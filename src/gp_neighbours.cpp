@@ -125,12 +125,11 @@ class Queries {
   // The position of the query whose result has place i.
   Count position(Count i) const { return all_ ? i : some_[size_t(i)]; }
 
-  Rcpp::IntegerMatrix earlier(StoredPoints& points, const neighbours::Positions& positions, int m,
-                              const Settings& settings) const {
-    Rcpp::IntegerMatrix to = positions_of(m, count_);
+  // Writes the m nearest earlier points of each query.
+  void earlier(StoredPoints& points, const neighbours::Positions& positions, int m, const Settings& settings,
+               int* to) const {
     const int* limits = all_ ? point_.data() : some_.data();
-    search({points.tree, positions, data_, count_, limits, places(), m, settings, &points.kept}, to.begin());
-    return to;
+    search({points.tree, positions, data_, count_, limits, places(), m, settings, &points.kept}, to);
   }
 
  private:
@@ -157,7 +156,10 @@ Rcpp::IntegerMatrix points_earlier(SEXP stored, Rcpp::Nullable<Rcpp::IntegerVect
     const int* of_rows = order.isNull() ? nullptr : rows.begin();
     const Settings read = read_settings(settings);
     const neighbours::Positions positions(points.tree, of_rows, read);
-    return Queries(points, positions, of_rows, some).earlier(points, positions, m, read);
+    const Queries queries(points, positions, of_rows, some);
+    Rcpp::IntegerMatrix to = positions_of(m, queries.count());
+    queries.earlier(points, positions, m, read, to.begin());
+    return to;
   });
 }
 
@@ -188,16 +190,17 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
     const Settings read = read_settings(settings);
     const neighbours::Positions positions(points.tree, order.begin(), read);
     const Queries queries(points, positions, order.begin(), some);
-    Rcpp::IntegerMatrix of_new = queries.earlier(points, positions, m, read);
-    Rcpp::IntegerMatrix of_base = positions_of(m, queries.count()), to = positions_of(m, queries.count());
+    Rcpp::IntegerMatrix to = positions_of(m, queries.count());
+    LargeVector<int> of_new(size_t(to.size())), of_base(size_t(to.size()));
+    queries.earlier(points, positions, m, read, of_new.data());
     const auto merge = [&](StoredPoints& all) {
       LargeVector<double> scaled(queries.data(), queries.data() + queries.count() * points.u.ncol());
       for (double& x : scaled) x *= all.unit / points.unit;
       search({all.tree, all.by_row, scaled.data(), queries.count(), nullptr, queries.places(), m, read, &all.kept},
-             of_base.begin());
+             of_base.data());
       const neighbours::Merge merge({all.u.begin(), all.u.nrow()}, {points.u.begin(), points.u.nrow()}, all.u.ncol(),
                                     order.begin(), m, std::min(all.unit, points.unit));
-      const int *base_list = of_base.begin(), *new_list = of_new.begin();
+      const int *base_list = of_base.data(), *new_list = of_new.data();
       int* const result = to.begin();
       constexpr Count unit = 512;
       parallel_for(ceil_div(queries.count(), unit), read.threads, read, [&](Count begin, Count) {
@@ -210,8 +213,8 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
   });
 }
 
-// The columns of `near`, of which the last numbers, those of the farthest points, give way to the numbers of the columns
-// of `more` that are not in them.
+// The columns of `near`, of which the last numbers, those of the farthest points, give way to the numbers of the
+// columns of `more` that are not in them.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_joined(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more, int threads) {
   return guard_new([&] {

@@ -1,6 +1,10 @@
 #include "neighbours/new_points.h"
 
+#include <atomic>
 #include <optional>
+
+#include "run/huge_pages.h"
+#include "run/rows.h"
 
 namespace kernops::neighbours {
 
@@ -8,9 +12,12 @@ namespace kernops::neighbours {
 // variances of few points are exact; those of many points have relative errors of up to some 1e-6, in half of the time.
 // The number of all points decides this, so that parts of the points have the variances of the whole.
 struct NewPoints::Rows {
-  explicit Rows(const NewPoints& points)
+  Rows(const NewPoints& points, const Settings& settings)
       : points(points), first(size_t(points.first())), nothing(points.first() + points.total <= 2048 ? 0 : 1e-15) {
-    if (points.posterior) base.emplace(points.posterior->rows());
+    if (points.posterior)
+      base.emplace(points.posterior->rows());
+    else
+      keep_new(settings);
   }
   double variance(size_t i) const {
     if (i < first) return base->variance(i);
@@ -19,40 +26,88 @@ struct NewPoints::Rows {
   double scale(size_t i, double value) const { return i < first ? base->scale(i, value) : -value; }
   template <class Each> void each(size_t i, const Each& each) const {
     if (i < first) return base->each(i, each);
-    for (Count k = Count(i - first) * points.m; k < Count(i - first + 1) * points.m; ++k) {
-      const Count at = points.neighbours[k] - 1 - points.base + Count(first);
-      if (points.neighbours[k] > 0 && at >= 0) each(points.weights[k], size_t(at));
+    if (!base) {
+      for (Count k = start[i]; k < start[i + 1]; ++k) each(weight[size_t(k)], size_t(column[size_t(k)]));
+      return;
     }
+    for (Count k = Count(i - first) * points.m; k < Count(i - first + 1) * points.m; ++k)
+      if (points.neighbours[k] > 0) each(points.weights[k], size_t(points.neighbours[k] - 1));
   }
+
   const NewPoints& points;
   const size_t first;
   const double nothing;
   std::optional<Posterior::Rows> base;
+
+ private:
+  // Known base points have no variance. The new points among the neighbours are a small part of them.
+  void keep_new(const Settings& settings) {
+    const Count m = points.m, n = points.count;
+    start.assign(size_t(n) + 1, 0);
+    in_parts(
+        n, settings,
+        [&](Count begin, Count end) {
+          for (Count i = begin; i < end; ++i)
+            for (Count k = i * m; k < (i + 1) * m; ++k) start[size_t(i + 1)] += points.neighbours[k] > points.base;
+        },
+        part);
+    std::partial_sum(start.begin(), start.end(), start.begin());
+    weight.resize(size_t(start.back())), column.resize(size_t(start.back()));
+    in_parts(
+        n, settings,
+        [&](Count begin, Count end) {
+          for (Count i = begin, to = start[size_t(begin)]; i < end; ++i)
+            for (Count k = i * m; k < (i + 1) * m; ++k)
+              if (points.neighbours[k] > points.base)
+                weight[size_t(to)] = points.weights[k],
+                column[size_t(to++)] = points.neighbours[k] - 1 - int(points.base);
+        },
+        part);
+  }
+
+  static constexpr Count part = 1024;
+  std::vector<Count> start;
+  LargeVector<double> weight;
+  LargeVector<int> column;
 };
 
-bool NewPoints::in_order() const {
-  for (Count k = 0; k < count * m; ++k)
-    if (neighbours[k] < 0 || neighbours[k] > base + k / m) return false;
-  return true;
+bool NewPoints::in_order(const Settings& settings) const {
+  std::atomic<bool> right{true};
+  in_parts(
+      count, settings,
+      [&](Count begin, Count end) {
+        for (Count i = begin; i < end; ++i) {
+          int least = 0, most = 0;
+          for (Count k = i * m; k < (i + 1) * m; ++k)
+            least = std::min(least, neighbours[k]), most = std::max(most, neighbours[k]);
+          if (least < 0 || most > base + i) right = false;
+        }
+      },
+      1024);
+  return right;
 }
 
-// Columns side by side, since the neighbours of a point are anywhere in memory.
+// Columns side by side, since the neighbours of a point are anywhere in memory. The threads share the points of few
+// columns, and the columns of many.
 void NewPoints::predict(const double* at_base, const double* errors, int columns, double* to,
                         const Settings& settings) const {
   const int width = std::min(columns, sum_lanes);
-  const Count units = width ? ceil_div(columns, width) : 0, workers = std::min<Count>(settings.threads, units);
-  std::vector<std::vector<double>> values(static_cast<size_t>(workers),
-                                          std::vector<double>(static_cast<size_t>((base + count) * width)));
-  parallel_for(units, workers, settings, [&](Count unit, Count worker) {
+  const Count units = width ? ceil_div(columns, width) : 0;
+  const bool shared = units < settings.threads;
+  const auto one = [&](Count unit, LargeVector<double>& values, const Settings& of_unit) {
+    values.resize(static_cast<size_t>((base + count) * width));
     const Count first = unit * width;
     const int own = int(std::min<Count>(width, columns - first));
-    double* const value = values[size_t(worker)].data();
-    for (int c = 0; c < own; ++c)
-      for (Count i = 0; i < base; ++i) value[i * width + c] = at_base[(first + c) * base + i];
-    for (Count i = 0; i < count; ++i) {
+    double* const value = values.data();
+    in_parts(base, of_unit, [&](Count begin, Count end) {
+      for (int c = 0; c < own; ++c)
+        for (Count i = begin; i < end; ++i) value[i * width + c] = at_base[(first + c) * base + i];
+    });
+    rows_in_order(count, of_unit, [&](Count i, Count, const auto& after) {
       double sum[sum_lanes] = {};
       for (Count k = i * m; k < (i + 1) * m; ++k) {
         if (neighbours[k] == 0) continue;
+        if (neighbours[k] > base) after(neighbours[k] - 1 - base);
         const double* const from = value + (neighbours[k] - 1) * Count(width);
         for (int c = 0; c < own; ++c) sum[c] += weights[k] * from[c];
       }
@@ -60,8 +115,14 @@ void NewPoints::predict(const double* at_base, const double* errors, int columns
         const Count at = (first + c) * count + i;
         to[at] = value[(base + i) * width + c] = sum[c] + (errors ? sd[i] * errors[at] : 0);
       }
-    }
-  });
+    });
+  };
+  Settings alone = settings;
+  alone.threads = 1, alone.keep_going = nullptr;
+  const Count workers = shared ? 1 : settings.threads;
+  std::vector<LargeVector<double>> values(static_cast<size_t>(workers));
+  parallel_for(units, workers, settings,
+               [&](Count unit, Count worker) { one(unit, values[size_t(worker)], shared ? settings : alone); });
 }
 
 void NewPoints::variances(const Settings& settings, double* to) const {
@@ -69,8 +130,8 @@ void NewPoints::variances(const Settings& settings, double* to) const {
   std::iota(numbers.begin(), numbers.end(), int(first()) + 1);
   const std::vector<double> ones(numbers.size(), 1.0);
   // points with common neighbours reach the same points
-  variances_of_all_sums(Rows(*this), part_size(), {numbers.data(), count, 1}, ones.data(),
-                        alike_together({neighbours, count, m}), settings, to, nullptr);
+  variances_of_all_sums(Rows(*this, settings), part_size(), {numbers.data(), count, 1}, ones.data(),
+                        alike_together({neighbours, count, m}, settings), settings, to, nullptr);
 }
 
 void NewPoints::sum_points(const PointSets& sets, const double* sums, const Settings& settings, double* to,
@@ -79,7 +140,8 @@ void NewPoints::sum_points(const PointSets& sets, const double* sums, const Sett
   for (int& row : rows)
     if (row > 0) row += int(first());
   const PointSets of_rows{rows.data(), sets.count, sets.m};
-  variances_of_all_sums(Rows(*this), part_size(), of_rows, sums, alike_together(of_rows), settings, to, parts);
+  variances_of_all_sums(Rows(*this, settings), part_size(), of_rows, sums, alike_together(of_rows, settings), settings,
+                        to, parts);
 }
 
 }  // namespace kernops::neighbours

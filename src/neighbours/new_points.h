@@ -15,7 +15,7 @@ struct NewPoints {
   Count total;                 // the number of all new points, of which these may be a part
 
   // True if each set has base points and earlier new points only.
-  bool in_order() const;
+  bool in_order(const Settings& settings) const;
   // Values of the new points from those of the base points, and from errors in units of sd unless these are null.
   // Results do not depend on the number of threads.
   void predict(const double* at_base, const double* errors, int columns, double* to, const Settings& settings) const;

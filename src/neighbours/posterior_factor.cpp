@@ -100,7 +100,7 @@ void Posterior::invert(const Settings& settings) {
 
 void Posterior::sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,
                            double* parts) const {
-  variances_of_all_sums(rows(), n_, sets, weights, alike_together(sets), settings, to, parts);
+  variances_of_all_sums(rows(), n_, sets, weights, alike_together(sets, settings), settings, to, parts);
 }
 
 }  // namespace kernops::neighbours

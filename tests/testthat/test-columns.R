@@ -74,3 +74,12 @@ test_that("orthonormal columns of a decomposition are those of qr.Q(), bit by bi
   one <- list(qr = diag(2), qraux = 1)
   expect_error(orthonormal_columns(one), "a decomposition has a column for each reflection", class = "kernops_dim_error")
 })
+
+test_that("columns with an entry that is not finite are found", {
+  x <- matrix(1e300, 3, 50000)
+  x[2, c(4, 40000)] <- c(NaN, Inf)
+  x[3, 50000] <- -Inf
+  for_threads(\() expect_identical(columns_with_gaps(x), c(4L, 40000L, 50000L)))
+  expect_identical(columns_with_gaps(x[, 1:3]), integer())
+  expect_identical(columns_with_gaps(matrix(0, 0, 4)), integer())
+})

@@ -216,3 +216,33 @@ test_that("points that cover all are those of the farthest-first ordering, also 
   expect_setequal(kernops:::covering_points(grid[1:10, ]), 1:10)
   expect_length(kernops:::covering_points(grid[0, ]), 0)
 })
+
+# Threads share the points of few columns; 20,000 points are enough for two of them.
+test_that("values of many points follow one another, with any number of threads", {
+  withr::local_seed(4)
+  base <- 50
+  n <- 2e4
+  near <- vapply(seq_len(n), function(i) {
+    c(sample.int(base, 1), base + sample.int(max(1, i - 1), 1), base + max(1, i - 1))
+  }, numeric(3))
+  near[2:3, 1] <- 0
+  storage.mode(near) <- "integer"
+  sets <- list(weights = matrix(runif(3 * n, -0.5, 0.5), 3), sd = runif(n), neighbours = near, base = base,
+               posterior = NULL, total = n)
+  values <- matrix(rnorm(3 * base), base)
+  errors <- matrix(rnorm(3 * n), n)
+  expected <- rbind(values, matrix(0, n, 3))
+  for (i in seq_len(n)) {
+    sum <- 0
+    for (k in which(near[, i] > 0)) sum <- sum + sets$weights[k, i] * expected[near[k, i], ]
+    expected[base + i, ] <- sum + sets$sd[[i]] * errors[i, ]
+  }
+  for (threads in c(1, 2, 4)) {
+    expect_equal(joint_predict(sets, values, errors, threads), expected[-seq_len(base), ], tolerance = 1e-13)
+    expect_identical(joint_predict(sets, values, errors, threads), joint_predict(sets, values, errors, 1))
+  }
+  few <- joint_variances(sets, 1)
+  for (threads in 2:4) expect_identical(joint_variances(sets, threads), few)
+  sets$neighbours[3, 5] <- as.integer(base + 5)
+  expect_error(joint_predict(sets, values, errors, 3), "neighbours are base points or earlier new points")
+})
