@@ -151,18 +151,17 @@ summary_of_each <- function(object) {
   data.frame(variable = names(parts), table, row.names = NULL)
 }
 
-# The variables whose estimated nugget is below a hundredth of the semivariance of nearest points.
+# The variables whose nugget is estimated as zero, each by its own observations.
 variables_without_nugget <- function(fit) {
   if (!"nugget" %in% open_whites(fit$model)) return(character())
   nuggets <- nugget_of(fit)
-  fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
-  u <- fit$data$u
-  d <- fit$model$d
-  small <- vapply(seq_along(nuggets), function(k) {
-    points <- u[u[, d + 1] == k - 1, seq_len(d), drop = FALSE]
-    for_nearest(fitted, at_variables(points, rep(k, nrow(points))), function(near) {
-      isTRUE(nuggets[[k]] < 0.01 * stats::median(near$semivariance))
-    })
+  variable <- fit$data$u[, fit$model$d + 1] + 1
+  process <- process_of_data(fit)
+  none <- vapply(seq_along(nuggets), function(k) {
+    rows <- which(variable == k)
+    data <- rows_of_data(fit$data, rows)
+    field_sites <- at_variables(data$u[, seq_len(fit$model$d), drop = FALSE], rep(k, length(rows)))
+    is_negligible(nuggets[[k]], fit, data, process[rows], field_sites)
   }, NA)
-  names(nuggets)[small]
+  names(nuggets)[none]
 }

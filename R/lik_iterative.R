@@ -142,14 +142,14 @@ expected_rounding <- function(data, model, theta, precision) {
 }
 
 # For some observations: the variances of the field, of the field given the nearest other observations, and of the
-# noise.
-conditional_variances <- function(data, model, theta, sample = 200, m = 30) {
+# noise. `field_sites` are the observations as the covariance of the field has them.
+conditional_variances <- function(data, model, theta, sample = 200, m = 30, field_sites = data$u) {
   n <- nrow(data$u)
   some <- unique(round(seq(1, n, length.out = min(n, sample))))
   near <- neighbour_coordinates(model, theta, data$u)
   others <- nearest_points(near[some, , drop = FALSE], near, min(m + 1, n))[-1, , drop = FALSE]
   noise <- noise_variance(data, model, theta)
-  points <- data$u[some, , drop = FALSE]
+  points <- field_sites[some, , drop = FALSE]
   sets <- set_weights_at(covariance_matrix(model), theta, hold_sets(data$u, noise), points, others)
   list(prior = as.vector(covariance_diagonal(model)(list(theta = theta, x = points))), field = sets$sd^2,
        noise = noise[some])

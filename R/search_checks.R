@@ -113,17 +113,22 @@ short_ranges <- function(fit) {
   parameters$name[parameters$kind == "range" & !parameters$fixed & parameters$leaf %in% names(which(short))]
 }
 
-# TRUE if an estimated nugget is less than a hundredth of the semivariance of nearest points, and either of the variance
-# of the field given the observations around, or less than 1e-7 of the variance of the response without its trend. The
-# variance given the observations takes more time, and is far below the semivariance for smooth fields.
+# TRUE if the nugget is estimated as zero.
 has_no_nugget <- function(fit) {
   nugget <- fit$model$nugget
   if (!length(nugget) || fit$model$parameters$fixed[[nugget]] || nrow(fit$model$parameters) == 1) return(FALSE)
+  is_negligible(fit$theta[[nugget]], fit, fit$data, process_of_data(fit), fit$data$u)
+}
+
+# TRUE if a nugget is less than a hundredth of the semivariance of nearest points, and either of the variance of the
+# field given the observations `data` around, or less than 1e-7 of the variance of the response without its trend,
+# `process`. The variance given the observations takes more time, and is far below the semivariance for smooth fields.
+is_negligible <- function(nugget, fit, data, process, field_sites) {
   fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
-  is_small <- function(variances) isTRUE(fit$theta[[nugget]] < 0.01 * stats::median(variances))
-  for_nearest(fitted, fit$data$u, function(near) is_small(near$semivariance)) &&
-    (fit$theta[[nugget]] < 1e-7 * stats::var(process_of_data(fit)) ||
-       is_small(conditional_variances(fit$data, fit$model, fit$theta)$field))
+  is_small <- function(variances) isTRUE(nugget < 0.01 * stats::median(variances))
+  for_nearest(fitted, field_sites, function(near) is_small(near$semivariance)) &&
+    (isTRUE(nugget < 1e-7 * stats::var(process)) ||
+       is_small(conditional_variances(data, fit$model, fit$theta, field_sites = field_sites)$field))
 }
 
 # test(near) for the variances of the field and the smallest semivariances with another point, at some points.

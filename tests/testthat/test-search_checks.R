@@ -12,6 +12,28 @@ test_that("a nugget far below the variance of a smooth field is not taken for no
   expect_warning(fit(exponential() + nugget()), "estimated as zero", class = "kernops_degenerate")
 })
 
+test_that("of several variables, too, a nugget far below the variance of a smooth field is not taken for none", {
+  case <- withr::with_seed(2, {
+    x <- matrix(stats::runif(1200), 300, dimnames = list(NULL, paste0("x", 1:4)))
+    field <- rowSums(sin(2 * x)) + x[, 1] * x[, 2]
+    data.frame(x, p = field + stats::rnorm(300, sd = 0.01), q = field^2 + stats::rnorm(300, sd = 0.05))
+  })
+  fit <- \(field, sills) gp(cbind(p, q) ~ 1, case, reformulate(paste0("x", 1:4)), lmc(field, nugget(), sills = sills),
+                          "exact", "none")
+  with_nuggets <- \(fit) {
+    fit$model$parameters$fixed[] <- FALSE
+    fit
+  }
+  none <- \(...) variables_without_nugget(with_nuggets(fit(...)))
+  sills <- list(matrix(c(1, 1.5, 1.5, 4), 2), c(1e-4, 2.5e-3))
+  expect_identical(none(matern(7/2, range = 2), sills), character())
+  # for a rough field, nothing tells the same noise from the field; a nugget far below the variance given others is none
+  expect_identical(none(exponential(range = 2), sills), c("p", "q"))
+  expect_identical(none(matern(7/2, range = 2), replace(sills, 2, list(c(1e-10, 2.5e-3)))), "p")
+  # one with no observations near has the prior variance of the field
+  expect_identical(none(exponential(range = 1e-3), list(diag(c(1, 1)), c(0.5, 0.005))), "q")
+})
+
 test_that("tests of the nearest of many points give the answers of a search through all", {
   withr::local_seed(1)
   u <- matrix(runif(24000), 12000)
