@@ -238,7 +238,7 @@ leave_out <- function(object, out, refit) {
   }
   at <- parts$x[out, , drop = FALSE]
   keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
-  each <- c("y", "x", "u", "z", "offset", "noise", "weights", "rows")
+  each <- c("y", "x", "u", "z", "offset", "noise", "weights", "censored", "rows")
   for (name in each) parts[[name]] <- keep(parts[[name]])
   parts$layout <- keep_observations(parts$layout, !out)
   model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,

@@ -13,7 +13,7 @@
 #' @param ... not used.
 #'
 #' @section Families:
-#'   * `binomial()`, with the links `"logit"`, `"probit"` and `"cloglog"`: the response is 0 and 1, or `FALSE` and
+#'   * `binomial()`, with the links `"logit"`, `"probit"`, `"cloglog"` and `"cauchit"`: the response is 0 and 1, or `FALSE` and
 #'     `TRUE`, a factor with two levels of which the first is a failure, `cbind(successes, failures)`, or proportions
 #'     with the numbers of trials as `weights`.
 #'   * `poisson()`, with the link `"log"`: counts.
@@ -21,9 +21,10 @@
 #'   * `Gamma(link = "log")`: positive numbers. Its parameter is `shape`; the variance is \eqn{\mu^2 / shape}.
 #'   * `student()`, with the link `"identity"`: numbers with outliers. Its parameters are `df` and `scale`.
 #'
-#' `binomial()`, `poisson()` and `Gamma()` are those of package stats; `MASS::negative.binomial(theta)` is
-#' `negative_binomial(theta)`, and `gaussian()` is `gp()` without a family. A family may also be given as a function or
-#' its name. Parameters without a value are estimated together with those of the covariance.
+#' [gp_family()] has more families by their names: other counts, counts with more zeros, times with censoring, shares,
+#' ordered classes. `binomial()`, `poisson()` and `Gamma()` are those of package stats; `MASS::negative.binomial(theta)`
+#' and `mgcv::nb()` are `negative_binomial(theta)`, and `gaussian()` is `gp()` without a family. A family may also be
+#' given as a function or its name. Parameters without a value are estimated together with those of the covariance.
 #'
 #' `weights` are prior weights as in [glm()]: each observation stands for so many. They multiply the log-likelihood of
 #' counts, and `shape` (the response is then a mean); with `student()` the scale of an observation is divided by the
@@ -43,9 +44,9 @@
 #' plus the inverse of the second derivatives W; by the scaling of its rows it is as stable as that of
 #' \eqn{I + W^{1/2} K W^{1/2}}. The coefficients of the trend are estimated by maximum likelihood with all other
 #' parameters, so that [logLik()], [AIC()] and [anova()] compare trends as well as covariances. All gradients are
-#' exact, including the change of the mode with the parameters. For Student's t distribution, whose second derivatives
-#' have both signs, W is the expected information (Hartmann and Vanhatalo 2019); in the limit of many degrees of freedom
-#' this is the Gaussian model.
+#' exact, including the change of the mode with the parameters. For families whose second derivatives have both signs, W
+#' has another value: for Student's t distribution and the link `"cauchit"` the expected information (Hartmann and
+#' Vanhatalo 2019; for many degrees of freedom this is the Gaussian model), for others as [gp_family()] says.
 #'
 #' The method is exact in the sense of [gp()]: covariance matrices are factorised, in some ten steps of Newton's method
 #' for each likelihood. The next section is about more observations.
@@ -124,7 +125,7 @@
 #' Zilber, D. and Katzfuss, M. (2021) Vecchia-Laplace approximations of generalized Gaussian processes for big
 #' non-Gaussian spatial data. *Computational Statistics & Data Analysis* 153, 107081.
 #'
-#' @seealso [gp()], [gp_methods], [gp_cv()]; `vignette("beyond-gaussian", "kernops")`.
+#' @seealso [gp()], [gp_family()], [gp_methods], [gp_cv()]; `vignette("beyond-gaussian", "kernops")`.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = runif(80, 0, 10))

@@ -4,42 +4,96 @@
 #   name, link
 #   density     how observations depend on the linear predictor: density_of() in lik_family.R
 #   parameters  a data frame of its own parameters as covariance_model() has it: name, value (NA: to be estimated), fixed
-new_family <- function(name, values = list(), link = row$links[[1]], row = family_table()[[name]], call = caller_env()) {
+new_family <- function(name, values = list(), link = NULL, row = family_row_of(name, values), call = caller_env()) {
+  link <- link %||% row$links[[1]]
   if (!link %in% row$links) {
-    stop_kernops("input", "The link of {.fn {name}} must be {.or {.val {row$links}}}, not {.val {link}}.", call = call)
+    stop_kernops("input", "The link of {.code {family_label(name)}} must be {.or {.val {row$links}}}, not {.val {link}}.",
+                 call = call)
   }
   structure(list(name = name, link = link, density = density_of(row, link),
-                 parameters = family_parameters(values[names(row$parameters)], names(row$parameters), call)),
+                 parameters = family_parameters(values[names(row$parameters)], row$parameters, call)),
             class = "gp_family")
 }
 
-family_parameters <- function(values, names, call) {
+# The row of a name; entries of the table that are functions have constants, such as limits of the response.
+family_row_of <- function(name, values) {
+  row <- family_table()[[name]]
+  if (is.function(row)) do.call(row, values[intersect(names(values), names(formals(row)))]) else row
+}
+
+# The family as code.
+family_label <- function(name) {
+  constructed <- c("binomial", "poisson", "Gamma", "negative_binomial", "student")
+  if (name %in% constructed) paste0(name, "()") else paste0("gp_family(\"", name, "\")")
+}
+
+family_parameters <- function(values, limits, call) {
+  names <- names(limits)
   given <- !vapply(values, is.null, NA)
-  for (name in names[given]) check_number(values[[name]], name, least = 0, above = TRUE, call = call)
+  for (name in names[given]) {
+    range <- attr(limits[[name]], "range") %||% c(0, Inf)
+    check_number(values[[name]], name, least = range[[1]], above = TRUE, most = range[[2]], call = call)
+  }
   value <- replace(rep(NA_real_, length(names)), given, as.numeric(unlist(values)))
   data.frame(name = names %||% character(), value = value, fixed = unname(given))
 }
 
-family_table <- function() list(binomial = binomial_row, poisson = poisson_row, Gamma = gamma_row,
-                     negative_binomial = negative_binomial_row, student = student_row)
+family_table <- function() list(
+  binomial = binomial_row, beta_binomial = beta_binomial_row, poisson = poisson_row,
+  negative_binomial = negative_binomial_row, negative_binomial_1 = negative_binomial_1_row,
+  generalised_poisson = generalised_poisson_row, truncated_poisson = truncated_poisson_row,
+  truncated_negative_binomial = truncated_negative_binomial_row, zero_inflated_poisson = zero_inflated_poisson_row,
+  zero_inflated_negative_binomial = zero_inflated_negative_binomial_row, hurdle_poisson = hurdle_poisson_row,
+  hurdle_negative_binomial = hurdle_negative_binomial_row, Gamma = gamma_row, inverse_gaussian = inverse_gaussian_row,
+  lognormal = lognormal_row, weibull = weibull_row, exponential = exponential_row, tweedie = tweedie_row,
+  delta_gamma = delta_gamma_row, delta_lognormal = delta_lognormal_row, beta = beta_row, ordered = ordered_row(),
+  student = student_row, tobit = tobit_row
+)
+
+# The family of a fit: that of a response with classes has a parameter for each further class.
+settled_family <- function(family, y) {
+  of_classes <- family$density$of_classes
+  count <- max(y)
+  if (is.null(of_classes) || nrow(family$parameters) == count - 2) return(family)
+  new_family(family$name, list(), family$link, of_classes(count))
+}
 
 # NULL is the family of Gaussian observations.
 as_family <- function(family, call = caller_env()) {
-  if (is.character(family) && length(family) == 1) family <- get0(family, mode = "function") %||% family
+  if (is.character(family) && length(family) == 1) {
+    if (family %in% names(family_table())) return(new_family(family, call = call))
+    family <- get0(family, mode = "function") %||% family
+  }
   if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
   if (inherits(family, "gp_family")) return(family)
-  if (!inherits(family, "family") || inherits(family, "extended.family")) stop_unknown_family(call)
+  if (!inherits(family, "family")) stop_unknown_family(NULL, call)
   name <- family$family
   if (name == "gaussian" && family$link == "identity") return(NULL)
-  if (grepl("^Negative Binomial", name)) {
-    return(new_family("negative_binomial", list(theta = get(".Theta", environment(family$variance))), family$link,
-                      call = call))
-  }
-  if (!name %in% names(family_table())) stop_unknown_family(call)
-  new_family(name, link = family$link, call = call)
+  known <- known_family(name, family)
+  if (is.null(known)) stop_unknown_family(name, call)
+  new_family(known[[1]], known[-1], family$link, call = call)
 }
 
-stop_unknown_family <- function(call) {
+# The name and the values of parameters of a family of package stats, MASS or mgcv; NULL for others. Families of mgcv
+# have no number `n.theta` of parameters to estimate if the parameter has a value.
+known_family <- function(name, family) {
+  value <- function() if (identical(as.numeric(family$n.theta), 0)) family$getTheta(TRUE)
+  size <- function() if (inherits(family, "extended.family")) value() else get(".Theta", environment(family$variance))
+  name <- sub("\\(.*", "", name)
+  switch(name, binomial = , poisson = , Gamma = list(name), inverse.gaussian = list("inverse_gaussian"),
+         `Negative Binomial` = , `negative binomial` = list("negative_binomial", theta = size()),
+         Tweedie = if (inherits(family, "extended.family")) list("tweedie", power = value()),
+         `Beta regression` = list("beta", precision = value()))
+}
+
+stop_unknown_family <- function(name, call) {
+  instead <- switch(name %||% "", quasipoisson = "negative_binomial", quasibinomial = "beta_binomial",
+                    quasi = "tweedie")
+  if (!is.null(instead)) {
+    stop_kernops("input", c("{.fn {name}} has no likelihood.",
+                            i = "{.code gp_family(\"{instead}\")} is a family with overdispersion."), call = call)
+  }
   stop_kernops("input", "{.arg family} must be {.fn gaussian}, {.fn binomial}, {.fn poisson},
-                         {.code Gamma(link = \"log\")}, {.fn negative_binomial} or {.fn student}.", call = call)
+                         {.code Gamma(link = \"log\")}, {.fn negative_binomial}, {.fn student}, or a family of
+                         {.fn gp_family}.", call = call)
 }

@@ -24,13 +24,13 @@ residuals.gp_family_fit <- function(object, type = c("deviance", "pearson", "res
   type <- check_choice(type, "type", c("deviance", "pearson", "response", "quantile"))
   parts <- object$parts
   off <- if (type == "quantile") quantile_residuals(object) else
-    family_residuals(object, parts$y, fitted_mean(object), parts$weights, type)
+    family_residuals(object, object$response$y, fitted_mean(object), parts$weights, type)
   stats::naresid(object$na.action, stats::setNames(off, rownames(parts$frame)))
 }
 
 family_residuals <- function(object, y, mu, w, type) {
   density <- object$family$density
-  off <- y - mu
+  off <- (if (density$response == "time") abs(y) else y) - mu
   switch(type, response = off, pearson = off / sqrt(density$variance(mu, w, object$dispersion)),
          deviance = sign(off) * sqrt(pmax(0, density$deviance(y, mu, w, object$dispersion))))
 }
@@ -43,11 +43,17 @@ quantile_residuals <- function(object) {
   eta <- predicted_mean(object, new_points(object, NULL, NULL))
   x <- predictive_observation(predictive_normal(eta, rep(nugget_of(object), length(eta))), object, w)
   p <- cdf(x, y)
-  if (x$family$density$discrete) {
-    below <- cdf(x, y - value_unit(x))
-    p <- below + (p - below) * with_seed(object$how$control$seed, stats::runif(length(y)))
-  }
+  below <- lower_probability(x, y, p)
+  p[object$parts$censored %||% FALSE | y >= x$family$density$limits[[2]]] <- 1
+  if (any(below < p)) p <- below + (p - below) * with_seed(object$how$control$seed, stats::runif(length(y)))
   stats::qnorm(pmin(pmax(p, 1e-16), 1 - 1e-16))
+}
+
+# The probability below y, where p is that of values up to y: less than p where y itself has a probability.
+lower_probability <- function(x, y, p) {
+  density <- x$family$density
+  if (density$discrete) return(cdf(x, y - value_unit(x)))
+  replace(p, y <= if (density$response == "nonnegative") 0 else density$limits[[1]], 0)
 }
 
 # The inverse link of the fitted linear predictor, without the nugget.

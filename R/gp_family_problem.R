@@ -1,6 +1,7 @@
 # Fits with a family: the problem, its search, and the fit.
 
 fit_family <- function(parts, model, known, how, estimate, family, call) {
+  family <- settled_family(family, parts$y)
   problem <- family_problem(parts, model, known, family, estimate, call)
   likelihood <- likelihood_for(problem$data, problem$outer, how)
   separating <- separating_covariates(problem$data)
@@ -25,8 +26,9 @@ family_problem <- function(parts, model, known, family, estimate, call) {
   problem <- centred_problem(parts, model, beta, estimate, call)
   n <- length(parts$y)
   x <- problem$data$x
+  y <- if (is.null(parts$censored)) parts$y else ifelse(parts$censored, -parts$y, parts$y)
   problem$data[c("y", "prior", "family", "offset", "noise", "weights", "basis")] <- list(
-    parts$y, parts$weights, family, parts$offset + known_mean(parts$x, beta), numeric(n), rep(1, n),
+    y, parts$weights, family, parts$offset + known_mean(parts$x, beta), numeric(n), rep(1, n),
     if (ncol(x)) qr.Q(qr(x)) * sqrt(n) else x
   )
   if (estimate != "none" && all(parts$y == parts$y[[1]])) stop_constant(parts$y, call)

@@ -2,7 +2,7 @@
 # likelihood has no maximum then (Albert and Anderson 1984).
 
 warn_about_separation <- function(fit, separating) {
-  if (length(separating)) return(warn_about_covariates(separating, fit$family$name))
+  if (length(separating)) return(warn_about_covariates(separating, fit$family$density$response))
   if (!is_separated_by_field(fit)) return(invisible())
   cli::cli_warn(c("The field separates the successes from the failures: fitted probabilities are 0 or 1, and the
                    likelihood increases with the variance of the field.",
@@ -52,7 +52,10 @@ separating_covariates <- function(data) {
 # The direction in which the linear predictor of each observation may go to infinity: 1, -1, or 0 for none.
 sides_of_observations <- function(data) {
   y <- data$y
-  switch(data$family$name, binomial = (y == 1) - (y == 0), poisson = , negative_binomial = -as.numeric(y == 0), NULL)
+  density <- data$family$density
+  # zeros that have a probability of their own say nothing about the mean
+  if (any(c("zi", "zero") %in% names(density$parameters))) return(NULL)
+  switch(density$response, binomial = (y == 1) - (y == 0), count = -as.numeric(y == 0), NULL)
 }
 
 # TRUE if there are coefficients b with side * x b >= 0 everywhere and > 0 somewhere, and x b = 0 where the side is 0.
@@ -118,9 +121,8 @@ nonnegative_step <- function(rows, target, m, active) {
 # times that of the latent distribution of the link: the likelihood then hardly depends on it. For the Cauchy
 # distribution of cauchit, it is the variance of a normal distribution with its quartiles.
 is_separated_by_field <- function(fit) {
-  if (fit$family$name != "binomial" || all(fit$outer$parameters$fixed | fit$outer$parameters$kind == "trend")) {
-    return(FALSE)
-  }
+  if (fit$family$density$response != "binomial") return(FALSE)
+  if (all(fit$outer$parameters$fixed | fit$outer$parameters$kind == "trend")) return(FALSE)
   y <- fit$response$y
   if (!all(y %in% 0:1)) return(FALSE)
   centre <- link_of(0.5, fit$family$link)

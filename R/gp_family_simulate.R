@@ -22,7 +22,7 @@ requested_draws.gp_family_fit <- function(object, draws, noise, weights) {
   family <- object$family
   eta <- as.matrix(draws)
   if (noise) {
-    if (family$density$response == "count") warn_about_weights(weights)
+    if (family$density$response %in% c("count", "positive_count")) warn_about_weights(weights)
     eta[] <- family$density$draw(as.vector(eta), weights, object$dispersion, family$link)
   } else if (identical(object$drawn, "response")) eta[] <- mean_of(object, as.vector(eta))
   eta
@@ -53,7 +53,11 @@ as_response.gp <- function(object, y) y
 
 as_response.gp_family_fit <- function(object, y) {
   response <- stats::model.response(object$parts$frame)
-  if (object$family$name == "binomial") {
+  kind <- object$family$density$response
+  if (kind == "ordered" && is.factor(response)) {
+    return(factor(levels(droplevels(response))[y], levels(response), ordered = is.ordered(response)))
+  }
+  if (kind == "binomial") {
     if (is.factor(response)) return(factor(levels(response)[y + 1], levels(response)))
     if (NCOL(response) < 2) return(y)
     trials <- object$parts$weights

@@ -55,7 +55,7 @@ some_residuals <- function(object, most = 20000) {
   points <- some_points(new_points(object, NULL, NULL), some)
   mean <- predicted_mean(object, points)
   if (is.null(object$family)) return(object$parts$y[some] - mean)
-  family_residuals(object, object$parts$y[some], mean_of(object, mean), object$parts$weights[some], "deviance")
+  family_residuals(object, object$response$y[some], mean_of(object, mean), object$parts$weights[some], "deviance")
 }
 
 #' @export

@@ -6,7 +6,7 @@
 #
 # formula   the log density, one string or one for each link. Where the formula has no w, it is multiplied by w
 # constant  terms that do not depend on eta and are more exact or only possible in R: a function of y, w and phi, the
-#           named vector of the parameters, that returns a vector, or a matrix with the derivative wrt each parameter
+#           named vector of the parameters, that returns a vector, or a matrix with the derivatives wrt parameters
 #           behind the value
 # weight    a formula, or one for some of the links, that takes the place of minus the second derivative where the log
 #           density is not concave: the expectation, or (d mean / d eta)^2 / variance
@@ -14,21 +14,29 @@
 # parameters  for each parameter a function of y and of the `spread` of the response on the scale of eta, which returns
 #           the start, the lower and the upper limit of its search
 # response  what y may be: a name of the functions in lik_family_response.R
+# of_classes  for responses of classes, the row of so many classes
+# limits    the limits at which y is censored
 # discrete  whether y are whole numbers (of successes, for binomial responses)
 #
 # and these functions of an observation given eta:
-#   mean(eta, phi, link), variance(mu, w, phi)
-#   deviance(y, mu, w, phi)   twice what the log density is below its maximum
-#   draw(eta, w, phi, link), cdf(q, eta, w, phi, link)
-family_row <- function(formula, links, variance, deviance, draw, cdf, parameters = list(), constant = NULL,
-                       weight = NULL, mean = function(eta, phi, link) inverse_link(eta, link), response = "real",
-                       discrete = FALSE) {
+#   mean(eta, phi, link)      increases in eta. Default: the inverse link
+#   variance(mu, w, phi)
+#   draw(eta, w, phi, link)
+#   cdf(q, eta, w, phi, link)  default: for discrete y the sum of probabilities
+#   deviance(y, mu, w, phi)   twice what the log density is below its maximum. Default: by a search of the maximum
+family_row <- function(formula, links, variance, draw, cdf = NULL, deviance = NULL, parameters = list(),
+                       constant = NULL, weight = NULL, mean = NULL, response = "real", discrete = FALSE,
+                       of_classes = NULL, limits = c(-Inf, Inf)) {
   mget(names(formals()))
 }
 
+# The limits of a parameter between 0 and 1.
+in_unit_interval <- function(limits) structure(limits, range = c(0, 1))
+
 # The density of a row with a link: the row, its mean as a function of eta, and the texts of formulas.
-#   terms       value, the log density; slope, its derivative wrt eta; weight, minus the second derivative (or its
-#               expectation); bend, the derivative of the weight
+#   terms       value, the log density; slope, its derivative wrt eta; weight, minus the second derivative (or what
+#               takes its place); bend, the derivative of the weight; and minus the second derivative itself if the
+#               weight is another one
 #   dispersion  the derivatives of value, slope and weight wrt each parameter
 #   one_mode    whether the log density is concave, so that the process has one mode
 density_of <- function(row, link) {
@@ -37,12 +45,20 @@ density_of <- function(row, link) {
   value <- weighted(pick(row$formula))
   slope <- gradient_text(value, "eta")
   row$one_mode <- is.null(pick(row$weight))
-  weight <- if (row$one_mode) code_text("-", gradient_text(slope, "eta")) else weighted(pick(row$weight))
+  curvature <- code_text("-", gradient_text(slope, "eta"))
+  weight <- if (row$one_mode) curvature else weighted(pick(row$weight))
   along <- names(row$parameters)
   gradients <- lapply(list(value, slope, weight), function(f) lapply(along, gradient_text, formula = f))
   row$formula <- value
-  row$terms <- columns_text(list(value, slope, weight, gradient_text(weight, "eta")))
+  row$terms <- columns_text(c(value, slope, weight, gradient_text(weight, "eta"), if (!row$one_mode) curvature))
   row$dispersion <- if (length(along)) columns_text(unlist(gradients))
+  row$predictor <- if (is.null(row$mean)) function(mu, phi) link_of(mu, link) else
+    function(mu, phi) predictor_of_mean(mu, row$mean, phi, link)
+  variance <- row$variance
+  if ("link" %in% names(formals(variance))) row$variance <- function(mu, w, phi) variance(mu, w, phi, link)
+  row$mean <- row$mean %||% function(eta, phi, link) inverse_link(eta, link)
+  row$cdf <- row$cdf %||% if (row$discrete) summed_cdf(row)
+  row$deviance <- row$deviance %||% searched_deviance(row)
   row
 }
 
@@ -55,7 +71,7 @@ gradient_text <- function(formula, variable) {
 columns_text <- function(formulas) Reduce(function(a, b) code_text("Concat(", a, ", ", b, ")"), formulas)
 
 # The columns of a formula of the density at each observation.
-density_columns <- function(density, formula, y, w, eta, phi) {
+density_columns <- function(formula, y, w, eta, phi) {
   n <- length(eta)
   values <- c(list(y = rep_len(as.double(y), n), w = rep_len(as.double(w), n), eta = as.double(eta)), as.list(phi))
   values <- values[vapply(names(values), mentions, NA, formula = formula)]
@@ -67,32 +83,23 @@ density_columns <- function(density, formula, y, w, eta, phi) {
 
 # Value and derivatives at eta; `constant` is density_constant().
 density_terms <- function(family, y, w, eta, phi, constant = density_constant(family, y, w, phi)) {
-  columns <- density_columns(family$density, family$density$terms, y, w, eta, phi)
-  list(value = columns[, 1] + constant[, 1], slope = columns[, 2], weight = columns[, 3], bend = columns[, 4])
+  columns <- density_columns(family$density$terms, y, w, eta, phi)
+  list(value = columns[, 1] + constant[, 1], slope = columns[, 2], weight = columns[, 3], bend = columns[, 4],
+       curvature = if (ncol(columns) > 4) columns[, 5])
 }
 
 density_constant <- function(family, y, w, phi) {
   constant <- family$density$constant
-  if (is.null(constant)) matrix(0, 1, 1 + length(phi)) else as.matrix(constant(y, w, phi))
+  if (is.null(constant)) return(matrix(0, 1, 1 + length(phi)))
+  constant <- as.matrix(constant(y, w, phi))
+  cbind(constant, matrix(0, nrow(constant), 1 + length(phi) - ncol(constant)))
 }
 
 # Matrices of the derivatives of value, slope and weight with a column for each parameter.
 density_dispersion <- function(family, y, w, eta, phi) {
-  columns <- density_columns(family$density, family$density$dispersion, y, w, eta, phi)
+  columns <- density_columns(family$density$dispersion, y, w, eta, phi)
   count <- length(phi)
   by <- function(k) columns[, (k - 1) * count + seq_len(count), drop = FALSE]
   constant <- density_constant(family, y, w, phi)[, -1, drop = FALSE]
   list(value = by(1) + constant[rep_len(seq_len(nrow(constant)), length(eta)), ], slope = by(2), weight = by(3))
-}
-
-inverse_link <- function(eta, link) {
-  switch(link, identity = eta, log = exp(eta), logit = stats::plogis(eta), probit = stats::pnorm(eta),
-         cloglog = -expm1(-exp(eta)), cauchit = stats::pcauchy(eta))
-}
-
-# The linear predictor at which the mean is y.
-link_of <- function(y, link) {
-  share <- pmin(pmax(y, 0), 1)
-  switch(link, identity = y, log = log(pmax(y, 0)), logit = stats::qlogis(share), probit = stats::qnorm(share),
-         cloglog = log(-log1p(-share)), cauchit = stats::qcauchy(share))
 }

@@ -133,18 +133,47 @@ dense_newton <- function(factor, times, theta, nugget) {
 
 # The gradient of the value in all parameters. The mode depends on the parameters, and W on the mode: u accounts for
 # this (Rasmussen and Williams 2006, 5.23 and 5.24). With v the variances of the process given the data, s = v dW and
-# u = (K + W^-1)^-1 W^-1 s.
+# u = (I + D K)^-1 s, where D is minus the second derivatives.
 dense_laplace_gradient <- function(factor, state, data, field) {
   weight <- state$terms$weight
   variance <- (1 - factor$diagonal_of_inverse() / weight) / weight
   s <- variance * state$terms$bend
-  u <- as.vector(factor$solve(factor$solve(s / weight), TRUE))
+  change <- change_of_mode(s, state$terms, function(b) as.vector(factor$solve(factor$solve(b / weight), TRUE)))
+  u <- change$u
   # k k' - (u k' + k u') / 2
   left <- cbind(state$k - u / 2, u / 2)
   right <- cbind(state$k - u / 2, -u / 2)
   total <- factor$slope(state$field, left, right)
   if (length(field$nugget)) total[[field$nugget]] <- sum(factor$inverse_diagonal() - rowSums(left * right))
-  c(total, family_gradient(state, data, variance, (s - u) / weight, u))
+  c(total, family_gradient(state, data, variance, change$ku, u))
+}
+
+# The solution u of (I + D K) u = s and K u, where D is minus the second derivatives of the log density. solve_weighted(b)
+# solves the equation with the weights W for D. Where D differs from W, K u is the solution of (K^-1 + D) K u = s by
+# conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not needed, as each direction is K q for a
+# known q.
+change_of_mode <- function(s, terms, solve_weighted, maxit = 500) {
+  weight <- terms$weight
+  q <- solve_weighted(s)
+  if (is.null(terms$curvature) || all(s == 0)) return(list(u = q, ku = (s - q) / weight))
+  ku <- p <- 0
+  r <- s
+  rho <- first <- Inf
+  along <- 0
+  for (step in seq_len(maxit)) {
+    y <- (r - q) / weight
+    before <- rho
+    rho <- sum(r * y)
+    if (step == 1) first <- rho
+    if (rho <= 1e-26 * first) break
+    p <- y + (if (step > 1) rho / before else 0) * p
+    along <- q + (if (step > 1) rho / before else 0) * along
+    product <- along + terms$curvature * p
+    ku <- ku + rho / sum(p * product) * p
+    r <- r - rho / sum(p * product) * product
+    q <- solve_weighted(r)
+  }
+  list(u = s - terms$curvature * ku, ku = ku)
 }
 
 # The gradient with respect to the parameters of the family and the trend; ku = K u.

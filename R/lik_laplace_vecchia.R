@@ -117,12 +117,19 @@ latent_changes <- function(sets, system, state, field, most = 2^22) {
   f <- system$at_places(state$h - system$nugget * state$k)
   g <- 0 * f
   u <- 0 * s
+  ku <- u
   if (any(s != 0)) {
-    b <- s / shrunk
-    g <- system$mean(weight, system$gather(b))
-    u <- b - system$share(weight) * as.vector(system$spread(g))
+    share <- system$share(weight)
+    change <- change_of_mode(s, state$terms, function(r) {
+      b <- r / shrunk
+      g <<- system$mean(weight, system$gather(b))
+      b - share * as.vector(system$spread(g))
+    })
+    u <- change$u
+    ku <- change$ku
+    if (!is.null(state$terms$curvature)) g <- system$at_places(ku - system$nugget * u)
   }
-  c(list(v = v, s = s, u = u, field = variances),
+  c(list(v = v, ku = ku, u = u, field = variances),
     changes_of_rows(sets, system, state$field, f, system$posterior$differentiate(f, g), free_of_field(field), most))
 }
 
@@ -160,7 +167,7 @@ latent_gradient <- function(system, state, data, field) {
     share <- system$share(weight)
     total[[field$nugget]] <- sum(share - changes$field * share^2 - state$k^2 + changes$u * state$k)
   }
-  c(total, family_gradient(state, data, changes$v, (changes$s - changes$u) / weight, changes$u))
+  c(total, family_gradient(state, data, changes$v, changes$ku, changes$u))
 }
 
 # dC k for each parameter.

@@ -43,6 +43,7 @@ score_columns.gp_family_fit <- function(object, normal) {
   x <- predictive_observation(normal, object, object$parts$weights)
   table <- predictive_columns(x, field_request)
   table$se.fit[!told] <- Inf
-  within <- y >= quantile(x, 0.025) - 1e-9 & y <= quantile(x, 0.975) + 1e-9
-  data.frame(table, log_density = log_density(x, y), within = within)
+  above <- y >= quantile(x, 0.025) - 1e-9
+  if (!is.null(object$parts$censored)) above <- above | object$parts$censored
+  data.frame(table, log_density = log_density(x, object$response$y), within = above & y <= quantile(x, 0.975) + 1e-9)
 }

@@ -23,7 +23,7 @@ link_scale <- function(object) {
   back <- function(eta) mean_of(object, eta)
   list(
     back = back,
-    forward = function(y) link_of(y, object$family$link),
+    forward = function(y) object$family$density$predictor(y, object$dispersion),
     mean = function(mean, variance, lagrange) average(mean, sqrt(variance), back),
     variance = function(mean, variance) {
       centre <- average(mean, sqrt(variance), back)

@@ -58,6 +58,11 @@ mix_quantile.pred_observation <- function(x, mixture, p) {
       low[long] <- high[long] - 2 * (high[long] - low[long])
     }
   }
+  # the probability of zero alone is enough
+  if (!discrete && x$family$link != "identity") {
+    zero <- known & low == 0 & cdf(mixture, low) >= p
+    high[zero] <- 0
+  }
   if (discrete) high <- ceiling(high / unit - 1e-9) * unit
   repeat {
     half <- (low + high) / 2
@@ -75,7 +80,7 @@ mix_quantile.pred_observation <- function(x, mixture, p) {
 # and the `unit` of discrete values.
 first_bracket <- function(x, middle, far) {
   any <- rep(1, length(middle))
-  if (x$family$name == "binomial") return(list(low = -any / x$weights, high = any, unit = value_unit(x)))
+  if (x$family$density$response == "binomial") return(list(low = -any / x$weights, high = any, unit = value_unit(x)))
   highest <- far[cbind(seq_len(nrow(far)), max.col(replace(far, !is.finite(far), -Inf), "first"))]
   edge <- mean_of(x, highest)
   low <- if (x$family$link == "identity") 2 * middle - edge else if (x$family$density$discrete) -1 else 0
@@ -83,4 +88,4 @@ first_bracket <- function(x, middle, far) {
 }
 
 # The difference of adjacent values of a discrete observation.
-value_unit <- function(x) if (x$family$name == "binomial") 1 / x$weights else 1
+value_unit <- function(x) if (x$family$density$response == "binomial") 1 / x$weights else 1

@@ -2,9 +2,13 @@
 # predictor and the parameters; responses; parameters; weights; the link. A `weight` stands for minus the second
 # derivative where the family has another one.
 
-density_case <- function(log_density, y, phi = numeric(), w = c(1, 2.5), link = NULL, weight = NULL, far = NULL) {
-  list(log_density = log_density, y = y, phi = phi, w = w, link = link, weight = weight, far = far)
+density_case <- function(log_density, y, phi = numeric(), w = c(1, 2.5), link = NULL, weight = NULL, classes = NULL,
+                         constants = list()) {
+  list(log_density = log_density, y = y, phi = phi, w = w, link = link, weight = weight, classes = classes,
+       constants = constants)
 }
+# (d mean / d eta)^2 / variance
+quasi <- \(slope, variance) \(w, eta, phi) w * slope(eta)^2 / variance(eta, w, phi)
 few <- c(0, 1, 2, 7, 40)
 reals <- c(-3.7, 0.2, 1, 60)
 sizes <- c(1e-3, 0.2, 1, 60)
@@ -26,5 +30,121 @@ oracle_densities <- function() list(
                        c(shape = 2.3)),
   student = density_case(\(y, w, eta, phi) dt((y - eta) * sqrt(w) / phi[2], phi[1], log = TRUE) + log(w) / 2 -
                            log(phi[2]), reals, c(df = 4.5, scale = 0.7),
-                         weight = \(w, eta, phi) w * (phi[1] + 1) / (phi[1] + 3) / phi[2]^2 + 0 * eta)
+                         weight = \(w, eta, phi) w * (phi[1] + 1) / (phi[1] + 3) / phi[2]^2 + 0 * eta),
+  negative_binomial_1 = density_case(
+    \(y, w, eta, phi) w * dnbinom(y, exp(eta) / phi[1], 1 / (1 + phi[1]), log = TRUE), few, c(alpha = 0.8),
+    weight = quasi(exp, \(eta, w, phi) exp(eta) * (1 + phi[1]))
+  ),
+  generalised_poisson = density_case(\(y, w, eta, phi) {
+    rate <- exp(eta) * (1 - phi[1])
+    w * (log(rate) + (y - 1) * log(rate + phi[1] * y) - rate - phi[1] * y - lgamma(y + 1))
+  }, few, c(delta = 0.3), weight = quasi(exp, \(eta, w, phi) exp(eta) / (1 - phi[1])^2)),
+  truncated_poisson = density_case(
+    \(y, w, eta, phi) w * (dpois(y, exp(eta), log = TRUE) - log_any(exp(eta))), few[-1]
+  ),
+  truncated_negative_binomial = density_case(\(y, w, eta, phi) {
+    w * (dnbinom(y, phi[1], mu = exp(eta), log = TRUE) - log_any(phi[1] * log1p(exp(eta) / phi[1])))
+  }, few[-1], c(theta = 1.7)),
+  beta_binomial = density_case(\(y, w, eta, phi) {
+    a <- phi[1] * plogis(eta)
+    b <- phi[1] * plogis(-eta)
+    lchoose(w, w * y) + lbeta(a + w * y, b + w * (1 - y)) - lbeta(a, b)
+  }, c(0, 0.4, 1), c(precision = 3), c(5, 10), weight = \(w, eta, phi) {
+    w * dlogis(eta)^2 / (dlogis(eta) * (phi[1] + w) / (phi[1] + 1))
+  }),
+  hurdle_poisson = density_case(\(y, w, eta, phi) {
+    w * ifelse(y == 0, log(phi[1]), log(1 - phi[1]) + dpois(y, exp(eta), log = TRUE) - log_any(exp(eta)))
+  }, few, c(zero = 0.3)),
+  hurdle_negative_binomial = density_case(\(y, w, eta, phi) {
+    w * ifelse(y == 0, log(phi[2]), log(1 - phi[2]) + dnbinom(y, phi[1], mu = exp(eta), log = TRUE) -
+                 log_any(phi[1] * log1p(exp(eta) / phi[1])))
+  }, few, c(theta = 1.7, zero = 0.3)),
+  zero_inflated_poisson = density_case(\(y, w, eta, phi) {
+    w * ifelse(y == 0, log(phi[1] + (1 - phi[1]) * exp(-exp(eta))), log(1 - phi[1]) + dpois(y, exp(eta), log = TRUE))
+  }, few, c(zi = 0.3), weight = information(\(y, eta, phi) {
+    ifelse(y == 0, phi[1] + (1 - phi[1]) * exp(-exp(eta)), (1 - phi[1]) * dpois(y, exp(eta)))
+  })),
+  zero_inflated_negative_binomial = density_case(\(y, w, eta, phi) {
+    w * ifelse(y == 0, log(phi[2] + (1 - phi[2]) * dnbinom(0, phi[1], mu = exp(eta))),
+               log(1 - phi[2]) + dnbinom(y, phi[1], mu = exp(eta), log = TRUE))
+  }, few, c(theta = 1.7, zi = 0.3), weight = information(\(y, eta, phi) {
+    phi[2] * (y == 0) + (1 - phi[2]) * dnbinom(y, phi[1], mu = exp(eta))
+  })),
+  inverse_gaussian = density_case(\(y, w, eta, phi) {
+    shape <- w * phi[1]
+    log(shape / (2 * pi * y^3)) / 2 - shape * (y - exp(eta))^2 / (2 * exp(2 * eta) * y)
+  }, sizes, c(shape = 2.3), weight = \(w, eta, phi) w * phi[1] * exp(-eta)),
+  lognormal = density_case(\(y, w, eta, phi) w * dlnorm(y, eta - phi[1]^2 / 2, phi[1], log = TRUE), sizes,
+                           c(sigma = 0.7)),
+  weibull = density_case(\(y, w, eta, phi) {
+    scale <- exp(eta) / gamma(1 + 1 / phi[1])
+    w * ifelse(y > 0, dweibull(abs(y), phi[1], scale, log = TRUE),
+               pweibull(abs(y), phi[1], scale, lower.tail = FALSE, log.p = TRUE))
+  }, c(sizes, -sizes), c(shape = 1.4)),
+  exponential = density_case(\(y, w, eta, phi) {
+    w * ifelse(y > 0, dexp(y, exp(-eta), log = TRUE), pexp(-y, exp(-eta), lower.tail = FALSE, log.p = TRUE))
+  }, c(sizes, -sizes)),
+  tweedie = density_case(tweedie_density, c(0, sizes), c(dispersion = 0.9, power = 1.4)),
+  delta_gamma = density_case(\(y, w, eta, phi) {
+    w * ifelse(y == 0, log(phi[2]), log(1 - phi[2]) + dgamma(ifelse(y > 0, y, 1), phi[1], phi[1] / exp(eta), log = TRUE))
+  }, c(0, sizes), c(shape = 2.3, zero = 0.3)),
+  delta_lognormal = density_case(\(y, w, eta, phi) {
+    w * ifelse(y == 0, log(phi[2]),
+               log(1 - phi[2]) + dlnorm(ifelse(y > 0, y, 1), eta - phi[1]^2 / 2, phi[1], log = TRUE))
+  }, c(0, sizes), c(sigma = 0.7, zero = 0.3)),
+  beta = density_case(\(y, w, eta, phi) {
+    w * dbeta(y, phi[1] * plogis(eta), phi[1] * plogis(-eta), log = TRUE)
+  }, c(1e-6, 0.3, 0.9), c(precision = 3), weight = \(w, eta, phi) {
+    w * dlogis(eta)^2 * phi[1]^2 * (trigamma(phi[1] * plogis(eta)) + trigamma(phi[1] * plogis(-eta)))
+  }),
+  ordered = density_case(ordered_density(pnorm), 1:4, c(gap2 = 0.4, gap3 = 1.1), link = "probit", classes = 4),
+  ordered = density_case(ordered_density(plogis), 1:4, c(gap2 = 0.4, gap3 = 1.1), link = "logit", classes = 4),
+  tobit = density_case(\(y, w, eta, phi) {
+    w * ifelse(y <= -1, pnorm(-1, eta, phi[1], log.p = TRUE),
+               ifelse(y >= 2, pnorm(2, eta, phi[1], lower.tail = FALSE, log.p = TRUE), dnorm(y, eta, phi[1], TRUE)))
+  }, c(-1, 0.2, 2), c(sigma = 0.7), constants = list(left = -1, right = 2))
 )
+
+# The logarithm of the probability of an event of so many expected ones.
+log_any <- \(m) ifelse(m < 1e-8, log(m) - m / 2, log(-expm1(-m)))
+
+# The expectation of the squared score, a sum over counts; scores by differences.
+information <- \(probability) \(w, eta, phi) w * mapply(\(eta) {
+  y <- 0:400
+  p <- probability(y, eta, phi)
+  score <- slopes_of(\(e) log(probability(y, e, phi)), eta, 1e-3)
+  sum((p * score^2)[p > 1e-250])
+}, eta)
+
+# The sum over the number of gamma variables.
+tweedie_density <- function(y, w, eta, phi) {
+  p <- phi[[2]]
+  s <- phi[[1]] / w
+  rate <- exp((2 - p) * eta) / (s * (2 - p))
+  scale <- s * (p - 1) * exp((p - 1) * eta)
+  one <- \(n) dpois(n, rate, log = TRUE) + dgamma(ifelse(y > 0, y, 1), n * (2 - p) / (p - 1), scale = scale, log = TRUE)
+  terms <- matrix(vapply(1:250, one, numeric(length(rate))), length(rate))
+  highest <- apply(terms, 1, max)
+  ifelse(y > 0, highest + log(rowSums(exp(terms - highest))), -rate)
+}
+
+# Differences of the distribution function, in the tail where they do not cancel.
+ordered_density <- \(cdf) \(y, w, eta, phi) {
+  cuts <- c(-Inf, cumsum(c(0, phi)), Inf)
+  a <- cuts[y] - eta
+  b <- cuts[y + 1] - eta
+  high <- ifelse(a + b > 0, -a, b)
+  low <- ifelse(a + b > 0, -b, a)
+  log_high <- cdf(high, log.p = TRUE)
+  w * (log_high + log(-expm1(cdf(low, log.p = TRUE) - log_high)))
+}
+
+density_labels <- function(cases) make.unique(names(cases), " ")
+
+# The family of a case, with its parameters if they are `known`.
+family_of <- function(name, case, known = FALSE) {
+  family <- do.call(gp_family, c(list(name, link = case$link), case$constants))
+  if (!is.null(case$classes)) family <- kernops:::settled_family(family, case$classes)
+  if (known) family$parameters$value <- unname(case$phi)
+  family
+}

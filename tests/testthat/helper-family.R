@@ -32,7 +32,7 @@ oracle_laplace <- function(K, mean, density, weight = NULL) {
   n <- length(mean)
   inverse <- solve(K)
   slope <- \(eta) slopes_of(density, eta)
-  curvature <- \(eta) weight %||% -slopes_of(slope, eta)
+  curvature <- if (is.function(weight)) weight else \(eta) weight %||% -slopes_of(slope, eta)
   joint <- \(h) sum(h * (inverse %*% h)) / 2 - sum(density(mean + h))
   h <- numeric(n)
   for (round in 1:500) {

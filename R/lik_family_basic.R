@@ -1,4 +1,4 @@
-# The families of gp(): those with constructors or objects in R. lik_family.R says what a row is.
+# Families with constructors or objects in R: binomial, Poisson, negative binomial, gamma, Student.
 
 # Formulas are differences from the maximum of the log density, so that little cancels in large counts: the logarithm of
 # the mean from that of the count. `constant` is the density at the maximum.
@@ -12,11 +12,12 @@ poisson_row <- family_row(
   cdf = function(q, eta, w, phi, link) stats::ppois(q, exp(eta))
 )
 
-# The logarithm of 1 - exp(-exp(eta)), the probability of an event; a power series in exp(eta) where that is small.
-log_event <- paste(
-  "IfElse(eta + 1.4, Log(-Expm1(-Exp(Clamp(eta, -2, 50)))), eta + Let(m, Exp(Min2(eta, 0)), q, Square(m), -m / 2 +",
-  "q * (1 / 24 - q * (1 / 2880 - q * (1 / 181440 - q * (1 / 9676800 - q / 479001600))))))"
-)
+# The logarithm of 1 - exp(-m), the probability of an event of rate m, as a formula of the logarithm of m; a power series
+# where m is small.
+log_event <- function(log_rate) {
+  sprintf("Let(v, %s, IfElse(v + 1.4, Log(-Expm1(-Exp(Clamp(v, -2, 50)))), v + Let(m, Exp(Min2(v, 0)), q, Square(m),
+            -m / 2 + q * (1 / 24 - q * (1 / 2880 - q * (1 / 181440 - q * (1 / 9676800 - q / 479001600)))))))", log_rate)
+}
 
 # y is the proportion of successes among w trials.
 binomial_row <- local({
@@ -28,7 +29,7 @@ binomial_row <- local({
       logit = "Let(e, Log(Max2(y, 1e-300)) - Log(Max2(1 - y, 1e-300)),
                    -w * (y * SoftplusDiff(-eta, -e) + (1 - y) * SoftplusDiff(eta, e)))",
       probit = by_links("LogNormalCdf(eta)", "LogNormalCdf(-eta)"),
-      cloglog = by_links(log_event, "-Exp(eta)"),
+      cloglog = by_links(log_event("eta"), "-Exp(eta)"),
       cauchit = by_links("Log(Atan2(1, -eta) / pi)", "Log(Atan2(1, eta) / pi)")
     ),
     # the expectation

@@ -1,0 +1,108 @@
+#' Families of gp() by their names
+#'
+#' `gp_family()` makes a family for [gp()] from its name, with values of its parameters if these are known. The linear
+#' predictor \eqn{\eta} determines the mean \eqn{\mu} by the link; the parameters of a family are estimated together with
+#' those of the covariance, unless they have a value.
+#'
+#' @param name the name of a family, see the table.
+#' @param ... values of parameters, such as `theta = 2`. For `"tobit"` also the limits `left` and `right`.
+#' @param link the name of the link. Default: the first link of the family.
+#'
+#' @section Families:
+#' | name | response and parameters | variance |
+#' |---|---|---|
+#' | `"binomial"` | successes among w trials, see [gp_families]; links logit, probit, cloglog, cauchit | \eqn{\mu (1 - \mu) / w} |
+#' | `"beta_binomial"` | likewise, with overdispersion: `precision`; link logit | \eqn{\mu (1 - \mu) (precision + w) / (precision + 1) / w} |
+#' | `"poisson"` | counts | \eqn{\mu} |
+#' | `"negative_binomial"` | counts: `theta` | \eqn{\mu + \mu^2 / theta} |
+#' | `"negative_binomial_1"` | counts: `alpha` | \eqn{\mu (1 + alpha)} |
+#' | `"generalised_poisson"` | counts, Consul's distribution: `delta` between 0 and 1 | \eqn{\mu / (1 - delta)^2} |
+#' | `"truncated_poisson"`, `"truncated_negative_binomial"` | counts of at least 1: the distribution given that it is not 0 | |
+#' | `"zero_inflated_poisson"`, `"zero_inflated_negative_binomial"` | counts with additional zeros, of probability `zi` | |
+#' | `"hurdle_poisson"`, `"hurdle_negative_binomial"` | counts: 0 with the probability `zero`, else of a truncated distribution | |
+#' | `"Gamma"` | positive numbers: `shape` | \eqn{\mu^2 / shape} |
+#' | `"inverse_gaussian"` | positive numbers: `shape` | \eqn{\mu^3 / shape} |
+#' | `"lognormal"` | positive numbers: `sigma`, the standard deviation of the logarithm | \eqn{\mu^2 (exp(sigma^2) - 1)} |
+#' | `"weibull"`, `"exponential"` | times, which may be censored on the right: `shape` | |
+#' | `"tweedie"` | numbers of at least 0, with a probability of 0: `dispersion`, and `power` between 1 and 2 | \eqn{dispersion \mu^{power}} |
+#' | `"delta_gamma"`, `"delta_lognormal"` | numbers of at least 0: 0 with the probability `zero`, else Gamma or lognormal | |
+#' | `"beta"` | numbers between 0 and 1: `precision`; link logit | \eqn{\mu (1 - \mu) / (1 + precision)} |
+#' | `"ordered"` | classes, an ordered factor or whole numbers: `gap2`, `gap3`, ...; links logit, probit | |
+#' | `"student"` | numbers with outliers: `df`, `scale` | |
+#' | `"tobit"` | numbers that are censored at `left` or `right`: `sigma` | \eqn{sigma^2} |
+#'
+#' The link is the logarithm for counts, times and other positive numbers; `"student"` and `"tobit"` have the identity.
+#'
+#' The mean \eqn{\mu = g^{-1}(\eta)} is that of the response, with these exceptions. It is the mean before truncation for
+#' truncated counts, and of the distribution beside the zeros for the zero-inflated families; for the hurdle and delta
+#' families it is both, so that the mean of the response is \eqn{(1 - zero)} times that of the other distribution.
+#' For times and `"tobit"`, it is the mean of the variable without censoring. Predictions on the scale of the response
+#' are means and quantiles of the response, for times and `"tobit"` of the variable without censoring, for `"ordered"`
+#' of the numbers 1, 2, ... of the classes.
+#'
+#' Times are a positive response, `cbind(time, status)` or `survival::Surv(time, status)`, with a status of 1 for an
+#' event and 0 for a time that is censored. A response of `"tobit"` at a limit or beyond is censored.
+#'
+#' For `"ordered"`, with K classes, the class is at most k if \eqn{\eta + e} is below the cut point k, where e has a
+#' logistic or a normal distribution. The first cut point is 0 and gap2 + ... + gapk the cut point k: the constant of the
+#' trend is minus the first cut point of `MASS::polr()`.
+#'
+#' `weights` multiply the log density; for `"inverse_gaussian"` and `"tweedie"` the dispersion of an observation is divided
+#' by its weight, and for `"beta_binomial"` weights are numbers of trials.
+#'
+#' @section The Laplace approximation:
+#' Where the log density is not concave in \eqn{\eta}, minus its second derivative may be negative, and another weight takes
+#' its place in the determinant of the approximation (see [gp_families]). The weight is the expected information for
+#' `"student"`, `"inverse_gaussian"`, `"beta"`, the zero-inflated families and the link `"cauchit"`. It is
+#' \eqn{(d\mu / d\eta)^2} divided by the variance, a lower bound of the expected information, for `"beta_binomial"`,
+#' `"negative_binomial_1"` and `"generalised_poisson"`. The mode is that of the density itself, and gradients are exact.
+#'
+#' @section Families of other packages:
+#' `inverse.gaussian(link = "log")` of package stats, and `nb()`, `tw()` and `betar()` of package mgcv are understood, with
+#' the values of their parameters if they have any. The families `quasipoisson()`, `quasibinomial()` and `quasi()` have no
+#' likelihood; errors name the family that takes their place.
+#'
+#' @section Errors: class `kernops_input_error` for names, links and parameters that do not exist, values beyond the range
+#'   of a parameter, and responses that the family does not have.
+#'
+#' @return A family for [gp()], an object of class `gp_family`.
+#'
+#' @references
+#' Consul, P. C. and Famoye, F. (1992) Generalized Poisson regression model. *Communications in Statistics - Theory and
+#' Methods* 21(1), 89-109.
+#'
+#' Dunn, P. K. and Smyth, G. K. (2005) Series evaluation of Tweedie exponential dispersion model densities. *Statistics
+#' and Computing* 15(4), 267-280.
+#'
+#' @seealso [gp_families] for the approximation and the methods of fits; [gp()].
+#' @examples
+#' gp_family("tweedie", power = 1.6)
+#' set.seed(1)
+#' d <- data.frame(x = runif(60, 0, 10))
+#' # counts with zeros of two kinds
+#' d$count <- rpois(60, exp(1 + sin(d$x))) * rbinom(60, 1, 0.7)
+#' gp(count ~ 1, d, ~ x, matern(5/2), family = gp_family("zero_inflated_poisson"))
+#' # times, some of which are known to be longer than 3
+#' d$time <- rexp(60, exp(-sin(d$x)))
+#' d$event <- d$time < 3
+#' fit <- gp(cbind(pmin(time, 3), event) ~ 1, d, ~ x, matern(5/2), family = gp_family("weibull"))
+#' predict(fit, data.frame(x = c(1.5, 4.5)), interval = "prediction")
+#' # classes
+#' d$class <- cut(sin(d$x) + rlogis(60, 0, 0.3), c(-Inf, -0.5, 0.5, Inf), c("low", "middle", "high"))
+#' gp(class ~ 1, d, ~ x, matern(5/2), family = gp_family("ordered"))
+#' @export
+gp_family <- function(name, ..., link = NULL) {
+  table <- family_table()
+  name <- check_choice(name, "name", names(table))
+  values <- list(...)
+  entry <- table[[name]]
+  row <- family_row_of(name, values)
+  known <- c(if (is.function(entry)) names(formals(entry)), names(row$parameters))
+  unknown <- setdiff(names(values) %||% rep("", length(values)), known)
+  if (length(unknown)) {
+    stop_kernops("input", c("{.code {family_label(name)}} has no parameter {.val {unknown}}.",
+                            i = if (length(known)) "Its parameters are {.val {known}}."))
+  }
+  if (!is.null(link)) check_text(link, "link", one = TRUE)
+  new_family(name, values, link, row)
+}

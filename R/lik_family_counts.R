@@ -1,0 +1,94 @@
+# Families of counts beside those of lik_family_rows.R, and numbers of successes with overdispersion.
+
+# The variance over the mean of counts of y, at least a little above that of a Poisson distribution.
+dispersion_of <- function(y) max(1.05, stats::var(y) / mean(y), na.rm = TRUE)
+
+# The variance is proportional to the mean: NB1 of Hardin and Hilbe. The size is mu / alpha. The weight is
+# (d mean / d eta)^2 / variance.
+negative_binomial_1_row <- family_row(
+  formula = "LgammaDiff(Exp(eta - Log(alpha)), y) - Exp(eta - Log(alpha)) * Log1p(alpha) - y * Log1p(1 / alpha)",
+  weight = "Exp(eta) / (1 + alpha)",
+  constant = function(y, w, phi) -w * lgamma(y + 1),
+  parameters = list(alpha = function(y, spread) c(dispersion_of(y) - 1, 1e-4, 1e6)),
+  links = "log", response = "count", discrete = TRUE,
+  variance = function(mu, w, phi) mu * (1 + phi[["alpha"]]) / w,
+  draw = function(eta, w, phi, link) {
+    stats::rnbinom(length(eta), size = exp(eta) / phi[["alpha"]], prob = 1 / (1 + phi[["alpha"]]))
+  },
+  cdf = function(q, eta, w, phi, link) stats::pnbinom(q, exp(eta) / phi[["alpha"]], 1 / (1 + phi[["alpha"]]))
+)
+
+# Consul's distribution: with rate = mu (1 - delta), the probability of y is rate m^(y - 1) exp(-m) / y! for
+# m = rate + delta y; the variance is mu / (1 - delta)^2. The weight is (d mean / d eta)^2 / variance.
+generalised_poisson_row <- family_row(
+  formula = "Let(rate, Exp(eta + Log1p(-delta)), m, rate + delta * y, r, Log(m) - Log(Max2(y, 1)),
+                 IfElse(-y, -rate, eta + Log1p(-delta) - Log(m) - y * (Expm1(r) - r)))",
+  weight = "Exp(eta) * Square(1 - delta)",
+  constant = poisson_row$constant,
+  parameters = list(delta = in_unit_interval(function(y, spread) c(1 - 1 / sqrt(dispersion_of(y)), 1e-6, 0.999))),
+  links = "log", response = "count", discrete = TRUE,
+  variance = function(mu, w, phi) mu / (1 - phi[["delta"]])^2 / w,
+  # the numbers of all descendants of Poisson many ancestors, each with Poisson many children of mean delta
+  draw = function(eta, w, phi, link) {
+    total <- born <- stats::rpois(length(eta), exp(eta) * (1 - phi[["delta"]]))
+    while (any(born > 0)) total <- total + (born <- stats::rpois(length(eta), phi[["delta"]] * born))
+    total
+  }
+)
+
+# The number of successes among w trials whose probability has a beta distribution with the given precision. y is their
+# proportion. The weight is (d mean / d eta)^2 / variance.
+beta_binomial_row <- family_row(
+  formula = "Let(a, precision * Sigmoid(eta), b, precision * Sigmoid(-eta),
+                 LgammaDiff(a, w * y) + LgammaDiff(b, w * (1 - y)) - LgammaDiff(precision, w))",
+  weight = "w * (precision + 1) / (precision + w) * Sigmoid(eta) * Sigmoid(-eta)",
+  constant = function(y, w, phi) lchoose(w, w * y),
+  parameters = list(precision = function(y, spread) c(10, 1e-3, 1e6)),
+  links = "logit", response = "binomial", discrete = TRUE,
+  variance = function(mu, w, phi) mu * (1 - mu) / w * (phi[["precision"]] + w) / (phi[["precision"]] + 1),
+  draw = function(eta, w, phi, link) {
+    a <- phi[["precision"]] * stats::plogis(eta)
+    stats::rbinom(length(eta), as.integer(round(w)), stats::rbeta(length(eta), a, phi[["precision"]] - a)) / w
+  }
+)
+
+# Counts without zeros: the distribution `row` given that y is positive. log_rate is a formula of the logarithm of minus
+# the logarithm of the probability of zero, log_zero(mu, phi) that logarithm; upper(q, mu, phi) is the probability of
+# more than q, quantile() the inverse function, second(mu, phi) the second moment.
+truncated_row <- function(row, log_rate, log_zero, upper, quantile, second) {
+  positive <- function(mu, phi) -expm1(log_zero(mu, phi))
+  mean <- function(eta, phi, link) ifelse(eta < -35, 1, exp(eta) / positive(exp(eta), phi))
+  truncated <- list(
+    formula = code_text(row$formula, " - ", log_event(log_rate)),
+    mean = mean,
+    variance = function(mu, w, phi) {
+      whole <- exp(predictor_of_mean(mu, mean, phi))
+      pmax(0, second(whole, phi) / positive(whole, phi) - mu^2) / w
+    },
+    draw = function(eta, w, phi, link) {
+      quantile(stats::runif(length(eta)) * positive(exp(eta), phi), exp(eta), phi)
+    },
+    cdf = function(q, eta, w, phi, link) {
+      ifelse(q < 1, 0, 1 - upper(q, exp(eta), phi) / positive(exp(eta), phi))
+    },
+    response = "positive_count", deviance = NULL
+  )
+  utils::modifyList(row, truncated)
+}
+
+truncated_poisson_row <- truncated_row(
+  poisson_row, "eta", function(mu, phi) -mu,
+  upper = function(q, mu, phi) stats::ppois(q, mu, lower.tail = FALSE),
+  quantile = function(p, mu, phi) stats::qpois(p, mu, lower.tail = FALSE),
+  second = function(mu, phi) mu + mu^2
+)
+
+# without underflow for a mean near 0
+log_rate_of_size <- "Let(x, eta - Log(theta), Log(theta) + IfElse(x + 40, Log(Softplus(Max2(x, -40))), x))"
+
+truncated_negative_binomial_row <- truncated_row(
+  negative_binomial_row, log_rate_of_size, function(mu, phi) -phi[["theta"]] * log1p(mu / phi[["theta"]]),
+  upper = function(q, mu, phi) stats::pnbinom(q, phi[["theta"]], mu = mu, lower.tail = FALSE),
+  quantile = function(p, mu, phi) stats::qnbinom(p, phi[["theta"]], mu = mu, lower.tail = FALSE),
+  second = function(mu, phi) mu + mu^2 * (1 + 1 / phi[["theta"]])
+)

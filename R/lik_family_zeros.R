@@ -1,0 +1,49 @@
+# Families with more zeros than their distribution has, each by one more parameter: the probability `zi` of an additional
+# zero, or the probability `zero` of zero itself, beside a distribution of positive numbers.
+
+zero_limits <- in_unit_interval(function(y, spread) c(min(max(mean(y == 0) / 2, 0.05), 0.9), 1e-6, 1 - 1e-6))
+
+# `row` with zeros that have the probability phi[[name]]; at_zero is the formula of the log density at zero.
+with_zeros <- function(row, name, at_zero, response, weight = NULL) {
+  # weights multiply the log density; the other branch has no infinite derivative at zero
+  other <- replace_names(row$formula, c(y = "(y + (y == 0))", w = "1"))
+  mean <- function(eta, phi, link) (1 - phi[[name]]) * (row$mean %||% function(eta, phi, link) exp(eta))(eta, phi, link)
+  family_row(
+    formula = sprintf("IfElse(-y, %s, Log1p(-%s) + %s)", at_zero, name, other),
+    weight = weight,
+    constant = function(y, w, phi) (y > 0) * w * row$constant(ifelse(y > 0, y, 1), 1, phi),
+    parameters = c(row$parameters, stats::setNames(list(zero_limits), name)),
+    links = "log", response = response, discrete = row$discrete, mean = mean,
+    variance = function(mu, w, phi) {
+      positive <- mu / (1 - phi[[name]])
+      ((1 - phi[[name]]) * (row$variance(positive, 1, phi) + positive^2) - mu^2) / w
+    },
+    draw = function(eta, w, phi, link) {
+      ifelse(stats::runif(length(eta)) < phi[[name]], 0, row$draw(eta, 1, phi, link))
+    },
+    cdf = function(q, eta, w, phi, link) {
+      ifelse(q < 0, 0, phi[[name]] + (1 - phi[[name]]) * row$cdf(q, eta, 1, phi, link))
+    }
+  )
+}
+
+hurdle_row <- function(row, response) with_zeros(row, "zero", "Log(zero)", response)
+
+# log(zi + (1 - zi) exp(-m)) for the rate m, whose logarithm is a formula. The weight is the expectation: with the
+# information I of `row` and the score s of its zeros, (1 - zi) I - zi (1 - zi) s^2 P(0 in row) / P(0).
+zero_inflated_row <- function(row, log_rate, information, score) {
+  odds <- sprintf("Log1p(-zi) - Log(zi) - Exp(%s)", log_rate)
+  with_zeros(row, "zi", sprintf("Log(zi) + Softplus(%s)", odds), "count",
+             sprintf("(1 - zi) * %s - zi * Square(%s) * Sigmoid(%s)", information, score, odds))
+}
+
+hurdle_poisson_row <- hurdle_row(truncated_poisson_row, "count")
+hurdle_negative_binomial_row <- hurdle_row(truncated_negative_binomial_row, "count")
+delta_gamma_row <- hurdle_row(gamma_row, "nonnegative")
+delta_lognormal_row <- hurdle_row(lognormal_row, "nonnegative")
+
+# scores are 0 beyond exp(50) by the probability of zero
+zero_inflated_poisson_row <- zero_inflated_row(poisson_row, "eta", "Exp(eta)", "Exp(Min2(eta, 50))")
+zero_inflated_negative_binomial_row <- zero_inflated_row(
+  negative_binomial_row, log_rate_of_size, "theta * Sigmoid(eta - Log(theta))", "theta * Sigmoid(eta - Log(theta))"
+)
