@@ -62,7 +62,7 @@ for (k in seq_along(cases)) test_that(paste("methods of fits work:", labels[k]),
   expect_true(all(response$lwr <= response$upr))
   whole <- predict(fit, new, interval = "confidence", above = response$fit[[1]])
   expect_true(all(whole$lwr <= whole$upr))
-  for (type in c("deviance", "pearson", "response")) expect_true(all(is.finite(residuals(fit, type))))
+  for (type in c("deviance", "pearson", "response", "quantile")) expect_true(all(is.finite(residuals(fit, type))))
   table <- gp_cv(fit)
   expect_true(all(is.finite(table$log_density)))
   again <- suppressWarnings(simulate(fit, 2, seed = 1), classes = "kernops_weights_ignored")
