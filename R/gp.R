@@ -41,7 +41,9 @@
 #' those of the average information. Predictions condition the low-rank part on all observations, and the residual on
 #' the nearest ones: on 2 m of them, or, up to 240, twice as many while this decreases standard errors at 200 sites by
 #' more than half a per cent. With all observations as neighbours, or as inducing points, the fit is that of
-#' `method = "exact"`. The method computes in float64 on the CPU, for one Gaussian response.
+#' `method = "exact"`. The method computes in float64 on the CPU, also where there is a GPU, and is for Gaussian
+#' responses, one or several; `group`, weights, known noise, several observations at a location and priors are those of
+#' the other methods. Random effects, smooths and a `family` are not available with it.
 #'
 #' @section Choice of the method:
 #' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations), if the correlation
@@ -342,7 +344,7 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
 # The method of a fit, which `how` leaves to the data with `method = "auto"`.
 settled_method <- function(how, parts, model, estimate, family, call) {
   method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control) else how$method
-  if (method == "vif") check_vif(model, family, how$backend, call)
+  if (method == "vif") check_vif(family, how$backend, call)
   if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia" # the only method for so many observations
   if (!is.null(family)) check_family_method(method, model, length(parts$y), how$backend, call)
   if (method == "iterative" && estimate != "none" && how$control$probes == 0) {

@@ -15,8 +15,8 @@ vif_likelihood <- function(data, model, how) {
   first <- vif_count(how, model, most)
   rank <- function(m) inducing_count(how, data, m / first)
   tracker <- neighbour_tracker(
-    group = function(theta, m) vif_sets(vecchia_sets(data, model, theta, m, how, trend), rank(m)),
-    recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), rank(m)),
+    group = function(theta, m) vif_sets(vecchia_sets(data, model, theta, m, how, trend), model, rank(m)),
+    recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), model, rank(m)),
     moved = function(sets, theta) neighbours_moved(sets, data, model, theta), m = first, most = most
   )
   tracker$use <- function(count) invisible() # few neighbours save little time beside the low-rank part
@@ -67,7 +67,7 @@ vif_state <- function(problem, sets, theta, profile) {
 # The factors of the approximation at theta: `low`, those of low_rank_factors(); `factors` V; the `rows` of the sparse
 # U; `bad`, the first set whose covariance is not positive definite, if there is one.
 vif_factor <- function(model, operators, sets, theta) {
-  low <- low_rank_factors(operators$values, theta, sets$inducing)
+  low <- low_rank_factors(operators$values, theta, sets)
   if (is.null(low)) return(list(bad = 1L))
   factors <- low$factors(sets$points)
   rows <- factored_rows(operators, theta, model$nugget, sets$held, sets$neighbours, factors)
@@ -91,12 +91,10 @@ sums_without <- function(gram, known, logdet) {
 # The mean of b given the observations.
 low_rank_mean <- function(sums, results) as.vector(sums$along %*% results$contrast)
 
-check_vif <- function(model, family, backend, call) {
+check_vif <- function(family, backend, call) {
   refuse <- function(wrong, rule, hint) if (wrong) stop_kernops("input", c(rule, i = hint), call = call)
   refuse(!is.null(family), "{.code method = \"vif\"} is for Gaussian observations.",
          "{.code method = \"exact\"} or {.val vecchia} fits a {.arg family}.")
-  refuse(is_lmc(model$covariance), "{.code method = \"vif\"} is for one response, not several.",
-         "{.code method = \"exact\"} or {.val vecchia} fits several responses.")
   refuse(identical(backend, "cuda"), "{.code method = \"vif\"} computes on the CPU, not with
                                       {.code backend = \"cuda\"}.", "{.code backend = \"auto\"} or {.val cpu} does.")
 }

@@ -93,7 +93,7 @@ sampled_loss <- function(sets, model, operators, theta, reference = 480L, count 
   function(m, rank = NULL) {
     held <- near$held
     if (length(rank)) {
-      low <- low_rank_factors(operators$values, theta, vif_sets(sets, rank)$inducing)
+      low <- low_rank_factors(operators$values, theta, vif_sets(sets, model, rank))
       if (is.null(low)) return(Inf)
       residual <- sets_with_factors(near$held(), low$factors(near$points))
       held <- function() residual

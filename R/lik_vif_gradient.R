@@ -37,7 +37,7 @@ low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
   across <- solve(by_factors)
   within <- solve(t(solve(outer_products(by_factors, vif$factors))))
   within <- -(within + t(within)) / 4
-  diag(within) <- diag(within) * (1 + inducing_jitter)
+  diag(within) <- diag(within) * (1 + sets$jitter)
   weighted_derivatives(derivatives, theta, sets$inducing, sets$points, across) +
     weighted_derivatives(derivatives, theta, sets$inducing, sets$inducing, within)
 }

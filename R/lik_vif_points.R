@@ -3,22 +3,22 @@
 # As many points of the maximum-minimum distance ordering from its beginning, in the coordinates in which distances
 # measure correlations: they cover the observations evenly, extremes included. On the borehole function they left less
 # of the log-likelihood than cluster centres (k-means++) or points of a randomly pivoted Cholesky decomposition.
-vif_sets <- function(sets, rank) {
+vif_sets <- function(sets, model, rank) {
   first <- if (sets$ordering == "maxmin") seq_len(rank) else vecchia_order(sets$near, "maxmin")[seq_len(rank)]
   sets$inducing <- sets$points[first, , drop = FALSE]
+  sets$jitter <- if (length(model$nugget) || all(sets$noise > 0)) 1e-12 else 1e-8
   sets
 }
 
-# So much larger are the variances of the inducing points: relative to rounding errors, k(Z, Z) has a factor. The
-# residual process contains the difference.
-inducing_jitter <- 1e-12
-
 # With the lower triangular factor L of k(Z, Z): solve(b, transposed), L^-1 b or L'^-1 b, and factors(u), the columns
-# v(u); NULL where k(Z, Z) is singular.
-low_rank_factors <- function(values, theta, inducing) {
+# v(u); NULL where k(Z, Z) is singular. The variances of the inducing points are larger by the factor 1 + `jitter`, so
+# that k(Z, Z) has a factor in spite of rounding. The residual process contains the difference, which is the whole
+# conditional variance of an observation without noise at an inducing point: its digits remain if the jitter is larger.
+low_rank_factors <- function(values, theta, sets) {
   theta <- unname(theta)
+  inducing <- sets$inducing
   across <- function(u) values(list(theta = theta, x = inducing, y = u))
   factor <- dense_factor(nrow(inducing))
-  if (factor$fill(values, theta, inducing, inducing_jitter * diag(across(inducing))) > 0) return(NULL)
+  if (factor$fill(values, theta, inducing, sets$jitter * diag(across(inducing))) > 0) return(NULL)
   list(solve = factor$solve, factors = function(u) factor$solve(across(u)))
 }

@@ -78,21 +78,22 @@ fitted_vif <- function(object) {
   trend <- orthonormal_trend(data)
   how <- replace(object$how, "backend", list(usable_backend(object$how$backend)))
   m <- min(object$vecchia$m, length(data$y) - 1L)
-  sets <- vif_sets(vecchia_sets(data, object$model, theta, m, how, trend), object$vecchia$inducing)
+  sets <- vecchia_sets(data, object$model, theta, m, how, trend)
+  sets <- vif_sets(sets, object$model, object$vecchia$inducing)
   vif <- vif_factor(object$model, operators, sets, theta)
   if (!is.null(vif$bad)) stop_singular(list(data = data), singular_state(sets$order[[vif$bad]]), NULL)
   residual <- process_of_data(object)[sets$order]
   white <- vif$rows$whiten(rbind(residual, t(sets$values[, -1, drop = FALSE]), vif$factors))
   p <- ncol(data$x)
   rank <- nrow(vif$factors)
-  gram <- tcrossprod(white) + diag(rep(0:1, c(1 + p, rank)), 1 + p + rank)
+  gram <- outer_products(white) + diag(rep(0:1, c(1 + p, rank)), 1 + p + rank)
   low <- 1 + p + seq_len(rank)
   low_root <- chol(gram[low, low, drop = FALSE])
   root <- chol(gram[-1, -1, drop = FALSE])
   if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% trend$r
   list(order = sets$order, factors = vif$factors, root = root, sets = sets, vif = replace(vif, "white", list(white)),
        low_root = low_root, mean = backsolve(low_root, backsolve(low_root, gram[low, 1], transpose = TRUE)),
-       factors_of = low_rank_factors(operators$values, theta, sets$inducing)$factors)
+       factors_of = low_rank_factors(operators$values, theta, sets)$factors)
 }
 
 # The inverse of new_conditioning(), by Woodbury's identity.

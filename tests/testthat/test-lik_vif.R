@@ -141,6 +141,55 @@ test_that("terms, covariances, blocks, left-out observations and known means are
   expect_equal(joint, predict(exact, new, se.fit = TRUE, interval = "confidence"), tolerance = 1e-4)
 })
 
+test_that("with all neighbours, each layout of the data is that of the exact method", {
+  data <- transform(case, g = factor(rep(1:2, 35)))
+  repeated <- transform(rbind(data, data, data), z = rep(data$z, 3) + withr::with_seed(1, rnorm(210, sd = 0.2)))
+  field <- matern(5/2, 1.3, 0.5)
+  layouts <- list(
+    groups = list(z ~ w, data, field + nugget(0.05), group = ~ g),
+    replicates = list(z ~ w, repeated, field + nugget(0.05), inducing = 100),
+    "replicates of groups" = list(z ~ 1, repeated, field + nugget(0.05), group = ~ g, weights = quote(k)),
+    "known noise" = list(z ~ w, data, field, known = list(noise = data$noise + 0.01)),
+    "known noise and nugget" = list(z ~ w, repeated, field + nugget(0.05), known = list(noise = ~ noise)),
+    "no noise" = list(z ~ w, data, matern(3/2, 1.3, 0.5)),
+    "an intrinsic field" = list(z ~ w, data, power_law(1, 1) + nugget(0.1)),
+    microscale = list(z ~ 1, data, field + microscale(0.1) + nugget(0.05)),
+    "several variables" = list(cbind(z, w) ~ 1, data, lmc(matern(5/2, range = 0.5), nugget(), sills = list(
+      matrix(c(1, 0.4, 0.4, 0.5), 2), diag(c(0.02, 0.05))
+    )))
+  )
+  new <- data.frame(a = c(0.1, 0.5, 0.77), b = c(0.3, 0.2, 0.9), w = c(-1, 0, 2), g = factor(c(1, 2, 2)), k = 1)
+  for (name in names(layouts)) {
+    arguments <- c(layouts[[name]], list(coords = ~ a + b, estimate = "none"))
+    names(arguments)[1:3] <- c("formula", "data", "covariance")
+    fit_by <- \(...) do.call(gp, utils::modifyList(list(...), arguments))
+    exact <- fit_by(method = "exact")
+    fit <- fit_by(method = "vif", inducing = 20, neighbours = 209)
+    expect_equal(fit$loglik, exact$loglik, tolerance = 1e-6, info = name)
+    expect_equal(fit$beta, exact$beta, tolerance = 1e-5, info = name)
+    answer <- \(fit) predict(fit, new, se.fit = TRUE, interval = "confidence")
+    expect_equal(answer(fit), answer(exact), tolerance = 1e-5, info = name)
+    expect_equal(residuals(fit), residuals(exact), tolerance = 1e-6, info = name)
+    expect_equal(gp_cv(fit)$summary, gp_cv(exact)$summary, tolerance = 1e-4, info = name)
+  }
+})
+
+test_that("fits of few neighbours to several variables, groups and replicates are near the exact ones", {
+  data <- transform(rbind(case, case), g = factor(rep(1:2, each = 70)))
+  data$z <- data$z + withr::with_seed(1, rnorm(140, sd = 0.1))
+  data$half <- data$z / 2 + withr::with_seed(2, rnorm(140, sd = 0.2))
+  near <- function(...) {
+    fit <- gp(..., data = data, coords = ~ a + b, method = "vif", neighbours = 30, inducing = 60)
+    exact <- gp(..., data = data, coords = ~ a + b, method = "exact")
+    expect_lt(abs(fit$loglik - exact$loglik), 0.5)
+    new <- data.frame(a = c(0.2, 0.7), b = c(0.6, 0.1), w = 0, g = factor(1:2))
+    expect_equal(predict(fit, new), predict(exact, new), tolerance = 0.05)
+  }
+  near(z ~ w, covariance = matern(5/2) + nugget(), group = ~ g)
+  near(z ~ w, covariance = matern(5/2) + nugget())
+  near(cbind(z, half) ~ 1, covariance = lmc(matern(5/2), nugget()))
+})
+
 test_that("means of transformed responses are unbiased as those of the exact method", {
   new <- data.frame(a = c(0.1, 0.5), b = c(0.3, 0.2), w = c(-1, 0))
   of <- function(...) vif(exp(z) ~ w, transform = "log", ...)
@@ -197,7 +246,7 @@ test_that("invalid settings are classed errors", {
     vif(inducing = 0)
     vif(inducing = 2.5)
     vif(inducing = "many")
-    gp(cbind(z, w) ~ 1, case, ~ a + b, method = "vif")
+    gp(z ~ (1 | s), transform(case, s = factor(rep(1:7, 10))), ~ a + b, method = "vif")
     gp(k ~ 1, transform(case, k = 1:70), ~ a + b, method = "vif", family = poisson())
   })
 })
