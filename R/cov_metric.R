@@ -43,7 +43,8 @@ linear_view <- function(M, u) {
   if (all(M[row(M) != col(M)] == 0)) {
     used <- which(diag(M) > 0)
     factor <- sqrt(diag(M)[used])
-    return(recalled("views", list(u, used, factor), function() moved_columns(u, used, factor = factor), most = 3))
+    compute <- function() moved_columns(u, used, factor = factor)
+    return(if (nrow(u) > 2e4) recalled("views", list(u, used, factor), compute, most = 3) else compute())
   }
   decomposed <- eigen(M, symmetric = TRUE)
   used <- decomposed$values > 1e-14 * decomposed$values[[1]]

@@ -42,9 +42,8 @@ noise_strata <- function(model, data) {
 
 # A number for each pair of values, in the order of their first occurrence.
 paired_numbers <- function(a, b) {
-  b <- match(b, unique(b))
-  key <- match(a, unique(a)) * (max(b) + 1) + b
-  match(key, unique(key))
+  first <- first_rows(cbind(a, b))
+  cumsum(first == seq_along(first))[first]
 }
 
 collapsed <- function(data, strata) {

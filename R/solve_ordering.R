@@ -35,7 +35,8 @@ joined_neighbours <- function(near, more) points_joined(near, more, threads())
 
 # A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
 search_tree <- function(u, workers = threads()) {
-  recalled("trees", u, function() points_hold(with_coordinate(u), workers), most = 3)
+  kind <- if (nrow(u) > 2e4) "trees" else "small trees" # trees of a few sites displace none of all observations
+  recalled(kind, u, function() points_hold(with_coordinate(u), workers), most = 3)
 }
 
 # The result of compute(), which depends on `key` alone. Within with_trees() the last `most` results of a kind are

@@ -3,6 +3,7 @@
 
 #include "block.h"
 #include "cpu/cpu.h"
+#include "run/parallel_for.h"
 #include "whole_numbers.h"
 
 using namespace kernops;
@@ -59,7 +60,10 @@ const Backend& chosen(const SetRequest& request) {
 // A matrix and a vector, or with slopes an array and a matrix, whose second and first dimension are the parameters.
 Rcpp::List weights_of(const SetRequest& request) {
   const int rows = request.slopes ? 1 + request.parameters : 1, m = request.m, sets = int(request.sets);
-  Rcpp::NumericVector weights = zeros(double(m) * rows * sets), sd = zeros(double(rows) * sets);
+  Rcpp::NumericVector weights = new_numbers(double(m) * rows * sets), sd = zeros(double(rows) * sets);
+  double* const to = weights.begin();
+  in_parts(Count(weights.size()), request.settings,
+           [&](Count first, Count last) { std::fill(to + first, to + last, 0.0); });
   chosen(request).set_weights(request, weights.begin(), sd.begin());
   if (request.slopes) sd.attr("dim") = Rcpp::IntegerVector::create(rows, sets);
   weights.attr("dim") =
@@ -177,8 +181,8 @@ Rcpp::List sets_weights_at(Rcpp::List operators, Rcpp::NumericVector theta, SEXP
     const Count n = sets.points.nrow(), d = sets.points.ncol(), rank = sets.factors.nrow(), targeted = targets.nrow();
     if (targeted != neighbours.ncol() || targets.ncol() != d + rank)
       throw InputError("dim", "each point has coordinates and neighbours");
-    check_neighbours(neighbours, n);
     SetRequest request = request_of(operators, theta, sets.points, sets.noise, neighbours, settings);
+    check_neighbours(neighbours, n, request.settings.threads);
     request.own = targets.begin(), request.first = n, request.kept = &sets.kept, request.diagonal = diagonal;
     std::vector<double> factors(sets.factors.begin(), sets.factors.end());
     for (Count i = 0; i < targeted; ++i)
