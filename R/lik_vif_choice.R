@@ -31,13 +31,14 @@ may_need_inducing_points <- function(model) {
 }
 
 # Settings in the order of the time of a likelihood: Vecchia's approximation with the default number of neighbours and
-# with more of them, up to `most`, and VIF. A number that the user gives is kept.
-neighbour_candidates <- function(data, model, how, most = 120L) {
+# with more of them, up to `most`, and VIF with up to `largest` factors. A number that the user gives is kept.
+neighbour_candidates <- function(data, model, how, most = 120L, largest = 2e8) {
   limit <- length(data$y) - 1L
   m <- neighbour_count(how$control, model$d, limit)
   counts <- if (is.numeric(how$control$neighbours)) m else unique(pmin(m * c(1L, 2L, 4L), max(m, most), limit))
-  c(lapply(counts, function(count) list(method = "vecchia", neighbours = count)),
-    list(list(method = "vif", neighbours = vif_count(how, model, limit))))
+  vif <- list(method = "vif", neighbours = vif_count(how, model, limit))
+  fits_memory <- length(data$y) * inducing_count(how, data) <= largest
+  c(lapply(counts, function(count) list(method = "vecchia", neighbours = count)), if (fits_memory) list(vif))
 }
 
 # The first of the candidates whose loss is at most `tol`. If there is none, a candidate replaces a faster one only

@@ -63,6 +63,15 @@ test_that("more neighbours are taken where they are enough, but not for a number
   expect_equal(update(fit, neighbour_tol = 2e-5)$vecchia$m, 120)
 })
 
+test_that("VIF is a candidate while its factors fit into memory", {
+  smooth <- squared_exponential(1, 0.4) + nugget(0.001)
+  fit <- gp(y ~ 0, draws_of(200, 2, smooth), ~ V1 + V2, smooth, "vecchia", "none", inducing = 50)
+  methods <- \(largest) vapply(kernops:::neighbour_candidates(fit$data, fit$model, fit$how, largest = largest),
+                               `[[`, "", "method")
+  expect_equal(methods(200 * 50), c("vecchia", "vecchia", "vif"))
+  expect_equal(methods(200 * 50 - 1), c("vecchia", "vecchia"))
+})
+
 # Mean logarithms of conditional standard deviations, by Cholesky factors.
 oracle_loss <- function(K, neighbours) {
   exact <- diag(chol(K))
