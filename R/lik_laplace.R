@@ -126,9 +126,19 @@ dense_newton <- function(factor, times, theta, nugget) {
       if (factor$refill(theta, 1 / terms$weight + nugget) > 0) return(NULL)
       last <<- terms$weight
     }
-    k <- as.vector(factor$solve(factor$solve(state$h + terms$slope / terms$weight), TRUE))
-    list(h = times(k), k = k)
+    if (is.null(terms$curvature)) {
+      k <- as.vector(factor$solve(factor$solve(state$h + terms$slope / terms$weight), TRUE))
+      return(list(h = times(k), k = k))
+    }
+    curved_step(state, terms, function(b) as.vector(factor$solve(factor$solve(b / terms$weight), TRUE)))
   }
+}
+
+# Newton's step where minus the second derivatives are not the weights, as far as the joint density is concave; at least
+# a step with the weights.
+curved_step <- function(state, terms, solve_weighted) {
+  change <- change_of_mode(terms$slope - state$k, terms, solve_weighted, enough = 1e-12)
+  list(h = state$h + change$ku, k = state$k + change$u)
 }
 
 # The gradient of the value in all parameters. The mode depends on the parameters, and W on the mode: u accounts for
@@ -152,11 +162,11 @@ dense_laplace_gradient <- function(factor, state, data, field) {
 # solves the equation with the weights W for D. Where D differs from W, K u is the solution of (K^-1 + D) K u = s by
 # conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not needed, as each direction is K q for a
 # known q.
-change_of_mode <- function(s, terms, solve_weighted, maxit = 500) {
+change_of_mode <- function(s, terms, solve_weighted, maxit = 500, enough = 1e-26) {
   weight <- terms$weight
   q <- solve_weighted(s)
   if (is.null(terms$curvature) || all(s == 0)) return(list(u = q, ku = (s - q) / weight))
-  ku <- p <- 0
+  u <- ku <- p <- 0
   r <- s
   rho <- first <- Inf
   along <- 0
@@ -165,15 +175,18 @@ change_of_mode <- function(s, terms, solve_weighted, maxit = 500) {
     before <- rho
     rho <- sum(r * y)
     if (step == 1) first <- rho
-    if (rho <= 1e-26 * first) break
+    if (rho <= enough * first) break
     p <- y + (if (step > 1) rho / before else 0) * p
     along <- q + (if (step > 1) rho / before else 0) * along
     product <- along + terms$curvature * p
-    ku <- ku + rho / sum(p * product) * p
-    r <- r - rho / sum(p * product) * product
+    if (sum(p * product) <= 0) break
+    size <- rho / sum(p * product)
+    ku <- ku + size * p
+    u <- u + size * along
+    r <- r - size * product
     q <- solve_weighted(r)
   }
-  list(u = s - terms$curvature * ku, ku = ku)
+  if (identical(u, 0)) list(u = q, ku = y) else list(u = u, ku = ku)
 }
 
 # The gradient with respect to the parameters of the family and the trend; ku = K u.

@@ -90,6 +90,9 @@ once <- function(f) {
 latent_newton <- function(system) {
   field <- NULL
   function(state, terms) {
+    if (!is.null(terms$curvature) && !is.null(state$k)) {
+      return(curved_step(state, terms, latent_solve(system, terms$weight)))
+    }
     b <- (terms$weight * state$h + terms$slope) / (1 + system$nugget * terms$weight)
     gathered <- system$gather(b)
     field <<- system$mean(terms$weight, gathered, field %||% (0 * gathered))
@@ -97,6 +100,15 @@ latent_newton <- function(system) {
     f <- as.vector(system$spread(field))
     k <- b - system$share(terms$weight) * f
     list(h = f + system$nugget * k, k = k)
+  }
+}
+
+# The function that solves (I + W K) q = b.
+latent_solve <- function(system, weight) {
+  share <- system$share(weight)
+  function(b) {
+    b <- b / (1 + system$nugget * weight)
+    b - share * as.vector(system$spread(system$mean(weight, system$gather(b))))
   }
 }
 
@@ -119,15 +131,10 @@ latent_changes <- function(sets, system, state, field, most = 2^22) {
   u <- 0 * s
   ku <- u
   if (any(s != 0)) {
-    share <- system$share(weight)
-    change <- change_of_mode(s, state$terms, function(r) {
-      b <- r / shrunk
-      g <<- system$mean(weight, system$gather(b))
-      b - share * as.vector(system$spread(g))
-    })
+    change <- change_of_mode(s, state$terms, latent_solve(system, weight))
     u <- change$u
     ku <- change$ku
-    if (!is.null(state$terms$curvature)) g <- system$at_places(ku - system$nugget * u)
+    g <- system$at_places(ku - system$nugget * u)
   }
   c(list(v = v, ku = ku, u = u, field = variances),
     changes_of_rows(sets, system, state$field, f, system$posterior$differentiate(f, g), free_of_field(field), most))

@@ -72,3 +72,21 @@ for (k in seq_along(cases)) test_that(paste("methods of fits work:", labels[k]),
   expect_output(print(summary(fit)), fit$family$name)
   expect_true(all(is.finite(family(fit)$variance(fitted(fit)))))
 })
+
+for (k in which(!vapply(cases, \(case) is.null(case$weight), NA))) {
+  test_that(paste("Vecchia's approximation with all neighbours is the dense one:", labels[k]), {
+    state_by <- function(method, theta, ...) {
+      fit <- fit_of(k, method = method, ...)$fit
+      kernops:::likelihood_for(fit$response, fit$outer, fit$how)$evaluate(theta %||% (1.1 * fit$outer_theta))
+    }
+    near <- state_by("vecchia", NULL, neighbours = 29)
+    theta <- c(near$field, near$phi, near$beta)
+    # the variances of the places are larger by 1e-9 of them
+    dense <- state_by("exact", replace(theta, 3, theta[[3]] + 1e-9 * theta[[1]]))
+    expected <- dense$gradient()
+    expected[[1]] <- expected[[1]] + 1e-9 * expected[[3]]
+    expect_equal(near$value, dense$value, tolerance = 1e-9)
+    expect_equal(unname(near$gradient()), unname(expected), tolerance = 1e-7)
+    expect_lt(near$steps, 30)
+  })
+}
