@@ -18,6 +18,10 @@
 #'     your own}
 #'   \item{`vignette("kriging", "kernops")`}{maps with standard errors from spatial data}
 #'   \item{`vignette("beyond-gaussian", "kernops")`}{counts, presence and absence, outliers}
+#'   \item{`vignette("mixed-models", "kernops")`}{random effects, smooths and years beside a field}
+#'   \item{`vignette("from-gstat", "kernops")`}{calls of gstat and ours}
+#'   \item{`vignette("from-mgcv", "kernops")`}{calls of mgcv and ours}
+#'   \item{`vignette("from-spmodel-and-sdmTMB", "kernops")`}{calls of spmodel and sdmTMB and ours}
 #'   \item{`vignette("large-kriging", "kernops")`}{kriging with many points, on the CPU and on GPUs}
 #'   \item{`vignette("segments", "kernops")`}{groups, runs, sparse matrices, dimensions of arrays}
 #'   \item{`vignette("from-keops", "kernops")`}{for users of KeOps, PyKeOps and rkeops}

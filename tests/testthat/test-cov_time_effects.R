@@ -30,6 +30,22 @@ test_that("kriging and forecasts are those of dense matrices, by each method", {
   }
 })
 
+test_that("a product with a field is a field for each time, correlated along time", {
+  withr::local_seed(6)
+  d <- yearly_case(40)
+  K <- field(d) * exp(-abs(outer(d$year, d$year, "-")) / 3) + diag(0.1, 40)
+  one <- rep(1, 40)
+  beta <- sum(solve(K, d$y)) / sum(solve(K, one))
+  for (method in c("exact", "vecchia")) {
+    fit <- gp(y ~ 1, d, ~ a + b, exponential(2, 0.4) * ar1(~ year, 1, 3) + nugget(0.1), method, estimate = "none",
+              neighbours = 39)
+    expect_equal(unname(coef(fit)), beta, tolerance = 1e-8)
+    expect_equal(-2 * as.numeric(logLik(fit)),
+                 40 * log(2 * pi) + c(determinant(K)$modulus) + sum((d$y - beta) * solve(K, d$y - beta)),
+                 tolerance = 1e-8)
+  }
+})
+
 test_that("the gradient beside Vecchia's approximation is that of finite differences", {
   withr::local_seed(2)
   d <- yearly_case(80)
