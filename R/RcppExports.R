@@ -213,6 +213,14 @@ posterior_hold <- function(near, threads) {
     .Call(`_kernops_posterior_hold`, near, threads)
 }
 
+posterior_hold_effects <- function(near, effects, start, columns, threads) {
+    .Call(`_kernops_posterior_hold_effects`, near, effects, start, columns, threads)
+}
+
+posterior_observe <- function(held, across, within) {
+    invisible(.Call(`_kernops_posterior_observe`, held, across, within))
+}
+
 posterior_fill <- function(held, weights, sd, threads) {
     invisible(.Call(`_kernops_posterior_fill`, held, weights, sd, threads))
 }
@@ -239,6 +247,14 @@ posterior_parts <- function(held, near, weights, threads) {
 
 posterior_differentiate <- function(held, f, g, threads) {
     .Call(`_kernops_posterior_differentiate`, held, f, g, threads)
+}
+
+posterior_with_effects <- function(held, points, columns, values, threads) {
+    .Call(`_kernops_posterior_with_effects`, held, points, columns, values, threads)
+}
+
+posterior_effects <- function(held) {
+    .Call(`_kernops_posterior_effects`, held)
 }
 
 sets_hold <- function(points, noise, noise_slope, values, neighbours, threads = 1L) {

@@ -24,7 +24,7 @@ without_effects <- function(x) {
 # parameters in theta.
 field_part <- function(model) {
   marked <- change_leaves(model$covariance, function(leaf, path) replace(leaf, "origin", path))
-  covariance <- without_effects(marked) %||% nugget(0, fixed = "variance")
+  covariance <- without_effects(marked) %||% nugget()
   leaves <- leaves_of(covariance)
   origin <- vapply(leaves, function(leaf) leaf$origin %||% "", "")
   path <- names(leaves)[match(model$parameters$leaf, origin)]
@@ -85,6 +85,12 @@ effect_root <- function(effect, theta) {
   p <- effect_parameters(effect, theta)
   if (!is_correlated(effect$leaf)) return(diag(sqrt(p$variance), effect$size))
   sqrt(p$variance) * correlation_root(p$correlation, effect$size)
+}
+
+# TRUE if S of an effect has no inverse.
+is_degenerate <- function(effects, theta) {
+  roots <- lapply(effects, function(effect) tryCatch(diag(effect_root(effect, theta)), error = function(e) 0))
+  !isTRUE(all(unlist(roots) > 0)) && length(effects) > 0
 }
 
 effect_slopes <- function(effect, theta) {

@@ -15,7 +15,7 @@ parameter_kinds <- list(
   power = parameter_kind(c(0.05, 1.99), c(0.4, 1.8), even = TRUE),
   ratio = parameter_kind(c(0.02, 1), c(0.2, 0.8), limits = c(0, 1)),
   angle = parameter_kind(c(-180, 360), c(0, 180), limits = c(NA, NA), log = FALSE),
-  correlation = parameter_kind(c(-0.999, 0.999), c(-0.8, 0.8), limits = c(-1, 1), log = FALSE),
+  correlation = parameter_kind(c(-0.998, 0.998), c(-0.8, 0.8), limits = c(-1, 1), log = FALSE),
   interaction = parameter_kind(c(0, 1), c(0, 1), limits = c(0, 1), log = FALSE)
 )
 

@@ -206,13 +206,7 @@ check_family_settings <- function(method, estimate, known, transform, call) {
 }
 
 # The iterative method may be the choice of `method = "auto"`.
-check_family_method <- function(method, model, n, backend, call) {
-  if (method == "vecchia" && has_effects(model)) {
-    stop_kernops("input", c("Random effects and smooths with a {.arg family} are fitted by the exact method, but there
-                             are {n} observations or {.code method = \"vecchia\"}.",
-                            i = "{.code gp_control(exact_limit = {n})} allows the exact method, in 8 n^2 bytes."),
-                 call = call)
-  }
+check_family_method <- function(method, n, backend, call) {
   if (method == "exact" && backend == "cuda") {
     stop_kernops("input", c("The exact method fits a {.arg family} on the CPU.",
                             i = "{.code method = \"vecchia\"} uses the GPU, {.code backend = \"auto\"} or {.val cpu} the

@@ -5,12 +5,13 @@
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(Q + D) - log det Q + sum log(1 + nugget W)
 
 vecchia_laplace <- function(data, model, how) {
-  field <- model$field
-  places <- field_places(data$u, field)
+  parts <- latent_parts(model$field, data$u)
+  field <- parts$field
+  places <- places_of_parts(parts)
   most <- max(1L, nrow(places$u) - 1L)
-  field_theta <- function(theta) unname(theta)[seq_len(nrow(field$parameters))]
+  field_theta <- function(theta) unname(theta)[parts$rows]
   tracker <- neighbour_tracker(
-    group = function(theta, m) latent_sets(places, field, field_theta(theta), m, how),
+    group = function(theta, m) latent_sets(places, field, field_theta(theta), m, how, parts, unname(theta)),
     recount = function(sets, m) with_latent_neighbours(sets, sets$search(m)),
     moved = function(sets, theta) neighbours_moved(sets, list(u = places$u), field, field_theta(theta)),
     m = neighbour_count(how$control, field$d, most, default = 20), most = most
@@ -25,14 +26,14 @@ vecchia_laplace <- function(data, model, how) {
   }
   latest <- NULL
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
-    state <- latent_state(limited(tracker$place(theta)), data, model, theta, latest)
+    state <- latent_state(limited(tracker$place(theta)), parts, data, model, theta, latest)
     if (data$family$density$one_mode && !is_singular(state)) latest <<- state$h
     state
   }
   # twice as many neighbours take five times as long, so for many observations the comparison is made only on request
   compared <- length(data$y) <= 2e4 || identical(how$control$neighbours, "auto")
   doubled <- function(theta, state) if (compared && tracker$count() < most) {
-    change_between(state, latent_state(tracker$recounted(tracker$twice()), data, model, theta, state$h))
+    change_between(state, latent_state(tracker$recounted(tracker$twice()), parts, data, model, theta, state$h))
   }
   kept_neighbours <- function(theta) {
     sets <- tracker$sets()
@@ -45,17 +46,18 @@ vecchia_laplace <- function(data, model, how) {
                              subset_sizes = function() c(dense = 0, same = if (part < 2000) 0 else part))
 }
 
-latent_state <- function(sets, data, model, theta, latest) {
+latent_state <- function(sets, parts, data, model, theta, latest) {
   theta <- split_parameters(theta, model, data)
-  system <- latent_system(sets, model$field, theta$field)
+  if (is_degenerate(parts$effects, theta$field)) return(singular_state())
+  system <- latent_system(sets, parts$field, theta$field[parts$rows], whole = theta$field)
   mode <- if (!is.null(system)) field_mode(system, data, theta, latest)
   logdet <- if (is.null(mode)) NaN else system$logdet(mode$terms$weight)
   if (!is.finite(logdet)) return(singular_state())
   weight <- mode$terms$weight
   project <- function(b) system$project(weight, b)
   value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + logdet + sum(log1p(system$nugget * weight))
-  results <- c(mode, theta, list(value = value, variances = once(system$posterior$variances)))
-  results$changes <- once(function() latent_changes(sets, system, results, model$field))
+  results <- c(mode, theta, list(value = value, variances = once(function() system$variances(system$posterior))))
+  results$changes <- once(function() latent_changes(sets, system, results, parts))
   results$trend <- function() {
     if (!ncol(data$x)) return(no_trend(data))
     solved <- project(unname(data$x))
@@ -63,9 +65,9 @@ latent_state <- function(sets, data, model, theta, latest) {
     list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE)))
   }
   new_state(results, warn = function() warn_unless_mode(mode),
-            gradient = function() latent_gradient(system, results, data, model$field),
+            gradient = function() latent_gradient(sets, system, results, data, parts),
             information = function(profiled = FALSE) {
-              laplace_information(latent_derivatives(system, results, model$field), project, results, data)
+              laplace_information(latent_derivatives(sets, system, results, parts), project, results, data)
             })
 }
 
@@ -120,13 +122,13 @@ free_of_field <- function(field) !field$parameters$fixed & !seq_len(nrow(field$p
 #   dC k = U^-1 (2 dlog(D) w + D^-1 dB f + U'^-1 dB' D^-1 w)
 # Derivatives of rows take as much memory as the rows for each parameter, so blocks of at most `most` numbers are
 # computed at a time. v are the variances of the process given the data, and g = K u at the places.
-latent_changes <- function(sets, system, state, field, most = 2^22) {
+latent_changes <- function(sets, system, state, parts, most = 2^22) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight
-  variances <- as.vector(system$spread(cbind(state$variances())))
+  variances <- state$variances()
   v <- variances / shrunk^2 + system$nugget / shrunk
   s <- v * state$terms$bend
-  f <- system$at_places(state$h - system$nugget * state$k)
+  f <- system$at_places(state$h - system$nugget * state$k, state$k)
   g <- 0 * f
   u <- 0 * s
   ku <- u
@@ -134,13 +136,16 @@ latent_changes <- function(sets, system, state, field, most = 2^22) {
     change <- change_of_mode(s, state$terms, latent_solve(system, weight))
     u <- change$u
     ku <- change$ku
-    g <- system$at_places(ku - system$nugget * u)
+    g <- system$at_places(ku - system$nugget * u, u)
   }
+  at_points <- utils::tail(seq_along(f), nrow(sets$points))
   c(list(v = v, ku = ku, u = u, field = variances),
-    changes_of_rows(sets, system, state$field, f, system$posterior$differentiate(f, g), free_of_field(field), most))
+    changes_of_rows(sets, system, state$field[parts$rows], f[at_points], system$posterior$differentiate(f, g),
+                    free_of_field(parts$field), most))
 }
 
 changes_of_rows <- function(sets, system, theta, f, by, free, most) {
+  if (isTRUE(sets$without_field)) return(list(value = 0 * theta, process = matrix(0, 1, length(theta))))
   n <- nrow(sets$points)
   sd <- system$factor$sd
   w <- as.vector(sparse_multiply(system$factor, f))
@@ -166,20 +171,24 @@ changes_of_rows <- function(sets, system, theta, f, by, free, most) {
 }
 
 # As dense_laplace_gradient().
-latent_gradient <- function(system, state, data, field) {
+latent_gradient <- function(sets, system, state, data, parts) {
   weight <- state$terms$weight
   changes <- state$changes()
-  total <- changes$value
-  if (length(field$nugget)) {
+  field <- changes$value
+  nugget <- parts$field$nugget
+  if (length(nugget)) {
     share <- system$share(weight)
-    total[[field$nugget]] <- sum(share - changes$field * share^2 - state$k^2 + changes$u * state$k)
+    field[[nugget]] <- sum(share - changes$field * share^2 - state$k^2 + changes$u * state$k)
   }
+  total <- replace(numeric(length(state$field)), parts$rows, field)
+  if (!is.null(sets$observed)) total <- total + latent_effects_gradient(system, state, parts, changes$u)
   c(total, family_gradient(state, data, changes$v, changes$ku, changes$u))
 }
 
 # dC k for each parameter.
-latent_derivatives <- function(system, state, field) {
-  derivatives <- system$spread(state$changes()$process)
-  if (length(field$nugget)) derivatives[, field$nugget] <- state$k
-  derivatives
+latent_derivatives <- function(sets, system, state, parts) {
+  derivatives <- matrix(0, length(state$k), length(state$field))
+  derivatives[, parts$rows] <- state$changes()$process[sets$of, , drop = FALSE]
+  if (length(parts$field$nugget)) derivatives[, parts$rows[parts$field$nugget]] <- state$k
+  if (is.null(sets$observed)) derivatives else derivatives + latent_effects_derivatives(system, state, parts)
 }

@@ -12,17 +12,19 @@ field_places <- function(u, model) {
 }
 
 # Places in their order, the neighbours of each, `of`, the position of each observation in this order, and the operators
-# of the covariance.
-latent_sets <- function(places, model, theta, m, how) {
+# of the covariance. `parts` of latent_parts() may have effects.
+latent_sets <- function(places, model, theta, m, how, parts = NULL, whole = theta) {
   sets <- ordered_sets(neighbour_coordinates(model, theta, places$u), how)
   sets <- c(sets, list(points = places$u[sets$order, , drop = FALSE], of = order(sets$order)[places$of],
                        operators = set_operators(model, how$backend)))
+  sets$observed <- observed_effects(parts, sets$of, nrow(places$u), whole)
+  sets$without_field <- isTRUE(parts$without_field)
   with_latent_neighbours(sets, sets$search(m))
 }
 
 with_latent_neighbours <- function(sets, neighbours) {
   sets$neighbours <- neighbours
-  sets$pattern <- sparse_pattern(neighbours)
+  sets$pattern <- sparse_pattern(neighbours, sets$observed)
   sets
 }
 
@@ -31,39 +33,56 @@ latent_diagonal <- 1 + 1e-9
 
 # The rows of U; NULL where a covariance is singular.
 latent_factor <- function(sets, theta) {
+  if (isTRUE(sets$without_field)) return(list(weights = 0 * sets$neighbours, sd = 1))
   none <- numeric(nrow(sets$points))
   factor <- set_weights(sets$operators$values, theta, sets$points, none, sets$neighbours, latent_diagonal)
   if (all(is.finite(factor$weights)) && all(factor$sd > 0 & is.finite(factor$sd))) factor
 }
 
-# The field given observations with second derivatives `weight`, at parameters theta; NULL where it is singular.
-#   gather(x), spread(f)   sums over the observations of each place, and back; at_places(x) undoes spread(f)
+# The field given observations with second derivatives `weight`, at parameters theta; NULL where it is singular. With
+# effects, their coefficients come before the places; `whole` has the parameters of both.
+#   gather(x), spread(f)   sums over the observations of each place, and back
+#   at_places(process, k)  undoes spread(f) = process, where k is P times the observations
+#   variances(posterior)   of the process of observations, from those of the field
 #   mean(weight, b, from)  (Q + D)^-1 b, for columns of b, from an approximation of it; NULL where there is no factor
 #   logdet(weight)         log det(Q + D) - log det Q, by the factor
 #   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
 #   posterior              the precision Q + D, of sparse_posterior()
-latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta)) {
+#   entries                of effects, a result of effect_entries()
+latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta), whole = theta) {
   if (is.null(factor)) return(NULL)
   posterior <- sparse_posterior(sets$pattern, factor)
   nugget <- if (length(model$nugget)) theta[[model$nugget]] else 0
   share <- function(weight) weight / (1 + nugget * weight)
+  observed <- if (isTRUE(sets$without_field)) no_places(sets) else observed_places(sets)
+  if (!is.null(sets$observed)) observed <- with_observed_effects(observed, sets$observed, whole)
+  gather <- observed$gather
+  precision <- function(weight) observed$precision(share(weight))
+  mean <- function(weight, b, ...) posterior$solve(precision(weight), b, ...)
+  c(observed, list(
+    factor = factor, nugget = nugget, share = share, mean = mean, posterior = posterior,
+    logdet = function(weight) posterior$logdet(precision(weight)) + 2 * sum(log(factor$sd)),
+    project = function(weight, r) {
+      r <- as.matrix(r)
+      share(weight) * (r - observed$spread(mean(weight, gather(share(weight) * r))))
+    }
+  ))
+}
+
+# The functions of latent_system() about observations of the places.
+observed_places <- function(sets) {
   alone <- length(sets$of) == nrow(sets$points)
   back <- order(sets$of)
   gather <- function(x) {
     x <- as.matrix(x)
     if (alone) x[back, , drop = FALSE] else unname(rowsum(x, sets$of))
   }
-  diagonal <- function(weight) as.vector(gather(share(weight)))
-  mean <- function(weight, b, ...) posterior$solve(diagonal(weight), b, ...)
   spread <- function(f) f[sets$of, , drop = FALSE]
   list(
-    factor = factor, nugget = nugget, share = share, gather = gather, spread = spread, mean = mean,
-    at_places = function(x) as.matrix(x)[match(seq_len(nrow(sets$points)), sets$of), , drop = FALSE],
-    logdet = function(weight) posterior$logdet(diagonal(weight)) + 2 * sum(log(factor$sd)),
-    project = function(weight, r) {
-      r <- as.matrix(r)
-      share(weight) * (r - spread(mean(weight, gather(share(weight) * r))))
+    of = sets$of, gather = gather, spread = spread, precision = function(share) as.vector(gather(share)),
+    at_places = function(process, k) {
+      as.matrix(process)[match(seq_len(nrow(sets$points)), sets$of), , drop = FALSE]
     },
-    posterior = posterior
+    variances = function(posterior) as.vector(spread(cbind(posterior$variances())))
   )
 }

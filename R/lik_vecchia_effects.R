@@ -64,6 +64,7 @@ is_noise_alone <- function(field) all_leaves(field$covariance, function(leaf) le
 effects_sets <- function(problem, theta, m, how) vecchia_sets(problem$data, problem$field, theta, m, how, problem$trend)
 
 effects_state <- function(problem, sets, theta, profile, count = Inf) {
+  if (is_degenerate(problem$effects, theta)) return(singular_state())
   rows <- rows_beside_effects(problem$operators, problem$field, sets, theta, count)
   if (!is.null(rows$bad)) return(singular_state(sets$order[[rows$bad]]))
   entries <- entries_beside_trend(problem, sets, theta)

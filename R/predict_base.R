@@ -2,6 +2,7 @@
 # the observations (predict_field.R). A list:
 #
 #   fit                 a fit whose observations are the base points, for their covariances
+#   unexplained(targets, terms)  the covariance matrix of targets minus weighted sums of base points
 #   u, near, noise      coordinates, coordinates in which distances are searched, and the variances of noise
 #   diagonal            the factor of the variances of the covariance, see joint_sets()
 #   known               numbers of the base points that have the value of the field at their location
@@ -49,9 +50,9 @@ observed_base <- function(object, count = local_count_of(object)) {
                noise = noise_variance(data, object$model, object$theta), diagonal = 1)
   weights_at <- once(function() nearest_weights(sets_covariance(object), base, object$model, object$theta))
   c(base, list(
-    fit = object, known = which(observed_exactly(object)),
-    cover = once(function() data$cover %||% covering_points(base$near)), process = process_of_data(object),
-    trend = function() data$x, joint = function() object$vecchia$new %||% count,
+    fit = object, unexplained = function(targets, terms) unexplained(object, targets, terms),
+    known = which(observed_exactly(object)), cover = once(function() data$cover %||% covering_points(base$near)),
+    process = process_of_data(object), trend = function() data$x, joint = function() object$vecchia$new %||% count,
     nearest = function(u) {
       sets <- weights_at()(u, count)
       check_local(object, sets, u, function() weights_at()(u, count, covariance_matrix(object$model)))

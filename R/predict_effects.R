@@ -1,6 +1,8 @@
 # Predictions of fits with random effects and smooths by Vecchia's approximation of the field.
 
-effects_conditioning <- function(object, how) {
+effects_conditioning <- function(object, how) UseMethod("effects_conditioning")
+
+effects_conditioning.default <- function(object, how) {
   fitted <- fitted_effects(object)
   fitted$inner[c("vecchia", "how")] <- object[c("vecchia", "how")]
   inner <- conditioning_for(fitted$inner, how)
@@ -34,8 +36,10 @@ effects_conditioning <- function(object, how) {
         inner$prior_draws(points_of_field(fitted$inner$model, u), nsim, features)
     },
     draws = function(points, nsim, features) effects_draws(object, fitted, points, nsim),
-    inverse = function() effects_inverse(object, fitted), determined = function(leaf) {
-      determined_coefficients(fitted, leaf)
+    inverse = function() effects_inverse(object, fitted),
+    determined = function(leaf) {
+      known <- seq_len(ncol(object$data$x))
+      sum(1 - diag(chol2inv(fitted$root))[length(known) + coefficients_of(fitted$effects, leaf)])
     }
   )
 }
@@ -117,6 +121,8 @@ coefficients_by_gram <- function(gram, p, r) {
   gram <- gram + diag(rep(0:1, c(1 + p, nrow(gram) - 1 - p)), nrow(gram))
   low <- chol(gram[-known, -known, drop = FALSE])
   root <- chol(gram[-1, -1, drop = FALSE])
+  # some of the observations may not determine the trend
+  if (p) diag(r) <- ifelse(abs(diag(r)) > 1e-12 * max(abs(r)), diag(r), 1e-12 * max(abs(r)))
   if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% r
   list(mean = backsolve(low, backsolve(low, gram[-known, 1], transpose = TRUE)), root = root)
 }
@@ -136,12 +142,10 @@ inner_fit <- function(object, problem, effects) {
   inner
 }
 
-# As smooth_edf() takes them: variances of the coefficients with the prior variance 1.
-determined_coefficients <- function(fitted, leaf) {
-  variances <- diag(chol2inv(fitted$root))
-  effect <- Find(function(effect) identical(effect$leaf$label, leaf$label), fitted$effects)
-  rows <- length(variances) - length(fitted$mean) + effect$before + seq_len(effect$size)
-  sum(1 - variances[rows])
+# The numbers of the coefficients of a leaf.
+coefficients_of <- function(effects, leaf) {
+  effect <- Find(function(effect) identical(effect$leaf$label, leaf$label), effects)
+  effect$before + seq_len(effect$size * max(1, length(effect$levels)))
 }
 
 # The inverse of new_conditioning(), by Woodbury's identity.

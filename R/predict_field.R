@@ -14,9 +14,11 @@ field_base <- function(object, system, joint) {
   weights_at <- once(function() {
     nearest_weights(field_covariance(object), base, object$model, object$theta, object$data$u)
   })
+  fit <- fit_of_field(object, sets$points)
   c(base, list(
-    fit = fit_of_field(object, sets$points), known = integer(), process = as.vector(system$field),
-    trend = system$trend, joint = joint, cover = once(function() covering_points(near)),
+    fit = fit, unexplained = function(targets, terms) unexplained(fit, targets, terms), known = integer(),
+    process = as.vector(system$field), trend = system$trend, joint = joint,
+    cover = once(function() covering_points(near)),
     nearest = function(u) weights_at()(u, min(object$vecchia$local, nrow(sets$points))),
     width = 1e5, elsewhere = function(points) FALSE, posterior = function() posterior()$held(),
     sums = function(sums) posterior()$sums(sums),
@@ -51,13 +53,17 @@ field_covariance <- function(object) {
 # The posterior of a fit with a family: latent_system(), its sets, and the mode of the field.
 fitted_system <- function(object) {
   about <- object$vecchia
-  places <- field_places(object$data$u, object$model)
-  sets <- list(order = about$order, points = places$u[about$order, , drop = FALSE],
+  parts <- latent_parts(object$model, object$data$u)
+  places <- places_of_parts(parts)
+  sets <- list(without_field = isTRUE(parts$without_field), order = about$order,
+               points = places$u[about$order, , drop = FALSE],
                of = order(about$order)[places$of],
-               operators = list(values = field_covariance(object)))
+               operators = list(values = field_covariance(replace(object, "model", list(parts$field)))))
+  sets$observed <- observed_effects(parts, sets$of, nrow(places$u), unname(object$theta))
   sets <- with_latent_neighbours(sets, about$neighbours)
-  system <- latent_system(sets, object$model, object$theta)
-  field <- system$at_places(object$latent$h - system$nugget * object$state$alpha)
+  theta <- object$theta
+  system <- latent_system(sets, parts$field, theta[parts$rows], whole = unname(theta))
+  field <- system$at_places(object$latent$h - system$nugget * object$state$alpha, object$state$alpha)
   c(given_observations(system, sets, object$latent$terms$weight, object$data$x), list(field = field))
 }
 
@@ -134,6 +140,6 @@ sparse_inverse.gp_family_fit <- function(object) {
   system <- kept_for(object, fitted_system)
   system$logdet(system$weight)
   share <- system$share(system$weight)
-  alone <- as.vector(system$spread(cbind(system$posterior$variances())))
+  alone <- system$variances(system$posterior)
   c(object$state[c("alpha", "z")], list(diagonal = share - share^2 * alone))
 }

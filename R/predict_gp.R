@@ -247,6 +247,10 @@ with_joint <- function(object, joint, call = caller_env()) {
     stop_kernops("input", c(rule,
                             i = "Predictions of other methods use all observations."), call = call)
   }
+  if (joint && !is.null(object$family) && has_effects(object$model)) {
+    stop_kernops("input", "{.code joint = TRUE} is not for fits with a {.arg family} and random effects or smooths.",
+                 call = call)
+  }
   object$vecchia$joint <- joint
   object
 }

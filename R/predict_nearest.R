@@ -1,6 +1,6 @@
 # Conditioning on the nearest base points of each point (local kriging), with the trend of the fit.
 
-nearest_conditioning <- function(object, base = nearest_base(object)) {
+nearest_conditioning <- function(object, base = nearest_base(object), prior_draws = neighbour_draws(object), ...) {
   new_conditioning(
     object, function(targets) nearest_moments(object, base, targets, FALSE),
     function(targets) nearest_moments(object, base, targets, TRUE),
@@ -12,10 +12,11 @@ nearest_conditioning <- function(object, base = nearest_base(object)) {
         neighbour_means(base$nearest(some$u), solved$values) + some$x %*% solved$beta
       })
     },
-    prior_draws = function(u, nsim, features) draws_at_places(object, u, nsim, vecchia_draws),
-    inverse = function() sparse_inverse(object)
+    prior_draws = prior_draws, inverse = function() sparse_inverse(object), ...
   )
 }
+
+neighbour_draws <- function(object) function(u, nsim, features) draws_at_places(object, u, nsim, vecchia_draws)
 
 # The variance of a point is the part that its neighbours leave unexplained, that of their weighted mean given the data,
 # and that of the trend.
@@ -27,7 +28,7 @@ nearest_moments <- function(object, base, targets, variance) {
     if (!variance) return(with_trend(object, some, process = process))
     trend <- trend_uncertainty(object, some$x, gathered(neighbour_means(sets, base$trend()), some))
     sums <- sets_of_targets(sets, some)
-    left <- if (are_points(some)) sets$sd^2 else unexplained_variances(base$fit, some, sums)
+    left <- if (are_points(some)) sets$sd^2 else unexplained_variances(base, some, sums)
     variance <- left + base$sums(sums) + trend$variance
     with_trend(object, some, process = process, variance = pmax(variance, 0), lagrange = trend$lagrange)
   })
@@ -40,7 +41,7 @@ nearest_errors <- function(object, base, targets) {
   sums <- sets_of_targets(sets, targets)
   function(numbers) {
     some <- some_sets(sums, numbers)
-    unexplained(base$fit, some_targets(targets, numbers), terms_of_sets(some)) + crossprod(base$parts(some)) +
+    base$unexplained(some_targets(targets, numbers), terms_of_sets(some)) + crossprod(base$parts(some)) +
       crossprod(gap[, numbers, drop = FALSE])
   }
 }
@@ -69,10 +70,10 @@ terms_of_sets <- function(sets) {
   list(near = sets$neighbours[used], of = col(sets$neighbours)[used], weights = sets$weights[used])
 }
 
-# The diagonal of unexplained().
-unexplained_variances <- function(fit, targets, sets) {
+# The diagonal of base$unexplained().
+unexplained_variances <- function(base, targets, sets) {
   vapply(seq_len(targets$n), function(k) {
-    as.vector(unexplained(fit, some_targets(targets, k), terms_of_sets(some_sets(sets, k))))
+    as.vector(base$unexplained(some_targets(targets, k), terms_of_sets(some_sets(sets, k))))
   }, 0)
 }
 

@@ -2,7 +2,20 @@
 # point i and -weights / sd of its neighbours (set_weights()). See src/neighbours/posterior.h.
 
 # Memory for precision matrices with this pattern, shared by fields with other weights; it holds one matrix at a time.
-sparse_pattern <- function(neighbours) list(held = posterior_hold(neighbours, threads()), filled = new.env())
+# With `effects`, the points follow this number of coefficients, which are independent with variance 1 beside
+# observations: `count`, and the `columns` start[i] + 1 .. start[i + 1] of the coefficients that are observed together
+# with point i. Precisions are then lists, of the `diagonal`, of the entries `across` in the order of `columns`, and of
+# the matrix `within` of coefficients, whose diagonal is a part of the former.
+sparse_pattern <- function(neighbours, effects = NULL) {
+  held <- if (is.null(effects)) posterior_hold(neighbours, threads()) else {
+    near <- neighbours + effects$count * (neighbours > 0)
+    storage.mode(near) <- "integer"
+    start <- as.integer(c(integer(effects$count), effects$start))
+    posterior_hold_effects(cbind(matrix(0L, nrow(near), effects$count), near), effects$count, start, effects$columns,
+                           threads())
+  }
+  list(held = held, filled = new.env(), coefficients = c(effects$count, 0L)[[1]])
+}
 
 # The field with the rows of U in `factor`, a list of `weights` and `sd`. A list of functions:
 #   held()                 the matrix in C++
@@ -13,43 +26,78 @@ sparse_pattern <- function(neighbours) list(held = posterior_hold(neighbours, th
 #   parts(sets)            L^-1 B, for the columns B of weights of `sets`, a list of `neighbours` and `weights`
 #   sums(sets)             the column sums of their squares
 #   differentiate(f, g)    derivatives of the likelihood with respect to the rows of U
+# With effects also
+#   sum_variances(points, columns, values)  variances of points and effects times values, see row_sparse()
+#   effects()              the covariance matrix of the coefficients
 sparse_posterior <- function(pattern, factor) {
   self <- new.env()
   latest <- NULL
   logdet <- NaN
+  alone <- seq_len(pattern$coefficients)
+  if (length(alone)) {
+    factor <- list(weights = cbind(matrix(0, nrow(factor$weights), length(alone)), factor$weights),
+                   sd = c(rep(1, length(alone)), factor$sd))
+  }
   fill <- function() {
     posterior_fill(pattern$held, factor$weights, factor$sd, threads())
     pattern$filled$by <- self
+    pattern$filled$inverse <- NULL
+  }
+  # the diagonal; other entries are kept in the matrix
+  observed <- function(w) {
+    if (!length(alone)) return(w)
+    posterior_observe(current(), w$across, w$within)
+    w$diagonal
   }
   fill()
   # the matrix, filled again if another field has used the memory
   current <- function() {
     if (!identical(pattern$filled$by, self)) {
       fill()
-      if (!is.null(latest)) posterior_factor(pattern$held, latest, threads())
+      if (!is.null(latest)) posterior_factor(pattern$held, observed(latest), threads())
     }
     pattern$held
   }
   factorise <- function(w) {
     if (!identical(w, latest)) {
       latest <<- w
-      logdet <<- posterior_factor(current(), w, threads())
+      logdet <<- posterior_factor(current(), observed(w), threads())
+      pattern$filled$inverse <- NULL
     }
     logdet
+  }
+  variances <- function() {
+    held <- current()
+    pattern$filled$inverse <- self
+    posterior_variances(held, threads())
+  }
+  # the matrix with the inverse of the latest one
+  inverted <- function() {
+    held <- current()
+    if (!identical(pattern$filled$inverse, self)) variances()
+    held
   }
   list(
     held = current, logdet = factorise,
     solve = function(w, b, from = 0 * b, tol = 1e-12) {
       if (is.null(latest)) factorise(w)
       if (is.nan(logdet)) return(NULL)
-      first <- posterior_solve(current(), w, b, from, tol, 15L, threads())
+      first <- posterior_solve(current(), observed(w), b, from, tol, 15L, threads())
       if (all(attr(first, "steps") < 15)) return(first)
       if (is.nan(factorise(w))) return(NULL)
-      posterior_solve(current(), w, b, first, tol, 200L, threads())
+      posterior_solve(current(), observed(w), b, first, tol, 200L, threads())
     },
-    variances = function() posterior_variances(current(), threads()),
+    variances = variances,
     parts = function(sets) posterior_parts(current(), sets$neighbours, sets$weights, threads()),
     sums = function(sets) posterior_sums(current(), sets$neighbours, sets$weights, threads()),
-    differentiate = function(f, g) posterior_differentiate(current(), f, g, threads())
+    differentiate = function(f, g) {
+      by <- posterior_differentiate(inverted(), f, g, threads())
+      if (!length(alone)) return(by)
+      list(weights = by$weights[, -alone, drop = FALSE], log_sd = by$log_sd[-alone])
+    },
+    sum_variances = function(points, columns, values) {
+      posterior_with_effects(inverted(), as.integer(length(alone) + points), columns, values, threads())
+    },
+    effects = function() posterior_effects(inverted())
   )
 }

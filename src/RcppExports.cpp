@@ -660,6 +660,31 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// posterior_hold_effects
+SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, int effects, Rcpp::IntegerVector start, Rcpp::IntegerVector columns, int threads);
+RcppExport SEXP _kernops_posterior_hold_effects(SEXP nearSEXP, SEXP effectsSEXP, SEXP startSEXP, SEXP columnsSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    Rcpp::traits::input_parameter< int >::type effects(effectsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type start(startSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_hold_effects(near, effects, start, columns, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_observe
+void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericMatrix within);
+RcppExport SEXP _kernops_posterior_observe(SEXP heldSEXP, SEXP acrossSEXP, SEXP withinSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type across(acrossSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type within(withinSEXP);
+    posterior_observe(held, across, within);
+    return R_NilValue;
+END_RCPP
+}
 // posterior_fill
 void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, int threads);
 RcppExport SEXP _kernops_posterior_fill(SEXP heldSEXP, SEXP weightsSEXP, SEXP sdSEXP, SEXP threadsSEXP) {
@@ -747,6 +772,30 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type g(gSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     rcpp_result_gen = Rcpp::wrap(posterior_differentiate(held, f, g, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_with_effects
+Rcpp::NumericVector posterior_with_effects(SEXP held, Rcpp::IntegerVector points, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int threads);
+RcppExport SEXP _kernops_posterior_with_effects(SEXP heldSEXP, SEXP pointsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type points(pointsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_with_effects(held, points, columns, values, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_effects
+Rcpp::NumericMatrix posterior_effects(SEXP held);
+RcppExport SEXP _kernops_posterior_effects(SEXP heldSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_effects(held));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1617,6 +1666,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_following", (DL_FUNC) &_kernops_points_following, 6},
     {"_kernops_points_joined", (DL_FUNC) &_kernops_points_joined, 3},
     {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
+    {"_kernops_posterior_hold_effects", (DL_FUNC) &_kernops_posterior_hold_effects, 5},
+    {"_kernops_posterior_observe", (DL_FUNC) &_kernops_posterior_observe, 3},
     {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 4},
     {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 3},
     {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
@@ -1624,6 +1675,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 4},
     {"_kernops_posterior_parts", (DL_FUNC) &_kernops_posterior_parts, 4},
     {"_kernops_posterior_differentiate", (DL_FUNC) &_kernops_posterior_differentiate, 4},
+    {"_kernops_posterior_with_effects", (DL_FUNC) &_kernops_posterior_with_effects, 5},
+    {"_kernops_posterior_effects", (DL_FUNC) &_kernops_posterior_effects, 1},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 6},
     {"_kernops_sets_with_factors", (DL_FUNC) &_kernops_sets_with_factors, 2},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 6},

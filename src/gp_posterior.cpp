@@ -30,6 +30,13 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
   return x.begin();
 }
 
+SEXP held_posterior(const Rcpp::IntegerMatrix& near, neighbours::ObservedEffects effects, int threads) {
+  const neighbours::PointSets sets = sets_of(near, near.ncol());
+  auto posterior = std::make_unique<Posterior>(sets, std::move(effects), for_threads(threads));
+  const double bytes = posterior->bytes();
+  return external_pointer(std::move(posterior), bytes);
+}
+
 void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, const Rcpp::NumericMatrix& weights,
                 int threads, double* to, double* parts) {
   const neighbours::PointSets sets = sets_of(near, posterior.points());
@@ -41,10 +48,31 @@ void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, con
 // The posterior of points and their earlier neighbours.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
+  return guard_new([&]() -> SEXP { return held_posterior(near, {}, threads); });
+}
+
+// The same where the first `effects` points are effects. Point i is observed with effects columns[start[i] + 1] ..
+// columns[start[i + 1]], counted from 1, in ascending order.
+// [[Rcpp::export(rng = false)]]
+SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, int effects, Rcpp::IntegerVector start,
+                            Rcpp::IntegerVector columns, int threads) {
   return guard_new([&]() -> SEXP {
-    auto posterior = std::make_unique<Posterior>(sets_of(near, near.ncol()), for_threads(threads));
-    const double bytes = posterior->bytes();
-    return external_pointer(std::move(posterior), bytes);
+    if (start.size() != near.ncol() + 1) throw InputError("dim", "each point has effects");
+    neighbours::ObservedEffects observed{effects, {start.begin(), start.end()}, {}};
+    for (const int column : columns) observed.column.push_back(column - 1);
+    return held_posterior(near, std::move(observed), threads);
+  });
+}
+
+// The entries of the precision of observations beside its diagonal: those of points and effects in the order of
+// `columns`, and the matrix of those of effects.
+// [[Rcpp::export(rng = false)]]
+void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericMatrix within) {
+  guard([&] {
+    Posterior& posterior = posterior_of(held);
+    of_length(within, posterior.effects() * posterior.effects());
+    posterior.observe(of_length(across, posterior.observed()), within.begin());
+    return 0;
   });
 }
 
@@ -132,5 +160,46 @@ Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::Numer
     Rcpp::NumericVector sd = zeros(double(n));
     posterior.differentiate(of_length(f, n), of_length(g, n), weights.begin(), sd.begin(), for_threads(threads));
     return named_list({{"weights", weights}, {"log_sd", sd}});
+  });
+}
+
+// The variances of sums of a point and of effects times values, whose columns are in ascending order, after
+// posterior_variances().
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector posterior_with_effects(SEXP held, Rcpp::IntegerVector points, Rcpp::IntegerMatrix columns,
+                                           Rcpp::NumericMatrix values, int threads) {
+  return guard([&] {
+    const Posterior& posterior = posterior_of(held);
+    const Count n = points.size(), each = columns.nrow();
+    if (columns.ncol() != n || values.size() != columns.size()) throw InputError("dim", "each point has effects");
+    Rcpp::NumericVector out(n);
+    const int *const of = columns.begin(), *const at = points.begin();
+    const double* const value = values.begin();
+    double* const to = out.begin();
+    parallel_for(n, std::min<Count>(threads, n), with_threads(threads), [&](Count i, Count) {
+      const Count point = at[i] - 1;
+      double sum = posterior.variances()[size_t(point)];
+      for (Count a = i * each; a < (i + 1) * each; ++a) {
+        double along = 2 * posterior.covariance(point, of[a] - 1);
+        for (Count b = i * each; b < (i + 1) * each; ++b)
+          along += value[b] * posterior.covariance(of[a] - 1, of[b] - 1);
+        sum += value[a] * along;
+      }
+      to[i] = sum;
+    });
+    return out;
+  });
+}
+
+// The covariance matrix of the effects, after posterior_variances().
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix posterior_effects(SEXP held) {
+  return guard([&] {
+    const Posterior& posterior = posterior_of(held);
+    const int count = int(posterior.effects());
+    Rcpp::NumericMatrix out(count, count);
+    for (int b = 0; b < count; ++b)
+      for (int a = 0; a < count; ++a) out(a, b) = posterior.covariance(a, b);
+    return out;
   });
 }

@@ -17,8 +17,13 @@ constexpr Count unit = 256;  // rows
 
 }  // namespace
 
-Posterior::Posterior(const PointSets& neighbours, const Settings& settings)
-    : n_(neighbours.count), m_(neighbours.m), at_(size_t(n_ * m_)), given_(at_.size()), weights_(at_.size()) {
+Posterior::Posterior(const PointSets& neighbours, ObservedEffects effects, const Settings& settings)
+    : n_(neighbours.count),
+      m_(neighbours.m),
+      effects_(std::move(effects)),
+      at_(size_t(n_ * m_)),
+      given_(at_.size()),
+      weights_(at_.size()) {
   if (at_.size() > INT_MAX) throw std::length_error("there are too many points and neighbours");
   each_row(n_, unit, settings, [&](Count set, Count) {
     const int* const own = neighbours.at + set * m_;
@@ -31,9 +36,24 @@ Posterior::Posterior(const PointSets& neighbours, const Settings& settings)
   find_columns(at_.data(), n_, m_, set_start_.data(), set_entry_.data());
   find_pattern(settings), find_later();
   entry_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
+  effect_place_.resize(effects_.column.size());
+  for (Count i = 0; effects_.count && i < n_; ++i)
+    for (int t = effects_.start[size_t(i)]; t < effects_.start[size_t(i + 1)]; ++t)
+      effect_place_[size_t(t)] = int(place_of(i, effects_.column[size_t(t)]));
 }
 
-// Rows have the earlier points in the sets that a point is in.
+Count Posterior::place_of(Count i, int effect) const {
+  const auto row = column_.begin() + start_[size_t(i)], end = column_.begin() + start_[size_t(i + 1)];
+  return std::lower_bound(row, end, effect) - column_.begin();
+}
+
+double Posterior::covariance(Count i, int effect) const {
+  if (i == effect) return inverse_diagonal_[size_t(i)];
+  if (i >= effects_.count) return inverse_[size_t(place_of(i, effect))];
+  return inverse_[size_t(start_[size_t(std::max<Count>(i, effect))] + std::min<Count>(i, effect))];
+}
+
+// Rows have the earlier points in the sets that a point is in, and the effects that are observed with points of sets.
 void Posterior::find_pattern(const Settings& settings) {
   std::vector<std::vector<int>> columns(size_t(ceil_div(n_, unit)));
   std::vector<std::vector<int>> found(size_t(row_workers(n_, settings)), std::vector<int>(size_t(n_), -1));
@@ -41,12 +61,14 @@ void Posterior::find_pattern(const Settings& settings) {
   each_row(n_, unit, settings, [&](Count i, Count worker) {
     std::vector<int>&own = columns[size_t(i / unit)], &seen = found[size_t(worker)];
     const size_t before = own.size();
+    const auto add = [&](int j) {
+      if (j >= 0 && seen[size_t(j)] != i) seen[size_t(j)] = int(i), own.push_back(j);
+    };
     each_set(i, [&](Count set, int slot) {
-      for (int s = 0; s < slot; ++s) {
-        const int j = member(set, s);
-        if (j >= 0 && seen[size_t(j)] != i) seen[size_t(j)] = int(i), own.push_back(j);
-      }
+      for (int s = 0; s < slot; ++s) add(member(set, s));
+      for (int t = first_effect(set); t < first_effect(set + 1); ++t) add(effects_.column[size_t(t)]);
     });
+    for (int j = 0; i < effects_.count && j < i; ++j) add(j);
     std::sort(own.begin() + std::ptrdiff_t(before), own.end());
     start_[size_t(i + 1)] = Count(own.size() - before);
   });
@@ -100,6 +122,12 @@ void Posterior::fill(const double* weights, const double* sd, const Settings& se
     for (Count k = Count(set_start_[size_t(i)]); k < Count(set_start_[size_t(i + 1)]); ++k)
       by_column_[size_t(k)] = weights_[size_t(set_entry_[size_t(k)])];
   });
+}
+
+void Posterior::observe(const double* across, const double* within) {
+  for (size_t t = 0; t < effect_place_.size(); ++t) entry_[size_t(effect_place_[t])] = across[t];
+  for (Count e = 0; e < effects_.count; ++e)
+    std::copy_n(within + e * effects_.count, e, entry_.begin() + start_[size_t(e)]);
 }
 
 void Posterior::differentiate(const double* f, const double* g, double* by_weights, double* by_sd,

@@ -2,6 +2,10 @@
 // diagonal precision of what is known of its values. Its Cholesky factor, from the last point to the first, is nearly
 // as sparse as Q: it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021, section 4; Zilber and Katzfuss
 // 2021).
+//
+// The first points may be coefficients of effects, which are eliminated last: their rows are full. Each of the other
+// points is observed together with some of them, so that D has entries in the rows of points and columns of effects,
+// and among effects.
 #pragma once
 #include <vector>
 
@@ -9,6 +13,12 @@
 #include "run/backend.h"
 
 namespace kernops::neighbours {
+
+// Which of the first `count` points are observed with point i: column[start[i]] .. column[start[i + 1] - 1], ascending.
+struct ObservedEffects {
+  Count count = 0;
+  std::vector<int> start, column;
+};
 
 class Posterior {
  public:
@@ -27,11 +37,16 @@ class Posterior {
 
   using Numbers = std::vector<double>;
   // The posterior of each point given its neighbours. Results do not depend on the number of threads.
-  Posterior(const PointSets& neighbours, const Settings& settings);
+  Posterior(const PointSets& neighbours, ObservedEffects effects, const Settings& settings);
 
   Count points() const { return n_; }
+  Count effects() const { return effects_.count; }
+  Count observed() const { return Count(effects_.column.size()); }
   int neighbours() const { return m_; }
   void fill(const double* weights, const double* sd, const Settings& settings);  // Q
+  // The entries of D beside its diagonal: those of points with the effects that are observed with them, and those of
+  // pairs of effects, a square matrix.
+  void observe(const double* across, const double* within);
   // Q + D = L L': whether all pivots are positive.
   bool factor(const double* diagonal, const Settings& settings);
   double logdet() const;
@@ -40,6 +55,8 @@ class Posterior {
   // The derivative of logdet() with respect to the entries of Q + D: its inverse, where the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
+  // Entry (i, effect) of this inverse.
+  double covariance(Count i, int effect) const;
   Rows rows() const { return {pivot_, factor_, start_, column_}; }  // of the latest factor
   // The variances of weighted sums of the points of sets, by the factor. With `parts`, each sum has there a column of
   // zeros, one for each point, which becomes a column whose inner products are the covariances of sums.
@@ -79,12 +96,17 @@ class Posterior {
                            double* product) const;
   void find_pattern(const Settings& settings);
   void find_later();
+  Count place_of(Count i, int effect) const;  // in the pattern
+  int first_effect(Count i) const { return effects_.count ? effects_.start[size_t(i)] : 0; }
   void times(const double* diagonal, const double* x, double* y, const Settings& settings) const;
+  void add_effects(const double* x, double* y) const;
   void precondition(const double* r, double* x, const Settings& settings) const;
 
   Count n_;
   int m_;
-  std::vector<int> at_, given_;  // neighbours, sorted, and which of them these were
+  ObservedEffects effects_;
+  std::vector<int> effect_place_;  // of each entry of effects_, where it is in the pattern
+  std::vector<int> at_, given_;    // neighbours, sorted, and which of them these were
   // U: rows, and columns as in neighbours/sparse_inverse.h.
   Numbers weights_, precision_, set_start_, by_column_;
   std::vector<int> set_entry_;

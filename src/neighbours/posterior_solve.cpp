@@ -31,6 +31,16 @@ void Posterior::times(const double* diagonal, const double* x, double* y, const 
       sum -= by_column_[size_t(k)] * whitened[size_t(set_entry_[size_t(k)] / m_)];
     y[i] = sum;
   });
+  add_effects(x, y);
+}
+
+void Posterior::add_effects(const double* x, double* y) const {
+  const auto add = [&](Count i, Count effect, double entry) { y[i] += entry * x[effect], y[effect] += entry * x[i]; };
+  for (Count e = 0; e < effects_.count; ++e)
+    for (Count j = 0; j < e; ++j) add(e, j, entry_[size_t(start_[size_t(e)] + j)]);
+  for (Count i = 0; effects_.count && i < n_; ++i)
+    for (int t = first_effect(i); t < first_effect(i + 1); ++t)
+      add(i, effects_.column[size_t(t)], entry_[size_t(effect_place_[size_t(t)])]);
 }
 
 void Posterior::precondition(const double* r, double* x, const Settings& settings) const {

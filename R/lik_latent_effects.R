@@ -1,0 +1,101 @@
+# Random effects and smooths beside the latent field of a family (lik_latent_sets.R): the coefficients b ~ N(0, I) and
+# the field f have one posterior precision, in which the coefficients come before the places.
+
+# The model of the field, `rows`, its parameters in theta, and the effects at the points u of observations; without
+# effects, the model itself.
+latent_parts <- function(model, u) {
+  if (!has_effects(model)) return(list(field = model, rows = seq_len(nrow(model$parameters)), u = u))
+  effects <- effects_of(model, u)
+  check_coefficients(effects)
+  field <- field_part(model)
+  list(field = field, rows = field$rows, u = points_of_field(field, u), effects = effects, all_u = u,
+       without_field = is_noise_alone(field))
+}
+
+# The places of the field; without a field, one place, where nothing is observed.
+places_of_parts <- function(parts) {
+  if (!isTRUE(parts$without_field)) return(field_places(parts$u, parts$field))
+  list(u = parts$u[1, , drop = FALSE], of = rep(1L, nrow(parts$u)))
+}
+
+# The functions of observed_places() for that place.
+no_places <- function(sets) {
+  n <- length(sets$of)
+  list(
+    of = sets$of, gather = function(x) matrix(0, 1, NCOL(x)), spread = function(f) matrix(0, n, NCOL(f)),
+    precision = function(share) 0, at_places = function(process, k) matrix(0, 1, 1),
+    variances = function(posterior) numeric(n)
+  )
+}
+
+# The pairs of places and coefficients of observations at the places `of`: as sparse_pattern() takes them, and `pair`,
+# the pair of each entry of the columns.
+observed_effects <- function(parts, of, places, theta) {
+  if (is.null(parts$effects)) return(NULL)
+  entries <- effect_entries(parts$effects, theta, parts$all_u)
+  count <- entries$size
+  columns <- entries$columns
+  keys <- rep((of - 1) * count, each = nrow(columns)) + as.vector(columns)
+  pairs <- sort(unique(keys))
+  list(count = as.integer(count), start = cumsum(c(0, tabulate((pairs - 1) %/% count + 1, places))),
+       columns = as.integer((pairs - 1) %% count + 1), pair = match(keys, pairs), parts = parts)
+}
+
+# What observations with precisions `share` say of coefficients and places, and the products with the matrix [B L, A],
+# whose rows are observations: as observed_places() has them for the places alone, in `system`.
+with_observed_effects <- function(system, observed, theta) {
+  parts <- observed$parts
+  entries <- effect_entries(parts$effects, theta, parts$all_u)
+  first <- seq_len(observed$count)
+  n <- ncol(entries$columns)
+  pairs <- row_sparse(matrix(observed$pair, 1), matrix(entries$values, 1), length(observed$columns))
+  none <- list(weights = matrix(0, 0, n), neighbours = matrix(0L, 0, n))
+  replace(system, c("entries", "gather", "spread", "precision", "at_places", "variances"), list(
+    entries, function(x) rbind(entries$crossprod(x), system$gather(x)),
+    function(x) entries$times(x[first, , drop = FALSE]) + system$spread(x[-first, , drop = FALSE]),
+    function(share) {
+      within <- entries$gram(c(none, list(sd = 1 / sqrt(share))))
+      across <- as.vector(pairs$crossprod(rep(share, each = nrow(entries$columns))))
+      list(diagonal = c(diag(within), system$precision(share)), within = within,
+           across = if (isTRUE(parts$without_field)) 0 * across else across)
+    },
+    function(process, k) {
+      coefficients <- entries$crossprod(k)
+      rbind(coefficients, system$at_places(process - entries$times(coefficients), k))
+    },
+    function(posterior) {
+      posterior$sum_variances(system$of, entries$columns, entries$values) - isTRUE(parts$without_field)
+    }
+  ))
+}
+
+# The derivatives of the likelihood with respect to the parameters of effects, see dense_laplace_gradient(): for each
+# level, dS changes it by tr H (I - C - b b' + (c b' + b c') / 2), with H = L^-1 dS L'^-1, the covariance C of the
+# coefficients given the data, their mode b and c = L' B' u.
+latent_effects_gradient <- function(system, state, parts, u) {
+  theta <- state$field
+  b <- as.vector(system$entries$crossprod(state$k))
+  along <- tcrossprod(b, as.vector(system$entries$crossprod(u)))
+  by_pairs <- diag(length(b)) - system$posterior$effects() - tcrossprod(b) + (along + t(along)) / 2
+  total <- numeric(length(theta))
+  for (effect in parts$effects) {
+    block <- sum_of_blocks(by_pairs, effect$before, effect$size, max(1, length(effect$levels)))
+    total[effect$rows] <- vapply(whitened_slopes(effect, theta), function(change) sum(block * change), 0)
+  }
+  total
+}
+
+# dC k for each parameter of effects, see latent_derivatives().
+latent_effects_derivatives <- function(system, state, parts) {
+  theta <- state$field
+  b <- as.vector(system$entries$crossprod(state$k))
+  derivatives <- matrix(0, length(state$k), length(theta))
+  for (effect in parts$effects) {
+    rows <- effect$before + seq_len(effect$size * max(1, length(effect$levels)))
+    changes <- vapply(whitened_slopes(effect, theta), function(change) {
+      replace(0 * b, rows, change %*% matrix(b[rows], effect$size))
+    }, b)
+    derivatives[, effect$rows] <- system$entries$times(matrix(changes, length(b)))
+  }
+  derivatives
+}

@@ -1,0 +1,48 @@
+# Predictions of fits with a family, random effects and smooths by Vecchia's approximation of the field: the base points
+# (predict_base.R) are the coefficients of the effects, with the prior N(0, I), and the field at the places.
+
+effects_conditioning.gp_family_fit <- function(object, how) {
+  system <- kept_for(object, fitted_system)
+  parts <- system$sets$observed$parts
+  field <- replace(object, c("model", "theta"), list(parts$field, object$theta[parts$rows]))
+  field$data$u <- parts$u
+  nearest_conditioning(object, effects_base(object, system, field), prior_draws = function(u, nsim, features) {
+    entries <- effect_entries(parts$effects, object$theta, u)
+    entries$times(normal_numbers(entries$size, nsim)) +
+      neighbour_draws(field)(points_of_field(parts$field, u), nsim, features)
+  }, determined = function(leaf) {
+    system$logdet(system$weight)
+    rows <- coefficients_of(parts$effects, leaf)
+    sum(1 - diag(system$posterior$effects())[rows]) - sum(system$entries$crossprod(object$state$z)[rows, ]^2)
+  })
+}
+
+# The base of the field with the coefficients before its points.
+effects_base <- function(object, system, field) {
+  base <- field_base(field, system, function() field$vecchia$local)
+  parts <- system$sets$observed$parts
+  count <- system$sets$observed$count
+  entries_of <- function(u) effect_entries(parts$effects, object$theta, u)
+  new_columns_of <- function(targets) {
+    entries <- entries_of(targets$u)
+    gathered(dense_entries(entries, seq_len(entries$size)[-seq_len(count)]), targets)
+  }
+  replace(base, c("nearest", "unexplained"), list(
+    function(u) {
+      sets <- if (parts$without_field) no_sets(nrow(u)) else base$nearest(points_of_field(parts$field, u))
+      entries <- entries_of(u)
+      known <- entries$columns <= count
+      list(neighbours = rbind(sets$neighbours + count * (sets$neighbours > 0L), entries$columns * known),
+           weights = rbind(sets$weights, entries$values * known),
+           sd = sqrt(sets$sd^2 + colSums(entries$values^2 * !known)))
+    },
+    function(targets, terms) {
+      terms <- lapply(terms, `[`, terms$near > count)
+      terms$near <- terms$near - count
+      on_field <- replace(targets, "u", list(points_of_field(parts$field, targets$u)))
+      base$unexplained(on_field, terms) + tcrossprod(new_columns_of(targets))
+    }
+  ))
+}
+
+no_sets <- function(n) list(neighbours = matrix(0L, 0, n), weights = matrix(0, 0, n), sd = numeric(n))

@@ -1,0 +1,119 @@
+# Random effects and smooths of families beside Vecchia's approximation of the field, against the dense Laplace
+# approximation and plain R.
+
+surveys <- local({
+  withr::local_seed(53)
+  d <- transform(smooth_case(90), x = runif(90), g = sample(letters[1:6], 90, TRUE), h = sample(1:9, 90, TRUE),
+                 size = sample(2:6, 90, TRUE))
+  d[81:90, c("a", "b")] <- d[1:10, c("a", "b")] # several observations at a place
+  eta <- d$z / 2 + rnorm(6, sd = 0.6)[match(d$g, letters)] + 0.4 * d$w * rnorm(9)[d$h]
+  transform(d, k = rpois(90, exp(eta)), s = rbinom(90, size, plogis(eta)))
+})
+new_surveys <- data.frame(a = c(0.2, 0.7, 0.4, 0.5), b = c(0.3, 0.6, 0.1, 0.1), w = c(0.5, 1, -2, 1),
+                          x = c(0.1, 0.5, 0.9, 0.3), g = c("q", "b", "z", "q"), h = c(3, 99, 99, 1))
+survey_effects <- function() {
+  random_effect(~ 1 | g, 0.7) + random_effect(~ w | h, c(0.2, 0.4), correlation = 0.3)
+}
+given_surveys <- function() matern(3/2, 0.8, 0.4) + survey_effects()
+
+both_laplace <- function(formula, ..., covariance = given_surveys()) {
+  lapply(c(exact = "exact", vecchia = "vecchia"), \(method) {
+    gp(formula, surveys, ~ a + b, covariance, method = method, estimate = "none", neighbours = 89, ...)
+  })
+}
+expect_same_laplace <- function(fits, tolerance = 5e-5, block = c(0.1, 0.1)) {
+  parts <- lapply(fits, \(fit) {
+    joint <- predict(fit, new_surveys, se.fit = TRUE, interval = "confidence", type = "link", cov = TRUE)
+    block <- predict(fit, new_surveys, se.fit = TRUE, interval = "confidence", type = "link", block = block)
+    one <- gp_cv(fit)
+    list(loglik = fit$loglik, coef = coef(fit), fit = as.matrix(joint$fit), cov = joint$cov, block = as.matrix(block),
+         fitted = fitted(fit), cv = as.matrix(one[c("fit", "se.fit")]), vcov = vcov(fit))
+  })
+  for (part in names(parts$exact)) {
+    expect_equal(parts$vecchia[[part]], parts$exact[[part]], tolerance = tolerance, info = part)
+  }
+}
+
+test_that("with all neighbours, fits of families are those of the dense Laplace approximation", {
+  fits <- both_laplace(k ~ w, family = poisson())
+  expect_equal(fits$vecchia$loglik, fits$exact$loglik, tolerance = 1e-8)
+  expect_same_laplace(fits)
+  expect_same_laplace(both_laplace(s / size ~ w, family = binomial(), weights = size))
+  expect_same_laplace(both_laplace(k ~ w, family = negative_binomial(3), covariance = given_surveys() + nugget(0.1)))
+  expect_same_laplace(both_laplace(z ~ w, family = student(5, 0.2)))
+  skip_if_not_installed("nlme")
+  expect_equal(nlme::ranef(fits$vecchia), nlme::ranef(fits$exact), tolerance = 1e-5)
+  skip_if_not_installed("mgcv")
+  smooth <- both_laplace(k ~ w + s(x), family = poisson(), covariance = given_surveys() + smooth_effect(~ s(x), 0.5))
+  expect_same_laplace(smooth)
+  expect_equal(summary(smooth$vecchia)$edf, summary(smooth$exact)$edf, tolerance = 1e-6)
+})
+
+test_that("the gradient is the derivative of the likelihood, with few neighbours and with all", {
+  for (m in c(6, 89)) for (noise in list(NULL, nugget(0.1))) {
+    covariance <- if (is.null(noise)) given_surveys() else given_surveys() + noise
+    fit <- gp(k ~ w, surveys, ~ a + b, covariance, method = "vecchia", estimate = "none", family = poisson(),
+              neighbours = m)
+    likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
+    theta <- fit$outer_theta
+    likelihood$evaluate(theta)
+    slope <- central_difference(\(t) likelihood$evaluate(t)$value, theta, 1e-4)
+    state <- likelihood$evaluate(theta, search = TRUE)
+    likelihood$evaluate(1.1 * theta)$gradient() # in the same memory
+    expect_close(matrix(state$gradient(), 1), slope, tolerance = 1e-5, scale = max(abs(slope)))
+  }
+})
+
+test_that("estimates are those of the dense approximation, also without a field", {
+  fits <- lapply(c("exact", "vecchia"), \(method) {
+    gp(k ~ w + (1 | g), surveys, ~ a + b, matern(3/2), method = method, family = poisson(), neighbours = 89)
+  })
+  expect_equal(fits[[2]]$loglik, fits[[1]]$loglik, tolerance = 1e-6)
+  expect_equal(coef(fits[[2]]), coef(fits[[1]]), tolerance = 1e-3)
+  alone <- lapply(c("exact", "vecchia"), \(method) {
+    gp(k ~ w, surveys, covariance = survey_effects() + nugget(0.1), method = method, family = poisson(),
+       estimate = "none")
+  })
+  expect_same_laplace(stats::setNames(alone, c("exact", "vecchia")), tolerance = 1e-8, block = NULL)
+})
+
+test_that("draws have the covariance of the model and of the data", {
+  fits <- both_laplace(k ~ 1, family = poisson())
+  for (conditional in c(FALSE, TRUE)) {
+    draws <- simulate(fits$vecchia, 4000, seed = 1, newdata = new_surveys, type = "link", conditional = conditional)
+    expected <- simulate(fits$exact, 4000, seed = 2, newdata = new_surveys, type = "link", conditional = conditional)
+    expect_lt(max(abs(cov(t(draws)) - cov(t(expected)))), 0.25)
+    expect_lt(max(abs(rowMeans(draws) - rowMeans(expected))), 0.12)
+  }
+})
+
+test_that("the posterior precision of coefficients and places is that of dense algebra", {
+  withr::local_seed(3)
+  n <- 12
+  near <- rbind(c(0L, seq_len(n - 1)), c(0L, 0L, seq_len(n - 2)))
+  weights <- matrix(runif(2 * n, 0, 0.4), 2) * (near > 0)
+  sd <- runif(n, 0.5, 1)
+  U <- diag(n)
+  for (i in seq_len(n)) U[i, near[near[, i] > 0, i]] <- -weights[near[, i] > 0, i]
+  Q <- crossprod(U / sd)
+  B <- cbind(runif(n), 1:0, 0:1, runif(n)) # dense columns: nothing is dropped
+  B[, 2:3] <- B[, 2:3] * runif(n)
+  W <- runif(n, 0.2, 2)
+  H <- rbind(cbind(diag(4) + t(B) %*% (W * B), t(W * B)), cbind(W * B, Q + diag(W)))
+  pairs <- which(t(B) != 0, arr.ind = TRUE)
+  effects <- list(count = 4L, columns = pairs[, 1], start = c(0, cumsum(tabulate(pairs[, 2], n))))
+  one <- kernops:::sparse_posterior(kernops:::sparse_pattern(near, effects), list(weights = weights, sd = sd))
+  precision <- list(diagonal = c(colSums(W * B^2), W), within = t(B) %*% (W * B), across = (W * B)[pairs[, 2:1]])
+  b <- cbind(rnorm(16))
+  expect_equal(c(one$solve(precision, b)), c(solve(H, b)), tolerance = 1e-10)
+  expect_equal(one$logdet(precision), as.numeric(determinant(H)$modulus), tolerance = 0.02)
+  expect_equal(one$effects(), solve(H)[1:4, 1:4], tolerance = 0.05)
+})
+
+test_mistakes("kernops_error", alist(
+  `joint predictions of a family with effects` = predict(both_laplace(k ~ w, family = poisson())$vecchia, new_surveys,
+                                                         joint = TRUE)
+))
+test_that("the sparse posterior checks its input", {
+  expect_error(kernops:::posterior_hold_effects(matrix(0L, 1, 3), 1L, 0:1, 1L, 1L), "each point has effects")
+})
