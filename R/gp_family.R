@@ -22,9 +22,10 @@
 #'   * `student()`, with the link `"identity"`: numbers with outliers. Its parameters are `df` and `scale`.
 #'
 #' [gp_family()] has more families by their names: other counts, counts with more zeros, times with censoring, shares,
-#' ordered classes. `binomial()`, `poisson()` and `Gamma()` are those of package stats; `MASS::negative.binomial(theta)`
-#' and `mgcv::nb()` are `negative_binomial(theta)`, and `gaussian()` is `gp()` without a family. A family may also be
-#' given as a function or its name. Parameters without a value are estimated together with those of the covariance.
+#' ordered classes; [likelihood()] makes a family of a formula. `binomial()`, `poisson()` and `Gamma()` are those of
+#' package stats; `MASS::negative.binomial(theta)` and `mgcv::nb()` are `negative_binomial(theta)`, and `gaussian()` is
+#' `gp()` without a family. A family may also be given as a function or its name. Parameters without a value are
+#' estimated together with those of the covariance.
 #'
 #' `weights` are prior weights as in [glm()]: each observation stands for so many. They multiply the log-likelihood of
 #' counts, and `shape` (the response is then a mean); with `student()` the scale of an observation is divided by the

@@ -23,7 +23,7 @@ family_row_of <- function(name, values) {
 
 # The family as code.
 family_label <- function(name) {
-  constructed <- c("binomial", "poisson", "Gamma", "negative_binomial", "student")
+  constructed <- c("binomial", "poisson", "Gamma", "negative_binomial", "student", "likelihood")
   if (name %in% constructed) paste0(name, "()") else paste0("gp_family(\"", name, "\")")
 }
 

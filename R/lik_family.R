@@ -24,7 +24,7 @@
 #   draw(eta, w, phi, link)
 #   cdf(q, eta, w, phi, link)  default: for discrete y the sum of probabilities
 #   deviance(y, mu, w, phi)   twice what the log density is below its maximum. Default: by a search of the maximum
-family_row <- function(formula, links, variance, draw, cdf = NULL, deviance = NULL, parameters = list(),
+family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL, deviance = NULL, parameters = list(),
                        constant = NULL, weight = NULL, mean = NULL, response = "real", discrete = FALSE,
                        of_classes = NULL, limits = c(-Inf, Inf)) {
   mget(names(formals()))
@@ -54,11 +54,12 @@ density_of <- function(row, link) {
   row$dispersion <- if (length(along)) columns_text(unlist(gradients))
   row$predictor <- if (is.null(row$mean)) function(mu, phi) link_of(mu, link) else
     function(mu, phi) predictor_of_mean(mu, row$mean, phi, link)
-  variance <- row$variance
-  if ("link" %in% names(formals(variance))) row$variance <- function(mu, w, phi) variance(mu, w, phi, link)
   row$mean <- row$mean %||% function(eta, phi, link) inverse_link(eta, link)
   row$cdf <- row$cdf %||% if (row$discrete) summed_cdf(row)
   row$deviance <- row$deviance %||% searched_deviance(row)
+  for (name in c("variance", "draw", "cdf")) row[[name]] <- row[[name]] %||% lacking_function(name)
+  variance <- row$variance
+  if ("link" %in% names(formals(variance))) row$variance <- function(mu, w, phi) variance(mu, w, phi, link)
   row
 }
 

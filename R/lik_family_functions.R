@@ -28,13 +28,18 @@ predictor_of_mean <- function(mu, mean, phi, link = NULL) {
 
 # Sums of the probabilities of 0, 1, ..., for binomial responses of so many successes, some at a time. Counts more than 10
 # standard deviations below the mean have no probability, counts beyond 40 above it all of it.
-summed_cdf <- function(density) function(q, eta, w, phi, link, some = 64) {
+summed_cdf <- function(density) {
+  force(density)
+  function(q, eta, w, phi, link) sum_probabilities(density, q, eta, w, phi, link)
+}
+
+sum_probabilities <- function(density, q, eta, w, phi, link, some = 64) {
   n <- length(eta)
   w <- rep_len(w, n)
   unit <- if (density$response == "binomial") w else rep(1, n)
   q <- floor(rep_len(q, n) * unit + 1e-9 * unit)
   mu <- density$mean(eta, phi, link) * unit
-  sd <- sqrt(density$variance(mu / unit, w, phi)) * unit
+  sd <- if (is.null(density$variance)) Inf else sqrt(density$variance(mu / unit, w, phi)) * unit
   first <- pmax(0, floor(mu - 10 * sd))
   total <- as.numeric(q > mu + 40 * sd + 50 | density$response == "binomial" & q >= w)
   while (length(open <- which(q >= first & total < 1 - 1e-15))) {
@@ -50,19 +55,39 @@ summed_cdf <- function(density) function(q, eta, w, phi, link, some = 64) {
 
 # Twice the difference of the log density from its maximum over eta, by golden sections of an interval about the
 # predictor of the mean.
-searched_deviance <- function(density, width = 40) function(y, mu, w, phi) {
+searched_deviance <- function(density) {
+  force(density)
+  function(y, mu, w, phi) search_deviance(density, y, mu, w, phi)
+}
+
+search_deviance <- function(density, y, mu, w, phi, width = 40) {
   constant <- density_constant(list(density = density), y, w, phi)
-  value <- function(eta) density_terms(list(density = density), y, w, eta, phi, constant)$value
+  value <- function(eta) {
+    value <- density_terms(list(density = density), y, w, eta, phi, constant)$value
+    replace(value, is.na(value), -Inf) # a formula may have no value far from the response
+  }
   eta <- density$predictor(mu, phi)
+  highest <- here <- value(eta)
   golden <- (sqrt(5) - 1) / 2
   low <- eta - width
   high <- eta + width
   for (step in 1:70) {
     left <- high - golden * (high - low)
     right <- low + golden * (high - low)
-    falls <- value(left) > value(right)
+    at_left <- value(left)
+    at_right <- value(right)
+    highest <- pmax(highest, at_left, at_right)
+    falls <- at_left > at_right | (at_right == -Inf & right > eta)
     high <- ifelse(falls, right, high)
     low <- ifelse(falls, low, left)
   }
-  2 * pmax(0, value((low + high) / 2) - value(eta))
+  2 * (highest - here)
+}
+
+# The place of a function that likelihood() did not get.
+lacking_function <- function(name) {
+  force(name)
+  function(...) {
+    stop_kernops("input", "This needs the argument {.arg {name}} of {.fn likelihood}, a function.", call = NULL)
+  }
 }

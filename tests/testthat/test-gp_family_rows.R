@@ -90,3 +90,87 @@ for (k in which(!vapply(cases, \(case) is.null(case$weight), NA))) {
     expect_lt(near$steps, 30)
   })
 }
+
+test_that("densities are those of other packages", {
+  skip_if_not_installed("mgcv")
+  y <- c(0, 1e-3, 0.4, 3, 50, 2000)
+  for (p in c(1.02, 1.3, 1.7, 1.98)) for (s in c(0.3, 1, 4)) {
+    ours <- kernops:::density_terms(gp_family("tweedie"), y, 1, log(c(0.1, 0.5, 1, 3, 30, 1500)),
+                                    c(dispersion = s, power = p))$value
+    theirs <- mgcv::ldTweedie(y, c(0.1, 0.5, 1, 3, 30, 1500), p, s)[, 1]
+    expect_equal(ours, theirs, tolerance = 1e-8)
+  }
+  skip_if_not_installed("statmod")
+  expect_equal(kernops:::density_terms(gp_family("inverse_gaussian"), y[-1], 1, log(y[-1]) + 0.3, c(shape = 2))$value,
+               statmod::dinvgauss(y[-1], exp(log(y[-1]) + 0.3), 2, log = TRUE), tolerance = 1e-10)
+})
+
+test_that("without a field, fits are those of MASS and mgcv", {
+  skip_if_not_installed("MASS")
+  skip_if_not_installed("mgcv")
+  withr::local_seed(7)
+  n <- 150
+  g <- data.frame(x = rnorm(n), place = seq_len(n))
+  none <- \(formula, family) gp(formula, g, ~ place, exponential(1e-8, 0.01, fixed = c("variance", "range")),
+                                family = family)
+  g$class <- cut(g$x + rlogis(n), c(-Inf, -1, 0.5, 2, Inf))
+  polr <- MASS::polr(class ~ x, g)
+  ours <- none(class ~ x, gp_family("ordered"))
+  expect_equal(ours$loglik, as.numeric(logLik(polr)), tolerance = 1e-6)
+  expect_equal(coef(ours), c(-polr$zeta[[1]], coef(polr)), tolerance = 1e-3, ignore_attr = TRUE)
+  expect_equal(unname(ours$dispersion), unname(diff(polr$zeta)), tolerance = 1e-3)
+  g$share <- rbeta(n, 5 * plogis(g$x), 5 * plogis(-g$x))
+  best <- optim(c(0, 1, 1), \(s) {
+    mu <- plogis(s[1] + s[2] * g$x)
+    -sum(dbeta(g$share, exp(s[3]) * mu, exp(s[3]) * (1 - mu), log = TRUE))
+  }, control = list(reltol = 1e-12))
+  ours <- none(share ~ x, mgcv::betar())
+  expect_equal(ours$loglik, -best$value, tolerance = 1e-6)
+  expect_equal(unname(coef(ours)), best$par[1:2], tolerance = 1e-3)
+  g$mass <- mgcv::rTweedie(exp(0.5 * g$x), 1.4, 0.8)
+  ours <- none(mass ~ x, mgcv::tw())
+  value <- \(s) {
+    -sum(mgcv::ldTweedie(g$mass, exp(s[1] + s[2] * g$x), p = 1 + plogis(s[4]), phi = exp(s[3]))[, 1])
+  }
+  best <- optim(c(0, 0.5, 0, 0), value, control = list(reltol = 1e-12, maxit = 2000))
+  expect_equal(ours$loglik, -best$value, tolerance = 1e-6)
+  expect_equal(unname(coef(ours)), best$par[1:2], tolerance = 1e-3)
+  expect_equal(ours$dispersion[["power"]], 1 + plogis(best$par[4]), tolerance = 1e-3)
+})
+
+test_that("families of other packages keep their parameters", {
+  skip_if_not_installed("mgcv")
+  parameters <- \(family) kernops:::as_family(family)$parameters
+  expect_identical(parameters(mgcv::nb(theta = 2)), parameters(negative_binomial(2)))
+  expect_identical(parameters(mgcv::nb()), parameters(negative_binomial()))
+  expect_identical(parameters(mgcv::tw(theta = 1.3)), parameters(gp_family("tweedie", power = 1.3)))
+  expect_equal(parameters(mgcv::betar(theta = 3)), parameters(gp_family("beta", precision = 3)))
+  expect_identical(parameters("beta"), parameters(gp_family("beta")))
+  expect_identical(parameters(inverse.gaussian("log")), parameters(gp_family("inverse_gaussian")))
+})
+
+test_that("a censored time is that of package survival", {
+  y <- structure(cbind(time = c(1, 2, 3), status = c(1, 0, 1)), class = "Surv", type = "right")
+  response <- kernops:::family_response(gp_family("weibull"), y, NULL, 1:3, NULL)
+  expect_identical(response$y, c(1, 2, 3))
+  expect_identical(response$censored, c(FALSE, TRUE, FALSE))
+})
+
+test_mistakes("kernops_input_error", alist(
+  `an unknown name` = gp_family("negbin"),
+  `an unknown parameter` = gp_family("beta", theta = 2),
+  `a parameter without a name` = gp_family("beta", 2),
+  `a power that is too large` = gp_family("tweedie", power = 2.5),
+  `limits of nothing` = gp_family("tobit"),
+  `limits in the wrong order` = gp_family("tobit", left = 2, right = 1),
+  `another link` = gp_family("tweedie", link = "identity"),
+  quasi = kernops:::as_family(quasipoisson()),
+  `another family of mgcv` = kernops:::as_family(structure(list(family = "cox"), class = c("extended.family", "family"))),
+  `shares of 1` = gp(count ~ w, d, ~ a + b, field, family = "beta"),
+  `zeros that were truncated` = gp(count ~ w, d, ~ a + b, field, family = "truncated_poisson"),
+  `times of zero` = gp(cbind(0 * count, 1) ~ w, d, ~ a + b, field, family = "weibull"),
+  `a status of 2` = gp(cbind(size, 2) ~ w, d, ~ a + b, field, family = "exponential"),
+  `negative amounts` = gp(y ~ w, d, ~ a + b, field, family = "tweedie"),
+  `fractions of classes` = gp(y ~ w, d, ~ a + b, field, family = "ordered"),
+  `one class` = gp(factor(rep(1, 30)) ~ w, d, ~ a + b, field, family = "ordered")
+))

@@ -1,0 +1,101 @@
+#' Likelihoods of gp() as formulas
+#'
+#' `likelihood()` makes a family for [gp()] from the log density of an observation, a formula in the language of
+#' [keops_kernel()]. All derivatives come from the formula. The family is checked when it is made.
+#'
+#' @param formula a string: the log density of one observation, with all terms that depend on \eqn{\eta} or on parameters.
+#'   Its variables are `y`, the response; `eta`, the linear predictor; `mu`, the inverse link of `eta`; and the parameters.
+#'   It may contain `w`, the prior weight; otherwise weights multiply the log density. [keops_ops()] lists the operations:
+#'   `Softplus(eta)` is exact where `Log(1 + Exp(eta))` overflows, `LgammaDiff(a, y)` where differences of `Lgamma()`
+#'   cancel.
+#' @param parameters a named list of positive numbers: the starting values of the parameters, which are estimated on a log
+#'   scale.
+#' @param y the responses that the density has: `"real"`, `"positive"` or `"nonnegative"` numbers, `"count"` or
+#'   `"positive_count"` (at least 1), `"share"` (between 0 and 1), or `"binomial"`: then `y` is the proportion of successes
+#'   among `w` trials, and responses are those of `binomial()`.
+#' @param link the link: `"identity"` for real numbers; `"log"` for positive numbers and counts; `"logit"`, `"probit"`,
+#'   `"cloglog"` or `"cauchit"` for shares and successes. Default: the first of these.
+#' @param weight a string, needed if the log density is not concave in `eta`: a formula without `y` whose values are
+#'   positive, which takes the place of minus the second derivative in the Laplace approximation, such as the expected
+#'   information. See [gp_family()].
+#' @param fixed names of parameters that keep their starting values.
+#' @param mean,variance,draw,cdf functions for predictions: `mean(eta, phi)`, which increases, default the inverse link;
+#'   `variance(mu, phi)` of observations with mean `mu`; `draw(eta, phi)`, one new observation for each `eta`; `cdf(q, eta,
+#'   phi)`, the probability of values up to `q`. `phi` is a named vector of the parameters. For counts, the default of
+#'   `cdf` is a sum of the density. A method that needs a function that is missing stops and names the function.
+#'
+#' @section Checks:
+#' At some values of `y` and `eta` and the starting values, the log density must be finite, its derivative must be that of
+#' finite differences, and the weight must be positive. Probabilities of counts must sum to 1; if they do not, as terms
+#' without parameters are missing, a warning says so, since log-likelihoods then lack these terms.
+#'
+#' @section Errors: class `kernops_formula_error` for a mistake in a formula, `kernops_input_error` for other invalid
+#'   arguments and for a density that fails a check. A warning of class `kernops_not_normalised` for probabilities that do
+#'   not sum to 1.
+#'
+#' @return A family for [gp()], an object of class `gp_family`.
+#' @seealso [gp_family()] for families by name; [keops_ops()]; [covariance()] for covariances by formula.
+#' @examples
+#' # the Poisson distribution
+#' counts <- likelihood("y * eta - Exp(eta) - Lgamma(y + 1)", y = "count")
+#' counts
+#' set.seed(1)
+#' d <- data.frame(x = runif(60, 0, 10))
+#' d$count <- rpois(60, exp(1 + sin(d$x)))
+#' c(logLik(gp(count ~ 1, d, ~ x, matern(5/2), family = counts)),
+#'   logLik(gp(count ~ 1, d, ~ x, matern(5/2), family = poisson())))
+#' # a normal distribution whose standard deviation is proportional to the mean
+#' d$y <- exp(sin(d$x)) * (1 + 0.1 * rnorm(60))
+#' relative <- likelihood("-Square((y - mu) / (cv * mu)) / 2 - Log(cv * mu) - Log(2 * pi) / 2", list(cv = 0.2),
+#'                        y = "positive", weight = "1 / Square(cv) + 2",
+#'                        cdf = function(q, eta, phi) pnorm(q, exp(eta), phi[["cv"]] * exp(eta)),
+#'                        variance = function(mu, phi) (phi[["cv"]] * mu)^2)
+#' fit <- gp(y ~ 1, d, ~ x, matern(5/2), family = relative)
+#' predict(fit, data.frame(x = c(1.5, 4.5)), interval = "prediction")
+#' @export
+likelihood <- function(formula, parameters = list(),
+                       y = c("real", "positive", "nonnegative", "count", "positive_count", "share", "binomial"),
+                       link = NULL, weight = NULL, fixed = NULL, mean = NULL, variance = NULL, draw = NULL, cdf = NULL) {
+  y <- check_choice(y, "y", eval(formals()$y))
+  link <- check_choice(link %||% links_of[[y]][[1]], "link", links_of[[y]])
+  check_parameters(parameters, fixed)
+  texts <- list(formula = check_text(formula, "formula", one = TRUE),
+                weight = if (!is.null(weight)) check_text(weight, "weight", one = TRUE))
+  for (text in texts) if (!is.null(text)) check_density_formula(text, parameters, link)
+  unused <- Filter(function(name) !mentions(formula, name), names(parameters))
+  if (length(unused)) stop_kernops("input", "The formula does not contain the parameter {.val {unused}}.")
+  if (!mentions(formula, "eta") && !mentions(formula, "mu")) {
+    stop_kernops("input", "The formula must contain {.code eta} or {.code mu}.")
+  }
+  functions <- list(mean = mean, variance = variance, draw = draw, cdf = cdf)
+  for (name in names(functions)) check_density_function(functions[[name]], name)
+  row <- likelihood_row(lapply(texts, with_mean, link), parameters, y, link, functions)
+  family <- new_family("likelihood", lapply(parameters[fixed], as.numeric), link, row)
+  check_density(family, unlist(parameters))
+  family
+}
+
+links_of <- list(real = "identity", positive = "log", nonnegative = "log", count = "log", positive_count = "log",
+                 share = c("logit", "probit", "cloglog", "cauchit"),
+                 binomial = c("logit", "probit", "cloglog", "cauchit"))
+
+# A formula with the inverse link for mu.
+with_mean <- function(formula, link) {
+  if (is.null(formula)) return(NULL)
+  mean <- c(identity = "eta", log = "Exp(eta)", logit = "Sigmoid(eta)", probit = "Exp(LogNormalCdf(eta))",
+            cloglog = "(-Expm1(-Exp(eta)))", cauchit = "(Atan2(1, -eta) / pi)")
+  replace_names(formula, c(mu = mean[[link]]))
+}
+
+likelihood_row <- function(texts, parameters, y, link, functions) {
+  adapted <- function(f, make) if (is.null(f)) NULL else make(f)
+  family_row(
+    formula = texts$formula, weight = texts$weight, links = link, response = y,
+    discrete = y %in% c("count", "positive_count", "binomial"),
+    parameters = lapply(parameters, function(value) function(y, spread) value * c(1, 1e-6, 1e6)),
+    mean = adapted(functions$mean, function(f) function(eta, phi, link) f(eta, phi)),
+    variance = adapted(functions$variance, function(f) function(mu, w, phi) f(mu, phi) / w),
+    draw = adapted(functions$draw, function(f) function(eta, w, phi, link) f(eta, phi)),
+    cdf = adapted(functions$cdf, function(f) function(q, eta, w, phi, link) f(q, eta, phi))
+  )
+}
