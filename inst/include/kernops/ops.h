@@ -39,10 +39,6 @@ template <class V> KERNOPS_FN V xlogx(V a) { return select(a == V(0), V(0), a * 
 template <class V> KERNOPS_FN V rsqrt_or_zero(V a) { return select(a == V(0), V(0), V(1) / sqrt(a)); }
 
 template <class V> KERNOPS_FN V softplus(V a) { return max(a, V(0)) + log1p(exp(-abs(a))); }
-template <class V> KERNOPS_FN V softplus_difference(V a, V b) {
-  const V near = log1p(expm1(a - b) / (V(1) + exp(-b)));
-  return select(abs(a - b) < V(1), near, softplus(a) - softplus(b));
-}
 
 // As R >= 4.0.0 rounds to decimals: of the two neighbours with so many digits the one that is nearer to a, of equals
 // the even one.

@@ -159,7 +159,6 @@ struct PolygammaDifference {
   }
   KERNOPS_FN double single(double x) const { return n < 0 ? lgamma(x) : Polygamma{n}(x); }
 };
-template <class V> KERNOPS_FN V polygamma_difference(V a, V b, int n) { return lanewise(PolygammaDifference{n}, a, b); }
 
 // The standard normal density over the upper tail probability, and the excess of this hazard over x: above 4 by the
 // continued fraction x + 1 / (x + 2 / (x + 3 / ...)) (DLMF 7.9.3), in which nothing cancels.
@@ -178,8 +177,6 @@ struct NormalHazard {
     return excess ? 1 / below : x + 1 / below;
   }
 };
-template <class V> KERNOPS_FN V normal_hazard(V x) { return lanewise(NormalHazard{false}, x); }
-template <class V> KERNOPS_FN V normal_excess(V x) { return lanewise(NormalHazard{true}, x); }
 
 struct LogNormalCdf {
   template <class T> KERNOPS_FN T operator()(T x) const { return T(value(double(x))); }
@@ -190,7 +187,15 @@ struct LogNormalCdf {
     return -x * x / 2 - 0.9189385332046728 - log(NormalHazard{false}.value(-x));
   }
 };
-template <class V> KERNOPS_FN V log_normal_cdf(V x) { return lanewise(LogNormalCdf{}, x); }
+
+// log(1 + exp(a)) - log(1 + exp(b))
+struct SoftplusDifference {
+  KERNOPS_FN double operator()(double a, double b) const {
+    if (abs(a - b) < 1) return log1p(expm1(a - b) / (1 + exp(-b)));
+    return softplus(a) - softplus(b);
+  }
+  KERNOPS_FN static double softplus(double x) { return max(x, 0.) + log1p(exp(-abs(x))); }
+};
 
 // The modified Bessel function K_v(x), or x^v K_v(x), or their derivatives by v: half of the integral over t of
 // exp(v t - x cosh(t)) and a power of t, or of log(x) + t (DLMF 10.32.9), by the trapezoidal rule, whose error falls
@@ -394,8 +399,8 @@ struct MaternK {
 
 }  // namespace KERNOPS_ISA
 
-// The CPU has these compiled once, by src/special.cpp: next to a zero, or in the exponent of a large value, what one
-// instruction set fuses and another does not would be many units of the last place.
+// The CPU has these compiled once, by src/cpu/simd/special.cpp: next to a zero, or in the exponent of a large value,
+// what one instruction set fuses and another does not would be many units of the last place.
 namespace special {
 #ifdef __CUDACC__
 #define KERNOPS_SPECIAL(function, value) \
@@ -407,6 +412,10 @@ KERNOPS_SPECIAL(spherical_bessel(double x, int n), spherical_bessel_scalar(x, n)
 KERNOPS_SPECIAL(polygamma(double x, int n), Polygamma{n}(x))
 KERNOPS_SPECIAL(bessel_k(double v, double x, int derivative, bool scaled), (BesselK{derivative, scaled}(v, x)))
 KERNOPS_SPECIAL(matern_k(double a, double x, int derivative, int shift), (MaternK{derivative, shift}(a, x)))
+KERNOPS_SPECIAL(polygamma_difference(double a, double b, int n), (PolygammaDifference{n}(a, b)))
+KERNOPS_SPECIAL(softplus_difference(double a, double b), (SoftplusDifference{}(a, b)))
+KERNOPS_SPECIAL(normal_hazard(double x, bool excess), NormalHazard{excess}(x))
+KERNOPS_SPECIAL(log_normal_cdf(double x), LogNormalCdf{}(x))
 #undef KERNOPS_SPECIAL
 }  // namespace special
 
@@ -427,6 +436,22 @@ template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled, 
 template <class V> KERNOPS_FN V matern_k(V a, V b, int derivative, int shift, bool) {
   return lanewise(
       [=](auto v, auto x) { return decltype(x)(special::matern_k(double(v), double(x), derivative, shift)); }, a, b);
+}
+template <class V> KERNOPS_FN V polygamma_difference(V a, V b, int n) {
+  return lanewise([n](auto x, auto y) { return decltype(x)(special::polygamma_difference(double(x), double(y), n)); },
+                  a, b);
+}
+template <class V> KERNOPS_FN V softplus_difference(V a, V b) {
+  return lanewise([](auto x, auto y) { return decltype(x)(special::softplus_difference(double(x), double(y))); }, a, b);
+}
+template <class V> KERNOPS_FN V normal_hazard(V a) {
+  return lanewise([](auto x) { return decltype(x)(special::normal_hazard(double(x), false)); }, a);
+}
+template <class V> KERNOPS_FN V normal_excess(V a) {
+  return lanewise([](auto x) { return decltype(x)(special::normal_hazard(double(x), true)); }, a);
+}
+template <class V> KERNOPS_FN V log_normal_cdf(V a) {
+  return lanewise([](auto x) { return decltype(x)(special::log_normal_cdf(double(x))); }, a);
 }
 
 }  // namespace KERNOPS_ISA
