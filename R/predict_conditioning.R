@@ -46,7 +46,7 @@ conditioning_for <- function(object, how = field_request$how) {
   switch(object$method, exact = exact_conditioning(object, how$local),
          iterative = iterative_conditioning(object, how$local),
          vif = vif_conditioning(object, how),
-         vecchia = if (has_effects(object$model)) effects_conditioning(object, how) else by_neighbours(object))
+         vecchia = if (has_effects(object$model)) effects_kriging(object, how) else by_neighbours(object))
 }
 
 by_neighbours <- function(object) if (is_joint(object)) joint_conditioning(object) else nearest_conditioning(object)

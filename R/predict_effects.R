@@ -1,8 +1,8 @@
 # Predictions of fits with random effects and smooths by Vecchia's approximation of the field.
 
-effects_conditioning <- function(object, how) UseMethod("effects_conditioning")
+effects_kriging <- function(object, how) UseMethod("effects_kriging")
 
-effects_conditioning.default <- function(object, how) {
+effects_kriging.default <- function(object, how) {
   fitted <- fitted_effects(object)
   fitted$inner[c("vecchia", "how")] <- object[c("vecchia", "how")]
   inner <- conditioning_for(fitted$inner, how)

@@ -1,7 +1,7 @@
 # Predictions of fits with a family, random effects and smooths by Vecchia's approximation of the field: the base points
 # (predict_base.R) are the coefficients of the effects, with the prior N(0, I), and the field at the places.
 
-effects_conditioning.gp_family_fit <- function(object, how) {
+effects_kriging.gp_family_fit <- function(object, how) {
   system <- kept_for(object, fitted_system)
   parts <- system$sets$observed$parts
   field <- replace(object, c("model", "theta"), list(parts$field, object$theta[parts$rows]))

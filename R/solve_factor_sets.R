@@ -7,8 +7,8 @@ outer_products <- function(x, y = x) factors_outer(x, y, run_settings())
 combine_rows <- function(C, x) block_combine(C, x, run_settings())
 
 # The rows of the sparse U of such sets, as set_weights() has them, for points and noise of hold_sets(), the nugget in
-# row `nugget` of theta and at most `count` neighbours; `bad` is the first set whose covariance is not positive definite,
-# if there is one. Matrices have a column for each point in these functions of the result:
+# row `nugget` of theta and at most `count` neighbours; `bad` is the first set whose covariance is not positive
+# definite, if there is one. Matrices have a column for each point in these functions of the result:
 #   whiten(x)            x U'
 #   products(x, y)       the inner products of each column of x with the columns of y of the neighbours
 #   adjoint(weights, log_sd)  of a function of the weights and of log(sd) with these derivatives: its gradient with

@@ -1,5 +1,5 @@
-# Matrices C with a row for each point and few entries in each row, such as indicators of levels, and their products with
-# the sparse factor U of sets (solve_sets.R).
+# Matrices C with a row for each point and few entries in each row, such as indicators of levels, and their products
+# with the sparse factor U of sets (solve_sets.R).
 
 # `columns` has the numbers of columns of the entries of a point in a column, and `values` the entries; C has `size`
 # columns. The result also has the functions

@@ -53,11 +53,10 @@ class WhiteRow {
   std::vector<int> columns_;
 };
 
-// body(row, i, part) for all points, in a fixed number of parts, so that sums do not depend on the number of threads.
-constexpr Count parts = 16;
-
+// body(row, i, part) for all points, in a number of parts that does not depend on the number of threads, so that sums
+// do not depend on it either.
 template <class Body>
-void each_white_row(const SparseFactor& u, const Effects& effects, int threads, const Body& body) {
+void each_white_row(const SparseFactor& u, const Effects& effects, Count parts, int threads, const Body& body) {
   parallel_for(parts, std::min<Count>(threads, parts), with_threads(threads), [&](Count part, Count) {
     WhiteRow row(u, effects);
     for (Count i = u.sets * part / parts; i < u.sets * (part + 1) / parts; ++i) row.take(i), body(row, i, part);
@@ -75,8 +74,10 @@ Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, R
     const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
     const Effects effects(columns, values, size, u.sets);
     const size_t entries = size_t(size) * size_t(size);
-    std::vector<double> sums(entries * parts);
-    each_white_row(u, effects, threads, [&](const WhiteRow& row, Count, Count part) {
+    // each part has a matrix of sums, 128 MB in all
+    const Count parts = std::max<Count>(1, std::min<Count>(16, Count(1 << 24) / Count(entries)));
+    std::vector<double> sums(entries * size_t(parts));
+    each_white_row(u, effects, parts, threads, [&](const WhiteRow& row, Count, Count part) {
       double* to = sums.data() + size_t(part) * entries;
       for (const int b : row.columns()) {
         const double factor = row[b];
@@ -103,8 +104,9 @@ Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::N
     Rcpp::NumericMatrix by_weights = zeros(int(u.m), int(u.sets));
     Rcpp::NumericVector by_log_sd = zeros(double(u.sets));
     double *to = by_weights.begin(), *log_sd = by_log_sd.begin();
+    constexpr Count parts = 16;
     std::vector<double> sums(size * size_t(parts));  // 2 by_gram z, where row z has entries
-    each_white_row(u, effects, threads, [&](const WhiteRow& row, Count i, Count part) {
+    each_white_row(u, effects, parts, threads, [&](const WhiteRow& row, Count i, Count part) {
       double *by_row = sums.data() + size_t(part) * size, along = 0;
       for (const int b : row.columns()) {
         double sum = 0;

@@ -118,7 +118,9 @@ test_that("means over blocks, sums and joint predictions are those of the exact 
   sums <- lapply(fits, predict, new_plots, se.fit = TRUE, interval = "confidence", sums = cbind(c(1, 0, 2, 1), 1))
   expect_equal(sums$vecchia, sums$exact, tolerance = 1e-7)
   few <- gp(z ~ w, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 30)
-  local <- lapply(c(TRUE, FALSE), \(joint) predict(few, new_plots, joint = joint, se.fit = TRUE, interval = "prediction"))
+  local <- lapply(c(TRUE, FALSE), \(joint) {
+    predict(few, new_plots, joint = joint, se.fit = TRUE, interval = "prediction")
+  })
   expect_equal(local[[1]], local[[2]], tolerance = 0.02)
   expect_identical(predict(few, new_plots[2, ], joint = FALSE), predict(few, new_plots, joint = FALSE)[2])
   expect_s3_class(certify(few), "gp_certificate")
