@@ -39,8 +39,8 @@
 #' chosen again together with the neighbours. A likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k
 #' inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters are
 #' those of the average information. Predictions condition the low-rank part on all observations, and the residual on
-#' the nearest ones: on 2 m of them, or, up to 240, twice as many while this decreases standard errors at 200 sites by
-#' more than half a per cent. With all observations as neighbours, or as inducing points, the fit is that of
+#' the nearest ones: on 2 m of them, or, up to 240, twice as many while this changes predictions at 200 sites by more than
+#' is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit is that of
 #' `method = "exact"`. The method computes in float64 on the CPU, also where there is a GPU, and is for Gaussian
 #' responses, one or several; `group`, weights, known noise, several observations at a location and priors are those of
 #' the other methods. Random effects, smooths and a `family` are not available with it.

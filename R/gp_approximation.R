@@ -66,11 +66,10 @@ compared_fit <- function(fit, theta) {
   none <- c(predictions = NA_real_, se = NA_real_)
   changes <- if (fit$vecchia$all) none else tryCatch({
     compared <- compared_parts(fit)
-    if (fit$how$method == "vecchia" && is_observed_base(fit)) {
-      fit$vecchia$new <- compared[[1]]$fit$vecchia$new <- joint_neighbours(compared[[1]]$fit, compared[[1]]$sites)
-    }
-    if (length(fit$vecchia$inducing)) {
-      fit$vecchia$local <- compared[[1]]$fit$vecchia$local <- residual_neighbours(compared[[1]]$fit, compared[[1]]$sites)
+    count <- predicting_count(fit)
+    if (length(count)) {
+      m <- enough_to_predict(compared[[1]]$fit, compared[[1]]$sites, count)
+      fit$vecchia[[count]] <- compared[[1]]$fit$vecchia[[count]] <- m
     }
     prediction_changes(compared, theta)
   }, kernops_singular_error = function(e) none)
@@ -82,36 +81,24 @@ prediction_change_of <- function(fit) max(relative_changes_of(fit)[c("prediction
 
 is_observed_base <- function(object) object$how$method == "vif" || !has_latent_field(object)
 
-# How many observations and earlier new points a new point is conditioned on: at least as many as in local kriging, and
-# twice as many while that changes predictions.
-joint_neighbours <- function(object, sites, most = most_neighbours) {
+# Which number of neighbours of new points is chosen by their predictions: that of observations and earlier new points in
+# joint prediction, or for VIF that of observations. Values of the field at the observations are enough with few inputs.
+predicting_count <- function(fit) {
+  if (length(fit$vecchia$inducing)) return("local")
+  if (fit$how$method == "vecchia" && (is_observed_base(fit) || fit$model$d >= 4)) "new"
+}
+
+# This number: at least as many as in local kriging, and twice as many while that changes predictions.
+enough_to_predict <- function(object, sites, count, most = most_neighbours) {
   m <- object$vecchia$local
   tolerable <- tolerable_changes(1, object$how$control$neighbour_tol)[c("predictions", "se")]
-  moments <- function(m) field_moments(replace_neighbours(object, new = m), sites)
+  moments <- function(m) field_moments(do.call(replace_neighbours, c(list(object), stats::setNames(m, count))), sites)
   before <- moments(m)
   while (2L * m <= min(most, nobs.gp(object))) {
     after <- moments(2L * m)
     if (isTRUE(all(change_of_moments(before, after) <= tolerable))) break
     m <- 2L * m
     before <- after
-  }
-  m
-}
-
-# On how many observations the residual process of VIF at a new point is conditioned: twice as many while that decreases
-# standard errors by more than half a hundredth, as local_count() does.
-residual_neighbours <- function(object, sites, most = most_neighbours) {
-  se_with <- function(m) {
-    object$vecchia$local <- as.integer(m)
-    mean(field_moments(object, sites)$se)
-  }
-  m <- object$vecchia$local
-  se <- se_with(m)
-  while (2L * m <= min(most, nobs.gp(object))) {
-    finer <- se_with(2L * m)
-    if (!isTRUE(finer < 0.995 * se)) break
-    m <- 2L * m
-    se <- finer
   }
   m
 }
@@ -165,10 +152,10 @@ prediction_changes <- function(compared, theta) {
   change_of_moments(do.call(rbind, lapply(pairs, `[[`, 1)), do.call(rbind, lapply(pairs, `[[`, 2)))
 }
 
-# The cell of a fit keeps what its neighbours give.
+# The cell of a fit keeps what the neighbours of its observations give.
 replace_neighbours <- function(object, ...) {
-  object["cell"] <- list(NULL)
   counts <- Filter(length, list(...))
+  if (any(c("m", "inducing") %in% names(counts))) object["cell"] <- list(NULL)
   object$vecchia[names(counts)] <- lapply(counts, function(m) as.integer(min(m, nobs.gp(object))))
   object
 }

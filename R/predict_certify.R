@@ -1,8 +1,8 @@
 # Predictions of an approximate fit beside the exact ones.
 
 # Sites where predictions are compared, as new_points() has them: half of them between observations that are next to
-# each other, half anywhere in the range of the coordinates, in turn for each of several variables. Group and trend are
-# those of the nearest observation of the variable.
+# each other, half anywhere in the range of the coordinates, in turn for each of several variables. The group is that of
+# the nearest observation of the variable, and so is the trend, unless it is a function of the coordinates.
 certified_sites <- function(object, count) {
   data <- object$data
   space <- seq_len(object$model$d)
@@ -17,7 +17,29 @@ certified_sites <- function(object, count) {
   layout <- object$parts$layout
   nearest <- nearest_points(apart(u, variable), apart(data$u, layout$variable), 1L)[1, ]
   list(u = new_sites(layout, u[, space, drop = FALSE], data$u[nearest, beside, drop = FALSE], variable),
-       x = data$x[nearest, , drop = FALSE], offset = numeric(nrow(u)), variable = variable)
+       x = trend_by_coordinates(data, u[, space, drop = FALSE], nearest), offset = numeric(nrow(u)),
+       variable = variable)
+}
+
+# The trend at points u: columns that are polynomials of first or second degree in the coordinates by these, the others
+# from the observations `nearest`. With another trend than its neighbours', a point would have a large standard error.
+trend_by_coordinates <- function(data, u, nearest) {
+  x <- data$x[nearest, , drop = FALSE]
+  space <- seq_len(ncol(u))
+  basis <- function(u) {
+    u <- u[, space, drop = FALSE] / rep(pmax(size, 1e-300), each = nrow(u))
+    do.call(cbind, c(list(1, u), lapply(space, function(k) u[, k] * u[, k:ncol(u), drop = FALSE])))
+  }
+  size <- apply(abs(data$u[, space, drop = FALSE]), 2, max)
+  rows <- some_positions(nrow(data$u), 2000)
+  if (!ncol(u) || !ncol(x) || length(rows) <= 2 * ncol(basis(u))) return(x)
+  fit <- qr(basis(data$u[rows, , drop = FALSE]))
+  known <- data$x[rows, , drop = FALSE]
+  polynomial <- colSums(qr.resid(fit, known)^2) <= 1e-16 * colSums(known^2)
+  by_basis <- basis(u)[, fit$pivot[seq_len(fit$rank)], drop = FALSE]
+  coefficients <- qr.coef(fit, known)[fit$pivot[seq_len(fit$rank)], , drop = FALSE]
+  x[, polynomial] <- (by_basis %*% coefficients)[, polynomial]
+  x
 }
 
 # Some of the rows of new data.

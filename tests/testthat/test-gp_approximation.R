@@ -197,3 +197,18 @@ test_that("the field is taken only where twice as many neighbours change its pre
   poor <- vecchia(d, matern(5/2, 1, 0.2) + nugget(0.5), m = 5, estimate = "none")
   expect_null(poor$vecchia$field)
 })
+
+test_that("sites between observations have the trend of their coordinates, and other covariates of the nearest one", {
+  data <- withr::with_seed(1, data.frame(a = runif(100), b = runif(100), w = rnorm(100), z = rnorm(100)))
+  fit <- gp(z ~ a + I(a * b) + w + poly(b, 2), data, ~ a + b, exponential(1, 0.3) + nugget(0.1), "vecchia", "none")
+  sites <- kernops:::certified_sites(fit, 40)
+  u <- sweep(unname(sites$u), 2, fit$center, "+")
+  expect_equal(unname(sites$x[, "a"]), u[, 1])
+  expect_equal(unname(sites$x[, "I(a * b)"]), u[, 1] * u[, 2])
+  expect_equal(unname(sites$x[, 5:6]), unname(predict(poly(data$b, 2), u[, 2])[, 1:2]), tolerance = 1e-6)
+  nearest <- apply(u, 1, \(at) which.min((data$a - at[[1]])^2 + (data$b - at[[2]])^2))
+  near <- abs(sites$x[, "w"] - data$w[nearest]) < 1e-12 # ties between two observations
+  expect_gt(mean(near), 0.45)
+  few <- gp(z ~ a, data[1:10, ], ~ a + b, exponential(1, 0.3) + nugget(0.1), "vecchia", "none")
+  expect_true(all(kernops:::certified_sites(few, 6)$x[, "a"] %in% data$a[1:10]))
+})

@@ -122,16 +122,24 @@ test_that("the change of many observations by twice as many neighbours is that o
   expect_output(print(fit), "poor")
 })
 
-test_that("new points have as many neighbours as decrease standard errors of the residual process", {
+test_that("new points of many inputs have as many neighbours as change predictions, at most 240", {
   rough <- matern(3/2, 1, 1) + nugget(1e-3)
-  fit <- gp(y ~ 0, draws_of(400, 4, rough), ~ V1 + V2 + V3 + V4, rough, "vif", "none", neighbours = 10, inducing = 20)
-  sites <- as.data.frame(kernops:::certified_sites(fit, 200)$u + rep(fit$center, each = 200))
-  names(sites) <- paste0("V", 1:4)
-  se <- \(m) mean(predict(fit, sites, se.fit = TRUE, interval = "confidence",
-                           control = list(neighbours = m))$se.fit)
-  m <- fit$vecchia$local
-  expect_true(m %in% c(80, 160))
-  expect_lt(se(m), 0.995 * se(m / 2))
-  expect_true(m == 160 || se(2 * m) >= 0.995 * se(m))
-  expect_output(print(fit), paste(m, "for predictions"))
+  data <- draws_of(400, 4, rough)
+  for (method in c("vif", "vecchia")) {
+    fit <- gp(y ~ 0, data, ~ V1 + V2 + V3 + V4, rough, method, "none", neighbours = 10, inducing = 20)
+    sites <- as.data.frame(kernops:::certified_sites(fit, 200)$u + rep(fit$center, each = 200))
+    names(sites) <- paste0("V", 1:4)
+    change <- function(m) {
+      answers <- lapply(c(m, 2 * m), \(m) predict(fit, sites, se.fit = TRUE, interval = "confidence",
+                                                  control = list(neighbours = m)))
+      c(sqrt(mean(((answers[[1]]$fit - answers[[2]]$fit) / answers[[2]]$se.fit)^2)) / 0.1,
+        sqrt(mean(log(answers[[1]]$se.fit / answers[[2]]$se.fit)^2)) / 0.03)
+    }
+    m <- fit$vecchia$new %||% fit$vecchia$local
+    expect_gt(m, 20)
+    expect_lte(m, 240)
+    if (m > fit$vecchia$local || method == "vif") expect_gt(max(change(m / 2)), 1)
+    expect_true(2 * m > 240 || max(change(m)) <= 1)
+    expect_output(print(fit), paste(m, "for predictions"))
+  }
 })
