@@ -20,7 +20,7 @@
 #' @param correlation the correlation of two coefficients, between -1 and 1, or `NULL` to be estimated. For three or
 #'   more coefficients, the canonical partial correlations of the pairs (1, 2), (1, 3), ..., (2, 3), ...: that of
 #'   coefficients j and k is the correlation given the coefficients before j, so that any values between -1 and 1 are
-#'   possible. Those of the first coefficient are its correlations with the others.
+#'   possible. The values of pairs with the first coefficient are its correlations with the others.
 #'
 #' @section In the formula of gp(): `(1 | g)`, `(0 + x | g)` and `(x | g)`; `(x || g)` is `(1 | g) + (0 + x | g)`:
 #'   intercepts and slopes that are independent. `(1 | a/b)` is `(1 | a) + (1 | a:b)`. Parameters have names such as

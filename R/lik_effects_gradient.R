@@ -1,7 +1,7 @@
 # The derivatives of the likelihood of effects beside Vecchia's approximation.
 
-# The derivatives of -2 log-likelihood. Those with respect to the field pass through the products of whitened columns
-# and the rows of U. An effect changes the products of its columns alone: with the derivatives A of the value with
+# The derivatives of -2 log-likelihood. The parameters of the field change the rows of U, and by them the products of
+# whitened columns. An effect changes the products of its columns alone: with the derivatives A of the value with
 # respect to these products and H = L^-1 dS L'^-1, the value changes by the sum of tr (I - A) H over the levels.
 effects_gradient <- function(problem, sets, theta, solved) {
   field <- problem$field

@@ -41,8 +41,8 @@ observed_effects <- function(parts, of, places, theta) {
        columns = as.integer((pairs - 1) %% count + 1), pair = match(keys, pairs), parts = parts)
 }
 
-# What observations with precisions `share` say of coefficients and places, and the products with the matrix [B L, A],
-# whose rows are observations: as observed_places() has them for the places alone, in `system`.
+# The precision of coefficients and places given observations with precisions `share`, and the products with the matrix
+# [B L, A], whose rows are observations: as observed_places() has them for the places alone, in `system`.
 with_observed_effects <- function(system, observed, theta) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)

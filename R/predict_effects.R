@@ -59,8 +59,8 @@ field_targets <- function(fitted, targets) {
 # How many targets have gaps of 160 MB.
 gap_width <- function(fitted) max(1, floor(2e7 / nrow(fitted$root)))
 
-# What the coefficients of trend and effects add to the errors of targets, as trend_uncertainty(): of these columns,
-# those that the neighbours explain do not matter. `new` are the columns of levels without observations.
+# The errors of targets due to the coefficients of trend and effects, as trend_uncertainty(): the part of the columns
+# that the neighbours explain does not matter. `new` are the columns of levels without observations.
 coefficient_gap <- function(object, fitted, base, targets) {
   entries <- effect_entries(fitted$effects, object$theta, targets$u)
   count <- length(fitted$mean)

@@ -49,6 +49,25 @@ test_that("with all neighbours, fits of families are those of the dense Laplace 
   expect_equal(summary(smooth$vecchia)$edf, summary(smooth$exact)$edf, tolerance = 1e-6)
 })
 
+test_that("families by name, effects of time and parts of predictions are those of the dense approximation", {
+  d <- transform(surveys, k = ifelse(x < 0.2, 0, k), hour = rep_len(1:7, 90))
+  new <- transform(new_surveys, hour = c(1, 4, 7, 12))
+  for (name in c("zero_inflated_poisson", "hurdle_negative_binomial", "tweedie")) {
+    family <- switch(name, zero_inflated_poisson = gp_family(name, zi = 0.2),
+                     tweedie = gp_family(name, dispersion = 1.2, power = 1.5),
+                     gp_family(name, theta = 2, zero = 0.3))
+    fits <- lapply(c("exact", "vecchia"), \(method) {
+      gp(k ~ w, d, ~ a + b, given_surveys() + ar1(~ hour, 0.3, range = 2), method = method, estimate = "none",
+         family = family, neighbours = 89)
+    })
+    expect_equal(fits[[2]]$loglik, fits[[1]]$loglik, tolerance = 1e-7)
+    for (part in list(NULL, "(w | h)", c("trend", "matern"))) {
+      parts <- lapply(fits, predict, new, se.fit = TRUE, interval = "confidence", type = "link", terms = part)
+      expect_equal(parts[[2]], parts[[1]], tolerance = 1e-4)
+    }
+  }
+})
+
 test_that("the gradient is the derivative of the likelihood, with few neighbours and with all", {
   for (m in c(6, 89)) for (noise in list(NULL, nugget(0.1))) {
     covariance <- if (is.null(noise)) given_surveys() else given_surveys() + noise
