@@ -44,7 +44,8 @@ summary.gp <- function(object, ...) {
     stats::quantile(off, na.rm = TRUE, names = FALSE)
   }
   structure(list(fit = object, coefficients = trend, errors = covariance_errors(object), number = sum(!is.na(off)),
-                 residuals = quantiles, edf = smooth_edf(object)), class = "summary.gp")
+                 residuals = quantiles, edf = smooth_edf(object), confounded = confounded_terms(object)),
+            class = "summary.gp")
 }
 
 # Local kriging of a million observations would take minutes: residuals are computed for a sample, evenly spaced.
@@ -80,6 +81,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
   }
   print_edf(x$edf, digits)
+  print_confounded(x$confounded)
   some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")
   kind <- if (is.null(fit$family)) "Residuals" else "Deviance residuals"
   cli::cat_line("\n", kind, " of the fitted field", some, ":")

@@ -1,0 +1,33 @@
+# Terms of a covariance that a fit can hardly tell apart, such as a smooth of a coordinate and a field with a long range.
+
+# A data frame of pairs of terms, one of them an effect or a smooth, and the correlation of the errors of their predictions
+# at some of the observations: near -1 where their sum is known and its parts are not.
+confounded_terms <- function(object, worst = -0.9, most = 50) {
+  none <- data.frame(first = character(), second = character(), correlation = numeric())
+  if (is_lmc(object$model$covariance) || !has_effects(object$model)) return(none)
+  terms <- covariance_terms(object$model$covariance)
+  effects <- vapply(terms, function(leaves) length(leaves) == 1 && is_effect(leaves[[1]]), NA)
+  pairs <- utils::combn(length(terms), min(2, length(terms)))
+  if (nrow(pairs) < 2) return(none)
+  pairs <- pairs[, effects[pairs[1, ]] | effects[pairs[2, ]], drop = FALSE]
+  n <- nrow(object$parts$frame)
+  points <- some_points(new_points(object, NULL, NULL), unique(round(seq(1, n, length.out = min(n, most)))))
+  # the sum of the variances of contrasts: a constant of a term is that of the trend
+  variation <- function(names) {
+    part <- with_parts(object, names, NULL)
+    errors <- joint_covariance(part, points_of_parts(part, points), field_request$how)
+    sum(diag(errors)) - mean(errors) * nrow(errors)
+  }
+  single <- vapply(names(terms), variation, 0)
+  correlation <- apply(pairs, 2, function(pair) {
+    (variation(names(terms)[pair]) - sum(single[pair])) / (2 * sqrt(prod(single[pair])))
+  })
+  table <- data.frame(first = names(terms)[pairs[1, ]], second = names(terms)[pairs[2, ]], correlation = correlation)
+  table[which(table$correlation < worst), ] # NaN without variation
+}
+
+print_confounded <- function(table) {
+  if (!nrow(table)) return(invisible())
+  cli::cat_line("\nHardly told apart: ", paste0(table$first, " and ", table$second, " (correlation of their errors ",
+                                                signif(table$correlation, 2), ")", collapse = ", "))
+}
