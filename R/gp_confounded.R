@@ -1,7 +1,7 @@
 # Terms of a covariance that a fit can hardly tell apart, such as a smooth of a coordinate and a field with a long range.
 
-# A data frame of pairs of terms, one of them an effect or a smooth, and the correlation of the errors of their predictions
-# at some of the observations: near -1 where their sum is known and its parts are not.
+# A data frame of pairs of terms, one of them an effect or a smooth, and the correlation of the errors of their
+# predictions at some of the observations: near -1 where their sum is known and its parts are not.
 confounded_terms <- function(object, worst = -0.9, most = 50) {
   none <- data.frame(first = character(), second = character(), correlation = numeric())
   if (is_lmc(object$model$covariance) || !has_effects(object$model)) return(none)
