@@ -136,3 +136,15 @@ test_mistakes("kernops_error", alist(
 test_that("the sparse posterior checks its input", {
   expect_error(kernops:::posterior_hold_effects(matrix(0L, 1, 3), 1L, 0:1, 1L, 1L), "each point has effects")
 })
+
+test_that("a GPU finds what the CPU finds", {
+  skip_if_not("cuda" %in% backends(), "there is no GPU")
+  fits <- lapply(c("cpu", "cuda"), \(backend) {
+    gp(k ~ w, surveys, ~ a + b, given_surveys(), method = "vecchia", estimate = "none", neighbours = 8,
+       family = poisson(), backend = backend)
+  })
+  expect_equal(fits[[2]]$loglik, fits[[1]]$loglik, tolerance = 1e-9)
+  expect_equal(coef(fits[[2]]), coef(fits[[1]]), tolerance = 1e-5)
+  links <- lapply(fits, predict, new_surveys, se.fit = TRUE, interval = "confidence", type = "link")
+  expect_equal(links[[2]], links[[1]], tolerance = 1e-5)
+})

@@ -162,3 +162,16 @@ test_that("sparse products check their input", {
                "each point has columns and values")
   expect_error(kernops:::effects_gram(rows, matrix(2L, 1, 2), matrix(1, 1, 2), 1L, 1L), "a column is out of range")
 })
+
+test_that("a GPU finds what the CPU finds", {
+  skip_if_not("cuda" %in% backends(), "there is no GPU")
+  fits <- lapply(c("cpu", "cuda"), \(backend) {
+    gp(z ~ w, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 8, backend = backend)
+  })
+  states <- lapply(fits, \(fit) kernops:::likelihood_for(fit$data, fit$model, fit$how)$evaluate(unname(fit$theta)))
+  expect_equal(states[[2]]$value, states[[1]]$value, tolerance = 1e-9)
+  expect_equal(states[[2]]$gradient(), states[[1]]$gradient(), tolerance = 1e-7)
+  expect_equal(states[[2]]$information(), states[[1]]$information(), tolerance = 1e-4)
+  joint <- lapply(fits, predict, new_plots, se.fit = TRUE, interval = "confidence")
+  expect_equal(joint[[2]], joint[[1]], tolerance = 1e-7)
+})
