@@ -27,8 +27,9 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
   parts <- list(y = response$y, x = if (ncol(columns$trend)) cbind(x, columns$trend) else x,
                 u = chosen_columns(points, seq_len(d)), z = columns$values, columns = columns$columns,
                 offset = trend_offset(frame, call) %||% rep(0, NROW(response$y)), noise = per_row("(noise)", 0),
-                weights = response$weights %||% per_row("(weights)", 1), censored = response$censored, terms = terms, frame = frame,
-                contrasts = attr(x, "contrasts"), xlevels = stats::.getXlevels(terms, frame),
+                weights = response$weights %||% per_row("(weights)", 1), censored = response$censored,
+                terms = terms, frame = frame, contrasts = attr(x, "contrasts"),
+                xlevels = stats::.getXlevels(terms, frame),
                 na.action = attr(frame, "na.action"), rows = rows, total = n)
   parts <- c(parts, data_description(terms, coords, source, n, environment(formula), call))
   parts <- if (several) by_variable(parts, call) else c(parts, list(layout = new_layout("single")))

@@ -13,9 +13,9 @@
 #' @param ... not used.
 #'
 #' @section Families:
-#'   * `binomial()`, with the links `"logit"`, `"probit"`, `"cloglog"` and `"cauchit"`: the response is 0 and 1, or `FALSE` and
-#'     `TRUE`, a factor with two levels of which the first is a failure, `cbind(successes, failures)`, or proportions
-#'     with the numbers of trials as `weights`.
+#'   * `binomial()`, with the links `"logit"`, `"probit"`, `"cloglog"` and `"cauchit"`: the response is 0 and 1, or
+#'     `FALSE` and `TRUE`, a factor with two levels of which the first is a failure, `cbind(successes, failures)`, or
+#'     proportions with the numbers of trials as `weights`.
 #'   * `poisson()`, with the link `"log"`: counts.
 #'   * `negative_binomial()`, with the link `"log"`: counts. Its parameter is `theta`.
 #'   * `Gamma(link = "log")`: positive numbers. Its parameter is `shape`; the variance is \eqn{\mu^2 / shape}.
@@ -90,8 +90,9 @@
 #' The methods of [gp_methods] apply, with these differences.
 #'   * `coef()`, `vcov()`, `confint()` and `summary()` have the parameters of the family behind those of the covariance.
 #'   * `fitted()` is on the scale of the response. `residuals(type = )` are `"deviance"`, `"pearson"`, `"response"`
-#'     or `"quantile"` residuals, given the fitted process. The last are the standard normal quantiles of the probability
-#'     of an observation, randomised for discrete responses (Dunn and Smyth 1996) by the `seed` of [gp_control()].
+#'     or `"quantile"` residuals, given the fitted process. The last are the standard normal quantiles of the
+#'     probability of an observation, randomised for discrete responses (Dunn and Smyth 1996) by the `seed` of
+#'     [gp_control()].
 #'   * `predict(type = "response")`, the default, is the mean of the response, the average over the latent normal
 #'     distribution, with its standard error; `type = "link"` is the linear predictor. `interval = "confidence"` is that
 #'     of the linear predictor, transformed; `"prediction"` that of a new observation. The quantiles
@@ -112,8 +113,8 @@
 #' @return `negative_binomial()` and `student()`: a family for [gp()], an object of class `gp_family`.
 #'
 #' @references
-#' Dunn, P. K. and Smyth, G. K. (1996) Randomized quantile residuals. *Journal of Computational and Graphical Statistics*
-#' 5, 236-244.
+#' Dunn, P. K. and Smyth, G. K. (1996) Randomized quantile residuals. *Journal of Computational and Graphical
+#' Statistics* 5, 236-244.
 #'
 #' Hartmann, M. and Vanhatalo, J. (2019) Laplace approximation and natural gradient for Gaussian process regression with
 #' heteroscedastic Student-t model. *Statistics and Computing* 29, 753-773.

@@ -3,12 +3,13 @@
 # A family is
 #   name, link
 #   density     how observations depend on the linear predictor: density_of() in lik_family.R
-#   parameters  a data frame of its own parameters as covariance_model() has it: name, value (NA: to be estimated), fixed
+#   parameters  a data frame of its own parameters as covariance_model() has it: name, value (NA: to be estimated),
+#   fixed
 new_family <- function(name, values = list(), link = NULL, row = family_row_of(name, values), call = caller_env()) {
   link <- link %||% row$links[[1]]
   if (!link %in% row$links) {
-    stop_kernops("input", "The link of {.code {family_label(name)}} must be {.or {.val {row$links}}}, not {.val {link}}.",
-                 call = call)
+    stop_kernops("input", "The link of {.code {family_label(name)}} must be {.or {.val {row$links}}}, not
+                           {.val {link}}.", call = call)
   }
   structure(list(name = name, link = link, density = density_of(row, link),
                  parameters = family_parameters(values[names(row$parameters)], row$parameters, call)),
@@ -18,7 +19,8 @@ new_family <- function(name, values = list(), link = NULL, row = family_row_of(n
 # The row of a name; entries of the table that are functions have constants, such as limits of the response.
 family_row_of <- function(name, values) {
   row <- family_table()[[name]]
-  if (is.function(row)) do.call(row, values[intersect(names(values), names(formals(row)))]) else row
+  if (is.function(row)) return(do.call(row, values[intersect(names(values), names(formals(row)))]))
+  if (!is.null(row$of_classes)) row$of_classes(length(values) + 2) else row
 }
 
 # The family as code.
@@ -42,19 +44,24 @@ family_table <- function() list(
   binomial = binomial_row, beta_binomial = beta_binomial_row, poisson = poisson_row,
   negative_binomial = negative_binomial_row, negative_binomial_1 = negative_binomial_1_row,
   generalised_poisson = generalised_poisson_row, truncated_poisson = truncated_poisson_row,
-  truncated_negative_binomial = truncated_negative_binomial_row, zero_inflated_poisson = zero_inflated_poisson_row,
-  zero_inflated_negative_binomial = zero_inflated_negative_binomial_row, hurdle_poisson = hurdle_poisson_row,
-  hurdle_negative_binomial = hurdle_negative_binomial_row, Gamma = gamma_row, inverse_gaussian = inverse_gaussian_row,
+  truncated_negative_binomial = truncated_nb_row, zero_inflated_poisson = zero_inflated_poisson_row,
+  zero_inflated_negative_binomial = zero_inflated_nb_row, hurdle_poisson = hurdle_poisson_row,
+  hurdle_negative_binomial = hurdle_nb_row, Gamma = gamma_row, inverse_gaussian = inverse_gaussian_row,
   lognormal = lognormal_row, weibull = weibull_row, exponential = exponential_row, tweedie = tweedie_row,
   delta_gamma = delta_gamma_row, delta_lognormal = delta_lognormal_row, beta = beta_row, ordered = ordered_row(),
   student = student_row, tobit = tobit_row
 )
 
 # The family of a fit: that of a response with classes has a parameter for each further class.
-settled_family <- function(family, y) {
+settled_family <- function(family, y, call = caller_env()) {
   of_classes <- family$density$of_classes
   count <- max(y)
-  if (is.null(of_classes) || nrow(family$parameters) == count - 2) return(family)
+  gaps <- nrow(family$parameters)
+  if (is.null(of_classes) || gaps >= max(1, count - 2)) return(family)
+  if (any(family$parameters$fixed)) {
+    stop_kernops("input", "{.code {family_label(family$name)}} has values for {gaps + 2} classes, but the response has
+                           {count}.", call = call)
+  }
   new_family(family$name, list(), family$link, of_classes(count))
 }
 

@@ -123,5 +123,20 @@ confint.gp_family_fit <- function(object, parm = NULL, level = 0.95, type = c("b
   parameters$log <- parameters$log & !trend
   parameters$kind[trend] <- "trend"
   parameters$unit[trend] <- 1
-  wald_limits(parameters, stats::setNames(value, rownames(v)), sqrt(diag(v)), level, parm)
+  value <- stats::setNames(value, rownames(v))
+  limits <- wald_limits(parameters, value, sqrt(diag(v)), level, parm)
+  for (name in intersect(rownames(limits), names(object$dispersion))) {
+    range <- attr(object$family$density$parameters[[name]], "range")
+    if (is.null(range)) next
+    limits[name, ] <- limits_within(range, value[[name]], sqrt(v[name, name]), level)
+  }
+  limits
+}
+
+# Wald's limits of a parameter with two bounds, on the scale of the logit.
+limits_within <- function(range, value, se, level) {
+  width <- diff(range)
+  share <- (value - range[[1]]) / width
+  half <- se / width / (share * (1 - share))
+  range[[1]] + width * stats::plogis(stats::qlogis(share) + stats::qnorm((1 + c(-1, 1) * level) / 2) * half)
 }

@@ -1,8 +1,8 @@
 #' Families of gp() by their names
 #'
 #' `gp_family()` makes a family for [gp()] from its name, with values of its parameters if these are known. The linear
-#' predictor \eqn{\eta} determines the mean \eqn{\mu} by the link; the parameters of a family are estimated together with
-#' those of the covariance, unless they have a value.
+#' predictor \eqn{\eta} determines the mean \eqn{\mu} by the link; the parameters of a family are estimated together
+#' with those of the covariance, unless they have a value.
 #'
 #' @param name the name of a family, see the table.
 #' @param ... values of parameters, such as `theta = 2`. For `"tobit"` also the limits `left` and `right`.
@@ -33,9 +33,9 @@
 #'
 #' The link is the logarithm for counts, times and other positive numbers; `"student"` and `"tobit"` have the identity.
 #'
-#' The mean \eqn{\mu = g^{-1}(\eta)} is that of the response, with these exceptions. It is the mean before truncation for
-#' truncated counts, and of the distribution beside the zeros for the zero-inflated families; for the hurdle and delta
-#' families it is both, so that the mean of the response is \eqn{(1 - zero)} times that of the other distribution.
+#' The mean \eqn{\mu = g^{-1}(\eta)} is that of the response, with these exceptions. It is the mean before truncation
+#' for truncated counts, and of the distribution beside the zeros for the zero-inflated families; for the hurdle and
+#' delta families it is both, so that the mean of the response is \eqn{(1 - zero)} times that of the other distribution.
 #' For times and `"tobit"`, it is the mean of the variable without censoring. Predictions on the scale of the response
 #' are means and quantiles of the response, for times and `"tobit"` of the variable without censoring, for `"ordered"`
 #' of the numbers 1, 2, ... of the classes.
@@ -44,26 +44,26 @@
 #' event and 0 for a time that is censored. A response of `"tobit"` at a limit or beyond is censored.
 #'
 #' For `"ordered"`, with K classes, the class is at most k if \eqn{\eta + e} is below the cut point k, where e has a
-#' logistic or a normal distribution. The first cut point is 0 and gap2 + ... + gapk the cut point k: the constant of the
-#' trend is minus the first cut point of `MASS::polr()`.
+#' logistic or a normal distribution. The first cut point is 0 and gap2 + ... + gapk the cut point k: the constant of
+#' the trend is minus the first cut point of `MASS::polr()`.
 #'
-#' `weights` multiply the log density; for `"inverse_gaussian"` and `"tweedie"` the dispersion of an observation is divided
-#' by its weight, and for `"beta_binomial"` weights are numbers of trials.
+#' `weights` multiply the log density; for `"inverse_gaussian"` and `"tweedie"` the dispersion of an observation is
+#' divided by its weight, and for `"beta_binomial"` weights are numbers of trials.
 #'
 #' @section The Laplace approximation:
-#' Where the log density is not concave in \eqn{\eta}, minus its second derivative may be negative, and another weight takes
-#' its place in the determinant of the approximation (see [gp_families]). The weight is the expected information for
-#' `"student"`, `"inverse_gaussian"`, `"beta"`, the zero-inflated families and the link `"cauchit"`. It is
+#' Where the log density is not concave in \eqn{\eta}, minus its second derivative may be negative, and another weight
+#' takes its place in the determinant of the approximation (see [gp_families]). The weight is the expected information
+#' for `"student"`, `"inverse_gaussian"`, `"beta"`, the zero-inflated families and the link `"cauchit"`. It is
 #' \eqn{(d\mu / d\eta)^2} divided by the variance, a lower bound of the expected information, for `"beta_binomial"`,
 #' `"negative_binomial_1"` and `"generalised_poisson"`. The mode is that of the density itself, and gradients are exact.
 #'
 #' @section Families of other packages:
-#' `inverse.gaussian(link = "log")` of package stats, and `nb()`, `tw()` and `betar()` of package mgcv are understood, with
-#' the values of their parameters if they have any. The families `quasipoisson()`, `quasibinomial()` and `quasi()` have no
-#' likelihood; errors name the family that takes their place.
+#' `inverse.gaussian(link = "log")` of package stats, and `nb()`, `tw()` and `betar()` of package mgcv are understood,
+#' with the values of their parameters if they have any. The families `quasipoisson()`, `quasibinomial()` and `quasi()`
+#' have no likelihood; errors name the family that takes their place.
 #'
-#' @section Errors: class `kernops_input_error` for names, links and parameters that do not exist, values beyond the range
-#'   of a parameter, and responses that the family does not have.
+#' @section Errors: class `kernops_input_error` for names, links and parameters that do not exist, values beyond the
+#'   range of a parameter, and responses that the family does not have.
 #'
 #' @return A family for [gp()], an object of class `gp_family`.
 #'

@@ -1,7 +1,7 @@
 # Fits with a family: the problem, its search, and the fit.
 
 fit_family <- function(parts, model, known, how, estimate, family, call) {
-  family <- settled_family(family, parts$y)
+  family <- settled_family(family, parts$y, call)
   problem <- family_problem(parts, model, known, family, estimate, call)
   likelihood <- likelihood_for(problem$data, problem$outer, how)
   separating <- separating_covariates(problem$data)

@@ -3,16 +3,16 @@
 #' `likelihood()` makes a family for [gp()] from the log density of an observation, a formula in the language of
 #' [keops_kernel()]. All derivatives come from the formula. The family is checked when it is made.
 #'
-#' @param formula a string: the log density of one observation, with all terms that depend on \eqn{\eta} or on parameters.
-#'   Its variables are `y`, the response; `eta`, the linear predictor; `mu`, the inverse link of `eta`; and the parameters.
-#'   It may contain `w`, the prior weight; otherwise weights multiply the log density. [keops_ops()] lists the operations:
-#'   `Softplus(eta)` is exact where `Log(1 + Exp(eta))` overflows, `LgammaDiff(a, y)` where differences of `Lgamma()`
-#'   cancel.
-#' @param parameters a named list of positive numbers: the starting values of the parameters, which are estimated on a log
-#'   scale.
+#' @param formula a string: the log density of one observation, with all terms that depend on \eqn{\eta} or on
+#'   parameters. Its variables are `y`, the response; `eta`, the linear predictor; `mu`, the inverse link of `eta`; and
+#'   the parameters. It may contain `w`, the prior weight; otherwise weights multiply the log density. [keops_ops()]
+#'   lists the operations: `Softplus(eta)` is exact where `Log(1 + Exp(eta))` overflows, `LgammaDiff(a, y)` where
+#'   differences of `Lgamma()` cancel.
+#' @param parameters a named list of positive numbers: the starting values of the parameters, which are estimated on a
+#'   log scale.
 #' @param y the responses that the density has: `"real"`, `"positive"` or `"nonnegative"` numbers, `"count"` or
-#'   `"positive_count"` (at least 1), `"share"` (between 0 and 1), or `"binomial"`: then `y` is the proportion of successes
-#'   among `w` trials, and responses are those of `binomial()`.
+#'   `"positive_count"` (at least 1), `"share"` (between 0 and 1), or `"binomial"`: then `y` is the proportion of
+#'   successes among `w` trials, and responses are those of `binomial()`.
 #' @param link the link: `"identity"` for real numbers; `"log"` for positive numbers and counts; `"logit"`, `"probit"`,
 #'   `"cloglog"` or `"cauchit"` for shares and successes. Default: the first of these.
 #' @param weight a string, needed if the log density is not concave in `eta`: a formula without `y` whose values are
@@ -20,18 +20,18 @@
 #'   information. See [gp_family()].
 #' @param fixed names of parameters that keep their starting values.
 #' @param mean,variance,draw,cdf functions for predictions: `mean(eta, phi)`, which increases, default the inverse link;
-#'   `variance(mu, phi)` of observations with mean `mu`; `draw(eta, phi)`, one new observation for each `eta`; `cdf(q, eta,
-#'   phi)`, the probability of values up to `q`. `phi` is a named vector of the parameters. For counts, the default of
-#'   `cdf` is a sum of the density. A method that needs a function that is missing stops and names the function.
+#'   `variance(mu, phi)` of observations with mean `mu`; `draw(eta, phi)`, one new observation for each `eta`; `cdf(q,
+#'   eta, phi)`, the probability of values up to `q`. `phi` is a named vector of the parameters. For counts, the default
+#'   of `cdf` is a sum of the density. A method that needs a function that is missing stops and names the function.
 #'
 #' @section Checks:
-#' At some values of `y` and `eta` and the starting values, the log density must be finite, its derivative must be that of
-#' finite differences, and the weight must be positive. Probabilities of counts must sum to 1; if they do not, as terms
-#' without parameters are missing, a warning says so, since log-likelihoods then lack these terms.
+#' At some values of `y` and `eta` and the starting values, the log density must be finite, its derivative must be that
+#' of finite differences, and the weight must be positive. Probabilities of counts must sum to 1; if they do not, as
+#' terms without parameters are missing, a warning says so, since log-likelihoods then lack these terms.
 #'
 #' @section Errors: class `kernops_formula_error` for a mistake in a formula, `kernops_input_error` for other invalid
-#'   arguments and for a density that fails a check. A warning of class `kernops_not_normalised` for probabilities that do
-#'   not sum to 1.
+#'   arguments and for a density that fails a check. A warning of class `kernops_not_normalised` for probabilities that
+#'   do not sum to 1.
 #'
 #' @return A family for [gp()], an object of class `gp_family`.
 #' @seealso [gp_family()] for families by name; [keops_ops()]; [covariance()] for covariances by formula.
@@ -55,7 +55,8 @@
 #' @export
 likelihood <- function(formula, parameters = list(),
                        y = c("real", "positive", "nonnegative", "count", "positive_count", "share", "binomial"),
-                       link = NULL, weight = NULL, fixed = NULL, mean = NULL, variance = NULL, draw = NULL, cdf = NULL) {
+                       link = NULL, weight = NULL, fixed = NULL, mean = NULL, variance = NULL, draw = NULL,
+                       cdf = NULL) {
   y <- check_choice(y, "y", eval(formals()$y))
   link <- check_choice(link %||% links_of[[y]][[1]], "link", links_of[[y]])
   check_parameters(parameters, fixed)

@@ -56,8 +56,8 @@ check_density <- function(family, phi, call = caller_env()) {
   refuse(!is.finite(terms$weight) | terms$weight < if (is.null(terms$curvature)) -1e-10 else 1e-300,
          if (is.null(terms$curvature)) c(
            "The log density is not concave in {.code eta}.",
-           i = "{.arg weight} must be a formula of what takes the place of minus its second derivative, such as the expected
-                information."
+           i = "{.arg weight} must be a formula of what takes the place of minus its second derivative, such as the
+                expected information."
          ) else "The values of {.arg weight} must be positive.")
   if (all(terms$weight <= 1e-12)) {
     stop_kernops("input", "The log density must have a second derivative with respect to {.code eta} that is not 0
@@ -74,6 +74,7 @@ warn_unless_normalised <- function(family, phi) {
   sum <- sum(exp(terms$value))
   if (isTRUE(abs(sum - 1) < 1e-3)) return(invisible())
   cli::cli_warn(c("The probabilities of all responses sum to {signif(sum, 4)}, not to 1.",
-                  i = "Log-likelihoods and distribution functions lack the missing terms, such as {.code -Lgamma(y + 1)}."),
+                  i = "Log-likelihoods and distribution functions lack the missing terms, such as
+                       {.code -Lgamma(y + 1)}."),
                 class = c("kernops_not_normalised", "kernops_warning"))
 }

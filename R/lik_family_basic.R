@@ -12,8 +12,8 @@ poisson_row <- family_row(
   cdf = function(q, eta, w, phi, link) stats::ppois(q, exp(eta))
 )
 
-# The logarithm of 1 - exp(-m), the probability of an event of rate m, as a formula of the logarithm of m; a power series
-# where m is small.
+# The logarithm of 1 - exp(-m), the probability of an event of rate m, as a formula of the logarithm of m; a power
+# series where m is small.
 log_event <- function(log_rate) {
   sprintf("Let(v, %s, IfElse(v + 1.4, Log(-Expm1(-Exp(Clamp(v, -2, 50)))), v + Let(m, Exp(Min2(v, 0)), q, Square(m),
             -m / 2 + q * (1 / 24 - q * (1 / 2880 - q * (1 / 181440 - q * (1 / 9676800 - q / 479001600)))))))", log_rate)

@@ -71,8 +71,11 @@ ordered_row <- function(count = 2) {
 tobit_row <- function(left = -Inf, right = Inf) {
   check_limits(left, right)
   inside <- "-Square((y - eta) / sigma) / 2 - Log(sigma)"
-  if (right < Inf) inside <- code_text("IfElse(y - ", right, ", LogNormalCdf((eta - ", right, ") / sigma), ", inside, ")")
-  if (left > -Inf) inside <- code_text("IfElse(", left, " - y, LogNormalCdf((", left, " - eta) / sigma), ", inside, ")")
+  beyond <- function(excess, depth, inside) {
+    code_text("IfElse(", excess, ", LogNormalCdf((", depth, ") / sigma), ", inside, ")")
+  }
+  if (right < Inf) inside <- beyond(code_text("y - ", right), code_text("eta - ", right), inside)
+  if (left > -Inf) inside <- beyond(code_text(left, " - y"), code_text(left, " - eta"), inside)
   family_row(
     formula = inside,
     constant = function(y, w, phi) -w * log(2 * pi) / 2 * (y > left & y < right),
@@ -88,6 +91,6 @@ tobit_row <- function(left = -Inf, right = Inf) {
 check_limits <- function(left, right, call = caller_env()) {
   valid <- is_plain_numeric(left) && is_plain_numeric(right) && length(left) == 1 && length(right) == 1
   if (valid && isTRUE(left < right) && (left > -Inf || right < Inf)) return(invisible())
-  stop_kernops("input", "The limits {.arg left} and {.arg right} of a censored response must be numbers, the one below the
-                         other, of which at most one is infinite.", call = call)
+  stop_kernops("input", "The limits {.arg left} and {.arg right} of a censored response must be numbers, the one below
+                         the other, of which at most one is infinite.", call = call)
 }

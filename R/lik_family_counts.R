@@ -86,7 +86,7 @@ truncated_poisson_row <- truncated_row(
 # without underflow for a mean near 0
 log_rate_of_size <- "Let(x, eta - Log(theta), Log(theta) + IfElse(x + 40, Log(Softplus(Max2(x, -40))), x))"
 
-truncated_negative_binomial_row <- truncated_row(
+truncated_nb_row <- truncated_row(
   negative_binomial_row, log_rate_of_size, function(mu, phi) -phi[["theta"]] * log1p(mu / phi[["theta"]]),
   upper = function(q, mu, phi) stats::pnbinom(q, phi[["theta"]], mu = mu, lower.tail = FALSE),
   quantile = function(p, mu, phi) stats::qnbinom(p, phi[["theta"]], mu = mu, lower.tail = FALSE),

@@ -25,8 +25,8 @@ inverse_gaussian_row <- family_row(
   }
 )
 
-# The logarithm of y is normal with standard deviation sigma; its mean is eta - sigma^2 / 2, so that exp(eta) is the mean
-# of y.
+# The logarithm of y is normal with standard deviation sigma; its mean is eta - sigma^2 / 2, so that exp(eta) is the
+# mean of y.
 lognormal_row <- family_row(
   formula = "-Square((Log(y) - eta) / sigma + sigma / 2) / 2 - Log(sigma)",
   constant = function(y, w, phi) -w * (log(y) + log(2 * pi) / 2),

@@ -25,8 +25,8 @@ family_response <- function(family, y, weights, rows, call) {
   list(y = y, weights = weights, censored = censored)
 }
 
-# The numbers that a response may be, the rule in words, and the response on the scale of the linear predictor, away from
-# its ends: where a search begins.
+# The numbers that a response may be, the rule in words, and the response on the scale of the linear predictor, away
+# from its ends: where a search begins.
 response_domains <- list(
   real = list(contains = is.finite, start = identity),
   count = list(contains = function(y) y >= 0 & y == round(y), rule = "Counts must be whole numbers, at least 0.",
@@ -47,8 +47,9 @@ response_domains <- list(
 censored_times <- function(y, stop_response) {
   type <- attr(y, "type") %||% "right"
   if (type != "right" || !all(y[, 2] %in% c(0, 1, NA))) {
-    stop_response("Times may be censored on the right: the response of {.code {name}} must be {.code Surv(time, status)} or
-                   {.code cbind(time, status)}, with a status of 1 for an event and 0 for a censored time.")
+    stop_response("Times may be censored on the right: the response of {.code {name}} must be
+                   {.code Surv(time, status)} or {.code cbind(time, status)}, with a status of 1 for an event and 0 for a
+                   censored time.")
   }
   as.vector(y[, 2]) == 0
 }

@@ -1,5 +1,5 @@
-# Families with more zeros than their distribution has, each by one more parameter: the probability `zi` of an additional
-# zero, or the probability `zero` of zero itself, beside a distribution of positive numbers.
+# Families with more zeros than their distribution has, each by one more parameter: the probability `zi` of an
+# additional zero, or the probability `zero` of zero itself, beside a distribution of positive numbers.
 
 zero_limits <- in_unit_interval(function(y, spread) c(min(max(mean(y == 0) / 2, 0.05), 0.9), 1e-6, 1 - 1e-6))
 
@@ -38,12 +38,12 @@ zero_inflated_row <- function(row, log_rate, information, score) {
 }
 
 hurdle_poisson_row <- hurdle_row(truncated_poisson_row, "count")
-hurdle_negative_binomial_row <- hurdle_row(truncated_negative_binomial_row, "count")
+hurdle_nb_row <- hurdle_row(truncated_nb_row, "count")
 delta_gamma_row <- hurdle_row(gamma_row, "nonnegative")
 delta_lognormal_row <- hurdle_row(lognormal_row, "nonnegative")
 
 # scores are 0 beyond exp(50) by the probability of zero
 zero_inflated_poisson_row <- zero_inflated_row(poisson_row, "eta", "Exp(eta)", "Exp(Min2(eta, 50))")
-zero_inflated_negative_binomial_row <- zero_inflated_row(
+zero_inflated_nb_row <- zero_inflated_row(
   negative_binomial_row, log_rate_of_size, "theta * Sigmoid(eta - Log(theta))", "theta * Sigmoid(eta - Log(theta))"
 )

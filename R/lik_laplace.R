@@ -138,7 +138,7 @@ dense_newton <- function(factor, times, theta, nugget) {
 # a step with the weights.
 curved_step <- function(state, terms, solve_weighted) {
   change <- change_of_mode(terms$slope - state$k, terms, solve_weighted, enough = 1e-12)
-  list(h = state$h + change$ku, k = state$k + change$u)
+  if (!is.null(change)) list(h = state$h + change$ku, k = state$k + change$u)
 }
 
 # The gradient of the value in all parameters. The mode depends on the parameters, and W on the mode: u accounts for
@@ -158,13 +158,14 @@ dense_laplace_gradient <- function(factor, state, data, field) {
   c(total, family_gradient(state, data, variance, change$ku, u))
 }
 
-# The solution u of (I + D K) u = s and K u, where D is minus the second derivatives of the log density. solve_weighted(b)
-# solves the equation with the weights W for D. Where D differs from W, K u is the solution of (K^-1 + D) K u = s by
-# conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not needed, as each direction is K q for a
-# known q.
+# The solution u of (I + D K) u = s and K u, where D is minus the second derivatives of the log density.
+# solve_weighted(b) solves the equation with the weights W for D. Where D differs from W, K u is the solution of (K^-1 +
+# D) K u = s by conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not needed, as each direction
+# is K q for a known q.
 change_of_mode <- function(s, terms, solve_weighted, maxit = 500, enough = 1e-26) {
   weight <- terms$weight
   q <- solve_weighted(s)
+  if (is.null(q)) return(NULL)
   if (is.null(terms$curvature) || all(s == 0)) return(list(u = q, ku = (s - q) / weight))
   u <- ku <- p <- 0
   r <- s

@@ -110,7 +110,8 @@ latent_solve <- function(system, weight) {
   share <- system$share(weight)
   function(b) {
     b <- b / (1 + system$nugget * weight)
-    b - share * as.vector(system$spread(system$mean(weight, system$gather(b))))
+    field <- system$mean(weight, system$gather(b))
+    if (!is.null(field)) b - share * as.vector(system$spread(field))
   }
 }
 

@@ -86,7 +86,8 @@ oracle_densities <- function() list(
   }, c(sizes, -sizes)),
   tweedie = density_case(tweedie_density, c(0, sizes), c(dispersion = 0.9, power = 1.4)),
   delta_gamma = density_case(\(y, w, eta, phi) {
-    w * ifelse(y == 0, log(phi[2]), log(1 - phi[2]) + dgamma(ifelse(y > 0, y, 1), phi[1], phi[1] / exp(eta), log = TRUE))
+    w * ifelse(y == 0, log(phi[2]),
+               log(1 - phi[2]) + dgamma(ifelse(y > 0, y, 1), phi[1], phi[1] / exp(eta), log = TRUE))
   }, c(0, sizes), c(shape = 2.3, zero = 0.3)),
   delta_lognormal = density_case(\(y, w, eta, phi) {
     w * ifelse(y == 0, log(phi[2]),

@@ -136,7 +136,7 @@ test_mistakes("kernops_input_error", alist(
   `a variogram` = plot(fixed(count ~ 1, family = poisson()), "variogram"),
   `REML` = gp(count ~ 1, d, ~ a + b, own, family = poisson(), estimate = "REML"),
   `iterative` = gp(count ~ 1, d, ~ a + b, own, family = poisson(), method = "iterative"),
-  `a GPU` = kernops:::check_family_method("exact", NULL, 40, "cuda", NULL),
+  `a GPU` = kernops:::check_family_method("exact", 40, "cuda", NULL),
   `a transformation` = gp(size ~ 1, d, ~ a + b, own, family = Gamma("log"), transform = "log"),
   `many observations` = gp(count ~ 1, d, ~ a + b, linear(1), family = poisson(), estimate = "none", exact_limit = 20),
   `known noise` = fixed(count ~ 1, family = poisson(), known = list(noise = 1)),

@@ -165,7 +165,7 @@ test_mistakes("kernops_input_error", alist(
   `limits in the wrong order` = gp_family("tobit", left = 2, right = 1),
   `another link` = gp_family("tweedie", link = "identity"),
   quasi = kernops:::as_family(quasipoisson()),
-  `another family of mgcv` = kernops:::as_family(structure(list(family = "cox"), class = c("extended.family", "family"))),
+  `another family of mgcv` = kernops:::as_family(structure(list(family = "cox"), class = "family")),
   `shares of 1` = gp(count ~ w, d, ~ a + b, field, family = "beta"),
   `zeros that were truncated` = gp(count ~ w, d, ~ a + b, field, family = "truncated_poisson"),
   `times of zero` = gp(cbind(0 * count, 1) ~ w, d, ~ a + b, field, family = "weibull"),
@@ -174,3 +174,25 @@ test_mistakes("kernops_input_error", alist(
   `fractions of classes` = gp(y ~ w, d, ~ a + b, field, family = "ordered"),
   `one class` = gp(factor(rep(1, 30)) ~ w, d, ~ a + b, field, family = "ordered")
 ))
+
+test_that("limits of probabilities are between 0 and 1, and gaps may be known", {
+  g <- withr::with_seed(8, data.frame(x = 1:25, count = rpois(25, 2) * rbinom(25, 1, 0.4)))
+  fit <- gp(count ~ 1, g, ~ x, exponential(0.01, 1, fixed = c("variance", "range")), family = "zero_inflated_poisson")
+  limits <- confint(fit, "zi", level = 0.9999)
+  expect_true(all(limits > 0 & limits < 1))
+  half <- sqrt(vcov(fit, "both")["zi", "zi"])
+  narrow <- confint(fit, "zi", level = 1e-4)
+  expect_equal(diff(as.vector(narrow)), 2 * qnorm(0.50005) * half, tolerance = 1e-6)
+  d$class <- cut(d$y, c(-Inf, 0, 1, Inf))
+  known <- gp_family("ordered", gap2 = 1.5)
+  fit <- gp(class ~ w, d, ~ a + b, field, family = known, estimate = "none")
+  expect_identical(unname(fit$dispersion), 1.5)
+  d$class <- cut(d$y, 5)
+  expect_error(gp(class ~ w, d, ~ a + b, field, family = known, estimate = "none"), "3 classes",
+               class = "kernops_input_error")
+  # two classes are successes and failures
+  d$class <- d$present + 1
+  binary <- gp(present ~ w, d, ~ a + b, field, family = binomial("probit"), estimate = "none")
+  ordered <- gp(class ~ w, d, ~ a + b, field, family = gp_family("ordered", link = "probit"), estimate = "none")
+  expect_equal(ordered$loglik, binary$loglik, tolerance = 1e-8)
+})

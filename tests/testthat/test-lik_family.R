@@ -52,7 +52,9 @@ for (k in seq_along(cases)) test_that(paste("the density is exact far from the r
   expected <- suppressWarnings(with(grid, case$log_density(y, w, eta, case$phi)))
   known <- is.finite(expected)
   expect_near(terms$value[known], expected[known], 1e-10)
-  for (name in c("slope", "weight", "bend")) expect_true(all(is.finite(terms[[name]][is.finite(terms$value)])), label = name)
+  for (name in c("slope", "weight", "bend")) {
+    expect_true(all(is.finite(terms[[name]][is.finite(terms$value)])), label = name)
+  }
 })
 
 test_that("counts of 1e9 lose no digits", {
@@ -109,6 +111,7 @@ for (k in seq_along(cases)) test_that(paste("moments, probabilities and draws ar
     value <- \(e) matrix(terms_at(family, expand.grid(y = y, w = w, eta = e), phi)$value, length(y))
     highest <- apply(value(c(-1e9, -1e4, seq(-45, 45, 0.01), 1e4, 1e9)), 1, max, na.rm = TRUE)
     scale <- switch(family$name, Gamma = phi[[1]], inverse_gaussian = phi[[1]], tweedie = 1 / phi[[1]], 1)
-    expect_equal(scale * density$deviance(y, rep(mu, length(y)), w, phi), 2 * (highest - drop(value(eta))), tolerance = 1e-3)
+    expect_equal(scale * density$deviance(y, rep(mu, length(y)), w, phi), 2 * (highest - drop(value(eta))),
+                 tolerance = 1e-3)
   }
 })
