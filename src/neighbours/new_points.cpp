@@ -97,10 +97,10 @@ void NewPoints::predict(const double* at_base, const double* errors, int columns
   const auto one = [&](Count unit, LargeVector<double>& values, const Settings& of_unit) {
     values.resize(static_cast<size_t>((base + count) * width));
     const Count first = unit * width;
-    const int own = int(std::min<Count>(width, columns - first));
+    const int used = int(std::min<Count>(width, columns - first));
     double* const value = values.data();
     in_parts(base, of_unit, [&](Count begin, Count end) {
-      for (int c = 0; c < own; ++c)
+      for (int c = 0; c < used; ++c)
         for (Count i = begin; i < end; ++i) value[i * width + c] = at_base[(first + c) * base + i];
     });
     rows_in_order(count, of_unit, [&](Count i, Count, const auto& after) {
@@ -109,9 +109,9 @@ void NewPoints::predict(const double* at_base, const double* errors, int columns
         if (neighbours[k] == 0) continue;
         if (neighbours[k] > base) after(neighbours[k] - 1 - base);
         const double* const from = value + (neighbours[k] - 1) * Count(width);
-        for (int c = 0; c < own; ++c) sum[c] += weights[k] * from[c];
+        for (int c = 0; c < used; ++c) sum[c] += weights[k] * from[c];
       }
-      for (int c = 0; c < own; ++c) {
+      for (int c = 0; c < used; ++c) {
         const Count at = (first + c) * count + i;
         to[at] = value[(base + i) * width + c] = sum[c] + (errors ? sd[i] * errors[at] : 0);
       }
