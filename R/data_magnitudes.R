@@ -7,7 +7,7 @@ magnitude_limits <- c(1e-60, 1e60)
 # Columns of parts whose largest entry is out of range. Noise has the unit of squares; a weight must be in range itself.
 check_magnitudes <- function(parts, call) {
   columns <- list(
-    `the response` = parts$y, `the offset` = parts$offset, `the weights` = rbind(range(parts$weights)),
+    `the response` = parts$y, `the offset` = parts$offset, `the weights` = t(column_ranges(parts$weights)),
     `the noise` = sqrt(column_ranges(parts$noise)), `the trend` = parts$x, `covariates of the covariance` = parts$z
   )
   for (name in names(columns)) check_magnitude(columns[[name]], name, call)
@@ -69,10 +69,12 @@ check_far_points <- function(u, call) {
 # constant: a list of y and of `beta`, the coefficients of that constant.
 without_level <- function(data) {
   y <- data$y
-  ones <- data$constant %||% rep(1, length(y))
   level <- y[[1]]
   unchanged <- list(y = y, beta = 0)
-  if (!ncol(data$x) || abs(level) <= 1e8 * max(abs(y - level * ones))) return(unchanged)
+  if (!ncol(data$x)) return(unchanged)
+  spread <- if (is.null(data$constant)) column_ranges(y) - level else y - level * data$constant
+  if (abs(level) <= 1e8 * max(abs(spread))) return(unchanged)
+  ones <- data$constant %||% rep(1, length(y))
   trend <- qr(unname(data$x))
   if (trend$rank < ncol(data$x) || sum(qr.resid(trend, ones)^2) > 1e-24 * length(y)) return(unchanged)
   beta <- qr.coef(trend, ones)
@@ -81,7 +83,7 @@ without_level <- function(data) {
 }
 
 # TRUE if the residual of the trend is rounding error of the response.
-is_rounding <- function(residual, y) sqrt(mean(residual^2)) <= 16 * .Machine$double.eps * max(abs(y))
+is_rounding <- function(residual, y) sqrt(mean(residual^2)) <= 16 * .Machine$double.eps * max(column_sizes(y))
 
 # The extent of numbers; 1 where they are constant.
 extent_of <- function(v) {

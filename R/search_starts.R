@@ -127,7 +127,7 @@ periodogram_peaks <- function(u, y, most = 2e4) {
 subset_rows <- function(u, size, seed, block = NULL) {
   n <- nrow(u)
   if (n <= size) return(seq_len(n))
-  if (length(unique(block)) > 1) {
+  if (any(block != block[1])) {
     rows <- rows_of_blocks(block, size, seed)
     return(rows[subset_rows(u[rows, , drop = FALSE], size, seed)])
   }
