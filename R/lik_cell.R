@@ -22,7 +22,7 @@ kept_in <- function(cell, compute, key = NULL) {
 # f(object) of a fit by neighbours, kept in its cell while data, parameters and neighbours stay the same.
 kept_for <- function(object, f) {
   about <- list(f, object[c("data", "model", "theta", "beta", "state", "latent", "known")],
-                object$vecchia[c("m", "order", "neighbours", "inducing")], object$how$control[c("ordering", "seed")],
-                object$how$backend)
+                object$vecchia[c("m", "field", "order", "neighbours", "inducing")],
+                object$how$control[c("ordering", "seed")], object$how$backend)
   kept_in(object$cell, function() f(object), about)
 }
