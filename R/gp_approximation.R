@@ -49,8 +49,8 @@ kept_neighbours <- function(likelihood, search, state, model) {
   c(kept, list(changes = c(loglik = change$loglik %||% NA, estimates = estimates), moved = unname(moved$theta)))
 }
 
-# Adds the changes of predictions, and the numbers of neighbours of jointly predicted points. Of many noisy observations
-# new points are conditioned on the observations, or on the field there where that is more accurate.
+# Adds the changes of predictions, and the numbers of neighbours of jointly predicted points. If observations are many
+# and noisy, new points are conditioned on them, or on the field there where that is more accurate.
 with_prediction_changes <- function(fit) {
   theta <- fit$vecchia$moved[seq_along(fit$theta)]
   fit$vecchia$moved <- NULL

@@ -51,18 +51,15 @@ joint_order <- function(base, new) {
   tree <- search_tree(new$near)
   base_tree <- search_tree(base$near)
   order <- vecchia_order(new$near, tree = tree)
-  cover <- once(function() {
-    rows <- base$cover()
-    list(rows = rows, tree = search_tree(base$near[rows, , drop = FALSE]))
-  })
-  nearest <- function(m, of, values) following_neighbours(base_tree, tree, order, m, of, values)
+  delayedAssign("cover", base$cover())
+  delayedAssign("cover_tree", search_tree(base$near[cover, , drop = FALSE]))
   list(order = order, neighbours = function(m, of, values) {
-    if (is.null(base$cover) || m < 3 || m >= nrow(base$near)) return(nearest(m, of, values))
-    count <- min(m %/% 3L, length(cover()$rows))
+    near <- following_neighbours(base_tree, tree, order, m, of, values)
+    if (is.null(base$cover) || m < 3 || m >= nrow(base$near)) return(near)
     query <- new$near[if (is.null(of)) order else order[of], , drop = FALSE]
-    far <- nearest_points(query, cover()$tree, count, backend = values)
-    far[] <- cover()$rows[far]
-    joined_neighbours(nearest(m, of, values), far)
+    far <- nearest_points(query, cover_tree, min(m %/% 3L, length(cover)), backend = values)
+    far[] <- cover[far]
+    joined_neighbours(near, far)
   })
 }
 
