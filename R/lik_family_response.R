@@ -47,9 +47,9 @@ response_domains <- list(
 censored_times <- function(y, stop_response) {
   type <- attr(y, "type") %||% "right"
   if (type != "right" || !all(y[, 2] %in% c(0, 1, NA))) {
-    stop_response("Times may be censored on the right: the response of {.code {name}} must be
-                   {.code Surv(time, status)} or {.code cbind(time, status)}, with a status of 1 for an event and 0 for a
-                   censored time.")
+    stop_response("Times may be censored on the right: the response of {.code {name}} must be {.code Surv(time,
+                   status)} or {.code cbind(time, status)}, with a status of 1 for an event and 0 for a censored
+                   time.")
   }
   as.vector(y[, 2]) == 0
 }

@@ -22,7 +22,7 @@ tweedie_row <- family_row(
   cdf = function(q, eta, w, phi, link) {
     parts <- tweedie_parts(eta, w, phi)
     rate <- pmin(rep_len(parts$rate, length(eta)), 1e12)
-    # of many numbers of gamma variables every so many are enough, as their probabilities change slowly
+    # the sum has a stride where it has many terms, since they change slowly
     first <- stats::qpois(1e-17, rate)
     last <- stats::qpois(1e-17, rate, lower.tail = FALSE)
     stride <- pmax(1, (last - first) %/% 200)

@@ -65,6 +65,16 @@ test_that("counts of 1e9 lose no digits", {
     expect_equal(at(negative_binomial(), 1e9, 1, eta, c(theta = theta)),
                  dnbinom(1e9, theta, mu = exp(eta), log = TRUE), tolerance = 1e-10)
   }
+  for (name in c("truncated_poisson", "zero_inflated_poisson", "hurdle_poisson")) {
+    phi <- switch(name, zero_inflated_poisson = c(zi = 0.2), hurdle_poisson = c(zero = 0.2), numeric())
+    expect_equal(at(gp_family(name), 1e9, 1, eta, phi), dpois(1e9, exp(eta), log = TRUE) + sum(log(1 - phi)),
+                 tolerance = 1e-10)
+  }
+  expect_equal(at(gp_family("truncated_negative_binomial"), 1e9, 1, eta, c(theta = 50)),
+               dnbinom(1e9, 50, mu = exp(eta), log = TRUE), tolerance = 1e-10)
+  # where the rate and its mean are as y, the probability is that of a Poisson variable times 1 - delta
+  expect_equal(at(gp_family("generalised_poisson"), 1e9, 1, log(1e9), c(delta = 0.3)),
+               dpois(1e9, 1e9, log = TRUE) + log(0.7), tolerance = 1e-10)
   share <- c(-1e-5, 0, 1e-4)
   expect_equal(at(kernops:::as_family(binomial()), 0.5, 1e9, share), dbinom(5e8, 1e9, plogis(share), log = TRUE),
                tolerance = 1e-10)
