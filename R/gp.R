@@ -46,8 +46,8 @@
 #' the other methods. Random effects, smooths and a `family` are not available with it.
 #'
 #' @section Choice of the method:
-#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations), if the correlation
-#' decreases with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined
+#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations; with a family for more
+#' than a quarter of these), if the correlation decreases with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined
 #' one alone), there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative. Random
 #' effects and smooths are exact beside Vecchia's approximation of the field; they have at most 2000 coefficients.
 #'
@@ -345,7 +345,8 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
 
 # The method of a fit, which `how` leaves to the data with `method = "auto"`.
 settled_method <- function(how, parts, model, estimate, family, call) {
-  method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control) else how$method
+  method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control, family) else
+    how$method
   if (method == "vif") check_vif(family, how$backend, call)
   if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia" # the only method for so many observations
   if (!is.null(family)) check_family_method(method, length(parts$y), how$backend, call)
