@@ -39,8 +39,8 @@
 #' chosen again together with the neighbours. A likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k
 #' inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters are
 #' those of the average information. Predictions condition the low-rank part on all observations, and the residual on
-#' the nearest ones: on 2 m of them, or, up to 240, twice as many while this changes predictions at 200 sites by more than
-#' is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit is that of
+#' the nearest ones: on 2 m of them, or, up to 240, twice as many while this changes predictions at 200 sites by more
+#' than is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit is that of
 #' `method = "exact"`. The method computes in float64 on the CPU, also where there is a GPU, and is for Gaussian
 #' responses, one or several; `group`, weights, known noise, several observations at a location and priors are those of
 #' the other methods. Random effects, smooths and a `family` are not available with it.
@@ -53,10 +53,10 @@
 #'
 #' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least 5/2
 #' or an estimated one, [squared_exponential()], [rational_quadratic()]), it compares `"vecchia"` with the default
-#' number of neighbours, with twice and four times as many, up to 120, and `"vif"`, at the optimum of a subset. The first
-#' one whose loss of log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used. If
-#' there is none, each replaces a faster one only if it halves the loss. The loss is the larger one of two estimates: the
-#' difference from the exact log-likelihood of 1500 observations, and the expected difference, which is the mean of
+#' number of neighbours, with twice and four times as many, up to 120, and `"vif"`, at the optimum of a subset. The
+#' first one whose loss of log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used. If
+#' there is none, each replaces a faster one only if it halves the loss. The loss is the larger one of two estimates:
+#' the difference from the exact log-likelihood of 1500 observations, and the expected difference, which is the mean of
 #' log(s / s480) over 100 observations with the conditional standard deviations s given their neighbours and s480 given
 #' 480 neighbours. The latter depends on the spacing of all observations: where the noise is much smaller than the
 #' variance of a smooth field, more observations in the same region need more neighbours. `print()` names the method and
