@@ -50,8 +50,7 @@
 #' `weights` multiply the log density; for `"inverse_gaussian"` and `"tweedie"` the dispersion of an observation is
 #' divided by its weight, and for `"beta_binomial"` weights are numbers of trials.
 #'
-#' Log densities have 10 digits up to counts of 1e9, except for `"negative_binomial_1"` and `"beta_binomial"`, where
-#' rounding errors are about 1e-15 times the count: 1e-9 for a million.
+#' Log densities have 10 digits for counts up to 1e9.
 #'
 #' @section The Laplace approximation:
 #' Where the log density is not concave in \eqn{\eta}, minus its second derivative may be negative, and another weight

@@ -1,14 +1,32 @@
-# Families of counts beside those of lik_family_rows.R, and numbers of successes with overdispersion.
+# Families of counts beside those of lik_family_basic.R, and numbers of successes with overdispersion.
 
 # The variance over the mean of counts of y, at least a little above that of a Poisson distribution.
 dispersion_of <- function(y) max(1.05, stats::var(y) / mean(y), na.rm = TRUE)
 
+# The logarithm of Gamma(s + y) / (Gamma(s) y!) (s / (s + y))^s (y / (s + y))^y, a probability, as a formula of y, of
+# the size s and of its logarithm: for large y and s by Stirling's formula, so that little cancels.
+log_largest <- function(y, size, log_size) {
+  # lgamma(v + 1) minus Stirling's formula, for v of at least 100
+  error <- function(v) {
+    sprintf("Let(v, %s, q, Square(v), (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / q) / q) / q) / v)", v)
+  }
+  sprintf(
+    "Let(k, %s, s, %s, l, %s, z, Max2(k, 100), t, Max2(s, 100), r, Log(Max2(k, 1e-300)) - l,
+         IfElse(Min2(k, s) - 100, Log(t / (2 * pi * z * (z + t))) / 2 + %s - %s - %s,
+                IfElse(k - 100, LgammaDiff(z + 1, s - 1) - Lgamma(1 + s) + l, LgammaDiff(s, k) - Lgamma(k + 1)) -
+                k * Softplus(-r) - s * Softplus(r)))",
+    y, size, log_size, error("z + t"), error("t"), error("z")
+  )
+}
+
 # The variance is proportional to the mean: NB1 of Hardin and Hilbe. The size is mu / alpha. The weight is
 # (d mean / d eta)^2 / variance.
 negative_binomial_1_row <- family_row(
-  formula = "LgammaDiff(Exp(eta - Log(alpha)), y) - Exp(eta - Log(alpha)) * Log1p(alpha) - y * Log1p(1 / alpha)",
+  formula = code_text(
+    "Let(x, Log(alpha), size, Exp(eta - x), e, Log(Max2(y, 1e-300)) - eta + x, ", log_largest("y", "size", "eta - x"),
+    " - y * SoftplusDiff(-x, -e) - size * SoftplusDiff(x, e))"
+  ),
   weight = "Exp(eta) / (1 + alpha)",
-  constant = function(y, w, phi) -w * lgamma(y + 1),
   parameters = list(alpha = function(y, spread) c(dispersion_of(y) - 1, 1e-4, 1e6)),
   links = "log", response = "count", discrete = TRUE,
   variance = function(mu, w, phi) mu * (1 + phi[["alpha"]]) / w,
@@ -39,10 +57,13 @@ generalised_poisson_row <- family_row(
 # The number of successes among w trials whose probability has a beta distribution with the given precision. y is their
 # proportion. The weight is (d mean / d eta)^2 / variance.
 beta_binomial_row <- family_row(
-  formula = "Let(a, precision * Sigmoid(eta), b, precision * Sigmoid(-eta),
-                 LgammaDiff(a, w * y) + LgammaDiff(b, w * (1 - y)) - LgammaDiff(precision, w))",
+  formula = code_text(
+    "Let(p, Log(precision), g, p - Softplus(-eta), h, p - Softplus(eta), a, Exp(g), b, Exp(h), c, w * y, d, w * (1 - y),
+         u, p - Log(w), e, g - Log(Max2(c, 1e-300)), f, h - Log(Max2(d, 1e-300)), ",
+    log_largest("c", "a", "g"), " + ", log_largest("d", "b", "h"), " - ", log_largest("w", "precision", "p"),
+    " + c * SoftplusDiff(e, u) + d * SoftplusDiff(f, u) + a * SoftplusDiff(-e, -u) + b * SoftplusDiff(-f, -u))"
+  ),
   weight = "w * (precision + 1) / (precision + w) * Sigmoid(eta) * Sigmoid(-eta)",
-  constant = function(y, w, phi) lchoose(w, w * y),
   parameters = list(precision = function(y, spread) c(10, 1e-3, 1e6)),
   links = "logit", response = "binomial", discrete = TRUE,
   variance = function(mu, w, phi) mu * (1 - mu) / w * (phi[["precision"]] + w) / (phi[["precision"]] + 1),

@@ -32,7 +32,7 @@ oracle_densities <- function() list(
                            log(phi[2]), reals, c(df = 4.5, scale = 0.7),
                          weight = \(w, eta, phi) w * (phi[1] + 1) / (phi[1] + 3) / phi[2]^2 + 0 * eta),
   negative_binomial_1 = density_case(
-    \(y, w, eta, phi) w * dnbinom(y, exp(eta) / phi[1], 1 / (1 + phi[1]), log = TRUE), few, c(alpha = 0.8),
+    \(y, w, eta, phi) w * dnbinom(y, exp(eta) / phi[1], 1 / (1 + phi[1]), log = TRUE), c(few, 400), c(alpha = 0.8),
     weight = quasi(exp, \(eta, w, phi) exp(eta) * (1 + phi[1]))
   ),
   generalised_poisson = density_case(\(y, w, eta, phi) {

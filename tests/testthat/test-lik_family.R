@@ -75,6 +75,22 @@ test_that("counts of 1e9 lose no digits", {
   # where the rate and its mean are as y, the probability is that of a Poisson variable times 1 - delta
   expect_equal(at(gp_family("generalised_poisson"), 1e9, 1, log(1e9), c(delta = 0.3)),
                dpois(1e9, 1e9, log = TRUE) + log(0.7), tolerance = 1e-10)
+  for (alpha in c(1e-3, 0.8, 1e3, 1e8)) for (y in c(99, 100, 1e4, 1e9)) {
+    size <- exp(log(y) + c(-0.1, 0, 1e-5)) / alpha
+    expect_equal(at(gp_family("negative_binomial_1"), y, 1, log(size * alpha), c(alpha = alpha)),
+                 dnbinom(y, size, 1 / (1 + alpha), log = TRUE), tolerance = 1e-10)
+  }
+  # the distribution of a negative binomial count given its sum with another one, whatever their common probability
+  for (precision in c(10, 300, 1e6)) {
+    k <- c(3, 4e5, 4e8)
+    n <- c(10, 1e6, 1e9)
+    a <- precision * plogis(-0.3)
+    share <- precision / (precision + n)
+    expected <- dnbinom(k, a, share, log = TRUE) + dnbinom(n - k, precision - a, share, log = TRUE) -
+      dnbinom(n, precision, share, log = TRUE)
+    expect_equal(at(gp_family("beta_binomial"), k / n, n, rep(-0.3, 3), c(precision = precision)), expected,
+                 tolerance = 1e-10)
+  }
   share <- c(-1e-5, 0, 1e-4)
   expect_equal(at(kernops:::as_family(binomial()), 0.5, 1e9, share), dbinom(5e8, 1e9, plogis(share), log = TRUE),
                tolerance = 1e-10)
