@@ -39,24 +39,24 @@
 #' chosen again together with the neighbours. A likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k
 #' inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters are
 #' those of the average information. Predictions condition the low-rank part on all observations, and the residual on
-#' the nearest ones: on 2 m of them, or, up to 240, twice as many while this changes predictions at 200 sites by more than
-#' is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit is that of
+#' the nearest ones: on 2 m of them, or, up to 240, twice as many while this changes predictions at 200 sites by more
+#' than is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit is that of
 #' `method = "exact"`. The method computes in float64 on the CPU, also where there is a GPU, and is for Gaussian
 #' responses, one or several; `group`, weights, known noise, several observations at a location and priors are those of
 #' the other methods. Random effects, smooths and a `family` are not available with it.
 #'
 #' @section Choice of the method:
-#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations), if the correlation
-#' decreases with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined
-#' one alone), there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative. Random effects
-#' and smooths are exact beside Vecchia's approximation of the field; there may be up to 2000 of their coefficients.
+#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations; with a family for more
+#' than a quarter of these), if the correlation decreases with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined
+#' one alone), there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative. Random
+#' effects and smooths are exact beside Vecchia's approximation of the field; they have at most 2000 coefficients.
 #'
 #' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least 5/2
 #' or an estimated one, [squared_exponential()], [rational_quadratic()]), it compares `"vecchia"` with the default
-#' number of neighbours, with twice and four times as many, up to 120, and `"vif"`, at the optimum of a subset. The first
-#' one whose loss of log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used. If
-#' there is none, each replaces a faster one only if it halves the loss. The loss is the larger one of two estimates: the
-#' difference from the exact log-likelihood of 1500 observations, and the expected difference, which is the mean of
+#' number of neighbours, with twice and four times as many, up to 120, and `"vif"`, at the optimum of a subset. The
+#' first one whose loss of log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used. If
+#' there is none, each replaces a faster one only if it halves the loss. The loss is the larger one of two estimates:
+#' the difference from the exact log-likelihood of 1500 observations, and the expected difference, which is the mean of
 #' log(s / s480) over 100 observations with the conditional standard deviations s given their neighbours and s480 given
 #' 480 neighbours. The latter depends on the spacing of all observations: where the noise is much smaller than the
 #' variance of a smooth field, more observations in the same region need more neighbours. `print()` names the method and
@@ -345,7 +345,8 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
 
 # The method of a fit, which `how` leaves to the data with `method = "auto"`.
 settled_method <- function(how, parts, model, estimate, family, call) {
-  method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control) else how$method
+  method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control, family) else
+    how$method
   if (method == "vif") check_vif(family, how$backend, call)
   if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia" # the only method for so many observations
   if (!is.null(family)) check_family_method(method, length(parts$y), how$backend, call)

@@ -81,7 +81,7 @@ prediction_change_of <- function(fit) max(relative_changes_of(fit)[c("prediction
 
 is_observed_base <- function(object) object$how$method == "vif" || !has_latent_field(object)
 
-# Which number of neighbours of new points is chosen by their predictions: that of observations and earlier new points in
+# The number of neighbours of new points that their predictions choose: that of observations and earlier new points in
 # joint prediction, or for VIF that of observations. Values of the field at the observations are enough with few inputs.
 predicting_count <- function(fit) {
   if (length(fit$vecchia$inducing)) return("local")

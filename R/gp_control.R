@@ -35,10 +35,11 @@
 #'   stand for the first and the last.
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
 #'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]; 30 for
-#'   `method = "vif"`; up to 120 where `method = "auto"` chooses more, see [gp()]. With `"auto"`, the search begins with this number and doubles it, see below. In
-#'   [predict()][predict.gp], it is the number of neighbours of new points. With package future.apply, likelihoods and
-#'   predictions that take long are distributed over the processes of `future::plan()`, if these have more cores than
-#'   this process uses. For likelihoods, each process keeps a part of the observations.
+#'   `method = "vif"`; up to 120 where `method = "auto"` chooses more, see [gp()]. With `"auto"`, the search begins with
+#'   this number and doubles it, see below. In [predict()][predict.gp], it is the number of neighbours of new points.
+#'   With package future.apply, likelihoods and predictions that take long are distributed over the processes of
+#'   `future::plan()`, if these have more cores than this process uses. For likelihoods, each process keeps a part of
+#'   the observations.
 #' @param inducing number of inducing points of `method = "vif"`, at most that of the observations.
 #' @param neighbour_tol the tolerable change of the log-likelihood by twice as many neighbours, for each observation;
 #'   it scales the other tolerances, too, see below.

@@ -61,10 +61,11 @@
 #'
 #' @section Many observations:
 #' `method = "vecchia"` is the Vecchia-Laplace approximation of Zilber and Katzfuss (2021), which `method = "auto"` uses
-#' for more than `exact_limit` observations. The Laplace approximation is the same, but the process has the density of
-#' Vecchia's approximation: each value is conditioned on those of the nearest places before it in the ordering, 20 by
-#' default (`neighbours` of [gp_control()]). The process is conditioned without its nugget and without the noise of the
-#' observations; therefore, few neighbours are enough. Observations at the same place share one value. The variances of
+#' for more than a quarter of `exact_limit` observations, as each likelihood of the exact method factorises some ten
+#' matrices. The Laplace approximation is the same, but the process has the density of Vecchia's approximation: each
+#' value is conditioned on those of the nearest places before it in the ordering, 20 by default (`neighbours` of
+#' [gp_control()]). The process is conditioned without its nugget and without the noise of the observations; therefore,
+#' few neighbours are enough. Observations at the same place share one value. The variances of
 #' the places are multiplied by 1 + 1e-9, so that smooth covariances have a factor.
 #'
 #' The posterior precision of the process is a sparse matrix. Its Cholesky factor, which begins with the last places of

@@ -43,14 +43,17 @@ vif_likelihood <- function(data, model, how) {
     list(m = m, all = m == most, ordering = how$control$ordering, local = min(2L * m, length(data$y)),
          inducing = rank(m))
   }
+  part <- if (most < 4e4) 0 else max(1e4, most %/% 10)
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours,
-                             subset_sizes = function() c(dense = 0, same = if (most < 4e4) 0 else max(1e4, most %/% 10)))
+                             subset_sizes = function() c(dense = 0, same = part))
 }
 
 # The numbers of neighbours and of inducing points with which a fit begins, and the latter with more neighbours.
 vif_count <- function(how, model, most) neighbour_count(how$control, model$d, most, default = 30)
 
-inducing_count <- function(how, data, factor = 1) as.integer(min(ceiling(how$control$inducing * factor), length(data$y)))
+inducing_count <- function(how, data, factor = 1) {
+  as.integer(min(ceiling(how$control$inducing * factor), length(data$y)))
+}
 
 vif_state <- function(problem, sets, theta, profile) {
   vif <- vif_factor(problem$model, problem$operators, sets, theta)
@@ -74,7 +77,7 @@ vif_factor <- function(model, operators, sets, theta) {
   list(low = low, factors = factors, rows = rows, bad = rows$bad)
 }
 
-vif_sums <- function(vif, known) sums_without(outer_products(vif$white), known, 2 * sum(log(vif$rows$sd)))
+vif_sums <- function(vif, known) sums_without(vif$rows$outer(vif$white), known, 2 * sum(log(vif$rows$sd)))
 
 # The log-determinant and the products a' K^-1 b of the first `known` columns, as set_moments() has them, from the
 # products `gram` of all whitened columns and `logdet` of R. The other columns, Z, have coefficients b ~ N(0, I): `root`

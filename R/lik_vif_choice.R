@@ -87,18 +87,14 @@ loss_of_some <- function(data, model, how, theta) {
 sampled_loss <- function(sets, model, operators, theta, reference = 480L, count = 100) {
   some <- some_positions(nrow(sets$near), count)
   near <- sets_of_some(sets, some, sets$search(min(reference, nrow(sets$near) - 1L), some))
-  logdet <- function(held, most) {
-    totals <- set_totals(operators, theta, model$nugget, held, FALSE, most)
-    if (totals$bad > 0) Inf else totals$sums[[1]]
+  log_sd <- function(factors, most) {
+    rows <- factored_rows(operators, theta, model$nugget, near$held, near$neighbours, factors, most)
+    if (is.null(rows$bad)) mean(log(rows$sd)) else Inf
   }
   function(m, rank = NULL) {
-    held <- near$held
-    if (length(rank)) {
-      low <- low_rank_factors(operators$values, theta, vif_sets(sets, model, rank))
-      if (is.null(low)) return(Inf)
-      residual <- sets_with_factors(near$held(), low$factors(near$points))
-      held <- function() residual
-    }
-    (logdet(held, m) - logdet(held, Inf)) / 2 / length(some)
+    low <- if (length(rank)) low_rank_factors(operators$values, theta, vif_sets(sets, model, rank))
+    if (length(rank) && is.null(low)) return(Inf)
+    factors <- if (length(rank)) low$factors(near$points)
+    log_sd(factors, m) - log_sd(factors, Inf)
   }
 }

@@ -5,12 +5,12 @@
 vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   white <- vif$white
   known <- seq_len(ncol(sets$values))
-  slopes <- combine_rows(2 * gram_adjoint(sums, results, problem$reml), white)
+  slopes <- vif$rows$combine(2 * gram_adjoint(sums, results, problem$reml), white)
   u <- vif$rows
   sd <- rep(u$sd, each = nrow(u$weights))
   # of z = (y - weights' y of neighbours) / sd, and of 2 log sd in the log-determinant
   by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd
-  by_log_sd <- 2 - block_dots(slopes, white)
+  by_log_sd <- 2 - vif$rows$dots(slopes, white)
   direct <- u$adjoint(by_weights, by_log_sd)
   by_point <- by_log_sd / (2 * u$sd^2)
   by_neighbours <- direct$solved - u$weights * rep(by_point, each = nrow(u$weights))
@@ -35,7 +35,7 @@ gram_adjoint <- function(sums, results, reml) {
 low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
   solve <- function(b) vif$low$solve(b, transposed = TRUE)
   across <- solve(by_factors)
-  within <- solve(t(solve(outer_products(by_factors, vif$factors))))
+  within <- solve(t(solve(vif$rows$outer(by_factors, vif$factors))))
   within <- -(within + t(within)) / 4
   diag(within) <- diag(within) * (1 + sets$jitter)
   weighted_derivatives(derivatives, theta, sets$inducing, sets$points, across) +

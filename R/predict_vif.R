@@ -86,7 +86,7 @@ fitted_vif <- function(object) {
   white <- vif$rows$whiten(rbind(residual, t(sets$values[, -1, drop = FALSE]), vif$factors))
   p <- ncol(data$x)
   rank <- nrow(vif$factors)
-  gram <- outer_products(white) + diag(rep(0:1, c(1 + p, rank)), 1 + p + rank)
+  gram <- vif$rows$outer(white) + diag(rep(0:1, c(1 + p, rank)), 1 + p + rank)
   low <- 1 + p + seq_len(rank)
   low_root <- chol(gram[low, low, drop = FALSE])
   root <- chol(gram[-1, -1, drop = FALSE])

@@ -66,15 +66,16 @@ prediction_sites <- function(u, near, model, count = 100, tree = search_tree(nea
   if (variables) at_variables(sites[, space, drop = FALSE], sites[, model$d + 1] + 1) else sites
 }
 
-# The method of `method = "auto"`.
-chosen_method <- function(parts, model, precision, control) {
+# The method of `method = "auto"`. A likelihood of a family takes some ten factors of the matrix.
+chosen_method <- function(parts, model, precision, control, family = NULL) {
   u <- points_of(parts$u, numeric(model$d), parts$z)
   of <- if (!is_lmc(model$covariance)) location_strata(model, c(list(u = u), parts[c("noise", "weights")]))$of
   blocks <- tabulate(separate_blocks(model, if (is.null(of)) u else u[!duplicated(of), , drop = FALSE]))
-  if (sum(blocks^2) <= control$exact_limit^2) return("exact")
-  suited <- model$d <= 10 && is_local(without_effects(model$covariance) %||% nugget()) &&
+  suited <- precision == "float64" && model$d <= 10 && is_local(without_effects(model$covariance) %||% nugget()) &&
     count_coefficients(effects_of(model, u)) <= most_coefficients
-  if (suited && precision == "float64") "vecchia" else "iterative"
+  limit <- control$exact_limit / if (!is.null(family) && suited) 4 else 1
+  if (sum(blocks^2) <= limit^2) return("exact")
+  if (suited) "vecchia" else "iterative"
 }
 
 # TRUE if distant observations matter little, given the near ones: the correlation decreases with the distance.

@@ -1,15 +1,13 @@
 # Rows of the sparse U of sets with their derivatives. The covariance of the sets may be the residual of a low-rank
 # approximation, k(x, y) - v(x)'v(y): the factors v are the columns of a matrix, one for each point.
 
-# x y', and C x, for matrices with a column for each point.
-outer_products <- function(x, y = x) factors_outer(x, y, run_settings())
-
-combine_rows <- function(C, x) block_combine(C, x, run_settings())
-
 # The rows of the sparse U of such sets, as set_weights() has them, for points and noise of hold_sets(), the nugget in
 # row `nugget` of theta and at most `count` neighbours; `bad` is the first set whose covariance is not positive
 # definite, if there is one. Matrices have a column for each point in these functions of the result:
 #   whiten(x)            x U'
+#   outer(x, y)          x y'
+#   combine(C, x)        C x for a small matrix C
+#   dots(x, y)           the inner products of columns
 #   products(x, y)       the inner products of each column of x with the columns of y of the neighbours
 #   adjoint(weights, log_sd)  of a function of the weights and of log(sd) with these derivatives: its gradient with
 #                        respect to theta, and for each set K^-1 times the derivatives with respect to the weights, with
@@ -28,6 +26,8 @@ factored_rows <- function(operators, theta, nugget, sets, neighbours, factors = 
   rows$bad <- if (length(bad)) bad[[1]]
   c(rows, list(
     whiten = function(x) sets_whiten(rows$weights, rows$sd, rows$neighbours, x, FALSE, threads()),
+    outer = function(x, y = x) factors_outer(x, y, run_settings()),
+    combine = function(C, x) block_combine(C, x, run_settings()), dots = block_dots,
     products = function(x, y) factors_inner(rows$neighbours, x, y, threads()),
     adjoint = function(weights, log_sd) {
       sets_residual_adjoint(lapply(operators[c("values", "derivatives")], live), theta, nugget, pointer, weights,

@@ -26,9 +26,9 @@ simulated <- function(n, waves = 6000) {
   u <- matrix(runif(n * d), n, dimnames = list(NULL, paste0("x", seq_len(d))))
   upper <- c(seq(1, 0.1, length.out = waves / 3), exp(seq(log(0.1), log(1e-10), length.out = 2 * waves / 3))[-1])
   middle <- sqrt(upper[-1] * upper[-length(upper)])
-  radius <- sqrt(if (kernel == "se") qchisq(middle, d, lower.tail = FALSE) else d * qf(middle, d, 7, lower.tail = FALSE))
+  square <- if (kernel == "se") qchisq(middle, d, lower.tail = FALSE) else d * qf(middle, d, 7, lower.tail = FALSE)
   direction <- matrix(rnorm(d * length(middle)), ncol = d)
-  frequency <- direction / sqrt(rowSums(direction^2)) * radius / range
+  frequency <- direction / sqrt(rowSums(direction^2)) * sqrt(square) / range
   amplitudes <- \() matrix(rnorm(length(middle)) * sqrt(-diff(upper)))
   sum_of_waves <- keops_kernel("Sum_Reduction(Cos(x | w) * a + Sin(x | w) * b, 1)",
                                c(sprintf("x = Vi(%d)", d), sprintf("w = Vj(%d)", d), "a = Vj(1)", "b = Vj(1)"))

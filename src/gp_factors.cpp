@@ -71,8 +71,7 @@ Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors
       double *const g = memory.data(), *const a = g + rows;
       for (Count i = 0; i < u.sets; ++i) {
         const Count here = i * size + first;
-        for (Count e = 0; e < rows; ++e)
-          g[e] = v[here + e], a[e] = slope[here + e] / u.sd[i] - p[i] * v[here + e];
+        for (Count e = 0; e < rows; ++e) g[e] = v[here + e], a[e] = slope[here + e] / u.sd[i] - p[i] * v[here + e];
         u.each(i, [&](double weight, Count near, Count k) {
           const double* of = v + near * size + first;
           for (Count e = 0; e < rows; ++e) g[e] -= weight * of[e], a[e] -= by[i * u.m + k] * of[e];

@@ -32,7 +32,9 @@ Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatri
     Rcpp::NumericMatrix out = zeros(points, x.ncol());
     for (Count c = 0; c < x.ncol(); ++c)
       for (Count s = 0; s < u.sets; ++s)
-        u.each(s, [&](double weight, Count neighbour, Count) { out[c * points + neighbour] += weight * x[c * u.sets + s]; });
+        u.each(s, [&](double weight, Count neighbour, Count) {
+          out[c * points + neighbour] += weight * x[c * u.sets + s];
+        });
     return out;
   });
 }

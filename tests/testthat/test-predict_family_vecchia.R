@@ -255,3 +255,13 @@ test_that("simulations have the moments of predictions", {
   expect_equal(unname(rowMeans(draws)), link$fit, tolerance = 0.05)
   expect_equal(unname(apply(draws, 1, sd)), link$se.fit, tolerance = 0.05)
 })
+
+test_that("method = \"auto\" takes the exact method of a family for a quarter of the observations of a Gaussian fit", {
+  withr::local_seed(21)
+  d <- data.frame(a = runif(60), b = runif(60))
+  d$count <- rpois(60, exp(sin(5 * d$a)))
+  method <- \(...) gp(count ~ 1, d, ~ a + b, exponential(0.5, 0.3), estimate = "none", ...)$method
+  expect_identical(c(method(exact_limit = 60), method(exact_limit = 59)), c("exact", "vecchia"))
+  poisson <- \(...) method(..., family = stats::poisson())
+  expect_identical(c(poisson(exact_limit = 240), poisson(exact_limit = 239)), c("exact", "vecchia"))
+})
