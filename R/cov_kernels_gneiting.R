@@ -8,8 +8,8 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
 
 #' A covariance of space and time that is not separable
 #'
-#' The covariance of Gneiting (2002) with Matern's covariance in space: the range in space grows with the distance in
-#' time, as where a field is carried or spreads.
+#' The covariance of Gneiting (2002) with the covariance of Matern in space: the range in space grows with the distance
+#' in time, as where a field is carried or spreads.
 #'
 #' @param nu smoothness in space, a number above 0 and at most 50.
 #' @param variance,range the variance, and the range in space.
@@ -23,10 +23,10 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
 #' @details With the distances h in space and s in time, and d coordinates in space, the covariance is
 #'   \deqn{v \psi^{-\max(1, d/2)} M_\nu(h / (r \psi^{\beta/2})), \quad \psi = 1 + (s \cdot speed / r)^{power},}{
 #'         v psi^-max(1, d/2) M(h / (r psi^(beta/2))), psi = 1 + (s speed / r)^power,}
-#'   where M is Matern's correlation and beta the `interaction`. For up to two coordinates in space and nu = 1/2 this is
-#'   equation 16 of Gneiting (2002). Parameters without a value are estimated. A likelihood-ratio test of the
-#'   interaction is `anova()` with the fit of `interaction = 0, fixed = "interaction"`; 0 is at the edge of the parameters, so that
-#'   its p-value is halved.
+#'   where M is the correlation of Matern and beta the `interaction`. For up to two coordinates in space and nu = 1/2 this
+#'   is equation 16 of Gneiting (2002). Parameters without a value are estimated. A likelihood-ratio test of the
+#'   interaction is `anova()` with the fit of `interaction = 0, fixed = "interaction"`; 0 is at the edge of the
+#'   parameters, so that its p-value is halved.
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for invalid parameters, and `kernops_dim_error` where `time` is not one
 #'   of several coordinates.

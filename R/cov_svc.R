@@ -6,8 +6,7 @@
 #' place to place (Gelfand et al. 2003). Its mean is the coefficient of z in the trend, `y ~ z`.
 #'
 #' @param effect a one-sided formula of numeric variables of the data, such as `~ z`; with several, as in
-#'   `~ z + log(w)`, each has a field of its own. An intercept, which is always there, is a field without covariate: add it as another
-#'   term of the covariance.
+#'   `~ z + log(w)`, each has a field of its own. A field without covariate is another term of the covariance.
 #' @param covariance the covariance of each field, such as `matern(3/2)`. Its parameters are those of the coefficient:
 #'   the unit of the variance is that of the response over that of z, squared.
 #'

@@ -22,7 +22,6 @@
 #   logdet_interval          intervals that contain them
 #   preconditioning          the product with the inverse of a preconditioner
 #   resident_points          points where an operator computes
-#   rounding_unit            the relative error of an entry for each precision
 #
 # Dense and sparse factors
 #   dense_factor             a matrix filled by a formula and factored in place
@@ -47,7 +46,6 @@
 #
 # Orderings and distances
 #   vecchia_order            a permutation of points
-#   orderings                its choices
 #   ordered_neighbours       the nearest earlier points of each point
 #   nearest_points           the nearest points of a query
 #   search_tree              a tree for several queries

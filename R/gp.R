@@ -40,26 +40,28 @@
 #' inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters are
 #' those of the average information. Predictions condition the low-rank part on all observations, and the residual on
 #' the nearest ones: on 2 m of them, or, up to 240, twice as many while this changes predictions at 200 sites by more
-#' than is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit is that of
-#' `method = "exact"`. The method computes in float64 on the CPU, also where there is a GPU, and is for Gaussian
+#' than is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit is that
+#' of `method = "exact"`. The method computes in float64 on the CPU, also where there is a GPU, and is for Gaussian
 #' responses, one or several; `group`, weights, known noise, several observations at a location and priors are those of
 #' the other methods. Random effects, smooths and a `family` are not available with it.
 #'
 #' @section Choice of the method:
-#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations; with a family for more
-#' than a quarter of these), if the correlation decreases with the distance (no term of the covariance is a [linear()], [constant()], [periodic()] or user-defined
-#' one alone), there are at most 10 coordinates, and `float32` is not requested; otherwise it is iterative. Random
-#' effects and smooths are exact beside Vecchia's approximation of the field; they have at most 2000 coefficients.
+#' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations; with a family for
+#' more than a quarter of these), if the correlation decreases with the distance (no term of the covariance is a
+#' [linear()], [constant()], [periodic()] or user-defined one alone), there are at most 10 coordinates, and `float32`
+#' is not requested; otherwise it is iterative. Random effects and smooths are exact beside Vecchia's approximation of
+#' the field; they have at most 2000 coefficients.
 #'
-#' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least 5/2
-#' or an estimated one, [squared_exponential()], [rational_quadratic()]), it compares `"vecchia"` with the default
+#' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least
+#' 5/2 or an estimated one, [squared_exponential()], [rational_quadratic()]), it compares `"vecchia"` with the default
 #' number of neighbours, with twice and four times as many, up to 120, and `"vif"`, at the optimum of a subset. The
-#' first one whose loss of log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used. If
-#' there is none, each replaces a faster one only if it halves the loss. The loss is the larger one of two estimates:
-#' the difference from the exact log-likelihood of 1500 observations, and the expected difference, which is the mean of
-#' log(s / s480) over 100 observations with the conditional standard deviations s given their neighbours and s480 given
-#' 480 neighbours. The latter depends on the spacing of all observations: where the noise is much smaller than the
-#' variance of a smooth field, more observations in the same region need more neighbours. `print()` names the method and
+#' first one whose loss of log-likelihood for each observation is at most `neighbour_tol` (see [gp_control()]) is used.
+#' If there is none, each replaces a faster one only if it halves the loss. The loss is the larger one of two
+#' estimates: the difference from the exact log-likelihood of 1500 observations, and the expected difference, which is
+#' the mean of log(s / s480) over 100 observations with the conditional standard deviations s given their neighbours
+#' and s480 given 480 neighbours. The latter depends on the spacing of all observations: where the noise is much
+#' smaller than the variance of a smooth field, more observations in the same region need more neighbours. `print()`
+#' names the method and
 #' the number of neighbours. A number of neighbours that is given is kept, and a fit with `backend = "cuda"` does not
 #' compare. `"vif"` takes about 80 bytes for each observation and inducing point, and is a candidate for up to
 #' 2e8 / `inducing` observations (one million by default).
@@ -185,8 +187,8 @@
 #' Warnings have the class
 #'   * `kernops_not_converged` if the search stopped early; in addition `kernops_near_singular` if it ended where
 #'     covariance matrices become singular, and `kernops_rounding` if float32 rounding hides the optimum;
-#'   * `kernops_at_bound` if a range ended at a bound of the search. Such a parameter has no standard error; those of the
-#'     others are given its value;
+#'   * `kernops_at_bound` if a range ended at a bound of the search. Such a parameter has no standard error; those of
+#'     the others are given its value;
 #'   * `kernops_degenerate` if a range is below the spacing of the points or the nugget is estimated as zero;
 #'   * `kernops_copies` if observations are duplicated, including the response.
 #'

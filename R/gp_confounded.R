@@ -1,4 +1,4 @@
-# Terms of a covariance that a fit can hardly tell apart, such as a smooth of a coordinate and a field with a long range.
+# Terms of a covariance that a fit can hardly tell apart, such as a smooth of a coordinate and a field along it.
 
 # A data frame of pairs of terms, one of them an effect or a smooth, and the correlation of the errors of their
 # predictions at some of the observations: near -1 where their sum is known and its parts are not.

@@ -87,7 +87,7 @@
 gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, maxit = 100, probes = 16, rank = NULL,
                        cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none"),
                        neighbours = NULL, neighbour_tol = 1e-3, neighbour_limit = 240, inducing = 200,
-                       ordering = orderings,
+                       ordering = c("maxmin", "random", "coordinate", "given"),
                        precond = c("auto", "vecchia", "pivoted_cholesky", "rpcholesky")) {
   for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
   check_number(probes, "probes", least = 0, whole = TRUE)
@@ -100,7 +100,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(inducing, "inducing", least = 1, whole = TRUE)
   check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
   check_number(neighbour_limit, "neighbour_limit", least = 1, whole = TRUE)
-  ordering <- check_choice(ordering, "ordering", orderings)
+  ordering <- check_choice(ordering, "ordering", c("maxmin", "random", "coordinate", "given"))
   precond <- check_choice(precond, "precond", c("auto", "vecchia", "pivoted_cholesky", "rpcholesky"))
   mget(names(formals()))
 }

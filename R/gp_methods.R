@@ -22,8 +22,8 @@
 #'   and [`tidy()`][gp_broom] are the
 #'   square roots of its diagonal. Wald intervals of `confint()` are symmetric on the log scale. `residuals()` are the
 #'   response minus the fitted field, which includes the trend. `summary()` names pairs of terms that the data hardly
-#'   tell apart, such as a smooth of a coordinate and a field with a long range: their sum is known, but the errors of the
-#'   two have a correlation below -0.9.
+#'   tell apart, such as a smooth of a coordinate and a field along it: their sum is known, but the errors of the two
+#'   have a correlation below -0.9.
 #'
 #'   With `method = "profile"`, a limit of `confint()` is the value at which twice the log-likelihood, maximised over
 #'   all other parameters, is below its maximum by the quantile of the chi-squared distribution with one degree of

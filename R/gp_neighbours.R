@@ -68,7 +68,7 @@
 #' @export
 gp_neighbours <- function(coords, m = 30, ordering = c("maxmin", "random", "coordinate", "given"), covariance = NULL,
                           seed = 1) {
-  ordering <- check_choice(ordering, "ordering", orderings)
+  ordering <- check_choice(ordering, "ordering", c("maxmin", "random", "coordinate", "given"))
   check_number(m, "m", least = 1, whole = TRUE)
   check_seed(seed)
   u <- points_in(coords, plain = is.null(covariance))

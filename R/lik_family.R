@@ -76,7 +76,7 @@ density_columns <- function(formula, y, w, eta, phi) {
   n <- length(eta)
   values <- c(list(y = rep_len(as.double(y), n), w = rep_len(as.double(w), n), eta = as.double(eta)), as.list(phi))
   values <- values[vapply(names(values), mentions, NA, formula = formula)]
-  declared <- paste0(names(values), ifelse(names(values) %in% c("y", "w", "eta"), " = Vi(1)", " = Pm(1)"))
+  declared <- code_text(names(values), ifelse(names(values) %in% c("y", "w", "eta"), " = Vi(1)", " = Pm(1)"))
   map <- recent_operator(code_text("Sum_Reduction(", formula, ", 1)"), declared, "auto", "float64", "cpu",
                          stored = TRUE)
   matrix(map(values), n)

@@ -23,6 +23,7 @@ beta_row <- family_row(
 
 # Classes 1, ..., count: y is at most k if eta + e is below the cut point k, with a logistic or normal e. The first cut
 # point is 0, since the trend has a constant; the others are sums of positive gaps.
+# long: a row with the functions that its parts share
 ordered_row <- function(count = 2) {
   gaps <- sprintf("gap%d", seq_len(count - 1))[-1]
   sum_of <- function(condition) {
@@ -89,8 +90,9 @@ tobit_row <- function(left = -Inf, right = Inf) {
 }
 
 check_limits <- function(left, right, call = caller_env()) {
-  valid <- is_plain_numeric(left) && is_plain_numeric(right) && length(left) == 1 && length(right) == 1
-  if (valid && isTRUE(left < right) && (left > -Inf || right < Inf)) return(invisible())
+  numbers <- is.numeric(left) && is.numeric(right) && !is.object(left) && !is.object(right)
+  single <- numbers && length(left) == 1 && length(right) == 1
+  if (single && isTRUE(left < right) && (left > -Inf || right < Inf)) return(invisible())
   stop_kernops("input", "The limits {.arg left} and {.arg right} of a censored response must be numbers, the one below
                          the other, of which at most one is infinite.", call = call)
 }

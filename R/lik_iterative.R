@@ -131,7 +131,7 @@ search_state <- function(equations, theta, parts, profile, probes, ...) {
 # The loss of log-likelihood by rounding. Independent errors e_ij of the entries change log det K on average by
 # -sum_ij e_ij^2 (K^-1)_ii (K^-1)_jj / 2, as a larger nugget does. `trace` is the trace of K^-1.
 rounding_loss <- function(variance, trace, precision) {
-  (rounding_unit[[precision]] * variance * trace)^2 / 2
+  (2^-c(float32 = 23, float64 = 52)[[precision]] * variance * trace)^2 / 2
 }
 
 # The same before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all others.

@@ -41,9 +41,13 @@ vecchia_laplace <- function(data, model, how) {
     list(m = m, all = m == most, ordering = how$control$ordering,
          local = as.integer(min(max(30L, m), nrow(sets$points))), order = sets$order, neighbours = sets$neighbours)
   }
-  part <- length(data$y) %/% 10
-  likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours,
-                             subset_sizes = function() c(dense = 0, same = if (part < 2000) 0 else part))
+  likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, subset_sizes = function() tenth(data, 2e4))
+}
+
+# Sizes of subsets: a tenth of at least `least` observations.
+tenth <- function(data, least) {
+  n <- length(data$y)
+  c(dense = 0, same = if (n < least) 0 else n %/% 10)
 }
 
 latent_state <- function(sets, parts, data, model, theta, latest) {

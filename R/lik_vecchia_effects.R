@@ -32,8 +32,8 @@ effects_likelihood <- function(data, model, how) {
   }, doubled, kept_neighbours)
 }
 
-# The parts that do not depend on theta: the model of the field with its operators, the data as the field reads them, all
-# coordinates `u`, and the effects.
+# The parts that do not depend on theta: the model of the field with its operators, the data as the field reads them,
+# all coordinates `u`, and the effects.
 effects_problem <- function(data, model, how) {
   field <- field_part(model)
   effects <- effects_of(model, data$u)

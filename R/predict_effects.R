@@ -15,11 +15,7 @@ effects_kriging.default <- function(object, how) {
     moments$process <- moments$process + as.vector(gathered(effects, targets))
     moments$trend <- with_trend(object, targets)$trend
     if (!uncertain) return(moments)
-    parts <- by_parts(targets, gap_width(fitted), function(some) {
-      list2DF(coefficient_gap(object, fitted, base(), some)[c("variance", "lagrange")])
-    })
-    moments$variance <- moments$variance + parts$variance
-    replace(moments, "lagrange", list(parts$lagrange))
+    with_gaps(moments, object, fitted, base(), targets)
   }
   new_conditioning(
     object, means(inner$means, FALSE), means(inner$moments, TRUE),
@@ -42,6 +38,15 @@ effects_kriging.default <- function(object, how) {
       sum(1 - diag(chol2inv(fitted$root))[length(known) + coefficients_of(fitted$effects, leaf)])
     }
   )
+}
+
+# Moments with the uncertainty of the coefficients.
+with_gaps <- function(moments, object, fitted, base, targets) {
+  parts <- by_parts(targets, gap_width(fitted), function(some) {
+    list2DF(coefficient_gap(object, fitted, base, some)[c("variance", "lagrange")])
+  })
+  moments$variance <- moments$variance + parts$variance
+  replace(moments, "lagrange", list(parts$lagrange))
 }
 
 # Numbers for all coefficients of entries, from those of the levels with observations: by default 0 for others.

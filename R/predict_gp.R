@@ -131,15 +131,16 @@
 #'   a point between two tracks of dense observations depends on both. In gaps of the data, such as clouds in satellite
 #'   images, this is more accurate than the nearest observations alone (`joint = FALSE`) at the same number of
 #'   neighbours, and predictions, standard errors, joint covariances, means over blocks and [simulate()][simulate.gp]
-#'   follow from one joint distribution. A prediction depends slightly on the other new points. Millions of new points are predicted in tiles of 400,000, together with
-#'   the points on which a tile depends: memory is bounded, and the results are those of all points at once. With all
-#'   points as neighbours the predictions are those of `method = "exact"`.
+#'   follow from one joint distribution. A prediction depends slightly on the other new points. Millions of new points
+#'   are predicted in tiles of 400,000, together with the points on which a tile depends: memory is bounded, and the
+#'   results are those of all points at once. With all points as neighbours the predictions are those of
+#'   `method = "exact"`.
 #'
 #'   If all observations have noise, new points are conditioned on the values of the field at the observations, which
-#'   need fewer neighbours than noisy observations: twice the number of the fit. With more than 20,000 observations, the
-#'   field is used where it is more accurate: if 240 observations are not enough, and if twice as many neighbours change
-#'   predictions at 200 sites less (see [gp_control()]). The factor of the field then takes about as long as the fit, and
-#'   4 kB of memory for each observation, of which there may be 500,000.
+#'   need fewer neighbours than noisy observations: twice the number of the fit. With more than 20,000 observations,
+#'   the field is used where it is more accurate: if 240 observations are not enough, and if twice as many neighbours
+#'   change predictions at 200 sites less (see [gp_control()]). The factor of the field then takes about as long as the
+#'   fit, and 4 kB of memory for each observation, of which there may be 500,000.
 #'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
 #'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system

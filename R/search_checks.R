@@ -73,8 +73,8 @@ tell_vanished <- function(fit) {
   ), class = "kernops_vanished")
 }
 
-# The terms of a sum, without noise, whose standard deviation is below 0.5 % of that of all terms together: a search does
-# not get nearer to 0.
+# The terms of a sum, without noise, whose standard deviation is below 0.5 % of that of all terms together: a search
+# does not get nearer to 0.
 vanished_terms <- function(fit) {
   model <- fit$model
   terms <- if (!is_lmc(model$covariance)) covariance_terms(model$covariance)

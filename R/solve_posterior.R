@@ -29,6 +29,7 @@ sparse_pattern <- function(neighbours, effects = NULL) {
 # With effects also
 #   sum_variances(points, columns, values)  variances of points and effects times values, see row_sparse()
 #   effects()              the covariance matrix of the coefficients
+# long: the operators of one matrix, each some lines, which share its data
 sparse_posterior <- function(pattern, factor) {
   self <- new.env()
   latest <- NULL
