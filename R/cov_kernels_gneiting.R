@@ -23,8 +23,8 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
 #' @details With the distances h in space and s in time, and d coordinates in space, the covariance is
 #'   \deqn{v \psi^{-\max(1, d/2)} M_\nu(h / (r \psi^{\beta/2})), \quad \psi = 1 + (s \cdot speed / r)^{power},}{
 #'         v psi^-max(1, d/2) M(h / (r psi^(beta/2))), psi = 1 + (s speed / r)^power,}
-#'   where M is the correlation of Matern and beta the `interaction`. For up to two coordinates in space and nu = 1/2 this
-#'   is equation 16 of Gneiting (2002). Parameters without a value are estimated. A likelihood-ratio test of the
+#'   where M is the correlation of Matern and beta the `interaction`. For up to two coordinates in space and nu = 1/2
+#'   this is equation 16 of Gneiting (2002). Parameters without a value are estimated. A likelihood-ratio test of the
 #'   interaction is `anova()` with the fit of `interaction = 0, fixed = "interaction"`; 0 is at the edge of the
 #'   parameters, so that its p-value is halved.
 #' @return A covariance, for [gp()].
