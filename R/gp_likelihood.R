@@ -15,9 +15,9 @@
 #'   successes among `w` trials, and responses are those of `binomial()`.
 #' @param link the link: `"identity"` for real numbers; `"log"` for positive numbers and counts; `"logit"`, `"probit"`,
 #'   `"cloglog"` or `"cauchit"` for shares and successes. Default: the first of these.
-#' @param weight a string, needed if the log density is not concave in `eta`: a formula without `y` whose values are
-#'   positive, which takes the place of minus the second derivative in the Laplace approximation, such as the expected
-#'   information. See [gp_family()].
+#' @param information a string, needed if the log density is not concave in `eta`: a formula without `y` whose values
+#'   are positive, which takes the place of minus the second derivative in the Laplace approximation, such as the
+#'   expected one. See [gp_family()].
 #' @param fixed names of parameters that keep their starting values.
 #' @param mean,variance,draw,cdf functions for predictions: `mean(eta, phi)`, which increases, default the inverse link;
 #'   `variance(mu, phi)` of observations with mean `mu`; `draw(eta, phi)`, one new observation for each `eta`; `cdf(q,
@@ -25,9 +25,9 @@
 #'   of `cdf` is a sum of the density. A method that needs a function that is missing stops and names the function.
 #'
 #' @section Checks:
-#' At some values of `y` and `eta` and the starting values, the log density must be finite, its derivative must be that
-#' of finite differences, and the weight must be positive. Probabilities of counts must sum to 1; if they do not, as
-#' terms without parameters are missing, a warning says so, since log-likelihoods then lack these terms.
+#' At some values of `y` and `eta` and the starting values, the log density must be finite, its derivative must be
+#' that of finite differences, and the `information` must be positive. Probabilities of counts must sum to 1; if they
+#' do not, as terms without parameters are missing, a warning says so, since log-likelihoods then lack these terms.
 #'
 #' @section Errors: class `kernops_formula_error` for a mistake in a formula, `kernops_input_error` for other invalid
 #'   arguments and for a density that fails a check. A warning of class `kernops_not_normalised` for probabilities that
@@ -47,7 +47,7 @@
 #' # a normal distribution whose standard deviation is proportional to the mean
 #' d$y <- exp(sin(d$x)) * (1 + 0.1 * rnorm(60))
 #' relative <- likelihood("-Square((y - mu) / (cv * mu)) / 2 - Log(cv * mu) - Log(2 * pi) / 2", list(cv = 0.2),
-#'                        y = "positive", weight = "1 / Square(cv) + 2",
+#'                        y = "positive", information = "1 / Square(cv) + 2",
 #'                        cdf = function(q, eta, phi) pnorm(q, exp(eta), phi[["cv"]] * exp(eta)),
 #'                        variance = function(mu, phi) (phi[["cv"]] * mu)^2)
 #' fit <- gp(y ~ 1, d, ~ x, matern(5/2), family = relative)
@@ -55,13 +55,13 @@
 #' @export
 likelihood <- function(formula, parameters = list(),
                        y = c("real", "positive", "nonnegative", "count", "positive_count", "share", "binomial"),
-                       link = NULL, weight = NULL, fixed = NULL, mean = NULL, variance = NULL, draw = NULL,
+                       link = NULL, information = NULL, fixed = NULL, mean = NULL, variance = NULL, draw = NULL,
                        cdf = NULL) {
   y <- check_choice(y, "y", eval(formals()$y))
   link <- check_choice(link %||% links_of[[y]][[1]], "link", links_of[[y]])
   check_parameters(parameters, fixed)
   texts <- list(formula = check_text(formula, "formula", one = TRUE),
-                weight = if (!is.null(weight)) check_text(weight, "weight", one = TRUE))
+                weight = if (!is.null(information)) check_text(information, "information", one = TRUE))
   for (text in texts) if (!is.null(text)) check_density_formula(text, parameters, link)
   unused <- Filter(function(name) !mentions(formula, name), names(parameters))
   if (length(unused)) stop_kernops("input", "The formula does not contain the parameter {.val {unused}}.")

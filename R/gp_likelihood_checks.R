@@ -56,9 +56,9 @@ check_density <- function(family, phi, call = caller_env()) {
   refuse(!is.finite(terms$weight) | terms$weight < if (is.null(terms$curvature)) -1e-10 else 1e-300,
          if (is.null(terms$curvature)) c(
            "The log density is not concave in {.code eta}.",
-           i = "{.arg weight} must be a formula of what takes the place of minus its second derivative, such as the
+           i = "{.arg information} must be a formula of what takes the place of minus its second derivative, such as the
                 expected information."
-         ) else "The values of {.arg weight} must be positive.")
+         ) else "The values of {.arg information} must be positive.")
   if (all(terms$weight <= 1e-12)) {
     stop_kernops("input", "The log density must have a second derivative with respect to {.code eta} that is not 0
                            everywhere.", call = call)

@@ -42,8 +42,8 @@ test_that("parameters are estimated, and predictions use the functions", {
   expect_equal(residuals(one, "pearson"), residuals(other, "pearson"), tolerance = 1e-2)
 })
 
-test_that("a weight makes a density that is not concave a likelihood", {
-  cauchy <- likelihood("-Log(pi * s) - Log1p(Square((y - eta) / s))", list(s = 0.5), weight = "0.5 / Square(s)",
+test_that("an information makes a density that is not concave a likelihood", {
+  cauchy <- likelihood("-Log(pi * s) - Log1p(Square((y - eta) / s))", list(s = 0.5), information = "0.5 / Square(s)",
                        fixed = "s")
   same_fits(y ~ w, cauchy, student(1, 0.5))
 })
@@ -59,7 +59,7 @@ test_mistakes("kernops_error", alist(
   `not concave` = likelihood("-Log(1 + Square(y - eta))"),
   `no curvature` = likelihood("-Abs(y - eta)"),
   `not finite` = likelihood("-Square(Log(y) - eta)"),
-  `a weight that is not positive` = likelihood("-Square(y - eta)", weight = "eta"),
+  `an information that is not positive` = likelihood("-Square(y - eta)", information = "eta"),
   `no linear predictor` = likelihood("-Square(y)"),
   `an unused parameter` = likelihood("-Square(y - eta)", list(k = 1)),
   `a parameter that is not positive` = likelihood("-k * Square(y - eta)", list(k = -1)),
