@@ -46,8 +46,8 @@
 #'   logLik(gp(count ~ 1, d, ~ x, matern(5/2), family = poisson())))
 #' # a normal distribution whose standard deviation is proportional to the mean
 #' d$y <- exp(sin(d$x)) * (1 + 0.1 * rnorm(60))
-#' relative <- likelihood("-Square((y - mu) / (cv * mu)) / 2 - Log(cv * mu) - Log(2 * pi) / 2", list(cv = 0.2),
-#'                        y = "positive", information = "1 / Square(cv) + 2",
+#' density <- "-Square((y - mu) / (cv * mu)) / 2 - Log(cv * mu) - Log(2 * pi) / 2"
+#' relative <- likelihood(density, list(cv = 0.2), y = "positive", information = "1 / Square(cv) + 2",
 #'                        cdf = function(q, eta, phi) pnorm(q, exp(eta), phi[["cv"]] * exp(eta)),
 #'                        variance = function(mu, phi) (phi[["cv"]] * mu)^2)
 #' fit <- gp(y ~ 1, d, ~ x, matern(5/2), family = relative)
