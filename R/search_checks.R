@@ -80,19 +80,16 @@ vanished_terms <- function(fit) {
   terms <- if (!is_lmc(model$covariance)) covariance_terms(model$covariance)
   if (length(terms) + length(model$nugget) < 2) return(NULL)
   free <- !model$parameters$fixed & model$parameters$kind == "variance"
-  sizes <- leaf_variances_at(model, fit$theta, fit$data$u)
+  sizes <- mean_variances(model, fit$theta, typical_sites(fit$data$u))
   variances <- vapply(terms, function(leaves) prod(sizes[names(leaves)]), 0)
   estimated <- vapply(terms, function(leaves) any(model$parameters$leaf[free] %in% names(leaves)), NA)
   names(terms)[estimated & variances < 2.5e-5 * (sum(variances) + sum(fit$theta[model$nugget]))]
 }
 
-# The mean variance of each leaf at points u.
-leaf_variances_at <- function(model, theta, u) {
-  u <- typical_sites(u)
+# The mean variance of each leaf at points u. The metric of white noise, which has no neighbours, has none.
+mean_variances <- function(model, theta, u) {
   mapply(function(leaf, values) {
-    leaf$parameters[names(values)] <- values
-    if (leaf$kernel$by_formula) return(1)
-    sum((values$variance %||% 1) * mean_square(leaf, u))
+    if (is_white(leaf$label)) values$variance else leaf_metric(leaf, values, u)$variance
   }, leaves_of(model$covariance), leaf_values(model, theta))
 }
 

@@ -30,3 +30,11 @@ test_that("terms with an effect, and single terms, are not named", {
   expect_no_message(gp(z ~ 1 + (1 | g), d, ~ a + b, exponential() + nugget()))
   expect_no_message(gp(z ~ 1, d, ~ a + b, exponential(1, 0.3), estimate = "REML"))
 })
+
+test_that("variances of user-defined covariances count as they are, in any unit of the response", {
+  withr::local_seed(1)
+  d <- data.frame(a = runif(120), g = rep(letters[1:6], 20))
+  d$z <- 1e-4 * (sin(6 * d$a) + rnorm(6)[match(d$g, letters)] + rnorm(120, sd = 0.2))
+  own <- covariance("s * Exp(-SqDist(x, y) / l)", list(s = 1, l = 0.1))
+  expect_no_message(gp(z ~ 1 + (1 | g), d, ~ a, own + nugget()))
+})
