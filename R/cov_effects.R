@@ -5,10 +5,7 @@
 is_effect <- function(leaf) length(leaf$sees) > 0
 
 # The terms of a sum that are effects, by their paths. Effects in products are fields.
-added_effects <- function(x) {
-  fold_covariance(x, function(leaf, path) if (is_effect(leaf)) stats::setNames(list(leaf), path),
-                  function(operation, parts) if (operation == "+") do.call(c, unname(parts)))
-}
+added_effects <- function(x) Filter(is_effect, added_leaves(x))
 
 has_effects <- function(model) length(added_effects(model$covariance)) > 0
 

@@ -221,9 +221,3 @@ ranef.gp <- function(object, ...) {
   }
   tables
 }
-
-# The terms of a sum that are no products.
-added_leaves <- function(x) {
-  if (x$kind == "leaf") return(list(x))
-  if (x$kind == "+") do.call(c, lapply(x$parts, added_leaves))
-}

@@ -10,11 +10,19 @@ fold_covariance <- function(x, leaf, join, path = "1") {
 part_paths <- function(x, path) paste(path, seq_along(x$parts), sep = ".")
 
 # The leaves, by their paths.
-leaves_of <- function(x) {
+leaves_of <- function(x, path = "1") {
   fold_covariance(x, function(leaf, path) stats::setNames(list(leaf), path), function(operation, parts) {
     do.call(c, unname(parts))
-  })
+  }, path)
 }
+
+# The terms of a sum: for each the leaves of its product, by their paths.
+added_terms <- function(x, path = "1") {
+  if (x$kind == "+") do.call(c, unname(Map(added_terms, x$parts, part_paths(x, path)))) else list(leaves_of(x, path))
+}
+
+# The terms that are no products, by their paths.
+added_leaves <- function(x) do.call(c, Filter(function(leaves) length(leaves) == 1, added_terms(x)))
 
 leaf_at <- function(x, path) leaves_of(x)[[path]]
 

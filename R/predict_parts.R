@@ -7,16 +7,10 @@
 
 # The terms of the covariance by their names, as lists of leaves by path, without noise.
 covariance_terms <- function(covariance) {
-  terms <- Filter(function(leaves) !identical(leaves[[1]]$label, "nugget"), added_terms(covariance, "1"))
+  terms <- Filter(function(leaves) !identical(leaves[[1]]$label, "nugget"), added_terms(covariance))
   names <- vapply(terms, function(leaves) paste(vapply(leaves, `[[`, "", "label"), collapse = " * "), "")
   number <- stats::ave(seq_along(names), names, FUN = seq_along)
   stats::setNames(terms, paste0(names, ifelse(number > 1, number, "")))
-}
-
-added_terms <- function(x, path) {
-  if (x$kind == "+") return(do.call(c, unname(Map(added_terms, x$parts, part_paths(x, path)))))
-  list(fold_covariance(x, function(leaf, path) stats::setNames(list(leaf), path),
-                       function(operation, parts) do.call(c, unname(parts)), path))
 }
 
 # The fit whose new points have the chosen parts alone. Its list `hidden` tells whether the `trend` is left out, and has
