@@ -12,9 +12,10 @@ confounded_terms <- function(object, worst = -0.9, most = 50) {
   pairs <- pairs[, effects[pairs[1, ]] | effects[pairs[2, ]], drop = FALSE]
   n <- nrow(object$parts$frame)
   points <- some_points(new_points(object, NULL, NULL), unique(round(seq(1, n, length.out = min(n, most)))))
+  object <- with_indicators(object)
   # the sum of the variances of contrasts: a constant of a term is that of the trend
-  variation <- function(names) {
-    part <- with_parts(object, names, NULL)
+  variation <- function(chosen) {
+    part <- replace(object, "left_out", list(setdiff(c("trend", names(terms)), chosen)))
     errors <- joint_covariance(part, points_of_parts(part, points), field_request$how)
     sum(diag(errors)) - mean(errors) * nrow(errors)
   }

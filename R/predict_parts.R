@@ -1,9 +1,10 @@
 # Predictions of some parts of the mean and the field: the trend, and the terms of the covariance.
 #
-# A term of the covariance that is left out is 0 at new points, but not at the observations. An indicator tells these
-# apart, as a last column of the points: 0 for observations, 1 for new points. The formula of such a term is multiplied
-# by 1 minus the indicator of both points. The result is the covariance of the whole field at the observations and of
-# its other terms at new points, so that every conditioning predicts these.
+# A term of the covariance that is left out is 0 at new points, but not at the observations. Indicators tell these
+# apart: the last columns of the points, one for each term, which are 1 at new points without the term, else 0. The
+# formula of a term is multiplied by 1 minus its indicator of both points. The result is the covariance of the whole
+# field at the observations and of the chosen terms at new points, so that every conditioning predicts these; all
+# choices share the model and its results at the observations.
 
 # The terms of the covariance by their names, as lists of leaves by path, without noise.
 covariance_terms <- function(covariance) {
@@ -13,25 +14,17 @@ covariance_terms <- function(covariance) {
   stats::setNames(terms, paste0(names, ifelse(number > 1, number, "")))
 }
 
-# The fit whose new points have the chosen parts alone. Its list `hidden` tells whether the `trend` is left out, and has
-# the names of the columns in the trend of all `smooths`, and of those that are left out, `columns`.
+# The fit whose new points have the chosen parts alone.
 with_parts <- function(object, terms, exclude, call = caller_env()) {
   if (is.null(terms) && is.null(exclude)) return(object)
   if (is_lmc(object$model$covariance)) {
     stop_kernops("input", "{.arg terms} and {.arg exclude} are for fits of one variable.", call = call)
   }
-  parts <- covariance_terms(object$model$covariance)
-  names <- c("trend", names(parts))
+  names <- c("trend", names(covariance_terms(object$model$covariance)))
   check_parts(terms, "terms", names, call)
   check_parts(exclude, "exclude", names, call)
   left_out <- union(if (!is.null(terms)) setdiff(names, terms), exclude)
-  smooth <- lapply(parts, function(leaves) unlist(lapply(leaves, trend_of_smooth, object)))
-  of_smooths <- as.character(unlist(smooth))
-  first <- vapply(parts[names(parts) %in% left_out], function(leaves) names(leaves)[[1]], "")
-  object <- with_indicator(object, first)
-  object$hidden <- list(trend = "trend" %in% left_out, smooths = of_smooths,
-                        columns = unlist(smooth[names(smooth) %in% left_out]))
-  object
+  replace(with_indicators(object), "left_out", list(left_out))
 }
 
 check_parts <- function(x, name, parts, call) {
@@ -41,38 +34,49 @@ check_parts <- function(x, name, parts, call) {
                           i = "The parts are {.val {parts}}."), call = call)
 }
 
-# The names of the columns that a smooth has in the trend.
-trend_of_smooth <- function(leaf, object) {
-  if (length(leaf$sees) && is_smooth_leaf(leaf)) colnames(settled_column(leaf, object)$trend)
+# The names of the columns that smooths have in the trend, for each term.
+trend_of_smooths <- function(object) {
+  of_leaf <- function(leaf) if (length(leaf$sees) && is_smooth_leaf(leaf)) colnames(settled_column(leaf, object)$trend)
+  lapply(covariance_terms(object$model$covariance), function(leaves) unlist(lapply(leaves, of_leaf)))
 }
 
-# Adds the indicator to the points of a fit; the leaves at `paths` are left out where it is 1.
-with_indicator <- function(object, paths) {
+# Adds the indicators to the points of a fit; the first leaf of each term reads that of the term.
+with_indicators <- function(object) {
   model <- object$model
   width <- model$width
+  first <- vapply(covariance_terms(model$covariance), function(leaves) names(leaves)[[1]], "")
   model$covariance <- change_leaves(model$covariance, function(leaf, path) {
     leaf$positions <- leaf$positions %||% seq_len(width)
-    replace(leaf, "indicator", list(if (path %in% paths) width + 1L))
+    replace(leaf, "indicator", list(if (path %in% first) width + match(path, first)))
   })
-  model$width <- width + 1L
+  model$width <- width + length(first)
   model$formula <- covariance_text(model)
   object$model <- model
-  object$data$u <- cbind(object$data$u, 0)
+  object$data$u <- with_columns(object$data$u, numeric(length(first)))
   object$cell <- new_cell()
   if (!is.null(object$effects)) object$effects <- new_cell()
   object
 }
 
-# New points with the indicator, and without the trend that is left out.
+# Adds columns of constants.
+with_columns <- function(u, values) cbind(u, matrix(values, nrow(u), length(values), byrow = TRUE))
+
+# New points with indicators, and without the trend that is left out.
 points_of_parts <- function(object, points) {
-  if (is.null(object$hidden)) return(points)
-  points$u <- cbind(points$u, 1)
-  if (!is.null(points$blocks)) points$blocks$u <- cbind(points$blocks$u, 1)
-  if (!is.null(points$centres)) points$centres <- cbind(points$centres, 1)
-  hidden <- object$hidden
+  left_out <- object$left_out
+  if (is.null(left_out)) return(points)
+  smooths <- trend_of_smooths(object)
+  indicators <- as.numeric(names(smooths) %in% left_out)
+  points$u <- with_columns(points$u, indicators)
+  if (!is.null(points$blocks)) points$blocks$u <- with_columns(points$blocks$u, indicators)
+  if (!is.null(points$centres)) points$centres <- with_columns(points$centres, indicators)
   names <- colnames(points$x)
-  points$x[, names %in% hidden$columns | hidden$trend & !names %in% hidden$smooths] <- 0
-  if (hidden$trend) points[c("offset", "total")] <- list(0 * points$offset, 0)
+  hidden <- names %in% unlist(smooths[names(smooths) %in% left_out])
+  if ("trend" %in% left_out) {
+    hidden <- hidden | !names %in% unlist(smooths)
+    points[c("offset", "total")] <- list(0 * points$offset, 0)
+  }
+  points$x[, hidden] <- 0
   points
 }
 
