@@ -119,19 +119,6 @@ effects_of_fit <- function(object) {
   c(problem["effects"], fitted, list(entries = entries, inner = inner_fit(object, problem, entries$times(fitted$mean))))
 }
 
-# The mean and the root of fitted_effects() from the products of whitened columns: the response, p columns of the
-# trend, whose root in other coordinates is r, and the effects.
-coefficients_by_gram <- function(gram, p, r) {
-  known <- seq_len(1 + p)
-  gram <- gram + diag(rep(0:1, c(1 + p, nrow(gram) - 1 - p)), nrow(gram))
-  low <- chol(gram[-known, -known, drop = FALSE])
-  root <- chol(gram[-1, -1, drop = FALSE])
-  # some of the observations may not determine the trend
-  if (p) diag(r) <- ifelse(abs(diag(r)) > 1e-12 * max(abs(r)), diag(r), 1e-12 * max(abs(r)))
-  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% r
-  list(mean = backsolve(low, backsolve(low, gram[-known, 1], transpose = TRUE)), root = root)
-}
-
 # The fit of the field and the noise, for known coefficients of trend and effects.
 inner_fit <- function(object, problem, effects) {
   data <- problem$data
@@ -163,9 +150,7 @@ effects_inverse <- function(object, fitted) {
   random <- sparse_multiply(sets, columns)
   half <- t(backsolve(chol(crossprod(random) + diag(ncol(random))), t(random), transpose = TRUE))
   left <- sparse_multiply(sets, known - half %*% crossprod(half, known), transposed = TRUE)
-  squares <- list(weights = -sets$weights^2, sd = sets$sd^2, neighbours = sets$neighbours)
-  diagonal <- sparse_multiply(squares, rep(1, length(order)), transposed = TRUE) -
-    rowSums(sparse_multiply(sets, half, transposed = TRUE)^2)
+  diagonal <- diagonal_beside_low_rank(sets, half)
   z <- left[, -1, drop = FALSE]
   if (p) z <- t(backsolve(object$state$root, t(z), transpose = TRUE))
   back <- order(order)

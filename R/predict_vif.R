@@ -70,7 +70,7 @@ residual_model <- function(model, rank) {
 }
 
 # The approximation at the parameters of a fit: the `order` of the observations, their `factors`, factors_of(u), the
-# `mean` of b, and the upper triangular `root` of the precision of (beta, b).
+# `mean` of b, and the roots of coefficients_by_gram().
 fitted_vif <- function(object) {
   data <- object$data
   theta <- unname(object$theta)
@@ -84,30 +84,20 @@ fitted_vif <- function(object) {
   if (!is.null(vif$bad)) stop_singular(list(data = data), singular_state(sets$order[[vif$bad]]), NULL)
   residual <- process_of_data(object)[sets$order]
   white <- vif$rows$whiten(rbind(residual, t(sets$values[, -1, drop = FALSE]), vif$factors))
-  p <- ncol(data$x)
-  rank <- nrow(vif$factors)
-  gram <- vif$rows$outer(white) + diag(rep(0:1, c(1 + p, rank)), 1 + p + rank)
-  low <- 1 + p + seq_len(rank)
-  low_root <- chol(gram[low, low, drop = FALSE])
-  root <- chol(gram[-1, -1, drop = FALSE])
-  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% trend$r
-  list(order = sets$order, factors = vif$factors, root = root, sets = sets, vif = replace(vif, "white", list(white)),
-       low_root = low_root, mean = backsolve(low_root, backsolve(low_root, gram[low, 1], transpose = TRUE)),
-       factors_of = low_rank_factors(operators$values, theta, sets)$factors)
+  c(coefficients_by_gram(vif$rows$outer(white), ncol(data$x), trend$r),
+    list(order = sets$order, factors = vif$factors, sets = sets, vif = replace(vif, "white", list(white)),
+         factors_of = low_rank_factors(operators$values, theta, sets)$factors))
 }
 
 # The inverse of new_conditioning(), by Woodbury's identity.
 vif_inverse <- function(object, approximation) {
   vif <- approximation$vif
-  u <- vif$rows
   p <- ncol(object$data$x)
   order <- approximation$order
   trend <- approximation$sets$values[, -1, drop = FALSE]
   left <- vif_solve(vif, approximation$low_root, cbind(process_of_data(object)[order], trend))
   half <- backsolve(approximation$low_root, whitened_factors(vif), transpose = TRUE)
-  squares <- list(weights = -u$weights^2, sd = u$sd^2, neighbours = u$neighbours)
-  back <- sparse_multiply(u, t(half), transposed = TRUE)
-  diagonal <- sparse_multiply(squares, rep(1, ncol(half)), transposed = TRUE) - rowSums(back^2)
+  diagonal <- diagonal_beside_low_rank(vif$rows, t(half))
   inverse <- order(order)
   z <- left[, -1, drop = FALSE]
   if (p) z <- t(backsolve(chol(crossprod(trend, z)), t(z), transpose = TRUE))

@@ -1,0 +1,24 @@
+# Parts of the process with a low-rank covariance beside a sparse precision: the inducing points of VIF, and effects.
+
+# The mean of the coefficients of a low-rank part with the prior N(0, I), given the products of the columns of the
+# response, p columns of the trend, whose root in other coordinates is r, and the low-rank part, all times the factor U
+# of the precision of the rest; the upper triangular `low_root` of their precision, and the `root` of that of the
+# coefficients of the trend and of these.
+coefficients_by_gram <- function(gram, p, r) {
+  known <- seq_len(1 + p)
+  gram <- gram + diag(rep(0:1, c(1 + p, nrow(gram) - 1 - p)), nrow(gram))
+  low_root <- chol(gram[-known, -known, drop = FALSE])
+  root <- chol(gram[-1, -1, drop = FALSE])
+  # some of the observations may not determine the trend
+  if (p) diag(r) <- ifelse(abs(diag(r)) > 1e-12 * max(abs(r)), diag(r), 1e-12 * max(abs(r)))
+  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% r
+  list(mean = backsolve(low_root, backsolve(low_root, gram[-known, 1], transpose = TRUE)), root = root,
+       low_root = low_root)
+}
+
+# The diagonal of U' (I - half half') U.
+diagonal_beside_low_rank <- function(rows, half) {
+  squares <- list(weights = -rows$weights^2, sd = rows$sd^2, neighbours = rows$neighbours)
+  sparse_multiply(squares, rep(1, nrow(half)), transposed = TRUE) -
+    rowSums(sparse_multiply(rows, half, transposed = TRUE)^2)
+}
