@@ -51,16 +51,31 @@ effects_of <- function(model, u) {
   before <- 0
   for (path in names(effects)) {
     leaf <- effects[[path]]
-    levels <- if (!is.null(leaf$level)) sort(unique(u[, leaf$level]))
     rows <- leaf_rows(model, path)
-    times <- if (is_process(leaf)) process_times(leaf, u)
-    size <- if (is_process(leaf)) length(times) else ncol(effect_covariates(leaf, u[0, , drop = FALSE]))
-    effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], levels = levels, times = times,
-                   before = before, size = size)
-    before <- before + effect$size * max(1, length(levels))
-    effects[[path]] <- effect
+    effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], before = before)
+    class(effect) <- if (is_process(leaf)) "effect_of_times" else "effect_of_levels"
+    effects[[path]] <- at_observations(effect, u)
+    before <- count_coefficients(effects[path])
   }
   effects
+}
+
+# Effects of levels and of times (cov_time_effects.R) differ in these:
+#   at_observations(effect, u)  adds the `size`, and the `levels` or `times`, of observations at points u
+#   effect_root(effect, theta)  the lower triangular root L of S
+#   effect_slopes(effect, theta)  the derivatives of S with respect to the parameters of the effect in theta
+#   effect_columns(effect, theta, u, known)  numbers of columns and values for effect_entries(), where coefficients
+#                               without observations are behind `known` others, and how many coefficients there are then
+at_observations <- function(effect, u) UseMethod("at_observations")
+effect_root <- function(effect, theta) UseMethod("effect_root")
+effect_slopes <- function(effect, theta) UseMethod("effect_slopes")
+effect_columns <- function(effect, theta, u, known) UseMethod("effect_columns")
+
+at_observations.effect_of_levels <- function(effect, u) {
+  leaf <- effect$leaf
+  effect$levels <- if (!is.null(leaf$level)) sort(unique(u[, leaf$level]))
+  effect$size <- ncol(effect_covariates(leaf, u[0, , drop = FALSE]))
+  effect
 }
 
 count_coefficients <- function(effects) {
@@ -76,9 +91,7 @@ effect_covariates <- function(leaf, u) {
   if ("(Intercept)" %in% leaf$effect) cbind(rep(1, nrow(u)), slopes) else slopes
 }
 
-# The lower triangular root L of S, and the derivatives of S with respect to the parameters of the effect in theta.
-effect_root <- function(effect, theta) {
-  if (is_process(effect$leaf)) return(process_root(effect, theta))
+effect_root.effect_of_levels <- function(effect, theta) {
   p <- effect_parameters(effect, theta)
   if (!is_correlated(effect$leaf)) return(diag(sqrt(p$variance), effect$size))
   sqrt(p$variance) * correlation_root(p$correlation, effect$size)
@@ -90,8 +103,7 @@ is_degenerate <- function(effects, theta) {
   !isTRUE(all(unlist(roots) > 0)) && length(effects) > 0
 }
 
-effect_slopes <- function(effect, theta) {
-  if (is_process(effect$leaf)) return(process_slopes(effect, theta))
+effect_slopes.effect_of_levels <- function(effect, theta) {
   size <- effect$size
   if (!is_correlated(effect$leaf)) return(list(diag(size)))
   p <- effect_parameters(effect, theta)
@@ -124,28 +136,26 @@ effect_entries <- function(effects, theta, u) {
   known <- count_coefficients(effects)
   columns <- values <- NULL
   for (effect in effects) {
-    if (is_process(effect$leaf)) {
-      entries <- shown_at(effect$leaf, u) * process_entries(effect, theta, u)
-      new <- seq_len(ncol(entries) - effect$size)
-      columns <- rbind(columns, matrix(c(effect$before + seq_len(effect$size), known + new), ncol(entries), nrow(u)))
-      values <- rbind(values, t(entries))
-      known <- known + length(new)
-      next
-    }
-    covariates <- shown_at(effect$leaf, u) * effect_covariates(effect$leaf, u) %*% effect_root(effect, theta)
-    first <- rep(effect$before, nrow(u))
-    if (!is.null(effect$levels)) {
-      level <- u[, effect$leaf$level]
-      number <- match(level, effect$levels)
-      new <- is.na(number)
-      first <- effect$before + (number - 1) * effect$size
-      first[new] <- known + (match(level[new], unique(level[new])) - 1) * effect$size
-      known <- max(known, first[new] + effect$size)
-    }
-    columns <- rbind(columns, outer(seq_len(effect$size), first, `+`))
-    values <- rbind(values, t(covariates))
+    entries <- effect_columns(effect, theta, u, known)
+    columns <- rbind(columns, entries$columns)
+    values <- rbind(values, t(shown_at(effect$leaf, u) * entries$values))
+    known <- entries$known
   }
   row_sparse(columns, values, known)
+}
+
+effect_columns.effect_of_levels <- function(effect, theta, u, known) {
+  first <- rep(effect$before, nrow(u))
+  if (!is.null(effect$levels)) {
+    level <- u[, effect$leaf$level]
+    number <- match(level, effect$levels)
+    new <- is.na(number)
+    first <- effect$before + (number - 1) * effect$size
+    first[new] <- known + (match(level[new], unique(level[new])) - 1) * effect$size
+    known <- max(known, first[new] + effect$size)
+  }
+  list(columns = outer(seq_len(effect$size), first, `+`), known = known,
+       values = effect_covariates(effect$leaf, u) %*% effect_root(effect, theta))
 }
 
 # These entries as a matrix with a row for each point, of the columns with these numbers.

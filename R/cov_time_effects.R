@@ -86,20 +86,30 @@ process_times <- function(leaf, u) {
   times[diag(leaf$kernel$process(times, times, list(range = 1))) > 0]
 }
 
-# The rows of the lower triangular root L of the covariance at points u, for the times of the effect and behind them
-# others.
-process_entries <- function(effect, theta, u) {
-  new <- setdiff(process_times(effect$leaf, u), effect$times)
-  root <- process_root(effect, theta, c(effect$times, new))
-  rbind(root, 0)[match(u[, effect$leaf$dims], c(effect$times, new), nrow(root) + 1), , drop = FALSE]
+at_observations.effect_of_times <- function(effect, u) {
+  effect$times <- process_times(effect$leaf, u)
+  effect$size <- length(effect$times)
+  effect
 }
 
-process_root <- function(effect, theta, times = effect$times) {
+# The rows of the root of the covariance of the effect at the times of the observations, and behind them at other times.
+effect_columns.effect_of_times <- function(effect, theta, u, known) {
+  times <- c(effect$times, setdiff(process_times(effect$leaf, u), effect$times))
+  root <- root_at_times(effect, theta, times)
+  new <- seq_len(length(times) - effect$size)
+  list(columns = matrix(c(effect$before + seq_len(effect$size), known + new), length(times), nrow(u)),
+       values = rbind(root, 0)[match(u[, effect$leaf$dims], times, nrow(root) + 1), , drop = FALSE],
+       known = known + length(new))
+}
+
+effect_root.effect_of_times <- function(effect, theta) root_at_times(effect, theta, effect$times)
+
+root_at_times <- function(effect, theta, times) {
   p <- effect_parameters(effect, theta)
   sqrt(p$variance) * t(chol(effect$leaf$kernel$process(times, times, p)))
 }
 
-process_slopes <- function(effect, theta) {
+effect_slopes.effect_of_times <- function(effect, theta) {
   p <- effect_parameters(effect, theta)
   kernel <- effect$leaf$kernel
   c(list(kernel$process(effect$times, effect$times, p)),
