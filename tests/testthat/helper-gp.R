@@ -111,3 +111,15 @@ expect_profile_slope <- function(likelihood, theta) {
   slope <- central_difference(\(t) likelihood$evaluate(t, TRUE)$value, theta, 1e-4)
   expect_close(matrix(likelihood$evaluate(theta, TRUE)$gradient(), 1), slope, tolerance = 1e-5)
 }
+
+# Means and variances of the field at new points, by each method with all observations as neighbours, are those of
+# oracle_kriging().
+expect_kriging_by <- function(methods, formula, d, coords, covariance, new, expected, tolerance = 1e-6) {
+  for (method in methods) {
+    fit <- gp(formula, d, coords, covariance, method, estimate = "none", probes = 0, cg_tol = 1e-10,
+              neighbours = nrow(d) - 1)
+    ours <- predict(fit, new, se.fit = TRUE, interval = "confidence")
+    expect_equal(unname(ours$fit), unname(expected$mean), tolerance = tolerance, info = method)
+    expect_equal(unname(ours$se.fit^2), unname(expected$variance), tolerance = 10 * tolerance, info = method)
+  }
+}

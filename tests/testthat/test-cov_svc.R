@@ -15,12 +15,7 @@ test_that("kriging is that of dense matrices, by each method", {
   K <- 2 * k(all, 0.4) + 1.5 * k(all, 0.6) * (tcrossprod(all$z) + tcrossprod(log(all$w)))
   X <- cbind(1, all$z)
   expected <- oracle_kriging(K[1:50, 1:50] + diag(0.1, 50), K[1:50, 51:58], diag(K)[51:58], d$y, X[1:50, ], X[51:58, ])
-  for (method in c("exact", "iterative", "vecchia")) {
-    fit <- gp(y ~ z, d, ~ a + b, both(), method, estimate = "none", probes = 0, cg_tol = 1e-10, neighbours = 49)
-    ours <- predict(fit, new, se.fit = TRUE, interval = "confidence")
-    expect_equal(unname(ours$fit), unname(expected$mean), tolerance = 1e-6, info = method)
-    expect_equal(unname(ours$se.fit^2), unname(expected$variance), tolerance = 1e-5, info = method)
-  }
+  expect_kriging_by(c("exact", "iterative", "vecchia"), y ~ z, d, ~ a + b, both(), new, expected)
 })
 
 test_that("the log-likelihood and its gradient are those of dense matrices", {
