@@ -16,6 +16,11 @@ struct Effects {
     for (const int c : columns)
       if (c < 1 || c > size) throw InputError("dim", "a column is out of range");
   }
+  // body(column, value) for the entries of a point, with columns from 0.
+  template <class Body> void entries(Count point, const Body& body) const {
+    for (Count e = point * each; e < (point + 1) * each; ++e) body(columns[e] - 1, values[e]);
+  }
+
   const int* columns;
   const double* values;
   const Count each;
@@ -39,11 +44,10 @@ class WhiteRow {
 
  private:
   void add(Count point, double factor) {
-    for (Count e = point * effects_.each; e < (point + 1) * effects_.each; ++e) {
-      const int c = effects_.columns[e] - 1;
+    effects_.entries(point, [&](int c, double value) {
       if (!used_[size_t(c)]) used_[size_t(c)] = 1, columns_.push_back(c);
-      entries_[size_t(c)] += factor * effects_.values[e];
-    }
+      entries_[size_t(c)] += factor * value;
+    });
   }
 
   const SparseFactor& u_;
@@ -116,8 +120,7 @@ Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::N
       log_sd[i] = -along;
       u.each(i, [&](double, Count near, Count k) {
         double sum = 0;
-        for (Count e = near * effects.each; e < (near + 1) * effects.each; ++e)
-          sum += by_row[effects.columns[e] - 1] * effects.values[e];
+        effects.entries(near, [&](int c, double value) { sum += by_row[c] * value; });
         to[i * u.m + k] = -sum / u.sd[i];
       });
     });
@@ -132,10 +135,9 @@ Rcpp::NumericMatrix effects_times(Rcpp::IntegerMatrix columns, Rcpp::NumericMatr
     const Effects effects(columns, values, x.nrow(), columns.ncol());
     const Count n = columns.ncol();
     Rcpp::NumericMatrix out = zeros(int(n), x.ncol());
-    for (Count c = 0; c < x.ncol(); ++c)
+    for (Count k = 0; k < x.ncol(); ++k)
       for (Count i = 0; i < n; ++i)
-        for (Count e = i * effects.each; e < (i + 1) * effects.each; ++e)
-          out[c * n + i] += effects.values[e] * x[c * x.nrow() + effects.columns[e] - 1];
+        effects.entries(i, [&](int c, double value) { out[k * n + i] += value * x[k * x.nrow() + c]; });
     return out;
   });
 }
@@ -147,10 +149,9 @@ Rcpp::NumericMatrix effects_crossprod(Rcpp::IntegerMatrix columns, Rcpp::Numeric
   return guard_new([&] {
     const Effects effects(columns, values, size, x.nrow());
     Rcpp::NumericMatrix out = zeros(size, x.ncol());
-    for (Count c = 0; c < x.ncol(); ++c)
+    for (Count k = 0; k < x.ncol(); ++k)
       for (Count i = 0; i < x.nrow(); ++i)
-        for (Count e = i * effects.each; e < (i + 1) * effects.each; ++e)
-          out[c * size + effects.columns[e] - 1] += effects.values[e] * x[c * x.nrow() + i];
+        effects.entries(i, [&](int c, double value) { out[k * size + c] += value * x[k * x.nrow() + i]; });
     return out;
   });
 }
@@ -166,8 +167,7 @@ Rcpp::NumericMatrix effects_means(Rcpp::NumericMatrix weights, Rcpp::IntegerMatr
     double* to = out.begin();
     for (Count i = 0; i < u.sets; ++i)
       u.each(i, [&](double weight, Count near, Count) {
-        for (Count e = near * effects.each; e < (near + 1) * effects.each; ++e)
-          to[(effects.columns[e] - 1) * u.sets + i] += weight * effects.values[e];
+        effects.entries(near, [&](int c, double value) { to[c * u.sets + i] += weight * value; });
       });
     return out;
   });
