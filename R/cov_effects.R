@@ -54,24 +54,24 @@ effects_of <- function(model, u) {
     rows <- leaf_rows(model, path)
     effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], before = before)
     class(effect) <- if (is_process(leaf)) "effect_of_times" else "effect_of_levels"
-    effects[[path]] <- at_observations(effect, u)
+    effects[[path]] <- settle_effect(effect, u)
     before <- count_coefficients(effects[path])
   }
   effects
 }
 
 # Effects of levels and of times (cov_time_effects.R) differ in these:
-#   at_observations(effect, u)  adds the `size`, and the `levels` or `times`, of observations at points u
+#   settle_effect(effect, u)    adds the `size`, and the `levels` or `times`, of observations at points u
 #   effect_root(effect, theta)  the lower triangular root L of S
 #   effect_slopes(effect, theta)  the derivatives of S with respect to the parameters of the effect in theta
 #   effect_columns(effect, theta, u, known)  numbers of columns and values for effect_entries(), where coefficients
 #                               without observations are behind `known` others, and how many coefficients there are then
-at_observations <- function(effect, u) UseMethod("at_observations")
+settle_effect <- function(effect, u) UseMethod("settle_effect")
 effect_root <- function(effect, theta) UseMethod("effect_root")
 effect_slopes <- function(effect, theta) UseMethod("effect_slopes")
 effect_columns <- function(effect, theta, u, known) UseMethod("effect_columns")
 
-at_observations.effect_of_levels <- function(effect, u) {
+settle_effect.effect_of_levels <- function(effect, u) {
   leaf <- effect$leaf
   effect$levels <- if (!is.null(leaf$level)) sort(unique(u[, leaf$level]))
   effect$size <- ncol(effect_covariates(leaf, u[0, , drop = FALSE]))

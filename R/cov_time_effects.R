@@ -86,7 +86,7 @@ process_times <- function(leaf, u) {
   times[diag(leaf$kernel$process(times, times, list(range = 1))) > 0]
 }
 
-at_observations.effect_of_times <- function(effect, u) {
+settle_effect.effect_of_times <- function(effect, u) {
   effect$times <- process_times(effect$leaf, u)
   effect$size <- length(effect$times)
   effect

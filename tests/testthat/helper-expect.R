@@ -97,5 +97,5 @@ test_mistakes <- function(class, mistakes, env = parent.frame(), needs = NULL) {
   })
 }
 
-# That of testthat 3.1.6 never fails, as it waits for a "messsage".
+# The function of this name in testthat 3.1.6 never fails: it waits for a "messsage".
 expect_no_message <- function(object, class = NULL) testthat::expect_message(object, NA, class = class)
