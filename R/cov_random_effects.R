@@ -32,8 +32,8 @@
 #'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`. A
 #'   level without observations has an effect of mean 0, and its variance is added to that of the field. The methods
 #'   are `"exact"`, which uses that observations without a common level are uncorrelated if there is no other field;
-#'   `"vecchia"`, where the effects are exact beside Vecchia's approximation of the field, with up to 2000 effects and
-#'   coefficients of smooths; and `"iterative"` (not for families). New points of a fit with a family are conditioned on
+#'   `"vecchia"` and `"vif"`, where the effects are exact beside the approximation of the field, with up to 2000 effects
+#'   and coefficients of smooths; and `"iterative"` (not for families). New points of a fit with a family are conditioned on
 #'   their nearest observations, not on each other. With `group` of [gp()], the effects of a level are common to all
 #'   groups: `day:site` are levels within groups.
 #'
@@ -42,7 +42,7 @@
 #'   among them: these are fields.
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
-#'   `~ 0 + x | g`, and for `method = "vif"` or several responses.
+#'   `~ 0 + x | g`, and for several responses.
 #' @references
 #' Lewandowski, D., Kurowicka, D. and Joe, H. (2009) Generating random correlation matrices based on vines and extended
 #' onion method. *Journal of Multivariate Analysis* 100(9), 1989-2001.
@@ -192,8 +192,7 @@ sees_effects <- function(covariance) !all_leaves(covariance, function(leaf) !len
 # Errors for methods and responses without random effects and smooths, and for smooths as factors of products.
 check_effects <- function(covariance, method, call) {
   if (!sees_effects(covariance)) return(invisible())
-  what <- if (method == "vif") "for the methods {.val exact}, {.val vecchia} and {.val iterative}" else
-    if (is_lmc(covariance)) "for one response"
+  what <- if (is_lmc(covariance)) "for one response"
   if (!is.null(what)) stop_kernops("input", paste0("Random effects and smooths are ", what, "."), call = call)
   smooths <- function(leaves) sum(vapply(leaves, is_smooth_leaf, NA))
   if (smooths(leaves_of(covariance)) == smooths(added_leaves(covariance))) return(invisible())
@@ -211,11 +210,12 @@ ranef.gp <- function(object, ...) {
   effects <- Filter(function(leaf) !is.null(leaf$effect), added_leaves(object$covariance))
   if (!length(effects)) stop_kernops("input", "The fit has no random effects, such as {.code (1 | g)}.")
   u <- object$data$u
+  alpha <- object$state$alpha %||% conditioning_for(object)$inverse()$alpha
   tables <- list()
   for (leaf in effects) {
     level <- settled_column(leaf, object)
     name <- deparse1(level$formula[[2]])
-    sums <- rowsum(effect_covariates(leaf, u) * object$state$alpha, factor(u[, leaf$level], seq_along(level$levels)))
+    sums <- rowsum(effect_covariates(leaf, u) * alpha, factor(u[, leaf$level], seq_along(level$levels)))
     tables[[name]] <- tables[[name]] %||% data.frame(row.names = level$levels)
     tables[[name]][leaf$effect] <- as.data.frame(unname(sums %*% coefficient_covariance(leaf)))
   }

@@ -27,11 +27,11 @@
 #'
 #'   The field of a fit includes the penalised part. [predict()][predict.gp] needs the variables of the smooths in
 #'   `newdata`. `summary()` has the effective degrees of freedom of each smooth, with the trend's. The methods are
-#'   `"exact"` and `"iterative"`.
+#'   those of [random_effect()].
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for `te()`, `ti()` and `t2()`, for smooths with several penalties or
 #'   none, with `sp` or `id`, with a factor as `by` in `smooth_effect()`, in products of covariances, for
-#'   `method = "vif"` or several responses.
+#'   several responses.
 #' @references
 #' Wood, S. N. (2017) *Generalized Additive Models: An Introduction with R*. Second edition. Chapman and Hall/CRC.
 #' @seealso [gp()]; [random_effect()]; [squared_exponential()] and its neighbours, whose argument `dims` makes a field

@@ -349,7 +349,7 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
 settled_method <- function(how, parts, model, estimate, family, call) {
   method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control, family) else
     how$method
-  if (method == "vif") check_vif(family, how$backend, call)
+  if (method == "vif") check_vif(model, family, how$backend, call)
   if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia" # the only method for so many observations
   if (!is.null(family)) check_family_method(method, length(parts$y), how$backend, call)
   if (method == "iterative" && estimate != "none" && how$control$probes == 0) {

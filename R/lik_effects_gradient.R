@@ -6,12 +6,18 @@
 effects_gradient <- function(problem, sets, theta, solved) {
   field <- problem$field
   by_rows <- solved$entries$adjoint(solved$rows, solved$by_gram)
+  total <- gradient_of_effects(problem$effects, theta, solved$by_gram, ncol(sets$values))
+  rows <- field$rows
+  total[rows] <- total[rows] + solved$rows$adjoint(by_rows$weights, 2 + by_rows$log_sd)$gradient
+  total
+}
+
+# The part of the derivatives that is due to the columns of effects, which are behind `known` others.
+gradient_of_effects <- function(effects, theta, by_gram, known) {
   total <- numeric(length(theta))
-  total[field$rows] <- solved$rows$adjoint(by_rows$weights, 2 + by_rows$log_sd)$gradient
-  known <- ncol(sets$values)
-  for (effect in problem$effects) {
+  for (effect in effects) {
     levels <- max(1, length(effect$levels))
-    gap <- levels * diag(effect$size) - sum_of_blocks(solved$by_gram, known + effect$before, effect$size, levels)
+    gap <- levels * diag(effect$size) - sum_of_blocks(by_gram, known + effect$before, effect$size, levels)
     changes <- whitened_slopes(effect, theta)
     total[effect$rows] <- total[effect$rows] + vapply(changes, function(change) sum(gap * change), 0)
   }
@@ -68,11 +74,16 @@ change_of_field <- function(problem, sets, theta, solved, p) {
 }
 
 change_of_effect <- function(problem, sets, theta, solved, effect) {
-  levels <- max(1, length(effect$levels))
-  rows <- ncol(sets$values) + effect$before + seq_len(effect$size * levels)
-  coefficients <- matrix(-solved$weights[rows], effect$size)
-  changes <- vapply(whitened_slopes(effect, theta), function(change) {
-    replace(numeric(length(solved$weights)), rows, change %*% coefficients)
-  }, solved$weights)
+  changes <- change_of_coefficients(effect, theta, -solved$weights, ncol(sets$values))
   sparse_multiply(solved$rows, solved$entries$times(changes))
+}
+
+# H b for each parameter of an effect, with H of the derivatives above, a column each. The coefficients of the effect
+# are behind `known` others in b.
+change_of_coefficients <- function(effect, theta, b, known = 0) {
+  rows <- known + effect$before + seq_len(effect$size * max(1, length(effect$levels)))
+  coefficients <- matrix(b[rows], effect$size)
+  vapply(whitened_slopes(effect, theta), function(change) {
+    replace(numeric(length(b)), rows, change %*% coefficients)
+  }, numeric(length(b)))
 }

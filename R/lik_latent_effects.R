@@ -91,11 +91,7 @@ latent_effects_derivatives <- function(system, state, parts) {
   b <- as.vector(system$entries$crossprod(state$k))
   derivatives <- matrix(0, length(state$k), length(theta))
   for (effect in parts$effects) {
-    rows <- effect$before + seq_len(effect$size * max(1, length(effect$levels)))
-    changes <- vapply(whitened_slopes(effect, theta), function(change) {
-      replace(0 * b, rows, change %*% matrix(b[rows], effect$size))
-    }, b)
-    derivatives[, effect$rows] <- system$entries$times(matrix(changes, length(b)))
+    derivatives[, effect$rows] <- system$entries$times(change_of_coefficients(effect, theta, b))
   }
   derivatives
 }

@@ -84,8 +84,8 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
             })
 }
 
-rows_beside_effects <- function(operators, field, sets, theta, count = Inf) {
-  factored_rows(operators, theta[field$rows], field$nugget, sets$held, sets$neighbours, count = count)
+rows_beside_effects <- function(operators, field, sets, theta, count = Inf, factors = NULL) {
+  factored_rows(operators, theta[field$rows], field$nugget, sets$held, sets$neighbours, factors, count)
 }
 
 # The columns of the response, the trend and the effects, of points in the order of the sets.

@@ -4,29 +4,29 @@
 # With v(x) = L^-1 k(Z, x), L L' = k(Z, Z), the covariance of the observations is V'V + R, where the columns of V are
 # v(x_i), and R^-1 = U'U with the sparse factor U of the residual covariance k(x, y) - v(x)'v(y). The low-rank part is a
 # trend V'b with b ~ N(0, I): with S = I + V R^-1 V', the determinant is det R det S, and products with the inverse
-# follow from those of whitened columns (Woodbury).
+# follow from those of whitened columns (Woodbury). Random effects and smooths extend the trend: lik_vif_effects.R.
 
 # The neighbours and the inducing points are those of the first theta that is evaluated, until the search regroups them.
 # Twice as many neighbours come with twice as many inducing points.
 vif_likelihood <- function(data, model, how) {
+  problem <- vif_problem(data, model, how)
+  data <- problem$data
+  field <- problem$field
   most <- length(data$y) - 1L
-  trend <- orthonormal_trend(data)
-  operators <- set_operators(model)
-  first <- vif_count(how, model, most)
+  first <- vif_count(how, field, most)
   rank <- function(m) inducing_count(how, data, m / first)
+  field_theta <- function(theta) unname(theta)[field$rows]
   tracker <- neighbour_tracker(
-    group = function(theta, m) vif_sets(vecchia_sets(data, model, theta, m, how, trend), model, rank(m)),
-    recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), model, rank(m)),
-    moved = function(sets, theta) neighbours_moved(sets, data, model, theta), m = first, most = most
+    group = function(theta, m) vif_sets(effects_sets(problem, field_theta(theta), m, how), field, rank(m)),
+    recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), field, rank(m)),
+    moved = function(sets, theta) neighbours_moved(sets, data, field, field_theta(theta)), m = first, most = most
   )
   tracker$use <- function(count) invisible() # few neighbours save little time beside the low-rank part
-  problem <- list(data = data, model = model, trend = trend, reml = how$reml, operators = operators)
-  state_of <- function(sets, theta, profile) vif_state(problem, sets, theta, profile)
   latest <- NULL # searches end and begin at the same parameters
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
     arguments <- list(tracker$place(theta), theta, profile)
     if (!identical(latest$arguments, arguments)) {
-      latest <<- list(arguments = arguments, state = do.call(state_of, arguments))
+      latest <<- list(arguments = arguments, state = do.call(vif_state, c(list(problem), arguments)))
     }
     latest$state
   }
@@ -34,8 +34,10 @@ vif_likelihood <- function(data, model, how) {
     m <- tracker$count()
     twice <- tracker$twice()
     if (m == twice) return(NULL)
-    if (most <= compared_points) return(change_between(state, state_of(tracker$recounted(twice), theta, FALSE)))
-    loss <- sampled_loss(tracker$sets(), model, operators, theta)
+    if (most <= compared_points) {
+      return(change_between(state, vif_state(problem, tracker$recounted(twice), theta, FALSE)))
+    }
+    loss <- sampled_loss(tracker$sets(), field, problem$operators, field_theta(theta))
     list(loglik = (most + 1) * (loss(m, rank(m)) - loss(twice, rank(twice))))
   }
   kept_neighbours <- function(theta) {
@@ -48,6 +50,14 @@ vif_likelihood <- function(data, model, how) {
                              subset_sizes = function() c(dense = 0, same = part))
 }
 
+# As effects_problem(), also without effects.
+vif_problem <- function(data, model, how) {
+  how$backend <- "cpu"
+  if (has_effects(model)) return(effects_problem(data, model, how))
+  list(field = c(model, list(rows = seq_len(nrow(model$parameters)))), u = data$u, reml = how$reml, data = data,
+       trend = orthonormal_trend(data), operators = set_operators(model))
+}
+
 # The numbers of neighbours and of inducing points with which a fit begins, and the latter with more neighbours.
 vif_count <- function(how, model, most) neighbour_count(how$control, model$d, most, default = 30)
 
@@ -56,28 +66,28 @@ inducing_count <- function(how, data, factor = 1) {
 }
 
 vif_state <- function(problem, sets, theta, profile) {
-  vif <- vif_factor(problem$model, problem$operators, sets, theta)
+  if (is_degenerate(problem$effects, theta)) return(singular_state())
+  vif <- vif_factor(problem, sets, theta)
   if (!is.null(vif$bad)) return(singular_state(sets$order[[vif$bad]]))
   vif$white <- vif$rows$whiten(rbind(t(sets$values), vif$factors))
   sums <- vif_sums(vif, ncol(sets$values))
   results <- if (!is.null(sums)) gram_results(sums, problem$data, problem$trend, problem$reml, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))
-  results[c("low", "low_root")] <- list(low_rank_mean(sums, results), sums$root)
   new_state(results, gradient = once(function() vif_gradient(problem, sets, theta, vif, sums, results)),
             information = vif_information(problem, sets, theta, vif, sums, results, profile))
 }
 
 # The factors of the approximation at theta: `low`, those of low_rank_factors(); `factors` V; the `rows` of the sparse
-# U; `bad`, the first set whose covariance is not positive definite, if there is one.
-vif_factor <- function(model, operators, sets, theta) {
-  low <- low_rank_factors(operators$values, theta, sets)
+# U; `bad`, the first set whose covariance is not positive definite, if there is one; `entries`, those of effects.
+vif_factor <- function(problem, sets, theta) {
+  low <- low_rank_factors(problem$operators$values, theta[problem$field$rows], sets)
   if (is.null(low)) return(list(bad = 1L))
   factors <- low$factors(sets$points)
-  rows <- factored_rows(operators, theta, model$nugget, sets$held, sets$neighbours, factors)
-  list(low = low, factors = factors, rows = rows, bad = rows$bad)
+  rows <- rows_beside_effects(problem$operators, problem$field, sets, theta, factors = factors)
+  list(low = low, factors = factors, rows = rows, bad = rows$bad, entries = vif_entries(problem, sets, theta))
 }
 
-vif_sums <- function(vif, known) sums_without(vif$rows$outer(vif$white), known, 2 * sum(log(vif$rows$sd)))
+vif_sums <- function(vif, known) sums_without(vif_gram(vif), known, 2 * sum(log(vif$rows$sd)))
 
 # The log-determinant and the products a' K^-1 b of the first `known` columns, as set_moments() has them, from the
 # products `gram` of all whitened columns and `logdet` of R. The other columns, Z, have coefficients b ~ N(0, I): `root`
@@ -94,8 +104,11 @@ sums_without <- function(gram, known, logdet) {
 # The mean of b given the observations.
 low_rank_mean <- function(sums, results) as.vector(sums$along %*% results$contrast)
 
-check_vif <- function(family, backend, call) {
+check_vif <- function(model, family, backend, call) {
   refuse <- function(wrong, rule, hint) if (wrong) stop_kernops("input", c(rule, i = hint), call = call)
+  refuse(is_noise_alone(list(covariance = without_effects(model$covariance) %||% nugget())),
+         "{.code method = \"vif\"} approximates a field, but the covariance has none.",
+         "{.code method = \"exact\"} or {.val vecchia} fits the model.")
   refuse(!is.null(family), "{.code method = \"vif\"} is for Gaussian observations.",
          "{.code method = \"exact\"} or {.val vecchia} fits a {.arg family}.")
   refuse(identical(backend, "cuda"), "{.code method = \"vif\"} computes on the CPU, not with

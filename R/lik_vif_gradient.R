@@ -5,17 +5,24 @@
 vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   white <- vif$white
   known <- seq_len(ncol(sets$values))
-  slopes <- vif$rows$combine(2 * gram_adjoint(sums, results, problem$reml), white)
+  dense <- seq_len(nrow(white))
+  by_gram <- gram_adjoint(sums, results, problem$reml)
+  beside <- slopes_beside_vif(vif, by_gram)
+  slopes <- vif$rows$combine(2 * by_gram[dense, dense], white) + beside$slopes
   u <- vif$rows
   sd <- rep(u$sd, each = nrow(u$weights))
   # of z = (y - weights' y of neighbours) / sd, and of 2 log sd in the log-determinant
-  by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd
-  by_log_sd <- 2 - vif$rows$dots(slopes, white)
+  by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd + beside$weights
+  by_log_sd <- 2 - vif$rows$dots(slopes, white) + beside$log_sd
   direct <- u$adjoint(by_weights, by_log_sd)
   by_point <- by_log_sd / (2 * u$sd^2)
   by_neighbours <- direct$solved - u$weights * rep(by_point, each = nrow(u$weights))
   by_factors <- u$by_factors(slopes[-known, , drop = FALSE], by_point, by_neighbours)
-  direct$gradient + low_rank_gradient(problem$operators$derivatives, theta, sets, vif, by_factors)
+  field <- problem$field$rows
+  gradient <- gradient_of_effects(problem$effects, theta, by_gram, length(dense))
+  gradient[field] <- gradient[field] + direct$gradient +
+    low_rank_gradient(problem$operators$derivatives, theta[field], sets, vif, by_factors)
+  gradient
 }
 
 # The derivatives with respect to the products of all whitened columns: those of log det S, and those of the products
@@ -81,14 +88,16 @@ vif_residual <- function(vif, sets, sums, results) {
 vif_derivatives <- function(problem, sets, theta, vif, x) {
   before <- vif_times(vif, x)
   step <- 1e-4 * ifelse(theta == 0, 1, abs(theta))
-  vapply(seq_along(theta), function(p) {
-    moved <- vif_factor(problem$model, problem$operators, sets, replace(theta, p, theta[[p]] + step[[p]]))
-    if (!is.null(moved$bad)) return(numeric(length(x)))
-    as.vector(vif_times(moved, x) - before) / step[[p]]
-  }, numeric(length(x)))
+  derivatives <- changes_of_effects(problem$effects, theta, vif$entries, x)
+  for (p in problem$field$rows) {
+    moved <- vif_factor(replace(problem, "effects", list(NULL)), sets, replace(theta, p, theta[[p]] + step[[p]]))
+    if (!is.null(moved$bad)) next
+    derivatives[, p] <- derivatives[, p] + as.vector(vif_times(moved, x) - before) / step[[p]]
+  }
+  derivatives
 }
 
-# The covariance of the approximation times x, and its inverse times x, with the `low_root` of vif_sums().
+# The covariance of the approximation without effects times x.
 vif_times <- function(vif, x) {
   u <- vif$rows
   rest <- sparse_multiply(u, sparse_multiply(u, x, inverse = TRUE, transposed = TRUE), inverse = TRUE)
@@ -100,9 +109,9 @@ whitened_factors <- function(vif) {
   vif$white[nrow(vif$white) - rank + seq_len(rank), , drop = FALSE]
 }
 
+# The inverse of the covariance of the approximation times x, with the `low_root` of vif_sums().
 vif_solve <- function(vif, low_root, x) {
-  low <- whitened_factors(vif)
   x <- sparse_multiply(vif$rows, x)
-  x <- x - crossprod(low, backsolve(low_root, backsolve(low_root, low %*% x, transpose = TRUE)))
-  sparse_multiply(vif$rows, x, transposed = TRUE)
+  low <- backsolve(low_root, backsolve(low_root, low_products(vif, x), transpose = TRUE))
+  sparse_multiply(vif$rows, x - low_values(vif, low), transposed = TRUE)
 }

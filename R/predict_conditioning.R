@@ -43,10 +43,10 @@ errors_of_some <- function(errors) function(targets) function(numbers) errors(so
 # The conditioning of a fit; `how` is that of prediction_request().
 conditioning_for <- function(object, how = field_request$how) {
   if (is_local_trend(how)) return(local_trend_conditioning(object, how))
+  if (has_neighbours(object) && has_effects(object$model)) return(effects_kriging(object, how))
   switch(object$method, exact = exact_conditioning(object, how$local),
          iterative = iterative_conditioning(object, how$local),
-         vif = vif_conditioning(object, how),
-         vecchia = if (has_effects(object$model)) effects_kriging(object, how) else by_neighbours(object))
+         vif = vif_conditioning(object, how), vecchia = by_neighbours(object))
 }
 
 by_neighbours <- function(object) if (is_joint(object)) joint_conditioning(object) else nearest_conditioning(object)

@@ -4,7 +4,8 @@ effects_kriging <- function(object, how) UseMethod("effects_kriging")
 
 effects_kriging.default <- function(object, how) {
   fitted <- fitted_effects(object)
-  fitted$inner[c("vecchia", "how")] <- object[c("vecchia", "how")]
+  if (fitted$rank) object <- settings_of_residual(object)
+  fitted$inner[c("vecchia", "how", "method")] <- object[c("vecchia", "how", "method")]
   inner <- conditioning_for(fitted$inner, how)
   base <- once(function() nearest_base(fitted$inner))
   entries_of <- function(u) effect_entries(fitted$effects, object$theta, u)
@@ -29,7 +30,7 @@ effects_kriging.default <- function(object, how) {
     prior_draws = function(u, nsim, features) {
       entries <- entries_of(u)
       entries$times(normal_numbers(entries$size, nsim)) +
-        inner$prior_draws(points_of_field(fitted$inner$model, u), nsim, features)
+        inner$prior_draws(fitted$points_of(u), nsim, features)
     },
     draws = function(points, nsim, features) effects_draws(object, fitted, points, nsim),
     inverse = function() effects_inverse(object, fitted),
@@ -58,7 +59,7 @@ with_new <- function(fitted, entries, known, new = 0) {
 # Targets of the field.
 field_targets <- function(fitted, targets) {
   targets$x <- matrix(0, targets$n, 0)
-  replace(targets, "u", list(points_of_field(fitted$inner$model, targets$u)))
+  replace(targets, "u", list(fitted$points_of(targets$u)))
 }
 
 # How many targets have gaps of 160 MB.
@@ -70,7 +71,7 @@ coefficient_gap <- function(object, fitted, base, targets) {
   entries <- effect_entries(fitted$effects, object$theta, targets$u)
   count <- length(fitted$mean)
   columns <- function(numbers) gathered(dense_entries(entries, numbers), targets)
-  near <- base$nearest(points_of_field(fitted$inner$model, targets$u))
+  near <- base$nearest(fitted$points_of(targets$u))
   explained <- cbind(neighbour_means(near, object$data$x), fitted$entries$means(near))
   uncertain <- list(state = fitted["root"], random = count)
   gap <- trend_uncertainty(uncertain, cbind(targets$x, columns(seq_len(count))), gathered(explained, targets))
@@ -90,15 +91,16 @@ effects_draws <- function(object, fitted, points, nsim) {
   entries <- effect_entries(fitted$effects, object$theta, points$u)
   new <- normal_numbers(entries$size - length(fitted$mean), nsim)
   mean <- trend_mean(object, points) + estimated_trend(object, points) %*% trend
-  points[c("u", "x", "offset")] <- list(points_of_field(fitted$inner$model, points$u), matrix(0, nrow(points$u), 0), 0)
+  points[c("u", "x", "offset")] <- list(fitted$points_of(points$u), matrix(0, nrow(points$u), 0), 0)
   mean + entries$times(with_new(fitted, entries, fitted$mean + effects, new)) +
     joint_draws(fitted$inner, joint_base(fitted$inner), points, nsim, shift)
 }
 
 # The `effects` of a fit and their `entries` at the observations; the `mean` of their coefficients, and the upper
-# triangular `root` of the precision of those of trend and effects; the `inner` fit of the field and the noise.
+# triangular `root` of the precision of those of trend and effects; the `inner` fit of the field and the noise, with
+# points_of(u), the points u as it reads them. The low-rank part of VIF is an effect with `rank` coefficients.
 fitted_effects <- function(object) {
-  about <- list(object[c("data", "model", "theta", "beta", "known")], object$vecchia$m,
+  about <- list(object[c("data", "model", "theta", "beta", "known")], object$vecchia[c("m", "inducing")],
                 object$how$control[c("ordering", "seed")], object$how$backend)
   kept_in(object$effects, function() effects_of_fit(object), about)
 }
@@ -109,14 +111,19 @@ effects_of_fit <- function(object) {
   theta <- unname(object$theta)
   m <- min(object$vecchia$m, length(object$data$y) - 1L)
   sets <- effects_sets(problem, theta[problem$field$rows], if (is_noise_alone(problem$field)) 0L else m, how)
-  rows <- rows_beside_effects(problem$operators, problem$field, sets, theta)
+  low <- inducing_effect(object, problem, sets)
+  factors <- if (!is.null(low)) low$factors(sets$points)
+  rows <- rows_beside_effects(problem$operators, problem$field, sets, theta, factors = factors)
   if (!is.null(rows$bad)) stop_singular(object, singular_state(sets$order[[rows$bad]]), NULL)
   # the response without the estimated trend
   sets$values[, 1] <- process_of_data(object)[sets$order]
+  problem <- beside_inducing(problem, low)
   gram <- entries_beside_trend(problem, sets, theta)$gram(rows)
   fitted <- coefficients_by_gram(gram, ncol(object$data$x), problem$trend$r)
   entries <- effect_entries(problem$effects, theta, problem$u)
-  c(problem["effects"], fitted, list(entries = entries, inner = inner_fit(object, problem, entries$times(fitted$mean))))
+  c(problem[c("effects", "points_of")], fitted, list(
+    entries = entries, inner = inner_fit(object, problem, entries$times(fitted$mean)), rank = max(0, low$size)
+  ))
 }
 
 # The fit of the field and the noise, for known coefficients of trend and effects.

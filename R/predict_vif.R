@@ -44,16 +44,22 @@ residual_fit <- function(object, vif) {
   columns <- t(vif$factors)[order(vif$order), , drop = FALSE]
   data$u <- cbind(data$u, columns)
   data$x <- cbind(data$x, columns)
-  residual <- replace(object, c("method", "data", "model", "beta"), list(
-    "vecchia", data, residual_model(object$model, ncol(columns)), c(object$beta, vif$mean)
+  residual <- replace(settings_of_residual(object), c("data", "model", "beta"), list(
+    data, residual_model(object$model, ncol(columns)), c(object$beta, vif$mean)
   ))
   residual$state$root <- vif$root
-  residual$how[c("method", "backend", "precision")] <- list("vecchia", "cpu", "float64")
-  residual$vecchia$joint <- object$vecchia$joint %||% FALSE
   residual$known["beta"] <- list(NULL)
   residual["cell"] <- list(NULL)
   residual$random <- ncol(columns)
   residual
+}
+
+# The fit with the settings of its residual process, which Vecchia's approximation predicts.
+settings_of_residual <- function(object) {
+  object$method <- "vecchia"
+  object$how[c("method", "backend", "precision")] <- list("vecchia", "cpu", "float64")
+  object$vecchia$joint <- object$vecchia$joint %||% FALSE
+  object
 }
 
 # The model of the residual process: the factors are the last coordinates of points.
@@ -74,19 +80,18 @@ residual_model <- function(model, rank) {
 fitted_vif <- function(object) {
   data <- object$data
   theta <- unname(object$theta)
-  operators <- list(values = covariance_matrix(object$model))
-  trend <- orthonormal_trend(data)
   how <- replace(object$how, "backend", list(usable_backend(object$how$backend)))
+  problem <- vif_problem(data, object$model, how)
+  trend <- problem$trend
   m <- min(object$vecchia$m, length(data$y) - 1L)
-  sets <- vecchia_sets(data, object$model, theta, m, how, trend)
-  sets <- vif_sets(sets, object$model, object$vecchia$inducing)
-  vif <- vif_factor(object$model, operators, sets, theta)
+  sets <- vif_sets(effects_sets(problem, theta, m, how), object$model, object$vecchia$inducing)
+  vif <- vif_factor(problem, sets, theta)
   if (!is.null(vif$bad)) stop_singular(list(data = data), singular_state(sets$order[[vif$bad]]), NULL)
   residual <- process_of_data(object)[sets$order]
   white <- vif$rows$whiten(rbind(residual, t(sets$values[, -1, drop = FALSE]), vif$factors))
   c(coefficients_by_gram(vif$rows$outer(white), ncol(data$x), trend$r),
     list(order = sets$order, factors = vif$factors, sets = sets, vif = replace(vif, "white", list(white)),
-         factors_of = low_rank_factors(operators$values, theta, sets)$factors))
+         factors_of = vif$low$factors))
 }
 
 # The inverse of new_conditioning(), by Woodbury's identity.

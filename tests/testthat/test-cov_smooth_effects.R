@@ -123,7 +123,6 @@ test_mistakes("kernops_error", alist(
   `too large a basis` = gp(y ~ s(x, k = 100), wavy, ~ a + b),
   `factor as by` = gp(y ~ 1, wavy, ~ a + b, smooth_effect(~ s(x, by = g)) + nugget()),
   `level without observations` = gp(y ~ g + s(x, by = g, k = 5), wavy, ~ a + b, nugget(), subset = g != "2"),
-  `smooth for vif` = gp(y ~ s(x), wavy, ~ a + b, method = "vif"),
   `variable missing in newdata` = predict(gp(y ~ s(x), wavy, covariance = nugget()), wavy["w"]),
   `effect that is no smooth` = smooth_effect(~ x)
 ))

@@ -152,8 +152,7 @@ test_mistakes("kernops_error", alist(
   `more coefficients than Vecchia takes` = {
     levels <- data.frame(y = rep_len(c(0, 1, 3), 2100), x = 1:2100, k = 1:2100)
     gp(y ~ 1 + (1 | k), levels, ~ x, method = "vecchia")
-  },
-  `effects with VIF` = gp(z ~ (1 | g), plots, ~ a + b, method = "vif")
+  }
 ))
 
 test_that("sparse products check their input", {

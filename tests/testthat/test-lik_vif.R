@@ -246,7 +246,6 @@ test_that("invalid settings are classed errors", {
     vif(inducing = 0)
     vif(inducing = 2.5)
     vif(inducing = "many")
-    gp(z ~ (1 | s), transform(case, s = factor(rep(1:7, 10))), ~ a + b, method = "vif")
     gp(k ~ 1, transform(case, k = 1:70), ~ a + b, method = "vif", family = poisson())
   })
 })

@@ -1,0 +1,54 @@
+# Random effects and smooths beside a VIF approximation: the columns E = B L of effects, with few entries in each row,
+# extend the low-rank columns V', and all coefficients have the prior N(0, I). A result of vif_factor() without effects
+# has no `entries`.
+
+vif_entries <- function(problem, sets, theta) {
+  if (length(problem$effects)) effect_entries(problem$effects, theta, problem$u[sets$order, , drop = FALSE])
+}
+
+# The products of the whitened columns, those of effects last.
+vif_gram <- function(vif) {
+  gram <- vif$rows$outer(vif$white)
+  entries <- vif$entries
+  if (is.null(entries)) return(gram)
+  across <- entries$crossprod(sparse_multiply(vif$rows, t(vif$white), transposed = TRUE))
+  rbind(cbind(gram, t(across)), cbind(across, entries$gram(vif$rows)))
+}
+
+# With the derivatives A with respect to these products, of which A_DE are those between dense columns and effects, and
+# z and e, rows of U [y X V'] and U E, the terms 2 z' A_DE e and e' A_EE e add to the derivatives with respect to z,
+# `slopes`, and with respect to the weights and the logarithms of the standard deviations of the rows of U.
+slopes_beside_vif <- function(vif, by_gram) {
+  entries <- vif$entries
+  if (is.null(entries)) return(list(slopes = 0, weights = 0, log_sd = 0))
+  u <- vif$rows
+  dense <- seq_len(nrow(vif$white))
+  across <- t(entries$times(by_gram[-dense, dense, drop = FALSE]))
+  white <- u$whiten(across)
+  within <- entries$adjoint(u, by_gram[-dense, -dense, drop = FALSE])
+  list(slopes = 2 * white, log_sd = within$log_sd - 2 * u$dots(vif$white, white),
+       weights = within$weights - 2 * u$products(vif$white, across) / rep(u$sd, each = nrow(u$weights)))
+}
+
+# B dS B' x for each parameter in theta, a column each.
+changes_of_effects <- function(effects, theta, entries, x) {
+  changes <- matrix(0, length(x), length(theta))
+  if (!length(effects)) return(changes)
+  b <- as.vector(entries$crossprod(x))
+  for (effect in effects) changes[, effect$rows] <- entries$times(change_of_coefficients(effect, theta, b))
+  changes
+}
+
+# The whitened low-rank columns, transposed, times x, and the columns times coefficients b.
+low_products <- function(vif, x) {
+  rbind(whitened_factors(vif) %*% x, if (!is.null(vif$entries)) {
+    vif$entries$crossprod(sparse_multiply(vif$rows, x, transposed = TRUE))
+  })
+}
+
+low_values <- function(vif, b) {
+  of_factors <- seq_len(nrow(vif$factors))
+  values <- crossprod(whitened_factors(vif), b[of_factors, , drop = FALSE])
+  if (is.null(vif$entries)) return(values)
+  values + sparse_multiply(vif$rows, vif$entries$times(b[-of_factors, , drop = FALSE]))
+}
