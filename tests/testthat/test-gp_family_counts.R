@@ -1,6 +1,8 @@
 # Counts of a million and more: searches converge, at the optimum of a Laplace approximation in plain R, and parameters
 # near a bound are no warning.
 
+withr::local_options(kernops.backend = "auto")  # the exact method fits families on the CPU
+
 case <- function(size, seed, n = 60, noise = 0) withr::with_seed(seed, {
   d <- data.frame(a = runif(n), b = runif(n), x = rnorm(n))
   h <- sqrt(3) * as.matrix(dist(d[c("a", "b")])) / 0.3
