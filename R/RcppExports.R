@@ -437,6 +437,10 @@ seg_values <- function(segments) {
     .Call(`_kernops_seg_values`, segments)
 }
 
+seg_recurrence <- function(segments, x, factor, reverse) {
+    .Call(`_kernops_seg_recurrence`, segments, x, factor, reverse)
+}
+
 seg_run <- function(segments, x, operation, skip_missing, weights, settings) {
     .Call(`_kernops_seg_run`, segments, x, operation, skip_missing, weights, settings)
 }

@@ -9,10 +9,15 @@
 #' the GPU then moves to the CPU). The variance of one value is missing, and so is its gradient. Values in no segment
 #' have gradient 0; the gradient of a value in several segments (`sources`) is the sum.
 #'
-#' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"` or `"softmax"`.
+#' `seg_grad(op, scan = TRUE)` does the same for [seg_scan()], in linear time: `eta` has the shape of `x`. Results that
+#' are missing because there are too few values have no gradient.
+#'
+#' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"` or, without `scan`, `"softmax"`.
+#' @param scan whether to differentiate [seg_scan()] instead of [seg_reduce()].
 #'
 #' @return A function `grad(x, eta, ...)`; `...` are arguments of [seg_reduce()]: `offsets`, `lengths`, `g`, `plan`,
-#'   `sources`, `sort`, `output`. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a
+#'   `sources`, `sort`, `output`; with `scan = TRUE` those of [seg_scan()]: `offsets`, `lengths`, `g`, `exclusive`,
+#'   `reverse`, `plan`. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a
 #'   [gpu_matrix()] or if the option `kernops.backend` is `"cuda"`; `eta` may also be on the GPU.
 #'
 #' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
@@ -23,8 +28,10 @@
 #' x <- c(1, 2, 3, 4)
 #' seg_grad("var")(x, eta = c(1, 1), lengths = c(2, 2))
 #' seg_grad("softmax")(x, eta = c(1, 0, 0, 0), lengths = c(2, 2))
+#' seg_grad("prod", scan = TRUE)(x, eta = c(0, 1, 0, 1), lengths = c(2, 2))
 #' @export
-seg_grad <- function(op) {
+seg_grad <- function(op, scan = FALSE) {
+  if (check_flag(scan, "scan")) return(scan_gradient(check_choice(op, "op", names(scan_gradients))))
   op <- check_choice(op, "op", c(with(segment_ops(), name[gradient]), "softmax"))
   function(x, eta, offsets = NULL, lengths = NULL, g = NULL, sources = NULL, plan = NULL, sort = TRUE,
            output = c("host", "gpu")) report_shortage({

@@ -1333,6 +1333,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_recurrence
+Rcpp::NumericMatrix seg_recurrence(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericMatrix x, Rcpp::NumericMatrix factor, bool reverse);
+RcppExport SEXP _kernops_seg_recurrence(SEXP segmentsSEXP, SEXP xSEXP, SEXP factorSEXP, SEXP reverseSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type factor(factorSEXP);
+    Rcpp::traits::input_parameter< bool >::type reverse(reverseSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_recurrence(segments, x, factor, reverse));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_run
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operation, bool skip_missing, SEXP weights, Rcpp::List settings);
 RcppExport SEXP _kernops_seg_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP operationSEXP, SEXP skip_missingSEXP, SEXP weightsSEXP, SEXP settingsSEXP) {
@@ -1722,6 +1735,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
     {"_kernops_seg_free", (DL_FUNC) &_kernops_seg_free, 1},
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
+    {"_kernops_seg_recurrence", (DL_FUNC) &_kernops_seg_recurrence, 4},
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 6},
     {"_kernops_seg_gradient", (DL_FUNC) &_kernops_seg_gradient, 6},
     {"_kernops_seg_as_integers", (DL_FUNC) &_kernops_seg_as_integers, 1},

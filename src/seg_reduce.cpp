@@ -29,7 +29,7 @@ MemorySpace space_of(const SegmentValues& values) {
 
 }  // namespace
 
-// Results as doubles: segment by segment, column by column, output by output; of a softmax, one for each value. A
+// Results as doubles: segment by segment, column by column, output by output; of a softmax or scan, for each value. A
 // result that stays on the GPU is a gpu_matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operation, bool skip_missing, SEXP weights,
@@ -46,13 +46,13 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
     const bool together =
         !request.segments.known() && request.columns == 1 && request.outputs() == 1 && request.x.on_device;
     if (!together) request.segments.find();
-    const Count rows = request.softmax || together ? request.segments.values : request.segments.count;
+    const Count rows = together ? request.segments.values : request.rows();
     Result result(stay || together, request.settings.devices[0], rows, request.columns * request.outputs(),
                   stay && request.softmax && request.x.type == SegmentValues::floats);
     request.out = result.output();
-    if (request.softmax && !stay && request.segments.covered < rows) result.fill(NA_REAL);
+    if (request.by_value() && !stay && request.segments.covered < rows) result.fill(NA_REAL);
     chosen.segments(request);
-    if (together && !request.softmax) result.keep_rows(request.segments.count);
+    if (together && !request.by_value()) result.keep_rows(request.segments.count);
     return result.give(stay);
   });
 }

@@ -40,6 +40,10 @@ SegmentValues read_values(SEXP x, Count rows, Count columns) {
 void read_operation(const Rcpp::List& operation, SegmentRequest& request) {
   const std::string op = Rcpp::as<std::string>(operation["op"]);
   request.softmax = op == "softmax";
+  if (operation.containsElementNamed("exclusive")) {
+    request.scan = Rcpp::as<bool>(operation["exclusive"]) ? SegmentScan::exclusive : SegmentScan::inclusive;
+    request.reverse = Rcpp::as<bool>(operation["reverse"]);
+  }
   request.op = std::max(0, statistic_row(op));
   if (const SEXP formula = operation["formula"]; !Rf_isNull(formula))
     request.formula = Rcpp::XPtr<SegmentFormula>(formula).get();

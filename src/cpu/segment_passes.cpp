@@ -202,7 +202,9 @@ const SegmentPasses& segment_passes() {
 
 void segments(const SegmentRequest& request) {
   request.segments.come_to_host();
-  if (request.softmax)
+  if (request.scan != SegmentScan::none)
+    scan_segments(request);
+  else if (request.softmax)
     run_engine(request);
   else
     reduce_segments(segment_passes(), request);

@@ -10,6 +10,7 @@ namespace cpu {
 
 SegmentJob segment_job(const SegmentRequest& request);  // all but the order of groups
 void run_engine(const SegmentRequest& request);         // of values, of values times weights, or a softmax
+void scan_segments(const SegmentRequest& request);
 
 // f(s, m, n) for all values: position m is in segment s and stands in row n of x.
 template <class F> void each_position(const Segments& segments, F f) {

@@ -42,6 +42,38 @@ void mark_softmax(const SegmentRequest& request, Count column) {
   });
 }
 
+// body(row of the result, row of x) for all values, those of a segment in the order of the scan.
+template <class Body> void each_scanned(const SegmentRequest& request, Body body) {
+  const Segments& segments = request.segments;
+  if (segments.groups) {
+    for (Count k = 0; k < segments.values; ++k) {
+      const Count n = request.reverse ? segments.values - 1 - k : k;
+      if (segments.groups[n] >= 0) body(segments.groups[n], n);
+    }
+    return;
+  }
+  const std::vector<Count>& offsets = segments.offsets();
+  for (Count s = 0; s < segments.segments(); ++s) {
+    const Count first = offsets[size_t(s)], length = offsets[size_t(s) + 1] - first;
+    for (Count k = 0; k < length; ++k) body(segments.row(s), first + (request.reverse ? length - 1 - k : k));
+  }
+}
+
+// A missing value makes its result and those after it missing.
+void mark_scan(const SegmentRequest& request, Count column) {
+  std::vector<char> marked(size_t(request.segments.count), 0);
+  each_scanned(request, [&](Count row, Count n) {
+    char& gap = marked[size_t(row)];
+    const bool before = gap;
+    gap |= missing_at(request.x, column, n);
+    if (!(request.scan == SegmentScan::exclusive ? before : bool(gap))) return;
+    for (int o = 0; o < request.outputs(); ++o) {
+      double& result = request.out.data[(o * request.columns + column) * request.out.entry + n * request.out.row];
+      if (is_nan(result)) result = missing();
+    }
+  });
+}
+
 }  // namespace
 
 double value_at(const SegmentValues& values, Count column, Count row) {
@@ -66,8 +98,8 @@ void mark_missing_on_host(const SegmentRequest& request) {
     bool any = false;
     for (Count row = 0; row < rows; ++row) any |= is_nan(result(0, row));
     if (!any) continue;
-    if (request.softmax) {
-      mark_softmax(request, column);
+    if (request.by_value()) {
+      request.softmax ? mark_softmax(request, column) : mark_scan(request, column);
       continue;
     }
     const auto wanted = [&](Count row) { return is_nan(result(0, row)); };

@@ -83,11 +83,16 @@ struct SegmentValues {
   Count row = 1, column = 0;
 };
 
+// A scan gives a result for each value: of the values of its segment up to it, or, if `exclusive`, before it.
+enum class SegmentScan { none, inclusive, exclusive };
+
 struct SegmentRequest {
   Segments& segments;
   int op = 0;                               // row of segments.def, or
   const SegmentFormula* formula = nullptr;  // an operation of the user, or
   bool softmax = false;                     // exp(x) divided by its sum: a result for each row of x
+  SegmentScan scan = SegmentScan::none;
+  bool reverse = false;                     // a scan runs from the last value of a segment to its first
   const double* empty = nullptr;            // the result of an empty segment, where it is not that of a fresh state
   bool skip_missing = false;  // NaN is left out; of a segment that keeps nothing, what a fresh state gives
   SegmentValues x;            // of a sum of weights alone, without data
@@ -105,7 +110,8 @@ struct SegmentRequest {
   bool precise = false;            // floats are reduced as doubles
 
   int outputs() const { return formula || softmax ? 1 : statistics()[size_t(op)].outputs; }
-  Count rows() const { return softmax ? segments.values : segments.count; }  // of the result
+  bool by_value() const { return softmax || scan != SegmentScan::none; }  // has a result for each row of x
+  Count rows() const { return by_value() ? segments.values : segments.count; }  // of the result
 };
 
 // The gradient of sum(incoming * result) wrt the values: to where they stand, or, `in_place` being false, in the order

@@ -76,6 +76,7 @@ processes <- list(
 
 segments <- list(
   seg_reduce = list(x = d$z, g = g, op = "sum"), seg_softmax = list(x = d$z, g = g), seg_grad = list(op = "sum"),
+  seg_scan = list(x = d$z, g = g, op = "sum", exclusive = FALSE, reverse = FALSE, na.rm = FALSE),
   seg_logsumexp = list(x = d$z, g = g), seg_op = list(formula = "a + b"), seg_plan = list(lengths = c(4, 6)),
   reduce_by_key = list(keys = g, x = d$z, op = "sum"), softmax = list(x = x), axis_grad = list(op = "sum"),
   axis_reduce = list(x = array(1:24, 2:4), dims = c(1, 3), op = "max"), axis_plan = list(dim = 2:4, dims = 2),

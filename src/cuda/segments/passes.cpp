@@ -1,4 +1,6 @@
 // Reductions of segments on the GPU that take several passes: what segments/recipes.cpp is made of, and the verbs.
+#include <kernops/missing.h>
+
 #include "segments/passes.h"
 
 #include <algorithm>
@@ -12,6 +14,41 @@ namespace {
 
 int here() { return current_device().number; }
 bool on_device(const Output& out) { return out.space != MemorySpace::host; }
+
+std::vector<double> fetched(const void* from, Count count) {
+  std::vector<double> numbers(static_cast<size_t>(count));
+  copy_out(numbers.data(), address(from), numbers.size() * sizeof(double));
+  return numbers;
+}
+
+// Values as doubles of the host, for as long as this lives.
+struct Values {
+  Values(const SegmentValues& from, Count rows, Count columns) : values(from) {
+    if (!from.on_device) return;
+    const Count count = rows * columns;
+    if (from.type == SegmentValues::floats) {
+      std::vector<float> floats(static_cast<size_t>(count));
+      copy_out(floats.data(), address(from.data), floats.size() * sizeof(float));
+      numbers.assign(floats.begin(), floats.end());
+    } else {
+      numbers = fetched(from.data, count);
+    }
+    values = {SegmentValues::doubles, false, numbers.data(), 1, rows};
+  }
+  std::vector<double> numbers;
+  SegmentValues values;
+};
+
+void put(const std::vector<double>& from, const Output& to) {
+  if (to.space == MemorySpace::host) {
+    std::copy(from.begin(), from.end(), to.data);
+  } else if (to.space == MemorySpace::device_float) {
+    const std::vector<float> floats(from.begin(), from.end());
+    copy_in(address(to.data), floats.data(), floats.size() * sizeof(float));
+  } else {
+    copy_in(address(to.data), from.data(), from.size() * sizeof(double));
+  }
+}
 
 class DevicePasses : public SegmentPasses {
  public:
@@ -62,42 +99,6 @@ class DevicePasses : public SegmentPasses {
     cpu_backend().segment_gradient(there);
     put(out, request.out);
   }
-
- private:
-  static std::vector<double> fetched(const void* from, Count count) {
-    std::vector<double> numbers(static_cast<size_t>(count));
-    copy_out(numbers.data(), address(from), numbers.size() * sizeof(double));
-    return numbers;
-  }
-
-  // Values as doubles of the host, for as long as this lives.
-  struct Values {
-    Values(const SegmentValues& from, Count rows, Count columns) : values(from) {
-      if (!from.on_device) return;
-      const Count count = rows * columns;
-      if (from.type == SegmentValues::floats) {
-        std::vector<float> floats(static_cast<size_t>(count));
-        copy_out(floats.data(), address(from.data), floats.size() * sizeof(float));
-        numbers.assign(floats.begin(), floats.end());
-      } else {
-        numbers = fetched(from.data, count);
-      }
-      values = {SegmentValues::doubles, false, numbers.data(), 1, rows};
-    }
-    std::vector<double> numbers;
-    SegmentValues values;
-  };
-
-  static void put(const std::vector<double>& from, const Output& to) {
-    if (to.space == MemorySpace::host) {
-      std::copy(from.begin(), from.end(), to.data);
-    } else if (to.space == MemorySpace::device_float) {
-      const std::vector<float> floats(from.begin(), from.end());
-      copy_in(address(to.data), floats.data(), floats.size() * sizeof(float));
-    } else {
-      copy_in(address(to.data), from.data(), from.size() * sizeof(double));
-    }
-  }
 };
 
 const DevicePasses passes;
@@ -112,6 +113,16 @@ template <class Request, class Run> void made_there(const Request& request, Coun
   aside.out = {results.data, rows, 1, results.space, results.device};
   run(aside);
   passes.copy(results, count, request.out);
+}
+
+// The CPU scans, and receives copies of values of the device.
+void scan_on_host(const SegmentRequest& request) {
+  SegmentRequest there = request;
+  const Values x(request.x, request.segments.values, request.columns);
+  std::vector<double> out(size_t(request.rows() * request.columns * request.outputs()), missing());
+  there.x = x.values, there.out = {out.data(), request.rows(), 1};
+  cpu_backend().segments(there);
+  put(out, request.out);
 }
 
 // Keys that are on the device tell where segments are, in the same pass if it can be.
@@ -132,6 +143,7 @@ bool reduced_by_key(const SegmentRequest& request) {
 
 void segments(const SegmentRequest& request) {
   use_device(request.settings.devices.front());
+  if (request.scan != SegmentScan::none) return scan_on_host(request);
   if (reduced_by_key(request)) return;
   made_there(request, request.rows(), [](const SegmentRequest& work) {
     if (work.softmax) return softmax_segments(passes, work);

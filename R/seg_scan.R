@@ -1,0 +1,93 @@
+#' Running results within segments
+#'
+#' `seg_scan()` computes a result for each value: the reduction of the values of its segment up to the value itself.
+#' `seg_scan(x, g = g)` is a cumulative sum by group, for rows in any order; any operation of [seg_reduce()] except
+#' `"softmax"` can be used.
+#'
+#' @details
+#' By definition, result k of a segment is `seg_reduce()` of its first k values: with `op = "mean"` the running mean,
+#' with `"argmax"` the position of the largest value so far, with `"first"` the first value of the segment. Missing
+#' values therefore make all later results missing; with `na.rm = TRUE` the result at a missing value repeats the result
+#' before.
+#'
+#' Sums and means are compensated (Neumaier 1974), so that their error does not grow with the length of a segment, and
+#' running sums of non-negative numbers do not decrease. Results do not depend on the number of threads.
+#'
+#' @inheritParams seg_reduce
+#' @param op the operation: a name from the table of [seg_reduce()], or a [seg_op()].
+#' @param exclusive whether the result of a value leaves out the value itself: the first result of a segment is then
+#'   that of an empty segment, such as 0 for `"sum"`.
+#' @param reverse whether to run from the last value of a segment to the first. Positions still count from the first
+#'   value.
+#' @param empty the result where there are no values yet, instead of the value in the table.
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`. Scans run on the CPU in all cases: the values of a [gpu_matrix()] are
+#'   copied to the host and, with `output = "gpu"`, the results back.
+#' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
+#'   `float64` [gpu_matrix()] without names, in which a range has the smallest values before the largest ones.
+#'
+#' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range has an additional
+#'   dimension, `c("min", "max")`.
+#'
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
+#'
+#' @references
+#' Blelloch, G. E. (1990) Prefix sums and their applications. Technical report CMU-CS-90-190, Carnegie Mellon University.
+#'
+#' Neumaier, A. (1974) Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen. *ZAMM* 54(1), 39-51.
+#'
+#' @seealso [seg_reduce()] for one result for each segment; `seg_grad(op, scan = TRUE)` for gradients.
+#'
+#' @examples
+#' seg_scan(c(1, 2, 3, 4, 5), lengths = c(2, 3))
+#' seg_scan(c(1, 2, 3, 4, 5), lengths = c(2, 3), exclusive = TRUE)
+#' # the largest weight of each chick from each day on
+#' seg_scan(ChickWeight$weight, g = ChickWeight$Chick, op = "max", reverse = TRUE)[1:12]
+#' # the previous weight of each chick
+#' head(seg_scan(ChickWeight$weight, g = ChickWeight$Chick, op = "last", exclusive = TRUE))
+#' @export
+seg_scan <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", exclusive = FALSE, reverse = FALSE,
+                     na.rm = FALSE, empty = NULL, plan = NULL, backend = c("auto", "cpu", "cuda"),
+                     output = c("host", "gpu")) {
+  op <- check_scan_op(op)
+  backend <- check_backend(backend)
+  x <- check_values(x, backend)
+  check_bits(op, x)
+  stay <- check_output(output)
+  if (is.null(offsets) && is.null(lengths) && is.null(g) && is.null(plan)) lengths <- value_count(x)
+  if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
+  plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), TRUE, "`x`")
+  refuse_sources(plan)
+  scan <- list(exclusive = check_flag(exclusive, "exclusive"), reverse = check_flag(reverse, "reverse"))
+  scan_plan(x, plan, op, scan, check_flag(na.rm, "na.rm"), empty, backend, stay)
+}
+
+check_scan_op <- function(op, call = caller_env()) {
+  if (!inherits(op, "seg_op")) op <- check_choice(op, "op", segment_ops()$name, call)
+  op
+}
+
+# The same, all arguments but `empty` being checked.
+scan_plan <- function(x, plan, op, scan, na.rm = FALSE, empty = NULL, backend = "auto", stay = FALSE, call = caller_env()) {
+  if (!is.null(empty)) empty <- check_one(empty, "empty", call)
+  if (is.object(x) && !is_gpu_matrix(x)) x <- unclass(x)
+  run <- function(op, stay = FALSE) {
+    seg_run(segments(plan)$pointer, x, c(segment_operation(op, empty), scan), na.rm, NULL,
+            segment_settings(backend, stay, progress = progress_bar()))
+  }
+  result <- run(op, stay)
+  if (stay) return(result)
+  if (!inherits(op, "seg_op")) {
+    delayedAssign("left", run("count"))
+    if (!is.null(empty)) result[rep_len(left == 0, length(result)) %in% TRUE] <- empty
+    result <- settle_kind(result, x, op, left, empty, NULL)
+  }
+  shape_by_value(result, x, op)
+}
+
+shape_by_value <- function(result, x, op) {
+  if (!identical(op, "range")) return(shape_like(result, x))
+  size <- dim(x) %||% length(x)
+  names <- if (is.null(dim(x))) list(names(x)) else if (is.matrix(x)) dimnames(x)
+  array(result, c(size, 2), c(names %||% vector("list", length(size)), list(c("min", "max"))))
+}

@@ -1,0 +1,88 @@
+# Gradients of scans: each is a scan in the other direction, in linear time.
+#
+# With results y_k of the values before k and at k, the gradient of x_j is the sum of eta_k dy_k / dx_j over the results
+# k from j on. Where dy_k / dx_j is a product of factors of the steps from j to k, that is a linear recurrence.
+
+# The gradient of sum(eta * y); `run(v, op, reverse, exclusive)` scans the columns of v, `recur(v, factor)` is the
+# recurrence r_k = v_k + factor_k r_(k + 1), all against the direction of the scan if `reverse` is TRUE.
+scan_gradients <- list(
+  sum = function(x, eta, run, ...) run(eta, reverse = TRUE),
+  mean = function(x, eta, run, ...) run(eta / run(x, "count"), reverse = TRUE),
+  var = function(x, eta, run, center, ...) {
+    x <- center(x)
+    share <- 2 * eta / (run(x, "count") - 1)
+    share[!is.finite(share)] <- 0 # the variance of one value is missing
+    x * run(share, reverse = TRUE) - run(share * run(x, "mean"), reverse = TRUE)
+  },
+  min = function(x, eta, run, place, ...) place(eta, run(x, "argmin")),
+  max = function(x, eta, run, place, ...) place(eta, run(x, "argmax")),
+  prod = function(x, eta, run, recur, following, ...) run(x, "prod", exclusive = TRUE) * recur(eta, following(x)),
+  logsumexp = function(x, eta, run, recur, following, ...) {
+    y <- run(x, "logsumexp")
+    fraction <- exp(y - following(y))
+    fraction[is.na(fraction)] <- 0 # there is no following value, or both are -Inf
+    exp(x - y) * recur(eta, fraction)
+  }
+)
+
+scan_gradient <- function(op) {
+  force(op)
+  function(x, eta, offsets = NULL, lengths = NULL, g = NULL, exclusive = FALSE, reverse = FALSE, plan = NULL) {
+    x <- check_values(x, "cpu")
+    if (is.null(offsets) && is.null(lengths) && is.null(g) && is.null(plan)) lengths <- value_count(x)
+    if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
+    plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), TRUE, "`x`")
+    refuse_sources(plan)
+    check_eta(eta, dim(x) %||% length(x))
+    numbers <- \(v) array(as.numeric(v), c(value_count(x), dim(x)[2] %||% 1))
+    verbs <- scan_verbs(plan, check_flag(reverse, "reverse"))
+    eta <- numbers(eta)
+    if (check_flag(exclusive, "exclusive")) eta <- replace_missing(verbs$following(eta))
+    gradient <- do.call(scan_gradients[[op]], c(list(numbers(x), eta), verbs))
+    shape_like(within_segments(gradient, plan), x)
+  }
+}
+
+replace_missing <- function(v) replace(v, is.na(v), 0)
+
+# Values in no segment have gradient 0.
+within_segments <- function(gradient, plan) {
+  about <- segments(plan)$about
+  if (about$covered < about$values) gradient[-seg_values(segments(plan)$pointer)$row, ] <- 0
+  gradient
+}
+
+# What the gradients of scans are made of; `reverse` is the direction of the scan itself.
+scan_verbs <- function(plan, reverse) {
+  pointer <- segments(plan)$pointer
+  backward <- reverse
+  run <- function(v, op = "sum", reverse = FALSE, exclusive = FALSE) {
+    scan_plan(v, plan, op, list(exclusive = exclusive, reverse = reverse != backward))
+  }
+  nearest <- if (backward) "last" else "first"
+  list(
+    run = run, following = \(v) run(v, nearest, reverse = TRUE, exclusive = TRUE),
+    recur = \(v, factor) seg_recurrence(pointer, v, replace_missing(factor), !backward),
+    center = function(x) x - expand_segments(reduce_plan(x, plan, "mean"), plan),
+    place = function(eta, position) place_by_position(eta, position, plan)
+  )
+}
+
+# A row for each value, of the rows of `results` of its segment.
+expand_segments <- function(results, plan) {
+  at_rows <- seg_values(segments(plan)$pointer)
+  owner <- rep(NA_integer_, segments(plan)$about$values)
+  owner[at_rows$row] <- rep(seq_along(at_rows$lengths), at_rows$lengths)
+  unname(results)[owner, , drop = FALSE]
+}
+
+# The sum of `eta` at the values that `position` names in their segments.
+place_by_position <- function(eta, position, plan) {
+  from <- seg_values(segments(plan)$pointer)
+  before <- expand_segments(as.matrix(cumsum(from$lengths) - from$lengths), plan)
+  sums <- function(k) {
+    target <- from$row[before + position[, k]]
+    run_plan(eta[, k], temporary(numbered_plan(as.integer(target), nrow(eta))), "sum")
+  }
+  array(unlist(lapply(seq_len(ncol(eta)), sums)), dim(eta))
+}

@@ -1,0 +1,139 @@
+// Scans of segments by the structs of segments.def: the running state takes in each value and gives its result.
+//
+//   segment up to a block         value by value
+//   longer                        the states of the blocks, reduced as in cpu/segments/run.h, are carried from block to
+//                                 block; each block is then scanned from its carry
+//   groups in any order           value by value into the state of its group
+//
+// The result of a value depends on its segment alone, never on how work was divided.
+#pragma once
+#include <kernops/cpu/segments/run.h>
+#include <kernops/cpu/segments/values.h>
+#include <kernops/jobs/scans.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// Every running sum is a result, so each term is compensated: sums of positive numbers then do not decrease where
+// blocks meet.
+template <class R> struct Scanned { using type = R; };
+template <> struct Scanned<BlockSum> { using type = KahanSum; };
+template <> struct Scanned<Mean> { using type = MeanOf<KahanSum>; };
+
+template <class Reduction> struct SegmentScan {
+  using R = typename Scanned<Reduction>::type;
+  using One = OneState<R>;
+  static constexpr bool counts = R::indices > 0;
+
+  static std::size_t scratch_bytes(Count values, Count) { return (values + Pack<double>::width) * sizeof(double); }
+
+  static KERNOPS_INLINE void take(const ScanJob& job, One& s, double x, Count j) {
+    if (!job.skip_missing || x == x) R::add(s, x, j);
+  }
+
+  // x[0] is value `begin` of its segment, which stands in row `row` of the result.
+  static void run(const ScanJob& job, Count column, const double* x, Count length, Count begin, Count row, One s) {
+    double* const out = &job.result(0, column, row);
+    const auto write = [&](Count m) {
+      out[m * job.out_row] = R::finish(s, 0);
+      for (int o = 1; o < R::outputs; ++o) job.result(o, column, row + m) = R::finish(s, o);
+    };
+    for (Count k = 0; k < length; ++k) {
+      const Count m = job.reverse ? length - 1 - k : k;
+      if (job.exclusive) write(m);
+      take(job, s, x[m], begin + m);
+      if (!job.exclusive) write(m);
+    }
+  }
+
+  static void segments(const ScanJob& job, Count column, Count first, Count last, char* scratch) {
+    const Count from = job.offsets[first];
+    const double* x = values_at(job, column, first, last, reinterpret_cast<double*>(scratch));
+    One fresh;
+    R::start(fresh);
+    for (Count s = first; s < last; ++s)
+      run(job, column, x + (job.offsets[s] - from), job.offsets[s + 1] - job.offsets[s], 0, job.offsets[s], fresh);
+  }
+
+  static void start(char* carry) { R::start(*reinterpret_cast<One*>(carry)); }
+
+  static const double* values(const ScanJob& job, Count column, Count segment, Count number, char* scratch) {
+    return values_of(job, column, segment, number * segment_block, block_length(job, segment, number),
+                     reinterpret_cast<double*>(scratch));
+  }
+  static void block(const ScanJob& job, Count column, Count segment, Count number, char* state, char* scratch) {
+    const double* x = values(job, column, segment, number, scratch);
+    const Count first = number * segment_block, length = block_length(job, segment, number);
+    *reinterpret_cast<One*>(state) =
+        job.skip_missing ? reduce_run<R, true>(x, length, first) : reduce_run<R, false>(x, length, first);
+  }
+  static void advance(const ScanJob&, char* carry, const char* state) {
+    R::merge(*reinterpret_cast<One*>(carry), *reinterpret_cast<const One*>(state));
+  }
+  static void map(const ScanJob& job, Count column, Count segment, Count number, const char* carry, char* scratch) {
+    const Count first = number * segment_block;
+    run(job, column, values(job, column, segment, number, scratch), block_length(job, segment, number), first,
+        job.offsets[segment] + first, *reinterpret_cast<const One*>(carry));
+  }
+
+  // The running state of a group, and the position of its next value where results tell positions.
+  struct Plain {
+    struct {
+      double v[R::values];
+    } state;
+  };
+  struct Counted {
+    One state;
+    Count next;
+  };
+  using Group = std::conditional_t<counts, Counted, Plain>;
+
+  static void groups(const ScanJob& job, Count column, Count rows, Count first, Count last, char* memory,
+                     char* scratch) {
+    constexpr Count tile = 2048, ahead = 24;
+    Group* all = reinterpret_cast<Group*>(memory);
+    for (Count g = first; g < last; ++g) R::start(all[g].state);
+    if constexpr (counts) set_positions(job, all, first, last);
+    const Count tiles = (rows + tile - 1) / tile;
+    for (Count t = 0; t < tiles; ++t) {
+      const Count begin = (job.reverse ? tiles - 1 - t : t) * tile, count = rows - begin < tile ? rows - begin : tile;
+      const double* x = rows_at(job, column, begin, count, reinterpret_cast<double*>(scratch));
+      for (Count k = 0; k < count; ++k) {
+        const Count m = job.reverse ? count - 1 - k : k;
+        const Count g = job.groups[begin + m];
+        const Count later = job.reverse ? begin + m - ahead : begin + m + ahead;
+        if (later >= 0 && later < rows) __builtin_prefetch(all + job.groups[later]);
+        if (g >= first && g < last) take_row(job, column, all[g], x[m], begin + m);
+      }
+    }
+  }
+
+ private:
+  static void set_positions(const ScanJob& job, Group* all, Count first, Count last) {
+    for (Count g = first; g < last; ++g) all[g].next = 0;
+    for (Count s = 0; job.reverse && s < job.segments; ++s)
+      if (const Count g = job.row(s); g >= first && g < last) all[g].next = job.offsets[s + 1] - job.offsets[s] - 1;
+  }
+  static KERNOPS_INLINE void take(const ScanJob& job, Plain& group, double x) {
+    if (!job.skip_missing || x == x) R::add(group.state, x, 0);
+  }
+  static KERNOPS_INLINE void take(const ScanJob& job, Counted& group, double x) {
+    if (!job.skip_missing || x == x) R::add(group.state, x, group.next);
+    group.next += job.reverse ? -1 : 1;
+  }
+  static KERNOPS_INLINE void take_row(const ScanJob& job, Count column, Group& group, double x, Count row) {
+    if (job.exclusive) give<R>(job, column, row, group.state);
+    take(job, group, x);
+    R::settle(group.state);
+    if (!job.exclusive) give<R>(job, column, row, group.state);
+  }
+};
+
+template <class Reduction> ScanEngine segment_scan() {
+  using S = SegmentScan<Reduction>;
+  return {sizeof(typename S::One), S::scratch_bytes, S::segments, S::start, S::block,
+          S::advance,              S::map,           S::groups,   sizeof(typename S::Group)};
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,36 @@
+// Scans of segments on the CPU: a running result for each value. Plain pointers, as in jobs/segments.h.
+#pragma once
+#include <kernops/jobs/segments.h>
+
+namespace kernops {
+
+struct ScanJob : SegmentJob {
+  bool exclusive, reverse;  // the result of a value leaves out the value itself; results run from the last value
+  Count segments;           // that have values
+  double nothing;           // the result of no values, of a formula
+};
+
+// How one instruction set scans. A carry is the state of all blocks of a segment before a block (after it, if the scan
+// is reversed). Memory is aligned to 64 bytes.
+struct ScanEngine {
+  std::size_t state_bytes;  // of a block or a carry
+  std::size_t (*scratch_bytes)(Count values, Count segments);
+  // Segments first .. last - 1, none of them longer than a block.
+  void (*segments)(const ScanJob&, Count column, Count first, Count last, char* scratch);
+  void (*start)(char* carry);
+  void (*block)(const ScanJob&, Count column, Count segment, Count number, char* state, char* scratch);
+  void (*advance)(const ScanJob&, char* carry, const char* state);  // the carry takes in the state of a block
+  void (*map)(const ScanJob&, Count column, Count segment, Count number, const char* carry, char* scratch);
+  // The groups first .. last - 1, whose values are in any order; null where values must be put in order first. `states`
+  // has room for each group.
+  void (*groups)(const ScanJob&, Count column, Count rows, Count first, Count last, char* states, char* scratch);
+  std::size_t group_bytes;
+};
+
+struct ScanEngines {
+  const char* name;
+  ScanEngine (*find)(const ScanJob&);
+};
+extern const ScanEngines scan_engines_baseline, scan_engines_avx2, scan_engines_avx512;
+
+}  // namespace kernops

@@ -1,0 +1,2 @@
+#define KERNOPS_SIMD 2
+#include "cpu/simd/scans.h"

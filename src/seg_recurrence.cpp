@@ -1,0 +1,20 @@
+// Linear recurrences within segments seen from R.
+#include "segments/recurrence.h"
+
+#include "segment_values.h"
+
+using namespace kernops;
+
+// x and factor have the same size; values in no segment give 0.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix seg_recurrence(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericMatrix x,
+                                   Rcpp::NumericMatrix factor, bool reverse) {
+  return guard_new([&] {
+    Rcpp::NumericMatrix out = zeros(x.nrow(), x.ncol());
+    for (int k = 0; k < x.ncol(); ++k) {
+      const Count first = Count(k) * x.nrow();
+      recur_in_segments(*segments, x.begin() + first, factor.begin() + first, reverse, out.begin() + first);
+    }
+    return out;
+  });
+}
