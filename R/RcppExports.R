@@ -81,8 +81,16 @@ effects_gram <- function(rows, columns, values, size, threads) {
     .Call(`_kernops_effects_gram`, rows, columns, values, size, threads)
 }
 
+effects_sparse_gram <- function(rows, columns, values, size, most, threads) {
+    .Call(`_kernops_effects_sparse_gram`, rows, columns, values, size, most, threads)
+}
+
 effects_adjoint <- function(rows, columns, values, by_gram, threads) {
     .Call(`_kernops_effects_adjoint`, rows, columns, values, by_gram, threads)
+}
+
+effects_sparse_adjoint <- function(rows, columns, values, start, row, by, threads) {
+    .Call(`_kernops_effects_sparse_adjoint`, rows, columns, values, start, row, by, threads)
 }
 
 effects_times <- function(columns, values, x) {
@@ -519,6 +527,26 @@ cuda_is_trusted <- function(path) {
 
 cuda_catalogue_files <- function() {
     .Call(`_kernops_cuda_catalogue_files`)
+}
+
+sparse_cholesky <- function(start, row) {
+    .Call(`_kernops_sparse_cholesky`, start, row)
+}
+
+sparse_cholesky_factor <- function(held, values) {
+    .Call(`_kernops_sparse_cholesky_factor`, held, values)
+}
+
+sparse_cholesky_solve <- function(held, x, half, threads) {
+    .Call(`_kernops_sparse_cholesky_solve`, held, x, half, threads)
+}
+
+sparse_cholesky_inverse <- function(held) {
+    .Call(`_kernops_sparse_cholesky_inverse`, held)
+}
+
+sparse_cholesky_forms <- function(held, rows, values, threads) {
+    .Call(`_kernops_sparse_cholesky_forms`, held, rows, values, threads)
 }
 
 sparse_columns <- function(near) {

@@ -50,7 +50,8 @@
 #' more than a quarter of these), if the correlation decreases with the distance (no term of the covariance is a
 #' [linear()], [constant()], [periodic()] or user-defined one alone), there are at most 10 coordinates, and `float32`
 #' is not requested; otherwise it is iterative. Random effects and smooths are exact beside Vecchia's approximation of
-#' the field; they have at most 2000 coefficients.
+#' the field. For more than 2000 coefficients, `method = "vecchia"` has to be named; their precision has a sparse factor
+#' if observations that are near each other share few levels.
 #'
 #' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least
 #' 5/2 or an estimated one, [squared_exponential()], [rational_quadratic()]), it compares `"vecchia"` with the default

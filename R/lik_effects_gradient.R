@@ -5,8 +5,9 @@
 # respect to these products and H = L^-1 dS L'^-1, the value changes by the sum of tr (I - A) H over the levels.
 effects_gradient <- function(problem, sets, theta, solved) {
   field <- problem$field
-  by_rows <- solved$entries$adjoint(solved$rows, solved$by_gram)
-  total <- gradient_of_effects(problem$effects, theta, solved$by_gram, ncol(sets$values))
+  by_gram <- solved$by_gram()
+  by_rows <- solved$entries$adjoint(solved$rows, by_gram)
+  total <- gradient_of_effects(problem$effects, theta, by_gram, ncol(sets$values))
   rows <- field$rows
   total[rows] <- total[rows] + solved$rows$adjoint(by_rows$weights, 2 + by_rows$log_sd)$gradient
   total
@@ -20,16 +21,6 @@ gradient_of_effects <- function(effects, theta, by_gram, known) {
     gap <- levels * diag(effect$size) - sum_of_blocks(by_gram, known + effect$before, effect$size, levels)
     changes <- whitened_slopes(effect, theta)
     total[effect$rows] <- total[effect$rows] + vapply(changes, function(change) sum(gap * change), 0)
-  }
-  total
-}
-
-# The sum of `count` diagonal blocks of `size` rows behind the first `before` rows.
-sum_of_blocks <- function(x, before, size, count) {
-  total <- matrix(0, size, size)
-  for (k in seq_len(count)) {
-    rows <- before + (k - 1) * size + seq_len(size)
-    total <- total + x[rows, rows]
   }
   total
 }
@@ -50,11 +41,9 @@ effects_information <- function(problem, sets, theta, solved, results, profiled)
   for (effect in problem$effects) {
     derivatives[, effect$rows] <- derivatives[, effect$rows] + change_of_effect(problem, sets, theta, solved, effect)
   }
-  entries <- solved$entries
-  prior <- diag(rep(0:1, c(ncol(sets$values), entries$size - ncol(sets$values))), entries$size)
-  root <- chol((solved$gram + prior)[-1, -1, drop = FALSE])
-  across <- entries$crossprod(sparse_multiply(solved$rows, derivatives, transposed = TRUE))
-  across <- backsolve(root, across[-1, , drop = FALSE], transpose = TRUE)
+  across <- solved$entries$crossprod(sparse_multiply(solved$rows, derivatives, transposed = TRUE))
+  joint <- solved$coefficients$joint(diag(ncol(sets$values) - 1))
+  across <- joint$half(across[-1, , drop = FALSE])
   information <- (crossprod(derivatives) - crossprod(across)) / results$scale
   along <- crossprod(derivatives, white) / results$scale
   if (profiled) information - tcrossprod(along) / results$degrees else information

@@ -6,7 +6,7 @@
 latent_parts <- function(model, u) {
   if (!has_effects(model)) return(list(field = model, rows = seq_len(nrow(model$parameters)), u = u))
   effects <- effects_of(model, u)
-  check_coefficients(effects)
+  check_coefficients(effects, "{.code method = \"vecchia\"} and a {.arg family}")
   field <- field_part(model)
   list(field = field, rows = field$rows, u = points_of_field(field, u), effects = effects, all_u = u,
        without_field = is_noise_alone(field))

@@ -37,7 +37,6 @@ effects_likelihood <- function(data, model, how) {
 effects_problem <- function(data, model, how) {
   field <- field_part(model)
   effects <- effects_of(model, data$u)
-  check_coefficients(effects)
   list(field = field, effects = effects, u = data$u, reml = how$reml,
        data = replace(data, "u", list(points_of_field(field, data$u))), trend = orthonormal_trend(data),
        operators = set_operators(field, how$backend %||% "auto"))
@@ -46,11 +45,17 @@ effects_problem <- function(data, model, how) {
 # Up to this number of coefficients, S is a matrix in memory whose factor takes less than a second.
 most_coefficients <- 2000
 
-check_coefficients <- function(effects, call = NULL) {
+stop_coefficients <- function(count, call = NULL) {
+  stop_kernops("input", c("{.code method = \"vecchia\"} takes more than {most_coefficients} coefficients of random effects
+                           and smooths if few of them belong to neighbouring observations: these {count} are too many.",
+                          i = "{.code method = \"iterative\"} has no such limit."), call = call)
+}
+
+check_coefficients <- function(effects, method, call = NULL) {
   count <- count_coefficients(effects)
   if (count <= most_coefficients) return(invisible())
-  stop_kernops("input", c("Random effects and smooths have at most {most_coefficients} coefficients with
-                           {.code method = \"vecchia\"}, not {count}.",
+  stop_kernops("input", c(paste0("Random effects and smooths have at most {most_coefficients} coefficients with ", method,
+                                 ", not {count}."),
                           i = "{.code method = \"iterative\"} has no such limit."), call = call)
 }
 
@@ -68,20 +73,26 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   rows <- rows_beside_effects(problem$operators, problem$field, sets, theta, count)
   if (!is.null(rows$bad)) return(singular_state(sets$order[[rows$bad]]))
   entries <- entries_beside_trend(problem, sets, theta)
-  gram <- entries$gram(rows)
-  sums <- sums_without(gram, ncol(sets$values), 2 * sum(log(rows$sd)))
-  results <- if (!is.null(sums)) gram_results(sums, problem$data, problem$trend, problem$reml, profile)
+  known <- ncol(sets$values)
+  coefficients <- coefficients_given(products_of_columns(entries, rows, known), known)
+  results <- if (!is.null(coefficients)) results_beside_effects(problem, coefficients, rows, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))
-  weights <- c(results$contrast, -low_rank_mean(sums, results)) # of the columns, for the residual
+  weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # of the columns, for the residual
   results$residual <- entries$times(weights)
   white <- sparse_multiply(rows, results$residual)
   results$alpha <- sparse_multiply(rows, white, transposed = TRUE)[order(sets$order), 1]
-  solved <- list(rows = rows, entries = entries, gram = gram, weights = weights, white = white,
-                residual = results$residual, by_gram = gram_adjoint(sums, results, problem$reml))
+  by_gram <- once(function() coefficients$by_gram(adjoint_of_known(results, problem$reml)))
+  solved <- list(rows = rows, entries = entries, coefficients = coefficients, weights = weights, white = white,
+                 residual = results$residual, by_gram = by_gram)
   new_state(results, gradient = once(function() effects_gradient(problem, sets, theta, solved)),
             information = function(profiled = profile) {
               effects_information(problem, sets, theta, solved, results, profiled)
             })
+}
+
+results_beside_effects <- function(problem, coefficients, rows, profile) {
+  sums <- list(gram = coefficients$gram, logdet = 2 * sum(log(rows$sd)) + coefficients$logdet)
+  gram_results(sums, problem$data, problem$trend, problem$reml, profile)
 }
 
 rows_beside_effects <- function(operators, field, sets, theta, count = Inf, factors = NULL) {

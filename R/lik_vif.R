@@ -53,7 +53,11 @@ vif_likelihood <- function(data, model, how) {
 # As effects_problem(), also without effects.
 vif_problem <- function(data, model, how) {
   how$backend <- "cpu"
-  if (has_effects(model)) return(effects_problem(data, model, how))
+  if (has_effects(model)) {
+    problem <- effects_problem(data, model, how)
+    check_coefficients(problem$effects, "{.code method = \"vif\"}")
+    return(problem)
+  }
   list(field = c(model, list(rows = seq_len(nrow(model$parameters)))), u = data$u, reml = how$reml, data = data,
        trend = orthonormal_trend(data), operators = set_operators(model))
 }

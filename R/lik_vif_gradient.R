@@ -27,9 +27,15 @@ vif_gradient <- function(problem, sets, theta, vif, sums, results) {
 
 # The derivatives with respect to the products of all whitened columns: those of log det S, and those of the products
 # without the low-rank part.
-gram_adjoint <- function(sums, results, reml) {
+gram_adjoint <- function(sums, results, reml) adjoint_of_products(sums, adjoint_of_known(results, reml))
+
+adjoint_of_known <- function(results, reml) {
   by_known <- tcrossprod(results$contrast) / results$scale
   if (reml && !is.null(results$inverse)) by_known[-1, -1] <- by_known[-1, -1] + results$inverse
+  by_known
+}
+
+adjoint_of_products <- function(sums, by_known) {
   back <- rbind(diag(nrow(by_known)), -sums$along)
   low <- -seq_len(nrow(by_known))
   adjoint <- back %*% by_known %*% t(back)

@@ -35,16 +35,18 @@ effects_kriging.default <- function(object, how) {
     draws = function(points, nsim, features) effects_draws(object, fitted, points, nsim),
     inverse = function() effects_inverse(object, fitted),
     determined = function(leaf) {
-      known <- seq_len(ncol(object$data$x))
-      sum(1 - diag(chol2inv(fitted$root))[length(known) + coefficients_of(fitted$effects, leaf)])
+      sum(1 - fitted$joint$variances()[coefficients_of(fitted$effects, leaf)])
     }
   )
 }
 
 # Moments with the uncertainty of the coefficients.
 with_gaps <- function(moments, object, fitted, base, targets) {
-  parts <- by_parts(targets, gap_width(fitted), function(some) {
-    list2DF(coefficient_gap(object, fitted, base, some)[c("variance", "lagrange")])
+  sparse <- are_points(targets) && !is.null(fitted$joint$forms)
+  gap_of <- if (sparse) coefficient_forms else coefficient_gap
+  each <- if (sparse) (1 + object$vecchia$local) * nrow(fitted$entries$columns) else length(fitted$mean)
+  parts <- by_parts(targets, gap_width(each + ncol(targets$x)), function(some) {
+    list2DF(gap_of(object, fitted, base, some)[c("variance", "lagrange")])
   })
   moments$variance <- moments$variance + parts$variance
   replace(moments, "lagrange", list(parts$lagrange))
@@ -63,7 +65,7 @@ field_targets <- function(fitted, targets) {
 }
 
 # How many targets have gaps of 160 MB.
-gap_width <- function(fitted) max(1, floor(2e7 / nrow(fitted$root)))
+gap_width <- function(each) max(1, floor(2e7 / each))
 
 # The errors of targets due to the coefficients of trend and effects, as trend_uncertainty(): the part of the columns
 # that the neighbours explain does not matter. `new` are the columns of levels without observations.
@@ -73,7 +75,7 @@ coefficient_gap <- function(object, fitted, base, targets) {
   columns <- function(numbers) gathered(dense_entries(entries, numbers), targets)
   near <- base$nearest(fitted$points_of(targets$u))
   explained <- cbind(neighbour_means(near, object$data$x), fitted$entries$means(near))
-  uncertain <- list(state = fitted["root"], random = count)
+  uncertain <- list(joint = fitted$joint, random = count)
   gap <- trend_uncertainty(uncertain, cbind(targets$x, columns(seq_len(count))), gathered(explained, targets))
   new <- if (are_points(targets)) entries$values * (entries$columns > count) else
     t(columns(count + seq_len(entries$size - count)))
@@ -81,10 +83,37 @@ coefficient_gap <- function(object, fitted, base, targets) {
   c(gap, list(new = columns(count + seq_len(entries$size - count))))
 }
 
+# The variance and the Lagrange multiplier of coefficient_gap() for points, whose columns are sparse.
+coefficient_forms <- function(object, fitted, base, targets) {
+  entries <- effect_entries(fitted$effects, object$theta, targets$u)
+  known <- entries$columns <= length(fitted$mean)
+  near <- base$nearest(fitted$points_of(targets$u))
+  explained <- neighbour_entries(near, fitted$entries)
+  forms <- fitted$joint$forms(t(targets$x - neighbour_means(near, object$data$x)), t(targets$x),
+                              rbind(entries$columns * known, explained$columns),
+                              rbind(entries$values * known, -explained$values))
+  forms$variance <- forms$variance + colSums(entries$values^2 * !known)
+  forms
+}
+
+# The entries of row_sparse$means(): the columns and values of those of the neighbours of each set.
+neighbour_entries <- function(sets, entries) {
+  used <- sets$neighbours > 0
+  near <- sets$neighbours[used]
+  all <- function(x, of) {
+    whole <- array(x[0], c(nrow(x), dim(used)))
+    whole[] <- 0L
+    whole[rep(used, each = nrow(x))] <- of
+    matrix(whole, ncol = ncol(used))
+  }
+  list(columns = all(entries$columns, entries$columns[, near]),
+       values = all(entries$values, entries$values[, near] * rep(sets$weights[used], each = nrow(entries$values))))
+}
+
 # Draws of the coefficients given the data, and of the field given these.
 effects_draws <- function(object, fitted, points, nsim) {
-  off <- backsolve(fitted$root, normal_numbers(nrow(fitted$root), nsim))
   p <- ncol(object$data$x)
+  off <- fitted$joint$draw(normal_numbers(p + length(fitted$mean), nsim))
   trend <- off[seq_len(p), , drop = FALSE]
   effects <- off[p + seq_along(fitted$mean), , drop = FALSE]
   shift <- object$data$x %*% trend + fitted$entries$times(effects)
@@ -96,8 +125,8 @@ effects_draws <- function(object, fitted, points, nsim) {
     joint_draws(fitted$inner, joint_base(fitted$inner), points, nsim, shift)
 }
 
-# The `effects` of a fit and their `entries` at the observations; the `mean` of their coefficients, and the upper
-# triangular `root` of the precision of those of trend and effects; the `inner` fit of the field and the noise, with
+# The `effects` of a fit and their `entries` at the observations; the `mean` of their coefficients, and the `joint`
+# distribution of those of trend and effects (solve_coefficients.R); the `inner` fit of the field and the noise, with
 # points_of(u), the points u as it reads them. The low-rank part of VIF is an effect with `rank` coefficients.
 fitted_effects <- function(object) {
   about <- list(object[c("data", "model", "theta", "beta", "known")], object$vecchia[c("m", "inducing")],
@@ -118,11 +147,13 @@ effects_of_fit <- function(object) {
   # the response without the estimated trend
   sets$values[, 1] <- process_of_data(object)[sets$order]
   problem <- beside_inducing(problem, low)
-  gram <- entries_beside_trend(problem, sets, theta)$gram(rows)
-  fitted <- coefficients_by_gram(gram, ncol(object$data$x), problem$trend$r)
+  known <- 1 + ncol(object$data$x)
+  given <- coefficients_given(products_of_columns(entries_beside_trend(problem, sets, theta), rows, known), known)
+  mean <- given$along[, 1]
   entries <- effect_entries(problem$effects, theta, problem$u)
-  c(problem[c("effects", "points_of")], fitted, list(
-    entries = entries, inner = inner_fit(object, problem, entries$times(fitted$mean)), rank = max(0, low$size)
+  c(problem[c("effects", "points_of")], list(
+    mean = mean, joint = given$joint(problem$trend$r), entries = entries, rank = max(0, low$size),
+    inner = inner_fit(object, problem, entries$times(mean))
   ))
 }
 
@@ -152,6 +183,7 @@ effects_inverse <- function(object, fitted) {
   sets <- observation_sets(fitted$inner, object$vecchia$local)
   p <- ncol(object$data$x)
   order <- sets$order
+  check_memory(16 * length(order) * length(fitted$mean))
   columns <- dense_entries(fitted$entries, seq_along(fitted$mean))[order, , drop = FALSE]
   known <- sparse_multiply(sets, cbind(process_of_data(object), object$data$x)[order, , drop = FALSE])
   random <- sparse_multiply(sets, columns)

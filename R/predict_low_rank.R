@@ -9,11 +9,15 @@ coefficients_by_gram <- function(gram, p, r) {
   gram <- gram + diag(rep(0:1, c(1 + p, nrow(gram) - 1 - p)), nrow(gram))
   low_root <- chol(gram[-known, -known, drop = FALSE])
   root <- chol(gram[-1, -1, drop = FALSE])
-  # some of the observations may not determine the trend
-  if (p) diag(r) <- ifelse(abs(diag(r)) > 1e-12 * max(abs(r)), diag(r), 1e-12 * max(abs(r)))
-  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% r
+  if (p) root[, seq_len(p)] <- root[, seq_len(p), drop = FALSE] %*% regular_root(r)
   list(mean = backsolve(low_root, backsolve(low_root, gram[-known, 1], transpose = TRUE)), root = root,
        low_root = low_root)
+}
+
+# The root of the trend in other coordinates, with an inverse: some of the observations may not determine the trend.
+regular_root <- function(r) {
+  diag(r) <- ifelse(abs(diag(r)) > 1e-12 * max(abs(r)), diag(r), 1e-12 * max(abs(r)))
+  r
 }
 
 # The diagonal of U' (I - half half') U.

@@ -55,6 +55,7 @@ process_of_data <- function(object) {
 trend_uncertainty <- function(object, x, explained) {
   if (!ncol(x)) return(list(variance = 0, lagrange = numeric(nrow(x)), gap = matrix(0, 0, nrow(x))))
   back <- function(x) backsolve(object$state$root, t(x), transpose = TRUE)
+  if (!is.null(object$joint)) back <- function(x) object$joint$half(t(x))
   gap <- back(x - explained)
   count <- object$random %||% 0 # the last columns
   random <- seq_len(count) + ncol(x) - count

@@ -257,6 +257,21 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// effects_sparse_gram
+Rcpp::List effects_sparse_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size, double most, int threads);
+RcppExport SEXP _kernops_effects_sparse_gram(SEXP rowsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP sizeSEXP, SEXP mostSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< int >::type size(sizeSEXP);
+    Rcpp::traits::input_parameter< double >::type most(mostSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_sparse_gram(rows, columns, values, size, most, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // effects_adjoint
 Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix by_gram, int threads);
 RcppExport SEXP _kernops_effects_adjoint(SEXP rowsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP by_gramSEXP, SEXP threadsSEXP) {
@@ -268,6 +283,22 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type by_gram(by_gramSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     rcpp_result_gen = Rcpp::wrap(effects_adjoint(rows, columns, values, by_gram, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// effects_sparse_adjoint
+Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::IntegerVector start, Rcpp::IntegerVector row, Rcpp::NumericVector by, int threads);
+RcppExport SEXP _kernops_effects_sparse_adjoint(SEXP rowsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP startSEXP, SEXP rowSEXP, SEXP bySEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type start(startSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type row(rowSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type by(bySEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_sparse_adjoint(rows, columns, values, start, row, by, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1560,6 +1591,64 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sparse_cholesky
+Rcpp::List sparse_cholesky(Rcpp::IntegerVector start, Rcpp::IntegerVector row);
+RcppExport SEXP _kernops_sparse_cholesky(SEXP startSEXP, SEXP rowSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type start(startSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type row(rowSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_cholesky(start, row));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sparse_cholesky_factor
+double sparse_cholesky_factor(SEXP held, Rcpp::NumericVector values);
+RcppExport SEXP _kernops_sparse_cholesky_factor(SEXP heldSEXP, SEXP valuesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type values(valuesSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_cholesky_factor(held, values));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sparse_cholesky_solve
+Rcpp::NumericMatrix sparse_cholesky_solve(SEXP held, Rcpp::NumericMatrix x, int half, int threads);
+RcppExport SEXP _kernops_sparse_cholesky_solve(SEXP heldSEXP, SEXP xSEXP, SEXP halfSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type half(halfSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_cholesky_solve(held, x, half, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sparse_cholesky_inverse
+Rcpp::NumericVector sparse_cholesky_inverse(SEXP held);
+RcppExport SEXP _kernops_sparse_cholesky_inverse(SEXP heldSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_cholesky_inverse(held));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sparse_cholesky_forms
+Rcpp::NumericVector sparse_cholesky_forms(SEXP held, Rcpp::IntegerMatrix rows, Rcpp::NumericMatrix values, int threads);
+RcppExport SEXP _kernops_sparse_cholesky_forms(SEXP heldSEXP, SEXP rowsSEXP, SEXP valuesSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_cholesky_forms(held, rows, values, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // sparse_columns
 Rcpp::List sparse_columns(Rcpp::IntegerMatrix near);
 RcppExport SEXP _kernops_sparse_columns(SEXP nearSEXP) {
@@ -1646,7 +1735,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_columns_orthonormal", (DL_FUNC) &_kernops_columns_orthonormal, 3},
     {"_kernops_columns_first_rows", (DL_FUNC) &_kernops_columns_first_rows, 3},
     {"_kernops_effects_gram", (DL_FUNC) &_kernops_effects_gram, 5},
+    {"_kernops_effects_sparse_gram", (DL_FUNC) &_kernops_effects_sparse_gram, 6},
     {"_kernops_effects_adjoint", (DL_FUNC) &_kernops_effects_adjoint, 5},
+    {"_kernops_effects_sparse_adjoint", (DL_FUNC) &_kernops_effects_sparse_adjoint, 7},
     {"_kernops_effects_times", (DL_FUNC) &_kernops_effects_times, 3},
     {"_kernops_effects_crossprod", (DL_FUNC) &_kernops_effects_crossprod, 4},
     {"_kernops_effects_means", (DL_FUNC) &_kernops_effects_means, 5},
@@ -1756,6 +1847,11 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_memory_holds", (DL_FUNC) &_kernops_memory_holds, 1},
     {"_kernops_cuda_is_trusted", (DL_FUNC) &_kernops_cuda_is_trusted, 1},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
+    {"_kernops_sparse_cholesky", (DL_FUNC) &_kernops_sparse_cholesky, 2},
+    {"_kernops_sparse_cholesky_factor", (DL_FUNC) &_kernops_sparse_cholesky_factor, 2},
+    {"_kernops_sparse_cholesky_solve", (DL_FUNC) &_kernops_sparse_cholesky_solve, 4},
+    {"_kernops_sparse_cholesky_inverse", (DL_FUNC) &_kernops_sparse_cholesky_inverse, 1},
+    {"_kernops_sparse_cholesky_forms", (DL_FUNC) &_kernops_sparse_cholesky_forms, 4},
     {"_kernops_sparse_columns", (DL_FUNC) &_kernops_sparse_columns, 1},
     {"_kernops_sparse_hold", (DL_FUNC) &_kernops_sparse_hold, 6},
     {"_kernops_sparse_apply", (DL_FUNC) &_kernops_sparse_apply, 3},

@@ -1,6 +1,11 @@
 // Products of Vecchia's sparse factor U with random effects, for R/lik_vecchia_effects.R. Effects are a matrix C with a
 // row for each point and few entries in each row: `columns`, from 1, and `values` have the entries of a point in a
 // column. Row i of U C has its entries in the columns of the rows of C of point i and of its neighbours.
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
+#include "neighbours/cholesky.h"
 #include "settings.h"
 #include "sparse_factor.h"
 
@@ -67,6 +72,92 @@ void each_white_row(const SparseFactor& u, const Effects& effects, Count parts, 
   });
 }
 
+// U C by rows, and by columns.
+struct WhiteMatrix {
+  WhiteMatrix(const SparseFactor& u, const Effects& effects, int threads)
+      : start(size_t(u.sets) + 1), by_column(size_t(effects.size) + 1) {
+    constexpr Count parts = 16;
+    std::vector<std::vector<int>> columns(parts);
+    std::vector<std::vector<double>> values(parts);
+    each_white_row(u, effects, parts, threads, [&](const WhiteRow& row, Count i, Count part) {
+      start[size_t(i) + 1] = Count(row.columns().size());
+      for (const int c : row.columns()) columns[size_t(part)].push_back(c), values[size_t(part)].push_back(row[c]);
+    });
+    std::partial_sum(start.begin(), start.end(), start.begin());
+    column.reserve(size_t(start.back())), value.reserve(size_t(start.back()));
+    for (size_t part = 0; part < columns.size(); ++part) {
+      column.insert(column.end(), columns[part].begin(), columns[part].end());
+      value.insert(value.end(), values[part].begin(), values[part].end());
+      columns[part] = {}, values[part] = {};
+    }
+    for (const int c : column) ++by_column[size_t(c) + 1];
+    std::partial_sum(by_column.begin(), by_column.end(), by_column.begin());
+    std::vector<Count> next(by_column.begin(), by_column.end() - 1);
+    of_row.resize(column.size()), entry.resize(column.size());
+    for (Count i = 0; i < u.sets; ++i)
+      for (Count k = start[size_t(i)]; k < start[size_t(i) + 1]; ++k) {
+        const size_t to = size_t(next[size_t(column[size_t(k)])]++);
+        of_row[to] = int(i), entry[to] = k;
+      }
+  }
+
+  std::vector<Count> start, by_column, entry;
+  std::vector<int> column, of_row;
+  std::vector<double> value;
+};
+
+// The lower triangle of (U C)' U C by columns.
+struct SparseGram {
+  static constexpr Count unit = 32;  // columns
+
+  SparseGram(const WhiteMatrix& white, int size, Count most, int threads)
+      : rows(size_t(ceil_div(Count(size), unit))), values(rows.size()), start(size_t(size) + 1) {
+    struct Open {
+      std::vector<double> sum;
+      std::vector<char> used;
+      std::vector<int> rows;
+    };
+    const Count workers = std::max<Count>(1, std::min<Count>(threads, Count(rows.size())));
+    std::vector<Open> open(size_t(workers),
+                           Open{std::vector<double>(size_t(size)), std::vector<char>(size_t(size)), {}});
+    parallel_for(Count(rows.size()), workers, with_threads(threads), [&](Count block, Count worker) {
+      for (Count c = block * unit; c < std::min(Count(size), (block + 1) * unit) && total <= most; ++c) {
+        Open& to = open[size_t(worker)];
+        sum_column(white, int(c), to.sum, to.used, to.rows);
+        start[size_t(c) + 1] = int(to.rows.size()), total += Count(to.rows.size());
+        for (const int row : to.rows) {
+          rows[size_t(block)].push_back(row), values[size_t(block)].push_back(to.sum[size_t(row)]);
+          to.sum[size_t(row)] = 0, to.used[size_t(row)] = 0;
+        }
+        to.rows.clear();
+      }
+    });
+  }
+
+  std::vector<std::vector<int>> rows;
+  std::vector<std::vector<double>> values;
+  std::vector<int> start;
+  std::atomic<Count> total{0};
+
+ private:
+  static void sum_column(const WhiteMatrix& white, int c, std::vector<double>& sum, std::vector<char>& used,
+                         std::vector<int>& rows) {
+    const auto use = [&](int row) {
+      if (!used[size_t(row)]) used[size_t(row)] = 1, rows.push_back(row);
+    };
+    use(c);
+    for (Count e = white.by_column[size_t(c)]; e < white.by_column[size_t(c) + 1]; ++e) {
+      const size_t i = size_t(white.of_row[size_t(e)]);
+      const double factor = white.value[size_t(white.entry[size_t(e)])];
+      for (Count k = white.start[i]; k < white.start[i + 1]; ++k) {
+        const int row = white.column[size_t(k)];
+        if (row >= c) use(row), sum[size_t(row)] += factor * white.value[size_t(k)];
+      }
+    }
+    std::sort(rows.begin(), rows.end());
+  }
+};
+
 }  // namespace
 
 // C' U' U C.
@@ -94,6 +185,65 @@ Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, R
   });
 }
 
+// The lower triangle of the same matrix by columns: `start` and `row` from 0, and `value`; empty if there are more than
+// `most` entries.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List effects_sparse_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size,
+                               double most, int threads) {
+  return guard_new([&] {
+    const Rcpp::NumericMatrix weights = rows["weights"];
+    const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
+    const Effects effects(columns, values, size, u.sets);
+    SparseGram gram(WhiteMatrix(u, effects, threads), size, Count(std::min(most, 2e9)), threads);
+    if (double(gram.total) > most) return Rcpp::List();
+    std::partial_sum(gram.start.begin(), gram.start.end(), gram.start.begin());
+    Rcpp::IntegerVector start = new_integers(double(gram.start.size())), row = new_integers(double(gram.total));
+    Rcpp::NumericVector value = new_numbers(double(gram.total));
+    std::copy(gram.start.begin(), gram.start.end(), start.begin());
+    int* to_row = row.begin();
+    double* to_value = value.begin();
+    for (size_t block = 0; block < gram.rows.size(); ++block) {
+      to_row = std::copy(gram.rows[block].begin(), gram.rows[block].end(), to_row);
+      to_value = std::copy(gram.values[block].begin(), gram.values[block].end(), to_value);
+    }
+    return named_list({{"start", start}, {"row", row}, {"value", value}});
+  });
+}
+
+namespace {
+
+// The derivatives of effects_adjoint(), where slope(a, b) is that with respect to the product of columns a and b.
+template <class Slope>
+Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads, const Slope& slope) {
+  Rcpp::NumericMatrix by_weights = zeros(int(u.m), int(u.sets));
+  Rcpp::NumericVector by_log_sd = zeros(double(u.sets));
+  double *to = by_weights.begin(), *log_sd = by_log_sd.begin();
+  constexpr Count parts = 16;
+  const size_t size = size_t(effects.size);
+  std::vector<double> sums(size * size_t(parts));  // 2 by_gram z, where row z has entries
+  each_white_row(u, effects, parts, threads, [&](const WhiteRow& row, Count i, Count part) {
+    double *by_row = sums.data() + size_t(part) * size, along = 0;
+    for (const int b : row.columns()) {
+      double sum = 0;
+      for (const int a : row.columns()) sum += slope(a, b) * row[a];
+      by_row[b] = 2 * sum, along += 2 * sum * row[b];
+    }
+    log_sd[i] = -along;
+    u.each(i, [&](double, Count near, Count k) {
+      double sum = 0;
+      effects.entries(near, [&](int c, double value) { sum += by_row[c] * value; });
+      to[i * u.m + k] = -sum / u.sd[i];
+    });
+  });
+  return named_list({{"weights", by_weights}, {"log_sd", by_log_sd}});
+}
+
+SparseFactor factor_of(const Rcpp::List& rows, const Rcpp::NumericMatrix& weights) {
+  return {weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"]))};
+}
+
+}  // namespace
+
 // The derivatives of a function of the products C' U' U C, whose derivatives are the symmetric matrix `by_gram`, with
 // respect to the weights and to the logarithms of the standard deviations of the rows of U.
 // [[Rcpp::export(rng = false)]]
@@ -101,30 +251,30 @@ Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::N
                            Rcpp::NumericMatrix by_gram, int threads) {
   return guard_new([&] {
     const Rcpp::NumericMatrix weights = rows["weights"];
-    const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
+    const SparseFactor u = factor_of(rows, weights);
     const Effects effects(columns, values, std::min(by_gram.nrow(), by_gram.ncol()), u.sets);
     const double* slopes = by_gram.begin();
     const size_t size = size_t(effects.size);
-    Rcpp::NumericMatrix by_weights = zeros(int(u.m), int(u.sets));
-    Rcpp::NumericVector by_log_sd = zeros(double(u.sets));
-    double *to = by_weights.begin(), *log_sd = by_log_sd.begin();
-    constexpr Count parts = 16;
-    std::vector<double> sums(size * size_t(parts));  // 2 by_gram z, where row z has entries
-    each_white_row(u, effects, parts, threads, [&](const WhiteRow& row, Count i, Count part) {
-      double *by_row = sums.data() + size_t(part) * size, along = 0;
-      for (const int b : row.columns()) {
-        double sum = 0;
-        for (const int a : row.columns()) sum += slopes[size_t(b) * size + size_t(a)] * row[a];
-        by_row[b] = 2 * sum, along += 2 * sum * row[b];
-      }
-      log_sd[i] = -along;
-      u.each(i, [&](double, Count near, Count k) {
-        double sum = 0;
-        effects.entries(near, [&](int c, double value) { sum += by_row[c] * value; });
-        to[i * u.m + k] = -sum / u.sd[i];
-      });
-    });
-    return named_list({{"weights", by_weights}, {"log_sd", by_log_sd}});
+    return adjoint_of(u, effects, threads, [&](int a, int b) { return slopes[size_t(b) * size + size_t(a)]; });
+  });
+}
+
+// The same where by_gram has entries `by` in a lower triangle, as effects_sparse_gram() has it.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
+                                  Rcpp::IntegerVector start, Rcpp::IntegerVector row, Rcpp::NumericVector by,
+                                  int threads) {
+  return guard_new([&] {
+    const Rcpp::NumericMatrix weights = rows["weights"];
+    const SparseFactor u = factor_of(rows, weights);
+    const int size = int(start.size()) - 1;
+    const Effects effects(columns, values, size, u.sets);
+    const neighbours::LowerTriangle lower{size, start.begin(), row.begin()};
+    if (size < 1 || start[size] != row.size() || by.size() != row.size()) throw InputError("dim", "columns have rows");
+    lower.check();
+    const double* slopes = by.begin();
+    const Count last = row.size() - 1;
+    return adjoint_of(u, effects, threads, [&](int a, int b) { return slopes[std::min(lower.place(a, b), last)]; });
   });
 }
 

@@ -89,3 +89,15 @@ oracle_rows <- function(K, slopes, neighbours, m) {
   list(weights = of("weights", numeric(m)), sd = of("sd", 0), slopes = of("slopes", matrix(0, m, length(slopes))),
        log_sd = of("log_sd", numeric(length(slopes))))
 }
+
+# Sets a number of the package for a test.
+local_constant <- function(name, value, frame = parent.frame()) {
+  package <- asNamespace("kernops")
+  before <- get(name, package)
+  set <- function(value) {
+    if (bindingIsLocked(name, package)) base::unlockBinding(name, package)
+    assign(name, value, package)
+  }
+  withr::defer(set(before), frame)
+  set(value)
+}

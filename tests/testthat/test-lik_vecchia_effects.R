@@ -148,13 +148,6 @@ test_that("auto takes this likelihood where observations are many", {
   expect_identical(gp(z ~ w + (1 | k), many, ~ a + b, exponential() + nugget(), exact_limit = 50)$method, "vecchia")
 })
 
-test_mistakes("kernops_error", alist(
-  `more coefficients than Vecchia takes` = {
-    levels <- data.frame(y = rep_len(c(0, 1, 3), 2100), x = 1:2100, k = 1:2100)
-    gp(y ~ 1 + (1 | k), levels, ~ x, method = "vecchia")
-  }
-))
-
 test_that("sparse products check their input", {
   rows <- list(weights = matrix(0, 0, 2), sd = c(1, 1), neighbours = matrix(0L, 0, 2))
   expect_error(kernops:::effects_gram(rows, matrix(1L, 1, 2), matrix(1, 1, 3), 1L, 1L),

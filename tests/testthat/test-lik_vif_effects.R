@@ -102,6 +102,10 @@ test_that("estimates, effects, degrees of freedom and draws are those of the exa
 })
 
 test_mistakes("kernops_input_error", alist(
+  `more coefficients than VIF takes` = {
+    levels <- data.frame(y = rep_len(c(0, 1, 3), 2100), x = 1:2100, k = 1:2100)
+    gp(y ~ 1 + (1 | k), levels, ~ x, method = "vif")
+  },
   `effects without a field` = gp(z ~ (1 | g), farms, covariance = nugget(), method = "vif"),
   `noise without a field` = gp(z ~ 1, farms, ~ a + b, nugget(), method = "vif")
 ))

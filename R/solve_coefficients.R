@@ -1,0 +1,73 @@
+# The coefficients b ~ N(0, I) of effects beside Vecchia's approximation, by their precision S = I + L' B' V^-1 B L.
+#
+# The likelihood and predictions use nothing else of S. From the products of the columns [y X B L] with V^-1, of which
+# the first `known` belong to the response and the trend, coefficients_given() makes a list:
+#
+#   logdet          log det S
+#   along           S^-1 L' B' V^-1 [y X]
+#   gram            the products of y and X without the coefficients, [y X]' (V + B L L' B')^-1 [y X]
+#   by_gram(by_known)  the derivatives of log det S + sum(by_known * gram) with respect to the products of all columns:
+#                   a symmetric matrix, for the function adjoint() of row_sparse() and for sum_of_blocks()
+#   joint(r)        the coefficients of X R and b given the data, for a matrix R: their precision J without that of y
+#
+# The result of joint() is a list of functions. A coefficient is a row of b and z, those of the trend come first:
+#   half(b)         a matrix whose inner products are b' J^-1 b
+#   draw(z)         a matrix with covariance J^-1 where z has the covariance I
+#   variances()     the diagonal of J^-1, without the coefficients of the trend
+#   forms(x, trend, rows, values)  for columns b of coefficients x of the trend, and sparse ones of the others: the
+#                   `variance` b' J^-1 b and `lagrange`, b' J^-1 (trend, 0); optional. See sparse_cholesky_factor_of()
+#
+# The kinds are those of the matrix of products: dense, or sparse_symmetric(), whose factor is sparse
+# (solve_coefficients_sparse.R).
+
+coefficients_given <- function(gram, known) UseMethod("coefficients_given")
+sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
+
+# The products C' U' U C of the columns `entries`, in the cheapest form. The numbers are measured: up to
+# `dense_coefficients` a dense factor takes less than the ordering of a sparse one, and a sparse factor takes
+# `sparse_cost` times as long for an operation.
+products_of_columns <- function(entries, rows, known) {
+  count <- entries$size - known
+  if (count <= dense_coefficients) return(entries$gram(rows))
+  gram <- entries$sparse_gram(rows, most_products)
+  if (!is.null(gram)) gram <- with_order(gram, known)
+  operations <- gram$ordered$operations %||% Inf
+  if (count <= most_coefficients && sparse_cost * operations > count^3 / 3) return(entries$gram(rows))
+  if (operations > most_operations) stop_coefficients(count)
+  gram
+}
+
+dense_coefficients <- 400
+sparse_cost <- 2
+most_products <- 3e7
+most_operations <- 1e11
+
+coefficients_given.default <- function(gram, known) {
+  sums <- sums_without(gram, known, 0)
+  if (is.null(sums)) return(NULL)
+  list(logdet = sums$logdet, along = sums$along, gram = sums$gram,
+       by_gram = function(by_known) adjoint_of_products(sums, by_known),
+       joint = function(r) joint_by_root(coefficients_by_gram(gram, known - 1, r)$root, known - 1))
+}
+
+# joint() by the upper triangular root of J, for p columns of the trend.
+joint_by_root <- function(root, p) {
+  list(half = function(b) backsolve(root, b, transpose = TRUE), draw = function(z) backsolve(root, z),
+       variances = function() rows_behind(diag(chol2inv(root)), p))
+}
+
+# The rows of x, or its elements, behind the first p.
+rows_behind <- function(x, p) {
+  rows <- p + seq_len(NROW(x) - p)
+  if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
+}
+
+# The sum of `count` diagonal blocks of `size` rows behind the first `before` rows.
+sum_of_blocks.default <- function(x, before, size, count) {
+  total <- matrix(0, size, size)
+  for (k in seq_len(count)) {
+    rows <- before + (k - 1) * size + seq_len(size)
+    total <- total + x[rows, rows]
+  }
+  total
+}

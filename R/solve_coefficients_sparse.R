@@ -1,0 +1,70 @@
+# Coefficients of effects by a sparse Cholesky factor of their precision S.
+
+# The products with the parts of split_symmetric() and the ordering of S.
+with_order <- function(gram, known) {
+  gram$parts <- split_symmetric(gram, known)
+  gram$ordered <- order_symmetric(gram$parts$low)
+  gram
+}
+
+coefficients_given.sparse_symmetric <- function(gram, known) {
+  parts <- gram$parts
+  factor <- sparse_cholesky_factor_of(parts$low, gram$ordered)
+  if (is.null(factor)) return(NULL)
+  along <- factor$solve(parts$across)
+  left <- parts$within - crossprod(parts$across, along)
+  left <- (left + t(left)) / 2
+  list(logdet = factor$logdet(), along = along, gram = left,
+       by_gram = function(by_known) sparse_adjoint_of_products(gram, factor, along, by_known),
+       joint = function(r) joint_by_parts(factor, along[, -1, drop = FALSE], left[-1, -1, drop = FALSE], r))
+}
+
+# As adjoint_of_products(), where the products have entries.
+sparse_adjoint_of_products <- function(gram, factor, along, by_known) {
+  known <- nrow(by_known)
+  last <- gram$start[[known + 1]]
+  value <- c(numeric(last), factor$inverse())
+  back <- rbind(diag(known), -along)
+  image <- back %*% by_known
+  column <- column_of_entries(gram)
+  for (k in seq_len(known)) value <- value + image[gram$row + 1L, k] * back[column, k]
+  sparse_symmetric(gram$start, gram$row, value)
+}
+
+# joint() from the factor of S: the coefficients of the trend have the precision R' left R, and change the means of the
+# others by -along.
+joint_by_parts <- function(factor, along, left, r) {
+  p <- ncol(along)
+  root <- if (p) chol(left) %*% regular_root(r) else left
+  along <- along %*% r
+  by_trend <- function(b) if (p) backsolve(root, b, transpose = TRUE) else b
+  first <- seq_len(p)
+  list(
+    half = function(b) {
+      low <- rows_behind(b, p)
+      rbind(by_trend(b[first, , drop = FALSE] - crossprod(along, low)), factor$half(low))
+    },
+    draw = function(z) {
+      trend <- if (p) backsolve(root, z[first, , drop = FALSE]) else z[first, , drop = FALSE]
+      rbind(trend, factor$back(rows_behind(z, p)) - along %*% trend)
+    },
+    variances = function() factor$variances() + if (p) colSums(by_trend(t(along))^2) else 0,
+    forms = function(x, trend, rows, values) {
+      explained <- vapply(first, function(j) colSums(values * c(0, along[, j])[rows + 1L]), numeric(ncol(rows)))
+      gap <- by_trend(x - t(matrix(explained, ncol(rows))))
+      list(variance = factor$forms(rows, values) + colSums(gap^2), lagrange = colSums(by_trend(trend) * gap))
+    }
+  )
+}
+
+# The entries of a block are in the pattern if its coefficients are observed together.
+sum_of_blocks.sparse_symmetric <- function(x, before, size, count) {
+  entries <- x$start[[before + 1]] + seq_len(x$start[[before + size * count + 1]] - x$start[[before + 1]])
+  row <- x$row[entries] - before
+  column <- column_of_entries(x)[entries] - 1 - before
+  same <- row %/% size == column %/% size
+  total <- matrix(0, size, size)
+  sums <- rowsum(x$value[entries][same], (row %% size + size * (column %% size))[same])
+  total[as.integer(rownames(sums)) + 1] <- sums
+  total + t(total) - diag(diag(total), size)
+}

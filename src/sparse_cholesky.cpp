@@ -1,0 +1,97 @@
+// The sparse Cholesky factor of R/solve_sparse_symmetric.R.
+#include "neighbours/cholesky.h"
+
+#include "border.h"
+#include "settings.h"
+#include "whole_numbers.h"
+
+using namespace kernops;
+using neighbours::LowerTriangle;
+using neighbours::SparseCholesky;
+
+namespace {
+
+SparseCholesky& cholesky_of(SEXP held) { return *Rcpp::XPtr<SparseCholesky>(held); }
+
+const SparseCholesky& factored(SEXP held) {
+  const SparseCholesky& cholesky = cholesky_of(held);
+  if (!cholesky.factored()) throw InputError("input", "the matrix has no factor yet");
+  return cholesky;
+}
+
+void check_values(const Rcpp::NumericVector& values, const SparseCholesky& of) {
+  if (values.size() != of.pattern_entries()) throw InputError("dim", "each entry has a value");
+}
+
+}  // namespace
+
+// The ordering of a matrix with this lower triangle, rows from 0, and its costs: the numbers of entries of the factor
+// and of operations.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List sparse_cholesky(Rcpp::IntegerVector start, Rcpp::IntegerVector row) {
+  return guard_new([&] {
+    if (start.size() < 2 || start[start.size() - 1] != row.size()) throw InputError("dim", "each column has rows");
+    const LowerTriangle pattern{int(start.size()) - 1, start.begin(), row.begin()};
+    pattern.check();
+    auto held = std::make_unique<SparseCholesky>(pattern);
+    const double entries = held->entries(), operations = held->operations();
+    const double bytes = 20.0 * double(row.size()) + (std::isfinite(entries) ? 12.0 * entries : 0);
+    const Rcpp::Shield<SEXP> pointer(external_pointer(std::move(held), bytes));
+    Rcpp::NumericVector costs = new_numbers(2);
+    costs[0] = entries, costs[1] = operations;
+    return named_list({{"pointer", pointer}, {"costs", costs}});
+  });
+}
+
+// The logarithm of the determinant; NaN unless the matrix is positive definite.
+// [[Rcpp::export(rng = false)]]
+double sparse_cholesky_factor(SEXP held, Rcpp::NumericVector values) {
+  return guard([&] {
+    SparseCholesky& cholesky = cholesky_of(held);
+    check_values(values, cholesky);
+    return cholesky.factor(values.begin()) ? cholesky.logdet() : R_NaN;
+  });
+}
+
+// For columns of x: L^-1 P x (half = 1), P' L'^-1 x (2), or S^-1 x (0).
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix sparse_cholesky_solve(SEXP held, Rcpp::NumericMatrix x, int half, int threads) {
+  return guard_new([&] {
+    const SparseCholesky& cholesky = factored(held);
+    if (x.nrow() != cholesky.size()) throw InputError("dim", "each column of the matrix has a number");
+    using Half = SparseCholesky::Half;
+    Rcpp::NumericMatrix out = Rcpp::clone(x);
+    cholesky.solve(out.begin(), x.ncol(),
+                   half == 0   ? Half::both
+                   : half == 1 ? Half::first
+                               : Half::second,
+                   with_threads(threads));
+    return out;
+  });
+}
+
+// The entries of the inverse where the lower triangle has entries.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector sparse_cholesky_inverse(SEXP held) {
+  return guard_new([&] {
+    const SparseCholesky& cholesky = factored(held);
+    Rcpp::NumericVector out = new_numbers(double(cholesky.pattern_entries()));
+    cholesky.invert(out.begin());
+    return out;
+  });
+}
+
+// The quadratic forms x' S^-1 x of sparse columns x: the entries of each in a column of `values`, with their `rows`
+// from 1, or 0 for none.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector sparse_cholesky_forms(SEXP held, Rcpp::IntegerMatrix rows, Rcpp::NumericMatrix values,
+                                          int threads) {
+  return guard_new([&] {
+    const SparseCholesky& cholesky = factored(held);
+    check_neighbours(rows, cholesky.size());
+    if (values.nrow() != rows.nrow() || values.ncol() != rows.ncol()) throw InputError("dim", "each row has a value");
+    Rcpp::NumericVector out = zeros(double(rows.ncol()));
+    cholesky.sums({rows.begin(), rows.ncol(), rows.nrow()}, values.begin(), with_threads(threads), out.begin());
+    return out;
+  });
+}

@@ -1,0 +1,141 @@
+# Coefficients of many levels beside Vecchia's approximation: the sparse kind against the dense one and plain R.
+
+regions <- local({
+  withr::local_seed(61)
+  n <- 400
+  d <- data.frame(a = runif(n), b = runif(n), w = rnorm(n), x = runif(n), times = sample(1:3, n, TRUE))
+  d$plot <- paste0(ceiling(8 * d$a), ceiling(8 * d$b)) # clustered in space
+  d$tree <- paste(d$plot, sample(3, n, TRUE))          # nested in plots
+  d$line <- sample(20, n, TRUE)                        # crossed with plots
+  d$day <- sample(2, n, TRUE)
+  transform(d, z = sin(4 * a) + rnorm(64, sd = 0.5)[as.integer(factor(plot))] + w * rnorm(20, sd = 0.3)[line] +
+              rnorm(n, sd = 0.2))
+})
+new_regions <- data.frame(a = c(0.2, 0.7, 0.4, 0.51, 3), b = c(0.3, 0.6, 0.1, 0.1, 3), w = c(0.5, 1, -2, 1, 0),
+                          x = c(0.1, 0.5, 0.9, 0.3, 0), plot = c("23", "65", "none", "new", "11"),
+                          tree = c("23 1", "65 4", "new 1", "new 2", "11 1"), line = c(3, 99, 99, 1, 2), day = 1)
+field <- function() matern(3/2, 0.5, 0.2)
+structures <- function() list(
+  nested = random_effect(~ 1 | plot, 0.3) + random_effect(~ 1 | tree, 0.2),
+  crossed = random_effect(~ 1 | plot, 0.3) + random_effect(~ 0 + w | line, 0.1),
+  correlated = random_effect(~ w | plot, c(0.3, 0.1), correlation = -0.4) + random_effect(~ 1 | line, 0.2),
+  times = random_effect(~ 1 | tree, 0.3) + ar1(~ line, 0.2, range = 3)
+)
+
+use_kind <- function(kind, frame = parent.frame()) {
+  local_constant("dense_coefficients", if (kind == "dense") Inf else 0, frame)
+  local_constant("sparse_cost", 0, frame)
+}
+by_both_kinds <- function(f) {
+  lapply(c(dense = "dense", sparse = "sparse"), \(kind) {
+    use_kind(kind)
+    f()
+  })
+}
+expect_both_alike <- function(f, tolerance = 1e-9, info = NULL) {
+  both <- by_both_kinds(f)
+  for (part in names(both$dense)) {
+    expect_equal(both$sparse[[part]], both$dense[[part]], tolerance = tolerance, info = paste(info, part))
+  }
+}
+
+test_that("likelihood, derivatives and information of both kinds are equal", {
+  for (name in names(structures())) for (reml in c(FALSE, TRUE)) {
+    expect_both_alike(\() {
+      fit <- gp(z ~ w, regions, ~ a + b, field() + structures()[[name]] + nugget(0.05), method = "vecchia",
+                estimate = "none", neighbours = 7, weights = times)
+      likelihood <- kernops:::likelihood_for(fit$data, fit$model, replace(fit$how, "reml", reml))
+      state <- likelihood$evaluate(1.1 * unname(fit$theta))
+      list(value = state$value, gradient = state$gradient(), information = state$information(),
+           profiled = state$information(TRUE), beta = state$beta)
+    }, info = name)
+  }
+})
+
+test_that("predictions, coefficients, standard errors and cross-validation of both kinds are equal", {
+  for (name in names(structures())) {
+    expect_both_alike(\() {
+      fit <- gp(z ~ w + offset(x), regions, ~ a + b, field() + structures()[[name]] + nugget(0.05),
+                method = "vecchia", estimate = "none", neighbours = 7, weights = times)
+      errors <- function(...) predict(fit, new_regions, se.fit = TRUE, interval = "confidence", ...)
+      list(points = errors(joint = FALSE), joint = errors(joint = TRUE, cov = TRUE)$cov,
+           block = errors(block = c(0.1, 0.1)), sums = errors(sums = cbind(c(1, 0, 2, 1, 0), 1)),
+           parts = errors(terms = "matern"), mean = predict(fit, new_regions), vcov = vcov(fit),
+           cv = as.matrix(gp_cv(fit)[c("fit", "se.fit")]),
+           draws = if (name == "nested") cov(t(simulate(fit, 2000, seed = 1, newdata = new_regions)))[1, 1] > 0)
+    }, info = name)
+  }
+})
+
+test_that("smooths beside levels, fits without a trend and blocks of groups are those of the dense kind", {
+  skip_if_not_installed("mgcv")
+  cases <- list(
+    smooth = \(...) gp(z ~ s(x, k = 5), ..., covariance = field() + smooth_effect(~ s(x, k = 5), 0.2) +
+                         structures()$crossed + nugget(0.05)),
+    no_trend = \(...) gp(z ~ 0, ..., covariance = field() + structures()$nested + nugget(0.05)),
+    groups = \(...) gp(z ~ w, ..., covariance = field() + structures()$correlated + nugget(0.05), group = day),
+    no_field = \(...) gp(z ~ w, ..., covariance = structures()$crossed + nugget(0.05))
+  )
+  for (name in names(cases)) {
+    expect_both_alike(\() {
+      fit <- cases[[name]](data = regions, coords = ~ a + b, method = "vecchia", estimate = "none", neighbours = 7)
+      list(loglik = fit$loglik, edf = summary(fit)$edf,
+           predicted = predict(fit, new_regions, se.fit = TRUE, interval = "confidence"))
+    }, info = name)
+  }
+})
+
+test_that("with all neighbours the sparse kind is the exact method", {
+  some <- regions[1:150, ]
+  fits <- lapply(c("exact", "vecchia"), \(method) {
+    use_kind("sparse")
+    gp(z ~ w, some, ~ a + b, field() + structures()$correlated + nugget(0.05), method = method, estimate = "none",
+       neighbours = 149)
+  })
+  expect_equal(fits[[2]]$loglik, fits[[1]]$loglik, tolerance = 1e-9)
+  errors <- lapply(fits, predict, new_regions, se.fit = TRUE, interval = "confidence")
+  expect_equal(errors[[2]], errors[[1]], tolerance = 1e-7)
+  skip_if_not_installed("nlme")
+  expect_equal(nlme::ranef(fits[[2]]), nlme::ranef(fits[[1]]), tolerance = 1e-8)
+})
+
+test_that("the likelihood of the sparse kind is that of plain R, and its gradient is its derivative", {
+  use_kind("sparse")
+  fit <- gp(z ~ w, regions, ~ a + b, field() + structures()$nested + nugget(0.05), method = "vecchia",
+            estimate = "none", neighbours = 5)
+  likelihood <- kernops:::likelihood_for(fit$data, fit$model, fit$how)
+  theta <- unname(fit$theta)
+  value <- likelihood$evaluate(theta)$value
+  sets <- likelihood$sets()
+  d <- regions[sets$order, ]
+  near <- lapply(seq_len(400), \(i) setdiff(sets$neighbours[, i], 0))
+  h <- as.matrix(dist(d[c("a", "b")])) * sqrt(3) / 0.2
+  U <- oracle_factor(0.5 * (1 + h) * exp(-h) + diag(0.05, 400), near)
+  K <- solve(crossprod(U)) + 0.3 * outer(d$plot, d$plot, `==`) + 0.2 * outer(d$tree, d$tree, `==`)
+  expect_equal(value, oracle_likelihood(K, d$z, cbind(1, d$w), FALSE)$value, tolerance = 1e-10)
+  slope <- central_difference(\(t) likelihood$evaluate(t)$value, theta, 1e-4)
+  expect_close(matrix(likelihood$evaluate(theta)$gradient(), 1), slope, tolerance = 1e-5)
+})
+
+test_that("estimates with thousands of levels are found", {
+  withr::local_seed(5)
+  d <- data.frame(a = runif(2500), b = runif(2500))
+  pairs <- rbind(d, d + 0.001)
+  pairs$k <- rep(seq_len(2500), 2)
+  pairs$z <- sin(5 * pairs$a) + rnorm(2500, sd = 0.7)[pairs$k] + rnorm(5000, sd = 0.3)
+  fit <- gp(z ~ (1 | k), pairs, ~ a + b, matern(3/2, 0.5, 0.3, fixed = c("variance", "range")) + nugget(),
+            method = "vecchia", neighbours = 5)
+  expect_identical(fit$method, "vecchia")
+  estimates <- coef(fit, "covariance")
+  expect_equal(estimates[["(1 | k).variance"]], 0.49, tolerance = 0.1)
+  expect_equal(estimates[["nugget.variance"]], 0.09, tolerance = 0.1)
+})
+
+test_that("sparse products check their input", {
+  rows <- list(weights = matrix(0, 0, 2), sd = c(1, 1), neighbours = matrix(0L, 0, 2))
+  columns <- matrix(1:2, 1, 2)
+  gram <- kernops:::effects_sparse_gram(rows, columns, matrix(3, 1, 2), 2L, 10, 1L)
+  expect_identical(gram, list(start = 0:2, row = 0:1, value = c(9, 9)))
+  expect_identical(kernops:::effects_sparse_gram(rows, columns, matrix(3, 1, 2), 2L, 1, 1L), list())
+  expect_error(kernops:::effects_sparse_adjoint(rows, columns, matrix(3, 1, 2), 0:2, 0:1, 1, 1L), "columns have rows")
+})
