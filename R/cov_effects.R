@@ -13,8 +13,9 @@ has_effects <- function(model) length(added_effects(model$covariance)) > 0
 without_effects <- function(x) {
   if (x$kind == "leaf") return(if (!is_effect(x)) x)
   if (x$kind == "*") return(x)
-  x$parts <- Filter(length, lapply(x$parts, without_effects))
-  if (length(x$parts) > 1) x else if (length(x$parts)) x$parts[[1]]
+  parts <- Filter(length, lapply(x$parts, without_effects))
+  rest <- if (length(parts) > 1) replace(x, "parts", list(parts)) else if (length(parts)) parts[[1]]
+  if (is_lmc(x)) with_lmc_class(rest, x$variables) else rest
 }
 
 # The model of the field and the noise, for the first `width` columns of points; `rows` are the numbers of its
@@ -34,7 +35,7 @@ field_part <- function(model) {
   field$scale <- integer()
   field["unit"] <- list(model$unit[rows])
   field["prior"] <- list(NULL)
-  columns <- c(seq_len(model$d), 1L, group_of(field), unlist(lapply(leaves, `[[`, "dims")),
+  columns <- c(seq_len(space_columns(model)), 1L, group_of(field), unlist(lapply(leaves, `[[`, "dims")),
                unlist(lapply(leaves, `[[`, "indicator")))
   field$width <- max(columns)
   field$formula <- covariance_text(field)
@@ -138,7 +139,7 @@ effect_entries <- function(effects, theta, u) {
   for (effect in effects) {
     entries <- effect_columns(effect, theta, u, known)
     columns <- rbind(columns, entries$columns)
-    values <- rbind(values, t(shown_at(effect$leaf, u) * entries$values))
+    values <- rbind(values, t(shown_at(effect$leaf, u) * seen_by(effect$leaf, u) * entries$values))
     known <- entries$known
   }
   row_sparse(columns, values, known)

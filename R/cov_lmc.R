@@ -26,6 +26,13 @@
 #'   the trend of the formula, with coefficients of their own, named such as `zinc:(Intercept)`. `known$beta` with `~ 0`
 #'   is a mean for each variable (simple cokriging). `weights` divide the nuggets of all variables.
 #'
+#' @section Random effects and smooths: in the formula, `(1 | site)` and `s(x)` are effects of each variable, with
+#'   variances of their own and independent of those of the others, such as `zinc:(1 | site).variance`. An effect of one
+#'   variable has its name in front: `cbind(zinc, lead) ~ zinc:(1 | site) + lead:s(x)`. As terms of the covariance, with
+#'   given values, effects are added: `lmc(matern(3/2), nugget()) + random_effect(~ 1 | site)` is one of each variable,
+#'   and `random_effect(zinc ~ 1 | site)` is one of zinc; so are [smooth_effect()] and [time_effects]. `nlme::ranef()`
+#'   has a column for each, such as `zinc:(Intercept)`.
+#'
 #' @section Methods of the fits: those of [gp_methods], with these differences.
 #'   * `coef(fit, "covariance")` has the sills, `exponential.sill.zinc`, and the cross-sills,
 #'     `exponential.sill.zinc.lead`; `vcov()`, `confint()` and `summary()` are those of these parameters.
@@ -41,11 +48,11 @@
 #'     row are left out together. Its result has a column `variable`.
 #'   * `plot()` draws the variograms and cross-variograms.
 #'
-#' `method` may be `"exact"` or `"vecchia"`, where the neighbours of an observation are the nearest in space, of all
-#' variables. `transform`, `family` and `known$noise` are for one variable.
+#' `method` may be `"exact"`, or `"vecchia"` and `"vif"`, where the neighbours of an observation are the nearest in
+#' space, of all variables. `transform`, `family` and `known$noise` are for one variable.
 #'
-#' @return A covariance of class `kernops_lmc`, for [gp()] with several responses. It cannot be added to another one or
-#'   multiplied.
+#' @return A covariance of class `kernops_lmc`, for [gp()] with several responses. Effects can be added to it, but no
+#'   other covariance, and it cannot be multiplied.
 #' @section Errors: class `kernops_input_error` for structures with a variance, matrices that are not symmetric and
 #'   positive semi-definite, and for what fits with several variables do not have, such as `method = "iterative"`;
 #'   `kernops_dim_error` for matrices of another size than the number of variables.
@@ -65,6 +72,10 @@
 #' fit <- gp(cbind(a, b) ~ 1, d, ~ x + y, lmc(matern(3/2), nugget()))
 #' coef(fit, "covariance")
 #' gp(cbind(a, b) ~ 1, d, ~ x + y, lmc(exponential())) # separable
+#' # random effects of both variables, and of one
+#' d$site <- rep(1:6, 10)
+#' gp(cbind(a, b) ~ 1 + (1 | site), d, ~ x + y)
+#' gp(cbind(a, b) ~ 1 + b:(1 | site), d, ~ x + y)
 #' predict(fit, data.frame(x = 0.5, y = c(0.2, 0.8)), se.fit = TRUE, interval = "prediction")
 #' # with the covariance of the errors of both
 #' predict(fit, data.frame(x = 0.5, y = 0.2), se.fit = TRUE, interval = "confidence",
@@ -82,6 +93,10 @@ lmc <- function(..., sills = NULL, fixed = FALSE, cross_nugget = FALSE) {
   }
   if (!length(structures) || !all(vapply(structures, function(x) is_covariance(x) && !is_lmc(x), NA))) {
     stop_kernops("input", "{.fn lmc} takes covariances, such as {.code lmc(matern(3/2), nugget())}.")
+  }
+  if (!all(vapply(structures, all_leaves, NA, function(leaf) !is_effect(leaf)))) {
+    stop_kernops("input", c("The structures of {.fn lmc} are fields.",
+                            i = "Effects are added: {.code lmc(matern(), nugget()) + random_effect(~ 1 | g)}."))
   }
   names <- structure_names(structures)
   if ("nugget2" %in% names) stop_kernops("input", "{.fn lmc} has at most one {.fn nugget}.")
@@ -183,12 +198,19 @@ unit_leaf <- function(leaf, call, single) {
   leaf
 }
 
-# Pairs of a coregionalisation matrix and its structure.
-lmc_terms <- function(x) if (x$kind == "+") do.call(c, lapply(x$parts, lmc_terms)) else list(x)
+# Pairs of a coregionalisation matrix and its structure, and the effects beside them.
+lmc_terms <- function(x) Filter(function(term) term$kind == "*", sum_terms(x))
+lmc_effects <- function(x) Filter(function(term) term$kind == "leaf", sum_terms(x))
+sum_terms <- function(x) if (x$kind == "+") do.call(c, lapply(x$parts, sum_terms)) else list(x)
 
 #' @export
-format.kernops_lmc <- function(x, ...) {
-  paste0("lmc(", toString(vapply(lmc_terms(x), function(term) format(term$parts[[2]]), "")), ")")
+format.kernops_lmc <- function(x, ...) paste(term_words(x), collapse = " + ")
+
+# The terms of a sum as text.
+term_words <- function(x) {
+  if (!is_lmc(x)) return(vapply(sum_terms(x), format, ""))
+  structures <- toString(vapply(lmc_terms(x), function(term) format(term$parts[[2]]), ""))
+  c(paste0("lmc(", structures, ")"), vapply(lmc_effects(x), format, ""))
 }
 
 #' @export

@@ -62,7 +62,10 @@ sills_of <- function(leaf) {
 # The model with the names of the variables.
 with_variables <- function(x, variables, call = caller_env()) {
   p <- length(variables)
+  effects <- names(added_effects(x))
+  labels <- leaf_labels(x)
   x <- change_leaves(x, function(leaf, path) {
+    if (path %in% effects) return(effects_of_variables(leaf, variables, labels, call))
     if (!is_coregion(leaf)) return(leaf)
     leaf$sills <- sills_of(leaf) # of a fit
     leaf$variables <- variables
@@ -91,7 +94,9 @@ with_places <- function(x, d, call) {
                  call = call)
   }
   change_leaves(x, function(leaf, path) {
-    if (is_coregion(leaf)) {
+    if (is_effect(leaf)) {
+      if (!is.null(leaf$belongs)) leaf$belongs$column <- d + 1
+    } else if (is_coregion(leaf)) {
       leaf$dims <- d + 1
       leaf$kernel$constants <- list(size = length(leaf$variables), diagonal = leaf$diagonal)
     } else if (leaf$label == "nugget" || is.null(leaf$dims)) {

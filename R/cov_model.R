@@ -106,7 +106,7 @@ leaf_text <- function(leaf, points, references, d) {
 
 # Different groups have independent fields.
 within_group <- function(text, leaf, points) {
-  text <- within_indicator(text, leaf, points)
+  text <- within_variable(within_indicator(text, leaf, points), leaf, points)
   if (is.null(leaf$group)) return(text)
   sprintf("(%s) * Equal(Elem(%s, %d), Elem(%s, %d))", text, points[["x"]], leaf$group - 1L, points[["y"]],
           leaf$group - 1L)

@@ -13,6 +13,8 @@
 #'     the same level;
 #'   * `~ x | g`, `~ x + z | g`, `~ 0 + x + z | g`: an intercept and slopes for each level, which are correlated.
 #'
+#'   With several variables, `zinc ~ 1 | g` is the effect of one of them, see [lmc()].
+#'
 #'   Levels are those of a factor, or the values of a variable: numbers, strings, dates, times. `a:b` has a level for
 #'   each combination. New data match by value: see [predict()][predict.gp].
 #' @param variance,fixed as in [covariance_functions]; `variance` of several coefficients is a vector, with the
@@ -33,16 +35,16 @@
 #'   level without observations has an effect of mean 0, and its variance is added to that of the field. The methods
 #'   are `"exact"`, which uses that observations without a common level are uncorrelated if there is no other field;
 #'   `"vecchia"` and `"vif"`, where the effects are exact beside the approximation of the field, with up to 2000 effects
-#'   and coefficients of smooths; and `"iterative"` (not for families). New points of a fit with a family are conditioned on
-#'   their nearest observations, not on each other. With `group` of [gp()], the effects of a level are common to all
-#'   groups: `day:site` are levels within groups.
+#'   and coefficients of smooths; and `"iterative"` (not for families). New points of a fit with a family are
+#'   conditioned on their nearest observations, not on each other. With `group` of [gp()], the effects of a level are
+#'   common to all groups: `day:site` are levels within groups.
 #'
 #'   `nlme::ranef()` of a fit returns the predicted effects (BLUPs), a list of data frames with the levels as rows, as
 #'   in lme4. Names of rows have as many digits as distinguish the levels. Effects in products of covariances are not
 #'   among them: these are fields.
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
-#'   `~ 0 + x | g`, and for several responses.
+#'   `~ 0 + x | g`, and for a left side that is none of the variables of [lmc()].
 #' @references
 #' Lewandowski, D., Kurowicka, D. and Joe, H. (2009) Generating random correlation matrices based on vines and extended
 #' onion method. *Journal of Multivariate Analysis* 100(9), 1989-2001.
@@ -67,13 +69,17 @@
 #' @aliases ranef.gp
 #' @export
 random_effect <- function(effect, variance = NULL, fixed = character(), correlation = NULL) {
+  sides <- sides_of_effect(effect)
+  effect <- sides$formula
   bar <- if (inherits(effect, "formula") && length(effect) == 2) effect[[2]]
   if (!is_bar(bar)) {
     stop_kernops("input", "{.arg effect} must be a formula such as {.code ~ 1 | g}, {.code ~ x | g} or
                            {.code ~ 0 + x | g}.")
   }
   effects <- bar_effects(bar, environment(effect))
-  if (length(effects) == 1) return(effect_leaf(effects[[1]], variance, fixed, correlation))
+  if (length(effects) == 1) {
+    return(belonging_to(effect_leaf(effects[[1]], variance, fixed, correlation), sides$variable))
+  }
   stop_kernops("input", "{.arg effect} must be one effect, not {length(effects)}: join them by {.code +}.")
 }
 
@@ -145,22 +151,26 @@ with_effects <- function(formula, covariance, data, call) {
   split <- split_effects(formula[[3]])
   check_no_effects(split$rest, call)
   if (!length(split$effects)) return(told)
-  if (is_lmc(covariance)) stop_kernops("input", "Random effects and smooths are for one response.", call = call)
+  if (!is_lmc(covariance)) for (e in split$effects) if (is_effect_of_variable(e)) check_no_effects(e, call)
   leaves <- unlist(lapply(split$effects, effect_leaves, environment(formula), data, call), recursive = FALSE)
-  known <- leaf_labels(covariance)
-  for (leaf in leaves) if (!leaf$label %in% known) told$covariance <- join("+", told$covariance, leaf)
+  known <- known_effects(covariance)
+  leaves <- leaves[!duplicated(vapply(leaves, `[[`, "", "label"))]
+  for (leaf in leaves) if (!leaf$label %in% known) told$covariance <- told$covariance + leaf
   told$formula[[3]] <- split$rest %||% 1
   told
 }
 
 effect_leaves <- function(e, env, data, call) {
+  if (is_effect_of_variable(e)) {
+    return(lapply(effect_leaves(effect_behind(e), env, data, call), belonging_to, e[[2]]))
+  }
   if (is_smooth(e)) return(random_smooth(e, env, data, call) %||% smooth_leaves(e, env, data, call))
   lapply(bar_effects(e, env, call), effect_leaf, call = call)
 }
 
 # The bars and the smooths in a sum of terms, and the rest of it, NULL if there is none.
 split_effects <- function(e) {
-  if (is_smooth(e)) return(list(effects = list(e)))
+  if (is_smooth(e) || is_effect_of_variable(e)) return(list(effects = list(e)))
   sign <- if (is.call(e)) deparse1(e[[1]]) else ""
   if (sign == "(") {
     if (is_bar(e[[2]])) return(list(effects = list(e[[2]])))
@@ -189,11 +199,10 @@ check_no_effects <- function(e, call) {
 
 sees_effects <- function(covariance) !all_leaves(covariance, function(leaf) !length(leaf$sees))
 
-# Errors for methods and responses without random effects and smooths, and for smooths as factors of products.
-check_effects <- function(covariance, method, call) {
+# Errors for smooths as factors of products, and for effects of variables without lmc().
+check_effects <- function(covariance, call) {
   if (!sees_effects(covariance)) return(invisible())
-  what <- if (is_lmc(covariance)) "for one response"
-  if (!is.null(what)) stop_kernops("input", paste0("Random effects and smooths are ", what, "."), call = call)
+  if (!is_lmc(covariance)) check_no_variable(covariance, call)
   smooths <- function(leaves) sum(vapply(leaves, is_smooth_leaf, NA))
   if (smooths(leaves_of(covariance)) == smooths(added_leaves(covariance))) return(invisible())
   stop_kernops("input", "Smooths can be added to a covariance, but not multiplied by one.", call = call)
@@ -215,9 +224,11 @@ ranef.gp <- function(object, ...) {
   for (leaf in effects) {
     level <- settled_column(leaf, object)
     name <- deparse1(level$formula[[2]])
-    sums <- rowsum(effect_covariates(leaf, u) * alpha, factor(u[, leaf$level], seq_along(level$levels)))
+    residual <- seen_by(leaf, u) * alpha
+    sums <- rowsum(effect_covariates(leaf, u) * residual, factor(u[, leaf$level], seq_along(level$levels)))
     tables[[name]] <- tables[[name]] %||% data.frame(row.names = level$levels)
-    tables[[name]][leaf$effect] <- as.data.frame(unname(sums %*% coefficient_covariance(leaf)))
+    names <- if (is.null(leaf$belongs)) leaf$effect else paste0(leaf$belongs$name, ":", leaf$effect)
+    tables[[name]][names] <- as.data.frame(unname(sums %*% coefficient_covariance(leaf)))
   }
   tables
 }

@@ -8,6 +8,7 @@
 #' variance.
 #'
 #' @param effect a one-sided formula such as `~ s(x)`, `~ s(x, k = 20, bs = "cr")` or `~ s(x, z)`: see [mgcv::s()].
+#'   With several variables, `zinc ~ s(x)` is a smooth of one of them, see [lmc()].
 #' @param variance,fixed as in [covariance_functions].
 #'
 #' @details A penalised smooth is a linear mixed model (Wood 2017, section 5.8): the functions that the penalty leaves
@@ -30,8 +31,8 @@
 #'   those of [random_effect()].
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for `te()`, `ti()` and `t2()`, for smooths with several penalties or
-#'   none, with `sp` or `id`, with a factor as `by` in `smooth_effect()`, in products of covariances, for
-#'   several responses.
+#'   none, with `sp` or `id`, with a factor as `by` in `smooth_effect()`, and in products of
+#'   covariances.
 #' @references
 #' Wood, S. N. (2017) *Generalized Additive Models: An Introduction with R*. Second edition. Chapman and Hall/CRC.
 #' @seealso [gp()]; [random_effect()]; [squared_exponential()] and its neighbours, whose argument `dims` makes a field
@@ -52,8 +53,11 @@
 #' gp(y ~ u, d, covariance = smooth_effect(~ s(x), 2, fixed = "variance") + nugget())
 #' @export
 smooth_effect <- function(effect, variance = NULL, fixed = character()) {
-  smooth <- if (inherits(effect, "formula") && length(effect) == 2) effect[[2]]
-  if (is_smooth(smooth)) return(smooth_leaf(smooth, environment(effect), variance, fixed))
+  sides <- sides_of_effect(effect)
+  smooth <- if (inherits(effect, "formula")) sides$formula[[2]]
+  if (is_smooth(smooth)) {
+    return(belonging_to(smooth_leaf(smooth, environment(effect), variance, fixed), sides$variable))
+  }
   stop_kernops("input", "{.arg effect} must be a formula such as {.code ~ s(x)}.")
 }
 
@@ -184,7 +188,7 @@ smooth_edf <- function(object) {
 }
 
 determined_by_solver <- function(object, leaf) {
-  Z <- object$data$u[, leaf$dims, drop = FALSE]
+  Z <- object$data$u[, leaf$dims, drop = FALSE] * seen_by(leaf, object$data$u)
   explained <- sum(Z * solver_for(object)(Z)) - sum(crossprod(object$state$z, Z)^2)
   leaf$parameters$variance * explained
 }

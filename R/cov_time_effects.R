@@ -6,7 +6,7 @@
 #' all places: `matern(3/2) + ar1(~ year) + nugget()`.
 #'
 #' @param effect a one-sided formula of a numeric variable, a date or a time, such as `~ year`. Dates and times are in
-#'   days.
+#'   days. With several variables, `zinc ~ year` is the effect of one of them, see [lmc()].
 #' @param variance of `ar1()`, the variance of the effect of a time; of `random_walk()`, that of its change by one unit
 #'   of time.
 #' @param range the range of the correlation in units of time: effects one unit apart have the correlation
@@ -69,13 +69,15 @@ random_walk <- function(effect, variance = NULL, fixed = character()) {
 }
 
 time_leaf <- function(kernel, effect, parameters, fixed, geometry = no_geometry, call = caller_env()) {
+  sides <- sides_of_effect(effect)
+  effect <- sides$formula
   if (!inherits(effect, "formula") || length(effect) != 2 || !length(all.vars(effect)) || is_bar(effect[[2]])) {
     stop_kernops("input", "{.arg effect} must be a formula such as {.code ~ year}.", call = call)
   }
   leaf <- new_leaf(kernel, parameters, fixed, geometry = geometry, call = call)
   leaf$sees <- list(new_column("time", effect, paste0("time of ", kernel$label, "()")))
   leaf$label <- sprintf("%s(%s)", kernel$label, deparse1(effect[[2]]))
-  leaf
+  belonging_to(leaf, sides$variable)
 }
 
 is_process <- function(leaf) !is.null(leaf$kernel$process)

@@ -44,8 +44,11 @@ Ops.kernops_covariance <- function(e1, e2) {
     stop_kernops("input", "Covariances can be combined by {.code +} and {.code *}, not by {.code {operation}}.")
   }
   if (is_lmc(e1) || is_lmc(e2)) {
-    stop_kernops("input", "The terms of {.fn lmc} are its arguments, as in {.code lmc(matern(), nugget())}: it cannot be
-                           combined with others.")
+    sum <- if (operation == "+") lmc_with_effects(e1, e2)
+    if (!is.null(sum)) return(sum)
+    stop_kernops("input", c("The terms of {.fn lmc} are its arguments, as in {.code lmc(matern(), nugget())}: it cannot
+                             be combined with others.",
+                            i = "Effects can be added: {.code lmc(matern(), nugget()) + random_effect(~ 1 | g)}."))
   }
   join(operation, as_covariance(e1), as_covariance(e2))
 }

@@ -160,13 +160,15 @@ split_widths <- function(widths) {
 
 # The covariance for points with these columns behind d coordinates; `group`: TRUE if the first column is the group.
 placed <- function(covariance, d, columns, group, call) {
+  before <- d + if (is_lmc(covariance)) extra_coordinates else 0L
   keys <- vapply(columns, column_key, "")
   places <- split_widths(vapply(columns, function(column) column$width %||% 1L, 1L))
   change_leaves(covariance, function(leaf, path) {
     leaf$positions <- leaf$group <- NULL # of another fit
+    if (isTRUE(leaf$placed) || is_coregion(leaf)) leaf["dims"] <- list(NULL)
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {
-      leaf$dims <- d + unlist(places[match(vapply(leaf$sees, column_key, ""), keys)])
+      leaf$dims <- before + unlist(places[match(vapply(leaf$sees, column_key, ""), keys)])
       leaf$level <- if (has_level(leaf)) leaf$dims[[length(leaf$dims)]]
       return(leaf)
     }

@@ -2,7 +2,8 @@
 #
 #   single    a row is an observation
 #   several   an observation is a value of one of several variables, in the order of the variables: `names` of the
-#             variables, and of each observation the number `variable` and the number of its `row`
+#             variables, and of each observation the number `variable` and the number of its `row`; how many columns the
+#             points have `beside` their coordinates, and the names of `idle` columns that the trend does not have
 #
 # The verbs of a layout:
 #   expand(layout, points)                 new points, one for each row, as points of each variable in turn
@@ -33,20 +34,28 @@ observation_labels.layout_single <- function(layout, labels) labels
 
 # Behind its coordinates in space, a point of several variables has the number of its variable, from 0, and two columns
 # for the noise, which is common to observations of one row: the number of the row, and the standard deviation in
-# units of the nugget, which is 0 where there is no observation.
-at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u))) {
-  unname(cbind(u, variable - 1, row, scale))
+# units of the nugget, which is 0 where there is no observation. The columns `z` of effects come last.
+at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u)), z = NULL) {
+  unname(cbind(u, variable - 1, row, scale, z))
 }
 
 extra_coordinates <- 3L
 
+# How many columns of points come before those of groups, levels and covariates.
+space_columns <- function(model) model$d + if (is_lmc(model$covariance)) extra_coordinates else 0L
+
 expand.layout_several <- function(layout, points) {
   p <- length(layout$names)
   n <- nrow(points$u)
-  repeated <- function(u) at_variables(u[rep(seq_len(nrow(u)), p), , drop = FALSE], rep(seq_len(p), each = nrow(u)))
+  repeated <- function(u) {
+    all <- u[rep(seq_len(nrow(u)), p), , drop = FALSE]
+    space <- seq_len(ncol(u) - layout$beside)
+    at_variables(all[, space, drop = FALSE], rep(seq_len(p), each = nrow(u)), z = all[, -space, drop = FALSE])
+  }
   points$variable <- rep(seq_len(p), each = n)
   points$u <- repeated(points$u)
   points$x <- trend_of_each(points$x[rep(seq_len(n), p), , drop = FALSE], points$variable, layout$names)
+  points$x <- points$x[, !colnames(points$x) %in% layout$idle, drop = FALSE]
   points$offset <- rep(points$offset, p)
   points$total <- rep(points$total, p)
   if (!is.null(points$blocks)) {
@@ -68,10 +77,10 @@ collapse.layout_several <- function(layout, table, variable, prefixed = ncol(tab
 }
 
 observation_sites.layout_several <- function(layout, u, parts) {
-  at_variables(u, layout$variable, layout$row, 1 / sqrt(parts$weights))
+  at_variables(u, layout$variable, layout$row, 1 / sqrt(parts$weights), parts$z)
 }
 
-new_sites.layout_several <- function(layout, u, z, variable) at_variables(u, variable)
+new_sites.layout_several <- function(layout, u, z, variable) at_variables(u, variable, z = z)
 
 mean_columns.layout_several <- function(layout, n) diag(length(layout$names))[layout$variable, , drop = FALSE]
 
@@ -92,8 +101,8 @@ by_variable <- function(parts, call) {
     stop_kernops("input", "There are no observations of {.val {names[empty]}}.", call = call)
   }
   row <- unname(seen[, 1])
-  parts$whole <- parts[c("y", "x", "u", "offset")]
-  parts$layout <- new_layout("several", names = names, variable = unname(seen[, 2]), row = row)
+  parts$whole <- parts[c("y", "x", "u", "z", "offset")]
+  parts$layout <- new_layout("several", names = names, variable = unname(seen[, 2]), row = row, beside = ncol(parts$z))
   parts$y <- parts$y[seen]
   parts$x <- trend_of_each(parts$x[row, , drop = FALSE], parts$layout$variable, names)
   for (name in c("u", "z")) parts[[name]] <- parts[[name]][row, , drop = FALSE]

@@ -78,7 +78,7 @@ new_covariates <- function(parts, data, original, n, call) {
 
 fitted_points <- function(object) {
   whole <- object$parts$whole
-  u <- if (is.null(whole)) object$data$u else centred(whole$u, object$center)
+  u <- if (is.null(whole)) object$data$u else points_of(whole$u, object$center, whole$z)
   if (!is.null(object$data$location)) u <- u[object$data$location, , drop = FALSE]
   whole <- whole %||% object$parts
   list(u = u, x = whole$x, offset = whole$offset, complete = rep(TRUE, nrow(u)), names = rownames(object$parts$frame),

@@ -160,7 +160,9 @@ variables_without_nugget <- function(fit) {
   none <- vapply(seq_along(nuggets), function(k) {
     rows <- which(variable == k)
     data <- rows_of_data(fit$data, rows)
-    field_sites <- at_variables(data$u[, seq_len(fit$model$d), drop = FALSE], rep(k, length(rows)))
+    space <- seq_len(fit$model$d)
+    beside <- data$u[, -seq_len(space_columns(fit$model)), drop = FALSE]
+    field_sites <- at_variables(data$u[, space, drop = FALSE], rep(k, length(rows)), z = beside)
     is_negligible(nuggets[[k]], fit, data, process[rows], field_sites)
   }, NA)
   names(nuggets)[none]

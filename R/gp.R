@@ -331,10 +331,13 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
   if (!is.null(arguments$group)) check_grouped(covariance, call)
   effects <- with_effects(formula, covariance, source$data, call)
   covariance <- effects$covariance
-  check_effects(covariance, method, call)
+  check_effects(covariance, call)
   parts <- gp_data(effects$formula, source, coords, arguments, family, is_lmc(covariance),
                    seen_columns(covariance, arguments$group), needs_coordinates(covariance), call)
-  if (is_lmc(covariance)) covariance <- with_variables(covariance, parts$layout$names, call)
+  if (is_lmc(covariance)) {
+    covariance <- with_variables(covariance, parts$layout$names, call)
+    parts <- without_idle_trend(parts, covariance)
+  }
   d <- ncol(parts$u)
   if (parts$long_lat) covariance <- on_the_globe(covariance, d)
   covariance <- placed(covariance, d, parts$columns, !is.null(arguments$group), call)

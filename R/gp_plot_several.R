@@ -70,9 +70,11 @@ model_variograms <- function(x, k, place, most) {
   dist <- sqrt(rowSums((place(shifted) - place(origin))^2))
   shifted <- shifted[dist <= most, , drop = FALSE]
   dist <- dist[dist <= most]
-  values <- covariance_matrix(x$model)
+  field <- if (has_effects(x$model)) field_part(x$model) else c(x$model, list(rows = seq_along(x$theta)))
+  values <- covariance_matrix(field)
   covariances <- function(from, i, to, j) {
-    values(list(theta = x$theta, x = at_variables(from, rep(i, nrow(from))), y = at_variables(to, rep(j, nrow(to)))))
+    values(list(theta = x$theta[field$rows], x = at_variables(from, rep(i, nrow(from))),
+                y = at_variables(to, rep(j, nrow(to)))))
   }
   nugget <- nugget_sills(x)
   pairs <- which(lower.tri(diag(p), TRUE), arr.ind = TRUE)

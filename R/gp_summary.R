@@ -4,7 +4,7 @@
 print.gp <- function(x, ...) {
   cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(nobs.gp(x), "observation"), variable_words(x),
                 if (x$model$d > 0) paste(" at points of", counted(x$model$d, "coordinate")))
-  cat_labelled("covariance", strsplit(format(x$covariance), " + ", fixed = TRUE)[[1]], " +")
+  cat_labelled("covariance", term_words(x$covariance), " +")
   if (is_lmc(x$model$covariance)) cat_labelled("sills", sill_words(x), ",")
   if (!is.null(group_of(x$model))) cli::cat_line("  groups          ", group_words(x))
   if (length(x$beta)) cat_labelled("trend", paste(names(x$beta), signif(x$beta, 4), sep = " = "), ",")

@@ -6,7 +6,7 @@
 certified_sites <- function(object, count) {
   data <- object$data
   space <- seq_len(object$model$d)
-  beside <- setdiff(seq_len(ncol(data$u)), space)
+  beside <- setdiff(seq_len(ncol(data$u)), seq_len(space_columns(object$model)))
   near <- neighbour_coordinates(object$model, object$theta, data$u)
   u <- prediction_sites(data$u, near, object$model, ceiling(count / 2))
   variable <- if (length(response_names(object))) u[, object$model$d + 1] + 1

@@ -6,10 +6,12 @@
 # field at the observations and of the chosen terms at new points, so that every conditioning predicts these; all
 # choices share the model and its results at the observations.
 
-# The terms of the covariance by their names, as lists of leaves by path, without noise.
+# The terms of the covariance by their names, as lists of leaves by path, without noise. The structures of lmc() have
+# their names there.
 covariance_terms <- function(covariance) {
-  terms <- Filter(function(leaves) !identical(leaves[[1]]$label, "nugget"), added_terms(covariance))
-  names <- vapply(terms, function(leaves) paste(vapply(leaves, `[[`, "", "label"), collapse = " * "), "")
+  labels <- function(leaves) unlist(lapply(Filter(Negate(is_coregion), leaves), `[[`, "label"))
+  terms <- Filter(function(leaves) !"nugget" %in% labels(leaves), added_terms(covariance))
+  names <- vapply(terms, function(leaves) paste(labels(leaves), collapse = " * "), "")
   number <- stats::ave(seq_along(names), names, FUN = seq_along)
   stats::setNames(terms, paste0(names, ifelse(number > 1, number, "")))
 }
@@ -17,9 +19,6 @@ covariance_terms <- function(covariance) {
 # The fit whose new points have the chosen parts alone.
 with_parts <- function(object, terms, exclude, call = caller_env()) {
   if (is.null(terms) && is.null(exclude)) return(object)
-  if (is_lmc(object$model$covariance)) {
-    stop_kernops("input", "{.arg terms} and {.arg exclude} are for fits of one variable.", call = call)
-  }
   names <- c("trend", names(covariance_terms(object$model$covariance)))
   check_parts(terms, "terms", names, call)
   check_parts(exclude, "exclude", names, call)
@@ -36,7 +35,11 @@ check_parts <- function(x, name, parts, call) {
 
 # The names of the columns that smooths have in the trend, for each term.
 trend_of_smooths <- function(object) {
-  of_leaf <- function(leaf) if (length(leaf$sees) && is_smooth_leaf(leaf)) colnames(settled_column(leaf, object)$trend)
+  of_leaf <- function(leaf) {
+    if (!length(leaf$sees) || !is_smooth_leaf(leaf)) return(NULL)
+    names <- colnames(settled_column(leaf, object)$trend)
+    if (is.null(leaf$belongs)) names else paste(leaf$belongs$name, names, sep = ":")
+  }
   lapply(covariance_terms(object$model$covariance), function(leaves) unlist(lapply(leaves, of_leaf)))
 }
 

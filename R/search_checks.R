@@ -74,22 +74,27 @@ tell_vanished <- function(fit) {
 }
 
 # The terms of a sum, without noise, whose standard deviation is below 0.5 % of that of all terms together: a search
-# does not get nearer to 0.
+# does not get nearer to 0. Of several variables, the effects, beside the response of their variable.
 vanished_terms <- function(fit) {
   model <- fit$model
-  terms <- if (!is_lmc(model$covariance)) covariance_terms(model$covariance)
-  if (length(terms) + length(model$nugget) < 2) return(NULL)
+  several <- is_lmc(model$covariance)
+  terms <- covariance_terms(model$covariance)
+  if (several) terms <- Filter(function(leaves) !is.null(leaves[[1]]$belongs), terms)
+  if (length(terms) + length(model$nugget) < 2 - several) return(NULL)
   free <- !model$parameters$fixed & model$parameters$kind == "variance"
   sizes <- mean_variances(model, fit$theta, typical_sites(fit$data$u))
   variances <- vapply(terms, function(leaves) prod(sizes[names(leaves)]), 0)
   estimated <- vapply(terms, function(leaves) any(model$parameters$leaf[free] %in% names(leaves)), NA)
-  names(terms)[estimated & variances < 2.5e-5 * (sum(variances) + sum(fit$theta[model$nugget]))]
+  whole <- if (!several) sum(variances) + sum(fit$theta[model$nugget]) else {
+    vapply(terms, function(leaves) model$moments$sd[[leaves[[1]]$belongs$number]]^2, 0)
+  }
+  names(terms)[estimated & variances < 2.5e-5 * whole]
 }
 
 # The mean variance of each leaf at points u. The metric of white noise, which has no neighbours, has none.
 mean_variances <- function(model, theta, u) {
   mapply(function(leaf, values) {
-    if (is_white(leaf$label)) values$variance else leaf_metric(leaf, values, u)$variance
+    if (is_white(leaf$label)) values$variance %||% 0 else leaf_metric(leaf, values, u)$variance
   }, leaves_of(model$covariance), leaf_values(model, theta))
 }
 

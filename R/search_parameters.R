@@ -66,7 +66,9 @@ typical_speed <- function(model, row, u) {
 
 # The typical size of a variance, when the variance of the whole field is `whole`.
 typical_variance <- function(model, row, u, whole) {
-  sizes <- mean_square(leaf_at(model$covariance, row$leaf), u)
+  leaf <- leaf_at(model$covariance, row$leaf)
+  if (!is.null(leaf$belongs)) whole <- model$moments$sd[[leaf$belongs$number]]^2
+  sizes <- mean_square(leaf, u)
   if (length(sizes) > 1) sizes <- sizes[[match(row$row, leaf_rows(model, row$leaf, "variance"))]]
   leaf_variances(model$covariance, u, whole)[[row$leaf]] / sizes
 }

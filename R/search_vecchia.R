@@ -63,12 +63,14 @@ prediction_sites <- function(u, near, model, count = 100, tree = search_tree(nea
   anywhere[, space] <- t(ranges[1, ] + t(even_points(count, max(1L, model$d))[, space, drop = FALSE]) *
                            (ranges[2, ] - ranges[1, ]))
   sites <- rbind(between, anywhere)
-  if (variables) at_variables(sites[, space, drop = FALSE], sites[, model$d + 1] + 1) else sites
+  if (!variables) return(sites)
+  beside <- sites[, -seq_len(space_columns(model)), drop = FALSE]
+  at_variables(sites[, space, drop = FALSE], sites[, model$d + 1] + 1, z = beside)
 }
 
 # The method of `method = "auto"`. A likelihood of a family takes some ten factors of the matrix.
 chosen_method <- function(parts, model, precision, control, family = NULL) {
-  u <- points_of(parts$u, numeric(model$d), parts$z)
+  u <- observation_sites(parts$layout, parts$u, parts)
   of <- if (!is_lmc(model$covariance)) location_strata(model, c(list(u = u), parts[c("noise", "weights")]))$of
   blocks <- tabulate(separate_blocks(model, if (is.null(of)) u else u[!duplicated(of), , drop = FALSE]))
   fits <- function(limit) sum(blocks^2) <= limit^2

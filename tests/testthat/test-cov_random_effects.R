@@ -184,7 +184,6 @@ test_mistakes("kernops_error", alist(
   `fixed correlation without a value` = random_effect(~ w | g, fixed = "correlation"),
   `effects of no level` = gp(z ~ (1 | k), trial, ~ a + b),
   `slope in a factor` = gp(z ~ (0 + g | h), trial, ~ a + b),
-  `effects of several responses` = gp(cbind(z, w) ~ (1 | g), trial, ~ a + b),
   `a field without coordinates` = gp(z ~ (1 | g), trial),
   `effect that is no bar` = random_effect(~ g),
   `level missing in newdata` = predict(gp(z ~ (1 | g), trial, covariance = nugget()), trial["w"])

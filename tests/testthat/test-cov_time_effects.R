@@ -90,7 +90,6 @@ test_that("effects of another form are refused", {
   d <- transform(yearly_case(20), f = rep(letters[1:4], 5))
   expect_snapshot(error = TRUE, {
     ar1(~ 1)
-    random_walk(y ~ year)
     ar1(~ 1 | year)
     ar1(~ year, range = -1)
     gp(y ~ 1, d, ~ a, matern() + random_walk(~ f))

@@ -1,0 +1,105 @@
+# Random effects, smooths and effects of time beside lmc(). Each belongs to one variable: `belongs` of a leaf is a list
+# of the `name` of the variable and, from with_variables() on, its `number` and the `column` of points with numbers of
+# variables. A leaf without a name stands for an effect of each variable, whose `term` is its label.
+
+# The sum of an lmc() and effects, NULL for others.
+lmc_with_effects <- function(a, b) {
+  if (!is_lmc(a)) return(lmc_with_effects(b, a))
+  if (is_covariance(b) && !is_lmc(b) && all(lengths(added_terms(b)) == 1) && all_leaves(b, is_effect)) {
+    return(with_lmc_class(join_parts("+", a, b)))
+  }
+}
+
+with_lmc_class <- function(x, variables = NULL) {
+  if (!is_lmc(x)) class(x) <- c("kernops_lmc", class(x))
+  x$variables <- variables
+  x
+}
+
+# The leaf of an effect of the variable that is written before it, as `zinc:(1 | g)` in a formula, or on the left side
+# of the formula of the effect.
+belonging_to <- function(leaf, e, each = FALSE) {
+  if (is.null(e)) return(leaf)
+  leaf$belongs <- list(name = deparse1(e, backtick = FALSE), term = if (each) leaf$label)
+  leaf$label <- paste0(leaf$belongs$name, ":", leaf$label)
+  leaf
+}
+
+# The formula of an effect without the variable on its left side, and this `variable`, NULL if there is none.
+sides_of_effect <- function(effect) {
+  if (!inherits(effect, "formula") || length(effect) < 3) return(list(formula = effect))
+  list(formula = effect[-2], variable = effect[[2]])
+}
+
+is_effect_of_variable <- function(e) {
+  is.call(e) && identical(e[[1]], quote(`:`)) && !is.null(effect_behind(e))
+}
+
+# The bar or the smooth behind the name of a variable.
+effect_behind <- function(e) {
+  effect <- e[[3]]
+  if (is_smooth(effect)) return(effect)
+  if (is.call(effect) && identical(effect[[1]], quote(`(`)) && is_bar(effect[[2]])) effect[[2]]
+}
+
+check_no_variable <- function(covariance, call) {
+  for (leaf in leaves_of(covariance)) if (!is.null(leaf$belongs)) {
+    stop_kernops("input", c("{.code {leaf$label}} is an effect of one of several variables.",
+                            i = "Effects of the only response have nothing on the left side, as in {.code ~ 1 | g}."),
+                 call = call)
+  }
+}
+
+# An effect of a named variable, or the sum of those of all variables without the one named `labels` of their own.
+effects_of_variables <- function(leaf, variables, labels, call) {
+  if (length(unknown <- setdiff(leaf$belongs$name, variables))) {
+    stop_kernops("input", c("{.code {leaf$label}} is an effect of {.val {unknown}}, which is none of the variables
+                             {.val {variables}}."), call = call)
+  }
+  one <- function(name) {
+    if (is.null(leaf$belongs)) leaf <- belonging_to(leaf, as.name(name), each = TRUE)
+    leaf$belongs$number <- match(name, variables)
+    leaf
+  }
+  names <- leaf$belongs$name %||% variables[!paste0(variables, ":", leaf$label) %in% labels]
+  if (!length(names)) {
+    stop_kernops("input", "{.code {leaf$label}} is given for each of the variables already.", call = call)
+  }
+  Reduce(function(a, b) join_parts("+", a, b), lapply(names, one))
+}
+
+# The labels of effects in a formula that a covariance has already.
+known_effects <- function(covariance) {
+  terms <- lapply(unname(leaves_of(covariance)), function(leaf) leaf$belongs$term)
+  c(leaf_labels(covariance), unlist(terms))
+}
+
+# 1 at points of the variable of an effect, else 0.
+seen_by <- function(leaf, u) {
+  if (is.null(leaf$belongs)) 1 else as.numeric(u[, leaf$belongs$column] == leaf$belongs$number - 1)
+}
+
+within_variable <- function(text, leaf, points) {
+  if (is.null(leaf$belongs)) return(text)
+  seen <- code_text("Equal(Elem(", points, ", ", leaf$belongs$column - 1, "), ", leaf$belongs$number - 1, ")")
+  code_text("(", text, ") * ", seen[[1]], " * ", seen[[2]])
+}
+
+# The columns of smooths in the trends of variables without the smooth.
+idle_columns <- function(covariance, columns, variables) {
+  leaves <- Filter(is_smooth_leaf, leaves_of(covariance))
+  keys <- vapply(leaves, function(leaf) column_key(leaf$sees[[1]]), "")
+  unlist(lapply(Filter(function(column) column$kind == "smooth", columns), function(column) {
+    of <- vapply(leaves[keys == column_key(column)], function(leaf) leaf$belongs$name, "")
+    outer(setdiff(variables, of), colnames(column$trend), paste, sep = ":")
+  }))
+}
+
+# The parts of gp_data() without these columns.
+without_idle_trend <- function(parts, covariance) {
+  idle <- idle_columns(covariance, parts$columns, parts$layout$names)
+  if (!length(idle)) return(parts)
+  parts$layout$idle <- idle
+  parts$x <- parts$x[, setdiff(colnames(parts$x), idle), drop = FALSE]
+  parts
+}
