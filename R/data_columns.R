@@ -4,7 +4,7 @@
 # A column is a list of
 #   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": those of the
 #              random basis functions of a smooth (cov_smooth_effects.R); "time": those of a variable since its
-#              `origin`, the least one of the fit
+#              `origin`, the least one of the fit; "predictor": a model matrix (data_predictors.R)
 #   formula    one-sided, of what is evaluated in the data
 #   what       its name in messages
 #   values     of a level: the values of the fit (level_values.R), and `levels`, their labels; others have further
@@ -36,9 +36,9 @@ group_column <- function(group, data, call) {
 
 is_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x)
 
-# The column of the group, and the columns of the terms of the covariance.
-seen_columns <- function(covariance, group) {
-  columns <- c(Filter(length, list(group)), do.call(c, lapply(leaves_of(covariance), `[[`, "sees")))
+# The column of the group, and the columns of the terms of the covariance and of predictors.
+seen_columns <- function(covariance, group, predictors = list()) {
+  columns <- c(Filter(length, list(group)), do.call(c, lapply(leaves_of(covariance), `[[`, "sees")), predictors)
   columns[!duplicated(vapply(columns, column_key, ""))]
 }
 
@@ -52,6 +52,7 @@ column_values <- function(columns, data, n, call) {
 values_of_column <- function(column, data, n, call) {
   data <- as_fitted_variables(data, column$classes, call, exact = column$kind == "level")
   if (column$kind == "level") return(numbered_levels(column, data, n, call))
+  if (column$kind == "predictor") return(predictor_values(column, data, n, call))
   values <- covariates(column, data, n, call)
   for (k in seq_along(values)) {
     values[[k]] <- as.numeric(in_days(as_fitted(values[[k]], column$fitted[[k]], names(values)[[k]], call)))
@@ -110,24 +111,30 @@ as_level <- function(e, data, env) {
 # them, and what they add to the `trend`.
 settled_columns <- function(columns, values, data, n, call) {
   positions <- split_widths(lengths(lapply(columns, `[[`, "variables")))
-  for (k in seq_along(columns)) {
-    column <- columns[[k]]
+  settled <- Map(function(column, k) {
     column$needed <- point_variables(stats::terms(column$formula), data, n)
     column$classes <- prototypes(column$needed, data, environment(column$formula))
-    if (column$kind == "level") {
-      used <- sort(unique(values[, positions[[k]]]))
-      column$values <- lapply(distinct_levels(grouping_variables(column, data, n, call))$values, `[`, used)
-      column$levels <- level_labels(column$values)
-      values[, positions[[k]]] <- match(values[, positions[[k]]], used)
-    } else column$fitted <- lapply(covariates(column, data, n, call), prototype)
-    if (column$kind == "time") {
-      column$origin <- min(values[, positions[[k]]])
-      values[, positions[[k]]] <- values[, positions[[k]]] - column$origin
-    }
-    if (column$kind == "smooth") column <- with_basis(column, values[, positions[[k]], drop = FALSE], call)
-    columns[[k]] <- column
+    settle_column(column, values[, k, drop = FALSE], data, n, call)
+  }, columns, positions)
+  columns <- lapply(settled, `[[`, "column")
+  c(list(columns = columns), columns_at_points(columns, lapply(settled, `[[`, "values"), nrow(values)))
+}
+
+# A column with its levels or its basis, and its values.
+settle_column <- function(column, values, data, n, call) {
+  if (column$kind == "predictor") return(settled_predictor(column, as.vector(values), data, n, call))
+  if (column$kind == "level") {
+    used <- sort(unique(as.vector(values)))
+    column$values <- lapply(distinct_levels(grouping_variables(column, data, n, call))$values, `[`, used)
+    column$levels <- level_labels(column$values)
+    values[] <- match(values, used)
+  } else column$fitted <- lapply(covariates(column, data, n, call), prototype)
+  if (column$kind == "time") {
+    column$origin <- min(values)
+    values <- values - column$origin
   }
-  c(list(columns = columns), columns_at_points(columns, values))
+  if (column$kind == "smooth") column <- with_basis(column, values, call)
+  list(column = column, values = values)
 }
 
 # At new points: their columns, and what these add to the trend.
@@ -135,19 +142,17 @@ new_columns <- function(parts, data, n, call) {
   for (column in parts$columns) {
     check_variables(stats::terms(column$formula), column$needed, data, column$what, call)
   }
-  columns_at_points(parts$columns, column_values(parts$columns, data, n, call))
+  columns_at_points(parts$columns, lapply(parts$columns, values_of_column, data, n, call), n)
 }
 
-# The columns that points and the trend take from the values of `columns`.
-columns_at_points <- function(columns, values) {
-  positions <- split_widths(lengths(lapply(columns, `[[`, "variables")))
-  parts <- Map(function(column, k) {
-    if (column$kind == "smooth") smooth_functions(column, values[, k, drop = FALSE]) else
-      list(values = values[, k, drop = FALSE])
-  }, columns, positions)
+# The columns that n points and the trend take from the values of each of `columns`.
+columns_at_points <- function(columns, values, n) {
+  parts <- Map(function(column, values) {
+    if (column$kind == "smooth") smooth_functions(column, as.matrix(values)) else list(values = values)
+  }, columns, values)
   # of no rows, NULL would be a column
   bound <- function(name) {
-    do.call(cbind, c(list(matrix(0, nrow(values), 0)), Filter(Negate(is.null), unname(lapply(parts, `[[`, name)))))
+    do.call(cbind, c(list(matrix(0, n, 0)), Filter(Negate(is.null), unname(lapply(parts, `[[`, name)))))
   }
   list(values = bound("values"), trend = bound("trend"))
 }

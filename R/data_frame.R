@@ -63,18 +63,18 @@ data_description <- function(terms, coords, source, n, env, call) {
        crs = if (of_source) source$crs, kind = if (of_source) source$kind)
 }
 
-# The columns of the trend.
-trend_matrix <- function(terms, frame, call) {
+# The columns of the trend, or of a predictor.
+trend_matrix <- function(terms, frame, call, what = "trend") {
   if (!nrow(frame)) stop_kernops("input", "There are no observations without missing values.", call = call)
   for (name in setdiff(names(attr(terms, "dataClasses")), names(frame)[attr(terms, "response")])) {
     x <- frame[[name]]
     if (!(is.factor(x) || is.character(x)) || length(unique(x)) > 1) next
-    stop_kernops("input", c("A factor of the trend must have at least two levels, but {.code {name}} has the level
+    stop_kernops("input", c("A factor of the {what} must have at least two levels, but {.code {name}} has the level
                              {.val {as.character(x[[1]])}} only, among the observations used.",
-                            i = "Leave {.code {name}} out of the trend."), call = call)
+                            i = "Leave {.code {name}} out of the {what}."), call = call)
   }
   tryCatch(stats::model.matrix(terms, frame), error = function(e) {
-    stop_kernops("input", "The trend cannot be computed: {conditionMessage(e)}.", call = call)
+    stop_kernops("input", "The {what} cannot be computed: {conditionMessage(e)}.", call = call)
   })
 }
 

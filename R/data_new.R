@@ -148,7 +148,7 @@ coordinates_by_name <- function(object, data, call) {
 
 # The columns of the trend at new data, NULL if the trend has no variables, and the offset. Values of expressions, such
 # as the difference of two times, are converted to the unit of the fit, too.
-new_trend <- function(parts, terms, data, call) {
+new_trend <- function(parts, terms, data, call, what = parts$what %||% "trend") {
   tryCatch({
     frame <- without_own_warnings(stats::model.frame(terms, data, na.action = stats::na.pass, xlev = parts$xlevels))
     refuse_integer64(frame, call)
@@ -163,7 +163,7 @@ new_trend <- function(parts, terms, data, call) {
          offset = trend_offset(frame, call))
   }, error = function(e) {
     if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
-    stop_kernops("input", "{.arg newdata} does not match the trend: {conditionMessage(e)}.", call = call)
+    stop_kernops("input", "{.arg newdata} does not match the {what}: {conditionMessage(e)}.", call = call)
   })
 }
 

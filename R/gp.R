@@ -172,6 +172,11 @@
 #' @param prior prior distributions of covariance parameters: a list such as
 #'   `list(range = pc_range(0.5, p = 0.05), variance = pc_sd(2, p = 0.01))`, see [gp_priors]. The fit is then the mode
 #'   of the posterior, [gp_posterior()] draws from it.
+#' @param zi,dispersion one-sided formulas such as `~ x`: linear predictors of the probability of zeros and of the
+#'   parameter of dispersion of the `family`, which then depend on covariates. Default: constants. For a Gaussian
+#'   response, `dispersion` is the predictor of the logarithm of the standard deviation of the noise, in place of a
+#'   [nugget()]. See the section about linear predictors in [gp_family()].
+#' @param predictors a list of such formulas for other parameters of the family, by their names: `list(power = ~ x)`.
 #' @param ... the same arguments by their names, as in `gp(z ~ 1, d, ~ x, progress = FALSE)`.
 #'
 #' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`,
@@ -263,22 +268,28 @@
 #' # a power that is estimated; means of 1 to 4 measurements
 #' gp(exp(y) ~ 1, coords = ~ x, transform = "boxcox")
 #' gp(y ~ 1, coords = ~ x, weights = rep(1:4, 15))
+#' # noise whose variance depends on a covariate
+#' depth <- runif(60)
+#' noisy <- gp(y + depth^2 * rnorm(60) ~ 1, coords = ~ x, covariance = matern(5/2), dispersion = ~ depth)
+#' predict(noisy, data.frame(x = 2.5, depth = c(0.1, 0.9)), interval = "prediction")
 #' @export
 # long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),
                method = c("auto", "exact", "iterative", "vecchia", "vif"), estimate = c("ML", "REML", "none"),
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...),
-               family = stats::gaussian(), group = NULL, prior = NULL, ...) {
+               family = stats::gaussian(), group = NULL, prior = NULL, zi = NULL, dispersion = NULL,
+               predictors = NULL, ...) {
   here <- environment()
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia", "vif"))
   by_default <- missing(estimate)
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
   how <- list(method = method, precision = check_precision(precision), backend = check_backend(backend))
-  family <- as_family(family)
+  family <- with_predictors(as_family(family), predictors, zi, dispersion, here)
   covariance <- if (missing(covariance)) default_covariance(formula, family) else {
     covariance_argument(covariance, family)
   }
+  covariance <- without_free_nugget(covariance, family)
   if (by_default && (any_intrinsic(covariance) || length(prior) && is.null(family))) estimate <- "REML"
   known <- known %||% list()
   check_known(known)
@@ -333,7 +344,8 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
   covariance <- effects$covariance
   check_effects(covariance, call)
   parts <- gp_data(effects$formula, source, coords, arguments, family, is_lmc(covariance),
-                   seen_columns(covariance, arguments$group), needs_coordinates(covariance), call)
+                   seen_columns(covariance, arguments$group, predictor_columns(family)), needs_coordinates(covariance),
+                   call)
   if (is_lmc(covariance)) {
     covariance <- with_variables(covariance, parts$layout$names, call)
     parts <- without_idle_trend(parts, covariance)

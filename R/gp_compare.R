@@ -6,7 +6,9 @@
 sigma.gp <- function(object, ...) {
   no_further("sigma", ...)
   # of Student's t distribution
-  if (!is.null(object$family)) return(unname(object$dispersion["scale"]))
+  if (!is.null(object$family)) {
+    return(unname(object$dispersion[if (object$family$name == "gaussian") "sigma" else "scale"]))
+  }
   if (!length(object$model$nugget) && any(object$data$noise > 0)) NA_real_ else sqrt(nugget_of(object))
 }
 
@@ -65,7 +67,9 @@ anova.gp <- function(object, ...) {
   table$Chisq <- replace(c(NA, -diff(table$deviance)), !nested, NA)
   table$Df <- replace(c(NA, diff(table$npar)), !nested, NA)
   table$`Pr(>Chisq)` <- stats::pchisq(table$Chisq, table$Df, lower.tail = FALSE)
-  formulas <- vapply(fits, function(fit) paste(deparse1(fit$formula), "with", format(fit$model$covariance)), "")
+  formulas <- vapply(fits, function(fit) {
+    paste(c(deparse1(fit$formula), "with", format(fit$model$covariance), predictor_words(fit$family)), collapse = " ")
+  }, "")
   heading <- c(paste0("Likelihood ratio tests (", object$estimate, ")\n"),
                paste0(paste0(row.names(table), ": ", formulas, collapse = "\n"), "\n"),
                if (any(on_boundary(fits) & nested[-1], na.rm = TRUE)) boundary_note)
@@ -116,9 +120,10 @@ on_boundary <- function(fits) {
 boundary_note <- paste0("Note: a variance that is 0 in the smaller fit is at its boundary: the test is conservative.\n",
                         "For a single one and no other difference, halve the p-value.\n")
 
-# The trend of `small` is one of `large`: whether the covariances are such is for the user to know.
+# The trend of `small` is one of `large`, and so are its predictors: whether the covariances are such is for the user to
+# know.
 is_nested <- function(small, large) {
   shift <- if (!is.null(small$family)) large$response$offset - small$response$offset else
     observed_data(small)$y - observed_data(large)$y
-  spans(large, small, shift)
+  spans(large, small, shift) && all(vapply(names(small$family$predictors), spans_predictor, NA, large, small))
 }

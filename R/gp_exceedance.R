@@ -58,7 +58,7 @@ gp_exceedance <- function(object, newdata = NULL, above, areas = 1, level = 0.95
   request <- utils::modifyList(field_request, list(type = type))
   field <- predictive_at(object, points, request)
   expected <- vapply(above, function(limit) crossprod(areas, cdf(field, limit, lower = FALSE)), numeric(ncol(areas)))
-  scale <- requested_scale(object, request)
+  scale <- requested_scale(with_phi_of(object, points$u), request)
   drawn <- drawn_areas(object, points, areas, above, nsim, seed, if (is.null(scale)) identity else scale$back)
   limits <- apply(drawn, 2, stats::quantile, c(1 - level, 1 + level) / 2, names = FALSE)
   table <- data.frame(above = rep(above, each = ncol(areas)), fit = as.vector(expected),

@@ -41,7 +41,7 @@ family_parameters <- function(values, limits, call) {
 }
 
 family_table <- function() list(
-  binomial = binomial_row, beta_binomial = beta_binomial_row, poisson = poisson_row,
+  gaussian = gaussian_row, binomial = binomial_row, beta_binomial = beta_binomial_row, poisson = poisson_row,
   negative_binomial = negative_binomial_row, negative_binomial_1 = negative_binomial_1_row,
   generalised_poisson = generalised_poisson_row, truncated_poisson = truncated_poisson_row,
   truncated_negative_binomial = truncated_nb_row, zero_inflated_poisson = zero_inflated_poisson_row,
@@ -68,11 +68,11 @@ settled_family <- function(family, y, call = caller_env()) {
 # NULL is the family of Gaussian observations.
 as_family <- function(family, call = caller_env()) {
   if (is.character(family) && length(family) == 1) {
-    if (family %in% names(family_table())) return(new_family(family, call = call))
+    if (family %in% setdiff(names(family_table()), "gaussian")) return(new_family(family, call = call))
     family <- get0(family, mode = "function") %||% family
   }
   if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
-  if (inherits(family, "gp_family")) return(family)
+  if (inherits(family, "gp_family")) return(family$plain %||% family)
   if (!inherits(family, "family")) stop_unknown_family(NULL, call)
   name <- family$family
   if (name == "gaussian" && family$link == "identity") return(NULL)

@@ -3,9 +3,13 @@
 #' @export
 print.gp_family_fit <- function(x, ...) {
   NextMethod()
-  cat_labelled("family", c(paste0(x$family$name, ", link ", x$family$link), if (length(x$dispersion)) {
-    paste(names(x$dispersion), signif(x$dispersion, 4), sep = " = ")
-  }), ",")
+  constant <- x$dispersion[is_constant_parameter(x$family)]
+  values <- function(x) paste(names(x), signif(x, 4), sep = " = ")
+  words <- c(paste0(x$family$name, ", link ", x$family$link), if (length(constant)) values(constant))
+  cat_labelled("family", words, ",")
+  for (name in names(x$family$predictors)) {
+    cat_labelled(predictor_label(x$family, name), values(predictor_coefficients(x, name)), ",")
+  }
   invisible(x)
 }
 
@@ -31,8 +35,8 @@ residuals.gp_family_fit <- function(object, type = c("deviance", "pearson", "res
 family_residuals <- function(object, y, mu, w, type) {
   density <- object$family$density
   off <- (if (density$response == "time") abs(y) else y) - mu
-  switch(type, response = off, pearson = off / sqrt(density$variance(mu, w, object$dispersion)),
-         deviance = sign(off) * sqrt(pmax(0, density$deviance(y, mu, w, object$dispersion))))
+  switch(type, response = off, pearson = off / sqrt(density$variance(mu, w, object$phi)),
+         deviance = sign(off) * sqrt(pmax(0, density$deviance(y, mu, w, object$phi))))
 }
 
 # The standard normal quantiles of the probabilities of the observations given the fitted process; of a discrete
@@ -43,15 +47,14 @@ quantile_residuals <- function(object) {
   eta <- predicted_mean(object, new_points(object, NULL, NULL))
   x <- predictive_observation(predictive_normal(eta, rep(nugget_of(object), length(eta))), object, w)
   p <- cdf(x, y)
-  below <- lower_probability(x, y, p)
-  p[object$parts$censored %||% FALSE | y >= x$family$density$limits[[2]]] <- 1
+  below <- lower_probability(object$family$density, x, y, p)
+  p[object$parts$censored %||% FALSE | y >= object$family$density$limits[[2]]] <- 1
   if (any(below < p)) p <- below + (p - below) * with_seed(object$how$control$seed, stats::runif(length(y)))
   stats::qnorm(pmin(pmax(p, 1e-16), 1 - 1e-16))
 }
 
 # The probability below y, where p is that of values up to y: less than p where y itself has a probability.
-lower_probability <- function(x, y, p) {
-  density <- x$family$density
+lower_probability <- function(density, x, y, p) {
   if (density$discrete) return(cdf(x, y - value_unit(x)))
   replace(p, y <= if (density$response == "nonnegative") 0 else density$limits[[1]], 0)
 }
@@ -86,11 +89,15 @@ family_vcov <- function(object) {
   free <- which(!parameters$fixed)
   names <- parameters$name[free]
   trend <- parameters$kind[free] == "trend"
-  # the coefficients of the trend from those of its basis
+  # the coefficients of the trend and of predictors from those of their bases
   turn <- diag(in_data_units(object$outer, search_slope(parameters, object$outer_theta))[free], length(free))
   if (any(trend)) {
     turn[trend, trend] <- sqrt(length(object$data$y)) * solve(qr.R(qr(object$data$x)))
     names[trend] <- names(object$beta)
+  }
+  for (predictor in names(object$family$predictors)) {
+    rows <- match(with(object$family$parameters, name[of == predictor]), names)
+    if (!anyNA(rows)) turn[rows, rows] <- object$family$predictors[[predictor]]$turn
   }
   inverse <- inverse_information(family_information(object, free), parameters$kind[free] %in% c("trend", "family"),
                                  parameters$name[free] %in% object$search$at_bound)

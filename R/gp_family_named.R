@@ -11,6 +11,7 @@
 #' @section Families:
 #' | name | response and parameters | variance |
 #' |---|---|---|
+#' | `"gaussian"` | numbers: `sigma`, the standard deviation; the model of `gp()` with `sigma^2` as nugget | \eqn{sigma^2} |
 #' | `"binomial"` | successes among w trials, see [gp_families]; links logit, probit, cloglog, cauchit | \eqn{\mu (1 - \mu) / w} |
 #' | `"beta_binomial"` | likewise, with overdispersion: `precision`; link logit | \eqn{\mu (1 - \mu) (precision + w) / (precision + 1) / w} |
 #' | `"poisson"` | counts | \eqn{\mu} |
@@ -31,7 +32,8 @@
 #' | `"student"` | numbers with outliers: `df`, `scale` | |
 #' | `"tobit"` | numbers that are censored at `left` or `right`: `sigma` | \eqn{sigma^2} |
 #'
-#' The link is the logarithm for counts, times and other positive numbers; `"student"` and `"tobit"` have the identity.
+#' The link is the logarithm for counts, times and other positive numbers; `"gaussian"`, `"student"` and `"tobit"` have
+#' the identity.
 #'
 #' The mean \eqn{\mu = g^{-1}(\eta)} is that of the response, with these exceptions. It is the mean before truncation
 #' for truncated counts, and of the distribution beside the zeros for the zero-inflated families; for the hurdle and
@@ -52,6 +54,26 @@
 #'
 #' Log densities have 10 digits for counts up to 1e9.
 #'
+#' @section Linear predictors of parameters:
+#' By default, the parameters of a family are numbers. The arguments `zi`, `dispersion` and `predictors` of [gp()] give
+#' a parameter \eqn{\phi} a linear predictor of its own: for observation i, \eqn{g(\phi_i) = z_i'\gamma}, where z are
+#' the columns of the model matrix of a one-sided formula. The link g is the logarithm; for probabilities, `delta` and
+#' `power`, it is the logit of the position between the limits of the parameter. `zi` is the predictor of `zi` or
+#' `zero`, `dispersion` that of the parameter `dispersion`, `theta`, `alpha`, `delta`, `shape`, `sigma`, `precision` or
+#' `scale`, whichever the family has; `predictors = list(name = ~ x)` is that of any parameter, also of a
+#' [likelihood()]. Coefficients are fixed: random effects, smooths and offsets are for the trend.
+#'
+#' The coefficients \eqn{\gamma} are estimated by maximum likelihood with all other parameters, with exact gradients,
+#' from the start of a constant parameter. `coef()`, `vcov()`, `confint()` and `tidy()` have them among the parameters
+#' of the covariance, by names such as `zi x`; `summary()` has a table for each predictor, and [anova()] tests them.
+#' Predictions of responses and residuals take the parameter of each observation: new data need the covariates of all
+#' predictors. [family()] of such a fit has functions for its observations only.
+#'
+#' A Gaussian response with `dispersion = ~ z` has noise with the standard deviation \eqn{\exp(z'\gamma)}. A [nugget()]
+#' of the covariance without a value is then left out. The Laplace approximation is exact for it, so that the likelihood
+#' is that of [gp()] with `known = list(noise = )`. It is fitted by the methods `"exact"` and `"vecchia"`, by maximum
+#' likelihood.
+#'
 #' @section The Laplace approximation:
 #' Where the log density is not concave in \eqn{\eta}, minus its second derivative may be negative, and another weight
 #' takes its place in the determinant of the approximation (see [gp_families]). The weight is the expected information
@@ -65,7 +87,8 @@
 #' have no likelihood; errors name the family that takes their place.
 #'
 #' @section Errors: class `kernops_input_error` for names, links and parameters that do not exist, values beyond the
-#'   range of a parameter, and responses that the family does not have.
+#'   range of a parameter, and responses that the family does not have; for predictors of parameters that have a value
+#'   or do not exist, with collinear columns, effects or offsets.
 #'
 #' @return A family for [gp()], an object of class `gp_family`.
 #'
@@ -84,6 +107,12 @@
 #' # counts with zeros of two kinds
 #' d$count <- rpois(60, exp(1 + sin(d$x))) * rbinom(60, 1, 0.7)
 #' gp(count ~ 1, d, ~ x, matern(5/2), family = gp_family("zero_inflated_poisson"))
+#' # zeros that depend on a covariate
+#' d$z <- rnorm(60)
+#' d$seen <- rpois(60, exp(1 + sin(d$x))) * rbinom(60, 1, plogis(d$z))
+#' zeros <- gp(seen ~ 1, d, ~ x, matern(5/2), family = gp_family("zero_inflated_poisson"), zi = ~ z)
+#' zeros
+#' predict(zeros, data.frame(x = 1.5, z = c(-1, 1)))
 #' # times, some of which are known to be longer than 3
 #' d$time <- rexp(60, exp(-sin(d$x)))
 #' d$event <- d$time < 3

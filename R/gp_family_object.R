@@ -8,24 +8,33 @@ family.gp <- function(object, ...) stats::gaussian()
 #' @export
 family.gp_family_fit <- function(object, ...) {
   family <- object$family
-  structure(c(family, stats_functions(family, object$dispersion)), class = c("gp_family", "family"))
+  structure(c(family, stats_functions(family, object$phi)), class = c("gp_family", "family"))
 }
 
-# The elements of a `family` of package stats, see make.link() and glm(). `dispersion` has the parameters of the family.
-stats_functions <- function(family, dispersion) {
+# The elements of a `family` of package stats, see make.link() and glm(). phi are the parameters of the density; where
+# they have predictors, the functions are for the observations of the fit.
+stats_functions <- function(family, phi) {
   density <- family$density
   link <- stats::make.link(family$link)
-  c(list(family = family_title(family$name, dispersion)), link[c("linkfun", "linkinv", "mu.eta", "valideta")], list(
-    variance = function(mu) density$variance(mu, 1, dispersion),
-    dev.resids = function(y, mu, wt) density$deviance(y, mu, wt, dispersion),
+  c(list(family = family_title(family$name, phi)), link[c("linkfun", "linkinv", "mu.eta", "valideta")], list(
+    variance = function(mu) density$variance(check_observed(mu, phi), 1, phi),
+    dev.resids = function(y, mu, wt) density$deviance(y, check_observed(mu, phi), wt, phi),
     validmu = mean_check(family$link)
   ))
 }
 
+check_observed <- function(mu, phi) {
+  n <- max(lengths(phi), 1)
+  if (n == 1 || length(mu) == n) return(mu)
+  stop_kernops("input", "The variance depends on covariates: the functions of this family take the means of the {n}
+                         observations of the fit, not {length(mu)}.", call = NULL)
+}
+
 # Names of families as packages stats and MASS write them.
-family_title <- function(name, dispersion) {
+family_title <- function(name, phi) {
   if (name != "negative_binomial") return(name)
-  paste0("Negative Binomial(", format(signif(dispersion[["theta"]], 4)), ")")
+  theta <- phi[["theta"]]
+  paste0("Negative Binomial", if (length(theta) == 1) paste0("(", format(signif(theta, 4)), ")"))
 }
 
 # The means that a link has.

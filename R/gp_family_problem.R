@@ -31,6 +31,7 @@ family_problem <- function(parts, model, known, family, estimate, call) {
     y, parts$weights, family, parts$offset + known_mean(parts$x, beta), numeric(n), rep(1, n),
     if (ncol(x)) qr.Q(qr(x)) * sqrt(n) else x
   )
+  problem$data$family <- settled_predictors(family, parts, problem$data$u, model$d, call)
   if (estimate != "none" && all(parts$y == parts$y[[1]])) stop_constant(parts$y, call)
   problem$start <- plain_fit(problem$data)
   if (estimate != "none") problem <- with_family_search(problem, call)
@@ -60,15 +61,14 @@ plain_fit <- function(data) {
   trend <- as.vector(crossprod(data$basis, response)) / length(response)
   spread <- stats::mad(response - data$basis %*% trend)
   if (!spread > 0) spread <- max(stats::sd(response), 1e-8, na.rm = TRUE)
-  limits <- family_limits(family, data$y, spread)
-  phi <- ifelse(is.na(family$parameters$value), limits[, 1], family$parameters$value)
-  names(phi) <- family$parameters$name
+  parameters <- searched_parameters(family, data, spread)
+  phi <- family_phi(family, parameters$value, data$u)
   terms <- function(trend) terms_of(data, list(beta = trend, phi = phi))(0)
   if (length(trend)) {
     trend <- stats::nlminb(trend, function(b) -sum(terms(b)$value), function(b) -crossprod(data$basis, terms(b)$slope),
                            lower = trend - 5, upper = trend + 5)$par
   }
-  list(phi = phi, trend = trend, spread = spread)
+  list(parameters = parameters, phi = phi, trend = trend)
 }
 
 # For each parameter of a family the start, the lower and the upper limit of its search.
@@ -89,11 +89,9 @@ outer_model <- function(problem, estimate) {
     rows[names(values)] <- lapply(values, rep_len, length(name))
     rows
   }
-  limits <- family_limits(problem$data$family, problem$data$y, start$spread)
   model$parameters <- rbind(
     model$parameters,
-    new_rows(family$name, value = start$phi, log = TRUE, fixed = family$fixed, kind = "family",
-             lower = pmin(limits[, 2], start$phi), upper = pmax(limits[, 3], start$phi)),
+    do.call(new_rows, c(list(family$name, fixed = family$fixed, kind = "family"), start$parameters)),
     new_rows(sprintf("trend %s", colnames(problem$data$basis) %||% seq_along(start$trend)), value = start$trend,
              log = FALSE, fixed = FALSE, kind = "trend", lower = -Inf, upper = Inf)
   )
@@ -110,8 +108,9 @@ stop_no_mode <- function(call) {
                call = call)
 }
 
-# The fit, as finish_fit() makes it. Predictions take it for one of Gaussian observations with the response
-# h + slope / W and noise 1 / W, whose mean and variance are those of the approximation.
+# The fit, as finish_fit() makes it: `dispersion` are the parameters of the family as they are reported, `phi` those of
+# the density, with predictors for each observation. Predictions take the fit for one of Gaussian observations with the
+# response h + slope / W and noise 1 / W, whose mean and variance are those of the approximation.
 finish_family <- function(problem, likelihood, search, call) {
   data <- problem$data
   state <- likelihood$evaluate(search$theta)
@@ -126,7 +125,8 @@ finish_family <- function(problem, likelihood, search, call) {
   told <- replace(data, c("y", "noise"), list(state$terms$eta + state$terms$slope / weight - data$offset, 1 / weight))
   free <- !problem$outer$parameters$fixed
   list(
-    theta = theta, covariance = with_values(model, theta), beta = beta, dispersion = state$phi, family = data$family,
+    theta = theta, covariance = with_values(model, theta), beta = beta, family = data$family, phi = state$phi,
+    dispersion = reported_parameters(data$family, state$own),
     loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
     vecchia = kept_neighbours(likelihood, search, state, problem$outer),
     latent = state[c("h", "terms", "converged", "steps")], response = data, outer = problem$outer,

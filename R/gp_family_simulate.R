@@ -23,7 +23,7 @@ requested_draws.gp_family_fit <- function(object, draws, noise, weights) {
   eta <- as.matrix(draws)
   if (noise) {
     if (family$density$response %in% c("count", "positive_count")) warn_about_weights(weights)
-    eta[] <- family$density$draw(as.vector(eta), weights, object$dispersion, family$link)
+    eta[] <- family$density$draw(as.vector(eta), weights, object$phi, family$link)
   } else if (identical(object$drawn, "response")) eta[] <- mean_of(object, as.vector(eta))
   eta
 }

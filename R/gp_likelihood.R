@@ -21,8 +21,9 @@
 #' @param fixed names of parameters that keep their starting values.
 #' @param mean,variance,draw,cdf functions for predictions: `mean(eta, phi)`, which increases, default the inverse link;
 #'   `variance(mu, phi)` of observations with mean `mu`; `draw(eta, phi)`, one new observation for each `eta`; `cdf(q,
-#'   eta, phi)`, the probability of values up to `q`. `phi` is a named vector of the parameters. For counts, the default
-#'   of `cdf` is a sum of the density. A method that needs a function that is missing stops and names the function.
+#'   eta, phi)`, the probability of values up to `q`. `phi` is a named vector of the parameters, or a list with a vector
+#'   for each parameter that has a predictor; `phi[["name"]]` is right for both. For counts, the default of `cdf` is a
+#'   sum of the density. A method that needs a function that is missing stops and names the function.
 #'
 #' @section Checks:
 #' At some values of `y` and `eta` and the starting values, the log density must be finite, its derivative must be

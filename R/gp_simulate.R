@@ -115,7 +115,7 @@ simulated <- function(object, points, nsim, conditional, noise, features) {
     trend_mean(object, points) + conditioning_for(object)$prior_draws(points$u, nsim, features)
   }
   field <- field + if (noise) noise_draws(object, points, nsim) else 0
-  requested_draws(object, field, noise, if (points$fitted) object$parts$weights else 1)
+  requested_draws(with_phi_of(object, points$u), field, noise, if (points$fitted) object$parts$weights else 1)
 }
 
 # On the scale of the response.

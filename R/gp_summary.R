@@ -36,16 +36,21 @@ cat_labelled <- function(label, items, between) {
 summary.gp <- function(object, ...) {
   no_further("summary", ...)
   se <- sqrt(diag(vcov(object)))
-  trend <- cbind(Estimate = object$beta, `Std. Error` = se, `z value` = object$beta / se,
-                 `Pr(>|z|)` = 2 * stats::pnorm(-abs(object$beta / se)))
+  errors <- covariance_errors(object)
   off <- some_residuals(object)
   # a row for each of several variables
   quantiles <- if (is.matrix(off)) t(apply(off, 2, stats::quantile, na.rm = TRUE, names = FALSE)) else {
     stats::quantile(off, na.rm = TRUE, names = FALSE)
   }
-  structure(list(fit = object, coefficients = trend, errors = covariance_errors(object), number = sum(!is.na(off)),
-                 residuals = quantiles, edf = smooth_edf(object), confounded = confounded_terms(object)),
+  structure(list(fit = object, coefficients = wald_table(object$beta, se), errors = errors, number = sum(!is.na(off)),
+                 predictors = predictor_tables(object, errors), residuals = quantiles, edf = smooth_edf(object),
+                 confounded = confounded_terms(object)),
             class = "summary.gp")
+}
+
+wald_table <- function(estimate, se) {
+  cbind(Estimate = estimate, `Std. Error` = se, `z value` = estimate / se,
+        `Pr(>|z|)` = 2 * stats::pnorm(-abs(estimate / se)))
 }
 
 # Local kriging of a million observations would take minutes: residuals are computed for a sample, evenly spaced.
@@ -56,6 +61,7 @@ some_residuals <- function(object, most = 20000) {
   points <- some_points(new_points(object, NULL, NULL), some)
   mean <- predicted_mean(object, points)
   if (is.null(object$family)) return(object$parts$y[some] - mean)
+  object <- with_phi_of(object, points$u)
   family_residuals(object, object$response$y[some], mean_of(object, mean), object$parts$weights[some], "deviance")
 }
 
@@ -74,12 +80,13 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   table <- data.frame(value = signif(coef(fit, "covariance"), digits), row.names = p$name)
   if (!all(is.na(x$errors))) table$`Std. Error` <- signif(x$errors, digits)
   table$` ` <- ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", ""))
-  print(table)
+  print(table[!p$name %in% unlist(lapply(x$predictors, rownames)), , drop = FALSE])
   print_priors(fit)
   cli::cat_line("\nTrend:")
   if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
     cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
   }
+  print_predictors(x$predictors, fit, digits)
   print_edf(x$edf, digits)
   print_confounded(x$confounded)
   some <- if (x$number < nobs.gp(fit)) paste0(" (", x$number, " of them)")

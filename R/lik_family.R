@@ -6,8 +6,8 @@
 #
 # formula   the log density, one string or one for each link. Where the formula has no w, it is multiplied by w
 # constant  terms that do not depend on eta and are more exact or only possible in R: a function of y, w and phi, the
-#           named vector of the parameters, that returns a vector, or a matrix with the derivatives wrt parameters
-#           behind the value
+#           parameters, that returns a vector, or a matrix with the derivatives wrt parameters behind the value. phi is
+#           a named vector, or, where parameters have predictors, a list of numbers and of vectors as long as y
 # weight    a formula, or one for some of the links, that takes the place of minus the second derivative where the log
 #           density is not concave: the expectation, or (d mean / d eta)^2 / variance
 # links     the links, the default first
@@ -16,6 +16,7 @@
 # response  what y may be: a name of the functions in lik_family_response.R
 # of_classes  for responses of classes, the row of so many classes
 # limits    the limits at which y is censored
+# noise     for normal observations with mean eta, a function of phi and w: their variance
 # discrete  whether y are whole numbers (of successes, for binomial responses)
 #
 # and these functions of an observation given eta:
@@ -26,7 +27,7 @@
 #   deviance(y, mu, w, phi)   twice what the log density is below its maximum. Default: by a search of the maximum
 family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL, deviance = NULL, parameters = list(),
                        constant = NULL, weight = NULL, mean = NULL, response = "real", discrete = FALSE,
-                       of_classes = NULL, limits = c(-Inf, Inf)) {
+                       of_classes = NULL, limits = c(-Inf, Inf), noise = NULL) {
   mget(names(formals()))
 }
 
@@ -76,7 +77,8 @@ density_columns <- function(formula, y, w, eta, phi) {
   n <- length(eta)
   values <- c(list(y = rep_len(as.double(y), n), w = rep_len(as.double(w), n), eta = as.double(eta)), as.list(phi))
   values <- values[vapply(names(values), mentions, NA, formula = formula)]
-  declared <- code_text(names(values), ifelse(names(values) %in% c("y", "w", "eta"), " = Vi(1)", " = Pm(1)"))
+  each <- names(values) %in% c("y", "w", "eta") | lengths(values) > 1
+  declared <- code_text(names(values), ifelse(each, " = Vi(1)", " = Pm(1)"))
   map <- recent_operator(code_text("Sum_Reduction(", formula, ", 1)"), declared, "auto", "float64", "cpu",
                          stored = TRUE)
   matrix(map(values), n)

@@ -91,6 +91,17 @@ gamma_row <- family_row(
 
 scale_limits <- function(y, spread) spread * c(1, 1e-4, 1e3)
 
+# A variance sigma^2 / w: the Laplace approximation is exact.
+gaussian_row <- family_row(
+  formula = "-w * Square((y - eta) / sigma) / 2 - Log(sigma)",
+  constant = function(y, w, phi) log(w / (2 * pi)) / 2,
+  parameters = list(sigma = scale_limits), links = "identity", noise = function(phi, w) phi[["sigma"]]^2 / w,
+  variance = function(mu, w, phi) phi[["sigma"]]^2 / w + 0 * mu,
+  deviance = function(y, mu, w, phi) w * ((y - mu) / phi[["sigma"]])^2,
+  draw = function(eta, w, phi, link) stats::rnorm(length(eta), eta, phi[["sigma"]] / sqrt(w)),
+  cdf = function(q, eta, w, phi, link) stats::pnorm(q, eta, phi[["sigma"]] / sqrt(w))
+)
+
 student_row <- family_row(
   formula = "LgammaDiff(df / 2, 0.5) - Log(pi * df) / 2 - Log(scale) + Log(w) / 2 -
              (df + 1) / 2 * Log1p(w / df * Square((y - eta) / scale))",
@@ -99,7 +110,7 @@ student_row <- family_row(
   parameters = list(df = function(y, spread) c(4, 1, 1e3), scale = scale_limits), links = "identity",
   variance = function(mu, w, phi) {
     df <- phi[["df"]]
-    (if (df > 2) phi[["scale"]]^2 * df / (df - 2) else Inf) / w + 0 * mu
+    ifelse(df > 2, phi[["scale"]]^2 * df / (df - 2), Inf) / w + 0 * mu
   },
   deviance = function(y, mu, w, phi) (phi[["df"]] + 1) * log1p(w * (y - mu)^2 / (phi[["df"]] * phi[["scale"]]^2)),
   draw = function(eta, w, phi, link) eta + phi[["scale"]] / sqrt(w) * stats::rt(length(eta), phi[["df"]]),

@@ -46,7 +46,7 @@ sum_probabilities <- function(density, q, eta, w, phi, link, some = 64) {
     count <- rep(first[open], each = some) + seq_len(some) - 1
     each <- rep(open, each = some)
     y <- pmin(count, q[each]) / unit[each]
-    terms <- density_terms(list(density = density), y, w[each], eta[each], phi)
+    terms <- density_terms(list(density = density), y, w[each], eta[each], some_phi(phi, each))
     total[open] <- total[open] + colSums(matrix(exp(terms$value) * (count <= q[each]), some))
     first[open] <- first[open] + some
   }

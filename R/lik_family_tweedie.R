@@ -22,6 +22,7 @@ tweedie_row <- family_row(
   cdf = function(q, eta, w, phi, link) {
     parts <- tweedie_parts(eta, w, phi)
     rate <- pmin(rep_len(parts$rate, length(eta)), 1e12)
+    shape <- rep_len(parts$shape, length(eta))
     # the sum has a stride where it has many terms, since they change slowly
     first <- stats::qpois(1e-17, rate)
     last <- stats::qpois(1e-17, rate, lower.tail = FALSE)
@@ -32,7 +33,7 @@ tweedie_row <- family_row(
       k <- which(first + step * stride <= last)
       count <- first[k] + step * stride[k]
       probability <- stats::dpois(count, rate[k])
-      below <- ifelse(count > 0, stats::pgamma(q[k], count * parts$shape, scale = parts$scale[k]), q[k] >= 0)
+      below <- ifelse(count > 0, stats::pgamma(q[k], count * shape[k], scale = parts$scale[k]), q[k] >= 0)
       total[k] <- total[k] + probability * below
       mass[k] <- mass[k] + probability
     }
@@ -58,10 +59,11 @@ tweedie_constant <- function(y, dispersion, p, by) {
   rows <- which(y > 0)
   y <- y[rows]
   dispersion <- dispersion[rows]
+  p <- rep_len(p, n)[rows]
   a <- (2 - p) / (p - 1)
   slope <- -1 / (p - 1)^2 # of a
   log_z <- a * (log(y) - log(p - 1)) - (1 + a) * log(dispersion) - log(2 - p)
-  term <- function(j, k) j * log_z[k] - lgamma(j + 1) - lgamma(a * j)
+  term <- function(j, k) j * log_z[k] - lgamma(j + 1) - lgamma(a[k] * j)
   middle <- pmax(1, y^(2 - p) / ((2 - p) * dispersion))
   wide <- 10 * sqrt(middle / (1 + a))
   first <- pmax(1, floor(middle - wide - 5))
@@ -72,9 +74,9 @@ tweedie_constant <- function(y, dispersion, p, by) {
     k <- which(first + step <= last)
     j <- first[k] + step
     weight <- exp(term(j, k) - highest[k])
-    by_power <- j * (slope * (log(y[k]) - log(p - 1) - log(dispersion[k])) - a / (p - 1) + 1 / (2 - p)) -
-      slope * j * digamma(a * j)
-    sums[k, ] <- sums[k, ] + weight * cbind(1, -j * (1 + a) / dispersion[k], by_power)
+    by_power <- j * (slope * (log(y) - log(p - 1) - log(dispersion)) - a / (p - 1) + 1 / (2 - p))[k] -
+      slope[k] * j * digamma(a[k] * j)
+    sums[k, ] <- sums[k, ] + weight * cbind(1, -j * (1 + a[k]) / dispersion[k], by_power)
   }
   result[rows, ] <- cbind(highest + log(sums[, 1]) - log(y), sums[, 2] / sums[, 1] * rep_len(by, n)[rows],
                           sums[, 3] / sums[, 1])

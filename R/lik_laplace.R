@@ -50,13 +50,13 @@ warn_unless_mode <- function(mode) {
                 class = "kernops_not_converged")
 }
 
-# theta as parameters of the covariance, the family and the trend.
+# theta as parameters of the covariance, of the family (`own`; `phi` are those of its density) and of the trend.
 split_parameters <- function(theta, model, data) {
   theta <- unname(theta)
   count <- nrow(model$field$parameters)
-  names <- data$family$parameters$name
-  list(field = theta[seq_len(count)], phi = stats::setNames(theta[count + seq_along(names)], names),
-       beta = theta[-seq_len(count + length(names))])
+  own <- theta[count + seq_len(nrow(data$family$parameters))]
+  list(field = theta[seq_len(count)], own = own, phi = family_phi(data$family, own, data$u),
+       beta = theta[-seq_len(count + length(own))])
 }
 
 # The density and its derivatives at a process h, as functions of it. No weight is zero.
@@ -97,7 +97,8 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, l
     rounding <- value_rounding(state$terms)
     converged <- slope <= max(enough * size, sum(abs(move$h) * rounding)) ||
       (slope <= 1e-10 * size && slope >= less * before)
-    if (converged) break
+    # of a process without variance, k is known after a step
+    if (converged && (iteration > 1 || any(state$k != 0))) break
     before <- slope
     for (half in 0:40) {
       step <- 2^-half
@@ -193,7 +194,8 @@ change_of_mode <- function(s, terms, solve_weighted, maxit = 500, enough = 1e-26
 # The gradient with respect to the parameters of the family and the trend; ku = K u.
 family_gradient <- function(state, data, variance, ku, u) {
   by <- dispersion_terms(state, data)
-  c(-2 * colSums(by$value) + colSums(variance * by$weight) + colSums(by$slope * ku),
+  total <- function(slopes) sum_by_parameter(slopes, state$phi, data)
+  c(-2 * total(by$value) + total(variance * by$weight) + total(by$slope * ku),
     as.vector(crossprod(data$basis, u - 2 * state$k)))
 }
 
@@ -210,12 +212,8 @@ laplace_information <- function(derivatives, inverse_times, state, data) {
   gaussian <- list(alpha = state$k, z = matrix(0, length(data$y), 0), scale = 1)
   covariance <- average_information(derivatives, gaussian, inverse_times, FALSE, 0)
   trend <- crossprod(data$basis, inverse_times(data$basis))
-  phi <- state$phi
-  curvature <- vapply(seq_along(phi), function(n) {
-    slope <- function(factor) sum(dispersion_terms(state, data, replace(phi, n, phi[[n]] * factor))$value[, n])
-    max(1 / phi[[n]]^2, -2 * (slope(1.001) - slope(0.999)) / (0.002 * phi[[n]]))
-  }, 0)
-  blocks <- list(covariance, diag(curvature, length(phi)), 2 * trend)
+  family <- lapply(seq_along(state$phi), parameter_information, state, data)
+  blocks <- c(list(covariance), family, list(2 * trend))
   sizes <- vapply(blocks, nrow, 0L)
   whole <- matrix(0, sum(sizes), sum(sizes))
   for (n in seq_along(blocks)) {
@@ -223,4 +221,16 @@ laplace_information <- function(derivatives, inverse_times, state, data) {
     whole[rows, rows] <- blocks[[n]]
   }
   whole
+}
+
+# The part of parameter n of the family, for a fixed process.
+parameter_information <- function(n, state, data) {
+  phi <- state$phi
+  slopes <- function(phi) dispersion_terms(state, data, phi)$value[, n]
+  predictor <- data$family$predictors[[names(phi)[[n]]]]
+  if (!is.null(predictor)) {
+    return(predictor_information(predictor, parameter_link(data$family, names(phi)[[n]]), n, phi, slopes, data$u))
+  }
+  slope <- function(factor) sum(slopes(replace(phi, n, phi[[n]] * factor)))
+  matrix(max(1 / phi[[n]]^2, -2 * (slope(1.001) - slope(0.999)) / (0.002 * phi[[n]])))
 }

@@ -46,11 +46,12 @@ nodes_of <- function(points) {
 
 # The predictive of means of responses over blocks: mean and variance by the joint normal distribution of the nodes,
 # and if quantiles are requested, draws.
-block_sample <- function(object, points, request, scale) {
+block_sample <- function(object, points, request) {
   nodes <- nodes_of(points)
+  scale_at <- function(rows) requested_scale(with_phi_of(object, nodes$u[rows, , drop = FALSE]), request)
   moments <- predicted_moments(object, nodes, request$how, TRUE)
   targets <- targets_of(object, points)
-  means <- predictor(predictive_of(object, moments, 0, scale, request))
+  means <- predictor(predictive_of(object, moments, 0, scale_at(seq_len(nrow(nodes$u))), request))
   fit <- as.vector(gathered(cbind(means), targets))
   if (!needs_variance(request)) return(predictive_sample(fit))
   count <- if (needs_quantiles(request)) request$draws else 0
@@ -58,6 +59,7 @@ block_sample <- function(object, points, request, scale) {
     mean <- moments$trend[own] + moments$process[own]
     if (!all(is.finite(mean)) || !all(is.finite(joint))) return(NULL)
     weight <- targets$weight[own]
+    scale <- scale_at(own)
     list(variance = max(0, sum(weight * (covariance_within(object, scale, mean, joint) %*% weight))),
          draws = if (count) with_seed(object$how$control$seed, block_draws(object, scale, mean, joint, weight, count)))
   })

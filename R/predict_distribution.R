@@ -5,8 +5,9 @@ predictive_at <- function(object, points, request) UseMethod("predictive_at")
 covariance_at <- function(object, points, request) UseMethod("covariance_at")
 
 predictive_at.gp <- function(object, points, request) {
+  object <- with_phi_of(object, points$u)
   scale <- requested_scale(object, request)
-  if (!is.null(points$blocks) && !is.null(scale) && !scale$linear) return(block_sample(object, points, request, scale))
+  if (!is.null(points$blocks) && !is.null(scale) && !scale$linear) return(block_sample(object, points, request))
   moments <- predicted_moments(object, points, request$how, needs_variance(request) || !is.null(scale))
   if (!is.null(points$blocks)) scale <- NULL
   noise <- if (is_noisy(request)) unname(new_noise(object, points)) else 0
@@ -36,9 +37,10 @@ requested_scale <- function(object, request) if (request$type == "response") pre
 # The covariance matrix of the field, of means of the response given the field, or of new observations; over blocks, of
 # their means.
 covariance_at.gp <- function(object, points, request) {
-  scale <- requested_scale(object, request)
   noisy <- is_noisy(request)
-  nodes <- if (is.null(scale)) points else nodes_of(points)
+  nodes <- if (is.null(requested_scale(object, request))) points else nodes_of(points)
+  object <- with_phi_of(object, nodes$u)
+  scale <- requested_scale(object, request)
   joint <- joint_covariance(object, nodes, request$how)
   if (is.null(scale)) return(joint + if (noisy) new_noise_matrix(object, points) else 0)
   moments <- predicted_moments(object, nodes, request$how, TRUE)

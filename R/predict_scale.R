@@ -19,11 +19,11 @@ predictive_scale.gp_family_fit <- function(object) link_scale(object)
 # Means of the response of a family given the field: the inverse of its link.
 link_scale <- function(object) {
   nugget <- nugget_of(object)
-  object <- object[c("family", "dispersion")] # predictives of many draws of parameters keep no fits
+  object <- object[c("family", "phi")] # predictives of many draws of parameters keep no fits
   back <- function(eta) mean_of(object, eta)
   list(
     back = back,
-    forward = function(y) object$family$density$predictor(y, object$dispersion),
+    forward = function(y) object$family$density$predictor(y, object$phi),
     mean = function(mean, variance, lagrange) average(mean, sqrt(variance), back),
     variance = function(mean, variance) {
       centre <- average(mean, sqrt(variance), back)
@@ -35,7 +35,7 @@ link_scale <- function(object) {
   )
 }
 
-mean_of <- function(object, eta) object$family$density$mean(eta, object$dispersion, object$family$link)
+mean_of <- function(object, eta) object$family$density$mean(eta, object$phi, object$family$link)
 
 # Responses after a Box-Cox transformation. For lambda < 0 the moments need not exist: they are those of expansions in
 # the variance.

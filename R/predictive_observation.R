@@ -1,8 +1,11 @@
 # Predictives of new observations of a family, whose linear predictor is normal.
 
-# `normal` is the predictive of the linear predictor, nugget included; `weights` are the numbers of trials.
+# `normal` is the predictive of the linear predictor, nugget included; `weights` are the numbers of trials, or prior
+# weights. Normal observations have a normal predictive.
 predictive_observation <- function(normal, object, weights = 1) {
-  new_predictive("observation", normal = normal, family = object$family, dispersion = object$dispersion,
+  noise <- object$family$density$noise
+  if (!is.null(noise)) return(predictive_normal(normal$mean, normal$variance + noise(object$phi, weights)))
+  new_predictive("observation", normal = normal, family = object$family, phi = object$phi,
                  weights = weights)
 }
 
@@ -15,25 +18,30 @@ variance.pred_observation <- function(x) {
   centre <- mean(x)
   average_over_eta(x, function(eta) {
     mu <- mean_of(x, eta)
-    (mu - centre)^2 + x$family$density$variance(mu, x$weights, x$dispersion)
+    (mu - centre)^2 + x$family$density$variance(mu, x$weights, x$phi)
   })
 }
 
 cdf.pred_observation <- function(x, q, lower = TRUE) {
-  below <- average_over_eta(x, function(eta) x$family$density$cdf(q, eta, x$weights, x$dispersion, x$family$link))
+  q <- rep_len(q, length(x$normal$mean))
+  below <- average_over_eta(x, function(eta) x$family$density$cdf(q, eta, x$weights, x$phi, x$family$link))
   if (lower) below else 1 - below
 }
 
 draw.pred_observation <- function(x, count) {
   eta <- draw(x$normal, count)
-  each <- x$family$density$draw(as.vector(eta), rep_len(x$weights, length(eta)), x$dispersion, x$family$link)
+  each <- x$family$density$draw(as.vector(eta), rep_len(x$weights, length(eta)), x$phi, x$family$link)
   matrix(each, nrow(eta))
 }
 
 # The logarithm of the probability (density) of y.
-log_density <- function(x, y) {
+log_density <- function(x, y) UseMethod("log_density")
+
+log_density.pred_normal <- function(x, y) stats::dnorm(y, x$mean, sqrt(x$variance), log = TRUE)
+
+log_density.pred_observation <- function(x, y) {
   log_average(x$normal$mean, sqrt(x$normal$variance), function(eta) {
-    density_terms(x$family, y, x$weights, eta, x$dispersion)$value
+    density_terms(x$family, y, x$weights, eta, x$phi)$value
   })
 }
 

@@ -38,7 +38,7 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   process <- if (all_given) rbind(problem$model$parameters$value) else {
     starting_values(problem$model, data$u, problem$residual)
   }
-  others <- c(problem$start$phi, problem$start$trend)
+  others <- c(problem$start$parameters$value, problem$start$trend)
   starts <- unname(cbind(process, matrix(others, nrow(process), length(others), byrow = TRUE)))
   # rounding errors accumulate over the steps to the mode
   gain <- if (likelihood$dense) 1e-13 else 1e-11

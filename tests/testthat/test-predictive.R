@@ -9,7 +9,7 @@ quantile_at <- in_package(function(x, p) quantile(x, p))
 new <- list(mean = c(-0.4, 0.3, 1.1), variance = c(0.2, 0.5, 0.05), draws = 1500)
 other <- list(mean = c(0, 0.5, 0.2), variance = c(0.1, 0.3, 0.4), draws = 3500)
 normal_at <- \(x) package$predictive_normal(x$mean, x$variance)
-fit_of <- \(family, ...) list(family = package$as_family(family), dispersion = c(...), model = list())
+fit_of <- \(family, ...) list(family = package$as_family(family), phi = c(...), model = list())
 transformed_to <- \(scale) \(x) package$predictive_transformed(normal_at(x), scale)
 observed_of <- \(...) {
   fit <- fit_of(...)

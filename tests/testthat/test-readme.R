@@ -15,7 +15,7 @@ items_of_section <- function(title) {
 limits <- list(
   "Small dense matrices." = NULL,
   "Neural networks." = NULL,
-  "Several linear predictors." = quote(gp(count ~ 1, d, ~ x, family = negative_binomial(), dispersion = ~ site)),
+  "Several linear predictors." = quote(gp(count ~ 1, d, ~ x, family = negative_binomial(), dispersion = ~ (1 | site))),
   "Smooths with several penalties." = quote(gp(z ~ te(x, site), d, covariance = nugget())),
   "Data frames by groups in general." = NULL,
   "GPUs of other makers than NVIDIA." = quote(keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "opencl"))

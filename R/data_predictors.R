@@ -1,0 +1,44 @@
+# Columns of points with the covariates of linear predictors of the parameters of a family (gp_predictors.R), as a model
+# matrix has them. Before a fit has settled its columns, a row of the data has its number in their place.
+
+predictor_column <- function(formula, name) new_column("predictor", formula, paste("predictor of", name))
+
+predictor_values <- function(column, data, n, call) {
+  if (!length(all.vars(column$formula))) data <- data.frame(row.names = seq_len(n))
+  if (!is.null(column$terms)) {
+    return(new_trend(column, column$terms, data, call)$x %||% matrix(0, n, column$width))
+  }
+  frame <- predictor_frame(column, data, n, call)
+  replace(as.numeric(seq_len(n)), !stats::complete.cases(frame), NA)
+}
+
+# The variables of the formula at some rows of the data, missing values included.
+predictor_frame <- function(column, data, n, call, rows = seq_len(n)) {
+  refuse <- function(kind, words) {
+    stop_kernops(kind, paste("The {column$what} {.code {deparse1(column$formula)}}", words), call = call)
+  }
+  frame <- tryCatch(
+    do.call(stats::model.frame, list(column$formula, data, subset = rows, na.action = stats::na.pass,
+                                     drop.unused.levels = TRUE), quote = TRUE),
+    error = function(e) refuse("input", paste("cannot be evaluated:", conditionMessage(e)))
+  )
+  if (nrow(frame) != length(rows)) refuse("dim", "must have one value for each of the {n} observations.")
+  refuse_integer64(frame, call)
+  frame
+}
+
+# The column at the rows of the observations used, and its values there.
+settled_predictor <- function(column, rows, data, n, call) {
+  if (!length(all.vars(column$formula))) data <- data.frame(row.names = seq_len(n))
+  frame <- predictor_frame(column, data, n, call, rows)
+  terms <- attr(frame, "terms")
+  x <- trend_matrix(terms, frame, call, column$what)
+  if (!ncol(x)) stop_kernops("input", "The {column$what} must have a column, as in {.code ~ 1}.", call = call)
+  if (any(bad <- rowSums(!is.finite(x)) > 0)) {
+    stop_kernops("input", "The {column$what} must be finite: see {cli::qty(sum(bad))}row{?s} {rows[bad]}.", call = call)
+  }
+  column[c("terms", "frame", "contrasts", "xlevels", "width", "names")] <- list(
+    terms, lapply(frame, prototype), attr(x, "contrasts"), stats::.getXlevels(terms, frame), ncol(x), colnames(x)
+  )
+  list(column = column, values = unname_rows(x))
+}

@@ -1,0 +1,130 @@
+# Linear predictors of the parameters of a family, as the arguments of gp() give them.
+
+# The family with predictors; Gaussian observations with one have a family, too.
+with_predictors <- function(family, predictors, zi, dispersion, call) {
+  formulas <- check_predictors(predictors, call)
+  family <- family %||% if (length(formulas) || !is.null(zi) || !is.null(dispersion)) new_family("gaussian")
+  if (is.null(family)) return(NULL)
+  if (!is.null(zi)) formulas[[parameter_for(family, "zi", call)]] <- zi
+  if (!is.null(dispersion)) formulas[[parameter_for(family, "dispersion", call)]] <- dispersion
+  if (!length(formulas)) return(family)
+  for (name in names(formulas)) check_predictor(family, name, formulas[[name]], call)
+  family$plain <- family
+  family$predictors <- lapply(stats::setNames(nm = names(formulas)), function(name) {
+    list(column = predictor_column(formulas[[name]], name))
+  })
+  family
+}
+
+# The names that parameters of zeros and of the dispersion have in families.
+familiar_parameters <- list(
+  zi = c("zi", "zero"),
+  dispersion = c("dispersion", "theta", "alpha", "delta", "shape", "sigma", "precision", "scale")
+)
+
+# The parameter that the argument `zi` or `dispersion` describes.
+parameter_for <- function(family, argument, call) {
+  names <- names(family$density$parameters)
+  name <- intersect(familiar_parameters[[argument]], names)
+  if (length(name) == 1) return(name)
+  what <- c(zi = "probability of zeros", dispersion = "parameter of dispersion")[[argument]]
+  stop_kernops("input", c(
+    if (length(name)) "{.code {family_label(family$name)}} has several parameters that {.arg {argument}} may be:
+                       {.val {name}}." else "{.code {family_label(family$name)}} has no {what}: {.arg {argument}} is for
+                                             other families.",
+    i = if (length(names)) "{.code predictors = list({names[[1]]} = ~ x)} is a predictor of a parameter by its name; the
+                            parameters are {.val {names}}."
+  ), call = call)
+}
+
+check_predictors <- function(predictors, call) {
+  named <- is.list(predictors) && all(nzchar(names(predictors) %||% rep("", length(predictors))))
+  if (is.null(predictors) || named && !anyDuplicated(names(predictors))) return(as.list(predictors))
+  stop_kernops("input", "{.arg predictors} must be a list of formulas with the names of parameters, such as
+                         {.code list(theta = ~ x)}.", call = call)
+}
+
+check_predictor <- function(family, name, formula, call) {
+  names <- names(family$density$parameters)
+  label <- family_label(family$name)
+  refuse <- function(wrong, ...) if (wrong) stop_kernops("input", c(...), call = call, envir = rlang::env(
+    name = name, names = names, label = label, value = family$parameters$value[family$parameters$name == name]
+  ))
+  refuse(!is.null(family$density$of_classes), "The parameters of {.code {label}} have no predictors: the trend shifts
+                                               all cut points.")
+  refuse(!name %in% names, "{.code {label}} has no parameter {.val {name}}.",
+         i = if (length(names)) "Its parameters are {.val {names}}.")
+  refuse(any(family$parameters$fixed[family$parameters$name == name]),
+         "{.code {name}} has the value {value} and a predictor: leave one of them out.")
+  refuse(!inherits(formula, "formula") || length(formula) != 2,
+         "The predictor of {.code {name}} must be a one-sided formula such as {.code ~ x}.")
+  parts <- split_effects(formula[[2]])
+  refuse(length(parts$effects) > 0, "The predictor of {.code {name}} must have fixed coefficients: random effects and
+                                     smooths are for the {.arg formula}.",
+         i = "{.code splines::ns(x, 4)} is a smooth function with fixed coefficients.")
+  check_no_effects(parts$rest, call)
+  refuse(length(attr(stats::terms(formula, data = NULL, allowDotAsName = TRUE), "offset")) > 0,
+         "The predictor of {.code {name}} must be without an {.fn offset}.")
+  refuse("." %in% all.vars(formula), "The predictor of {.code {name}} must name its variables, without {.code .}.")
+}
+
+predictor_columns <- function(family) unname(lapply(family$predictors, `[[`, "column"))
+
+# The covariance of observations whose noise has a predictor: without a nugget that is to be estimated.
+without_free_nugget <- function(covariance, family) {
+  if (!identical(family$name, "gaussian") || is.null(family$predictors)) return(covariance)
+  is_free <- function(leaf) leaf$label == "nugget" && is.null(leaf$parameters$variance)
+  kept <- function(x) {
+    if (x$kind == "leaf") return(if (!is_free(x)) x)
+    if (x$kind == "*") return(x)
+    x$parts <- Filter(length, lapply(x$parts, kept))
+    if (length(x$parts) > 1) x else if (length(x$parts)) x$parts[[1]]
+  }
+  none <- nugget(1, fixed = "variance")
+  none$parameters$variance <- 0
+  kept(covariance) %||% none
+}
+
+# The family of a fit: where the covariates of its predictors are among the columns of the points u, and the basis of
+# each predictor. With known coefficients, covariates are their own basis.
+settled_predictors <- function(family, parts, u, d, call) {
+  if (is.null(family$predictors)) return(family)
+  keys <- vapply(parts$columns, column_key, "")
+  places <- split_widths(vapply(parts$columns, function(column) column$width %||% 1L, 1L))
+  for (name in names(family$predictors)) {
+    k <- match(column_key(family$predictors[[name]]$column), keys)
+    family$predictors[[name]] <- list(column = parts$columns[[k]], dims = d + places[[k]])
+  }
+  family$parameters <- parameters_of_predictors(family)
+  for (name in names(family$predictors)) {
+    predictor <- family$predictors[[name]]
+    known <- !anyNA(family$parameters$value[family$parameters$of == name])
+    z <- u[, predictor$dims, drop = FALSE]
+    family$predictors[[name]]$turn <- if (known) diag(ncol(z)) else turn_of(z, predictor$column, call)
+  }
+  family
+}
+
+# A row for each coefficient in place of that of the parameter.
+parameters_of_predictors <- function(family) {
+  parameters <- family$parameters
+  if (!is.null(parameters$of)) return(parameters)
+  rows <- lapply(seq_len(nrow(parameters)), function(k) {
+    row <- cbind(parameters[k, ], of = parameters$name[[k]])
+    names <- family$predictors[[row$name]]$column$names
+    if (is.null(names)) return(row)
+    data.frame(name = paste(row$name, names), value = NA_real_, fixed = FALSE, of = row$name)
+  })
+  do.call(rbind, rows)
+}
+
+turn_of <- function(z, column, call) {
+  q <- qr(z)
+  if (q$rank < ncol(z)) {
+    aliased <- column$names[q$pivot[-seq_len(q$rank)]]
+    stop_kernops("input", c("The columns of the {column$what} are collinear: {.code {aliased}} {?is a linear
+                             combination/are linear combinations} of the others.",
+                            i = "Remove {cli::qty(aliased)}{?it/them} from the formula."), call = call)
+  }
+  sqrt(nrow(z)) * backsolve(qr.R(q), diag(ncol(z)))
+}

@@ -1,0 +1,210 @@
+# Fits whose families have predictors of their parameters: against other packages and plain R, and invalid input.
+
+withr::local_options(kernops.backend = "auto")
+d <- withr::with_seed(4, {
+  n <- 150
+  d <- data.frame(x = runif(n, 0, 10), y = runif(n, 0, 10), w = rnorm(n), z = rnorm(n, 3), m = runif(n, 1, 3))
+  d$g <- factor(sample(c("a", "b", "c"), n, TRUE))
+  field <- sin(d$x) + cos(d$y)
+  d$level <- field + d$w + exp(-1 + 0.4 * (d$z - 3)) * rnorm(n)
+  d$count <- rbinom(n, 1, plogis(1 + d$w)) * rnbinom(n, mu = exp(1 + field / 2), size = exp(0.5 + 0.5 * (d$z - 3)))
+  d$size <- rgamma(n, exp(1 + 0.5 * d$w), exp(1 + 0.5 * d$w) / exp(field))
+  d
+})
+
+oracle_normal <- \(residual, V) -(sum(residual * solve(V, residual)) + determinant(2 * pi * V)$modulus[[1]]) / 2
+
+test_that("a Gaussian response with the variance of covariates is a Gaussian process with this noise", {
+  fit <- gp(level ~ w, d, ~ x + y, matern(3/2) + nugget(), dispersion = ~ z)
+  K <- covariance_of(as.matrix(d[c("x", "y")]), coef(fit, "covariance")[[1]], coef(fit, "covariance")[[2]], 0)
+  gamma <- coef(fit, "covariance")[c("sigma (Intercept)", "sigma z")]
+  V <- K + diag(exp(2 * (gamma[[1]] + gamma[[2]] * d$z)))
+  expect_equal(fit$loglik, oracle_normal(d$level - as.vector(cbind(1, d$w) %*% fit$beta), V), tolerance = 1e-8)
+  known <- gp(level ~ w, d, ~ x + y, matern(3/2, coef(fit, "covariance")[[1]], coef(fit, "covariance")[[2]]),
+              known = list(noise = exp(2 * (gamma[[1]] + gamma[[2]] * d$z))), estimate = "none")
+  expect_equal(fit$loglik, known$loglik, tolerance = 1e-7)
+  expect_equal(fit$beta, known$beta, tolerance = 1e-4)
+  new <- d[1:4, ]
+  expect_equal(predict(fit, new, se.fit = TRUE), predict(known, new, se.fit = TRUE, interval = "none"),
+               tolerance = 1e-4)
+  # new observations have the noise of their covariates
+  noisy <- predict(fit, new, se.fit = TRUE, interval = "prediction", probs = 0.9)
+  se <- sqrt(predict(fit, new, se.fit = TRUE)$se.fit^2 + exp(2 * (gamma[[1]] + gamma[[2]] * new$z)))
+  expect_equal(noisy$se.fit, se, tolerance = 1e-10)
+  expect_equal(noisy$q0.9, noisy$fit + qnorm(0.9) * se, tolerance = 1e-10)
+  off <- d$level - fitted(fit)
+  expect_equal(unname(residuals(fit, "pearson")), unname(off / exp(gamma[[1]] + gamma[[2]] * d$z)), tolerance = 1e-10)
+  expect_equal(residuals(fit, "quantile"), residuals(fit, "pearson"), tolerance = 1e-8)
+})
+
+test_that("a constant predictor is the parameter itself", {
+  plain <- gp(level ~ w, d, ~ x + y, matern(3/2) + nugget(), estimate = "ML")
+  constant <- gp(level ~ w, d, ~ x + y, dispersion = ~ 1, covariance = matern(3/2))
+  expect_equal(constant$loglik, plain$loglik, tolerance = 1e-8)
+  expect_equal(exp(2 * coef(constant, "covariance")[[3]]), coef(plain, "covariance")[[3]], tolerance = 1e-3)
+  sized <- gp(size ~ 1, d, ~ x + y, family = Gamma("log"))
+  expect_equal(logLik(update(sized, dispersion = ~ 1)), logLik(sized), tolerance = 1e-8)
+})
+
+test_that("by Vecchia's approximation with all neighbours, fits are the exact ones", {
+  fit <- gp(count ~ w, d, ~ x + y, matern(3/2), family = gp_family("hurdle_negative_binomial"), zi = ~ w,
+            dispersion = ~ z)
+  near <- update(fit, method = "vecchia", neighbours = 149)
+  expect_equal(near$loglik, fit$loglik, tolerance = 1e-6)
+  expect_equal(coef(near, "both"), coef(fit, "both"), tolerance = 1e-3)
+  expect_equal(sqrt(diag(vcov(near, "both"))), sqrt(diag(vcov(fit, "both"))), tolerance = 1e-2)
+})
+
+test_that("independent observations with the variance of covariates are those of nlme::gls()", {
+  skip_if_not_installed("nlme")
+  ours <- gp(level ~ w, d, covariance = nugget(), dispersion = ~ z)
+  theirs <- nlme::gls(level ~ w, d, weights = nlme::varExp(form = ~ z), method = "ML",
+                      control = nlme::glsControl(tolerance = 1e-10, msTol = 1e-14, apVar = FALSE))
+  expect_equal(ours$loglik, as.numeric(logLik(theirs)), tolerance = 1e-7)
+  expect_equal(ours$beta, coef(theirs), tolerance = 1e-4)
+  expect_equal(coef(ours, "covariance")[["sigma z"]], coef(theirs$modelStruct$varStruct)[[1]], tolerance = 1e-3)
+})
+
+test_that("random effects beside the variance of covariates are those of nlme::lme()", {
+  skip_if_not_installed("nlme")
+  d$site <- factor(rep(1:15, 10))
+  d$level <- d$level + withr::with_seed(1, rnorm(15))[d$site]
+  ours <- gp(level ~ w + (1 | site), d, covariance = nugget(), dispersion = ~ z)
+  theirs <- nlme::lme(level ~ w, d, ~ 1 | site, weights = nlme::varExp(form = ~ z), method = "ML")
+  expect_equal(ours$loglik, as.numeric(logLik(theirs)), tolerance = 1e-6)
+  expect_equal(ours$beta, nlme::fixef(theirs), tolerance = 1e-3)
+})
+
+test_that("without a field, fits are those of mgcv", {
+  skip_if_not_installed("mgcv")
+  none <- exponential(1e-8, 0.01, fixed = c("variance", "range"))
+  ours <- gp(level ~ w, d, ~ x + y, none, dispersion = ~ z)
+  theirs <- mgcv::gam(list(level ~ w, ~ z), data = d, family = mgcv::gaulss(b = 0))
+  expect_equal(unname(ours$beta), unname(coef(theirs)[1:2]), tolerance = 1e-4)
+  expect_equal(ours$loglik, as.numeric(logLik(theirs)), tolerance = 1e-6)
+  # presence has a complementary log-log link there: a factor has the same fit by any link
+  ours <- gp(count ~ w, d, ~ x + y, none, family = gp_family("hurdle_poisson"), zi = ~ g)
+  theirs <- mgcv::gam(list(count ~ w, ~ g), data = d, family = mgcv::ziplss())
+  expect_equal(unname(ours$beta), unname(coef(theirs)[1:2]), tolerance = 1e-4)
+  expect_equal(ours$loglik, as.numeric(logLik(theirs)), tolerance = 1e-6)
+})
+
+test_that("coefficients do not depend on the unit and the origin of covariates", {
+  fit <- gp(count ~ 1, d, ~ x + y, matern(3/2), family = negative_binomial(), dispersion = ~ z)
+  d$z <- 2000 + 1e-3 * d$z
+  moved <- gp(count ~ 1, d, ~ x + y, matern(3/2), family = negative_binomial(), dispersion = ~ z)
+  expect_equal(moved$loglik, fit$loglik, tolerance = 1e-9)
+  expect_equal(1e-3 * coef(moved, "covariance")[["theta z"]], coef(fit, "covariance")[["theta z"]], tolerance = 1e-4)
+})
+
+test_that("confidence intervals, tables and tests have the coefficients of predictors", {
+  fit <- gp(count ~ w, d, ~ x + y, matern(3/2), family = gp_family("zero_inflated_negative_binomial"), zi = ~ w,
+            dispersion = ~ z)
+  names <- c("theta (Intercept)", "theta z", "zi (Intercept)", "zi w")
+  expect_identical(utils::tail(names(coef(fit, "covariance")), 4), names)
+  se <- sqrt(diag(vcov(fit, "covariance")))[names]
+  expect_equal(unname(confint(fit, names)), unname(coef(fit, "covariance")[names] + outer(se, c(-1, 1)) * qnorm(0.975)),
+               tolerance = 1e-10)
+  table <- summary(fit)$predictors
+  expect_equal(table$zi[, "Std. Error"], se[3:4])
+  expect_output(print(summary(fit)), "Predictor of zi, link logit:\n *Estimate")
+  expect_output(print(fit), "log(theta)", fixed = TRUE)
+  fewer <- update(fit, zi = NULL)
+  tests <- anova(fewer, fit)
+  expect_identical(tests$Df, c(NA, 1))
+  expect_equal(tests$Chisq[[2]], 2 * (fit$loglik - fewer$loglik))
+  # a model without the constant is not nested
+  expect_identical(anova(update(fit, zi = ~ m), update(fit, zi = ~ w + z))$Df, c(NA_real_, NA))
+  if (requireNamespace("generics", quietly = TRUE)) {
+    expect_identical(generics::tidy(fit)$term[5:8], names)
+  }
+})
+
+test_that("parameters are recovered, with their standard errors", {
+  withr::local_seed(3)
+  n <- 600
+  e <- data.frame(x = runif(n, 0, 30), z = rnorm(n))
+  e$count <- rbinom(n, 1, plogis(0.3 - 0.8 * e$z)) * rpois(n, exp(1.5 + 0.5 * sin(e$x)))
+  fit <- gp(count ~ 1, e, ~ x, matern(3/2), family = gp_family("zero_inflated_poisson"), zi = ~ z)
+  gamma <- coef(fit, "covariance")[3:4]
+  se <- sqrt(diag(vcov(fit, "covariance")))[names(gamma)]
+  expect_lt(max(abs(gamma - c(-0.3, 0.8)) / se), 2.5)
+  expect_true(all(se > 0.08 & se < 0.2))
+})
+
+test_that("predictors work with groups, offsets, weights and missing values", {
+  d$z[[5]] <- NA
+  d$day <- rep(1:3, 50)
+  fit <- gp(size ~ 1 + offset(log(m)), d, ~ x + y, matern(3/2), family = Gamma("log"), group = ~ day,
+            weights = rep(1:2, 75), dispersion = ~ z + g)
+  expect_length(fit$na.action, 1)
+  expect_identical(names(fit$na.action), "5")
+  expect_identical(nobs(fit), 149L)
+  expect_true(all(is.finite(predict(fit, d[6:9, ], se.fit = TRUE, interval = "prediction")$se.fit)))
+  expect_identical(is.na(predict(fit, d[4:6, ])), c(`4` = FALSE, `5` = TRUE, `6` = FALSE))
+  # a basis of the fitted data, and levels of which some do not occur
+  wave <- gp(size ~ 1, d, ~ x + y, matern(3/2), family = Gamma("log"), subset = g != "b",
+             dispersion = ~ poly(m, 2) + g)
+  expect_identical(names(coef(wave, "covariance"))[3:6],
+                   paste("shape", c("(Intercept)", "poly(m, 2)1", "poly(m, 2)2", "gc")))
+  one <- predict(wave, d[1, ], interval = "prediction", probs = 0.9)
+  expect_equal(predict(wave, d[c(1, 3), ], interval = "prediction", probs = 0.9)[1, ], one, tolerance = 1e-10)
+})
+
+test_that("likelihoods of users have predictors by name", {
+  density <- "-Square((y - eta) / s) / 2 - Log(s) - Log(2 * pi) / 2"
+  ours <- likelihood(density, list(s = 0.5), cdf = \(q, eta, phi) pnorm(q, eta, phi[["s"]]),
+                     variance = \(mu, phi) phi[["s"]]^2 + 0 * mu)
+  fit <- gp(level ~ w, d, ~ x + y, matern(3/2), family = ours, predictors = list(s = ~ z))
+  expected <- gp(level ~ w, d, ~ x + y, matern(3/2), dispersion = ~ z)
+  expect_equal(fit$loglik, expected$loglik, tolerance = 1e-8)
+  expect_equal(predict(fit, d[1:3, ], interval = "prediction"), predict(expected, d[1:3, ], interval = "prediction"),
+               tolerance = 1e-3)
+})
+
+test_that("a family of a fit with predictors is one without", {
+  fit <- gp(count ~ 1, d, ~ x + y, matern(3/2), family = negative_binomial(), dispersion = ~ z)
+  again <- gp(count ~ 1, d, ~ x + y, matern(3/2), family = family(fit))
+  expect_identical(names(coef(again, "covariance")), c("matern.variance", "matern.range", "theta"))
+  expect_error(family(fit)$variance(1:2), class = "kernops_input_error")
+})
+
+test_that("probabilities above a threshold are those of each point", {
+  fit <- gp(count ~ w, d, ~ x + y, matern(3/2), family = gp_family("zero_inflated_poisson"))
+  p <- predict(fit, d[1:3, ], interval = "prediction", above = 1)$above1
+  alone <- vapply(1:3, \(i) predict(fit, d[i, ], interval = "prediction", above = 1)$above1, 0)
+  expect_equal(p, alone, tolerance = 1e-10)
+})
+
+test_that("invalid predictors are errors that name what is possible", {
+  counts <- \(...) gp(count ~ 1, d, ~ x + y, matern(3/2), family = gp_family("zero_inflated_poisson"), ...)
+  expect_snapshot(error = TRUE, {
+    counts(dispersion = ~ z)
+    gp(count ~ 1, d, ~ x + y, family = poisson(), zi = ~ z)
+    gp(level ~ 1, d, ~ x + y, zi = ~ z)
+    counts(predictors = list(zero = ~ z))
+    counts(predictors = list(~ z))
+    counts(predictors = ~ z)
+    counts(zi = "z")
+    counts(zi = count ~ z)
+    counts(zi = ~ (1 | g))
+    counts(zi = ~ s(z))
+    counts(zi = ~ z + offset(m))
+    counts(zi = ~ .)
+    counts(zi = ~ nothing)
+    counts(zi = ~ z + I(2 * z))
+    counts(zi = ~ 0)
+    counts(zi = ~ g, subset = g == "a")
+    counts(zi = ~ I(z / (z > -99)) + log(x * 0))
+    counts(zi = ~ z, estimate = "none")
+    gp(count ~ 1, d, ~ x + y, family = gp_family("zero_inflated_poisson", zi = 0.2), zi = ~ z)
+    gp(g ~ 1, d, ~ x + y, family = gp_family("ordered"), predictors = list(gap2 = ~ z))
+    gp(level ~ 1, d, ~ x + y, dispersion = ~ z, method = "vif")
+  })
+  fit <- counts(zi = ~ z + g)
+  expect_snapshot(error = TRUE, {
+    predict(fit, data.frame(x = 1, y = 1))
+    predict(fit, data.frame(x = 1, y = 1, z = 1, g = "d"))
+    predict(fit, data.frame(x = 1, y = 1, z = "one", g = "a"))
+  })
+})
