@@ -54,14 +54,15 @@ effects_of <- function(model, u) {
     leaf <- effects[[path]]
     rows <- leaf_rows(model, path)
     effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], before = before)
-    class(effect) <- if (is_process(leaf)) "effect_of_times" else "effect_of_levels"
+    class(effect) <- if (is_process(leaf)) "effect_of_times" else
+      c(if (is_penalised(leaf)) "effect_of_penalties", "effect_of_levels")
     effects[[path]] <- settle_effect(effect, u)
     before <- count_coefficients(effects[path])
   }
   effects
 }
 
-# Effects of levels and of times (cov_time_effects.R) differ in these:
+# Effects of levels, of times (cov_time_effects.R) and of several penalties (cov_smooth_penalties.R) differ in these:
 #   settle_effect(effect, u)    adds the `size`, and the `levels` or `times`, of observations at points u
 #   effect_root(effect, theta)  the lower triangular root L of S
 #   effect_slopes(effect, theta)  the derivatives of S with respect to the parameters of the effect in theta
@@ -127,6 +128,7 @@ effect_parameters <- function(effect, theta) split(unname(theta)[effect$rows], e
 # S at the parameters of a leaf.
 coefficient_covariance <- function(leaf) {
   p <- leaf$parameters
+  if (is_penalised(leaf)) return(diag(1 / coefficient_precisions(leaf, p$variance), ncol(leaf$kernel$constants$shares)))
   if (!is_correlated(leaf)) return(diag(p$variance, 1))
   tcrossprod(sqrt(p$variance) * correlation_root(p$correlation, length(p$variance)))
 }

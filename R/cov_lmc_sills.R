@@ -63,9 +63,9 @@ sills_of <- function(leaf) {
 with_variables <- function(x, variables, call = caller_env()) {
   p <- length(variables)
   effects <- names(added_effects(x))
-  labels <- leaf_labels(x)
+  keys <- vapply(leaves_of(x), leaf_key, "")
   x <- change_leaves(x, function(leaf, path) {
-    if (path %in% effects) return(effects_of_variables(leaf, variables, labels, call))
+    if (path %in% effects) return(effects_of_variables(leaf, variables, keys, call))
     if (!is_coregion(leaf)) return(leaf)
     leaf$sills <- sills_of(leaf) # of a fit
     leaf$variables <- variables

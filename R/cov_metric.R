@@ -78,7 +78,7 @@ leaf_metric <- function(leaf, p, u) {
   p$variance[is.na(p$variance)] <- 1
   p$time <- leaf$geometry$time
   if (leaf$geometry$lengths && is.null(p$range)) p$range <- typical_distance(leaf, u)
-  variance <- if (is_white(leaf$label)) 0 else sum(p$variance * mean_square(leaf, u))
+  variance <- if (is_white(leaf$label)) 0 else sum(p$variance * mean_square(replace(leaf, "parameters", list(p)), u))
   spatial <- leaf$geometry$metric(p, dims)
   metric <- matrix(0, d, d)
   if (length(spatial$matrix)) metric[dims, dims] <- spatial$matrix

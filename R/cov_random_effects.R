@@ -147,24 +147,34 @@ effect_leaf <- function(terms, variance = NULL, fixed = character(), correlation
 # The formula of the trend, and the covariance with the random effects and smooths of the formula.
 with_effects <- function(formula, covariance, data, call) {
   told <- list(formula = formula, covariance = covariance)
-  if (!inherits(formula, "formula") || length(formula) != 3) return(told)
-  split <- split_effects(formula[[3]])
-  check_no_effects(split$rest, call)
-  if (!length(split$effects)) return(told)
-  if (!is_lmc(covariance)) for (e in split$effects) if (is_effect_of_variable(e)) check_no_effects(e, call)
-  leaves <- unlist(lapply(split$effects, effect_leaves, environment(formula), data, call), recursive = FALSE)
-  known <- known_effects(covariance)
-  leaves <- leaves[!duplicated(vapply(leaves, `[[`, "", "label"))]
-  for (leaf in leaves) if (!leaf$label %in% known) told$covariance <- told$covariance + leaf
-  told$formula[[3]] <- split$rest %||% 1
+  split <- if (inherits(formula, "formula") && length(formula) == 3) split_effects(formula[[3]])
+  if (!is.null(split)) check_no_effects(split$rest, call)
+  if (length(split$effects)) {
+    if (!is_lmc(covariance)) for (e in split$effects) if (is_effect_of_variable(e)) check_no_effects(e, call)
+    leaves <- unlist(lapply(split$effects, effect_leaves, environment(formula), data, call), recursive = FALSE)
+    keys <- vapply(leaves, leaf_key, "")
+    for (leaf in leaves[!duplicated(keys) & !keys %in% known_effects(covariance)]) {
+      told$covariance <- told$covariance + leaf
+    }
+    told$formula[[3]] <- split$rest %||% 1
+  }
+  if (!sees_effects(told$covariance)) return(told)
+  told$covariance <- change_leaves(told$covariance, function(leaf, path) {
+    if (is_smooth_leaf(leaf)) with_factors(leaf, data, call) else leaf
+  })
   told
+}
+
+# Smooths of the same variables share their label.
+leaf_key <- function(leaf) {
+  if (!is_smooth_leaf(leaf)) leaf$label else paste(c(leaf$belongs$name, column_key(leaf$sees[[1]])), collapse = ":")
 }
 
 effect_leaves <- function(e, env, data, call) {
   if (is_effect_of_variable(e)) {
     return(lapply(effect_leaves(effect_behind(e), env, data, call), belonging_to, e[[2]]))
   }
-  if (is_smooth(e)) return(random_smooth(e, env, data, call) %||% smooth_leaves(e, env, data, call))
+  if (is_smooth(e)) return(smooth_leaves(e, env, data, call))
   lapply(bar_effects(e, env, call), effect_leaf, call = call)
 }
 

@@ -4,35 +4,48 @@
 #' Smooths
 #'
 #' Smooth functions of covariates, with the bases and the penalties of package mgcv, as terms of [gp()]: `y ~ z + s(x)`
-#' has a smooth function of x in addition to the field. `smooth_effect()` is the same term with a value for its
-#' variance.
+#' has a smooth function of x in addition to the field, `y ~ te(x, z)` one of two variables in different units.
+#' `smooth_effect()` is the same term with values for its variances.
 #'
-#' @param effect a one-sided formula such as `~ s(x)`, `~ s(x, k = 20, bs = "cr")` or `~ s(x, z)`: see [mgcv::s()].
-#'   With several variables, `zinc ~ s(x)` is a smooth of one of them, see [lmc()].
-#' @param variance,fixed as in [covariance_functions].
+#' @param effect a one-sided formula such as `~ s(x)`, `~ s(x, k = 20, bs = "cr")`, `~ s(x, z)` or `~ te(x, z)`: see
+#'   [mgcv::s()], [mgcv::te()] and [mgcv::t2()]. With several variables, `zinc ~ s(x)` is a smooth of one of them, see
+#'   [lmc()].
+#' @param variance,fixed as in [covariance_functions]; `variance` has a number for each penalty.
 #'
-#' @details A penalised smooth is a linear mixed model (Wood 2017, section 5.8): the functions that the penalty leaves
-#'   alone, such as straight lines, are columns of the trend, with names such as `s(x).1`; the other functions are
-#'   scaled such that the penalty is the sum of squares of their coefficients, and these coefficients are independent
-#'   with a common `variance`, which is estimated with the other parameters of the covariance. It is the variance of
-#'   the noise divided by the smoothing parameter `sp` of mgcv. With `covariance = nugget()`, the model is that of
-#'   `mgcv::gam(method = "REML")`, or `"ML"`, and `coords` are not needed.
+#' @details A penalised smooth is a linear mixed model (Wood 2017, section 5.8): the functions that the penalties leave
+#'   alone, such as straight lines, are columns of the trend, with names such as `s(x).1`; the other functions have
+#'   random coefficients, whose precision is the sum over the penalties S_k / v_k, on the scale of mgcv. The `variance`
+#'   v_k of a penalty is the variance of the noise divided by the smoothing parameter `sp` of mgcv, and is estimated
+#'   with the other parameters of the covariance. With `covariance = nugget()`, the model is that of
+#'   `mgcv::gam(method = "REML")`, or `"ML"`, and `coords` are not needed. (For `t2()`, `"ML"` differs: the smooth adds
+#'   up to zero over the observations in the fit, too.)
 #'
-#'   Each smooth has one variance: all bases of `s()` with one penalty, such as `bs = "tp"`, `"cr"`, `"cc"`, `"ps"` and
-#'   `"bs"`, of any number of variables. As in mgcv, a smooth adds up to zero over the observations, unless `by` is a
-#'   numeric variable, and the basis depends on the observations that are used. In the formula of [gp()], `by` may be a
-#'   factor: `y ~ g + s(x, by = g)` has a smooth for each level, `s(x):ga`, ..., with variances of their own; an
-#'   ordered factor has none for its first level. There, `s(g, bs = "re")` of a factor is the random effect `(1 | g)`,
-#'   and `s(g, x, bs = "re")` is `(0 + x | g)`, see [random_effect()]. A smooth of a coordinate and a field with a long
-#'   range can hardly be told apart.
+#'   The smooths are
+#'   * `s()` with one variable or several, and all bases: `"tp"`, `"ts"`, `"cr"`, `"cc"`, `"ps"`, `"bs"`, `"ad"`
+#'     (adaptive), `"ds"`, `"gp"`, `"sos"`, `"mrf"` (of the levels of a factor) and others;
+#'   * tensor products `te()`, `ti()` and `t2()`, with a variance for each margin or component: `te(x, z).variance1` is
+#'     that of x;
+#'   * `s(x, g, bs = "fs")`: a random smooth of x for each level of the factor g. Its coefficients are independent from
+#'     level to level, and new levels have mean 0 and the variance of the model;
+#'   * `s(g, bs = "re")` of a factor, which is the random effect `(1 | g)`, and `s(g, x, bs = "re")`, which is
+#'     `(0 + x | g)`, see [random_effect()].
+#'
+#'   Their names are those of mgcv, such as `s(x)`, `te(x,z)` and `s(x):z`. With `select = TRUE` among the arguments of
+#'   a smooth, such as `s(x, select = TRUE)`, its unpenalised functions have a penalty, too, as all smooths have by
+#'   `mgcv::gam(select = TRUE)`: the whole smooth may vanish.
+#'
+#'   As in mgcv, a smooth adds up to zero over the observations, unless `by` is a numeric variable, and the basis
+#'   depends on the observations that are used. In the formula of [gp()], `by` may be a factor: `y ~ g + s(x, by = g)`
+#'   has a smooth for each level, `s(x):ga`, ..., with variances of their own; an ordered factor has none for its first
+#'   level. A smooth of a coordinate and a field with a long range can hardly be told apart.
 #'
 #'   The field of a fit includes the penalised part. [predict()][predict.gp] needs the variables of the smooths in
-#'   `newdata`. `summary()` has the effective degrees of freedom of each smooth, with the trend's. The methods are
-#'   those of [random_effect()].
+#'   `newdata`, and its argument `terms` gives the parts. `summary()` has the effective degrees of freedom of each
+#'   smooth, with the trend's. The methods are those of [random_effect()].
 #' @return A covariance, for [gp()].
-#' @section Errors: class `kernops_input_error` for `te()`, `ti()` and `t2()`, for smooths with several penalties or
-#'   none, with `sp` or `id`, with a factor as `by` in `smooth_effect()`, and in products of
-#'   covariances.
+#' @section Errors: class `kernops_input_error` for smooths without a penalty, for those with three penalties or more
+#'   that have no common eigenvectors (such as `s(x, z, bs = "ad")`), for smooths with `sp` or `id`, with factors in
+#'   `smooth_effect()`, and in products of covariances.
 #' @references
 #' Wood, S. N. (2017) *Generalized Additive Models: An Introduction with R*. Second edition. Chapman and Hall/CRC.
 #' @seealso [gp()]; [random_effect()]; [squared_exponential()] and its neighbours, whose argument `dims` makes a field
@@ -47,6 +60,8 @@
 #' predict(fit, data.frame(u = 0.5, v = 0.5, x = c(0.2, 0.8)), se.fit = TRUE, interval = "confidence")
 #' # an additive model without a field
 #' gp(y ~ u + s(x, bs = "cr"), d, covariance = nugget(), estimate = "REML")
+#' # a function of two variables, without a main effect of x
+#' gp(y ~ te(u, x, k = 4), d, covariance = nugget())
 #' # another function for each level of a factor
 #' d$g <- factor(rep(c("a", "b"), 40))
 #' gp(y ~ g + s(x, by = g), d, covariance = nugget())
@@ -64,116 +79,146 @@ smooth_effect <- function(effect, variance = NULL, fixed = character()) {
 is_smooth <- function(e) is.call(e) && deparse1(e[[1]]) %in% c(smooth_names, paste0("mgcv::", smooth_names))
 smooth_names <- c("s", "te", "ti", "t2")
 
-is_smooth_leaf <- function(leaf) any(vapply(leaf$sees, function(column) column$kind == "smooth", NA))
+is_smooth_column <- function(column) column$kind == "smooth"
 
-has_smooths <- function(object) any(vapply(object$parts$columns, function(column) column$kind == "smooth", NA))
+is_smooth_leaf <- function(leaf) any(vapply(leaf$sees, is_smooth_column, NA))
 
-# s(g, bs = "re") with factors among its variables is a random effect of their combinations, as in mgcv: an intercept,
-# or a slope in the product of the other variables. NULL for other smooths.
-random_smooth <- function(e, env, data, call) {
-  if (!identical(e$bs, "re")) return(NULL)
-  spec <- smooth_leaf(e, env, call = call)$sees[[1]]$spec
-  variables <- lapply(c(spec$term, if (spec$by != "NA") spec$by), str2lang)
-  values <- lapply(variables, function(v) tryCatch(eval(v, data, env), error = function(e) NULL))
-  factors <- vapply(values, function(x) is.factor(x) || is.character(x), NA)
-  if (!any(factors) || spec$by != "NA" && factors[[length(factors)]]) return(NULL)
-  product <- function(parts, by) if (length(parts)) Reduce(function(a, b) call(by, a, b), parts)
-  term <- list(slope = product(variables[!factors], "*"), level = product(variables[factors], ":"), env = env)
-  list(effect_leaf(list(term), call = call))
-}
+has_smooths <- function(object) any(vapply(object$parts$columns, is_smooth_column, NA))
 
-# The leaves of a smooth in a formula: one for each level if `by` is a factor, without the first if it is ordered.
+# The leaves of a smooth in a formula, for variables in `data`. s(g, bs = "re") with factors among its variables is a
+# random effect of their combinations, as in mgcv: an intercept, or a slope in the product of the other variables. With
+# a factor as `by`, there is a leaf for each level, without the first if the factor is ordered.
 smooth_leaves <- function(e, env, data, call) {
   leaf <- smooth_leaf(e, env, call = call)
-  name <- leaf$sees[[1]]$spec$by
-  by <- if (name != "NA") tryCatch(eval(str2lang(name), data, env), error = function(e) NULL)
-  if (!is.factor(by) && !is.character(by)) return(list(leaf))
-  levels <- levels(factor(by))
-  lapply(if (is.ordered(by)) levels[-1] else levels, function(level) at_level(leaf, level, levels))
+  spec <- leaf$sees[[1]]$spec
+  factors <- smooth_factors(leaf, data)
+  if (is_random_effect(spec, factors)) {
+    return(list(random_effect_leaf(smooth_variables(spec), names(factors), env, call)))
+  }
+  by <- factors[[spec$by]]
+  if (is.null(by)) return(list(leaf))
+  lapply(levels(by)[if (is.ordered(by)) -1 else TRUE], function(level) of_level(leaf, level))
 }
 
-# A smooth that is 0 except at one level of the factor. Values of the factor are numbers of levels.
-at_level <- function(leaf, level, levels) {
+smooth_variables <- function(spec) c(spec$term, if (spec$by != "NA") spec$by)
+
+str2lang_all <- function(x) lapply(x, str2lang)
+
+# The factors among the variables of a smooth. Levels without observations matter in a map alone.
+smooth_factors <- function(leaf, data) {
   column <- leaf$sees[[1]]
-  by <- length(column$variables)
-  column$variables[[by]] <- bquote(match(as.character(.(column$variables[[by]])), .(levels)))
-  column[c("level", "by_levels")] <- list(level, levels)
-  leaf$label <- column$label <- paste0(column$spec$label, ":", column$spec$by, level)
-  leaf$sees <- list(column)
+  env <- environment(column$formula)
+  names <- smooth_variables(column$spec)
+  values <- lapply(str2lang_all(names), function(v) tryCatch(eval(v, data, env), error = function(e) NULL))
+  factors <- Filter(function(x) is.factor(x) || is.character(x), stats::setNames(values, names))
+  lapply(factors, if (inherits(column$spec, "mrf.smooth.spec")) as.factor else factor)
+}
+
+# Smooths of factors alone are random effects, and so is bs = "re" with factors, unless `by` is a factor.
+is_random_effect <- function(spec, factors) {
+  among <- intersect(spec$term, names(factors))
+  of_levels <- inherits(spec, c("fs.smooth.spec", "sz.smooth.spec")) && length(among) == length(spec$term)
+  length(among) > 0 && is.null(factors[[spec$by]]) && (of_levels || inherits(spec, "re.smooth.spec"))
+}
+
+# The random effect of s(..., bs = "re").
+random_effect_leaf <- function(variables, factors, env, call) {
+  product <- function(parts, by) if (length(parts)) Reduce(function(a, b) call(by, a, b), str2lang_all(parts))
+  effect_leaf(list(list(slope = product(setdiff(variables, factors), "*"), level = product(factors, ":"), env = env)),
+              call = call)
+}
+
+# A smooth with factors among its variables, whose values are numbers of levels. The coefficients of bs = "fs" are
+# independent from level to level of its factor: it sees the basis of one level, and the levels.
+with_factors <- function(leaf, data, call) {
+  column <- leaf$sees[[1]]
+  factors <- smooth_factors(leaf, data)
+  check_factors(column, factors, call)
+  env <- environment(column$formula)
+  among <- intersect(column$spec$term, names(factors))
+  column$among <- if (inherits(column$spec, "fs.smooth.spec") && length(among) == 1) among
+  column$names <- setdiff(smooth_variables(column$spec), column$among)
+  column$factors <- lapply(factors[setdiff(names(factors), column$among)], levels)
+  column$variables <- lapply(column$names, function(name) {
+    levels <- column$factors[[name]]
+    if (is.null(levels)) str2lang(name) else bquote(match(as.character(.(str2lang(name))), .(levels)))
+  })
+  column$formula <- sum_formula(column$names, env)
+  leaf$sees <- c(list(column), if (!is.null(column$among)) {
+    list(new_column("level", sum_formula(column$among, env), "random smooths"))
+  })
+  leaf
+}
+
+# smooth_effect() is one term.
+check_factors <- function(column, factors, call) {
+  several <- !is.null(factors[[column$spec$by]]) && is.null(column$by_level)
+  if (!several && !is_random_effect(column$spec, factors)) return(invisible())
+  stop_kernops("input", c("The smooth {.code {column$label}} must not be an argument of {.fn smooth_effect}.", i = if (
+    several) "A smooth for each level of the factor {.code {column$spec$by}} is a term of the formula." else
+    "{.fn random_effect} gives a random effect a known variance."), call = call)
+}
+
+sum_formula <- function(names, env) {
+  stats::as.formula(call("~", Reduce(function(a, b) call("+", a, b), str2lang_all(names))), env)
+}
+
+# A smooth that is 0 except at one level of the factor `by`.
+of_level <- function(leaf, level) {
+  column <- leaf$sees[[1]]
+  column$by_level <- level
+  leaf$label <- paste0(column$spec$label, ":", column$spec$by, level)
+  column$title <- leaf$label
+  leaf$sees[[1]] <- column
   leaf
 }
 
 smooth_kernel <- kernel("smooth", function(variance, x, y) sprintf("%s * (%s | %s)", variance, x, y), screens = FALSE,
                         mean_square = mean_square_of_covariates)
 
+# A leaf with one variance for each penalty, which are counted when there is a basis (settled_smooth()). Its label is
+# that of mgcv.
 smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = caller_env()) {
   label <- sub("^mgcv::", "", deparse1(e))
-  if (!startsWith(label, "s(")) {
-    stop_kernops("input", c("The smooth {.code {label}} is not available: it has several penalties.",
-                            i = "{.code s()} is, with one variable or several."), call = call)
-  }
   need_package("mgcv", paste0("The smooth {.code ", label, "}"), call)
-  e[[1]] <- quote(mgcv::s)
+  select <- e$select
+  if (!is.null(select)) check_flag(select, "select", call)
+  e$select <- NULL
+  e[[1]] <- call("::", quote(mgcv), as.name(sub("^mgcv::", "", deparse1(e[[1]]))))
   spec <- tryCatch(eval(e, env), error = function(e) stop_smooth(label, e, call))
   odd <- c("id", "sp", "fx")[c(!is.null(spec$id), !is.null(spec$sp), isTRUE(spec$fixed))]
   if (length(odd)) {
     stop_kernops("input", c("The smooth {.code {label}} must be without {.arg {odd}}.",
                             i = "{.fn smooth_effect} gives a smooth a known variance."), call = call)
   }
-  variables <- lapply(c(spec$term, if (spec$by != "NA") spec$by), str2lang)
-  formula <- stats::as.formula(call("~", Reduce(function(a, b) call("+", a, b), variables)), env)
-  leaf <- new_leaf(smooth_kernel, list(variance = variance), fixed, call = call)
-  leaf$label <- label
-  leaf$sees <- list(new_column("smooth", formula, "variables of smooths", label = label, variables = variables,
-                               spec = spec))
+  title <- paste(c(spec$label, if (spec$by != "NA") spec$by), collapse = ":")
+  leaf <- new_leaf(smooth_kernel, list(variance = NULL), call = call)
+  leaf <- with_variances(leaf, variance, fixed, call)
+  leaf$label <- title
+  leaf$sees <- list(new_column("smooth", sum_formula(smooth_variables(spec), env), "variables of smooths", label = label,
+                               title = title, spec = spec, select = isTRUE(select)))
+  leaf
+}
+
+# Variances of the user, one for each penalty.
+with_variances <- function(leaf, variance, fixed, call) {
+  check_subset(fixed, "fixed", "variance", call)
+  if (length(fixed) && is.null(variance)) {
+    stop_kernops("input", "{.arg variance} must have a value if it is fixed.", call = call)
+  }
+  if (!is.null(variance)) {
+    if (!is.numeric(variance) || !length(variance) || !all(is.finite(variance))) {
+      stop_kernops("input", "{.arg variance} must be finite and numeric, or {.code NULL} to be estimated.", call = call)
+    }
+    check_positive(variance, "variance", call)
+  }
+  leaf["parameters"] <- list(list(variance = variance))
+  leaf$fixed <- unique(fixed)
   leaf
 }
 
 stop_smooth <- function(label, e, call) {
   stop_kernops("input", "The smooth {.code {label}} cannot be made: {conditionMessage(e)}", call = call)
-}
-
-# The variables of a smooth in the form that mgcv takes.
-smooth_data <- function(column, values) {
-  names <- c(column$spec$term, if (column$spec$by != "NA") column$spec$by)
-  data <- stats::setNames(as.data.frame(values), names)
-  by <- column$by_levels
-  if (!is.null(by)) data[[column$spec$by]] <- factor(by[data[[column$spec$by]]], by)
-  data
-}
-
-# The basis of the observations: its coefficients b have the penalty b' S b. Unpenalised coefficients belong to the
-# trend; the others are rotated and scaled such that the penalty is their sum of squares.
-with_basis <- function(column, values, call) {
-  data <- smooth_data(column, values)
-  made <- tryCatch(mgcv::smoothCon(column$spec, data, absorb.cons = TRUE),
-                   error = function(e) stop_smooth(column$label, e, call))
-  level <- column$level
-  if (length(level) && !level %in% data[[column$spec$by]]) {
-    stop_kernops("input", "There are no observations of the level {.val {level}} of {.code {column$spec$by}}.",
-                 call = call)
-  }
-  made <- if (is.null(level)) made[[1]] else Filter(function(one) one$by.level == level, made)[[1]]
-  if (length(made$S) != 1) {
-    stop_kernops("input", "The smooth {.code {column$label}} must have one penalty, not {length(made$S)}.", call = call)
-  }
-  penalty <- eigen(made$S[[1]], symmetric = TRUE)
-  random <- seq_len(made$rank)
-  made$X <- NULL # as long as the data
-  column$basis <- made
-  column$width <- length(random)
-  column$random <- penalty$vectors[, random, drop = FALSE] / rep(sqrt(penalty$values[random]), each = ncol(made$S[[1]]))
-  column$trend <- penalty$vectors[, -random, drop = FALSE]
-  colnames(column$trend) <- sprintf("%s.%d", column$label, seq_len(ncol(column$trend)))
-  column
-}
-
-# The basis at values of the variables, NA where one of them is: `values` of the random functions, and the `trend`.
-smooth_functions <- function(column, values) {
-  known <- stats::complete.cases(values)
-  basis <- matrix(NA_real_, nrow(values), nrow(column$random))
-  if (any(known)) basis[known, ] <- mgcv::PredictMat(column$basis, smooth_data(column, values[known, , drop = FALSE]))
-  list(values = basis %*% column$random, trend = basis %*% column$trend)
 }
 
 # The effective degrees of freedom of the smooths of a fit: those of the coefficients in the trend, and of the random
@@ -182,13 +227,14 @@ smooth_edf <- function(object) {
   leaves <- Filter(is_smooth_leaf, leaves_of(object$covariance))
   determined <- if (length(leaves)) conditioning_for(object)$determined
   edf <- vapply(leaves, function(leaf) {
-    determined(leaf) + if (is.null(object$known$beta)) ncol(settled_column(leaf, object)$trend) else 0
+    determined(leaf) + if (is.null(object$known$beta)) ncol(settled_basis(leaf, object)$trend) else 0
   }, 0)
   stats::setNames(edf, vapply(leaves, `[[`, "", "label"))
 }
 
 determined_by_solver <- function(object, leaf) {
-  Z <- object$data$u[, leaf$dims, drop = FALSE] * seen_by(leaf, object$data$u)
-  explained <- sum(Z * solver_for(object)(Z)) - sum(crossprod(object$state$z, Z)^2)
-  leaf$parameters$variance * explained
+  effects <- effects_of(object$model, object$data$u)
+  entries <- effect_entries(effects, unname(object$theta), object$data$u)
+  Z <- dense_entries(entries, coefficients_of(effects, leaf))
+  sum(Z * solver_for(object)(Z)) - sum(crossprod(object$state$z, Z)^2)
 }

@@ -1,6 +1,6 @@
 # Random effects, smooths and effects of time beside lmc(). Each belongs to one variable: `belongs` of a leaf is a list
 # of the `name` of the variable and, from with_variables() on, its `number` and the `column` of points with numbers of
-# variables. A leaf without a name stands for an effect of each variable, whose `term` is its label.
+# variables. A leaf without a name stands for an effect of each variable, whose `term` is its key.
 
 # The sum of an lmc() and effects, NULL for others.
 lmc_with_effects <- function(a, b) {
@@ -20,7 +20,7 @@ with_lmc_class <- function(x, variables = NULL) {
 # of the formula of the effect.
 belonging_to <- function(leaf, e, each = FALSE) {
   if (is.null(e)) return(leaf)
-  leaf$belongs <- list(name = deparse1(e, backtick = FALSE), term = if (each) leaf$label)
+  leaf$belongs <- list(name = deparse1(e, backtick = FALSE), term = if (each) leaf_key(leaf))
   leaf$label <- paste0(leaf$belongs$name, ":", leaf$label)
   leaf
 }
@@ -50,8 +50,8 @@ check_no_variable <- function(covariance, call) {
   }
 }
 
-# An effect of a named variable, or the sum of those of all variables without the one named `labels` of their own.
-effects_of_variables <- function(leaf, variables, labels, call) {
+# An effect of a named variable, or the sum of those of all variables without the one named in `keys`.
+effects_of_variables <- function(leaf, variables, keys, call) {
   if (length(unknown <- setdiff(leaf$belongs$name, variables))) {
     stop_kernops("input", c("{.code {leaf$label}} is an effect of {.val {unknown}}, which is none of the variables
                              {.val {variables}}."), call = call)
@@ -61,17 +61,17 @@ effects_of_variables <- function(leaf, variables, labels, call) {
     leaf$belongs$number <- match(name, variables)
     leaf
   }
-  names <- leaf$belongs$name %||% variables[!paste0(variables, ":", leaf$label) %in% labels]
+  names <- leaf$belongs$name %||% variables[!paste0(variables, ":", leaf_key(leaf)) %in% keys]
   if (!length(names)) {
     stop_kernops("input", "{.code {leaf$label}} is given for each of the variables already.", call = call)
   }
   Reduce(function(a, b) join_parts("+", a, b), lapply(names, one))
 }
 
-# The labels of effects in a formula that a covariance has already.
+# The keys of effects in a formula that a covariance has already.
 known_effects <- function(covariance) {
-  terms <- lapply(unname(leaves_of(covariance)), function(leaf) leaf$belongs$term)
-  c(leaf_labels(covariance), unlist(terms))
+  leaves <- unname(leaves_of(covariance))
+  c(vapply(leaves, leaf_key, ""), unlist(lapply(leaves, function(leaf) leaf$belongs$term)))
 }
 
 # 1 at points of the variable of an effect, else 0.

@@ -11,8 +11,9 @@
 #              numbers
 #   fitted     of other kinds: prototypes of the variables, with their classes and units (data_classes.R)
 #   needed     the names of variables of the data, and `classes`, their prototypes
-#   variables  of a smooth, as expressions: what a row of the data has before there is a basis; a smooth of a level of
-#              a factor has this `level` and the `by_levels`, whose numbers are the values of the factor
+#   variables  of a smooth, as expressions: what a row of the data has before there is a basis, and their `names`; the
+#              levels of `factors`, whose values are numbers; `by_level`, that of the factor `by`; `among`, the factor of a
+#              random smooth; `label`, its call, and `title`, its name in results
 #   width      how many columns of the points these are, if not one
 
 new_column <- function(kind, formula, what, ...) list(kind = kind, formula = formula, what = what, ...)
@@ -42,7 +43,9 @@ seen_columns <- function(covariance, group, predictors = list()) {
   columns[!duplicated(vapply(columns, column_key, ""))]
 }
 
-column_key <- function(column) paste(column$kind, column$label %||% deparse1(column$formula[[2]]))
+column_key <- function(column) {
+  paste(c(column$kind, column$label %||% deparse1(column$formula[[2]]), column$by_level), collapse = " ")
+}
 
 # The values of columns at the rows of the data, as numbers; of smooths, those of their variables.
 column_values <- function(columns, data, n, call) {
@@ -173,7 +176,9 @@ placed <- function(covariance, d, columns, group, call) {
     if (isTRUE(leaf$placed) || is_coregion(leaf)) leaf["dims"] <- list(NULL)
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {
-      leaf$dims <- before + unlist(places[match(vapply(leaf$sees, column_key, ""), keys)])
+      seen <- match(vapply(leaf$sees, column_key, ""), keys)
+      if (is_smooth_leaf(leaf)) leaf <- settled_smooth(leaf, columns[[seen[[1]]]], call)
+      leaf$dims <- before + unlist(places[seen])
       leaf$level <- if (has_level(leaf)) leaf$dims[[length(leaf$dims)]]
       return(leaf)
     }
@@ -187,11 +192,12 @@ placed <- function(covariance, d, columns, group, call) {
 # TRUE for a leaf whose last column has numbers of levels.
 has_level <- function(leaf) leaf$sees[[length(leaf$sees)]]$kind == "level"
 
-# The column of a fit that a leaf reads last: its levels, or its basis.
-settled_column <- function(leaf, object) {
+# The column of a fit that a leaf reads last, such as its levels; and the basis of a smooth, which it reads first.
+settled_column <- function(leaf, object, column = leaf$sees[[length(leaf$sees)]]) {
   columns <- object$parts$columns
-  columns[[match(column_key(leaf$sees[[length(leaf$sees)]]), vapply(columns, column_key, ""))]]
+  columns[[match(column_key(column), vapply(columns, column_key, ""))]]
 }
+settled_basis <- function(leaf, object) settled_column(leaf, object, leaf$sees[[1]])
 
 # Fits of several variables have no groups.
 check_grouped <- function(covariance, call) {

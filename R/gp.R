@@ -118,8 +118,8 @@
 #' system than `data` is an error.
 #'
 #' @param formula the response and its trend, as in [lm()]. `cbind(a, b)` are several responses, for cokriging: see
-#'   [lmc()]. Terms such as `(1 | site)` are random effects, and terms such as `s(x)` are smooths of package
-#'   mgcv: see [random_effect()] and [smooth_effect()].
+#'   [lmc()]. Terms such as `(1 | site)` are random effects, and terms such as `s(x)` and `te(x, z)` are smooths of
+#'   package mgcv: see [random_effect()] and [smooth_effect()].
 #' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about these.
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each observation
 #'   and any number of columns. Not needed for spatial objects, which have their own, and if no

@@ -174,7 +174,7 @@ inner_fit <- function(object, problem, effects) {
 
 # The numbers of the coefficients of a leaf.
 coefficients_of <- function(effects, leaf) {
-  effect <- Find(function(effect) identical(effect$leaf$label, leaf$label), effects)
+  effect <- Find(function(effect) identical(leaf_key(effect$leaf), leaf_key(leaf)), effects)
   effect$before + seq_len(effect$size * max(1, length(effect$levels)))
 }
 

@@ -37,7 +37,7 @@ check_parts <- function(x, name, parts, call) {
 trend_of_smooths <- function(object) {
   of_leaf <- function(leaf) {
     if (!length(leaf$sees) || !is_smooth_leaf(leaf)) return(NULL)
-    names <- colnames(settled_column(leaf, object)$trend)
+    names <- colnames(settled_basis(leaf, object)$trend)
     if (is.null(leaf$belongs)) names else paste(leaf$belongs$name, names, sep = ":")
   }
   lapply(covariance_terms(object$model$covariance), function(leaves) unlist(lapply(leaves, of_leaf)))

@@ -114,14 +114,20 @@ test_that("smooths stay where a fit is updated or saved", {
 })
 
 test_mistakes("kernops_error", alist(
-  `tensor product` = gp(y ~ te(x, w), wavy, ~ a + b),
+  `no penalty` = gp(y ~ te(x, w, fx = TRUE), wavy, ~ a + b),
   `smooth in a product` = gp(y ~ w * s(x), wavy, ~ a + b),
   `bar in an interaction` = gp(y ~ w:(1 | g), wavy, ~ a + b),
   `product with a smooth` = gp(y ~ 1, wavy, ~ a + b, smooth_effect(~ s(x)) * matern()),
-  `several penalties` = gp(y ~ s(x, bs = "ad"), wavy, ~ a + b),
+  `penalties without common eigenvectors` = gp(y ~ s(x, w, bs = "ad", k = 6), wavy, ~ a + b),
   `given smoothing parameter` = gp(y ~ s(x, sp = 1), wavy, ~ a + b),
   `too large a basis` = gp(y ~ s(x, k = 100), wavy, ~ a + b),
   `factor as by` = gp(y ~ 1, wavy, ~ a + b, smooth_effect(~ s(x, by = g)) + nugget()),
+  `factor alone` = gp(y ~ 1, wavy, ~ a + b, smooth_effect(~ s(g, bs = "fs")) + nugget()),
+  `too few variances` = gp(y ~ 1, wavy, ~ a + b, smooth_effect(~ te(x, w), 1) + nugget()),
+  `negative variance` = smooth_effect(~ te(x, w), c(1, -1)),
+  `variance that is no number` = smooth_effect(~ te(x, w), "one"),
+  `fixed without a value` = smooth_effect(~ te(x, w), fixed = "variance"),
+  `select that is no flag` = gp(y ~ s(x, select = 2), wavy, ~ a + b),
   `level without observations` = gp(y ~ g + s(x, by = g, k = 5), wavy, ~ a + b, nugget(), subset = g != "2"),
   `variable missing in newdata` = predict(gp(y ~ s(x), wavy, covariance = nugget()), wavy["w"]),
   `effect that is no smooth` = smooth_effect(~ x)

@@ -1,0 +1,88 @@
+# Smooths with several penalties, b' S_k b with the weights 1 / v_k. Their sum with weights 1 is the sum of squares in
+# other coordinates, where the penalties of nearly all smooths of mgcv have the same eigenvectors: coefficient j has the
+# precision sum_k d_kj / v_k with the shares d_kj of the penalties, which add up to 1.
+
+# The coordinates of the `random` coefficients and of the `trend`, and the `shares`, a row for each penalty.
+diagonal_penalties <- function(made, label, call, tolerance = 1e-10) {
+  sum <- eigen(Reduce(`+`, made$S), symmetric = TRUE)
+  random <- which(sum$values > tolerance * sum$values[[1]])
+  whole <- sum$vectors[, random, drop = FALSE] / rep(sqrt(sum$values[random]), each = nrow(sum$vectors))
+  within <- lapply(made$S, function(S) crossprod(whole, S %*% whole))
+  # no eigenvalues of a sum with such weights are equal unless those of each penalty are
+  common <- eigen(Reduce(`+`, Map(`*`, within, 2 + sin(seq_along(within)))), symmetric = TRUE)$vectors
+  within <- lapply(within, function(S) crossprod(common, S %*% common))
+  shares <- t(vapply(within, diag, numeric(length(random))))
+  apart <- max(vapply(within, function(S) max(abs(S - diag(diag(S), nrow(S)))), 0))
+  if (apart > 1e-8) stop_penalties(label, length(within), call)
+  list(random = whole %*% common, trend = sum$vectors[, -random, drop = FALSE],
+       shares = ifelse(shares > tolerance, shares, 0))
+}
+
+stop_penalties <- function(label, count, call) {
+  stop_kernops("input", c(
+    "The smooth {.code {label}} is not available: its {count} penalties have no common eigenvectors.",
+    i = "All smooths with one or two penalties are available, and {.code s(x, bs = \"ad\")}, {.code bs = \"fs\"},
+         {.fn t2}, and {.fn te} and {.fn ti} of bases that leave constants without a penalty."
+  ), call = call)
+}
+
+# The leaf of a smooth whose `column` has a basis.
+settled_smooth <- function(leaf, column, call) {
+  count <- max(1, nrow(column$shares))
+  if (count > 1 && is.null(leaf$parameters$variance)) leaf$parameters <- list(variance = rep(NA_real_, count))
+  if (!length(leaf$parameters$variance) %in% c(count, if (count == 1) 0)) {
+    stop_kernops("input", "{.arg variance} of {.code {leaf$label}} must have {count} number{?s}, one for each penalty, not
+                           {length(leaf$parameters$variance)}.", call = call)
+  }
+  leaf$kernel <- if (count == 1 && !has_level(leaf)) smooth_kernel else {
+    with_constants(penalties_kernel, shares = column$shares %||% matrix(1, 1, column$width), level = has_level(leaf))
+  }
+  leaf
+}
+
+# The formula in the points, whose columns are basis functions and, with a `level`, its number.
+penalties_kernel <- kernel("smooth", function(variance, x, y, shares, level) {
+  count <- nrow(shares)
+  size <- ncol(shares)
+  variances <- if (count == 1) variance else code_text("Elem(", variance, ", ", seq_len(count) - 1, ")")
+  precisions <- paste(apply(shares, 1, vector_text), "/", variances, collapse = " + ")
+  basis <- if (level) code_text("Extract(", c(x, y), ", 0, ", size, ")") else c(x, y)
+  text <- sprintf("(%s / (%s) | %s)", basis[[1]], precisions, basis[[2]])
+  if (!level) return(text)
+  code_text(text, " * Equal(Elem(", x, ", ", size, "), Elem(", y, ", ", size, "))")
+}, screens = FALSE, mean_square = function(leaf, u) {
+  squares <- colMeans(effect_covariates(leaf, u)^2)
+  v <- leaf$parameters$variance
+  v[is.na(v)] <- 1
+  shares <- leaf$kernel$constants$shares
+  # the derivatives of the mean variance, which add up to it with the variances as weights
+  pmax(as.vector((shares / v^2) %*% (squares / colSums(shares / v)^2)), .Machine$double.xmin)
+})
+
+# Numbers as a vector of a formula.
+vector_text <- function(x) {
+  parts <- code_number(x)
+  while (length(parts) > 1) {
+    pairs <- split(parts, (seq_along(parts) + 1) %/% 2)
+    parts <- vapply(pairs, function(pair) if (length(pair) == 1) pair else sprintf("Concat(%s, %s)", pair[1], pair[2]),
+                    "")
+  }
+  parts
+}
+
+is_penalised <- function(leaf) !is.null(leaf$kernel$constants$shares)
+
+coefficient_precisions <- function(leaf, variance) colSums(leaf$kernel$constants$shares / variance)
+
+# The methods of cov_effects.R for the coefficients.
+effect_root.effect_of_penalties <- function(effect, theta) {
+  precisions <- coefficient_precisions(effect$leaf, effect_parameters(effect, theta)$variance)
+  diag(1 / sqrt(precisions), effect$size)
+}
+
+effect_slopes.effect_of_penalties <- function(effect, theta) {
+  variance <- effect_parameters(effect, theta)$variance
+  precisions <- coefficient_precisions(effect$leaf, variance)
+  shares <- effect$leaf$kernel$constants$shares
+  lapply(seq_along(variance), function(k) diag(shares[k, ] / (variance[[k]] * precisions)^2, effect$size))
+}
