@@ -12,7 +12,7 @@ estimate_covariance <- function(problem, likelihood, how, estimate, call) {
   }
   target <- reporting_target(search_target(
     likelihood, data, model, how, is_profiled(model, data),
-    sample_rows = function(size) representative_rows(model, data, size, how$control$seed),
+    sample_rows = function(data, size) representative_rows(model, data, size, how$control$seed),
     too_little = function(data) length(data$y) <= ncol(data$x) + 1, beside = function(end) starts_beside(end, model)
   ))
   best <- global_optimum(starting_values(model, problem$every_u %||% data$u, problem$residual), target)
@@ -30,9 +30,9 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
     for (part in list(problem$model, data$family)) check_all_given(part$parameters, call)
     if (!ncol(data$x)) return(list(theta = model$parameters$value))
   }
-  block <- if (likelihood$dense) data$block
   target <- reporting_target(search_target(
-    likelihood, data, model, how, FALSE, sample_rows = function(size) subset_rows(data$u, size, control$seed, block),
+    likelihood, data, model, how, FALSE,
+    sample_rows = function(data, size) subset_rows(data$u, size, control$seed, if (likelihood$dense) data$block),
     too_little = function(data) all(data$y == data$y[[1]]), beside = function(end) rbind(end$theta)
   ))
   process <- if (all_given) rbind(problem$model$parameters$value) else {
@@ -65,7 +65,7 @@ global_optimum <- function(starts, target) {
   n <- length(target$data$y)
   # better starting values are worth more where the likelihood of all data takes long
   size <- target$how$control$subset * if (likelihood$costly && n > 4000) 4 else 1
-  rows <- target$sample_rows(if (n <= 1.25 * size) n else size)
+  rows <- target$sample_rows(target$data, if (n <= 1.25 * size) n else size)
   if (likelihood$dense && length(rows) == n) return(best_optimum(starts, target))
   candidates <- start_candidates(starts, target, rows)
   target$how$precision <- likelihood$sufficient_precision(candidates[1, ], target$how$precision)

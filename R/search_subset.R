@@ -10,7 +10,7 @@ start_candidates <- function(starts, target, rows) {
   if (!target$likelihood$dense) search$best <- c(finish(search$best, subset), leads = TRUE)
   size <- target$likelihood$subset_sizes()[["dense"]]
   if (size > 0) {
-    larger <- subset_target(target, target$sample_rows(size), dense_settings(target$how))
+    larger <- subset_target(target, target$sample_rows(target$data, size), dense_settings(target$how))
     search$best$theta <- descend(search$best$theta, larger)$theta
   }
   candidates <- unique(do.call(rbind, lapply(ordered_optima(search, subset, target), target$beside)))
@@ -44,7 +44,7 @@ ordered_optima <- function(search, subset, target) {
 part_optimum <- function(candidates, target) {
   size <- target$likelihood$subset_sizes()[["same"]]
   if (size == 0) return(candidates)
-  part <- subset_target(target, target$sample_rows(size))
+  part <- subset_target(target, target$sample_rows(target$data, size))
   candidates <- part_optimum(candidates, part) # of a part of its own
   part$likelihood$use(10L)
   best <- best_from(candidates, part)

@@ -2,7 +2,7 @@
 
 # A target: the likelihood, and what makes it again for other data. Searches call
 #   evaluate(theta), value(theta)   states and values of the likelihood (lik.R)
-#   sample_rows(size)  representative rows of the data, for a subset
+#   sample_rows(data, size)  representative rows of these data, for a subset
 #   too_little(data)   whether a subset says nothing about the parameters
 #   beside(end)        rows of theta: the optimum of a subset, and starting values beside it
 search_target <- function(likelihood, data, model, how, profile, ...) {

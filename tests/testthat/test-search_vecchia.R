@@ -163,3 +163,20 @@ test_that("a nugget is estimated as zero only if searches from positive ones end
     for (positive in c(0.01, 0.1, 0.5)) expect_gt(best, fitted(nugget(positive)) - 0.05)
   }
 })
+
+test_that("a part of many observations begins at the optimum of a part of that part", {
+  d <- withr::with_seed(1, data.frame(a = runif(20100), b = runif(20100), count = rpois(20100, 3)))
+  fit <- gp(count ~ 1, d, ~ a + b, exponential(0.1, 0.05), "vecchia", "none", family = poisson(), neighbours = 5)
+  model <- fit$outer
+  model$parameters$fixed[] <- TRUE
+  sizes <- NULL
+  sample_rows <- function(data, size) {
+    sizes <<- c(sizes, nrow(data$u))
+    seq(nrow(data$u), by = -1, length.out = size)
+  }
+  target <- kernops:::search_target(list(subset_sizes = \() c(dense = 0, same = 20000)), fit$response, model, fit$how,
+                                    FALSE, sample_rows = sample_rows)
+  best <- kernops:::part_optimum(rbind(fit$outer_theta), target)
+  expect_equal(as.vector(best), unname(fit$outer_theta))
+  expect_identical(sizes, c(20100L, 20000L))
+})
