@@ -45,17 +45,22 @@ check_weights <- function(w, x, op, call) {
     stop_kernops("input", "{.arg weights} is available for the operations {.val {takes}}, not for {.val {op}}.",
                  call = call)
   }
+  w <- check_weight_numbers(w, x, call)
+  negative <- which(w < 0)
+  if (op %in% c("var", "sd", "logsumexp") && length(negative)) {
+    stop_kernops("input", "{.arg weights} must not be negative here; element {negative[[1]]} is {w[[negative[[1]]]]}.",
+                 call = call)
+  }
+  w
+}
+
+check_weight_numbers <- function(w, x, call) {
   if (!is_plain(w)) {
     stop_kernops("input", "{.arg weights} must be numeric, not {.obj_type_friendly {w}}.", call = call)
   }
   if (length(w) != value_count(x)) {
     stop_kernops("input", call = call, "{.arg weights} must have one number for each of the {value_count(x)} value{?s},
                                         not {length(w)}.")
-  }
-  negative <- which(w < 0)
-  if (op %in% c("var", "sd", "logsumexp") && length(negative)) {
-    stop_kernops("input", "{.arg weights} must not be negative here; element {negative[[1]]} is {w[[negative[[1]]]]}.",
-                 call = call)
   }
   as.numeric(w)
 }

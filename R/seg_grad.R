@@ -12,12 +12,14 @@
 #' `seg_grad(op, scan = TRUE)` does the same for [seg_scan()], in linear time: `eta` has the shape of `x`. Results that
 #' are missing because there are too few values have no gradient.
 #'
-#' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"` or, without `scan`, `"softmax"`.
+#' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"`, or, without `scan`,
+#'   `"softmax"`, `"median"`, `"quantile"`, `"iqr"`, `"nth"` or `"top"`.
 #' @param scan whether to differentiate [seg_scan()] instead of [seg_reduce()].
 #'
 #' @return A function `grad(x, eta, ...)`; `...` are arguments of [seg_reduce()]: `offsets`, `lengths`, `g`, `plan`,
 #'   `sources`, `sort`, `output`; with `scan = TRUE` those of [seg_scan()]: `offsets`, `lengths`, `g`, `exclusive`,
-#'   `reverse`, `plan`. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a
+#'   `reverse`, `plan`; for order statistics also `na.rm`, `probs`, `type` and `nth`; for `"top"` also `k` and
+#'   `decreasing`, as of [seg_top()]. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a
 #'   [gpu_matrix()] or if the option `kernops.backend` is `"cuda"`; `eta` may also be on the GPU.
 #'
 #' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
@@ -28,11 +30,14 @@
 #' x <- c(1, 2, 3, 4)
 #' seg_grad("var")(x, eta = c(1, 1), lengths = c(2, 2))
 #' seg_grad("softmax")(x, eta = c(1, 0, 0, 0), lengths = c(2, 2))
+#' seg_grad("median")(x, eta = c(1, 1), lengths = c(1, 3))
 #' seg_grad("prod", scan = TRUE)(x, eta = c(0, 1, 0, 1), lengths = c(2, 2))
 #' @export
 seg_grad <- function(op, scan = FALSE) {
   if (check_flag(scan, "scan")) return(scan_gradient(check_choice(op, "op", names(scan_gradients))))
-  op <- check_choice(op, "op", c(with(segment_ops(), name[gradient]), "softmax"))
+  in_order <- c(with(order_ops(), name[gradient]), "top")
+  op <- check_choice(op, "op", c(with(segment_ops(), name[gradient]), "softmax", in_order))
+  if (op %in% in_order) return(order_gradient(op))
   function(x, eta, offsets = NULL, lengths = NULL, g = NULL, sources = NULL, plan = NULL, sort = TRUE,
            output = c("host", "gpu")) report_shortage({
     backend <- check_backend(c("auto", "cpu", "cuda"))

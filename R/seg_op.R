@@ -97,8 +97,8 @@ statistic <- function(op) {
   the$statistics[[op]]
 }
 
-# A row of segments.def, or one of `more`, or a seg_op.
-check_op <- function(op, call = caller_env()) {
+# A row of segments.def, or "softmax", or one of `more`, or a seg_op.
+check_op <- function(op, more = character(), call = caller_env()) {
   if (inherits(op, "seg_op")) return(op)
-  check_choice(op, "op", c(segment_ops()$name, "softmax"), call)
+  check_choice(op, "op", c(segment_ops()$name, "softmax", more), call)
 }

@@ -17,6 +17,11 @@
 #' | `"logsumexp"` | log of the sum of `exp(x)` without overflow; `-Inf` for an empty segment |
 #' | `"softmax"` | `exp(x)` divided by its sum: a result for each value |
 #' | `"bit_and"` `"bit_or"` `"bit_xor"` | bit operations, for integers |
+#' | `"median"` `"mad"` | median, and 1.4826 times the median distance to it, as in base R |
+#' | `"quantile"` `"iqr"` | quantiles `probs` of any `type` of [quantile()]; the difference of the quartiles |
+#' | `"nth"` | the `nth` smallest value; `NA` if there are fewer |
+#' | `"mode"` | the most frequent value, the first one in case of ties |
+#' | `"n_distinct"` | number of distinct values |
 #' | a [seg_op()] | any associative formula of two values |
 #'
 #' The sum of integers is exact; if it exceeds the range of R's integers, all sums are doubles, with a warning of class
@@ -27,7 +32,11 @@
 #' `sum(c(1e16, 1, -1e16))` is 1 in base R and 0 here.
 #'
 #' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, else `NaN`. For `argmin` and `argmax`, `NaN`
-#' counts as the extreme, and the position of the first one is returned.
+#' counts as the extreme, and the position of the first one is returned. For `mode` and `n_distinct`, `NA` and `NaN` are
+#' two values like others.
+#'
+#' The statistics from `"median"` on run on the CPU; a [gpu_matrix()] is copied to the host. Without values they are
+#' `NA`, and `"n_distinct"` is 0. `"nth"` and `"mode"` return integers for integers, the others doubles.
 #'
 #' @inheritParams seg_plan
 #' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; or a [gpu_matrix()], which
@@ -36,7 +45,9 @@
 #' @param na.rm whether to remove `NA` and `NaN`.
 #' @param weights a weight for each value (row): a value of weight 2 counts twice, a value of weight 0 (also `NA` or
 #'   `Inf`) is ignored. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`; those of the last three must not
-#'   be negative.
+#'   be negative. For `"median"`, `"quantile"`, `"iqr"` and `"mode"` weights must be neither negative nor missing; for
+#'   whole numbers results are those of `rep(x, weights)`. `"median"` and the quantiles of types 1 and 2 do not depend
+#'   on the scale of the weights.
 #' @param empty the result of segments without values, instead of the value in the table.
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
@@ -44,19 +55,27 @@
 #' @param output `"host"` for an R vector or array; `"gpu"`, if the GPU reduces, for a `float64` [gpu_matrix()] with a
 #'   row for each segment: without names, `NaN` for missing results, and for a range the smallest values before the
 #'   largest ones.
+#' @param probs probabilities of `"quantile"`.
+#' @param type the type of quantiles, from 1 to 9, as in [quantile()].
+#' @param nth which value `"nth"` returns: 1 for the smallest, 2 for the second smallest, -1 for the largest.
 #'
 #' @return For a vector a vector, named by the groups; for a matrix a matrix with a row for each segment. A range has an
-#'   additional dimension, `c("min", "max")`. A softmax has the shape of `x`; values in no segment give `NA`.
+#'   additional dimension, `c("min", "max")`, and so have several quantiles. A softmax has the shape of `x`; values in
+#'   no segment give `NA`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'
 #' @references
+#' Hyndman, R. J. and Fan, Y. (1996) Sample quantiles in statistical packages. *The American Statistician* 50(4),
+#' 361-365.
+#'
 #' Baxter, S. (2013) Modern GPU: Segmented Reduction. \url{https://moderngpu.github.io/segreduce.html}
 #'
 #' Chan, T. F., Golub, G. H. and LeVeque, R. J. (1983) Algorithms for computing the sample variance.
 #' *The American Statistician* 37(3), 242-247.
 #'
-#' @seealso [reduce_by_key()] for runs of equal keys, [spmv()] for sparse matrices, [seg_grad()] for gradients.
+#' @seealso [seg_scan()] for running results, [seg_sort()] for sorted segments, [reduce_by_key()] for runs of equal
+#'   keys, [spmv()] for sparse matrices, [seg_grad()] for gradients.
 #'
 #' @examples
 #' seg_reduce(c(1, 2, 3, 4, 5), lengths = c(2, 0, 3))
@@ -65,22 +84,26 @@
 #' seg_reduce(chickwts$weight, g = chickwts$feed, op = "mean")
 #' seg_reduce(chickwts$weight, chickwts$feed, "mean") # the same
 #' seg_reduce(as.matrix(iris[1:4]), g = iris$Species, op = "sd")
+#' seg_reduce(chickwts$weight, g = chickwts$feed, op = "quantile", probs = c(0.1, 0.5, 0.9))
 #' @export
 seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE,
                        weights = NULL, empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda"),
-                       output = c("host", "gpu")) {
+                       output = c("host", "gpu"), probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1) {
   if (is_keys(offsets) && missing(op) && is.character(lengths)) { # seg_reduce(x, f, "mean"), as tapply() has it
     op <- lengths
     lengths <- NULL
   }
-  op <- check_op(op)
+  op <- check_op(op, order_ops()$name)
+  if (is_order_op(op)) details <- order_details(op, probs, type, nth)
   backend <- check_backend(backend)
   x <- check_values(x, backend)
   check_bits(op, x)
   stay <- check_output(output)
   if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
-  reduce_plan(x, plan, op, check_flag(na.rm, "na.rm"), weights, empty, backend, stay)
+  check_flag(na.rm, "na.rm")
+  if (is_order_op(op)) return(reduce_in_order(x, plan, op, details, na.rm, weights, empty, stay))
+  reduce_plan(x, plan, op, na.rm, weights, empty, backend, stay)
 }
 
 # The same, all arguments but weights and empty being checked.
@@ -146,13 +169,13 @@ warn_overflow <- function(position) {
                 class = c("kernops_overflow_warning", "kernops_warning"))
 }
 
-shape_by_segment <- function(result, x, plan, op) {
-  pair <- if (identical(op, "range")) c("min", "max")
-  size <- c(length(result) / max(dim(x)[2], 1) / max(length(pair), 1), dim(x)[2], length(pair)[!is.null(pair)])
-  size[[1]] <- segment_count(plan)
+# `outputs` are the names or the numbers of several results of each segment.
+shape_by_segment <- function(result, x, plan, op, outputs = if (identical(op, "range")) c("min", "max")) {
+  size <- c(segment_count(plan), dim(x)[2], if (!is.null(outputs)) length(outputs))
   if (length(size) == 1) return(stats::setNames(result, plan$names))
   columns <- if (!is.null(dim(x)) && !is_gpu_matrix(x)) colnames(x)
-  names <- c(list(plan$names), if (!is.null(dim(x))) list(columns), if (!is.null(pair)) list(pair))
+  named <- if (is.character(outputs)) outputs
+  names <- c(list(plan$names), if (!is.null(dim(x))) list(columns), if (!is.null(outputs)) list(named))
   array(result, size, if (!all(vapply(names, is.null, NA))) names)
 }
 

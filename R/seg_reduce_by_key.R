@@ -10,7 +10,7 @@
 #' @param same what must be equal within a run: `NULL`, the keys themselves; a function of the vector of keys; or a
 #'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is nonzero if they
 #'   belong to the same run, such as `"Abs(a - b) < 0.5"`.
-#' @param ... `na.rm`, `weights` and `empty`, as in [seg_reduce()].
+#' @param ... `na.rm`, `weights`, `empty`, `probs`, `type` and `nth`, as in [seg_reduce()].
 #'
 #' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, the number of
 #'   values of each run. With `output = "gpu"` the values are a [gpu_matrix()]; keys and lengths are too if the keys are
@@ -34,7 +34,7 @@
 reduce_by_key <- function(keys, x, op = "sum", same = NULL, ..., backend = c("auto", "cpu", "cuda"),
                           output = c("host", "gpu")) {
   backend <- check_backend(backend)
-  check_further_arguments("{.fn reduce_by_key}", list(...), c("na.rm", "w", "empty"))
+  check_further_arguments("{.fn reduce_by_key}", list(...), c("na.rm", "weights", "empty", "probs", "type", "nth"))
   x <- check_values(x, backend)
   if (!is_gpu_matrix(keys) && (!is.atomic(keys) || length(dim(keys)) > 1 || is.null(keys))) {
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")

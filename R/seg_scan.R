@@ -32,7 +32,7 @@
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'
 #' @references
-#' Blelloch, G. E. (1990) Prefix sums and their applications. Technical report CMU-CS-90-190, Carnegie Mellon University.
+#' Blelloch, G. E. (1990) Prefix sums and their applications. Technical report CMU-CS-90-190, Carnegie Mellon.
 #'
 #' Neumaier, A. (1974) Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen. *ZAMM* 54(1), 39-51.
 #'
@@ -54,10 +54,7 @@ seg_scan <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", ex
   x <- check_values(x, backend)
   check_bits(op, x)
   stay <- check_output(output)
-  if (is.null(offsets) && is.null(lengths) && is.null(g) && is.null(plan)) lengths <- value_count(x)
-  if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
-  plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), TRUE, "`x`")
-  refuse_sources(plan)
+  plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   scan <- list(exclusive = check_flag(exclusive, "exclusive"), reverse = check_flag(reverse, "reverse"))
   scan_plan(x, plan, op, scan, check_flag(na.rm, "na.rm"), empty, backend, stay)
 }
@@ -68,7 +65,8 @@ check_scan_op <- function(op, call = caller_env()) {
 }
 
 # The same, all arguments but `empty` being checked.
-scan_plan <- function(x, plan, op, scan, na.rm = FALSE, empty = NULL, backend = "auto", stay = FALSE, call = caller_env()) {
+scan_plan <- function(x, plan, op, scan, na.rm = FALSE, empty = NULL, backend = "auto", stay = FALSE,
+                      call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)
   if (is.object(x) && !is_gpu_matrix(x)) x <- unclass(x)
   run <- function(op, stay = FALSE) {

@@ -29,10 +29,7 @@ scan_gradient <- function(op) {
   force(op)
   function(x, eta, offsets = NULL, lengths = NULL, g = NULL, exclusive = FALSE, reverse = FALSE, plan = NULL) {
     x <- check_values(x, "cpu")
-    if (is.null(offsets) && is.null(lengths) && is.null(g) && is.null(plan)) lengths <- value_count(x)
-    if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
-    plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), TRUE, "`x`")
-    refuse_sources(plan)
+    plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
     check_eta(eta, dim(x) %||% length(x))
     numbers <- \(v) array(as.numeric(v), c(value_count(x), dim(x)[2] %||% 1))
     verbs <- scan_verbs(plan, check_flag(reverse, "reverse"))
@@ -80,9 +77,11 @@ expand_segments <- function(results, plan) {
 place_by_position <- function(eta, position, plan) {
   from <- seg_values(segments(plan)$pointer)
   before <- expand_segments(as.matrix(cumsum(from$lengths) - from$lengths), plan)
-  sums <- function(k) {
-    target <- from$row[before + position[, k]]
-    run_plan(eta[, k], temporary(numbered_plan(as.integer(target), nrow(eta))), "sum")
-  }
-  array(unlist(lapply(seq_len(ncol(eta)), sums)), dim(eta))
+  add_to_rows(eta, array(from$row[c(before) + position], dim(eta)), nrow(eta))
+}
+
+# The sum of `eta` for each of n rows, column by column; a missing row takes nothing.
+add_to_rows <- function(eta, row, n) {
+  sums <- function(k) run_plan(eta[, k], temporary(numbered_plan(as.integer(row[, k]), n)), "sum")
+  array(unlist(lapply(seq_len(ncol(eta)), sums)), c(n, ncol(eta)))
 }

@@ -36,7 +36,8 @@ seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, na.rm = FAL
 #' @rdname seg_softmax
 #' @export
 seg_logsumexp <- function(x, ...) {
-  check_further_arguments("{.fn seg_logsumexp}", list(...), setdiff(names(formals(seg_reduce)), c("x", "op")))
+  known <- setdiff(names(formals(seg_reduce)), c("x", "op", "probs", "type", "nth"))
+  check_further_arguments("{.fn seg_logsumexp}", list(...), known)
   unnamed <- list(...)[!nzchar(...names() %||% character(...length()))]
   if (length(unnamed) == 1) check_no_groups(unnamed[[1]], value_count(x), sys.call())
   seg_reduce(x, ..., op = "logsumexp")

@@ -29,7 +29,7 @@ class ScanRun {
 
   void run() {
     if (segments_.segments() == 0) return;
-    segments_.groups && engine_.groups ? scan_groups() : scan_in_order();
+    segments_.groups&& engine_.groups ? scan_groups() : scan_in_order();
   }
 
  private:

@@ -92,11 +92,11 @@ struct SegmentRequest {
   const SegmentFormula* formula = nullptr;  // an operation of the user, or
   bool softmax = false;                     // exp(x) divided by its sum: a result for each row of x
   SegmentScan scan = SegmentScan::none;
-  bool reverse = false;                     // a scan runs from the last value of a segment to its first
-  const double* empty = nullptr;            // the result of an empty segment, where it is not that of a fresh state
-  bool skip_missing = false;  // NaN is left out; of a segment that keeps nothing, what a fresh state gives
-  SegmentValues x;            // of a sum of weights alone, without data
-  SegmentValues weights{};    // where there are data
+  bool reverse = false;           // a scan runs from the last value of a segment to its first
+  const double* empty = nullptr;  // the result of an empty segment, where it is not that of a fresh state
+  bool skip_missing = false;      // NaN is left out; of a segment that keeps nothing, what a fresh state gives
+  SegmentValues x;                // of a sum of weights alone, without data
+  SegmentValues weights{};        // where there are data
   Count columns = 1;
   Output out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
   Settings settings{};
@@ -110,7 +110,7 @@ struct SegmentRequest {
   bool precise = false;            // floats are reduced as doubles
 
   int outputs() const { return formula || softmax ? 1 : statistics()[size_t(op)].outputs; }
-  bool by_value() const { return softmax || scan != SegmentScan::none; }  // has a result for each row of x
+  bool by_value() const { return softmax || scan != SegmentScan::none; }        // has a result for each row of x
   Count rows() const { return by_value() ? segments.values : segments.count; }  // of the result
 };
 

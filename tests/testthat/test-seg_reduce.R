@@ -240,7 +240,7 @@ test_mistakes("kernops_error", alist(
   `numbers of groups for offsets` = seg_reduce(c(1, 2, 3, 4), c(1, 1, 2, 2)),
   `numbers of groups for offsets of a softmax` = seg_softmax(c(1, 2, 3, 4), c(0, 0, 1, 1)),
   `numbers of groups for offsets of a log-sum-exp` = seg_logsumexp(5, 1),
-  `unknown operation` = seg_reduce(ten, lengths = 10, op = "median"),
+  `unknown operation` = seg_reduce(ten, lengths = 10, op = "medium"),
   `no values` = seg_reduce("1", lengths = 1),
   `a data frame` = seg_reduce(cars, lengths = 50),
   `endless offsets` = seg_reduce(ten, offsets = c(0, Inf)),

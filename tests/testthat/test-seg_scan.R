@@ -149,7 +149,8 @@ test_that("missing values are NA or NaN from where they occur", {
 test_that("shapes, types and names", {
   x <- matrix(c(3, 1, 2, 4, 6, 5), 3, dimnames = list(letters[1:3], c("u", "v")))
   expect_identical(seg_scan(x, lengths = c(1, 2)), `dimnames<-`(cbind(c(3, 1, 3), c(4, 6, 11)), dimnames(x)))
-  expect_identical(seg_scan(x, g = c("b", "a", "b"), op = "max"), `dimnames<-`(cbind(c(3, 1, 3), c(4, 6, 5)), dimnames(x)))
+  expect_identical(seg_scan(x, g = c("b", "a", "b"), op = "max"),
+                   `dimnames<-`(cbind(c(3, 1, 3), c(4, 6, 5)), dimnames(x)))
   range <- seg_scan(x, op = "range")
   expect_identical(dimnames(range), c(dimnames(x), list(c("min", "max"))))
   expect_identical(unname(range[, "u", ]), cbind(c(3, 1, 1), c(3, 3, 3)))

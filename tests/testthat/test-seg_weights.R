@@ -44,3 +44,7 @@ test_that("weights go with groups that are all missing", {
     expect_identical(dim(of_none(cbind(c(1, 2, 3), 4))), c(0L, 2L), info = op)
   }
 })
+
+test_that("runs of keys take weights", {
+  expect_identical(reduce_by_key(c("a", "a", "b"), c(1, 2, 3), weights = c(1, 10, 100))$values, c(21, 300))
+})

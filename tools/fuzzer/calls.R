@@ -75,8 +75,11 @@ processes <- list(
 )
 
 segments <- list(
-  seg_reduce = list(x = d$z, g = g, op = "sum"), seg_softmax = list(x = d$z, g = g), seg_grad = list(op = "sum"),
+  seg_reduce = list(x = d$z, g = g, op = "quantile", probs = 0.5, type = 7, nth = 1),
+  seg_softmax = list(x = d$z, g = g), seg_grad = list(op = "sum"),
   seg_scan = list(x = d$z, g = g, op = "sum", exclusive = FALSE, reverse = FALSE, na.rm = FALSE),
+  seg_sort = list(x = d$z, g = g, decreasing = FALSE, na.last = TRUE), seg_top = list(x = d$z, k = 2, g = g),
+  seg_order = list(x = d$z, g = g, decreasing = TRUE), seg_rank = list(x = d$z, g = g, ties = "min"),
   seg_logsumexp = list(x = d$z, g = g), seg_op = list(formula = "a + b"), seg_plan = list(lengths = c(4, 6)),
   reduce_by_key = list(keys = g, x = d$z, op = "sum"), softmax = list(x = x), axis_grad = list(op = "sum"),
   axis_reduce = list(x = array(1:24, 2:4), dims = c(1, 3), op = "max"), axis_plan = list(dim = 2:4, dims = 2),

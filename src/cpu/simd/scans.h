@@ -11,8 +11,8 @@ inline namespace KERNOPS_ISA {
 extern template StepFunction<double> step_function<double>(int);  // those of cpu/simd/pairs.h
 }
 
-const ScanEngines KERNOPS_JOIN(scan_engines_, KERNOPS_ISA) = {
-    KERNOPS_TEXT(KERNOPS_ISA), [](const ScanJob& job) { return find_scan_engine(job); }};
+const ScanEngines KERNOPS_JOIN(scan_engines_, KERNOPS_ISA) = {KERNOPS_TEXT(KERNOPS_ISA),
+                                                              [](const ScanJob& job) { return find_scan_engine(job); }};
 
 }  // namespace kernops
 KERNOPS_ISA_END

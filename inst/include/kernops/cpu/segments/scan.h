@@ -131,8 +131,8 @@ template <class Reduction> struct SegmentScan {
 
 template <class Reduction> ScanEngine segment_scan() {
   using S = SegmentScan<Reduction>;
-  return {sizeof(typename S::One), S::scratch_bytes, S::segments, S::start, S::block,
-          S::advance,              S::map,           S::groups,   sizeof(typename S::Group)};
+  return {sizeof(typename S::One),  S::scratch_bytes, S::segments, S::start, S::block, S::advance, S::map, S::groups,
+          sizeof(typename S::Group)};
 }
 
 }  // namespace KERNOPS_ISA

@@ -1,0 +1,128 @@
+#' Sort, rank and choose values within segments
+#'
+#' `seg_sort()` sorts the values of each segment, `seg_order()` gives the rows of `x` in this order, `seg_rank()` the
+#' rank of each value in its segment, and `seg_top()` the `k` largest or smallest values of each segment with their
+#' positions.
+#'
+#' @inheritParams seg_reduce
+#' @param x a vector of numbers or logicals; a matrix, whose columns are sorted separately; or a [gpu_matrix()], which
+#'   is copied to the host.
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
+#' @param decreasing whether the largest value comes first.
+#' @param na.last whether `NA` and `NaN` come last or first; for `seg_rank()` also `"keep"`: their rank is `NA`.
+#' @param ties the rank of equal values: `"average"`, `"first"` or `"last"` (in the order of the values), `"min"` or
+#'   `"max"`, as in [rank()].
+#' @param k how many values `seg_top()` returns of each segment.
+#'
+#' @return `seg_sort()`: a vector or matrix with the size of `x`, without names of values: the first row of a segment
+#'   has its first value in order. `seg_order()`: row numbers, segment by segment, as `order(g, x)` gives; for a matrix a
+#'   column of them for each column. `seg_rank()`: ranks in the shape of `x`. Values in no segment give `NA`, and are
+#'   absent from `seg_order()`.
+#'
+#'   `seg_top()`: a list of `values`, `positions` in the segment, and `rows` of `x`; each is a matrix with a row for
+#'   each segment and `k` columns, or for a matrix `x` an array with the columns of `x` in between. Missing values are never
+#'   chosen; where a segment has fewer values, the rest is `NA`.
+#'
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
+#'
+#' @seealso [seg_reduce()] for medians, quantiles and the `nth` value; `seg_grad("top")` for gradients.
+#' @examples
+#' x <- c(3, 1, 2, 5, 4)
+#' seg_sort(x, lengths = c(3, 2))
+#' seg_order(x, g = c("b", "a", "b", "a", "b"))
+#' seg_rank(x, lengths = c(3, 2))
+#' # the two heaviest chicks of each diet
+#' top <- seg_top(ChickWeight$weight, k = 2, g = ChickWeight$Diet)
+#' top$values
+#' ChickWeight$Chick[top$rows]
+#' @export
+seg_sort <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL) {
+  x <- sortable(x)
+  plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
+  result <- sort_plan(x, plan, "sort", decreasing, na.last)
+  array_of(as_type_of(result, x), x)
+}
+
+#' @rdname seg_sort
+#' @export
+seg_order <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL) {
+  x <- sortable(x)
+  plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
+  rows <- as_integers(sort_plan(x, plan, "order", decreasing, na.last), "order")
+  array_of(rows, x)
+}
+
+#' @rdname seg_sort
+#' @export
+seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("average", "first", "last", "min", "max"),
+                     decreasing = FALSE, na.last = "keep", plan = NULL) {
+  x <- sortable(x)
+  plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
+  kinds <- c("average", "first", "last", "min", "max")
+  ties <- check_choice(ties, "ties", kinds)
+  if (!identical(na.last, "keep")) check_flag(na.last, "na.last")
+  ranks <- sort_plan(x, plan, "rank", decreasing, na.last, match(ties, kinds) - 1L)
+  shape_like(if (ties == "average") ranks else as_integers(ranks, "rank"), x)
+}
+
+#' @rdname seg_sort
+#' @export
+seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing = TRUE, plan = NULL) {
+  check_number(k, "k", least = 1, whole = TRUE, most = .Machine$integer.max)
+  x <- sortable(x)
+  plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
+  how <- sort_settings(decreasing, TRUE, 0L)
+  columns <- dim(x)[2] %||% 1
+  check_memory(40 * k * columns * segment_count(plan))
+  top <- seg_top_values(segments(plan)$pointer, x, k, how, segment_settings("cpu", FALSE))
+  top$values <- as_type_of(top$values, x)
+  top$rows <- rows_at_positions(top$positions, plan)
+  top$positions <- as_integers(top$positions, "top")
+  lapply(top, shape_by_segment, x, plan, "top", seq_len(k))
+}
+
+# A vector or matrix that C++ reads.
+sortable <- function(x, call = caller_env()) {
+  x <- check_values(x, "auto", call)
+  if (is_gpu_matrix(x)) as.matrix(x) else unclass(x)
+}
+
+# The plan of segments that do not overlap; the whole of the values if the user gives none.
+disjoint_plan <- function(offsets, lengths, g, plan, n, call = caller_env()) {
+  if (is.null(lengths)) check_no_groups(offsets, n, rlang::frame_call(call), call)
+  if (is.null(offsets) && is.null(lengths) && is.null(g) && is.null(plan)) lengths <- n
+  plan <- make_plan(offsets, lengths, g, plan, NULL, n, TRUE, "`x`", call = call)
+  refuse_sources(plan, call)
+  plan
+}
+
+sort_settings <- function(decreasing, na.last, ties, call = caller_env()) {
+  check_flag(decreasing, "decreasing", call)
+  if (!identical(na.last, "keep")) check_flag(na.last, "na.last", call)
+  missing <- if (identical(na.last, "keep")) "keep" else if (na.last) "last" else "first"
+  list(decreasing = decreasing, missing = missing, ties = ties)
+}
+
+sort_plan <- function(x, plan, what, decreasing, na.last, ties = 0L, call = caller_env()) {
+  if (what != "rank") check_flag(na.last, "na.last", call)
+  how <- sort_settings(decreasing, na.last, ties, call)
+  seg_sorted(segments(plan)$pointer, x, what, how, segment_settings("cpu", FALSE, progress = progress_bar()))
+}
+
+# Values of x come back as doubles.
+as_type_of <- function(values, x) {
+  if (is.double(x)) return(values)
+  if (is.logical(x)) values != 0 else as_integers(values, "sort")
+}
+
+# In the columns of x, whose rows are in another order.
+array_of <- function(values, x) {
+  if (is.null(dim(x))) return(values)
+  matrix(values, ncol = ncol(x), dimnames = if (!is.null(colnames(x))) list(NULL, colnames(x)))
+}
+
+# The rows of x at these positions in the segments, which are the first dimension.
+rows_at_positions <- function(positions, plan) {
+  from <- seg_values(segments(plan)$pointer)
+  as_integers(from$row[cumsum(from$lengths) - from$lengths + c(positions)], "rows")
+}

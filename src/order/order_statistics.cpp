@@ -1,0 +1,136 @@
+#include "order/order_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "order/quantile_positions.h"
+#include "order/quantiles.h"
+#include "run/parallel_for.h"
+
+namespace kernops {
+namespace {
+
+void median(Sample& sample, const OrderRequest& request, double* results) {
+  if (sample.weighed || request.places) return write_quantiles(sample, request, 2, {0.5}, results);
+  const Count n = sample.count, half = n / 2;
+  const Pair middle = sample.select(n % 2 ? half : half - 1);
+  if (n % 2) return void(*results = middle.lower);
+  const double lower = middle.lower, upper = middle.upper, sum = lower + upper;
+  *results = std::isinf(sum) ? lower / 2 + upper / 2 : sum / 2;
+}
+
+void quantiles(Sample& sample, const OrderRequest& request, double* results) {
+  write_quantiles(sample, request, request.type, request.probs, results);
+}
+
+void quartile_range(Sample& sample, const OrderRequest& request, double* results) {
+  double ends[2];
+  OrderRequest plain = request;
+  plain.places = false;
+  write_quantiles(sample, plain, request.type, {0.25, 0.75}, ends);
+  *results = ends[1] - ends[0];
+}
+
+void deviation(Sample& sample, const OrderRequest& request, double* results) {
+  double centre;
+  median(sample, request, &centre);
+  for (Count k = 0; k < sample.count; ++k) sample.x[size_t(k)] = std::abs(sample.x[size_t(k)] - centre);
+  median(sample, request, results);
+  *results *= 1.4826;
+}
+
+void nth_smallest(Sample& sample, const OrderRequest& request, double* results) {
+  const Count n = sample.count, k = request.nth > 0 ? request.nth - 1 : n + request.nth;
+  const bool there = k >= 0 && k < n;
+  if (request.places) {
+    sample.sort_placed();
+    const double place = there ? double(sample.placed[size_t(k)].place + 1) : missing();
+    results[0] = results[1] = place, results[2] = 0;
+  } else {
+    *results = there ? sample.select(k).lower : missing();
+  }
+}
+
+// The first of the most frequent values, or the value of the largest weight.
+void most_frequent(Sample& sample, const OrderRequest& request, double* results) {
+  const auto first = sample.placed.begin(), end = first + sample.count;
+  sample.sort_placed();
+  double most = -1;
+  Count earliest = 0;
+  const auto offer = [&](double value, double weight, Count place) {
+    if (weight < most || (weight == most && place > earliest)) return;
+    most = weight, earliest = place, *results = value;
+  };
+  for (auto run = first; run != end;) {
+    double weight = 0;
+    auto next = run;
+    for (; next != end && next->x == run->x; ++next) weight += sample.weight(next->place);
+    offer(run->x, weight, run->place);
+    run = next;
+  }
+  if (request.skip_missing) return;
+  if (sample.nas > 0) offer(missing(), sample.weighed ? sample.na_weight : double(sample.nas), sample.first_na);
+  if (sample.nans > 0)
+    offer(not_a_number<double>(), sample.weighed ? sample.nan_weight : double(sample.nans), sample.first_nan);
+}
+
+void count_distinct(Sample& sample, const OrderRequest& request, double* results) {
+  const auto first = sample.x.begin(), end = first + sample.count;
+  sample.sort();
+  const Count gaps = request.skip_missing ? 0 : (sample.nas > 0) + (sample.nans > 0);
+  *results = double(std::unique(first, end) - first + gaps);
+}
+
+}  // namespace
+
+const std::vector<OrderStatistic>& order_statistics() {
+  static const std::vector<OrderStatistic> all = {
+#define ORDER_STATISTIC(name, function, gaps, weights, gradient, meaning) \
+  {#name, meaning, OrderStatistic::gaps, weights, gradient, function},
+#include "order/order_statistics.def"
+  };
+  return all;
+}
+
+bool OrderRequest::has_probs() const { return order_statistics()[size_t(op)].compute == quantiles; }
+
+namespace {
+
+// The results of one segment.
+void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& sample, std::vector<double>& results) {
+  const OrderStatistic& statistic = order_statistics()[size_t(request.op)];
+  const bool counts = statistic.compute == count_distinct, ranks = statistic.compute == most_frequent;
+  sample.take(request.segments, s, request.x, column, request.weights, request.places || ranks);
+  const bool spread = statistic.gaps == OrderStatistic::Spread, gap = sample.nas + sample.nans > 0;
+  const bool kept = sample.count > 0 || (!spread && !request.skip_missing && gap);
+  if (spread && !request.skip_missing && gap)
+    std::fill(results.begin(), results.end(), sample.gap());
+  else if (!kept)
+    std::fill(results.begin(), results.end(), request.empty ? *request.empty : counts ? 0 : missing());
+  else
+    statistic.compute(sample, request, results.data());
+}
+
+}  // namespace
+
+void reduce_in_order(const OrderRequest& request) {
+  const Segments& segments = request.segments;
+  if (segments.groups) segments.order();
+  const double nothing = request.empty                                                      ? *request.empty
+                         : order_statistics()[size_t(request.op)].compute == count_distinct ? 0
+                                                                                            : missing();
+  const Count outputs = request.outputs(), width = request.columns;
+  for (Count o = 0; o < outputs * width; ++o)
+    for (const Count row : segments.empties) request.out[o * segments.count + row] = nothing;
+  in_segments(segments, width, request.settings, [&](Count column, Count first, Count last) {
+    Sample sample;
+    std::vector<double> results(static_cast<size_t>(outputs));
+    for (Count s = first; s < last; ++s) {
+      reduce_segment(request, s, column, sample, results);
+      for (Count o = 0; o < outputs; ++o)
+        request.out[(o * width + column) * segments.count + segments.row(s)] = results[size_t(o)];
+    }
+  });
+}
+
+}  // namespace kernops

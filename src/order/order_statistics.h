@@ -1,0 +1,41 @@
+// Statistics of segments that need their values in order: what R asks for. The CPU computes them.
+#pragma once
+#include <string>
+
+#include "order/sample.h"
+
+namespace kernops {
+
+struct OrderStatistic {
+  enum Gaps { Spread, Value };
+  const char *name, *meaning;
+  Gaps gaps;
+  bool weights, gradient;
+  void (*compute)(Sample& sample, const struct OrderRequest& request, double* results);
+};
+const std::vector<OrderStatistic>& order_statistics();
+
+struct OrderRequest {
+  Segments& segments;
+  int op = 0;  // row of order_statistics.def
+  SegmentValues x;
+  Count columns = 1;
+  const double* weights = nullptr;  // of each row
+  bool skip_missing = false;
+  std::vector<double> probs{};
+  int type = 7;
+  Count nth = 1;                  // negative: from the largest
+  const double* empty = nullptr;  // the result of a segment without values
+  // Instead of a quantile: the places in the segment, from 1, of the two values that it lies between, and the share of
+  // the second one.
+  bool places = false;
+  double* out = nullptr;  // result o of column k for segment s at out[(o * columns + k) * segments.count + s]
+  Settings settings{};
+
+  bool has_probs() const;
+  Count outputs() const { return (has_probs() ? Count(probs.size()) : 1) * (places ? 3 : 1); }
+};
+
+void reduce_in_order(const OrderRequest& request);
+
+}  // namespace kernops

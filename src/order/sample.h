@@ -1,0 +1,76 @@
+// The values of a segment, put side by side.
+#pragma once
+#include <kernops/missing.h>
+#include <kernops/state.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "run/parallel_for.h"
+#include "segments/segments.h"
+
+namespace kernops {
+
+// A value and its position in the segment, which decides between equal values.
+struct Placed {
+  double x;
+  Count place;
+};
+
+// An order statistic and the next one, or the same at the end.
+struct Pair {
+  double lower, upper;
+};
+
+// Numbers come first; NA and NaN are counted. Memory is reused from segment to segment.
+class Sample {
+ public:
+  // Takes segment s of a column. `weights` has one for each row, or is null; values of weight 0 are left out. Places
+  // are kept if there are weights or the caller needs them.
+  void take(const Segments& segments, Count s, const SegmentValues& from, Count column, const double* weights,
+            bool with_places);
+
+  Count count = 0;             // numbers
+  std::vector<double> x;       // the first `count` are the numbers, in the order of the segment
+  std::vector<Placed> placed;  // the same, with places
+  std::vector<Count> gaps;     // places of NA and NaN
+  Count length = 0;            // of the segment, with missing values
+  Count nas = 0, nans = 0;
+  Count first_na = -1, first_nan = -1;  // places
+  bool weighed = false;
+  double na_weight = 0, nan_weight = 0;
+  double weight(Count place) const { return weighed ? weights_[size_t(place)] : 1; }
+
+  // Order statistic k of the numbers, from 0, which may be put in another order.
+  Pair select(Count k);
+  // Sorts the numbers, with or without their places.
+  void sort(bool decreasing = false);
+  void sort_placed(bool decreasing = false);
+  double gap() const { return nas > 0 ? missing() : not_a_number<double>(); }
+
+ private:
+  void take_places(const Segments& segments, Count s, const SegmentValues& from, Count column, const double* weights);
+  void note_gap(Count place, double value, double weight);
+  std::vector<double> weights_;  // by place
+  std::vector<double> memory_;
+  std::vector<Placed> placed_memory_;
+};
+
+// work(column, first, last) for segments first .. last - 1 of all columns, about equal numbers of values each.
+template <class Work>
+void in_segments(const Segments& segments, Count columns, const Settings& settings, const Work& work) {
+  constexpr Count tile = 32768;
+  const std::vector<Count>& offsets = segments.offsets();
+  const Count units = ceil_div(segments.covered, tile), all = units * columns;
+  const auto first_from = [&](Count unit) {
+    return std::lower_bound(offsets.begin(), offsets.end() - 1, segments.first + unit * tile) - offsets.begin();
+  };
+  const Count threads = segments.covered * columns < 100000 ? 1 : std::min<Count>(settings.threads, all);
+  parallel_for(all, threads, settings, [&](Count unit, Count) {
+    const Count first = first_from(unit % units), last = first_from(unit % units + 1);
+    if (first < last) work(unit / units, first, last);
+  });
+}
+
+}  // namespace kernops
