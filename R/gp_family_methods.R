@@ -108,12 +108,21 @@ family_vcov <- function(object) {
   matrix(inverse[order, order], length(order), dimnames = list(names[order], names[order]))
 }
 
-# The information on the scale of the search: from differences of the gradient, or, for larger fits, from the search.
+# The information on the scale of the search: from differences of the gradient. For larger fits, that on the covariance
+# and the trend is from the search, which has no part that the parameters of the family share with them.
 family_information <- function(object, free) {
   if (!length(free)) return(matrix(0, 0, 0))
-  if (length(object$data$y) > differences_limit) return(object$search$information / 2)
-  outer <- list(object$response, object$outer, object$outer_theta)
-  observed_information(replace(object, c("data", "model", "theta"), outer), free)
+  kept_in(object$information, key = list(object$outer_theta, free), compute = function() {
+    outer <- replace(object, c("data", "model", "theta"), list(object$response, object$outer, object$outer_theta))
+    if (length(object$data$y) <= differences_limit) return(observed_information(outer, free))
+    information <- object$search$information / 2
+    of_family <- which(object$outer$parameters$kind[free] == "family")
+    if (!length(of_family)) return(information)
+    differences <- gradient_differences(outer, free, free[of_family])
+    information[, of_family] <- differences
+    information[of_family, ] <- t(differences)
+    (information + t(information)) / 2
+  })
 }
 
 #' @export

@@ -19,7 +19,7 @@
 #' | `"negative_binomial_1"` | counts: `alpha` | \eqn{\mu (1 + alpha)} |
 #' | `"generalised_poisson"` | counts, Consul's distribution: `delta` between 0 and 1 | \eqn{\mu / (1 - delta)^2} |
 #' | `"truncated_poisson"`, `"truncated_negative_binomial"` | counts of at least 1: the distribution given that it is not 0 | |
-#' | `"zero_inflated_poisson"`, `"zero_inflated_negative_binomial"` | counts with additional zeros, of probability `zi` | |
+#' | `"zero_inflated_poisson"`, `"zero_inflated_negative_binomial"`, or `"zip"`, `"zinb"` | counts with additional zeros, of probability `zi` | |
 #' | `"hurdle_poisson"`, `"hurdle_negative_binomial"` | counts: 0 with the probability `zero`, else of a truncated distribution | |
 #' | `"Gamma"` | positive numbers: `shape` | \eqn{\mu^2 / shape} |
 #' | `"inverse_gaussian"` | positive numbers: `shape` | \eqn{\mu^3 / shape} |
@@ -124,6 +124,7 @@
 #' @export
 gp_family <- function(name, ..., link = NULL) {
   table <- family_table()
+  if (is_string(name) && name %in% names(short_family_names)) name <- short_family_names[[name]]
   name <- check_choice(name, "name", names(table))
   values <- list(...)
   entry <- table[[name]]
@@ -137,3 +138,5 @@ gp_family <- function(name, ..., link = NULL) {
   if (!is.null(link)) check_text(link, "link", one = TRUE)
   new_family(name, values, link, row)
 }
+
+short_family_names <- list(zip = "zero_inflated_poisson", zinb = "zero_inflated_negative_binomial")

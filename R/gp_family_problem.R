@@ -9,9 +9,11 @@ fit_family <- function(parts, model, known, how, estimate, family, call) {
   fit <- with_enough_neighbours(search, likelihood, function(search) {
     fitted_parts(finish_family(problem, likelihood, search, call), search, how, parts, known, estimate, "gp_family_fit")
   })
+  fit$spread <- problem$start$spread
   with_separation(separating, warn_about_search(fit$search, how$control))
   if (estimate != "none") {
     warn_about_family(fit)
+    warn_about_predictors(fit)
     tell_vanished(fit)
   }
   warn_about_separation(fit, separating)
@@ -68,7 +70,7 @@ plain_fit <- function(data) {
     trend <- stats::nlminb(trend, function(b) -sum(terms(b)$value), function(b) -crossprod(data$basis, terms(b)$slope),
                            lower = trend - 5, upper = trend + 5)$par
   }
-  list(parameters = parameters, phi = phi, trend = trend)
+  list(parameters = parameters, phi = phi, trend = trend, spread = spread)
 }
 
 # For each parameter of a family the start, the lower and the upper limit of its search.
@@ -130,8 +132,8 @@ finish_family <- function(problem, likelihood, search, call) {
     loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
     vecchia = kept_neighbours(likelihood, search, state, problem$outer),
     latent = state[c("h", "terms", "converged", "steps")], response = data, outer = problem$outer,
-    outer_theta = unname(search$theta), factor = likelihood$kept_factor(), cell = new_cell(), data = told,
-    model = model, center = problem$center, df = sum(free)
+    outer_theta = unname(search$theta), factor = likelihood$kept_factor(), cell = new_cell(),
+    information = new_cell(), data = told, model = model, center = problem$center, df = sum(free)
   )
 }
 

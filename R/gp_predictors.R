@@ -5,9 +5,13 @@ with_predictors <- function(family, predictors, zi, dispersion, call) {
   formulas <- check_predictors(predictors, call)
   family <- family %||% if (length(formulas) || !is.null(zi) || !is.null(dispersion)) new_family("gaussian")
   if (is.null(family)) return(NULL)
-  if (!is.null(zi)) formulas[[parameter_for(family, "zi", call)]] <- zi
-  if (!is.null(dispersion)) formulas[[parameter_for(family, "dispersion", call)]] <- dispersion
-  if (!length(formulas)) return(family)
+  familiar <- Filter(Negate(is.null), list(zi = zi, dispersion = dispersion))
+  names(familiar) <- vapply(names(familiar), parameter_for, "", family, call)
+  if (!length(c(formulas, familiar))) return(family)
+  if (length(twice <- intersect(names(formulas), names(familiar)))) {
+    stop_kernops("input", "The parameter {.val {twice}} must have one predictor, not two.", call = call)
+  }
+  formulas <- c(formulas, familiar)
   for (name in names(formulas)) check_predictor(family, name, formulas[[name]], call)
   family$plain <- family
   family$predictors <- lapply(stats::setNames(nm = names(formulas)), function(name) {
@@ -23,7 +27,7 @@ familiar_parameters <- list(
 )
 
 # The parameter that the argument `zi` or `dispersion` describes.
-parameter_for <- function(family, argument, call) {
+parameter_for <- function(argument, family, call) {
   names <- names(family$density$parameters)
   name <- intersect(familiar_parameters[[argument]], names)
   if (length(name) == 1) return(name)
@@ -48,7 +52,7 @@ check_predictor <- function(family, name, formula, call) {
   names <- names(family$density$parameters)
   label <- family_label(family$name)
   refuse <- function(wrong, ...) if (wrong) stop_kernops("input", c(...), call = call, envir = rlang::env(
-    name = name, names = names, label = label, value = family$parameters$value[family$parameters$name == name]
+    name = name, names = names, formula = formula, label = label, value = family$parameters$value[family$parameters$name == name]
   ))
   refuse(!is.null(family$density$of_classes), "The parameters of {.code {label}} have no predictors: the trend shifts
                                                all cut points.")
@@ -63,9 +67,10 @@ check_predictor <- function(family, name, formula, call) {
                                      smooths are for the {.arg formula}.",
          i = "{.code splines::ns(x, 4)} is a smooth function with fixed coefficients.")
   check_no_effects(parts$rest, call)
-  refuse(length(attr(stats::terms(formula, data = NULL, allowDotAsName = TRUE), "offset")) > 0,
-         "The predictor of {.code {name}} must be without an {.fn offset}.")
   refuse("." %in% all.vars(formula), "The predictor of {.code {name}} must name its variables, without {.code .}.")
+  terms <- tryCatch(stats::terms(formula), error = function(e) NULL)
+  refuse(is.null(terms), "The predictor of {.code {name}}, {.code {deparse1(formula)}}, is no formula of a linear model.")
+  refuse(length(attr(terms, "offset")) > 0, "The predictor of {.code {name}} must be without an {.fn offset}.")
 }
 
 predictor_columns <- function(family) unname(lapply(family$predictors, `[[`, "column"))
@@ -125,6 +130,9 @@ turn_of <- function(z, column, call) {
     stop_kernops("input", c("The columns of the {column$what} are collinear: {.code {aliased}} {?is a linear
                              combination/are linear combinations} of the others.",
                             i = "Remove {cli::qty(aliased)}{?it/them} from the formula."), call = call)
+  }
+  if (nrow(z) <= ncol(z)) {
+    stop_kernops("input", "The {column$what} has {ncol(z)} coefficient{?s} for {nrow(z)} observation{?s}.", call = call)
   }
   sqrt(nrow(z)) * backsolve(qr.R(q), diag(ncol(z)))
 }

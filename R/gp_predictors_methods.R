@@ -36,6 +36,25 @@ print_predictors <- function(tables, fit, digits) {
   }
 }
 
+# Warns of parameters beyond all values of interest, where the likelihood hardly depends on them: coefficients may then
+# be arbitrary large numbers.
+warn_about_predictors <- function(fit) {
+  family <- fit$family
+  for (name in names(family$predictors)) {
+    limits <- family$density$parameters[[name]](fit$response$y, fit$spread)
+    beyond <- which(fit$phi[[name]] < limits[[2]] | fit$phi[[name]] > limits[[3]])
+    if (!length(beyond)) next
+    ends <- vapply(limits[2:3], format, "", digits = 6)
+    rows <- shortly(fit$response$rows[beyond])
+    cli::cli_warn(c("The fitted {.code {name}} is below {ends[[1]]} or above {ends[[2]]} for some observations: the
+                     likelihood hardly depends on it there.",
+                    x = "See {cli::qty(length(rows))}row{?s} {rows}.",
+                    i = "Coefficients of its predictor may be arbitrary large numbers, as where a covariate tells all
+                         zeros: leave covariates out, or merge levels."),
+                  class = c("kernops_separation", "kernops_warning"))
+  }
+}
+
 # TRUE if the predictor of `small` is one of `large`. A parameter without a predictor is constant.
 spans_predictor <- function(name, large, small) {
   if (!name %in% names(large$family$density$parameters)) return(FALSE)

@@ -18,6 +18,12 @@ differences_limit <- 2000
 
 # Differences of the gradient; NA at the edge of singular matrices, where a search without noise may end.
 observed_information <- function(object, free, step = 1e-3) {
+  hessian <- gradient_differences(object, free, free, step)
+  (hessian + t(hessian)) / 2
+}
+
+# The columns of the observed information for the parameters `along`.
+gradient_differences <- function(object, free, along, step = 1e-3) {
   parameters <- object$model$parameters
   likelihood <- likelihood_for(object$data, object$model, object$how)
   s <- to_search(parameters, object$theta)
@@ -27,11 +33,11 @@ observed_information <- function(object, free, step = 1e-3) {
     if (is_singular(state)) return(rep(NA_real_, length(free)))
     (state$gradient() * search_slope(parameters, theta))[free] / 2
   }
-  hessian <- vapply(free, function(n) {
+  differences <- vapply(along, function(n) {
     move <- replace(numeric(length(s)), n, step)
     (slope(s + move) - slope(s - move)) / (2 * step)
   }, numeric(length(free)))
-  (hessian + t(hessian)) / 2
+  matrix(differences, length(free))
 }
 
 # The inverse of the information on all parameters; if singular, on the parameters that the data determine; if still

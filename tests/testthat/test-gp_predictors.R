@@ -132,6 +132,32 @@ test_that("parameters are recovered, with their standard errors", {
   expect_true(all(se > 0.08 & se < 0.2))
 })
 
+test_that("standard errors of large fits contain the covariances of all parameters", {
+  withr::local_seed(3)
+  n <- 2001
+  e <- data.frame(x = runif(n, 0, 30), z = rnorm(n))
+  e$count <- rbinom(n, 1, plogis(0.3 - 0.8 * e$z)) * rpois(n, exp(0.2 + 0.5 * sin(e$x) + 0.3 * e$z))
+  fit <- gp(count ~ z, e, ~ x, matern(3/2), family = gp_family("zip"), zi = ~ z, method = "vecchia", neighbours = 5)
+  outer <- replace(fit, c("data", "model", "theta"), list(fit$response, fit$outer, fit$outer_theta))
+  expected <- sqrt(diag(solve(kernops:::observed_information(outer, 1:6))))
+  expect_equal(sqrt(diag(solve(kernops:::family_information(fit, 1:6))))[3:6], expected[3:6], tolerance = 0.05)
+})
+
+test_that("a level with certain zeros is warned of", {
+  d$count[d$g == "a"] <- 0
+  expect_warning(fit <- gp(count ~ 1, d, ~ x + y, matern(3/2, range = 2, fixed = "range"), family = gp_family("hurdle_poisson"),
+                           zi = ~ g),
+                 class = "kernops_separation")
+  expect_true(all(fit$phi$zero[d$g == "a"] > 0.9999))
+  expect_no_warning(gp(count ~ 1, d, ~ x + y, matern(3/2, range = 2, fixed = "range"),
+                       family = gp_family("hurdle_poisson"), zi = ~ w))
+})
+
+test_that("short names are those of zero-inflated families", {
+  expect_identical(gp_family("zip")$name, "zero_inflated_poisson")
+  expect_identical(gp_family("zinb", theta = 2)$name, "zero_inflated_negative_binomial")
+})
+
 test_that("predictors work with groups, offsets, weights and missing values", {
   d$z[[5]] <- NA
   d$day <- rep(1:3, 50)
@@ -197,14 +223,18 @@ test_that("invalid predictors are errors that name what is possible", {
     counts(zi = ~ g, subset = g == "a")
     counts(zi = ~ I(z / (z > -99)) + log(x * 0))
     counts(zi = ~ z, estimate = "none")
+    counts(zi = ~ 1:3)
+    counts(zi = ~ factor(seq_along(z)))
+    counts(zi = ~ z, predictors = list(zi = ~ g))
+    gp(cbind(level, size) ~ 1, d, ~ x + y, dispersion = ~ z)
     gp(count ~ 1, d, ~ x + y, family = gp_family("zero_inflated_poisson", zi = 0.2), zi = ~ z)
     gp(g ~ 1, d, ~ x + y, family = gp_family("ordered"), predictors = list(gap2 = ~ z))
     gp(level ~ 1, d, ~ x + y, dispersion = ~ z, method = "vif")
   })
-  fit <- counts(zi = ~ z + g)
+  fit <- counts(zi = ~ m + g)
   expect_snapshot(error = TRUE, {
     predict(fit, data.frame(x = 1, y = 1))
-    predict(fit, data.frame(x = 1, y = 1, z = 1, g = "d"))
-    predict(fit, data.frame(x = 1, y = 1, z = "one", g = "a"))
+    predict(fit, data.frame(x = 1, y = 1, m = 1, g = "d"))
+    predict(fit, data.frame(x = 1, y = 1, m = "one", g = "a"))
   })
 })
