@@ -55,7 +55,7 @@ effects_of <- function(model, u) {
     rows <- leaf_rows(model, path)
     effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], before = before)
     class(effect) <- if (is_process(leaf)) "effect_of_times" else
-      c(if (is_penalised(leaf)) "effect_of_penalties", "effect_of_levels")
+      c(if (is_penalised(leaf)) "penalised_effect", "effect_of_levels")
     effects[[path]] <- settle_effect(effect, u)
     before <- count_coefficients(effects[path])
   }

@@ -39,9 +39,7 @@
 #'   conditioned on their nearest observations, not on each other. With `group` of [gp()], the effects of a level are
 #'   common to all groups: `day:site` are levels within groups.
 #'
-#'   `nlme::ranef()` of a fit returns the predicted effects (BLUPs), a list of data frames with the levels as rows, as
-#'   in lme4. Names of rows have as many digits as distinguish the levels. Effects in products of covariances are not
-#'   among them: these are fields.
+#'   `nlme::ranef()` of a fit returns the predicted effects: see [ranef.gp()].
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
 #'   `~ 0 + x | g`, and for a left side that is none of the variables of [lmc()].
@@ -66,7 +64,6 @@
 #' # an intercept and a slope for each site, which are correlated
 #' gp(y ~ x + (x | site), d, covariance = nugget())
 #' gp(y ~ 1, d, ~ x, exponential() + random_effect(~ 1 | site, 1, fixed = "variance") + nugget())
-#' @aliases ranef.gp
 #' @export
 random_effect <- function(effect, variance = NULL, fixed = character(), correlation = NULL) {
   sides <- sides_of_effect(effect)
@@ -221,24 +218,4 @@ check_effects <- function(covariance, call) {
 # TRUE if a term of the covariance is a field.
 needs_coordinates <- function(covariance) {
   !all_leaves(covariance, function(leaf) length(leaf$sees) > 0 || leaf$label %in% c("nugget", "constant"))
-}
-
-#' @exportS3Method nlme::ranef
-ranef.gp <- function(object, ...) {
-  no_further("ranef", ...)
-  effects <- Filter(function(leaf) !is.null(leaf$effect), added_leaves(object$covariance))
-  if (!length(effects)) stop_kernops("input", "The fit has no random effects, such as {.code (1 | g)}.")
-  u <- object$data$u
-  alpha <- object$state$alpha %||% conditioning_for(object)$inverse()$alpha
-  tables <- list()
-  for (leaf in effects) {
-    level <- settled_column(leaf, object)
-    name <- deparse1(level$formula[[2]])
-    residual <- seen_by(leaf, u) * alpha
-    sums <- rowsum(effect_covariates(leaf, u) * residual, factor(u[, leaf$level], seq_along(level$levels)))
-    tables[[name]] <- tables[[name]] %||% data.frame(row.names = level$levels)
-    names <- if (is.null(leaf$belongs)) leaf$effect else paste0(leaf$belongs$name, ":", leaf$effect)
-    tables[[name]][names] <- as.data.frame(unname(sums %*% coefficient_covariance(leaf)))
-  }
-  tables
 }

@@ -31,7 +31,7 @@
 #'     `(0 + x | g)`, see [random_effect()].
 #'
 #'   Their names are those of mgcv, such as `s(x)`, `te(x,z)` and `s(x):z`. With `select = TRUE` among the arguments of
-#'   a smooth, such as `s(x, select = TRUE)`, its unpenalised functions have a penalty, too, as all smooths have by
+#'   a smooth, such as `s(x, select = TRUE)`, functions without a penalty get one, too, as for all smooths by
 #'   `mgcv::gam(select = TRUE)`: the whole smooth may vanish.
 #'
 #'   As in mgcv, a smooth adds up to zero over the observations, unless `by` is a numeric variable, and the basis
@@ -195,8 +195,9 @@ smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = cal
   leaf <- new_leaf(smooth_kernel, list(variance = NULL), call = call)
   leaf <- with_variances(leaf, variance, fixed, call)
   leaf$label <- title
-  leaf$sees <- list(new_column("smooth", sum_formula(smooth_variables(spec), env), "variables of smooths", label = label,
-                               title = title, spec = spec, select = isTRUE(select)))
+  formula <- sum_formula(smooth_variables(spec), env)
+  leaf$sees <- list(new_column("smooth", formula, "variables of smooths", label = label, title = title, spec = spec,
+                               select = isTRUE(select)))
   leaf
 }
 

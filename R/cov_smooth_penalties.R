@@ -31,8 +31,8 @@ settled_smooth <- function(leaf, column, call) {
   count <- max(1, nrow(column$shares))
   if (count > 1 && is.null(leaf$parameters$variance)) leaf$parameters <- list(variance = rep(NA_real_, count))
   if (!length(leaf$parameters$variance) %in% c(count, if (count == 1) 0)) {
-    stop_kernops("input", "{.arg variance} of {.code {leaf$label}} must have {count} number{?s}, one for each penalty, not
-                           {length(leaf$parameters$variance)}.", call = call)
+    stop_kernops("input", "{.arg variance} of {.code {leaf$label}} must have {count} number{?s}, one for each penalty,
+                           not {length(leaf$parameters$variance)}.", call = call)
   }
   leaf$kernel <- if (count == 1 && !has_level(leaf)) smooth_kernel else {
     with_constants(penalties_kernel, shares = column$shares %||% matrix(1, 1, column$width), level = has_level(leaf))
@@ -75,12 +75,12 @@ is_penalised <- function(leaf) !is.null(leaf$kernel$constants$shares)
 coefficient_precisions <- function(leaf, variance) colSums(leaf$kernel$constants$shares / variance)
 
 # The methods of cov_effects.R for the coefficients.
-effect_root.effect_of_penalties <- function(effect, theta) {
+effect_root.penalised_effect <- function(effect, theta) {
   precisions <- coefficient_precisions(effect$leaf, effect_parameters(effect, theta)$variance)
   diag(1 / sqrt(precisions), effect$size)
 }
 
-effect_slopes.effect_of_penalties <- function(effect, theta) {
+effect_slopes.penalised_effect <- function(effect, theta) {
   variance <- effect_parameters(effect, theta)$variance
   precisions <- coefficient_precisions(effect$leaf, variance)
   shares <- effect$leaf$kernel$constants$shares

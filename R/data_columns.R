@@ -12,8 +12,8 @@
 #   fitted     of other kinds: prototypes of the variables, with their classes and units (data_classes.R)
 #   needed     the names of variables of the data, and `classes`, their prototypes
 #   variables  of a smooth, as expressions: what a row of the data has before there is a basis, and their `names`; the
-#              levels of `factors`, whose values are numbers; `by_level`, that of the factor `by`; `among`, the factor of a
-#              random smooth; `label`, its call, and `title`, its name in results
+#              levels of `factors`, whose values are numbers; `by_level`, that of the factor `by`; `among`, the factor
+#              of a random smooth; `label`, its call, and `title`, its name in results
 #   width      how many columns of the points these are, if not one
 
 new_column <- function(kind, formula, what, ...) list(kind = kind, formula = formula, what = what, ...)
@@ -133,11 +133,20 @@ settle_column <- function(column, values, data, n, call) {
     values[] <- match(values, used)
   } else column$fitted <- lapply(covariates(column, data, n, call), prototype)
   if (column$kind == "time") {
-    column$origin <- min(values)
+    column <- with_times(column, as.vector(values), data, n, call)
     values <- values - column$origin
   }
   if (column$kind == "smooth") column <- with_basis(column, values, call)
   list(column = column, values = values)
+}
+
+# A column of times with its origin, and the distinct times of the observations with their labels.
+with_times <- function(column, used, data, n, call) {
+  all <- values_of_column(column, data, n, call)
+  times <- sort(unique(used))
+  labels <- value_labels(covariates(column, data, n, call)[[1]][match(times, all)])
+  column[c("origin", "times", "levels")] <- list(times[[1]], times - times[[1]], labels)
+  column
 }
 
 # At new points: their columns, and what these add to the trend.

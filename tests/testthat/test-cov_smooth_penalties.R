@@ -44,7 +44,8 @@ edf_of <- \(fit) suppressWarnings(summary(fit)$edf, classes = "kernops_no_standa
 test_that("additive models are those of mgcv::gam()", {
   d <- transform(hills, g = factor(g))
   formulas <- list(y ~ te(x, w), y ~ ti(x) + ti(w) + ti(x, w, k = 4), y ~ te(x, w, a, k = 3),
-                   y ~ s(x, bs = "ad", k = 12, m = 2), z ~ s(a, bs = "ad", k = 15, m = 3), y ~ s(x, bs = "bs", m = c(3, 2)),
+                   y ~ s(x, bs = "ad", k = 12, m = 2), z ~ s(a, bs = "ad", k = 15, m = 3),
+                   y ~ s(x, bs = "bs", m = c(3, 2)),
                    y ~ s(x, g, bs = "fs", k = 5), y ~ te(x, g, bs = c("cr", "re"), k = c(5, 4)),
                    y ~ te(x, w, k = 4, by = h), y ~ g + te(x, w, k = 4, by = g), y ~ o + te(x, w, k = 3, by = o),
                    y ~ w + s(x, h, g, bs = "fs", k = 5))

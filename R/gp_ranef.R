@@ -1,0 +1,87 @@
+# Predicted effects of levels and times.
+
+#' Predicted random effects
+#'
+#' The predicted random effects (best linear unbiased predictors, BLUPs) of a fit by [gp()], and their standard errors
+#' given the data. Call it as `nlme::ranef()`, or load package nlme or lme4.
+#'
+#' @param object a fit by [gp()] with random effects such as `(1 | g)`, or effects of time such as [ar1()].
+#' @param se.fit whether standard errors are returned, too.
+#' @param ... must be empty.
+#'
+#' @details The standard errors are those of the difference of an effect and its prediction, with the uncertainty of the
+#'   trend; the parameters of the covariance are taken as known. In lme4 they are the square roots of `condVar`, where
+#'   the trend is known, too. They are those of [predict()][predict.gp] with this effect as the only one of its `terms`,
+#'   which also predicts effects of new levels and times. With a [family][gp_families], effects are on the scale of the
+#'   link, and the distribution given the data is Laplace's approximation.
+#'
+#' @return A list of data frames. That of a grouping variable has its levels as rows and a column for each coefficient,
+#'   `(Intercept)` or the name of a slope, as in lme4; that of an effect of time, such as `ar1(year)`, has the times of
+#'   the observations as rows. Names of rows have as many digits as distinguish the levels. With several variables, the
+#'   columns are `zinc:(Intercept)` and so on. With `se.fit`, there are columns such as `(Intercept).se.fit`. Effects in
+#'   products of covariances are fields, and are not among these.
+#' @section Errors: class `kernops_input_error` if the fit has no random effects.
+#' @seealso [random_effect()], [time_effects].
+#' @examplesIf requireNamespace("nlme", quietly = TRUE)
+#' set.seed(1)
+#' d <- data.frame(x = runif(200), year = sample(2001:2020, 200, TRUE), site = sample(letters[1:8], 200, TRUE))
+#' d$y <- cumsum(rnorm(20))[d$year - 2000] + rnorm(8)[match(d$site, letters)] + rnorm(200, sd = 0.3)
+#' fit <- gp(y ~ x + (1 | site), d, covariance = random_walk(~ year) + nugget())
+#' effects <- nlme::ranef(fit, se.fit = TRUE)
+#' effects$site
+#' head(effects[["random_walk(year)"]])
+#' @exportS3Method nlme::ranef
+ranef.gp <- function(object, se.fit = FALSE, ...) {
+  no_further("ranef", ...)
+  check_flag(se.fit, "se.fit")
+  effects <- Filter(function(leaf) !is.null(leaf$effect) || is_process(leaf), added_leaves(object$model$covariance))
+  if (!length(effects)) stop_kernops("input", "The fit has no random effects, such as {.code (1 | g)}.")
+  object <- with_indicators(object)
+  conditioning <- conditioning_for(object)
+  tables <- list()
+  for (path in names(effects)) {
+    leaf <- leaf_at(object$model$covariance, path)
+    column <- settled_column(leaf, object)
+    name <- if (is_process(leaf)) leaf$label else deparse1(column$formula[[2]])
+    tables[[name]] <- tables[[name]] %||% data.frame(row.names = column$levels)
+    coefficients <- leaf$effect %||% "(Intercept)"
+    for (k in seq_along(coefficients)) {
+      moments <- effect_moments(conditioning, coefficient_targets(object, path, column, k), se.fit)
+      label <- paste(c(if (!is_process(leaf)) leaf$belongs$name, coefficients[[k]]), collapse = ":")
+      tables[[name]][[label]] <- moments$process
+      if (se.fit) tables[[name]][[paste0(label, ".se.fit")]] <- sqrt(pmax(0, moments$variance))
+    }
+  }
+  tables
+}
+
+effect_moments <- function(conditioning, targets, variance) {
+  if (variance) conditioning$moments(targets) else conditioning$means(targets)
+}
+
+# The coefficients with number k of an effect at all its levels or times, as targets of a prediction where all other
+# terms are left out: the effect where the covariate of this coefficient is 1 and others are 0, minus the intercept.
+coefficient_targets <- function(object, path, column, k) {
+  leaf <- leaf_at(object$model$covariance, path)
+  values <- column$times %||% seq_along(column$levels)
+  u <- object$data$u[rep(1, length(values)), , drop = FALSE]
+  terms <- covariance_terms(object$model$covariance)
+  others <- unlist(lapply(terms, function(leaves) leaves[[1]]$indicator))
+  u[, others] <- 1
+  u[, leaf$indicator] <- 0
+  if (!is.null(leaf$belongs)) u[, leaf$belongs$column] <- leaf$belongs$number - 1
+  u[, leaf$level %||% leaf$dims] <- values
+  covariates <- if (!is_process(leaf)) setdiff(leaf$dims, leaf$level)
+  u[, covariates] <- 0
+  at_zero <- u
+  with_intercept <- "(Intercept)" %in% leaf$effect
+  slope <- k - with_intercept
+  n <- nrow(u)
+  if (slope > 0 && length(covariates)) u[, covariates[[slope]]] <- 1
+  targets <- list(x = matrix(0, n, ncol(object$state$root)), n = n, u = u, of = seq_len(n), weight = rep(1, n))
+  if (!with_intercept || slope == 0) return(targets)
+  both <- rep(seq_len(n), each = 2) + rep(c(0, n), n)
+  replace(targets, c("u", "of", "weight", "centres"), list(
+    rbind(u, at_zero)[both, , drop = FALSE], rep(seq_len(n), each = 2), rep(c(1, -1), n), u
+  ))
+}
