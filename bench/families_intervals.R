@@ -1,0 +1,82 @@
+# R_LIBS=.lib Rscript bench/families_intervals.R [data sets] [family ...]
+#
+# Intervals of parameters for each family of gp_family() in a model of three parts: a covariate, a group of 30 levels and
+# a field. Each of `data sets` (default 200) has 400 points in the unit square, a field of Matern 3/2 with variance 0.5 and
+# range 0.15, levels of variance 0.25, and a slope of 0.4. All parameters are estimated by the default method, with the
+# link and the true parameters of the family below.
+#
+# A row has, for the slope, the variance of the field, its range, the variance of the levels and each parameter of the
+# family, the percentage of 95 % intervals of confint() that contain the truth (without those of a variance at 0, which
+# have none), and the mean of the estimates divided by the truth. KERNOPS_CORES data sets are fitted at a time, best
+# with KERNOPS_THREADS=1.
+
+library(kernops)
+arguments <- commandArgs(TRUE)
+sets <- as.integer(c(arguments, 200)[[1]])
+n <- 400
+levels <- 30
+truth <- c(x = 0.4, matern.variance = 0.5, matern.range = 0.15, "(1 | g).variance" = 0.25)
+
+cases <- list(
+  binomial = list(w = 5), beta_binomial = list(phi = c(precision = 8), w = 10), poisson = list(),
+  negative_binomial = list(phi = c(theta = 3)), negative_binomial_1 = list(phi = c(alpha = 0.8)),
+  generalised_poisson = list(phi = c(delta = 0.3)), truncated_poisson = list(),
+  truncated_negative_binomial = list(phi = c(theta = 3)), zero_inflated_poisson = list(phi = c(zi = 0.2)),
+  zero_inflated_negative_binomial = list(phi = c(theta = 3, zi = 0.2)), hurdle_poisson = list(phi = c(zero = 0.2)),
+  hurdle_negative_binomial = list(phi = c(theta = 3, zero = 0.2)), Gamma = list(phi = c(shape = 3)),
+  inverse_gaussian = list(phi = c(shape = 3)), lognormal = list(phi = c(sigma = 0.6)),
+  weibull = list(phi = c(shape = 1.6), limit = 4), exponential = list(limit = 4),
+  tweedie = list(phi = c(dispersion = 0.8, power = 1.5)), delta_gamma = list(phi = c(shape = 3, zero = 0.2)),
+  delta_lognormal = list(phi = c(sigma = 0.6, zero = 0.2)), beta = list(phi = c(precision = 8)),
+  ordered = list(phi = c(gap2 = 1, gap3 = 1.2), link = "logit", base = -1),
+  student = list(phi = c(df = 5, scale = 0.5)), tobit = list(phi = c(sigma = 0.6), left = 0)
+)
+
+drawn <- function(name, case, seed) withr::with_seed(seed, {
+  d <- data.frame(a = runif(n), b = runif(n), x = rnorm(n), g = factor(rep_len(seq_len(levels), n)[sample(n)]))
+  h <- as.matrix(dist(d[c("a", "b")])) * sqrt(3) / truth[["matern.range"]]
+  field <- crossprod(chol(truth[["matern.variance"]] * (1 + h) * exp(-h) + diag(1e-9, n)), rnorm(n))
+  eta <- as.vector(field) + rnorm(levels, sd = sqrt(truth[["(1 | g).variance"]]))[d$g] + truth[["x"]] * d$x +
+    (if (is.null(case$base)) 1 else case$base)
+  family <- family_of(name, case)
+  d$w <- if (is.null(case$w)) 1 else case$w
+  d$y <- family$density$draw(eta, d$w, case$phi, family$link)
+  if (!is.null(case$limit)) d$y <- cbind(time = pmin(abs(d$y), case$limit), status = d$y <= case$limit)
+  if (!is.null(case$left)) d$y <- pmax(d$y, case$left)
+  if (name == "beta") d$y <- pmin(pmax(d$y, 1e-12), 1 - 1e-12)
+  if (name == "ordered") d$y <- factor(d$y, ordered = TRUE)
+  d
+})
+family_of <- \(name, case) do.call(gp_family, c(list(name), case["link"][!is.null(case$link)],
+                                                case["left"][!is.null(case$left)]))
+
+# For each parameter: whether its interval contains the truth, and its estimate.
+one_fit <- function(name, seed) {
+  case <- cases[[name]]
+  d <- drawn(name, case, seed)
+  truth <- c(truth, case$phi)
+  intervals <- tryCatch({
+    fit <- suppressMessages(suppressWarnings(
+      gp(y ~ x + (1 | g), d, ~ a + b, matern(3/2), family = family_of(name, case), weights = d$w, progress = FALSE)
+    ))
+    suppressWarnings(confint(fit))[names(truth), ]
+  }, error = \(e) {
+    message(name, ", seed ", seed, ": ", conditionMessage(e))
+    NULL
+  })
+  if (is.null(intervals)) return(rbind(truth, NA)[c(2, 2), ])
+  estimates <- c(fit$beta, fit$theta, fit$dispersion)[names(truth)]
+  rbind(intervals[, 1] <= truth & truth <= intervals[, 2], estimates / truth)
+}
+
+wanted <- if (length(arguments) > 1) arguments[-1] else names(cases)
+cores <- as.integer(Sys.getenv("KERNOPS_CORES", "1"))
+for (name in wanted) {
+  seconds <- system.time(fits <- parallel::mclapply(seq_len(sets), one_fit, name = name, mc.cores = cores))[[3]]
+  covered <- vapply(fits, \(fit) fit[1, ], fits[[1]][1, ])
+  ratios <- vapply(fits, \(fit) fit[2, ], fits[[1]][2, ])
+  columns <- c("slope", "variance", "range", "levels", names(cases[[name]]$phi))
+  shown <- sprintf("%.1f %% %.2f", 100 * rowMeans(covered, na.rm = TRUE), rowMeans(ratios, na.rm = TRUE))
+  cat(sprintf("%-32s %s  (%d sets without an interval of the field, %.0f s)\n", name,
+              paste(columns, shown, collapse = ", "), sum(is.na(covered[2, ])), seconds))
+}
