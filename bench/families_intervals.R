@@ -2,8 +2,8 @@
 #
 # Intervals of parameters for each family of gp_family() in a model of three parts: a covariate, a group of 30 levels
 # and a field. Each of `data sets` (default 200) has 400 points in the unit square, a field of Matern 3/2 with variance
-# 0.5 and range 0.15, levels of variance 0.25, and a slope of 0.4. All parameters are estimated by the default method, with the
-# link and the true parameters of the family below.
+# 0.5 and range 0.15, levels of variance 0.25, and a slope of 0.4. All parameters are estimated by the default method,
+# with the link and the true parameters of the family below.
 #
 # A row has, for the slope, the variance of the field, its range, the variance of the levels and each parameter of the
 # family, the percentage of 95 % intervals of confint() that contain the truth (without those of a variance at 0, which
