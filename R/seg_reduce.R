@@ -19,6 +19,7 @@
 #' | `"bit_and"` `"bit_or"` `"bit_xor"` | bit operations, for integers |
 #' | `"median"` `"mad"` | median, and 1.4826 times the median distance to it, as in base R |
 #' | `"quantile"` `"iqr"` | quantiles `probs` of any `type` of [quantile()]; the difference of the quartiles |
+#' | `"skewness"` `"kurtosis"` | third (fourth) central moment divided by the second one to the power 3/2 (2) |
 #' | `"nth"` | the `nth` smallest value; `NA` if there are fewer |
 #' | `"mode"` | the most frequent value, the first one in case of ties |
 #' | `"n_distinct"` | number of distinct values |
@@ -44,10 +45,10 @@
 #' @param op the operation: a name from the table, or a [seg_op()].
 #' @param na.rm whether to remove `NA` and `NaN`.
 #' @param weights a weight for each value (row): a value of weight 2 counts twice, a value of weight 0 (also `NA` or
-#'   `Inf`) is ignored. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`; those of the last three must not
-#'   be negative. For `"median"`, `"quantile"`, `"iqr"` and `"mode"` weights must be neither negative nor missing; for
-#'   whole numbers results are those of `rep(x, weights)`. `"median"` and the quantiles of types 1 and 2 do not depend
-#'   on the scale of the weights.
+#'   `Inf`) is ignored. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`, `"skewness"`, `"kurtosis"`; those of the
+#'   last five must not be negative. For `"median"`, `"quantile"`, `"iqr"` and `"mode"` weights must be neither negative
+#'   nor missing; for whole numbers results are those of `rep(x, weights)`. `"median"` and the quantiles of types 1 and 2
+#'   do not depend on the scale of the weights.
 #' @param empty the result of segments without values, instead of the value in the table.
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer
@@ -93,7 +94,7 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
     op <- lengths
     lengths <- NULL
   }
-  op <- check_op(op, order_ops()$name)
+  op <- check_op(op, c(order_ops()$name, moment_ops))
   if (is_order_op(op)) details <- order_details(op, probs, type, nth)
   backend <- check_backend(backend)
   x <- check_values(x, backend)
@@ -103,6 +104,9 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
   check_flag(na.rm, "na.rm")
   if (is_order_op(op)) return(reduce_in_order(x, plan, op, details, na.rm, weights, empty, stay))
+  if (is_moment_op(op)) {
+    return(reduce_moments(x, plan, op, na.rm, weights, empty, stay))
+  }
   reduce_plan(x, plan, op, na.rm, weights, empty, backend, stay)
 }
 
@@ -171,11 +175,15 @@ warn_overflow <- function(position) {
 
 # `outputs` are the names or the numbers of several results of each segment.
 shape_by_segment <- function(result, x, plan, op, outputs = if (identical(op, "range")) c("min", "max")) {
-  size <- c(segment_count(plan), dim(x)[2], if (!is.null(outputs)) length(outputs))
-  if (length(size) == 1) return(stats::setNames(result, plan$names))
+  shape_results(result, segment_count(plan), plan$names, x, outputs)
+}
+
+shape_results <- function(result, count, groups, x, outputs) {
+  size <- c(count, dim(x)[2], if (!is.null(outputs)) length(outputs))
+  if (length(size) == 1) return(stats::setNames(result, groups))
   columns <- if (!is.null(dim(x)) && !is_gpu_matrix(x)) colnames(x)
   named <- if (is.character(outputs)) outputs
-  names <- c(list(plan$names), if (!is.null(dim(x))) list(columns), if (!is.null(outputs)) list(named))
+  names <- c(list(groups), if (!is.null(dim(x))) list(columns), if (!is.null(outputs)) list(named))
   array(result, size, if (!all(vapply(names, is.null, NA))) names)
 }
 

@@ -15,13 +15,13 @@
 #' @param k how many values `seg_top()` returns of each segment.
 #'
 #' @return `seg_sort()`: a vector or matrix with the size of `x`, without names of values: the first row of a segment
-#'   has its first value in order. `seg_order()`: row numbers, segment by segment, as `order(g, x)` gives; for a matrix a
-#'   column of them for each column. `seg_rank()`: ranks in the shape of `x`. Values in no segment give `NA`, and are
+#'   has its first value in order. `seg_order()`: row numbers, segment by segment, as `order(g, x)` gives; for a matrix
+#'   a column of them for each column. `seg_rank()`: ranks in the shape of `x`. Values in no segment give `NA`, and are
 #'   absent from `seg_order()`.
 #'
 #'   `seg_top()`: a list of `values`, `positions` in the segment, and `rows` of `x`; each is a matrix with a row for
-#'   each segment and `k` columns, or for a matrix `x` an array with the columns of `x` in between. Missing values are never
-#'   chosen; where a segment has fewer values, the rest is `NA`.
+#'   each segment and `k` columns, or for a matrix `x` an array with the columns of `x` in between. Missing values are
+#'   never chosen; where a segment has fewer values, the rest is `NA`.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'

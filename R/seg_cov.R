@@ -1,0 +1,97 @@
+#' Covariances, correlations and regression lines of segments
+#'
+#' `seg_cov()` and `seg_cor()` compute the covariance and the correlation of `x` and `y` in each segment; `seg_slope()`
+#' fits the line `y = intercept + slope * x` to each segment by (weighted) least squares. Sums are taken about the means
+#' of each segment, so that a large mean loses no digits.
+#'
+#' @inheritParams seg_reduce
+#' @param x,y numeric vectors, or matrices of the same size, whose columns are paired.
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
+#' @param na.rm whether to leave out pairs with a missing value; otherwise their segment gives a missing result.
+#' @param weights a weight for each pair, as for variances in [seg_reduce()]: a pair of weight 2 counts twice.
+#'
+#' @return `seg_cov()`, `seg_cor()`: a vector with a result for each segment, named by the groups; for matrices a matrix
+#'   with a row for each segment. The denominator of covariances is n - 1; results of fewer than two pairs are `NA`, and
+#'   correlations with a constant are `NaN`. `seg_slope()`: the same with an additional dimension,
+#'   `c("intercept", "slope")`.
+#'
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
+#'
+#' @seealso [seg_reduce()] with `op = "var"`.
+#' @examples
+#' seg_cor(iris$Sepal.Length, iris$Sepal.Width, g = iris$Species)
+#' seg_slope(iris$Sepal.Length, iris$Sepal.Width, g = iris$Species)
+#' @export
+seg_cov <- function(x, y, offsets = NULL, lengths = NULL, g = NULL, na.rm = FALSE, weights = NULL, plan = NULL) {
+  sums <- pair_sums(x, y, offsets, lengths, g, plan, na.rm, weights)
+  shape_pairs(of_several(sums$xy / (sums$n - 1), sums), sums)
+}
+
+#' @rdname seg_cov
+#' @export
+seg_cor <- function(x, y, offsets = NULL, lengths = NULL, g = NULL, na.rm = FALSE, weights = NULL, plan = NULL) {
+  sums <- pair_sums(x, y, offsets, lengths, g, plan, na.rm, weights)
+  correlation <- sums$xy / (sqrt(sums$xx) * sqrt(sums$yy))
+  correlation <- pmax(pmin(correlation, 1), -1)
+  shape_pairs(of_several(correlation, sums), sums)
+}
+
+#' @rdname seg_cov
+#' @export
+seg_slope <- function(x, y, offsets = NULL, lengths = NULL, g = NULL, na.rm = FALSE, weights = NULL, plan = NULL) {
+  sums <- pair_sums(x, y, offsets, lengths, g, plan, na.rm, weights)
+  slope <- of_several(sums$xy / sums$xx, sums)
+  shape_pairs(c(sums$mean_y - slope * sums$mean_x, slope), sums, c("intercept", "slope"))
+}
+
+# NA where there are fewer than two pairs.
+of_several <- function(result, sums) replace(result, !is.na(sums$n) & sums$n <= 1, NA)
+
+# The sums of products of deviations from the means of each segment and column, with the means and the number of pairs.
+pair_sums <- function(x, y, offsets, lengths, g, plan, na.rm, w, call = caller_env()) {
+  x <- sortable(x, call)
+  y <- check_second(y, x, call)
+  plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x), call)
+  if (!is.null(w)) w <- check_weights(w, x, "var", call)
+  check_flag(na.rm, "na.rm", call)
+  if (anyNA(x) || anyNA(y)) {
+    gap <- is.na(x) | is.na(y)
+    x[gap] <- y[gap] <- (x + y)[gap] # NA, or NaN if neither is NA
+  }
+  sum_of <- function(v, op = "sum") c(run_plan(v, plan, op, na.rm, NULL, "cpu", w))
+  mean_x <- sum_of(x, "mean")
+  mean_y <- sum_of(y, "mean")
+  dx <- from_centre(x, mean_x, plan)
+  dy <- from_centre(y, mean_y, plan)
+  one <- replace(dx, !is.na(dx), 1)
+  list(xy = sum_of(dx * dy), xx = sum_of(dx * dx), yy = sum_of(dy * dy), n = sum_of(one), mean_x = mean_x,
+       mean_y = mean_y, x = x, segments = segment_count(plan), names = plan$names)
+}
+
+check_second <- function(y, x, call) {
+  y <- check_values(y, "auto", call, "y")
+  y <- if (is_gpu_matrix(y)) as.matrix(y) else unclass(y)
+  if (identical(dim(y) %||% length(y), dim(x) %||% length(x))) return(y)
+  words <- \(v) paste(dim(v) %||% length(v), collapse = " x ")
+  stop_kernops("dim", "{.arg y} must have the size of {.arg x}, {words(x)}, not {words(y)}.", call = call)
+}
+
+shape_pairs <- function(result, sums, outputs = NULL) {
+  shape_results(result, sums$segments, sums$names, sums$x, outputs)
+}
+
+# The number of the segment of each value, NA for a value in none.
+segment_numbers <- function(plan) {
+  if (plan$how == "g") return(plan$input)
+  from <- seg_values(segments(plan)$pointer)
+  replace(rep(NA_integer_, segments(plan)$about$values), from$row, rep(seq_along(from$lengths), from$lengths))
+}
+
+# Values minus the centre of their segment and column. A value in no segment is kept.
+from_centre <- function(x, centre, plan) {
+  number <- segment_numbers(plan)
+  columns <- dim(x)[2] %||% 1
+  shift <- matrix(centre, ncol = columns)[number, , drop = FALSE]
+  shift[is.na(number), ] <- 0
+  x - c(shift)
+}
