@@ -63,14 +63,27 @@ warn_about_fit <- function(fit) {
   }
 }
 
-# Tells terms beside others whose variance is estimated as zero.
+# Tells terms beside others whose variance is estimated as zero: smooths remain as their columns of the trend.
 tell_vanished <- function(fit) {
-  if (!length(terms <- vanished_terms(fit))) return(invisible())
+  terms <- vanished_terms(fit)
+  if (!length(terms)) return(invisible())
+  remain <- vapply(terms, is_partly_trend, NA, fit)
+  smooths <- names(terms)[remain]
+  terms <- names(terms)[!remain]
   cli::cli_inform(c(
-    i = "The variance of {.code {terms}} is estimated as zero: {cli::qty(terms)}{?this term has/these terms have} no
-         effect.",
-    i = "{cli::qty(terms)}{?Its/Their} other parameters are not determined. {?It/They} may be left out."
+    i = if (length(terms)) "The variance of {.code {terms}} is estimated as zero: {cli::qty(terms)}{?this term
+                            has/these terms have} no effect.",
+    i = if (length(terms)) "{cli::qty(terms)}{?Its/Their} other parameters are not determined. {?It/They} may be left
+                            out.",
+    i = if (length(smooths)) "The variance of {.code {smooths}} is estimated as zero: {cli::qty(smooths)}{?this smooth
+                              is/these smooths are} linear combinations of the functions without a penalty, such as a
+                              straight line, which the trend contains."
   ), class = "kernops_vanished")
+}
+
+# TRUE for a smooth with functions that have no penalty.
+is_partly_trend <- function(leaves, fit) {
+  any(vapply(Filter(is_smooth_leaf, leaves), function(leaf) ncol(settled_basis(leaf, fit)$trend) > 0, NA))
 }
 
 # The terms of a sum, without noise, whose standard deviation is below 0.5 % of that of all terms together: a search
@@ -88,7 +101,7 @@ vanished_terms <- function(fit) {
   whole <- if (!several) sum(variances) + sum(fit$theta[model$nugget]) else {
     vapply(terms, function(leaves) model$moments$sd[[leaves[[1]]$belongs$number]]^2, 0)
   }
-  names(terms)[estimated & variances < 2.5e-5 * whole]
+  terms[estimated & variances < 2.5e-5 * whole]
 }
 
 # The mean variance of each leaf at points u. The metric of white noise, which has no neighbours, has none.

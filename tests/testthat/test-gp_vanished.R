@@ -20,7 +20,8 @@ test_that("a term without effect is named, and takes no standard error from the 
                  class = "kernops_vanished")
   skip_if_not_installed("mgcv")
   d$line <- d$w + rnorm(120, sd = 0.1)
-  expect_message(gp(line ~ s(w), d, covariance = nugget()), "s(w)", fixed = TRUE, class = "kernops_vanished")
+  expect_message(gp(line ~ s(w), d, covariance = nugget()), "straight line", class = "kernops_vanished")
+  expect_message(gp(noise ~ s(w, bs = "ts"), d, covariance = nugget()), "no effect", class = "kernops_vanished")
 })
 
 test_that("terms with an effect, and single terms, are not named", {
