@@ -281,6 +281,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                family = stats::gaussian(), group = NULL, prior = NULL, zi = NULL, dispersion = NULL,
                predictors = NULL, ...) {
   here <- environment()
+  clock <- new_clock()
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia", "vif"))
   by_default <- missing(estimate)
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
@@ -304,7 +305,9 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                     subset = within_data(rlang::enquo(subset), source$data, here),
                     noise = noise_values(known$noise, source$data, here),
                     group = group_column(rlang::enquo(group), source$data, here), na.action = na.action)
-  problem <- data_and_model(formula, covariance, source, coords, arguments, method, family, here)
+  problem <- with_clock(clock, "data", {
+    data_and_model(formula, covariance, source, coords, arguments, method, family, here)
+  })
   parts <- problem$parts
   model <- problem$model
   known$noise <- arguments$noise
@@ -316,10 +319,11 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   how$reml <- estimate == "REML" || model$intrinsic
   transform <- as_transform(transform, estimate, how$method, parts, prior, here)
   with_bar("Fitting", wanted = how$control$progress == "bar", {
-    fit <- with_trees(if (is.null(family)) fit_gaussian(parts, model, known, how, estimate, transform, here) else {
-      fit_family(parts, model, known, how, estimate, family, here)
-    })
+    fit <- with_clock(clock, "search", with_trees(if (is.null(family)) {
+      fit_gaussian(parts, model, known, how, estimate, transform, here)
+    } else fit_family(parts, model, known, how, estimate, family, here)))
   })
+  fit$cost <- cost_table(clock)
   fit[c("call", "formula")] <- list(match.call(), formula)
   fit$na.action <- parts$na.action
   fit

@@ -8,6 +8,7 @@
 #' @param level the level of the intervals.
 #' @param method `"wald"`: intervals from standard errors, symmetric for the trend and on the log scale of the
 #'   covariance parameters; `"profile"`: from the profile likelihood, see the details.
+#' @param cost whether `summary()` has the seconds of the fit by part, see the details.
 #' @param formula.,evaluate,... as in [update()][stats::update]; further fits for `AIC()`, `BIC()` and `anova()`; the
 #'   other methods have no further arguments.
 #'
@@ -24,6 +25,14 @@
 #'   response minus the fitted field, which includes the trend. `summary()` names pairs of terms that the data hardly
 #'   tell apart, such as a smooth of a coordinate and a field along it: their sum is known, but the errors of the two
 #'   have a correlation below -0.9.
+#'
+#'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the number
+#'   of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its likelihood
+#'   and derivatives; the mode of the process for a [family][gp_families], with the posterior of field and effects;
+#'   random effects and smooths beside the field (methods `"vecchia"` and `"vif"`; in other methods they are a part of
+#'   the covariance matrix, and so of the field); the trend; and the rest, which are starting values and the steps of
+#'   the search. The table tells which part of a combination is worth a change: fewer neighbours, a smaller basis, or
+#'   a start from given parameters.
 #'
 #'   With `method = "profile"`, a limit of `confint()` is the value at which twice the log-likelihood, maximised over
 #'   all other parameters, is below its maximum by the quantile of the chi-squared distribution with one degree of

@@ -33,8 +33,9 @@ cat_labelled <- function(label, items, between) {
 
 #' @rdname gp_methods
 #' @export
-summary.gp <- function(object, ...) {
+summary.gp <- function(object, cost = FALSE, ...) {
   no_further("summary", ...)
+  check_flag(cost, "cost")
   se <- sqrt(diag(vcov(object)))
   errors <- covariance_errors(object)
   off <- some_residuals(object)
@@ -44,8 +45,8 @@ summary.gp <- function(object, ...) {
   }
   structure(list(fit = object, coefficients = wald_table(object$beta, se), errors = errors, number = sum(!is.na(off)),
                  predictors = predictor_tables(object, errors), residuals = quantiles, edf = smooth_edf(object),
-                 confounded = confounded_terms(object)),
-            class = "summary.gp")
+                 confounded = confounded_terms(object),
+                 cost = if (cost) object$cost), class = "summary.gp")
 }
 
 wald_table <- function(estimate, se) {
@@ -104,6 +105,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
     cat_labelled("Approximation", approximation_table(fit), ",")
   }
   print_rivals(fit)
+  print_cost(x$cost)
   invisible(x)
 }
 

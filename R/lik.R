@@ -33,7 +33,7 @@ new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            outdated = function(theta) FALSE, regroup = function(theta) invisible(),
                            double = function() invisible(), doubled = function(theta, state) NULL,
                            kept_neighbours = function(theta) NULL, sets = function() NULL) {
-  force(evaluate)
+  evaluate <- timed_function("field", evaluate)
   # the value by which a search compares parameters; a dense one must not be decided by rounding
   value <- function(theta, profile = FALSE) evaluate(theta, profile, search = dense)$value
   structure(c(mget(names(formals())), value = value), class = "gp_likelihood")
@@ -55,8 +55,8 @@ new_state <- function(results, gradient, information, has_value = TRUE,
                       estimate = function(theta) list(value = results$value, logdet_error = 0), rounding = 0,
                       resolution = 0, probes = 0, noise = function() 0, draw_probes = function(number) invisible(),
                       sharpen = function() FALSE, warn = function() invisible()) {
-  force(gradient)
-  force(information)
+  gradient <- timed_function("field", gradient)
+  information <- timed_function("field", information)
   structure(c(results, mget(setdiff(names(formals()), "results"))), class = "gp_likelihood_state")
 }
 

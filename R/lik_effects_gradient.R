@@ -9,7 +9,7 @@ effects_gradient <- function(problem, sets, theta, solved) {
   by_rows <- solved$entries$adjoint(solved$rows, by_gram)
   total <- gradient_of_effects(problem$effects, theta, by_gram, ncol(sets$values))
   rows <- field$rows
-  total[rows] <- total[rows] + solved$rows$adjoint(by_rows$weights, 2 + by_rows$log_sd)$gradient
+  total[rows] <- total[rows] + timed("field", solved$rows$adjoint(by_rows$weights, 2 + by_rows$log_sd))$gradient
   total
 }
 

@@ -14,7 +14,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
       bad <- nearly_singular(locations, variance)
     }
     if (bad > 0) return(singular_state(bad))
-    whole <- factor_results(factor, all, reml, profile)
+    whole <- timed("trend", factor_results(factor, all, reml, profile))
     new_state(
       results_at_locations(whole, length(data$y)),
       gradient = function() exact_gradient(factor, whole, all, model, theta, reml),

@@ -19,7 +19,7 @@ laplace_likelihood <- function(data, model, how, call = caller_env()) {
     nugget <- if (length(field$nugget)) theta$field[[field$nugget]] else 0
     times <- function(a) as.vector(product(list(theta = theta$field, x = data$u, y = data$u, b = a))) + nugget * a
     newton <- dense_newton(factor, times, theta$field, nugget)
-    mode <- latent_mode(newton, terms_of(data, theta), mode_starts(latest, times, data))
+    mode <- timed("mode", latent_mode(newton, terms_of(data, theta), mode_starts(latest, times, data)))
     if (is.null(mode)) return(singular_state())
     if (data$family$density$one_mode) latest <<- mode$k
     logdet <- 2 * sum(log(factor$diagonal()))

@@ -54,8 +54,8 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
   theta <- split_parameters(theta, model, data)
   if (is_degenerate(parts$effects, theta$field)) return(singular_state())
   system <- latent_system(sets, parts$field, theta$field[parts$rows], whole = theta$field)
-  mode <- if (!is.null(system)) field_mode(system, data, theta, latest)
-  logdet <- if (is.null(mode)) NaN else system$logdet(mode$terms$weight)
+  mode <- if (!is.null(system)) timed("mode", field_mode(system, data, theta, latest))
+  logdet <- if (is.null(mode)) NaN else timed("mode", system$logdet(mode$terms$weight))
   if (!is.finite(logdet)) return(singular_state())
   weight <- mode$terms$weight
   project <- function(b) system$project(weight, b)
@@ -186,7 +186,9 @@ latent_gradient <- function(sets, system, state, data, parts) {
     field[[nugget]] <- sum(share - changes$field * share^2 - state$k^2 + changes$u * state$k)
   }
   total <- replace(numeric(length(state$field)), parts$rows, field)
-  if (!is.null(sets$observed)) total <- total + latent_effects_gradient(system, state, parts, changes$u)
+  if (!is.null(sets$observed)) total <- total + timed("effects", {
+    latent_effects_gradient(system, state, parts, changes$u)
+  })
   c(total, family_gradient(state, data, changes$v, changes$ku, changes$u))
 }
 

@@ -6,6 +6,9 @@
 #   twice(), recounted(m)  twice as many, or as many as there are, and the sets with m neighbours
 # group(theta, m) makes sets, recount(sets, m) changes the number of neighbours, and moved(sets, theta) compares.
 neighbour_tracker <- function(group, recount, moved, m, most) {
+  group <- timed_function("neighbours", group)
+  recount <- timed_function("neighbours", recount)
+  moved <- timed_function("neighbours", moved)
   sets <- NULL
   limit <- Inf
   twice <- function() min(2L * m, most)
@@ -28,7 +31,8 @@ has_neighbours <- function(object) object$how$method %in% c("vecchia", "vif")
 
 likelihood_with_neighbours <- function(tracker, evaluate, doubled, kept_neighbours, ...) {
   verbs <- tracker[c("sets", "count", "use", "outdated", "regroup", "double")]
-  do.call(new_likelihood, c(list(evaluate, doubled = doubled, kept_neighbours = kept_neighbours, ...), verbs))
+  choice <- lapply(list(doubled = doubled, kept_neighbours = kept_neighbours), timed_function, part = "neighbours")
+  do.call(new_likelihood, c(list(evaluate), choice, list(...), verbs))
 }
 
 # TRUE if other points may be nearest: relative distances to neighbours have changed by more than a tenth.

@@ -56,13 +56,13 @@ neighbour_count <- function(control, d, most, default = if (d <= 3 && most > 2e4
 # columns do not cancel if the trend is orthonormal and the response free of it.
 orthonormal_trend <- function(data) {
   if (!ncol(data$x)) return(list(r = matrix(0, 0, 0), residual = data$y))
-  recalled("trend", data[c("x", "y", "constant")], function() {
+  timed("trend", recalled("trend", data[c("x", "y", "constant")], function() {
     response <- without_level(data)
     solved <- stats::.lm.fit(data$x, response$y) # as qr(), qr.coef() and qr.resid(), which copy x each
     decomposed <- structure(solved[c("qr", "rank", "qraux", "pivot")], class = "qr")
     list(qr = decomposed, r = qr.R(decomposed), coefficients = stats::setNames(solved$coefficients, colnames(data$x)),
          level = response$beta, residual = solved$residuals)
-  })
+  }))
 }
 
 # Observations in their order, and the neighbours of each.

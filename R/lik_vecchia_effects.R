@@ -74,7 +74,7 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   if (!is.null(rows$bad)) return(singular_state(sets$order[[rows$bad]]))
   entries <- entries_beside_trend(problem, sets, theta)
   known <- ncol(sets$values)
-  coefficients <- coefficients_given(products_of_columns(entries, rows, known), known)
+  coefficients <- timed("effects", coefficients_given(products_of_columns(entries, rows, known), known))
   results <- if (!is.null(coefficients)) results_beside_effects(problem, coefficients, rows, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))
   weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # of the columns, for the residual
@@ -84,7 +84,7 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   by_gram <- once(function() coefficients$by_gram(adjoint_of_known(results, problem$reml)))
   solved <- list(rows = rows, entries = entries, coefficients = coefficients, weights = weights, white = white,
                  residual = results$residual, by_gram = by_gram)
-  new_state(results, gradient = once(function() effects_gradient(problem, sets, theta, solved)),
+  new_state(results, gradient = once(function() timed("effects", effects_gradient(problem, sets, theta, solved))),
             information = function(profiled = profile) {
               effects_information(problem, sets, theta, solved, results, profiled)
             })
