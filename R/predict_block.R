@@ -45,8 +45,12 @@ nodes_of <- function(points) {
 }
 
 # The predictive of means of responses over blocks: mean and variance by the joint normal distribution of the nodes,
-# and if quantiles are requested, draws.
+# and if quantiles are requested, draws; of many nodes, by draws alone.
 block_sample <- function(object, points, request) {
+  if (needs_variance(request) && needs_draws_of_nodes(points, request$how)) {
+    sums <- sums_by_draws(object, points, request)
+    return(predictive_sample(sums$mean, diag(sums$covariance), sums$mean + sums$draws))
+  }
   nodes <- nodes_of(points)
   scale_at <- function(rows) requested_scale(with_phi_of(object, nodes$u[rows, , drop = FALSE]), request)
   moments <- predicted_moments(object, nodes, request$how, TRUE)

@@ -41,6 +41,9 @@ covariance_at.gp <- function(object, points, request) {
   nodes <- if (is.null(requested_scale(object, request))) points else nodes_of(points)
   object <- with_phi_of(object, nodes$u)
   scale <- requested_scale(object, request)
+  if (!is.null(scale) && !scale$linear && needs_draws_of_nodes(points, request$how)) {
+    return(sums_by_draws(object, points, request, joint = TRUE)$covariance)
+  }
   joint <- joint_covariance(object, nodes, request$how)
   if (is.null(scale)) return(joint + if (noisy) new_noise_matrix(object, points) else 0)
   moments <- predicted_moments(object, nodes, request$how, TRUE)

@@ -105,7 +105,10 @@
 #'   difference. The standard error is that of the joint distribution of all points, whose covariance matrix is not
 #'   computed: each sum of the field takes one solution of a system. Like a mean over a block, a sum does not contain
 #'   the nugget and the microscale variation of single points. A sum of responses of a fit with `transform` or a family
-#'   takes the covariance matrix of its points. The sum is `NA` if a row with a weight other than 0 has missing values.
+#'   takes the covariance matrix of its points, if it has up to 500 of them. For more points, such as the cells of an
+#'   index of abundance, the moments are those of draws of the field (500 to 4,000, with the `seed` of [gp_control()]),
+#'   of which only the part that is not linear in the field has a Monte Carlo error: standard errors are accurate to
+#'   about 1 %. The sum is `NA` if a row with a weight other than 0 has missing values.
 #'   [gp_exceedance()] predicts the area where the field exceeds a threshold.
 #'
 #' @section Parts: With `terms` or `exclude`, predictions are those of a part of the model given all observations, such

@@ -65,8 +65,14 @@ target_variance <- function(object, targets) {
 # The covariance matrix of all targets.
 joint_prior <- function(object, targets) {
   theta <- theta_of_targets(object, targets)
-  k <- covariance_matrix(object$model)(list(theta = theta, x = targets$u, y = targets$u))
-  gathered(t(gathered(k, targets)), targets)
+  input <- list(theta = theta, x = targets$u, y = targets$u)
+  if (nrow(targets$u) <= 2 * targets$n || nrow(targets$u) <= 2000) {
+    return(gathered(t(gathered(covariance_matrix(object$model)(input), targets)), targets))
+  }
+  # many points of each target
+  weights <- matrix(0, nrow(targets$u), targets$n)
+  weights[cbind(seq_along(targets$of), targets$of)] <- targets$weight
+  crossprod(weights, matrix(covariance_product(object$model, targets$n)(c(input, list(b = weights))), nrow(weights)))
 }
 
 # f(targets): the covariances of the observations with each of them, a column.
