@@ -51,14 +51,14 @@ check_predictors <- function(predictors, call) {
 check_predictor <- function(family, name, formula, call) {
   names <- names(family$density$parameters)
   label <- family_label(family$name)
-  refuse <- function(wrong, ...) if (wrong) stop_kernops("input", c(...), call = call, envir = rlang::env(
-    name = name, names = names, formula = formula, label = label, value = family$parameters$value[family$parameters$name == name]
-  ))
+  value <- family$parameters$value[family$parameters$name == name]
+  env <- rlang::env(name = name, names = names, formula = formula, label = label, value = value)
+  refuse <- function(wrong, ...) if (wrong) stop_kernops("input", c(...), call = call, envir = env)
   refuse(!is.null(family$density$of_classes), "The parameters of {.code {label}} have no predictors: the trend shifts
                                                all cut points.")
   refuse(!name %in% names, "{.code {label}} has no parameter {.val {name}}.",
          i = if (length(names)) "Its parameters are {.val {names}}.")
-  refuse(any(family$parameters$fixed[family$parameters$name == name]),
+  refuse(any(!is.na(value)),
          "{.code {name}} has the value {value} and a predictor: leave one of them out.")
   refuse(!inherits(formula, "formula") || length(formula) != 2,
          "The predictor of {.code {name}} must be a one-sided formula such as {.code ~ x}.")
@@ -69,7 +69,8 @@ check_predictor <- function(family, name, formula, call) {
   check_no_effects(parts$rest, call)
   refuse("." %in% all.vars(formula), "The predictor of {.code {name}} must name its variables, without {.code .}.")
   terms <- tryCatch(stats::terms(formula), error = function(e) NULL)
-  refuse(is.null(terms), "The predictor of {.code {name}}, {.code {deparse1(formula)}}, is no formula of a linear model.")
+  refuse(is.null(terms), "The predictor of {.code {name}}, {.code {deparse1(formula)}}, is no formula of a linear
+                          model.")
   refuse(length(attr(terms, "offset")) > 0, "The predictor of {.code {name}} must be without an {.fn offset}.")
 }
 

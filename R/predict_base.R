@@ -20,6 +20,9 @@
 #                       values of the observations
 #   draws(nsim)         draws of the process at the base points given the data and the coefficients of the trend
 #   row(k)              the observation of base point k
+# In joint predictions beside effects of a family (predict_joint_effects.R), coefficients come before the base points:
+#   field, points_of(u)  the fit of the field, and the points u as it reads them; otherwise NULL and u
+#   entries(u)          the sums of coefficients at points u; otherwise NULL
 
 # Base points of the nearest conditioning, and of the joint one. The field itself screens distant points off, which
 # noisy observations do not: joint predictions take values of the field, unless there are too many.
@@ -64,7 +67,8 @@ observed_base <- function(object, count = local_count_of(object)) {
       beta <- trend_by_neighbours(object, values)
       list(beta = beta, values = values - data$x %*% beta)
     },
-    draws = function(nsim) matrix(process_of_data(object), length(data$y), nsim), row = identity
+    draws = function(nsim) matrix(process_of_data(object), length(data$y), nsim), row = identity, points_of = identity,
+    entries = function(u) NULL
   ))
 }
 

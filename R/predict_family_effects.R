@@ -6,7 +6,8 @@ effects_kriging.gp_family_fit <- function(object, how) {
   parts <- system$sets$observed$parts
   field <- replace(object, c("model", "theta"), list(parts$field, object$theta[parts$rows]))
   field$data$u <- parts$u
-  nearest_conditioning(object, effects_base(object, system, field), prior_draws = function(u, nsim, features) {
+  base <- effects_base(object, system, field)
+  nearest <- nearest_conditioning(object, base, prior_draws = function(u, nsim, features) {
     entries <- effect_entries(parts$effects, object$theta, u)
     entries$times(normal_numbers(entries$size, nsim)) +
       neighbour_draws(field)(points_of_field(parts$field, u), nsim, features)
@@ -15,11 +16,13 @@ effects_kriging.gp_family_fit <- function(object, how) {
     rows <- coefficients_of(parts$effects, leaf)
     sum(1 - diag(system$posterior$effects())[rows]) - sum(system$entries$crossprod(object$state$z)[rows, ]^2)
   })
+  # without a field, the nearest base points are all coefficients
+  if (is_joint(object) && !parts$without_field) joint_conditioning(object, base, nearest) else nearest
 }
 
 # The base of the field with the coefficients before its points.
 effects_base <- function(object, system, field) {
-  base <- field_base(field, system, function() field$vecchia$local)
+  of_field <- field_base(field, system, function() object$vecchia$new %||% max(60L, object$vecchia$local))
   parts <- system$sets$observed$parts
   count <- system$sets$observed$count
   entries_of <- function(u) effect_entries(parts$effects, object$theta, u)
@@ -27,9 +30,9 @@ effects_base <- function(object, system, field) {
     entries <- entries_of(targets$u)
     gathered(dense_entries(entries, seq_len(entries$size)[-seq_len(count)]), targets)
   }
-  replace(base, c("nearest", "unexplained"), list(
+  base <- replace(of_field, c("nearest", "unexplained", "draws", "points_of", "entries"), list(
     function(u) {
-      sets <- if (parts$without_field) no_sets(nrow(u)) else base$nearest(points_of_field(parts$field, u))
+      sets <- if (parts$without_field) no_sets(nrow(u)) else of_field$nearest(points_of_field(parts$field, u))
       entries <- entries_of(u)
       known <- entries$columns <= count
       list(neighbours = rbind(sets$neighbours + count * (sets$neighbours > 0L), entries$columns * known),
@@ -40,9 +43,16 @@ effects_base <- function(object, system, field) {
       terms <- lapply(terms, `[`, terms$near > count)
       terms$near <- terms$near - count
       on_field <- replace(targets, "u", list(points_of_field(parts$field, targets$u)))
-      base$unexplained(on_field, terms) + tcrossprod(new_columns_of(targets))
+      of_field$unexplained(on_field, terms) + tcrossprod(new_columns_of(targets))
+    },
+    function(nsim) as.vector(system$field) + effects_errors(system, nsim),
+    function(u) points_of_field(parts$field, u),
+    function(u) {
+      entries <- entries_of(u)
+      c(entries[c("columns", "values")], list(count = count, new = entries$size - count, total = nrow(u)))
     }
   ))
+  c(base, list(field = field))
 }
 
 no_sets <- function(n) list(neighbours = matrix(0L, 0, n), weights = matrix(0, 0, n), sd = numeric(n))

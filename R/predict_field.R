@@ -32,7 +32,7 @@ field_base <- function(object, system, joint) {
       list(beta = beta, values = smoothed(system, values - object$data$x %*% beta))
     },
     draws = function(nsim) as.vector(system$field) + posterior_errors(system, nsim),
-    row = function(k) match(k, sets$of)
+    row = function(k) match(k, sets$of), points_of = identity, entries = function(u) NULL
   ))
 }
 

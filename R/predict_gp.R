@@ -137,7 +137,7 @@
 #'   follow from one joint distribution. A prediction depends slightly on the other new points. Millions of new points
 #'   are predicted in tiles of 400,000, together with the points on which a tile depends: memory is bounded, and the
 #'   results are those of all points at once. With all points as neighbours the predictions are those of
-#'   `method = "exact"`.
+#'   `method = "exact"`. Random effects and smooths are part of the joint distribution, also of a fit with a family.
 #'
 #'   If all observations have noise, new points are conditioned on the values of the field at the observations, which
 #'   need fewer neighbours than noisy observations: twice the number of the fit. With more than 20,000 observations,
@@ -250,10 +250,6 @@ with_joint <- function(object, joint, call = caller_env()) {
                   "not {.val {object$method}}.")
     stop_kernops("input", c(rule,
                             i = "Predictions of other methods use all observations."), call = call)
-  }
-  if (joint && !is.null(object$family) && has_effects(object$model)) {
-    stop_kernops("input", "{.code joint = TRUE} is not for fits with a {.arg family} and random effects or smooths.",
-                 call = call)
   }
   object$vecchia$joint <- joint
   object

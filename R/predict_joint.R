@@ -4,14 +4,13 @@
 # is conditioned on all observations anyway.
 is_joint <- function(object) object$vecchia$joint %||% (object$vecchia$local < length(object$data$y))
 
-joint_conditioning <- function(object, base = joint_base(object)) {
-  nearest <- nearest_conditioning(object)
+joint_conditioning <- function(object, base = joint_base(object), nearest = nearest_conditioning(object)) {
   new_conditioning(
     object, function(targets) joint_moments(object, base, targets, FALSE),
     function(targets) joint_moments(object, base, targets, TRUE),
     errors_among = function(targets) joint_errors(object, base, targets),
     draws = function(points, nsim, features) joint_draws(object, base, points, nsim),
-    prior_draws = nearest$prior_draws, inverse = nearest$inverse
+    prior_draws = nearest$prior_draws, inverse = nearest$inverse, determined = nearest$determined
   )
 }
 
@@ -90,6 +89,11 @@ joint_field <- function(object, base, targets, places, points = NULL) {
   sets <- places$part(some)
   check_joint(object, sets, base)
   if (!is.null(some)) of <- ifelse(of > known, known + match(of - known, sets$numbers), of)
+  if (!is.null(places$entries)) {
+    joined <- beside_coefficients(sets, of, some_entries(places$entries, points))
+    sets <- joined$sets
+    of <- joined$of
+  }
   spread <- function(x, at_known) {
     x <- rbind(0, at_known, x)[of + 1L, , drop = FALSE]
     x[is.na(of), ] <- NaN
@@ -109,7 +113,7 @@ joint_field <- function(object, base, targets, places, points = NULL) {
       gathered(spread(sets$values_at(x, errors), x[base$known, , drop = FALSE]), targets)
     },
     variances = function() {
-      if (!are_points(targets)) return(sums(targets, of, FALSE))
+      if (!are_points(targets) || !is.null(places$entries)) return(sums(targets, of, FALSE))
       as.vector(spread(cbind(sets$variances_at()), matrix(0, known, 1)))
     },
     parts = function(numbers) {
@@ -122,8 +126,11 @@ joint_field <- function(object, base, targets, places, points = NULL) {
 # The distinct places of points u: their `count`, part(some), the joint distribution of some of them, given the
 # `posterior` of the base points, see joint_sets(), and `of`: the number of the place of each point among first the
 # `known` base points, then the new ones. Points without variance have the number 0, those whose variance is not a
-# number NA.
+# number NA. `entries` are the sums of coefficients of effects at points, see beside_coefficients().
 joint_places <- function(object, base, u, posterior = NULL) {
+  entries <- base$entries(u)
+  object <- base$field %||% object
+  u <- base$points_of(u)
   model <- object$model
   variance <- as.vector(covariance_diagonal(model)(list(theta = object$theta, x = u)))
   uncertain <- which(is.finite(variance) & variance > 0)
@@ -137,7 +144,7 @@ joint_places <- function(object, base, u, posterior = NULL) {
   new <- list(u = u, near = near, variance = variance[first])
   base["posterior"] <- list(posterior)
   part <- joint_parts(field_covariance(object), object$theta, base, new, base$joint(), base$diagonal)
-  list(count = length(first), part = part, of = of)
+  list(count = max(1, length(first) + max(0, entries$new)), part = part, of = of, entries = entries)
 }
 
 # The points of each target, by their numbers `of`, in a column, and their weights.

@@ -145,12 +145,11 @@ test_that("standard errors of large fits contain the covariances of all paramete
 
 test_that("a level with certain zeros is warned of", {
   d$count[d$g == "a"] <- 0
-  expect_warning(fit <- gp(count ~ 1, d, ~ x + y, matern(3/2, range = 2, fixed = "range"), family = gp_family("hurdle_poisson"),
-                           zi = ~ g),
-                 class = "kernops_separation")
+  field <- matern(3/2, range = 2, fixed = "range")
+  hurdle <- \(zi) gp(count ~ 1, d, ~ x + y, field, family = gp_family("hurdle_poisson"), zi = zi)
+  expect_warning(fit <- hurdle(~ g), class = "kernops_separation")
   expect_true(all(fit$phi$zero[d$g == "a"] > 0.9999))
-  expect_no_warning(gp(count ~ 1, d, ~ x + y, matern(3/2, range = 2, fixed = "range"),
-                       family = gp_family("hurdle_poisson"), zi = ~ w))
+  expect_no_warning(hurdle(~ w))
 })
 
 test_that("short names are those of zero-inflated families", {

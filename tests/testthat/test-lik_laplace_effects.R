@@ -129,10 +129,6 @@ test_that("the posterior precision of coefficients and places is that of dense a
   expect_equal(one$effects(), solve(H)[1:4, 1:4], tolerance = 0.05)
 })
 
-test_mistakes("kernops_error", alist(
-  `joint predictions of a family with effects` = predict(both_laplace(k ~ w, family = poisson())$vecchia, new_surveys,
-                                                         joint = TRUE)
-))
 test_that("the sparse posterior checks its input", {
   expect_error(kernops:::posterior_hold_effects(matrix(0L, 1, 3), 1L, 0:1, 1L, 1L), "each point has effects")
 })

@@ -1,0 +1,53 @@
+# Joint predictions of fits with a family, random effects and smooths: the base points are the coefficients of the
+# effects and the field at the places. A new value of the process is a sum of coefficients and of a new value of the
+# field, without an error. Coefficients of levels without observations are independent new values.
+
+# `sets` of new values of the field, see joint_sets(), with the new coefficients before and the sums behind them; the
+# numbers `of` are those of the field for each point, 0 for none, in the result those of the sums. `entries` has rows of
+# sums: the numbers of coefficients, of which the first `count` are base points, and their factors.
+beside_coefficients <- function(sets, of, entries) {
+  count <- entries$count
+  new <- entries$new
+  base <- count + sets$base
+  first <- base + new
+  near <- sets$neighbours
+  near <- near + count * (near > 0L) + new * (near > sets$base)
+  field <- ifelse(is.na(of) | of == 0L, 0L, first + order(sets$order)[pmax(of, 1L, na.rm = TRUE)])
+  columns <- entries$columns + (base - count) * (entries$columns > count)
+  size <- ncol(near)
+  n <- length(of)
+  both <- function(coefficients, known, sums) {
+    height <- max(nrow(known), nrow(sums))
+    padded <- function(x) rbind(x, matrix(0, height - nrow(x), ncol(x)))
+    cbind(matrix(coefficients, height, new), padded(known), padded(sums))
+  }
+  neighbours <- both(0, near, rbind(columns, field))
+  storage.mode(neighbours) <- "integer"
+  joined <- list(
+    weights = both(0, sets$weights, rbind(entries$values, as.numeric(field > 0))), neighbours = neighbours,
+    sd = c(rep(1, new), sets$sd, numeric(n)), base = base, order = seq_len(new + size + n), posterior = sets$posterior,
+    total = new + sets$total + entries$total,
+    # sums have no errors
+    positions = c(seq_len(new), new + sets$positions, rep(1L, n))
+  )
+  list(sets = joint_functions(joined), of = ifelse(is.na(of), NA, new + size + seq_len(n)))
+}
+
+# The sums of coefficients for the rows `points` of all points, or for all.
+some_entries <- function(entries, points) {
+  if (is.null(points)) return(entries)
+  replace(entries, c("columns", "values"), list(entries$columns[, points, drop = FALSE],
+                                                 entries$values[, points, drop = FALSE]))
+}
+
+# Draws of the coefficients and the field given the observations: with P their precision, P^-1 of the sum of independent
+# numbers whose covariance is the prior precision, and of sqrt(share) e at the observations.
+effects_errors <- function(system, nsim) {
+  count <- system$sets$observed$count
+  n <- length(system$weight)
+  factor <- c(system$factor, list(neighbours = system$sets$neighbours))
+  prior <- rbind(normal_numbers(count, nsim),
+                 sparse_multiply(factor, normal_numbers(nrow(system$sets$points), nsim), transposed = TRUE))
+  observed <- system$gather(sqrt(system$share(system$weight)) * normal_numbers(n, nsim))
+  system$mean(system$weight, prior + observed)
+}
