@@ -55,7 +55,7 @@ effects_of <- function(model, u) {
     rows <- leaf_rows(model, path)
     effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], before = before)
     class(effect) <- if (is_process(leaf)) "effect_of_times" else
-      c(if (is_penalised(leaf)) "penalised_effect", "effect_of_levels")
+      c(if (is_penalised(leaf)) "penalised_effect", if (is_contrast(leaf)) "contrast_effect", "effect_of_levels")
     effects[[path]] <- settle_effect(effect, u)
     before <- count_coefficients(effects[path])
   }
@@ -129,6 +129,7 @@ effect_parameters <- function(effect, theta) split(unname(theta)[effect$rows], e
 coefficient_covariance <- function(leaf) {
   p <- leaf$parameters
   if (is_penalised(leaf)) return(diag(1 / coefficient_precisions(leaf, p$variance), ncol(leaf$kernel$constants$shares)))
+  if (is_contrast(leaf)) return(contrast_covariance(p$variance, leaf$kernel$constants$size))
   if (!is_correlated(leaf)) return(diag(p$variance, 1))
   tcrossprod(sqrt(p$variance) * correlation_root(p$correlation, length(p$variance)))
 }

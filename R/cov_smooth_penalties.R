@@ -13,7 +13,7 @@ diagonal_penalties <- function(made, label, call, tolerance = 1e-10) {
   within <- lapply(within, function(S) crossprod(common, S %*% common))
   shares <- t(vapply(within, diag, numeric(length(random))))
   apart <- max(vapply(within, function(S) max(abs(S - diag(diag(S), nrow(S)))), 0))
-  if (apart > 1e-8) stop_penalties(label, length(within), call)
+  if (apart > 1e-8) return(contrast_penalties(made) %||% stop_penalties(label, length(within), call))
   list(random = whole %*% common, trend = sum$vectors[, -random, drop = FALSE],
        shares = ifelse(shares > tolerance, shares, 0))
 }
@@ -21,23 +21,30 @@ diagonal_penalties <- function(made, label, call, tolerance = 1e-10) {
 stop_penalties <- function(label, count, call) {
   stop_kernops("input", c(
     "The smooth {.code {label}} is not available: its {count} penalties have no common eigenvectors.",
-    i = "All smooths with one or two penalties are available, and {.code s(x, bs = \"ad\")}, {.code bs = \"fs\"},
-         {.fn t2}, and {.fn te} and {.fn ti} of bases that leave constants without a penalty."
+    i = "All smooths with one or two penalties are available, and {.code s(x, bs = \"ad\")}, {.code bs = \"fs\"} and
+         {.code \"sz\"} of one factor, {.fn t2}, and {.fn te} and {.fn ti} of bases that leave constants without a
+         penalty."
   ), call = call)
 }
 
 # The leaf of a smooth whose `column` has a basis.
 settled_smooth <- function(leaf, column, call) {
-  count <- max(1, nrow(column$shares))
+  count <- max(1, nrow(column$shares), column$contrasts)
   if (count > 1 && is.null(leaf$parameters$variance)) leaf$parameters <- list(variance = rep(NA_real_, count))
   if (!length(leaf$parameters$variance) %in% c(count, if (count == 1) 0)) {
     stop_kernops("input", "{.arg variance} of {.code {leaf$label}} must have {count} number{?s}, one for each penalty,
                            not {length(leaf$parameters$variance)}.", call = call)
   }
-  leaf$kernel <- if (count == 1 && !has_level(leaf)) smooth_kernel else {
-    with_constants(penalties_kernel, shares = column$shares %||% matrix(1, 1, column$width), level = has_level(leaf))
-  }
+  leaf$kernel <- kernel_of_smooth(column, count, has_level(leaf))
   leaf
+}
+
+kernel_of_smooth <- function(column, count, level) {
+  if (!is.null(column$contrasts)) {
+    return(with_constants(contrasts_kernel, contrasts = count, size = column$width / (count - 1)))
+  }
+  if (count == 1 && !level) return(smooth_kernel)
+  with_constants(penalties_kernel, shares = column$shares %||% matrix(1, 1, column$width), level = level)
 }
 
 # The formula in the points, whose columns are basis functions and, with a `level`, its number.
@@ -52,7 +59,7 @@ penalties_kernel <- kernel("smooth", function(variance, x, y, shares, level) {
   code_text(text, " * Equal(Elem(", x, ", ", size, "), Elem(", y, ", ", size, "))")
 }, screens = FALSE, mean_square = function(leaf, u) {
   squares <- colMeans(effect_covariates(leaf, u)^2)
-  v <- leaf$parameters$variance
+  v <- leaf$parameters$variance %||% 1
   v[is.na(v)] <- 1
   shares <- leaf$kernel$constants$shares
   # the derivatives of the mean variance, which add up to it with the variances as weights

@@ -76,7 +76,7 @@ spectral_leaf <- function(x, where, call) {
 
 # One draw for each level, times the covariate; of a smooth, one for each basis function.
 effect_spectrum <- function(x) {
-  if (is_correlated(x) || is_penalised(x)) {
+  if (is_correlated(x) || is_penalised(x) || is_contrast(x)) {
     root <- t(chol(coefficient_covariance(x)))
     return(list(variance = 1, group = x$level, linear = list(function(u) effect_covariates(x, u) %*% root)))
   }

@@ -47,6 +47,7 @@ test_that("additive models are those of mgcv::gam()", {
                    y ~ s(x, bs = "ad", k = 12, m = 2), z ~ s(a, bs = "ad", k = 15, m = 3),
                    y ~ s(x, bs = "bs", m = c(3, 2)),
                    y ~ s(x, g, bs = "fs", k = 5), y ~ te(x, g, bs = c("cr", "re"), k = c(5, 4)),
+                   y ~ s(x, k = 5) + s(x, g, bs = "sz", xt = "cr", k = 5),
                    y ~ te(x, w, k = 4, by = h), y ~ g + te(x, w, k = 4, by = g), y ~ o + te(x, w, k = 3, by = o),
                    y ~ w + s(x, h, g, bs = "fs", k = 5))
   for (formula in formulas) {
@@ -199,4 +200,31 @@ test_that("one of several variables may have a smooth with several penalties", {
               "none", neighbours = 179)
     expect_equal(fit$loglik, -expected$value / 2, tolerance = 1e-8)
   }
+})
+
+test_that("smooths of levels that add up to zero are those of dense algebra", {
+  smooths <- list(list(~ s(g, x, bs = "sz", k = 5), c(0.3, 2, 0.1, 0.7)))
+  known <- hills_model(hills, hills, smooths)
+  K <- known$K + diag(0.05, 90)
+  new <- hills_model(hills, new_hills, smooths)
+  prior <- hills_model(new_hills, new_hills, smooths)$K
+  covariance <- given_hills(smooths) + nugget(0.05)
+  expected <- oracle_kriging(K, new$K, diag(prior), hills$y, known$X, new$X)
+  expect_kriging_by(c("exact", "iterative", "vecchia"), y ~ 1, hills, ~ a + b, covariance, new_hills, expected)
+  edf <- lapply(c("exact", "vecchia"), \(method) {
+    fit <- gp(y ~ 1, hills, ~ a + b, covariance, method, "none", neighbours = 89)
+    theta <- unname(fit$theta)
+    likelihood <- kernops:::likelihood_for(fit$data, fit$model, replace(fit$how, "reml", TRUE))
+    expect_equal(likelihood$evaluate(theta)$value, oracle_likelihood(K, hills$y, known$X, TRUE)$value, tolerance = 1e-9)
+    expect_profile_slope(likelihood, theta)
+    summary(fit)$edf
+  })
+  expect_equal(edf[[2]], edf[[1]], tolerance = 1e-6)
+  fit <- gp(k ~ 1, hills, ~ a + b, given_hills(smooths), "vecchia", "none", family = poisson(), neighbours = 89)
+  mean <- as.vector(model.matrix(fit) %*% coef(fit))
+  mode <- oracle_laplace(known$K, mean, \(eta) dpois(hills$k, exp(eta), log = TRUE))
+  expect_equal(fit$loglik, -mode$value / 2, tolerance = 1e-6)
+  fit <- gp(y ~ 1, hills, ~ a + b, covariance, "exact", "none", known = list(beta = numeric(7)), exact_limit = 1)
+  draws <- simulate(fit, 4000, seed = 1, newdata = new_hills, conditional = FALSE)
+  expect_lt(max(abs(cov(t(draws)) - prior)), 0.1 * max(prior))
 })

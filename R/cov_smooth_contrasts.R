@@ -1,0 +1,66 @@
+# Smooths of the levels of a factor that add up to zero, bs = "sz": functions f_1, ..., f_L with independent
+# coefficients of variances v_1, ..., v_L, given that their sum is zero. The coefficients are those of the first L - 1
+# functions, each with the penalty B, and the last function is minus their sum. Their covariance is D - v v' / sum(v)
+# for each eigenvector of B, where v and D = diag(v) have the first L - 1 variances, and the sum has all.
+
+# The columns of such a smooth of mgcv, as diagonal_penalties() makes them, with the number `contrasts` of its
+# functions; NULL for other smooths.
+contrast_penalties <- function(made) {
+  count <- length(made$S)
+  size <- ncol(made$S[[1]]) / (count - 1)
+  if (size != floor(size)) return(NULL)
+  first <- seq_len(size)
+  B <- made$S[[1]][first, first, drop = FALSE]
+  levels <- c(lapply(seq_len(count - 1), function(k) diag(as.numeric(seq_len(count - 1) == k), count - 1)),
+              list(matrix(1, count - 1, count - 1)))
+  apart <- max(mapply(function(S, level) max(abs(S - kronecker(level, B))), made$S, levels))
+  if (apart > 1e-8 * max(abs(B))) return(NULL)
+  penalty <- eigen(B, symmetric = TRUE)
+  random <- which(penalty$values > 1e-10 * penalty$values[[1]])
+  whole <- penalty$vectors[, random, drop = FALSE] / rep(sqrt(penalty$values[random]), each = size)
+  each <- diag(count - 1)
+  list(random = kronecker(each, whole), trend = kronecker(each, penalty$vectors[, -random, drop = FALSE]),
+       contrasts = count)
+}
+
+is_contrast <- function(leaf) !is.null(leaf$kernel$constants$contrasts)
+
+# The formula in the points, whose columns are basis functions of the first levels.
+contrasts_kernel <- kernel("smooth", function(variance, x, y, contrasts, size) {
+  levels <- seq_len(contrasts - 1) - 1
+  v <- code_text("Elem(", variance, ", ", levels, ")")
+  block <- function(point) code_text("Extract(", point, ", ", levels * size, ", ", size, ")")
+  sum_of <- function(point) paste(v, "*", block(point), collapse = " + ")
+  sprintf("(%s - ((%s) | (%s)) / Sum(%s))", paste0(v, " * (", block(x), " | ", block(y), ")", collapse = " + "),
+          sum_of(x), sum_of(y), variance)
+}, screens = FALSE, mean_square = function(leaf, u) {
+  v <- leaf$parameters$variance %||% 1
+  v <- rep_len(ifelse(is.na(v), 1, v), leaf$kernel$constants$contrasts)
+  squares <- crossprod(effect_covariates(leaf, u)) / nrow(u)
+  slopes <- contrast_slopes(v, leaf$kernel$constants$size)
+  pmax(vapply(slopes, function(slope) sum(slope * squares), 0), .Machine$double.xmin)
+})
+
+contrast_covariance <- function(variance, size) {
+  first <- variance[-length(variance)]
+  kronecker(diag(first, length(first)) - tcrossprod(first) / sum(variance), diag(size))
+}
+
+# Its derivatives with respect to the variances.
+contrast_slopes <- function(variance, size) {
+  share <- variance[-length(variance)] / sum(variance)
+  lapply(seq_along(variance), function(k) {
+    direction <- (seq_along(share) == k) - share
+    kronecker(tcrossprod(direction), diag(size))
+  })
+}
+
+# The methods of cov_effects.R for the coefficients.
+effect_root.contrast_effect <- function(effect, theta) {
+  variance <- effect_parameters(effect, theta)$variance
+  t(chol(contrast_covariance(variance, effect$leaf$kernel$constants$size)))
+}
+
+effect_slopes.contrast_effect <- function(effect, theta) {
+  contrast_slopes(effect_parameters(effect, theta)$variance, effect$leaf$kernel$constants$size)
+}
