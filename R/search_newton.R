@@ -8,6 +8,7 @@ information_search <- function(theta, evaluate, model, profile, control) {
   search <- new_search(theta, evaluate, model, profile, control)
   if (!begin(search)) return(list(theta = search$theta, value = Inf, convergence = 1L, iterations = 0L,
                                   message = "singular at the start", evaluations = 1L))
+  leave_floor(search)
   for (iteration in seq_len(control$maxit)) {
     if (jump_to_bound(search)) next
     propose_step(search)

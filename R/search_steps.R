@@ -24,6 +24,14 @@ propose_step <- function(search) {
   search$least_gain <- max(control$gain, point$state$rounding, 10 * point$state$resolution)
 }
 
+# Raises variances that were next to nothing in a subset, where the search begins.
+leave_floor <- function(search) {
+  value <- search$point$state$value
+  if (!search$point$state$has_value || !length(higher <- off_the_floor(search))) return()
+  trial <- visit(search, higher, value)
+  if (isTRUE(trial$state$value < value)) move_to(search, trial)
+}
+
 # Raises parameters, once, where the gradient vanishes but not because of an optimum.
 raise_parameters <- function(search) {
   if (search$raised) return(FALSE)
