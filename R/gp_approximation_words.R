@@ -5,7 +5,14 @@ approximation_words <- function(object) {
   if (verdict == "exact") return("none: all observations are neighbours")
   if (verdict == "unknown") return("not compared with that of more neighbours")
   largest <- which.max(relative_changes_of(object))
-  paste0(verdict, ": ", change_words(object)[[largest]], " ", twice_words(object))
+  c(paste0(verdict, ": ", change_words(object)[[largest]], " ", twice_words(object)), approximation_advice(object))
+}
+
+# The advice for a poor approximation whose number of neighbours the fit did not choose; else NULL.
+approximation_advice <- function(object, verdict = approximation_verdict(object)) {
+  if (verdict == "poor" && !identical(object$how$control$neighbours, "auto")) {
+    "`neighbours = \"auto\"` takes more neighbours until that changes little"
+  }
 }
 
 twice_words <- function(object) {
@@ -25,7 +32,8 @@ approximation_table <- function(object) {
   known <- !is.na(object$vecchia$changes)
   if (object$vecchia$all || !any(known)) return(approximation_words(object))
   words <- change_words(object)[known]
-  c(paste0(approximation_verdict(object), ": ", words[[1]]), words[-1], twice_words(object))
+  c(paste0(approximation_verdict(object), ": ", words[[1]]), words[-1],
+    paste(c(twice_words(object), approximation_advice(object)), collapse = "; "))
 }
 
 neighbour_words <- function(about) {
@@ -41,10 +49,13 @@ glanced_approximation <- function(object) {
              change.prediction = changes$predictions, change.se = changes$se)
 }
 
-# With `neighbours = "auto"`, where the limit was reached before the changes were tolerable.
+# With `neighbours = "auto"`, where the limit was reached before the changes were tolerable, and for the default number
+# of many observations, which is not chosen by them, where the approximation is poor.
 warn_about_neighbours <- function(fit) {
   control <- fit$how$control
-  if (!has_neighbours(fit) || !identical(control$neighbours, "auto")) return(invisible())
+  if (!has_neighbours(fit)) return(invisible())
+  if (is.null(control$neighbours) && nobs.gp(fit) > 2e4) warn_about_poor(fit)
+  if (!identical(control$neighbours, "auto")) return(invisible())
   verdict <- approximation_verdict(fit)
   if (verdict %in% c("exact", "good", "unknown")) return(invisible())
   m <- fit$vecchia$m
@@ -57,5 +68,12 @@ warn_about_neighbours <- function(fit) {
                   i = if (length(other)) "{.code method = {.val {other}}} has no neighbours.",
                   i = "{.code neighbour_limit = {2 * m}} of {.fn gp_control} allows more than
                        {control$neighbour_limit}."),
+                class = c("kernops_neighbours", "kernops_warning"))
+}
+
+warn_about_poor <- function(fit) {
+  if (approximation_verdict(fit) != "poor") return(invisible())
+  cli::cli_warn(c("The approximation by {fit$vecchia$m} neighbours is {approximation_words(fit)[[1]]}.",
+                  i = "{.code neighbours = \"auto\"} takes more neighbours until that changes little."),
                 class = c("kernops_neighbours", "kernops_warning"))
 }

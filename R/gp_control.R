@@ -63,7 +63,8 @@
 #'
 #' With `neighbours = "auto"`, neighbours are doubled, and the search continues, until the approximation is good. If
 #' that takes more than `neighbour_limit` neighbours, a warning of class `kernops_neighbours` says what the changes are
-#' and which method to use. New points that are predicted from observations have at least twice as many neighbours as
+#' and which method to use. A poor approximation by the default number for more than 20,000 observations is warned of
+#' likewise. New points that are predicted from observations have at least twice as many neighbours as
 #' these, and twice as many, up to 240, while that changes their predictions by more than the tolerance; see
 #' [predict()][predict.gp] for noisy observations.
 #'

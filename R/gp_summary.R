@@ -11,8 +11,12 @@ print.gp <- function(x, ...) {
   if (!is.null(x$transform)) cli::cat_line("  transform       ", transform_words(x$transform))
   cli::cat_line("  log-likelihood  ", likelihood_text(x$loglik), " (", x$estimate, ", ", x$method, ")")
   if (has_neighbours(x)) cat_labelled("neighbours", neighbour_words(x$vecchia), ",")
-  if (!is.null(x$certificate)) cat_labelled("approximation", certificate_words(x$certificate), ",") else
-    if (has_neighbours(x)) cat_labelled("approximation", approximation_words(x), ",")
+  if (has_neighbours(x) || !is.null(x$certificate)) {
+    words <- if (is.null(x$certificate)) approximation_words(x) else {
+      c(certificate_words(x$certificate), approximation_advice(x, x$certificate$verdict))
+    }
+    cat_labelled("approximation", words, ",")
+  }
   invisible(x)
 }
 

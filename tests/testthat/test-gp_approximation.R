@@ -92,6 +92,25 @@ test_that("counts, groups, several variables, weights and transformations are co
   expect_gt(auto$vecchia$m, 20)
 })
 
+with_auto <- function(how) {
+  how$control$neighbours <- "auto"
+  how
+}
+
+test_that("many observations with too few neighbours by default are warned of", {
+  d <- plane(200)
+  fit <- vecchia(d, matern(5/2, 2, 0.5) + nugget(1e-4), m = 3, estimate = "none")
+  expect_silent(kernops:::warn_about_neighbours(fit))
+  fit$how$control["neighbours"] <- list(NULL)
+  expect_silent(kernops:::warn_about_neighbours(fit))
+  fit$vecchia$changes[] <- c(1e-9, 1e-9, 1e-9, 0.5)
+  fit$parts$y <- fit$data$y <- numeric(3e4) # as if there were so many observations
+  expect_warning(kernops:::warn_about_neighbours(fit), "by 3 neighbours is poor: standard errors change by 50 %",
+                 class = "kernops_neighbours")
+  fit$vecchia$changes[] <- 1e-9
+  expect_silent(kernops:::warn_about_neighbours(fit))
+})
+
 test_that("a bad approximation is said by print(), summary() and glance()", {
   withr::local_seed(3)
   x <- matrix(runif(8 * 400), 400, dimnames = list(NULL, letters[1:8]))
@@ -99,6 +118,10 @@ test_that("a bad approximation is said by print(), summary() and glance()", {
   fit <- gp(z ~ 1, d, reformulate(letters[1:8]), matern(7/2, 20, 4) + nugget(1e-4), "vecchia", "none", neighbours = 15)
   expect_output(print(fit), "approximation   poor: (log-likelihood|predictions|standard errors)")
   expect_output(print(summary(fit)), "Approximation   poor: log-likelihood")
+  advice <- "`neighbours = \"auto\"` takes more neighbours"
+  expect_output(print(fit), advice, fixed = TRUE)
+  expect_output(print(summary(fit)), advice, fixed = TRUE)
+  expect_no_match(utils::capture.output(print(replace(fit, "how", list(with_auto(fit$how))))), advice, fixed = TRUE)
   table <- glance.gp(fit)
   expect_identical(table$approximation, "poor")
   more <- update(fit, neighbours = 30)
