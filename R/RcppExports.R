@@ -221,8 +221,8 @@ posterior_hold <- function(near, threads) {
     .Call(`_kernops_posterior_hold`, near, threads)
 }
 
-posterior_hold_effects <- function(near, effects, start, columns, threads) {
-    .Call(`_kernops_posterior_hold_effects`, near, effects, start, columns, threads)
+posterior_hold_effects <- function(near, start, columns, within, threads) {
+    .Call(`_kernops_posterior_hold_effects`, near, start, columns, within, threads)
 }
 
 posterior_observe <- function(held, across, within) {

@@ -6,7 +6,6 @@
 latent_parts <- function(model, u) {
   if (!has_effects(model)) return(list(field = model, rows = seq_len(nrow(model$parameters)), u = u))
   effects <- effects_of(model, u)
-  check_coefficients(effects, "{.code method = \"vecchia\"} and a {.arg family}")
   field <- field_part(model)
   list(field = field, rows = field$rows, u = points_of_field(field, u), effects = effects, all_u = u,
        without_field = is_noise_alone(field))
@@ -29,16 +28,24 @@ no_places <- function(sets) {
 }
 
 # The pairs of places and coefficients of observations at the places `of`: as sparse_pattern() takes them, and `pair`,
-# the pair of each entry of the columns.
+# the pair of each entry of the columns. Without a field, no place is observed.
 observed_effects <- function(parts, of, places, theta) {
   if (is.null(parts$effects)) return(NULL)
   entries <- effect_entries(parts$effects, theta, parts$all_u)
   count <- entries$size
-  columns <- entries$columns
+  columns <- if (isTRUE(parts$without_field)) entries$columns[0, , drop = FALSE] else entries$columns
   keys <- rep((of - 1) * count, each = nrow(columns)) + as.vector(columns)
   pairs <- sort(unique(keys))
   list(count = as.integer(count), start = cumsum(c(0, tabulate((pairs - 1) %/% count + 1, places))),
-       columns = as.integer((pairs - 1) %% count + 1), pair = match(keys, pairs), parts = parts)
+       columns = as.integer((pairs - 1) %% count + 1), pair = match(keys, pairs), parts = parts,
+       within = products_given(entries, rep(1, ncol(columns))))
+}
+
+# The products B' W B of effects for the diagonal W of weights.
+products_given <- function(entries, weights) {
+  n <- length(weights)
+  none <- list(weights = matrix(0, 0, n), neighbours = matrix(0L, 0, n), sd = 1 / sqrt(weights))
+  entries$sparse_gram(none, most_products) %||% stop_coefficients(entries$size, "exact")
 }
 
 # The precision of coefficients and places given observations with precisions `share`, and the products with the matrix
@@ -47,17 +54,17 @@ with_observed_effects <- function(system, observed, theta) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)
   first <- seq_len(observed$count)
-  n <- ncol(entries$columns)
-  pairs <- row_sparse(matrix(observed$pair, 1), matrix(entries$values, 1), length(observed$columns))
-  none <- list(weights = matrix(0, 0, n), neighbours = matrix(0L, 0, n))
+  pairs <- if (length(observed$pair)) {
+    row_sparse(matrix(observed$pair, 1), matrix(entries$values, 1), length(observed$columns))
+  }
   replace(system, c("entries", "gather", "spread", "precision", "at_places", "variances"), list(
     entries, function(x) rbind(entries$crossprod(x), system$gather(x)),
     function(x) entries$times(x[first, , drop = FALSE]) + system$spread(x[-first, , drop = FALSE]),
     function(share) {
-      within <- entries$gram(c(none, list(sd = 1 / sqrt(share))))
-      across <- as.vector(pairs$crossprod(rep(share, each = nrow(entries$columns))))
-      list(diagonal = c(diag(within), system$precision(share)), within = within,
-           across = if (isTRUE(parts$without_field)) 0 * across else across)
+      within <- products_given(entries, share)
+      across <- if (!is.null(pairs)) as.vector(pairs$crossprod(rep(share, each = nrow(entries$columns))))
+      list(diagonal = c(within$diagonal(within$value), system$precision(share)),
+           within = within, across = as.numeric(across))
     },
     function(process, k) {
       coefficients <- entries$crossprod(k)
@@ -75,11 +82,15 @@ with_observed_effects <- function(system, observed, theta) {
 latent_effects_gradient <- function(system, state, parts, u) {
   theta <- state$field
   b <- as.vector(system$entries$crossprod(state$k))
-  along <- tcrossprod(b, as.vector(system$entries$crossprod(u)))
-  by_pairs <- diag(length(b)) - system$posterior$effects() - tcrossprod(b) + (along + t(along)) / 2
+  along <- as.vector(system$entries$crossprod(u))
+  covariances <- system$posterior$effects()
   total <- numeric(length(theta))
   for (effect in parts$effects) {
-    block <- sum_of_blocks(by_pairs, effect$before, effect$size, max(1, length(effect$levels)))
+    levels <- max(1, length(effect$levels))
+    rows <- effect$before + seq_len(effect$size * levels)
+    by_level <- function(x, y) tcrossprod(matrix(x[rows], effect$size), matrix(y[rows], effect$size))
+    block <- levels * diag(effect$size) - sum_of_blocks(covariances, effect$before, effect$size, levels) -
+      by_level(b, b) + (by_level(b, along) + by_level(along, b)) / 2
     total[effect$rows] <- vapply(whitened_slopes(effect, theta), function(change) sum(block * change), 0)
   }
   total

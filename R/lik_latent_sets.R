@@ -24,7 +24,9 @@ latent_sets <- function(places, model, theta, m, how, parts = NULL, whole = thet
 
 with_latent_neighbours <- function(sets, neighbours) {
   sets$neighbours <- neighbours
-  sets$pattern <- sparse_pattern(neighbours, sets$observed)
+  sets$pattern <- tryCatch(sparse_pattern(neighbours, sets$observed), kernops_input_error = function(e) {
+    stop_coefficients(sets$observed$count, "exact")
+  })
   sets
 }
 

@@ -45,10 +45,10 @@ effects_problem <- function(data, model, how) {
 # Up to this number of coefficients, S is a matrix in memory whose factor takes less than a second.
 most_coefficients <- 2000
 
-stop_coefficients <- function(count, call = NULL) {
+stop_coefficients <- function(count, instead = "iterative", call = NULL) {
   stop_kernops("input", c("{.code method = \"vecchia\"} takes more than {most_coefficients} coefficients of random effects
                            and smooths if few of them belong to neighbouring observations: these {count} are too many.",
-                          i = "{.code method = \"iterative\"} has no such limit."), call = call)
+                          i = "{.code method = \"{instead}\"} has no such limit."), call = call)
 }
 
 check_coefficients <- function(effects, method, call = NULL) {

@@ -126,7 +126,7 @@ effects_draws <- function(object, fitted, points, nsim) {
 }
 
 # The `effects` of a fit and their `entries` at the observations; the `mean` of their coefficients, and the `joint`
-# distribution of those of trend and effects (solve_coefficients.R); the `inner` fit of the field and the noise, with
+# distribution of those of trend and effects (lik_coefficients.R); the `inner` fit of the field and the noise, with
 # points_of(u), the points u as it reads them. The low-rank part of VIF is an effect with `rank` coefficients.
 fitted_effects <- function(object) {
   about <- list(object[c("data", "model", "theta", "beta", "known")], object$vecchia[c("m", "inducing")],

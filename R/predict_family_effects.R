@@ -14,7 +14,8 @@ effects_kriging.gp_family_fit <- function(object, how) {
   }, determined = function(leaf) {
     system$logdet(system$weight)
     rows <- coefficients_of(parts$effects, leaf)
-    sum(1 - diag(system$posterior$effects())[rows]) - sum(system$entries$crossprod(object$state$z)[rows, ]^2)
+    covariances <- system$posterior$effects()
+    sum(1 - covariances$diagonal(covariances$value)[rows]) - sum(system$entries$crossprod(object$state$z)[rows, ]^2)
   })
   # without a field, the nearest base points are all coefficients
   if (is_joint(object) && !parts$without_field) joint_conditioning(object, base, nearest) else nearest

@@ -3,18 +3,19 @@
 
 # Memory for precision matrices with this pattern, shared by fields with other weights; it holds one matrix at a time.
 # With `effects`, the points follow this number of coefficients, which are independent with variance 1 beside
-# observations: `count`, and the `columns` start[i] + 1 .. start[i + 1] of the coefficients that are observed together
-# with point i. Precisions are then lists, of the `diagonal`, of the entries `across` in the order of `columns`, and of
-# the matrix `within` of coefficients, whose diagonal is a part of the former.
+# observations: `count`, the `columns` start[i] + 1 .. start[i + 1] of the coefficients that are observed together with
+# point i, and the sparse_symmetric() matrix `within` of those that are observed together. Precisions are then lists, of
+# the `diagonal`, of the entries `across` in the order of `columns`, and of the matrix `within` of coefficients, whose
+# diagonal is a part of the former.
 sparse_pattern <- function(neighbours, effects = NULL) {
   held <- if (is.null(effects)) posterior_hold(neighbours, threads()) else {
     near <- neighbours + effects$count * (neighbours > 0)
     storage.mode(near) <- "integer"
     start <- as.integer(c(integer(effects$count), effects$start))
-    posterior_hold_effects(cbind(matrix(0L, nrow(near), effects$count), near), effects$count, start, effects$columns,
+    posterior_hold_effects(cbind(matrix(0L, nrow(near), effects$count), near), start, effects$columns, effects$within,
                            threads())
   }
-  list(held = held, filled = new.env(), coefficients = c(effects$count, 0L)[[1]])
+  list(held = held, filled = new.env(), coefficients = c(effects$count, 0L)[[1]], within = effects$within)
 }
 
 # The field with the rows of U in `factor`, a list of `weights` and `sd`. A list of functions:
@@ -28,7 +29,7 @@ sparse_pattern <- function(neighbours, effects = NULL) {
 #   differentiate(f, g)    derivatives of the likelihood with respect to the rows of U
 # With effects also
 #   sum_variances(points, columns, values)  variances of points and effects times values, see row_sparse()
-#   effects()              the covariance matrix of the coefficients
+#   effects()              the covariances of the coefficients that are observed together
 # long: the operators of one matrix, each some lines, which share its data
 sparse_posterior <- function(pattern, factor) {
   self <- new.env()
@@ -47,7 +48,7 @@ sparse_posterior <- function(pattern, factor) {
   # the diagonal; other entries are kept in the matrix
   observed <- function(w) {
     if (!length(alone)) return(w)
-    posterior_observe(current(), w$across, w$within)
+    posterior_observe(current(), w$across, w$within$value)
     w$diagonal
   }
   fill()
@@ -99,6 +100,6 @@ sparse_posterior <- function(pattern, factor) {
     sum_variances = function(points, columns, values) {
       posterior_with_effects(inverted(), as.integer(length(alone) + points), columns, values, threads())
     },
-    effects = function() posterior_effects(inverted())
+    effects = function() pattern$within$with(posterior_effects(inverted()))
   )
 }

@@ -1,56 +1,64 @@
 # Sparse symmetric matrices, and their Cholesky factors (src/neighbours/cholesky.h).
 
-# The lower triangle of columns: the entries start[j] + 1 .. start[j + 1] of `row`, counted from 0, and of `value` are
-# those of column j, from the diagonal on.
+# The lower triangle by columns: the entries start[j] + 1 .. start[j + 1] of `row`, counted from 0, and of `value` are
+# those of column j, from the diagonal on. The result also has the functions
+#   columns()     the columns of the entries, counted from 1
+#   diagonal(value)  the diagonal, of other values
+#   with(value)   the matrix with these values
+#   split(known)  the matrix `within` of the first rows, the block `across` of the others, both dense, and the sparse
+#                 matrix `low` of the others plus the identity matrix
+#   order()       of the factor, see ordered_symmetric()
 sparse_symmetric <- function(start, row, value) {
-  structure(list(start = start, row = row, value = value), class = "sparse_symmetric")
+  columns <- function() rep.int(seq_along(start[-1]), diff(start))
+  x <- list(
+    start = start, row = row, value = value, columns = columns,
+    diagonal = function(value) value[start[-length(start)] + 1L],
+    with = function(value) sparse_symmetric(start, row, value),
+    split = function(known) split_symmetric(x, known), order = function() ordered_symmetric(x)
+  )
+  class(x) <- "sparse_symmetric"
+  x
 }
 
-# The columns of its entries, counted from 1.
-column_of_entries <- function(x) rep.int(seq_along(x$start[-1]), diff(x$start))
-
-# The block of rows and columns behind the first `known` ones, plus the identity matrix; the block of these rows and the
-# first columns, and the matrix of the first ones, are dense.
 split_symmetric <- function(x, known) {
-  column <- column_of_entries(x)
+  column <- x$columns()
   last <- x$start[[known + 1]]
   first <- seq_len(last)
   rest <- seq_along(x$row) > last
-  own <- x$row[first] < known
+  inside <- x$row[first] < known
+  cells <- cbind(x$row[first] + 1, column[first])
   within <- matrix(0, known, known)
-  within[cbind(x$row[first] + 1, column[first])[own, , drop = FALSE]] <- x$value[first][own]
+  within[cells[inside, , drop = FALSE]] <- x$value[first][inside]
   within <- within + t(within) - diag(diag(within), known)
   across <- matrix(0, length(x$start) - 1 - known, known)
-  across[cbind(x$row[first] + 1 - known, column[first])[!own, , drop = FALSE]] <- x$value[first][!own]
-  row <- x$row[rest] - known
+  across[cbind(cells[, 1] - known, cells[, 2])[!inside, , drop = FALSE]] <- x$value[first][!inside]
+  row <- x$row[rest] - as.integer(known)
   value <- x$value[rest] + (row == column[rest] - 1L - known)
-  list(within = within, across = across,
-       low = sparse_symmetric(x$start[-seq_len(known)] - last, row, value))
+  list(within = within, across = across, low = sparse_symmetric(x$start[-seq_len(known)] - last, row, value))
 }
 
-# The ordering of such a matrix for its factor, with the numbers of `entries` of the factor and of `operations`.
-order_symmetric <- function(x) {
-  ordered <- sparse_cholesky(x$start, x$row)
-  list(held = ordered$pointer, entries = ordered$costs[[1]], operations = ordered$costs[[2]])
-}
-
-# The Cholesky factor with P x P' = L L'; NULL unless x is positive definite. A list of functions:
-#   logdet()       log det x
-#   solve(b)       x^-1 b
+# An ordering with few entries of the factor: the numbers of `entries` of the factor and of `operations`, and factor(),
+# which is NULL unless x is positive definite. With P x P' = L L', a factor is a list of functions:
+#   logdet()          log det x
+#   solve(b)          x^-1 b
 #   half(b), back(b)  L^-1 P b, and P' L'^-1 b
-#   inverse()      the entries of the inverse where x has entries
-#   variances()    its diagonal
+#   inverse()         the entries of the inverse where x has entries
+#   variances()       its diagonal
 #   forms(rows, values)  b' x^-1 b for sparse columns b: the values of each are in a column, with their rows, or 0
-sparse_cholesky_factor_of <- function(x, ordered = order_symmetric(x)) {
-  held <- ordered$held
-  logdet <- sparse_cholesky_factor(held, x$value)
-  if (is.nan(logdet)) return(NULL)
-  inverse <- once(function() sparse_cholesky_inverse(held))
+ordered_symmetric <- function(x) {
+  ordered <- sparse_cholesky(x$start, x$row)
+  held <- ordered$pointer
   solve_by <- function(b, half) sparse_cholesky_solve(held, as.matrix(b), half, threads())
-  list(
-    logdet = function() logdet, solve = function(b) solve_by(b, 0L), half = function(b) solve_by(b, 1L),
-    back = function(b) solve_by(b, 2L), inverse = inverse,
-    variances = function() inverse()[x$start[-length(x$start)] + 1L],
-    forms = function(rows, values) sparse_cholesky_forms(held, rows, values, threads())
-  )
+  factor <- function() {
+    logdet <- sparse_cholesky_factor(held, x$value)
+    if (is.nan(logdet)) return(NULL)
+    inverted <- NULL
+    inverse <- function() inverted <<- inverted %||% sparse_cholesky_inverse(held)
+    list(
+      logdet = function() logdet, solve = function(b) solve_by(b, 0L), half = function(b) solve_by(b, 1L),
+      back = function(b) solve_by(b, 2L), inverse = inverse, variances = function() x$diagonal(inverse()),
+      forms = function(rows, values) sparse_cholesky_forms(held, rows, values, threads())
+    )
+  }
+  list(entries = ordered$costs[[1]], operations = ordered$costs[[2]], factor = factor)
 }

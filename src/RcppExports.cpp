@@ -692,26 +692,26 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_hold_effects
-SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, int effects, Rcpp::IntegerVector start, Rcpp::IntegerVector columns, int threads);
-RcppExport SEXP _kernops_posterior_hold_effects(SEXP nearSEXP, SEXP effectsSEXP, SEXP startSEXP, SEXP columnsSEXP, SEXP threadsSEXP) {
+SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerVector start, Rcpp::IntegerVector columns, Rcpp::List within, int threads);
+RcppExport SEXP _kernops_posterior_hold_effects(SEXP nearSEXP, SEXP startSEXP, SEXP columnsSEXP, SEXP withinSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
-    Rcpp::traits::input_parameter< int >::type effects(effectsSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type start(startSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type within(withinSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_hold_effects(near, effects, start, columns, threads));
+    rcpp_result_gen = Rcpp::wrap(posterior_hold_effects(near, start, columns, within, threads));
     return rcpp_result_gen;
 END_RCPP
 }
 // posterior_observe
-void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericMatrix within);
+void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericVector within);
 RcppExport SEXP _kernops_posterior_observe(SEXP heldSEXP, SEXP acrossSEXP, SEXP withinSEXP) {
 BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type across(acrossSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type within(withinSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type within(withinSEXP);
     posterior_observe(held, across, within);
     return R_NilValue;
 END_RCPP
@@ -821,7 +821,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_effects
-Rcpp::NumericMatrix posterior_effects(SEXP held);
+Rcpp::NumericVector posterior_effects(SEXP held);
 RcppExport SEXP _kernops_posterior_effects(SEXP heldSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;

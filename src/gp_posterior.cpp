@@ -51,26 +51,34 @@ SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
   return guard_new([&]() -> SEXP { return held_posterior(near, {}, threads); });
 }
 
-// The same where the first `effects` points are effects. Point i is observed with effects columns[start[i] + 1] ..
-// columns[start[i + 1]], counted from 1, in ascending order.
+// The same where the first points are effects. Point i is observed with effects columns[start[i] + 1] ..
+// columns[start[i + 1]], counted from 1, in ascending order; `within` is the lower triangle of those that are observed
+// together, as a sparse_symmetric() matrix.
 // [[Rcpp::export(rng = false)]]
-SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, int effects, Rcpp::IntegerVector start,
-                            Rcpp::IntegerVector columns, int threads) {
+SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerVector start, Rcpp::IntegerVector columns,
+                            Rcpp::List within, int threads) {
   return guard_new([&]() -> SEXP {
     if (start.size() != near.ncol() + 1) throw InputError("dim", "each point has effects");
-    neighbours::ObservedEffects observed{effects, {start.begin(), start.end()}, {}};
+    const Rcpp::IntegerVector within_start = within["start"], within_row = within["row"];
+    const neighbours::LowerTriangle lower{int(within_start.size()) - 1, within_start.begin(), within_row.begin()};
+    if (lower.n < 1 || lower.n > near.ncol() || lower.entries() != within_row.size())
+      throw InputError("dim", "each effect is observed with itself");
+    lower.check();
+    neighbours::ObservedEffects observed{lower.n, {start.begin(), start.end()}, {}, {}, {}};
+    observed.within_start.assign(within_start.begin(), within_start.end());
+    observed.within_row.assign(within_row.begin(), within_row.end());
     for (const int column : columns) observed.column.push_back(column - 1);
     return held_posterior(near, std::move(observed), threads);
   });
 }
 
 // The entries of the precision of observations beside its diagonal: those of points and effects in the order of
-// `columns`, and the matrix of those of effects.
+// `columns`, and those of effects in the order of `within`.
 // [[Rcpp::export(rng = false)]]
-void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericMatrix within) {
+void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericVector within) {
   guard([&] {
     Posterior& posterior = posterior_of(held);
-    of_length(within, posterior.effects() * posterior.effects());
+    of_length(within, posterior.observed_within());
     posterior.observe(of_length(across, posterior.observed()), within.begin());
     return 0;
   });
@@ -191,15 +199,13 @@ Rcpp::NumericVector posterior_with_effects(SEXP held, Rcpp::IntegerVector points
   });
 }
 
-// The covariance matrix of the effects, after posterior_variances().
+// The covariances of the effects that are observed together, after posterior_variances().
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericMatrix posterior_effects(SEXP held) {
+Rcpp::NumericVector posterior_effects(SEXP held) {
   return guard([&] {
     const Posterior& posterior = posterior_of(held);
-    const int count = int(posterior.effects());
-    Rcpp::NumericMatrix out(count, count);
-    for (int b = 0; b < count; ++b)
-      for (int a = 0; a < count; ++a) out(a, b) = posterior.covariance(a, b);
+    Rcpp::NumericVector out(posterior.observed_within());
+    posterior.invert_within(out.begin());
     return out;
   });
 }

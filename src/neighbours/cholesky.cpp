@@ -207,7 +207,7 @@ double SparseCholesky::Rows::scale(size_t i, double value) const {
 
 void SparseCholesky::sums(const PointSets& sets, const double* weights, const Settings& settings, double* to) const {
   std::vector<int> at(size_t(sets.count * sets.m));
-  for (size_t k = 0; k < at.size(); ++k) at[k] = sets.at[k] > 0 ? n_ - position_[size_t(sets.at[k]) - 1] : 0;
+  for (size_t k = 0; k < at.size(); ++k) at[k] = sets.at[k] > 0 ? int(reversed(sets.at[k] - 1)) + 1 : 0;
   const PointSets reversed{at.data(), sets.count, sets.m};
   variances_of_all_sums(Rows{*this}, n_, reversed, weights, alike_together(reversed, settings), settings, to, nullptr);
 }

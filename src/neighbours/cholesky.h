@@ -38,6 +38,7 @@ class SparseCholesky {
   ~SparseCholesky();
 
   int size() const { return n_; }
+  size_t reversed(int j) const { return size_t(n_ - 1 - position_[size_t(j)]); }  // the row of column j in Rows
   bool factored() const { return value_ != nullptr; }
   Count pattern_entries() const { return pattern_.entries(); }
   double entries() const { return entries_; }        // of L; infinite if they are too many for a factor

@@ -31,7 +31,7 @@ struct NewPoints::Rows {
       return;
     }
     for (Count k = Count(i - first) * points.m; k < Count(i - first + 1) * points.m; ++k)
-      if (points.neighbours[k] > 0) each(points.weights[k], size_t(points.neighbours[k] - 1));
+      if (points.neighbours[k] > 0) each(points.weights[k], base->position(size_t(points.neighbours[k] - 1)));
   }
 
   const NewPoints& points;

@@ -3,36 +3,55 @@
 // as sparse as Q: it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021, section 4; Zilber and Katzfuss
 // 2021).
 //
-// The first points may be coefficients of effects, which are eliminated last: their rows are full. Each of the other
-// points is observed together with some of them, so that D has entries in the rows of points and columns of effects,
-// and among effects.
+// The first points may be coefficients of effects, which are eliminated last: a sparse Cholesky factor of what the
+// other points leave of their rows, without dropped entries. Each of the other points is observed together with some of
+// them, so that D has entries in the rows of points and columns of effects, and among effects.
 #pragma once
+#include <memory>
 #include <vector>
 
+#include "neighbours/cholesky.h"
 #include "neighbours/reach.h"
 #include "run/backend.h"
+#include "run/errors.h"
 
 namespace kernops::neighbours {
 
-// Which of the first `count` points are observed with point i: column[start[i]] .. column[start[i + 1] - 1], ascending.
+// Which of the first `count` points are observed with point i: column[start[i]] .. column[start[i + 1] - 1], ascending;
+// and the pairs of them that are observed together, rows within_row[within_start[j]] .. of column j of a lower
+// triangle.
 struct ObservedEffects {
   Count count = 0;
-  std::vector<int> start, column;
+  std::vector<int> start, column, within_start, within_row;
+};
+
+// More entries than this among effects, or operations of their factor, are refused.
+constexpr double most_effect_entries = 3e7, most_effect_operations = 1e11;
+
+struct TooManyEffects : InputError {
+  TooManyEffects() : InputError("input", "the effects of neighbouring observations have too many pairs") {}
 };
 
 class Posterior {
  public:
-  // The rows of L as variances_of_sums() reads them.
+  // The rows of L as variances_of_sums() reads them, where the effects are in the reverse order of their elimination.
   struct Rows {
-    const std::vector<double>&pivot, &entry;
-    const std::vector<Count>& start;
-    const std::vector<int>& column;
+    const Posterior& of;
     static constexpr double nothing = 1e-18;
-    double variance(size_t i) const { return 1 / pivot[i]; }
-    double scale(size_t i, double value) const { return value * variance(i); }
-    template <class Each> void each(size_t i, const Each& each) const {
-      for (Count k = start[i]; k < start[i + 1]; ++k) each(entry[size_t(k)], size_t(column[size_t(k)]));
+    size_t position(size_t point) const { return of.reversed(point); }  // of a point among the rows
+    double variance(size_t i) const { return is_effect(i) ? effects().variance(i) : 1 / of.pivot_[i]; }
+    double scale(size_t i, double value) const {
+      return is_effect(i) ? effects().scale(i, value) : value * variance(i);
     }
+    template <class Each> void each(size_t i, const Each& each) const {
+      if (is_effect(i)) return effects().each(i, each);
+      for (Count k = of.start_[i]; k < of.start_[i + 1]; ++k)
+        each(of.factor_[size_t(k)], position(size_t(of.column_[size_t(k)])));
+    }
+
+   private:
+    bool is_effect(size_t i) const { return Count(i) < of.effects(); }
+    SparseCholesky::Rows effects() const { return {*of.within_}; }
   };
 
   using Numbers = std::vector<double>;
@@ -45,8 +64,11 @@ class Posterior {
   int neighbours() const { return m_; }
   void fill(const double* weights, const double* sd, const Settings& settings);  // Q
   // The entries of D beside its diagonal: those of points with the effects that are observed with them, and those of
-  // pairs of effects, a square matrix.
+  // pairs of effects, in the order of within_row.
   void observe(const double* across, const double* within);
+  Count observed_within() const { return Count(effects_.within_row.size()); }
+  // The entries of the inverse for these pairs.
+  void invert_within(double* to) const;
   // Q + D = L L': whether all pivots are positive.
   bool factor(const double* diagonal, const Settings& settings);
   double logdet() const;
@@ -55,9 +77,9 @@ class Posterior {
   // The derivative of logdet() with respect to the entries of Q + D: its inverse, where the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
-  // Entry (i, effect) of this inverse.
+  // Entry (i, effect) of this inverse; 0 outside of the pattern.
   double covariance(Count i, int effect) const;
-  Rows rows() const { return {pivot_, factor_, start_, column_}; }  // of the latest factor
+  Rows rows() const { return {*this}; }  // of the latest factor
   // The variances of weighted sums of the points of sets, by the factor. With `parts`, each sum has there a column of
   // zeros, one for each point, which becomes a column whose inner products are the covariances of sums.
   void sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,
@@ -95,7 +117,22 @@ class Posterior {
   double differentiate_set(Count set, const double* f, const double* g, double* by_weights, double* q,
                            double* product) const;
   void find_pattern(const Settings& settings);
+  std::vector<std::vector<int>> pattern_of_effects(const std::vector<std::vector<int>>& columns,
+                                                   const Settings& settings);
+  std::vector<std::vector<int>> with_effects_of_later(const std::vector<std::vector<int>>& columns,
+                                                      const Settings& settings);
+  Count first_of_unit(Count i) const;  // the first point of the unit of rows of point i
   void find_later();
+  void order_effects();
+  struct OpenRow;
+  std::vector<OpenRow> open_rows(const Settings& settings) const;
+  // Computes row i of the factor from those of the later points, and whether its pivot is positive.
+  bool eliminate(Count i, double diagonal, OpenRow& row);
+  void invert_effects();
+  size_t reversed(size_t i) const { return Count(i) < effects_.count ? within_->reversed(int(i)) : i; }
+  Count later_points(Count i) const {
+    return i < effects_.count ? later_start_point_[size_t(i)] : later_start_[size_t(i)];
+  }
   Count place_of(Count i, int effect) const;  // in the pattern
   int first_effect(Count i) const { return effects_.count ? effects_.start[size_t(i)] : 0; }
   void times(const double* diagonal, const double* x, double* y, const Settings& settings) const;
@@ -105,14 +142,15 @@ class Posterior {
   Count n_;
   int m_;
   ObservedEffects effects_;
-  std::vector<int> effect_place_;  // of each entry of effects_, where it is in the pattern
-  std::vector<int> at_, given_;    // neighbours, sorted, and which of them these were
+  std::vector<int> effect_place_, within_place_;  // of each entry of effects_, where it is in the pattern
+  std::unique_ptr<SparseCholesky> within_;        // the factor of the rows of effects, without those of points
+  std::vector<int> at_, given_;                   // neighbours, sorted, and which of them these were
   // U: rows, and columns as in neighbours/sparse_inverse.h.
   Numbers weights_, precision_, set_start_, by_column_;
   std::vector<int> set_entry_;
   std::vector<int> place_;  // of each pair of a set, where it is in the pattern
   // The pattern: the earlier points of rows, the later ones of columns, and where these are in their rows.
-  std::vector<Count> start_, later_start_;
+  std::vector<Count> start_, later_start_, later_start_point_;  // the last one where points follow effects
   std::vector<int> column_, later_, later_at_;
   Numbers entry_, diagonal_;               // of Q
   Numbers factor_, pivot_, later_factor_;  // L, columns times pivots; its columns over the pivots of their rows

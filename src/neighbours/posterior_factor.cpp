@@ -7,10 +7,8 @@
 
 namespace kernops::neighbours {
 
-namespace {
-
 // A row that is computed: `slot` of its points, from 1, and what belongs to them. Other points have slot 0.
-struct OpenRow {
+struct Posterior::OpenRow {
   OpenRow(Count points, Count longest) : slot(size_t(points), 0), sum(size_t(longest) + 1), share(sum) {}
   void open(const int* column, Count length) {
     for (Count k = 0; k < length; ++k) slot[size_t(column[k])] = int(k) + 1;
@@ -23,53 +21,66 @@ struct OpenRow {
   std::vector<double> sum, share;
 };
 
-std::vector<OpenRow> open_rows(const std::vector<Count>& start, const Settings& settings) {
+std::vector<Posterior::OpenRow> Posterior::open_rows(const Settings& settings) const {
   Count longest = 0;
-  for (size_t i = 1; i < start.size(); ++i) longest = std::max(longest, start[i] - start[i - 1]);
-  const Count n = Count(start.size()) - 1;
-  return std::vector<OpenRow>(size_t(row_workers(n, settings)), OpenRow(n, longest));
+  for (size_t i = 1; i < start_.size(); ++i) longest = std::max(longest, start_[i] - start_[i - 1]);
+  return std::vector<OpenRow>(size_t(row_workers(n_, settings)), OpenRow(n_, longest));
 }
-
-}  // namespace
 
 // Incomplete factorisation: eliminates points from the last one and drops fill-in outside the pattern.
 bool Posterior::factor(const double* diagonal, const Settings& settings) {
   factor_.resize(column_.size()), later_factor_.resize(column_.size()), pivot_.resize(size_t(n_));
-  std::vector<OpenRow> rows = open_rows(start_, settings);
+  std::vector<OpenRow> rows = open_rows(settings);
   std::atomic<bool> positive{true};
-  rows_in_order(n_, settings, [&](Count number, Count worker, const auto& after) {
+  rows_in_order(n_ - effects_.count, settings, [&](Count number, Count worker, const auto& after) {
     if (!positive) return;
-    const Count i = n_ - 1 - number, begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
-    OpenRow& row = rows[size_t(worker)];
-    row.open(column_.data() + begin, length);
+    const Count i = n_ - 1 - number;
     wait_for_later(i, after);
-    double pivot = diagonal_[size_t(i)] + diagonal[i];
-    for (Count t = later_start_[size_t(i)]; t < later_start_[size_t(i + 1)]; ++t) {
-      const Count later = later_[size_t(t)], at = later_at_[size_t(t)];
-      const double own = factor_[size_t(at)], share = own / pivot_[size_t(later)];
-      later_factor_[size_t(t)] = share, pivot -= own * share;
-      for (Count k = start_[size_t(later)]; k < at; ++k)
-        row.sum[size_t(row.slot[size_t(column_[size_t(k)])])] += share * factor_[size_t(k)];
-    }
-    if (!(pivot > 0) || !std::isfinite(pivot)) positive = false;
-    pivot_[size_t(i)] = pivot;
-    for (Count k = 0; k < length; ++k) factor_[size_t(begin + k)] = entry_[size_t(begin + k)] - row.sum[size_t(k + 1)];
-    row.close(column_.data() + begin, length);
+    if (!eliminate(i, diagonal[i], rows[size_t(worker)])) positive = false;
   });
-  return positive;
+  if (!positive || !effects_.count) return positive;
+  each_row(effects_.count, 16, settings,
+           [&](Count e, Count worker) { eliminate(e, diagonal[e], rows[size_t(worker)]); });
+  std::vector<double> within;
+  for (Count e = 0; e < effects_.count; ++e) {
+    within.push_back(pivot_[size_t(e)]);
+    for (Count t = later_start_[size_t(e)]; t < later_points(e); ++t)
+      within.push_back(factor_[size_t(later_at_[size_t(t)])]);
+  }
+  return within_->factor(within.data());
+}
+
+// Row i of the points; of an effect, the row that the points leave.
+bool Posterior::eliminate(Count i, double diagonal, OpenRow& row) {
+  const Count begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
+  row.open(column_.data() + begin, length);
+  double pivot = diagonal_[size_t(i)] + diagonal;
+  for (Count t = later_points(i); t < later_start_[size_t(i + 1)]; ++t) {
+    const Count later = later_[size_t(t)], at = later_at_[size_t(t)];
+    const double own = factor_[size_t(at)], share = own / pivot_[size_t(later)];
+    later_factor_[size_t(t)] = share, pivot -= own * share;
+    for (Count k = start_[size_t(later)]; k < at; ++k)
+      row.sum[size_t(row.slot[size_t(column_[size_t(k)])])] += share * factor_[size_t(k)];
+  }
+  pivot_[size_t(i)] = pivot;
+  for (Count k = 0; k < length; ++k) factor_[size_t(begin + k)] = entry_[size_t(begin + k)] - row.sum[size_t(k + 1)];
+  row.close(column_.data() + begin, length);
+  return pivot > 0 && std::isfinite(pivot);
 }
 
 double Posterior::logdet() const {
-  double sum = 0;
-  for (const double pivot : pivot_) sum += std::log(pivot);
+  double sum = effects_.count ? within_->logdet() : 0;
+  for (size_t i = size_t(effects_.count); i < pivot_.size(); ++i) sum += std::log(pivot_[i]);
   return sum;
 }
 
 // From the first point on: the inverse of the factor, by the entries in the pattern (Takahashi et al. 1973).
 void Posterior::invert(const Settings& settings) {
   inverse_.resize(column_.size());
-  std::vector<OpenRow> rows = open_rows(start_, settings);
+  std::vector<OpenRow> rows = open_rows(settings);
+  invert_effects();
   rows_in_order(n_, settings, [&](Count i, Count worker, const auto& after) {
+    if (i < effects_.count) return;
     const Count begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
     const double pivot = pivot_[size_t(i)];
     OpenRow& row = rows[size_t(worker)];
@@ -98,9 +109,25 @@ void Posterior::invert(const Settings& settings) {
   });
 }
 
+void Posterior::invert_effects() {
+  if (!effects_.count) return;
+  std::vector<double> within(size_t(within_->pattern_entries()));
+  within_->invert(within.data());
+  size_t entry = 0;
+  for (Count e = 0; e < effects_.count; ++e) {
+    inverse_diagonal_[size_t(e)] = within[entry++];
+    for (Count t = later_start_[size_t(e)]; t < later_points(e); ++t)
+      inverse_[size_t(later_at_[size_t(t)])] = within[entry++];
+  }
+}
+
 void Posterior::sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,
                            double* parts) const {
-  variances_of_all_sums(rows(), n_, sets, weights, alike_together(sets, settings), settings, to, parts);
+  std::vector<int> at(sets.at, sets.at + sets.count * sets.m);
+  for (int& point : at)
+    if (point > 0) point = int(reversed(size_t(point) - 1)) + 1;
+  const PointSets ordered{at.data(), sets.count, sets.m};
+  variances_of_all_sums(rows(), n_, ordered, weights, alike_together(ordered, settings), settings, to, parts);
 }
 
 }  // namespace kernops::neighbours

@@ -37,22 +37,30 @@ void Posterior::times(const double* diagonal, const double* x, double* y, const 
 void Posterior::add_effects(const double* x, double* y) const {
   const auto add = [&](Count i, Count effect, double entry) { y[i] += entry * x[effect], y[effect] += entry * x[i]; };
   for (Count e = 0; e < effects_.count; ++e)
-    for (Count j = 0; j < e; ++j) add(e, j, entry_[size_t(start_[size_t(e)] + j)]);
+    for (Count k = start_[size_t(e)]; k < start_[size_t(e + 1)]; ++k) add(e, column_[size_t(k)], entry_[size_t(k)]);
   for (Count i = 0; effects_.count && i < n_; ++i)
     for (int t = first_effect(i); t < first_effect(i + 1); ++t)
       add(i, effects_.column[size_t(t)], entry_[size_t(effect_place_[size_t(t)])]);
 }
 
 void Posterior::precondition(const double* r, double* x, const Settings& settings) const {
-  rows_in_order(n_, settings, [&](Count number, Count, const auto& after) {
-    const Count i = n_ - 1 - number;
-    wait_for_later(i, after);
+  const auto before = [&](Count i) {
     double own = r[i];
-    for (Count t = later_start_[size_t(i)]; t < later_start_[size_t(i + 1)]; ++t)
+    for (Count t = later_points(i); t < later_start_[size_t(i + 1)]; ++t)
       own -= later_factor_[size_t(t)] * x[later_[size_t(t)]];
     x[i] = own;
+  };
+  rows_in_order(n_ - effects_.count, settings, [&](Count number, Count, const auto& after) {
+    const Count i = n_ - 1 - number;
+    wait_for_later(i, after);
+    before(i);
   });
+  if (effects_.count) {
+    each_row(effects_.count, 16, settings, [&](Count e, Count) { before(e); });
+    within_->solve(x, 1, SparseCholesky::Half::both, settings);
+  }
   rows_in_order(n_, settings, [&](Count i, Count, const auto& after) {
+    if (i < effects_.count) return;
     wait_for_earlier(i, after);
     double own = x[i];
     for (Count k = start_[size_t(i)]; k < start_[size_t(i + 1)]; ++k) own -= factor_[size_t(k)] * x[column_[size_t(k)]];

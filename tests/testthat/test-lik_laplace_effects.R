@@ -96,6 +96,51 @@ test_that("estimates are those of the dense approximation, also without a field"
   expect_same_laplace(stats::setNames(alone, c("exact", "vecchia")), tolerance = 1e-8, block = NULL)
 })
 
+# Poisson counts with a level for each ten observations, clustered in space, and crossed levels.
+counts_of_levels <- function(n, seed = 7) {
+  withr::local_seed(seed)
+  q <- n / 10
+  k <- sample(q, n, TRUE)
+  d <- data.frame(a = runif(q)[k] + rnorm(n, sd = 0.4 / sqrt(q)), b = runif(q)[k] + rnorm(n, sd = 0.4 / sqrt(q)), k = k,
+                  line = sample(25, n, TRUE), w = rnorm(n))
+  transform(d, y = rpois(n, exp(sin(5 * a) + rnorm(q, sd = 0.5)[k] + rnorm(25, sd = 0.3)[line])))
+}
+levels_effects <- function() random_effect(~ w | k, c(0.3, 0.1), correlation = 0.2) + random_effect(~ 1 | line, 0.1)
+
+test_that("without a field, hundreds of levels are those of the dense approximation", {
+  d <- counts_of_levels(600)
+  fits <- lapply(c(exact = "exact", vecchia = "vecchia"), \(method) {
+    gp(y ~ 1, d, covariance = levels_effects() + nugget(0.05), family = poisson(), method = method, estimate = "none")
+  })
+  new <- data.frame(w = c(0, 1, -1), k = c(3, 999, 20), line = c(1, 2, 99))
+  parts <- lapply(fits, \(fit) {
+    errors <- predict(fit, new, se.fit = TRUE, interval = "confidence", type = "link")
+    list(loglik = fit$loglik, coef = coef(fit), predicted = as.matrix(errors), vcov = vcov(fit))
+  })
+  expect_equal(parts$vecchia, parts$exact, tolerance = 1e-7)
+})
+
+test_that("levels beside a field change the dense log-likelihood little, and the gradient is its derivative", {
+  d <- counts_of_levels(800)
+  covariance <- matern(3/2, 0.6, 0.2) + levels_effects()
+  fit <- function(...) gp(y ~ 1, d, ~ a + b, covariance, family = poisson(), estimate = "none", ...)
+  vecchia <- fit(method = "vecchia", neighbours = 50)
+  expect_equal(vecchia$loglik, fit(method = "exact")$loglik, tolerance = 0.02 / abs(vecchia$loglik))
+  likelihood <- kernops:::likelihood_for(vecchia$response, vecchia$outer, vecchia$how)
+  theta <- vecchia$outer_theta
+  slope <- central_difference(\(t) likelihood$evaluate(t)$value, theta, 1e-4)
+  gradient <- likelihood$evaluate(theta, search = TRUE)$gradient()
+  expect_close(matrix(gradient, 1), slope, tolerance = 2e-3, scale = max(abs(slope)))
+})
+
+test_that("thousands of levels have a factor", {
+  d <- counts_of_levels(21000)
+  fit <- gp(y ~ 1, d, ~ a + b, matern(3/2, 0.6, 0.2) + random_effect(~ 1 | k, 0.25), method = "vecchia",
+            family = poisson(), estimate = "none", neighbours = 8)
+  expect_gt(length(unique(d$k)), 2000)
+  expect_true(is.finite(fit$loglik))
+})
+
 test_that("draws have the covariance of the model and of the data", {
   fits <- both_laplace(k ~ 1, family = poisson())
   for (conditional in c(FALSE, TRUE)) {
@@ -120,17 +165,31 @@ test_that("the posterior precision of coefficients and places is that of dense a
   W <- runif(n, 0.2, 2)
   H <- rbind(cbind(diag(4) + t(B) %*% (W * B), t(W * B)), cbind(W * B, Q + diag(W)))
   pairs <- which(t(B) != 0, arr.ind = TRUE)
-  effects <- list(count = 4L, columns = pairs[, 1], start = c(0, cumsum(tabulate(pairs[, 2], n))))
+  together <- which((t(B != 0) %*% (B != 0) > 0) & lower.tri(diag(4), TRUE), arr.ind = TRUE)
+  within <- (t(B) %*% (W * B))[together]
+  within <- kernops:::sparse_symmetric(c(0L, cumsum(tabulate(together[, 2], 4))), together[, 1] - 1L, within)
+  effects <- list(count = 4L, columns = pairs[, 1], start = c(0, cumsum(tabulate(pairs[, 2], n))), within = within)
   one <- kernops:::sparse_posterior(kernops:::sparse_pattern(near, effects), list(weights = weights, sd = sd))
-  precision <- list(diagonal = c(colSums(W * B^2), W), within = t(B) %*% (W * B), across = (W * B)[pairs[, 2:1]])
+  precision <- list(diagonal = c(colSums(W * B^2), W), within = within, across = (W * B)[pairs[, 2:1]])
   b <- cbind(rnorm(16))
   expect_equal(c(one$solve(precision, b)), c(solve(H, b)), tolerance = 1e-10)
   expect_equal(one$logdet(precision), as.numeric(determinant(H)$modulus), tolerance = 0.02)
-  expect_equal(one$effects(), solve(H)[1:4, 1:4], tolerance = 0.05)
+  expect_equal(one$effects()$value, solve(H)[1:4, 1:4][together], tolerance = 0.05)
 })
 
+test_mistakes("kernops_error", alist(
+  `levels that are all at one place` = {
+    crowd <- data.frame(y = rep(0:1, 4000), a = rep(0:1, c(7900, 100)), k = 1:8000)
+    gp(y ~ 1 + (1 | k), crowd, ~ a, exponential(), family = poisson(), method = "vecchia")
+  }
+))
+
 test_that("the sparse posterior checks its input", {
-  expect_error(kernops:::posterior_hold_effects(matrix(0L, 1, 3), 1L, 0:1, 1L, 1L), "each point has effects")
+  one <- kernops:::sparse_symmetric(0:1, 0L, 1)
+  expect_error(kernops:::posterior_hold_effects(matrix(0L, 1, 3), 0:1, 1L, one, 1L), "each point has effects")
+  none <- list(start = 0L, row = integer())
+  expect_error(kernops:::posterior_hold_effects(matrix(0L, 1, 3), 0:3, 1:3, none, 1L),
+               "each effect is observed with itself")
 })
 
 test_that("a GPU finds what the CPU finds", {

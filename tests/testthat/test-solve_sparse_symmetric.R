@@ -18,7 +18,7 @@ sparse_case <- function(n, each, seed = 1) {
 test_that("factor, solutions, inverse and quadratic forms are those of dense algebra", {
   for (n in c(1, 2, 7, 60, 300)) for (each in c(1, 2, 4)) {
     case <- sparse_case(n, each)
-    factor <- kernops:::sparse_cholesky_factor_of(case$sparse)
+    factor <- case$sparse$order()$factor()
     inverse <- solve(case$dense)
     b <- matrix(rnorm(3 * n), n)
     expect_equal(factor$logdet(), as.numeric(determinant(case$dense)$modulus), tolerance = 1e-12)
@@ -36,22 +36,22 @@ test_that("factor, solutions, inverse and quadratic forms are those of dense alg
 
 test_that("the number of entries and of operations is that of the factor", {
   arrow <- kernops:::sparse_symmetric(c(0L, 5L, 6L, 7L, 8L, 9L), c(0:4, 1:4), c(9, 1, 1, 1, 1, 3, 3, 3, 3))
-  ordered <- kernops:::order_symmetric(arrow) # the dense row is eliminated last
+  ordered <- arrow$order() # the dense row is eliminated last
   expect_identical(c(ordered$entries, ordered$operations), c(9, 4 * 2^2 + 1))
 })
 
 test_that("a matrix is split into the first rows and the others", {
   case <- sparse_case(9, 3)
-  parts <- kernops:::split_symmetric(case$sparse, 2)
+  parts <- case$sparse$split(2)
   expect_equal(parts$within, case$dense[1:2, 1:2])
   expect_equal(parts$across, case$dense[-(1:2), 1:2])
-  factor <- kernops:::sparse_cholesky_factor_of(parts$low)
+  factor <- parts$low$order()$factor()
   expect_equal(factor$solve(diag(7)), solve(case$dense[-(1:2), -(1:2)] + diag(7)), tolerance = 1e-10)
 })
 
 test_that("a matrix that is not positive definite has no factor, and input is checked", {
-  expect_null(kernops:::sparse_cholesky_factor_of(kernops:::sparse_symmetric(0:2, 0:1, c(1, -1))))
-  expect_null(kernops:::sparse_cholesky_factor_of(kernops:::sparse_symmetric(c(0L, 2L, 3L), c(0L, 1L, 1L), c(1, 2, 1))))
+  expect_null(kernops:::sparse_symmetric(0:2, 0:1, c(1, -1))$order()$factor())
+  expect_null(kernops:::sparse_symmetric(c(0L, 2L, 3L), c(0L, 1L, 1L), c(1, 2, 1))$order()$factor())
   expect_error(kernops:::sparse_cholesky(c(0L, 1L), c(0L, 1L)), "each column has rows")
   expect_error(kernops:::sparse_cholesky(0:2, c(0L, 0L)), "ascending rows from the diagonal on")
   held <- kernops:::sparse_cholesky(0:2, 0:1)$pointer

@@ -18,7 +18,7 @@
 #                   `variance` b' J^-1 b and `lagrange`, b' J^-1 (trend, 0); optional. See sparse_cholesky_factor_of()
 #
 # The kinds are those of the matrix of products: dense, or sparse_symmetric(), whose factor is sparse
-# (solve_coefficients_sparse.R).
+# (lik_coefficients_sparse.R).
 
 coefficients_given <- function(gram, known) UseMethod("coefficients_given")
 sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")

@@ -1,15 +1,15 @@
 # Coefficients of effects by a sparse Cholesky factor of their precision S.
 
-# The products with the parts of split_symmetric() and the ordering of S.
+# The products with their parts and the ordering of S.
 with_order <- function(gram, known) {
-  gram$parts <- split_symmetric(gram, known)
-  gram$ordered <- order_symmetric(gram$parts$low)
+  gram$parts <- gram$split(known)
+  gram$ordered <- gram$parts$low$order()
   gram
 }
 
 coefficients_given.sparse_symmetric <- function(gram, known) {
   parts <- gram$parts
-  factor <- sparse_cholesky_factor_of(parts$low, gram$ordered)
+  factor <- gram$ordered$factor()
   if (is.null(factor)) return(NULL)
   along <- factor$solve(parts$across)
   left <- parts$within - crossprod(parts$across, along)
@@ -26,9 +26,9 @@ sparse_adjoint_of_products <- function(gram, factor, along, by_known) {
   value <- c(numeric(last), factor$inverse())
   back <- rbind(diag(known), -along)
   image <- back %*% by_known
-  column <- column_of_entries(gram)
+  column <- gram$columns()
   for (k in seq_len(known)) value <- value + image[gram$row + 1L, k] * back[column, k]
-  sparse_symmetric(gram$start, gram$row, value)
+  gram$with(value)
 }
 
 # joint() from the factor of S: the coefficients of the trend have the precision R' left R, and change the means of the
@@ -61,7 +61,7 @@ joint_by_parts <- function(factor, along, left, r) {
 sum_of_blocks.sparse_symmetric <- function(x, before, size, count) {
   entries <- x$start[[before + 1]] + seq_len(x$start[[before + size * count + 1]] - x$start[[before + 1]])
   row <- x$row[entries] - before
-  column <- column_of_entries(x)[entries] - 1 - before
+  column <- x$columns()[entries] - 1 - before
   same <- row %/% size == column %/% size
   total <- matrix(0, size, size)
   sums <- rowsum(x$value[entries][same], (row %% size + size * (column %% size))[same])
