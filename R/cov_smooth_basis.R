@@ -58,3 +58,21 @@ smooth_functions <- function(column, values) {
   if (any(known)) basis[known, ] <- mgcv::PredictMat(column$basis, smooth_data(column, values[known, , drop = FALSE]))
   list(values = basis %*% column$random, trend = basis %*% column$trend)
 }
+
+# Settled columns without the unpenalised functions of smooths that are linear combinations of the trend x and of those
+# of earlier smooths: s(x) has the straight line that te(x, z) has, too.
+without_repeated_trend <- function(settled, x) {
+  if (!ncol(settled$trend)) return(settled)
+  fit <- stats::.lm.fit(cbind(x, settled$trend), numeric(nrow(x)))
+  repeated <- fit$pivot[-seq_len(fit$rank)] - ncol(x)
+  kept <- setdiff(seq_len(ncol(settled$trend)), repeated)
+  smooths <- which(vapply(settled$columns, is_smooth_column, NA))
+  widths <- vapply(settled$columns[smooths], function(column) ncol(column$trend), 0L)
+  of <- rep(smooths, widths)
+  number <- sequence(widths)
+  for (k in smooths) {
+    settled$columns[[k]]$trend <- settled$columns[[k]]$trend[, number[kept[of[kept] == k]], drop = FALSE]
+  }
+  settled$trend <- settled$trend[, kept, drop = FALSE]
+  settled
+}

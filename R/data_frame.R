@@ -22,6 +22,7 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
   terms <- attr(frame, "terms")
   # names of many rows would take longer than all else here
   x <- unname_rows(trend_matrix(terms, frame, call))
+  if (!several) columns <- without_repeated_trend(columns, x)
   response <- response_values(frame, formula, family, several, rows, call)
   per_row <- \(name, default) as.vector(frame[[name]] %||% rep(default, NROW(response$y)))
   parts <- list(y = response$y, x = if (ncol(columns$trend)) cbind(x, columns$trend) else x,

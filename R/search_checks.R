@@ -66,6 +66,7 @@ warn_about_fit <- function(fit) {
 # Tells terms beside others whose variance is estimated as zero: smooths remain as their columns of the trend.
 tell_vanished <- function(fit) {
   terms <- vanished_terms(fit)
+  tell_vanished_penalties(fit, unlist(lapply(terms, names)))
   if (!length(terms)) return(invisible())
   remain <- vapply(terms, is_partly_trend, NA, fit)
   smooths <- names(terms)[remain]
@@ -79,6 +80,19 @@ tell_vanished <- function(fit) {
                               is/these smooths are} linear combinations of the functions without a penalty, such as a
                               straight line, which the trend contains."
   ), class = "kernops_vanished")
+}
+
+# Tells variances of penalties that are estimated as zero in smooths that do not vanish, without those of `leaves`.
+tell_vanished_penalties <- function(fit, leaves) {
+  parameters <- fit$model$parameters
+  several <- stats::ave(seq_along(parameters$leaf), parameters$leaf, parameters$kind, FUN = length) > 1
+  smooth <- parameters$leaf %in% names(Filter(is_smooth_leaf, leaves_of(fit$model$covariance)))
+  low <- smooth & several & !parameters$fixed & fit$theta < 1000 * parameters$lower & !parameters$leaf %in% leaves
+  names <- parameters$name[which(low)]
+  if (!length(names)) return(invisible())
+  cli::cli_inform(c(i = "{.code {names}} {?is/are} estimated as zero: {?its smooth has/their smooths have} only
+                         functions that {?this penalty leaves/these penalties leave} alone, such as straight lines."),
+                  class = "kernops_vanished")
 }
 
 # TRUE for a smooth with functions that have no penalty.

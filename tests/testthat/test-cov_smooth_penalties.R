@@ -228,3 +228,37 @@ test_that("smooths of levels that add up to zero are those of dense algebra", {
   draws <- simulate(fit, 4000, seed = 1, newdata = new_hills, conditional = FALSE)
   expect_lt(max(abs(cov(t(draws)) - prior)), 0.1 * max(prior))
 })
+
+test_that("functions without a penalty that the trend has already are left out of smooths", {
+  part <- list(penalised_part(mgcv::s(x, k = 5), 0.5, hills, hills),
+               penalised_part(mgcv::te(x, w, k = 4), c(0.3, 2), hills, hills))
+  K <- part[[1]]$K + part[[2]]$K + diag(0.05, 90)
+  X <- cbind(1, part[[1]]$X, part[[2]]$X)
+  X <- qr.Q(qr(X))[, seq_len(qr(X)$rank)]
+  expect_identical(ncol(X), 4L)
+  covariance <- smooth_effect(~ s(x, k = 5), 0.5) + smooth_effect(~ te(x, w, k = 4), c(0.3, 2)) + nugget(0.05)
+  for (method in c("exact", "vecchia")) {
+    fit <- gp(y ~ 1, hills, covariance = covariance, method = method, estimate = "none")
+    expect_identical(names(coef(fit)), c("(Intercept)", "s(x).1", "te(x,w).1", "te(x,w).2"))
+    expect_equal(fit$loglik, -oracle_likelihood(K, hills$y, X)$value / 2, tolerance = 1e-10)
+    parts <- lapply(c("trend", "s(x)", "te(x,w)"), \(part) predict(fit, new_hills, terms = part))
+    expect_equal(Reduce(`+`, parts), predict(fit, new_hills), tolerance = 1e-10)
+    last <- gp(y ~ x, hills, covariance = covariance, method = method, estimate = "none")
+    expect_identical(names(coef(last)), c("(Intercept)", "x", "te(x,w).1", "te(x,w).2"))
+    expect_equal(predict(last, new_hills), predict(fit, new_hills), tolerance = 1e-8)
+  }
+})
+
+test_that("a penalty whose variance vanishes is told", {
+  told <- \(code) {
+    tryCatch({
+      code
+      ""
+    }, kernops_vanished = conditionMessage)
+  }
+  expect_match(told(gp(y ~ te(x, w, k = 4), hills, covariance = nugget(), estimate = "REML")),
+               "te(x,w).variance2` is estimated as zero: its smooth has only functions", fixed = TRUE)
+  expect_match(told(gp(y ~ s(x, select = TRUE) + te(w, h, k = 4, select = TRUE), hills, covariance = nugget(),
+                       estimate = "REML")), "`s(x).variance2` and `te(w,h).variance2` are", fixed = TRUE)
+  expect_identical(told(gp(y ~ te(x, w, k = 5), transform(hills, y = y + cos(3 * w)), covariance = nugget())), "")
+})
