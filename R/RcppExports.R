@@ -477,6 +477,18 @@ seg_as_integers <- function(results) {
     .Call(`_kernops_seg_as_integers`, results)
 }
 
+seg_windows_by <- function(segments, by, widths, align) {
+    .Call(`_kernops_seg_windows_by`, segments, by, widths, align)
+}
+
+seg_windows_advance <- function(segments, windows) {
+    .Call(`_kernops_seg_windows_advance`, segments, windows)
+}
+
+seg_roll_run <- function(segments, x, windows, how, settings) {
+    .Call(`_kernops_seg_roll_run`, segments, x, windows, how, settings)
+}
+
 cuda_set_paths <- function(include, catalogue, cache, version) {
     invisible(.Call(`_kernops_cuda_set_paths`, include, catalogue, cache, version))
 }

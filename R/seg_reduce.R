@@ -47,8 +47,8 @@
 #' @param weights a weight for each value (row): a value of weight 2 counts twice, a value of weight 0 (also `NA` or
 #'   `Inf`) is ignored. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`, `"skewness"`, `"kurtosis"`; those of the
 #'   last five must not be negative. For `"median"`, `"quantile"`, `"iqr"` and `"mode"` weights must be neither negative
-#'   nor missing; for whole numbers results are those of `rep(x, weights)`. `"median"` and the quantiles of types 1 and 2
-#'   do not depend on the scale of the weights.
+#'   nor missing; for whole numbers results are those of `rep(x, weights)`. `"median"` and the quantiles of types 1 and
+#'   2 do not depend on the scale of the weights.
 #' @param empty the result of segments without values, instead of the value in the table.
 #' @param plan a [seg_plan()] instead of `offsets`, `lengths` or `g`.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU, since copying takes longer

@@ -1468,6 +1468,44 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_windows_by
+Rcpp::List seg_windows_by(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericVector by, Rcpp::NumericVector widths, int align);
+RcppExport SEXP _kernops_seg_windows_by(SEXP segmentsSEXP, SEXP bySEXP, SEXP widthsSEXP, SEXP alignSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type by(bySEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type widths(widthsSEXP);
+    Rcpp::traits::input_parameter< int >::type align(alignSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_windows_by(segments, by, widths, align));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_windows_advance
+bool seg_windows_advance(Rcpp::XPtr<kernops::Segments> segments, Rcpp::List windows);
+RcppExport SEXP _kernops_seg_windows_advance(SEXP segmentsSEXP, SEXP windowsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type windows(windowsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_windows_advance(segments, windows));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_roll_run
+Rcpp::NumericVector seg_roll_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List windows, Rcpp::List how, Rcpp::List settings);
+RcppExport SEXP _kernops_seg_roll_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP windowsSEXP, SEXP howSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type windows(windowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type how(howSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_roll_run(segments, x, windows, how, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cuda_set_paths
 void cuda_set_paths(std::string include, std::string catalogue, std::string cache, std::string version);
 RcppExport SEXP _kernops_cuda_set_paths(SEXP includeSEXP, SEXP catalogueSEXP, SEXP cacheSEXP, SEXP versionSEXP) {
@@ -1885,6 +1923,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 6},
     {"_kernops_seg_gradient", (DL_FUNC) &_kernops_seg_gradient, 6},
     {"_kernops_seg_as_integers", (DL_FUNC) &_kernops_seg_as_integers, 1},
+    {"_kernops_seg_windows_by", (DL_FUNC) &_kernops_seg_windows_by, 4},
+    {"_kernops_seg_windows_advance", (DL_FUNC) &_kernops_seg_windows_advance, 2},
+    {"_kernops_seg_roll_run", (DL_FUNC) &_kernops_seg_roll_run, 5},
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
     {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},
     {"_kernops_cuda_describe", (DL_FUNC) &_kernops_cuda_describe, 0},

@@ -1,0 +1,103 @@
+#' Rolling windows within segments
+#'
+#' `seg_roll()` reduces a window that moves along the values of each segment: rolling means, maxima, medians, and any
+#' other operation of [seg_reduce()]. Windows have a fixed number of values, a number for each value (adaptive), or a
+#' length in time, and never extend beyond their segment.
+#'
+#' @details
+#' By definition, a result is `seg_reduce()` of its window; positions (`"argmax"`) count from the first value of the
+#' segment. The operations of [seg_reduce()] up to `"bit_xor"` take a time that does not depend on the width: windows
+#' move by two stacks of partial results, and no value is subtracted, so that sums are as accurate as those of
+#' [seg_reduce()] and infinite values leave no trace. `"median"` and `"quantile"` keep their window in order. A [seg_op()] takes a time
+#' proportional to the logarithm of the width; other order statistics, and windows of which one begins or ends before
+#' the previous one, a time proportional to the width.
+#'
+#' @inheritParams seg_reduce
+#' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; or a [gpu_matrix()], which
+#'   is copied to the host.
+#' @param width the number of values of a window, or one number for each value (row). With `by`, the length of windows
+#'   in the units of `by`, which may be a `difftime`.
+#' @param op the operation: a name from the table of [seg_reduce()] except `"softmax"`, `"skewness"`, `"kurtosis"`, or a
+#'   [seg_op()].
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
+#' @param by the time or place of each value, which must not decrease within a segment: numbers, dates or times. The
+#'   window of a value at t is (t - width, t], for `align = "center"` (t - width/2, t + width/2], and for `align =
+#'   "left"` \[t, t + width).
+#' @param align where the value is in its window: `"right"` (the window ends with it), `"center"` (of an even width, one
+#'   value more is after it), or `"left"`.
+#' @param partial whether a window that would extend beyond its segment is cut; otherwise its result is `NA`. Windows in
+#'   time are always cut.
+#' @param empty the result of a window in which all values were removed.
+#'
+#' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range and several quantiles
+#'   have an additional dimension.
+#'
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
+#'
+#' @references
+#' Tangwongsan, K., Hirzel, M., Schneider, S. and Wu, K.-L. (2015) General incremental sliding-window aggregation.
+#' *Proceedings of the VLDB Endowment* 8(7), 702-713.
+#'
+#' @seealso [seg_scan()] for windows that begin with the segment.
+#' @examples
+#' seg_roll(c(1, 2, 3, 4, 5), 3)
+#' seg_roll(c(1, 2, 3, 4, 5), 3, lengths = c(2, 3), op = "max", partial = TRUE)
+#' # the mean weight of each chick over the last week
+#' with(ChickWeight, head(seg_roll(weight, 7, g = Chick, op = "mean", by = Time)))
+#' @export
+seg_roll <- function(x, width, offsets = NULL, lengths = NULL, g = NULL, op = "sum", by = NULL,
+                     align = c("right", "center", "left"), partial = FALSE, na.rm = FALSE, empty = NULL, plan = NULL,
+                     probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1) {
+  op <- check_roll_op(op)
+  align <- check_choice(align, "align", c("right", "center", "left"))
+  details <- if (is_order_op(op)) order_details(op, probs, type, nth)
+  x <- sortable(x)
+  check_bits(op, x)
+  if (!is.null(empty)) empty <- check_one(empty, "empty")
+  plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
+  windows <- windows_of(plan, width, by, align, check_flag(partial, "partial"), value_count(x))
+  roll_plan(x, plan, windows, op, details, check_flag(na.rm, "na.rm"), empty)
+}
+
+check_roll_op <- function(op, call = caller_env()) {
+  if (inherits(op, "seg_op")) return(op)
+  check_choice(op, "op", c(segment_ops()$name, order_ops()$name), call)
+}
+
+# How far each window reaches to the left and to the right: two numbers, or two for each position of the segments.
+windows_of <- function(plan, width, by, align, partial, n, call = caller_env()) {
+  if (!is.null(by)) return(c(windows_in_time(plan, width, by, align, n, call), partial = TRUE))
+  width <- check_width(width, n, whole = TRUE, call)
+  left <- switch(align, right = width - 1, center = (width - 1) %/% 2, left = 0)
+  if (length(width) == 1) return(list(left = left, right = width - 1 - left, partial = partial))
+  rows <- seg_values(segments(plan)$pointer)$row
+  left <- rep_len(left, n)
+  list(before = as.integer(left[rows]), after = as.integer((width - 1 - left)[rows]), partial = partial)
+}
+
+windows_in_time <- function(plan, width, by, align, n, call) {
+  if (inherits(by, c("Date", "POSIXct", "difftime")) && inherits(width, "difftime")) {
+    unit <- if (inherits(by, "Date")) "days" else if (inherits(by, "POSIXct")) "secs" else units(by)
+    units(width) <- unit
+  }
+  if (inherits(by, "POSIXlt")) by <- as.POSIXct(by)
+  if (!is.numeric(by) && !inherits(by, c("Date", "POSIXct", "difftime")) || length(by) != n) {
+    stop_kernops("input", c("{.arg by} must have one number, date or time for each of the {n} value{?s}.",
+                            x = "It is {.obj_type_friendly {by}} of length {length(by)}."), call = call)
+  }
+  width <- check_width(as.numeric(width), n, whole = FALSE, call)
+  seg_windows_by(segments(plan)$pointer, as.numeric(by), width, match(align, c("right", "center", "left")) - 1L)
+}
+
+check_width <- function(width, n, whole, call) {
+  if (!is_plain_numeric(width) || !length(width) %in% c(1, n)) {
+    stop_kernops("input", c("{.arg width} must be one number or one for each of the {n} value{?s}.",
+                            x = "It is {.obj_type_friendly {width}} of length {length(width)}."), call = call)
+  }
+  fits <- !is.na(width) & width > 0 & width < if (whole) 2^31 else Inf
+  if (whole) fits <- fits & width == floor(width)
+  if (all(fits)) return(as.numeric(width))
+  wrong <- which(!fits)[[1]]
+  what <- if (whole) "a positive whole number" else "positive and finite"
+  stop_kernops("input", "{.arg width} must be {what}; element {wrong} is {width[[wrong]]}.", call = call)
+}

@@ -1,0 +1,96 @@
+# How windows are reduced: by C++ where they advance, by doubling for formulas, else as segments that overlap.
+
+roll_plan <- function(x, plan, windows, op, details, na.rm, empty) {
+  if (inherits(op, "seg_op")) return(roll_formula(x, plan, windows, op, na.rm, empty))
+  pointer <- segments(plan)$pointer
+  direct <- (!is_order_op(op) || op %in% c("median", "quantile")) && seg_windows_advance(pointer, windows)
+  if (!direct) return(roll_as_segments(x, plan, windows, op, details, na.rm, empty))
+  probs <- switch(op, median = 0.5, quantile = details$probs, numeric())
+  how <- list(op = op, probs = probs, type = if (op == "quantile") details$type else 2L, na.rm = na.rm)
+  run <- function(how, windows) {
+    settings <- segment_settings("cpu", FALSE, progress = progress_bar())
+    seg_roll_run(pointer, x, windows, how, settings)
+  }
+  result <- run(how, windows)
+  delayedAssign("left", run(list(op = "count", probs = numeric(), type = 7L, na.rm = na.rm), windows))
+  if (!is.null(empty)) result[rep_len(left %in% 0, length(result))] <- empty
+  if (length(probs)) return(shape_rolled(result, x, if (length(probs) > 1) percentages(probs)))
+  shape_rolled(settle_kind(result, x, op, left, empty, NULL), x, if (op == "range") c("min", "max"))
+}
+
+shape_rolled <- function(result, x, outputs) {
+  if (is.null(outputs)) return(shape_like(result, x))
+  size <- dim(x) %||% length(x)
+  names <- if (is.null(dim(x))) list(names(x)) else dimnames(x) %||% list(NULL, NULL)
+  array(result, c(size, length(outputs)), c(names, list(outputs)))
+}
+
+# The positions, from 0, where each window begins and how many values it has, and whether it counts, by position of the
+# segments; and the rows in this order.
+window_table <- function(plan, windows) {
+  from <- seg_values(segments(plan)$pointer)
+  n <- rep(from$lengths, from$lengths)
+  start <- rep(cumsum(from$lengths) - from$lengths, from$lengths)
+  k <- seq_along(n) - 1 - start
+  left <- windows$before %||% windows$left
+  right <- windows$after %||% windows$right
+  first <- pmax(k - left, 0)
+  list(rows = from$row, first = start + first, length = pmin(k + right, n - 1) - first + 1, before = first,
+       counts = windows$partial | (k >= left & k + right < n))
+}
+
+roll_as_segments <- function(x, plan, windows, op, details, na.rm, empty) {
+  table <- window_table(plan, windows)
+  values <- if (is.null(dim(x))) x[table$rows] else x[table$rows, , drop = FALSE]
+  overlapping <- temporary(seg_plan(lengths = table$length, sources = table$first, n = length(table$rows)))
+  result <- if (is.null(details)) reduce_plan(values, overlapping, op, na.rm, NULL, empty) else
+    reduce_in_order(values, overlapping, op, details, na.rm, NULL, empty, FALSE)
+  if (op %in% c("argmin", "argmax")) result <- result + as.integer(table$before)
+  put_back(result, x, table, dim(result)[length(dim(x)) + 2], dimnames(result)[[length(dim(x)) + 2]])
+}
+
+# Results by position go to the rows of x; those of windows that do not count, and of rows in no segment, are NA.
+put_back <- function(result, x, table, outputs = NULL, names = NULL) {
+  columns <- dim(x)[2] %||% 1
+  result <- matrix(result, ncol = columns * (if (length(outputs) && !is.na(outputs)) outputs else 1))
+  result[!table$counts, ] <- NA
+  all <- matrix(result[NA_integer_], value_count(x), ncol(result))
+  all[table$rows, ] <- result
+  if (ncol(result) == columns) shape_like(c(all), x) else shape_rolled(c(all), x, names)
+}
+
+# Windows of 2^k values are joined from two of half the size, and each window from those of its binary digits.
+roll_formula <- function(x, plan, windows, op, na.rm, empty) {
+  table <- window_table(plan, windows)
+  x_numeric <- if (is.null(dim(x))) matrix(as.numeric(x)) else matrix(as.numeric(x), nrow(x))
+  roll <- function(values) {
+    kept <- if (na.rm) !is.na(values) else rep(TRUE, length(values))
+    before <- c(0, cumsum(kept))
+    first <- before[table$first + 1]
+    length <- before[table$first + table$length + 1] - first
+    replace(fold_windows(values[kept], first, length, op), length == 0, empty %||% op$identity)
+  }
+  result <- apply(x_numeric[table$rows, , drop = FALSE], 2, roll, simplify = FALSE)
+  put_back(unlist(result), x, table)
+}
+
+fold_windows <- function(values, first, length, op) {
+  result <- rep(NA_real_, length(first))
+  started <- rep(FALSE, length(first))
+  power <- values # power[m] joins the `size` values from m on
+  size <- 1
+  while (any(length > 0)) {
+    odd <- which(length %% 2 == 1)
+    joined <- power[first[odd] + 1]
+    again <- started[odd]
+    joined[again] <- of_pairs(op, result[odd][again], joined[again])
+    result[odd] <- joined
+    started[odd] <- TRUE
+    first[odd] <- first[odd] + size
+    length <- length %/% 2
+    most <- length(power) - size
+    if (any(length > 0)) power <- of_pairs(op, power[seq_len(most)], power[size + seq_len(most)])
+    size <- 2 * size
+  }
+  result
+}
