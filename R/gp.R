@@ -295,6 +295,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   known <- known %||% list()
   check_known(known)
   check_several_settings(covariance, family, transform, known, method, here)
+  check_predictor_settings(family, method, estimate, known, transform, here)
   if (!is.null(family)) check_family_settings(method, estimate, known, transform, here)
   if (!missing(control) && ...length()) {
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")

@@ -41,39 +41,6 @@ parameter_for <- function(argument, family, call) {
   ), call = call)
 }
 
-check_predictors <- function(predictors, call) {
-  named <- is.list(predictors) && all(nzchar(names(predictors) %||% rep("", length(predictors))))
-  if (is.null(predictors) || named && !anyDuplicated(names(predictors))) return(as.list(predictors))
-  stop_kernops("input", "{.arg predictors} must be a list of formulas with the names of parameters, such as
-                         {.code list(theta = ~ x)}.", call = call)
-}
-
-check_predictor <- function(family, name, formula, call) {
-  names <- names(family$density$parameters)
-  label <- family_label(family$name)
-  value <- family$parameters$value[family$parameters$name == name]
-  env <- rlang::env(name = name, names = names, formula = formula, label = label, value = value)
-  refuse <- function(wrong, ...) if (wrong) stop_kernops("input", c(...), call = call, envir = env)
-  refuse(!is.null(family$density$of_classes), "The parameters of {.code {label}} have no predictors: the trend shifts
-                                               all cut points.")
-  refuse(!name %in% names, "{.code {label}} has no parameter {.val {name}}.",
-         i = if (length(names)) "Its parameters are {.val {names}}.")
-  refuse(any(!is.na(value)),
-         "{.code {name}} has the value {value} and a predictor: leave one of them out.")
-  refuse(!inherits(formula, "formula") || length(formula) != 2,
-         "The predictor of {.code {name}} must be a one-sided formula such as {.code ~ x}.")
-  parts <- split_effects(formula[[2]])
-  refuse(length(parts$effects) > 0, "The predictor of {.code {name}} must have fixed coefficients: random effects and
-                                     smooths are for the {.arg formula}.",
-         i = "{.code splines::ns(x, 4)} is a smooth function with fixed coefficients.")
-  check_no_effects(parts$rest, call)
-  refuse("." %in% all.vars(formula), "The predictor of {.code {name}} must name its variables, without {.code .}.")
-  terms <- tryCatch(stats::terms(formula), error = function(e) NULL)
-  refuse(is.null(terms), "The predictor of {.code {name}}, {.code {deparse1(formula)}}, is no formula of a linear
-                          model.")
-  refuse(length(attr(terms, "offset")) > 0, "The predictor of {.code {name}} must be without an {.fn offset}.")
-}
-
 predictor_columns <- function(family) unname(lapply(family$predictors, `[[`, "column"))
 
 # The covariance of observations whose noise has a predictor: without a nugget that is to be estimated.

@@ -16,7 +16,9 @@ predictor_coefficients <- function(object, name) {
 predictor_label <- function(family, name) paste0(parameter_link(family, name)$name, "(", name, ")")
 
 predictor_words <- function(family) {
-  vapply(names(family$predictors), function(name) paste(name, deparse1(family$predictors[[name]]$column$formula)), "")
+  vapply(names(family$predictors), function(name) {
+    paste(name, "= ~", deparse1(family$predictors[[name]]$column$formula[[2]]))
+  }, "")
 }
 
 # For each predictor its coefficients and their errors, among those of all parameters.

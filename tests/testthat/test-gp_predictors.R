@@ -229,6 +229,8 @@ test_that("invalid predictors are errors that name what is possible", {
     gp(count ~ 1, d, ~ x + y, family = gp_family("zero_inflated_poisson", zi = 0.2), zi = ~ z)
     gp(g ~ 1, d, ~ x + y, family = gp_family("ordered"), predictors = list(gap2 = ~ z))
     gp(level ~ 1, d, ~ x + y, dispersion = ~ z, method = "vif")
+    gp(level ~ 1, d, ~ x + y, dispersion = ~ z, estimate = "REML", transform = "log")
+    gp(level ~ 1, d, ~ x + y, dispersion = ~ z, known = list(noise = 1))
   })
   fit <- counts(zi = ~ m + g)
   expect_snapshot(error = TRUE, {
