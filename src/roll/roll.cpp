@@ -46,6 +46,8 @@ void mark_windows(const RollPart& part) {
   const Count count = part.end - part.begin;
   const auto is_nan = [](double x) { return x != x; };
   const Count outputs = part.request.outputs();
+  const StatisticId op = StatisticId(part.request.op);
+  if (part.request.probs.empty() && (op == StatisticId::first || op == StatisticId::last)) return;  // one of the values
   bool any = false;
   for (Count o = 0; o < outputs && !part.request.skip_missing; ++o)
     any = any || std::any_of(part.results + o * part.stride, part.results + o * part.stride + count, is_nan);

@@ -139,6 +139,7 @@ test_that("shapes, types and names", {
   expect_identical(seg_roll(c(TRUE, FALSE, TRUE), 2, op = "any"), c(NA, TRUE, TRUE))
   expect_identical(seg_roll(c(1, 2, 3), 2, g = c("a", NA, "a")), c(NA, NA, 4))
   expect_identical(seg_roll(c(1, NA, NaN, 2), 2, partial = TRUE), c(1, NA, NA, NaN))
+  expect_identical(is.nan(seg_roll(c(NA, NaN), 2, op = "last", partial = TRUE)), c(FALSE, TRUE))
   expect_identical(seg_roll(c(NA, 2), 1, na.rm = TRUE, op = "max", empty = 0), c(0, 2))
   expect_identical(seg_roll(c(1, 2), 5), c(NA_real_, NA_real_))
   expect_identical(seg_roll(numeric(), 3), numeric())

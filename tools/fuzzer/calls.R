@@ -80,6 +80,7 @@ segments <- list(
   seg_scan = list(x = d$z, g = g, op = "sum", exclusive = FALSE, reverse = FALSE, na.rm = FALSE),
   seg_sort = list(x = d$z, g = g, decreasing = FALSE, na.last = TRUE), seg_top = list(x = d$z, k = 2, g = g),
   seg_roll = list(x = d$z, width = 3, g = g, op = "max", by = 1:10, align = "left", partial = TRUE, na.rm = FALSE),
+  seg_transform = list(x = d$z, op = "lag", g = g, n = 1, fill = 0, na.rm = TRUE),
   seg_cov = list(x = d$z, y = d$u, g = g), seg_cor = list(x = d$z, y = d$u, g = g, na.rm = TRUE),
   seg_slope = list(x = d$z, y = d$u, g = g, weights = rep(1, 10)),
   seg_order = list(x = d$z, g = g, decreasing = TRUE), seg_rank = list(x = d$z, g = g, ties = "min"),

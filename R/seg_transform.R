@@ -1,0 +1,135 @@
+#' Transform values within segments
+#'
+#' `seg_transform()` returns a value for each value of `x`: centred or scaled by its segment, as a share of it, an earlier
+#' or later value, a difference, the last value that is not missing, or a statistic of the segment.
+#'
+#' @details
+#' | `op` | result |
+#' |---|---|
+#' | `"center"` | x minus the mean of its segment |
+#' | `"scale"` | the same, divided by the standard deviation |
+#' | `"share"` | x divided by the sum of its segment |
+#' | `"lag"` `"lead"` | the value `n` places before (after) in the segment, or `fill` |
+#' | `"diff"` | x minus the value `n` places before, or `fill` |
+#' | `"fill_down"` `"fill_up"` | x, or if it is missing the last value before (after) that is not |
+#' | a name of [seg_reduce()] with one result, or a [seg_op()] | the result of the segment, for each of its values |
+#'
+#' `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` take vectors of any kind, such as factors, dates and strings, and keep
+#' their class.
+#'
+#' @inheritParams seg_reduce
+#' @param x a vector or matrix, whose columns are transformed separately. A [gpu_matrix()] is copied to the host.
+#' @param op the transformation, from the table.
+#' @param n how many places `"lag"`, `"lead"` and `"diff"` go.
+#' @param fill the result of `"lag"`, `"lead"` and `"diff"` where the segment has no such value.
+#' @param na.rm whether statistics of segments leave out missing values.
+#' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
+#' @param ... further arguments of [seg_reduce()] for its statistics: `weights`, `empty`, `type`, `nth`, or `probs`, one
+#'   number.
+#'
+#' @return A vector or matrix like `x`, with its names; values in no segment give `NA`.
+#'
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
+#'
+#' @seealso [seg_scan()] for cumulative results, [seg_roll()] for windows, [seg_softmax()].
+#' @examples
+#' x <- c(1, 2, 6, 10, NA)
+#' g <- c("a", "b", "a", "b", "b")
+#' seg_transform(x, "center", g = g, na.rm = TRUE)
+#' seg_transform(x, "lag", g = g)
+#' seg_transform(x, "fill_down", g = g)
+#' seg_transform(x, "max", g = g, na.rm = TRUE)
+#' @export
+seg_transform <- function(x, op, offsets = NULL, lengths = NULL, g = NULL, n = 1, fill = NA, na.rm = FALSE,
+                          plan = NULL, ...) {
+  op <- check_transformation(op)
+  moves <- !inherits(op, "seg_op") && op %in% c("lag", "lead", "fill_down", "fill_up")
+  x <- if (moves) check_movable(x) else sortable(x)
+  check_number(n, "n", least = 0, whole = TRUE, most = .Machine$integer.max)
+  check_flag(na.rm, "na.rm")
+  plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
+  known <- c("weights", "empty", "type", "nth", "probs")
+  check_further_arguments("{.fn seg_transform}", list(...), known)
+  if (identical(op, "quantile") && length(list(...)$probs) != 1) {
+    stop_kernops("input", "{.arg op} {.val quantile} requires {.arg probs}, one number.")
+  }
+  statistic <- \(op, ...) expand_results(seg_reduce(x, plan = plan, op = op, na.rm = na.rm, ...), x, plan)
+  if (inherits(op, "seg_op") || !op %in% names(transformations)) return(statistic(op, ...))
+  if (...length()) stop_further_arguments("{.fn seg_transform}", list(...))
+  transformations[[op]](x, plan, n, fill, statistic)
+}
+
+transformations <- list(
+  center = function(x, plan, n, fill, statistic) x - statistic("mean"),
+  scale = function(x, plan, n, fill, statistic) (x - statistic("mean")) / statistic("sd"),
+  share = function(x, plan, n, fill, statistic) x / statistic("sum"),
+  lag = function(x, plan, n, fill, statistic) move_values(x, plan, n, fill),
+  lead = function(x, plan, n, fill, statistic) move_values(x, plan, -n, fill),
+  diff = function(x, plan, n, fill, statistic) {
+    rows <- moved_rows(plan, n, value_count(x))
+    put_fill(x - select_rows(x, rows), is.na(rows), fill)
+  },
+  fill_down = function(x, plan, n, fill, statistic) fill_gaps(x, plan, reverse = FALSE),
+  fill_up = function(x, plan, n, fill, statistic) fill_gaps(x, plan, reverse = TRUE)
+)
+
+check_transformation <- function(op, call = caller_env()) {
+  if (inherits(op, "seg_op")) return(op)
+  statistics <- setdiff(c(segment_ops()$name, order_ops()$name, moment_ops), "range")
+  check_choice(op, "op", c(names(transformations), statistics), call)
+}
+
+# Values that are only moved may be of any kind.
+check_movable <- function(x, call = caller_env()) {
+  if (is_gpu_matrix(x)) return(as.matrix(x))
+  if (is.atomic(x) && !is.null(x) && length(dim(x)) %in% c(0, 2)) return(x)
+  stop_kernops("input", "{.arg x} must be a vector or matrix, not {.obj_type_friendly {x}}.", call = call)
+}
+
+# The results of segments, for each of their values.
+expand_results <- function(result, x, plan) {
+  number <- segment_numbers(plan)
+  shape_like(if (is.null(dim(x))) unname(result)[number] else result[number, , drop = FALSE], x)
+}
+
+select_rows <- function(x, rows) if (is.null(dim(x))) x[rows] else x[rows, , drop = FALSE]
+
+# The row that is n places before each row in its segment, NA for none.
+moved_rows <- function(plan, n, count) {
+  from <- seg_values(segments(plan)$pointer)
+  position <- sequence(from$lengths)
+  length <- rep(from$lengths, from$lengths)
+  there <- position - n >= 1 & position - n <= length
+  rows <- rep(NA_real_, count)
+  rows[from$row[there]] <- from$row[which(there) - n]
+  rows
+}
+
+move_values <- function(x, plan, n, fill) {
+  rows <- moved_rows(plan, n, value_count(x))
+  moved <- select_rows(x, rows)
+  if (is.null(dim(x))) names(moved) <- names(x) else dimnames(moved) <- dimnames(x)
+  put_fill(moved, is.na(rows) & !is.na(segment_numbers(plan)), fill)
+}
+
+put_fill <- function(x, where, fill, call = caller_env(2)) {
+  if (length(fill) != 1 || !is.atomic(fill)) {
+    stop_kernops("input", "{.arg fill} must be one value, not {.obj_type_friendly {fill}} of length {length(fill)}.",
+                 call = call)
+  }
+  if (is.na(fill)) return(x)
+  if (is.null(dim(x))) x[where] <- fill else x[where, ] <- fill
+  x
+}
+
+# The last row before each row, in the direction of the scan, that is not missing.
+fill_gaps <- function(x, plan, reverse) {
+  filled <- function(column) {
+    rows <- replace(as.numeric(seq_along(column)), is.na(column), NA)
+    last <- if (reverse) "first" else "last"
+    column[scan_plan(rows, plan, last, list(exclusive = FALSE, reverse = reverse), TRUE)]
+  }
+  if (is.null(dim(x))) return(`names<-`(filled(x), names(x)))
+  x[] <- vapply(seq_len(ncol(x)), \(k) filled(x[, k]), x[, 1])
+  x
+}
