@@ -4,15 +4,16 @@
 
 is_effect <- function(leaf) length(leaf$sees) > 0
 
-# The terms of a sum that are effects, by their paths. Effects in products are fields.
-added_effects <- function(x) Filter(is_effect, added_leaves(x))
+# The terms of a sum that are effects, by their paths. Effects in products are fields, unless they are structures of
+# lmc() (cov_effect_structures.R).
+added_effects <- function(x) do.call(c, lapply(Filter(is_effect_term, added_terms(x)), effect_of_term))
 
 has_effects <- function(model) length(added_effects(model$covariance)) > 0
 
 # The covariance without these terms; NULL if there are no others.
 without_effects <- function(x) {
   if (x$kind == "leaf") return(if (!is_effect(x)) x)
-  if (x$kind == "*") return(x)
+  if (x$kind == "*") return(if (!is_effect_term(leaves_of(x))) x)
   parts <- Filter(length, lapply(x$parts, without_effects))
   rest <- if (length(parts) > 1) replace(x, "parts", list(parts)) else if (length(parts)) parts[[1]]
   if (is_lmc(x)) with_lmc_class(rest, x$variables) else rest
@@ -56,7 +57,7 @@ effects_of <- function(model, u) {
     effect <- list(leaf = leaf, rows = rows, of = model$parameters$parameter[rows], before = before)
     class(effect) <- if (is_process(leaf)) "effect_of_times" else
       c(if (is_penalised(leaf)) "penalised_effect", if (is_contrast(leaf)) "contrast_effect", "effect_of_levels")
-    effects[[path]] <- settle_effect(effect, u)
+    effects[[path]] <- with_structure(settle_effect(effect, u), model, before)
     before <- count_coefficients(effects[path])
   }
   effects
@@ -102,7 +103,7 @@ effect_root.effect_of_levels <- function(effect, theta) {
 # TRUE if S of an effect has no inverse.
 is_degenerate <- function(effects, theta) {
   roots <- lapply(effects, function(effect) tryCatch(diag(effect_root(effect, theta)), error = function(e) 0))
-  !isTRUE(all(unlist(roots) > 0)) && length(effects) > 0
+  !isTRUE(all(unlist(roots) != 0)) && length(effects) > 0
 }
 
 effect_slopes.effect_of_levels <- function(effect, theta) {
@@ -123,7 +124,11 @@ effect_slopes.effect_of_levels <- function(effect, theta) {
   c(by_variance, by_correlation)
 }
 
-effect_parameters <- function(effect, theta) split(unname(theta)[effect$rows], effect$of)
+effect_parameters <- function(effect, theta) {
+  p <- split(unname(theta)[effect$rows], effect$of)
+  p$variance <- p$variance %||% 1 # of structures of lmc()
+  p
+}
 
 # S at the parameters of a leaf.
 coefficient_covariance <- function(leaf) {

@@ -30,8 +30,12 @@
 #'   variances of their own and independent of those of the others, such as `zinc:(1 | site).variance`. An effect of one
 #'   variable has its name in front: `cbind(zinc, lead) ~ zinc:(1 | site) + lead:s(x)`. As terms of the covariance, with
 #'   given values, effects are added: `lmc(matern(3/2), nugget()) + random_effect(~ 1 | site)` is one of each variable,
-#'   and `random_effect(zinc ~ 1 | site)` is one of zinc; so are [smooth_effect()] and [time_effects]. `nlme::ranef()`
-#'   has a column for each, such as `zinc:(Intercept)`.
+#'   and `random_effect(zinc ~ 1 | site)` is one of zinc; so are [smooth_effect()] and [time_effects].
+#'
+#'   As a structure, an effect is correlated between the variables: in `lmc(matern(3/2), random_effect(~ 1 | site),
+#'   nugget())`, the effects of a site have the coregionalisation matrix `(1 | site).sill` as their covariance matrix.
+#'   Structures are effects with one coefficient, `~ 1 | g` or `~ 0 + x | g`, [ar1()] and [random_walk()].
+#'   `nlme::ranef()` has a column for each variable, such as `zinc:(Intercept)`.
 #'
 #' @section Methods of the fits: those of [gp_methods], with these differences.
 #'   * `coef(fit, "covariance")` has the sills, `exponential.sill.zinc`, and the cross-sills,
@@ -76,6 +80,8 @@
 #' d$site <- rep(1:6, 10)
 #' gp(cbind(a, b) ~ 1 + (1 | site), d, ~ x + y)
 #' gp(cbind(a, b) ~ 1 + b:(1 | site), d, ~ x + y)
+#' # effects of sites that are correlated between the variables
+#' gp(cbind(a, b) ~ 1, d, ~ x + y, lmc(matern(3/2), random_effect(~ 1 | site), nugget()))
 #' predict(fit, data.frame(x = 0.5, y = c(0.2, 0.8)), se.fit = TRUE, interval = "prediction")
 #' # with the covariance of the errors of both
 #' predict(fit, data.frame(x = 0.5, y = 0.2), se.fit = TRUE, interval = "confidence",
@@ -94,10 +100,7 @@ lmc <- function(..., sills = NULL, fixed = FALSE, cross_nugget = FALSE) {
   if (!length(structures) || !all(vapply(structures, function(x) is_covariance(x) && !is_lmc(x), NA))) {
     stop_kernops("input", "{.fn lmc} takes covariances, such as {.code lmc(matern(3/2), nugget())}.")
   }
-  if (!all(vapply(structures, all_leaves, NA, function(leaf) !is_effect(leaf)))) {
-    stop_kernops("input", c("The structures of {.fn lmc} are fields.",
-                            i = "Effects are added: {.code lmc(matern(), nugget()) + random_effect(~ 1 | g)}."))
-  }
+  for (structure in structures) check_effect_structure(structure)
   names <- structure_names(structures)
   if ("nugget2" %in% names) stop_kernops("input", "{.fn lmc} has at most one {.fn nugget}.")
   sills <- structure_sills(sills, names)
@@ -189,8 +192,9 @@ unit_leaf <- function(leaf, call, single) {
   if (!single) refuse_white(leaf, call)
   if (leaf$kernel$by_formula) return(leaf)
   if (!is.null(leaf$parameters$variance) && leaf$parameters$variance != 1) {
-    stop_kernops("input", "The variances of {.fn {leaf$label}} in {.fn lmc} are those of {.arg sills}: it takes no
-                           {.arg variance}.", call = call)
+    name <- if (is_effect(leaf)) "{.code {leaf$label}}" else "{.fn {leaf$label}}"
+    stop_kernops("input", paste("The variances of", name, "in {.fn lmc} are those of {.arg sills}: it takes no
+                                 {.arg variance}."), call = call)
   }
   if (leaf$label == "nugget") leaf$kernel <- noise_kernel
   leaf$parameters$variance <- NULL

@@ -62,7 +62,7 @@ sills_of <- function(leaf) {
 # The model with the names of the variables.
 with_variables <- function(x, variables, call = caller_env()) {
   p <- length(variables)
-  effects <- names(added_effects(x))
+  effects <- names(Filter(function(leaf) is.null(leaf$structure), added_effects(x)))
   keys <- vapply(leaves_of(x), leaf_key, "")
   x <- change_leaves(x, function(leaf, path) {
     if (path %in% effects) return(effects_of_variables(leaf, variables, keys, call))

@@ -34,20 +34,20 @@
 ranef.gp <- function(object, se.fit = FALSE, ...) {
   no_further("ranef", ...)
   check_flag(se.fit, "se.fit")
-  effects <- Filter(function(leaf) !is.null(leaf$effect) || is_process(leaf), added_leaves(object$model$covariance))
-  if (!length(effects)) stop_kernops("input", "The fit has no random effects, such as {.code (1 | g)}.")
   object <- with_indicators(object)
+  effects <- Filter(function(leaf) !is.null(leaf$effect) || is_process(leaf), added_effects(object$model$covariance))
+  if (!length(effects)) stop_kernops("input", "The fit has no random effects, such as {.code (1 | g)}.")
   conditioning <- conditioning_for(object)
   tables <- list()
-  for (path in names(effects)) {
-    leaf <- leaf_at(object$model$covariance, path)
+  for (leaf in unlist(lapply(effects, effect_of_each, object), recursive = FALSE, use.names = FALSE)) {
     column <- settled_column(leaf, object)
     name <- if (is_process(leaf)) leaf$label else deparse1(column$formula[[2]])
     tables[[name]] <- tables[[name]] %||% data.frame(row.names = column$levels)
     coefficients <- leaf$effect %||% "(Intercept)"
     for (k in seq_along(coefficients)) {
-      moments <- effect_moments(conditioning, coefficient_targets(object, path, column, k), se.fit)
-      label <- paste(c(if (!is_process(leaf)) leaf$belongs$name, coefficients[[k]]), collapse = ":")
+      moments <- effect_moments(conditioning, coefficient_targets(object, leaf, column, k), se.fit)
+      named <- !is_process(leaf) || !is.null(leaf$structure)
+      label <- paste(c(if (named) leaf$belongs$name, coefficients[[k]]), collapse = ":")
       tables[[name]][[label]] <- moments$process
       if (se.fit) tables[[name]][[paste0(label, ".se.fit")]] <- sqrt(pmax(0, moments$variance))
     }
@@ -55,21 +55,30 @@ ranef.gp <- function(object, se.fit = FALSE, ...) {
   tables
 }
 
+# The leaf of an effect; of a structure of lmc(), a leaf for each variable.
+effect_of_each <- function(leaf, object) {
+  if (is.null(leaf$structure)) return(list(leaf))
+  names <- response_names(object)
+  lapply(seq_along(names), function(number) {
+    replace(leaf, "belongs", list(list(name = names[[number]], number = number, column = object$model$d + 1)))
+  })
+}
+
 effect_moments <- function(conditioning, targets, variance) {
   if (variance) conditioning$moments(targets) else conditioning$means(targets)
 }
 
-# The coefficients with number k of an effect at all its levels or times, as targets of a prediction where all other
+# The coefficients with number k of the effect of a leaf at all its levels or times, as targets of a prediction where all other
 # terms are left out: the effect where the covariate of this coefficient is 1 and others are 0, minus the intercept.
-coefficient_targets <- function(object, path, column, k) {
-  leaf <- leaf_at(object$model$covariance, path)
+coefficient_targets <- function(object, leaf, column, k) {
   values <- column$times %||% seq_along(column$levels)
   u <- object$data$u[rep(1, length(values)), , drop = FALSE]
   terms <- covariance_terms(object$model$covariance)
   others <- unlist(lapply(terms, function(leaves) leaves[[1]]$indicator))
   u[, others] <- 1
   u[, leaf$indicator] <- 0
-  if (!is.null(leaf$belongs)) u[, leaf$belongs$column] <- leaf$belongs$number - 1
+  # of several variables, new points without the noise of an observation
+  if (!is.null(leaf$belongs)) u[, leaf$belongs$column + 0:2] <- rep(c(leaf$belongs$number - 1, 0, 0), each = nrow(u))
   u[, leaf$level %||% leaf$dims] <- values
   covariates <- if (!is_process(leaf)) setdiff(leaf$dims, leaf$level)
   u[, covariates] <- 0

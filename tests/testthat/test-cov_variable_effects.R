@@ -60,6 +60,8 @@ test_that("likelihoods, predictions and effects are those of dense matrices, by 
     skip_if_not_installed("nlme")
     effects <- nlme::ranef(fit)
     expect_equal(effects$g[["q:(Intercept)"]], unname(blup), tolerance = 1e-5, info = method)
+    of_p <- 0.7 * rowsum((1 - of_q) * alpha, all_meadow$g[observed_meadow])[, 1]
+    expect_equal(effects$g[["p:(Intercept)"]], unname(of_p), tolerance = 1e-5, info = method)
     expect_named(effects$h, c("q:(Intercept)", "q:w"))
   }
 })
@@ -139,6 +141,5 @@ test_mistakes("kernops_error", alist(
   `a named effect of one response` = gp(p ~ p:(1 | g), meadow, ~ a + b),
   `effects beside those of each variable` = gp(cbind(p, q) ~ (1 | g) + p:(1 | g) + q:(1 | g), meadow, ~ a + b),
   `a field beside structures` = structures() + svc(~ w),
-  `a structure that is an effect` = lmc(matern(), random_effect(~ 1 | g)),
   `a map of gstat` = as_vgm(by_meadow("exact"))
 ))

@@ -1,0 +1,69 @@
+# Effects as structures of lmc(): for each level of a factor, or each time, the effects of the variables are correlated.
+# With the covariance S of the coefficients of one variable and the coregionalisation matrix B = L L', that of all
+# variables is the Kronecker product of S and B, in which those of the variables come next to each other.
+
+# TRUE for the leaves of a term that is an effect, or an effect as a structure of lmc().
+is_effect_term <- function(leaves) {
+  number <- length(leaves)
+  is_effect(leaves[[number]]) && (number == 1 || number == 2 && is_coregion(leaves[[1]]))
+}
+
+# The leaf of such a term, by its path; as a structure, with the path of the coregionalisation matrix as `structure`.
+effect_of_term <- function(leaves) {
+  number <- length(leaves)
+  if (number == 2) leaves[[2]][c("structure", "indicator")] <- list(names(leaves)[[1]], leaves[[1]]$indicator)
+  leaves[number]
+}
+
+# Stops for structures that are effects with several variances.
+check_effect_structure <- function(x, call = caller_env()) {
+  effects <- Filter(is_effect, leaves_of(x))
+  if (!length(effects)) return(invisible())
+  leaf <- effects[[1]]
+  if (x$kind == "leaf" && is.null(leaf$belongs) && !is_smooth_leaf(leaf) && !is_correlated(leaf)) return(invisible())
+  stop_kernops("input", c("Structures of {.fn lmc} are fields, and effects with one coefficient for each level or
+                           time.",
+                          i = "Other effects are added: {.code lmc(matern(), nugget()) + smooth_effect(~ s(x))}."),
+               call = call)
+}
+
+# The settled effect of one variable as that of all variables, if it is a structure, behind `before` other coefficients.
+with_structure <- function(effect, model, before) {
+  leaf <- effect$leaf
+  if (is.null(leaf$structure)) return(effect)
+  coregion <- leaf_at(model$covariance, leaf$structure)
+  sills <- leaf_rows(model, leaf$structure)
+  p <- length(coregion$variables)
+  structure(list(leaf = leaf, base = replace(effect, "before", 0), sills = sills, rows = c(sills, effect$rows),
+                 before = before, size = p * effect$size, levels = effect$levels, diagonal = coregion$diagonal,
+                 variables = p, column = coregion$dims), class = "effect_of_structure")
+}
+
+sill_root <- function(effect, theta) root_matrix(unname(theta)[effect$sills], effect$variables, effect$diagonal)
+
+effect_root.effect_of_structure <- function(effect, theta) {
+  kronecker(effect_root(effect$base, theta), sill_root(effect, theta))
+}
+
+effect_slopes.effect_of_structure <- function(effect, theta) {
+  L <- sill_root(effect, theta)
+  S <- tcrossprod(effect_root(effect$base, theta))
+  entries <- as.matrix(sill_entries(effect$variables, effect$diagonal))
+  by_sills <- lapply(seq_len(nrow(entries)), function(k) {
+    half <- tcrossprod(replace(0 * L, entries[k, , drop = FALSE], 1), L)
+    kronecker(S, half + t(half))
+  })
+  # the first derivative of the base is that with respect to its variance, which is 1
+  c(by_sills, lapply(effect_slopes(effect$base, theta)[-1], kronecker, tcrossprod(L)))
+}
+
+effect_columns.effect_of_structure <- function(effect, theta, u, known) {
+  p <- effect$variables
+  count <- count_coefficients(list(effect$base))
+  base <- effect_columns(effect$base, theta, u, count)
+  first <- ifelse(base$columns <= count, effect$before + (base$columns - 1) * p, known + (base$columns - count - 1) * p)
+  L <- sill_root(effect, theta)[u[, effect$column] + 1, , drop = FALSE]
+  size <- ncol(base$values)
+  list(columns = matrix(rep(first, each = p) + seq_len(p), p * size), known = known + (base$known - count) * p,
+       values = base$values[, rep(seq_len(size), each = p), drop = FALSE] * L[, rep(seq_len(p), size), drop = FALSE])
+}
