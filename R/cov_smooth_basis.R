@@ -9,34 +9,43 @@ smooth_data <- function(column, values) {
     levels <- column$factors[[name]]
     data[[name]] <- factor(levels[data[[name]]], levels)
   }
+  if (!is.null(column$by_level)) data[[column$spec$by]] <- NULL
   if (!is.null(column$among)) data[[column$among]] <- factor(rep("all", nrow(data)))
   data
+}
+
+# 1 at values of the level of a smooth of one level, else 0.
+within_level <- function(column, values) {
+  by <- column$spec$by
+  if (is.null(column$by_level)) 1 else as.numeric(column$factors[[by]][values[, column$names == by]] == column$by_level)
 }
 
 # The basis of the observations. Its coefficients b have the penalties b' S_k b, whose sum has the weights 1 / v_k: the
 # coefficients that no penalty reaches belong to the trend, the others are rotated and scaled (diagonal_penalties()).
 with_basis <- function(column, values, call) {
-  made <- made_smooth(column, smooth_data(column, values), call)
-  made$X <- NULL # as long as the data
-  column$basis <- made
+  level <- column$by_level
+  if (!any(within_level(column, values) > 0)) {
+    stop_kernops("input", "There are no observations of the level {.val {level}} of {.code {column$spec$by}}.",
+                 call = call)
+  }
+  column$basis <- made <- made_smooth(column, smooth_data(column, values), call)
   column <- c(column, if (length(made$S) == 1) one_penalty(made) else diagonal_penalties(made, column$label, call))
   column$width <- ncol(column$random)
   colnames(column$trend) <- sprintf("%s.%d", column$title, seq_len(ncol(column$trend)))
   column
 }
 
-# The smooth of mgcv, which adds up to 0 over the observations. `modCon = 2`: that of t2(), too.
+# The smooth of mgcv, which adds up to 0 over the observations. `modCon = 2`: that of t2(), too. The smooths of the
+# levels of a factor `by` share their basis.
 made_smooth <- function(column, data, call) {
-  made <- tryCatch({
-    mgcv::smoothCon(column$spec, data, absorb.cons = TRUE, modCon = 2, null.space.penalty = column$select)
-  }, error = function(e) stop_smooth(column$label, e, call))
-  level <- column$by_level
-  if (length(level) && !level %in% data[[column$spec$by]]) {
-    stop_kernops("input", "There are no observations of the level {.val {level}} of {.code {column$spec$by}}.",
-                 call = call)
-  }
-  made <- if (is.null(level)) made[[1]] else Filter(function(one) one$by.level == level, made)[[1]]
-  made$S <- Filter(function(S) any(S != 0), made$S)
+  spec <- column$spec
+  if (!is.null(column$by_level)) spec$by <- "NA"
+  made <- recalled("basis", list(spec, data, column$select), function() {
+    made <- mgcv::smoothCon(spec, data, absorb.cons = TRUE, modCon = 2, null.space.penalty = column$select)[[1]]
+    made$X <- NULL # as long as the data
+    made$S <- Filter(function(S) any(S != 0), made$S)
+    made
+  }) |> tryCatch(error = function(e) stop_smooth(column$label, e, call))
   if (length(made$S)) return(made)
   stop_kernops("input", c("The smooth {.code {column$label}} must have a penalty.",
                           i = "Functions without a penalty are terms of the trend, such as {.code poly(x, 3)}."),
@@ -55,7 +64,12 @@ one_penalty <- function(made) {
 smooth_functions <- function(column, values) {
   known <- stats::complete.cases(values)
   basis <- matrix(NA_real_, nrow(values), nrow(column$random))
-  if (any(known)) basis[known, ] <- mgcv::PredictMat(column$basis, smooth_data(column, values[known, , drop = FALSE]))
+  if (any(known)) {
+    values <- values[known, , drop = FALSE]
+    data <- smooth_data(column, values)
+    at_data <- recalled("functions", list(column$basis, data), function() mgcv::PredictMat(column$basis, data))
+    basis[known, ] <- at_data * within_level(column, values)
+  }
   list(values = basis %*% column$random, trend = basis %*% column$trend)
 }
 

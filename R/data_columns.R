@@ -114,11 +114,11 @@ as_level <- function(e, data, env) {
 # them, and what they add to the `trend`.
 settled_columns <- function(columns, values, data, n, call) {
   positions <- split_widths(lengths(lapply(columns, `[[`, "variables")))
-  settled <- Map(function(column, k) {
+  settled <- with_trees(Map(function(column, k) {
     column$needed <- point_variables(stats::terms(column$formula), data, n)
     column$classes <- prototypes(column$needed, data, environment(column$formula))
     settle_column(column, values[, k, drop = FALSE], data, n, call)
-  }, columns, positions)
+  }, columns, positions))
   columns <- lapply(settled, `[[`, "column")
   c(list(columns = columns), columns_at_points(columns, lapply(settled, `[[`, "values"), nrow(values)))
 }
@@ -159,9 +159,9 @@ new_columns <- function(parts, data, n, call) {
 
 # The columns that n points and the trend take from the values of each of `columns`.
 columns_at_points <- function(columns, values, n) {
-  parts <- Map(function(column, values) {
+  parts <- with_trees(Map(function(column, values) {
     if (column$kind == "smooth") smooth_functions(column, as.matrix(values)) else list(values = values)
-  }, columns, values)
+  }, columns, values))
   # of no rows, NULL would be a column
   bound <- function(name) {
     do.call(cbind, c(list(matrix(0, n, 0)), Filter(Negate(is.null), unname(lapply(parts, `[[`, name)))))
