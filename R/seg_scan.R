@@ -21,10 +21,12 @@
 #'   value.
 #' @param empty the result where there are no values yet, instead of the value in the table.
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
-#' @param backend `"cpu"`, `"cuda"` or `"auto"`. Scans run on the CPU in all cases: the values of a [gpu_matrix()] are
-#'   copied to the host and, with `output = "gpu"`, the results back.
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()] if the segments are adjacent and hold all
+#'   values, else the CPU. The CPU also scans for `"argmin"`, `"argmax"`, and a [seg_op()] with `na.rm = TRUE`, and receives
+#'   copies of values on the GPU. On the GPU running sums are in double precision, without compensation.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
-#'   `float64` [gpu_matrix()] without names, in which a range has the smallest values before the largest ones.
+#'   [gpu_matrix()] in the precision of `x` (with `empty`, `float64`): without names, `NaN` for missing results, and for a
+#'   range the smallest values before the largest ones.
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range has an additional
 #'   dimension, `c("min", "max")`.
@@ -70,17 +72,18 @@ scan_plan <- function(x, plan, op, scan, na.rm = FALSE, empty = NULL, backend = 
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)
   if (is.object(x) && !is_gpu_matrix(x)) x <- unclass(x)
   run <- function(op, stay = FALSE) {
-    seg_run(segments(plan)$pointer, x, c(segment_operation(op, empty), scan), na.rm, NULL,
+    operation <- segment_operation(op, if (inherits(op, "seg_op")) empty)
+    seg_run(segments(plan)$pointer, x, c(operation, scan), na.rm, NULL,
             segment_settings(backend, stay, progress = progress_bar()))
   }
-  result <- run(op, stay)
-  if (stay) return(result)
+  if (stay && is.null(empty)) return(run(op, TRUE))
+  result <- run(op)
   if (!inherits(op, "seg_op")) {
     delayedAssign("left", run("count"))
     if (!is.null(empty)) result[rep_len(left == 0, length(result)) %in% TRUE] <- empty
     result <- settle_kind(result, x, op, left, empty, NULL)
   }
-  shape_by_value(result, x, op)
+  if (stay) gpu_matrix(matrix(as.numeric(result), value_count(x)), "float64") else shape_by_value(result, x, op)
 }
 
 shape_by_value <- function(result, x, op) {

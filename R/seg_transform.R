@@ -1,7 +1,7 @@
 #' Transform values within segments
 #'
-#' `seg_transform()` returns a value for each value of `x`: centred or scaled by its segment, as a share of it, an earlier
-#' or later value, a difference, the last value that is not missing, or a statistic of the segment.
+#' `seg_transform()` returns a value for each value of `x`: centred or scaled by its segment, as a share of it, an
+#' earlier or later value, a difference, the last value that is not missing, or a statistic of the segment.
 #'
 #' @details
 #' | `op` | result |
@@ -14,8 +14,8 @@
 #' | `"fill_down"` `"fill_up"` | x, or if it is missing the last value before (after) that is not |
 #' | a name of [seg_reduce()] with one result, or a [seg_op()] | the result of the segment, for each of its values |
 #'
-#' `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` take vectors of any kind, such as factors, dates and strings, and keep
-#' their class.
+#' `"lag"`, `"lead"`, `"fill_down"` and `"fill_up"` take vectors of any kind, such as factors, dates and strings, and
+#' keep their class.
 #'
 #' @inheritParams seg_reduce
 #' @param x a vector or matrix, whose columns are transformed separately. A [gpu_matrix()] is copied to the host.

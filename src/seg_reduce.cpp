@@ -48,7 +48,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
     if (!together) request.segments.find();
     const Count rows = together ? request.segments.values : request.rows();
     Result result(stay || together, request.settings.devices[0], rows, request.columns * request.outputs(),
-                  stay && request.softmax && request.x.type == SegmentValues::floats);
+                  stay && request.by_value() && request.x.type == SegmentValues::floats);
     request.out = result.output();
     if (request.by_value() && !stay && request.segments.covered < rows) result.fill(NA_REAL);
     chosen.segments(request);

@@ -203,16 +203,31 @@ test_that("gradients of scans against finite differences", {
 
 test_that("values on the GPU, with results there or on the host", {
   skip_without_gpu()
-  x <- matrix(c(1, NA, 3, 4, 5, 6), 3)
+  withr::local_seed(7)
+  lengths <- c(1, 4094, 1, 4096, 3, 5000, 400, 2)
+  n <- sum(lengths)
+  x <- matrix(round(rnorm(2 * n), 3), n)
+  x[, 2] <- abs(x[, 2])
+  latest <- seg_op("Step(Abs(b) - 0.5) * b + (1 - Step(Abs(b) - 0.5)) * a", identity = 7)
   for (precision in c("float32", "float64")) {
     there <- gpu_matrix(x, precision)
-    for (op in c("sum", "argmax", "range")) {
-      expect_identical(seg_scan(there, lengths = c(2, 1), op = op), seg_scan(x, lengths = c(2, 1), op = op))
+    same <- as.matrix(there)
+    for (op in list("sum", "mean", "sd", "max", "argmax", "range", "first", "last", "logsumexp", "count", latest)) {
+      for (d in seq_len(nrow(directions))) {
+        how <- c(list(lengths = lengths, op = op), as.list(directions[d, ]))
+        expect_equal(do.call(seg_scan, c(list(there), how)), do.call(seg_scan, c(list(same), how)), tolerance = 1e-10)
+      }
     }
-    stays <- seg_scan(there, lengths = c(2, 1), output = "gpu")
+    stays <- seg_scan(there, lengths = lengths, output = "gpu")
     expect_s3_class(stays, "gpu_matrix")
-    expect_identical(as.matrix(stays), seg_scan(x, lengths = c(2, 1)))
+    rounding <- if (precision == "float32") 1e-6 else 1e-12
+    expect_equal(as.matrix(stays), seg_scan(same, lengths = lengths), tolerance = rounding)
   }
+  gaps <- gpu_matrix(matrix(c(1, NA, 3, NaN, 5, 6), 3), "float64")
+  expect_identical(seg_scan(gaps), matrix(c(1, NA, NA, NaN, NaN, NaN), 3))
+  expect_identical(seg_scan(gaps, na.rm = TRUE), matrix(c(1, 1, 4, 0, 5, 11), 3))
+  expect_identical(as.matrix(seg_scan(gaps, exclusive = TRUE, empty = 9, output = "gpu"))[1, ], c(9, 9))
+  expect_identical(seg_scan(gaps, g = c(2, 1, 2)), matrix(c(1, NA, 4, NaN, 5, NaN), 3))
   expect_identical(seg_scan(1:3, backend = "cuda"), c(1L, 3L, 6L))
 })
 

@@ -125,6 +125,17 @@ void scan_on_host(const SegmentRequest& request) {
   put(out, request.out);
 }
 
+void scan(const SegmentRequest& request) {
+  request.segments.find();
+  if (!scans_there(request)) return scan_on_host(request);
+  made_there(request, request.rows(), seg_scan);
+  if (on_device(request.out) || request.skip_missing || request.x.type == SegmentValues::floats) return;
+  const double* out = request.out.data;
+  const Count count = request.rows() * request.columns * request.outputs();
+  // the CPU tells NA and NaN apart
+  if (std::any_of(out, out + count, [](double x) { return x != x; })) scan_on_host(request);
+}
+
 // Keys that are on the device tell where segments are, in the same pass if it can be.
 bool reduced_by_key(const SegmentRequest& request) {
   auto* runs = dynamic_cast<KeyRuns*>(&request.segments);
@@ -143,7 +154,7 @@ bool reduced_by_key(const SegmentRequest& request) {
 
 void segments(const SegmentRequest& request) {
   use_device(request.settings.devices.front());
-  if (request.scan != SegmentScan::none) return scan_on_host(request);
+  if (request.scan != SegmentScan::none) return scan(request);
   if (reduced_by_key(request)) return;
   made_there(request, request.rows(), [](const SegmentRequest& work) {
     if (work.softmax) return softmax_segments(passes, work);

@@ -15,6 +15,10 @@ void seg_reduce(const SegmentRequest& work);
 // To where values stand, or, `in_place` being false, in the order of the segments; numbers may be floats.
 void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere);
 
+// Can the device scan these values? A scan of each value's segment, one output after another.
+bool scans_there(const SegmentRequest& work);
+void seg_scan(const SegmentRequest& work);
+
 // ---- texts (cuda/segments/source.cpp)
 
 inline bool in_order(const SegmentRequest& work) { return !work.segments.groups && work.segments.sources.empty(); }
@@ -28,6 +32,8 @@ constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 byte
 // The text of a reduction, for one of its results; of NA among them; of a map; of what is done to results.
 // `staged` values have been put in order.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
+std::string scan_text(const SegmentRequest& work, int output);
+inline int scan_lane_values(const SegmentRequest& work) { return lane_values(work.x.type == SegmentValues::floats); }
 std::string by_key_text(const SegmentRequest& work);
 std::string gaps_text(const SegmentRequest& work, bool staged);
 std::string map_text(const SegmentRequest& work, SegmentMap what, bool in_place, bool staged);

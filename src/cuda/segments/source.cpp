@@ -84,6 +84,18 @@ std::string segment_text(const SegmentRequest& work, int output, bool staged) {
   return text + "KERNOPS_SEGMENTS(Op, Values, double, " + number(lane_values(single(work))) + ")\n";
 }
 
+std::string scan_text(const SegmentRequest& work, int output) {
+  const bool backward = work.reverse && work.formula;  // other operations do not depend on the order
+  const auto flag = [](bool value) { return value ? "true" : "false"; };
+  const std::string lane = number(scan_lane_values(work));
+  std::string text = "#include <kernops/cuda/segments/scan.cuh>\n" + preamble(work) + operator_of(work, output);
+  text += std::string("using ScanOp = ") + (backward ? "Backward<Op>" : "Op") + ";\n";
+  text += std::string("using Tile = ScanTile<ScanOp, ") + type_of(work.x) + ", " +
+          (work.out.space == MemorySpace::device_float ? "float, " : "double, ") + lane + ", " +
+          flag(work.scan == SegmentScan::exclusive) + ", " + flag(work.reverse) + ">;\n";
+  return text + "KERNOPS_SCAN(ScanOp, Tile, " + lane + ")\n";
+}
+
 std::string by_key_text(const SegmentRequest& work) {
   return "#include <kernops/cuda/segments/by_key.cuh>\n" + preamble(work) + operator_of(work, 0) +
          "KERNOPS_BY_KEY(float, Op, Contiguous<float>, double, " + number(lane_values(true)) +
@@ -143,6 +155,16 @@ std::vector<std::string> all_segment_texts() {
     for (int output = 0; output < statistics()[op].outputs; ++output)
       texts.push_back(segment_text(work, output, false));
   }
+  work.precise = true;
+  for (const auto scan : {SegmentScan::inclusive, SegmentScan::exclusive}) {
+    for (const auto op : {StatisticId::sum, StatisticId::prod, StatisticId::var, StatisticId::logsumexp,
+                          StatisticId::last, StatisticId::bit_xor}) {
+      work.op = int(op), work.scan = scan, work.skip_missing = false;
+      work.reverse = scan == SegmentScan::exclusive;
+      texts.push_back(scan_text(work, 0));
+    }
+  }
+  work.precise = work.reverse = false, work.scan = SegmentScan::none;
   work.x.type = SegmentValues::floats;
   for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::var, StatisticId::logsumexp, StatisticId::any,
                         StatisticId::last}) {

@@ -45,10 +45,10 @@ template <int N, class T> struct alignas(N * sizeof(T)) Group { T v[N]; };
 template <class T, int VT> struct Turn {
   static constexpr int gap = 16 / sizeof(T), room = 32 * (VT + gap);
   static __device__ __forceinline__ int place(int n) { return n / VT * (VT + gap) + n % VT; }
-  static __device__ __forceinline__ void own(T (&v)[VT], const T* room) {
+  static __device__ __forceinline__ void own(T (&v)[VT], const T* room, int lane = lane_id()) {
     using Quad = Group<gap, T>;
     KERNOPS_EVERY(k, gap, VT) {
-      const Quad some = *reinterpret_cast<const Quad*>(room + lane_id() * (VT + gap) + k);
+      const Quad some = *reinterpret_cast<const Quad*>(room + lane * (VT + gap) + k);
       KERNOPS_EACH(e, gap) v[k + e] = some.v[e];
     }
   }
