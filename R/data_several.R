@@ -98,7 +98,7 @@ check_several_settings <- function(covariance, family, transform, known, method,
   }
   if (method == "iterative") {
     stop_kernops("input", c("{.code method = \"iterative\"} is for a single response.",
-                            i = "{.fn lmc} has the methods {.val exact} and {.val vecchia}."), call = call)
+                            i = "{.fn lmc} has the methods {.val exact}, {.val vecchia} and {.val vif}."), call = call)
   }
 }
 

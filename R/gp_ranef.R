@@ -68,8 +68,8 @@ effect_moments <- function(conditioning, targets, variance) {
   if (variance) conditioning$moments(targets) else conditioning$means(targets)
 }
 
-# The coefficients with number k of the effect of a leaf at all its levels or times, as targets of a prediction where all other
-# terms are left out: the effect where the covariate of this coefficient is 1 and others are 0, minus the intercept.
+# The coefficients with number k of the effect of a leaf at all its levels or times, as targets of a prediction where
+# all other terms are left out: the effect where the covariate of this coefficient is 1 and others are 0, minus the intercept.
 coefficient_targets <- function(object, leaf, column, k) {
   values <- column$times %||% seq_along(column$levels)
   u <- object$data$u[rep(1, length(values)), , drop = FALSE]
