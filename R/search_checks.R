@@ -100,8 +100,9 @@ is_partly_trend <- function(leaves, fit) {
   any(vapply(Filter(is_smooth_leaf, leaves), function(leaf) ncol(settled_basis(leaf, fit)$trend) > 0, NA))
 }
 
-# The terms of a sum, without noise, whose standard deviation is below 0.5 % of that of all terms together: a search
-# does not get nearer to 0. Of several variables, the effects, beside the response of their variable.
+# The terms of a sum, without noise, whose standard deviation is below 0.5 % of that of all terms together, or of the
+# response, which is far smaller for fields with long ranges: a search does not get nearer to 0. Of several variables,
+# the effects, beside the response of their variable.
 vanished_terms <- function(fit) {
   model <- fit$model
   several <- is_lmc(model$covariance)
@@ -112,10 +113,15 @@ vanished_terms <- function(fit) {
   sizes <- mean_variances(model, fit$theta, typical_sites(fit$data$u))
   variances <- vapply(terms, function(leaves) prod(sizes[names(leaves)]), 0)
   estimated <- vapply(terms, function(leaves) any(model$parameters$leaf[free] %in% names(leaves)), NA)
-  whole <- if (!several) sum(variances) + sum(fit$theta[model$nugget]) else {
+  whole <- if (!several) min(sum(variances) + sum(fit$theta[model$nugget]), spread_of_response(fit)) else {
     vapply(terms, function(leaves) model$moments$sd[[leaves[[1]]$belongs$number]]^2, 0)
   }
   terms[estimated & variances < 2.5e-5 * whole]
+}
+
+# The variance of the response without its trend, where it has the scale of the field.
+spread_of_response <- function(fit) {
+  if (is.null(fit$family) && nobs.gp(fit) > 1) stats::var(process_of_data(fit)) else Inf
 }
 
 # The mean variance of each leaf at points u. The metric of white noise, which has no neighbours, has none.

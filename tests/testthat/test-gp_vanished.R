@@ -32,6 +32,14 @@ test_that("terms with an effect, and single terms, are not named", {
   expect_no_message(gp(z ~ 1, d, ~ a + b, exponential(1, 0.3), estimate = "REML"))
 })
 
+test_that("an effect is not named beside a field whose variance is far above that of the response", {
+  withr::local_seed(2)
+  d <- data.frame(a = runif(120), b = runif(120), g = sample(1:8, 120, TRUE))
+  d$z <- 3 * d$a + d$b^2 + 0.03 * rnorm(8)[d$g] + rnorm(120, sd = 0.005)
+  expect_no_message(fit <- gp(z ~ 1 + (1 | g), d, ~ a + b, squared_exponential() + nugget()))
+  expect_gt(fit$theta[["squared_exponential.variance"]], 4e4 * fit$theta[["(1 | g).variance"]])
+})
+
 test_that("variances of user-defined covariances count as they are, in any unit of the response", {
   withr::local_seed(1)
   d <- data.frame(a = runif(120), g = rep(letters[1:6], 20))
