@@ -14,7 +14,7 @@ effects_likelihood <- function(data, model, how) {
     group = function(theta, m) effects_sets(problem, field_theta(theta), m, how),
     recount = function(sets, m) with_neighbours(sets, sets$search(m)),
     moved = function(sets, theta) neighbours_moved(sets, problem$data, field, field_theta(theta)),
-    m = neighbour_count_beside_effects(how$control, field, most), most = most
+    m = neighbour_count_beside_effects(how, field, most), most = most
   )
   doubled <- function(theta, state) {
     counts <- c(tracker$count(), tracker$twice())
@@ -60,9 +60,12 @@ check_coefficients <- function(effects, method, call = NULL) {
 }
 
 # Noise has no neighbours.
-neighbour_count_beside_effects <- function(control, field, most) {
-  if (is_noise_alone(field)) 0L else neighbour_count(control, field$d, most)
+neighbour_count_beside_effects <- function(how, field, most) {
+  if (is_noise_alone(field)) return(0L)
+  min(how$neighbours %||% neighbour_count(how$control, field$d, most), most)
 }
+
+has_field <- function(model) !is_noise_alone(list(covariance = without_effects(model$covariance) %||% nugget()))
 
 is_noise_alone <- function(field) all_leaves(field$covariance, function(leaf) leaf$label == "nugget")
 

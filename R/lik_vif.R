@@ -10,6 +10,7 @@
 # Twice as many neighbours come with twice as many inducing points.
 vif_likelihood <- function(data, model, how) {
   problem <- vif_problem(data, model, how)
+  check_coefficients(problem$effects, "{.code method = \"vif\"}")
   data <- problem$data
   field <- problem$field
   most <- length(data$y) - 1L
@@ -53,11 +54,7 @@ vif_likelihood <- function(data, model, how) {
 # As effects_problem(), also without effects.
 vif_problem <- function(data, model, how) {
   how$backend <- "cpu"
-  if (has_effects(model)) {
-    problem <- effects_problem(data, model, how)
-    check_coefficients(problem$effects, "{.code method = \"vif\"}")
-    return(problem)
-  }
+  if (has_effects(model)) return(effects_problem(data, model, how))
   list(field = c(model, list(rows = seq_len(nrow(model$parameters)))), u = data$u, reml = how$reml, data = data,
        trend = orthonormal_trend(data), operators = set_operators(model))
 }
@@ -110,7 +107,7 @@ low_rank_mean <- function(sums, results) as.vector(sums$along %*% results$contra
 
 check_vif <- function(model, family, backend, call) {
   refuse <- function(wrong, rule, hint) if (wrong) stop_kernops("input", c(rule, i = hint), call = call)
-  refuse(is_noise_alone(list(covariance = without_effects(model$covariance) %||% nugget())),
+  refuse(!has_field(model),
          "{.code method = \"vif\"} approximates a field, but the covariance has none.",
          "{.code method = \"exact\"} or {.val vecchia} fits the model.")
   refuse(!is.null(family), "{.code method = \"vif\"} is for Gaussian observations.",

@@ -1,10 +1,8 @@
 # The choice between Vecchia's approximation, its number of neighbours, and VIF, for fits with `method = "auto"`.
 
-# The likelihood of how$method "vecchia"; without effects and with how$compared, it is a choice until
-# suited_settings() is called.
+# The likelihood of how$method "vecchia"; with how$compared, it is a choice until suited_settings() is called.
 neighbour_likelihood <- function(data, model, how) {
-  if (has_effects(model)) return(effects_likelihood(data, model, how))
-  current <- vecchia_likelihood(data, model, how)
+  current <- likelihood_by_neighbours(data, model, how)
   if (!isTRUE(how$compared)) return(current)
   verbs <- c("evaluate", "subset_sizes", "count", "use", "outdated", "regroup", "double", "doubled", "kept_neighbours",
              "sets")
@@ -13,9 +11,15 @@ neighbour_likelihood <- function(data, model, how) {
     settings <- least_loss(neighbour_candidates(data, model, how), expected_loss(data, model, how, theta),
                            how$control$neighbour_tol)
     how <- with_settings(how, settings)
-    current <<- if (how$method == "vif") vif_likelihood(data, model, how) else vecchia_likelihood(data, model, how)
+    make <- if (how$method == "vif") vif_likelihood else likelihood_by_neighbours
+    current <<- make(data, model, how)
     settings
   }))
+}
+
+likelihood_by_neighbours <- function(data, model, how) {
+  make <- if (has_effects(model)) effects_likelihood else vecchia_likelihood
+  make(data, model, how)
 }
 
 # Settings with those that a likelihood has chosen, if it has.
@@ -27,6 +31,7 @@ with_settings <- function(how, settings) {
 
 # Fields for which neighbours screen off the other observations slowly.
 may_need_inducing_points <- function(model) {
+  if (!has_field(model)) return(FALSE)
   model$d >= 4 || !all_leaves(model$covariance, function(leaf) !isTRUE(leaf$kernel$smooth))
 }
 
@@ -37,8 +42,9 @@ neighbour_candidates <- function(data, model, how, most = 120L, largest = 2e8) {
   m <- neighbour_count(how$control, model$d, limit)
   counts <- if (is.numeric(how$control$neighbours)) m else unique(pmin(m * c(1L, 2L, 4L), max(m, most), limit))
   vif <- list(method = "vif", neighbours = vif_count(how, model, limit))
-  fits_memory <- length(data$y) * inducing_count(how, data) <= largest
-  c(lapply(counts, function(count) list(method = "vecchia", neighbours = count)), if (fits_memory) list(vif))
+  able <- length(data$y) * inducing_count(how, data) <= largest &&
+    count_coefficients(effects_of(model, data$u)) <= most_coefficients
+  c(lapply(counts, function(count) list(method = "vecchia", neighbours = count)), if (able) list(vif))
 }
 
 # The first of the candidates whose loss is at most `tol`. If there is none, a candidate replaces a faster one only
@@ -69,14 +75,17 @@ loss_of_subset <- function(data, model, how, theta, size = 1500) {
   deviance <- function(likelihood) likelihood$evaluate(theta)$value
   exact <- deviance(exact_likelihood(some, model, how$reml))
   function(settings) {
-    make <- switch(settings$method, vecchia = vecchia_likelihood, vif = vif_likelihood)
+    make <- switch(settings$method, vecchia = likelihood_by_neighbours, vif = vif_likelihood)
     abs(deviance(make(some, model, with_settings(how, settings))) - exact) / 2 / length(some$y)
   }
 }
 
+# Of the field without effects.
 loss_of_some <- function(data, model, how, theta) {
-  sets <- ordered_observations(data, model, theta, how, orthonormal_trend(data))
-  loss <- sampled_loss(sets, model, set_operators(model), theta)
+  problem <- vif_problem(data, model, how)
+  theta <- unname(theta)[problem$field$rows]
+  sets <- ordered_observations(problem$data, problem$field, theta, how, problem$trend)
+  loss <- sampled_loss(sets, problem$field, problem$operators, theta)
   function(settings) loss(settings$neighbours, if (settings$method == "vif") inducing_count(how, data))
 }
 

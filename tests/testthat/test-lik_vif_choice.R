@@ -72,6 +72,24 @@ test_that("VIF is a candidate while its factors fit into memory", {
   expect_equal(methods(200 * 50 - 1), c("vecchia", "vecchia"))
 })
 
+test_that("the choice is made beside effects, too, for the field alone", {
+  withr::local_seed(8)
+  d <- data.frame(matrix(runif(5 * 500), 500), g = sample(1:8, 500, TRUE))
+  d$z <- sin(3 * d$X1) + d$X2^2 + d$X3 * d$X4 + rnorm(8)[d$g] + rnorm(500, sd = 0.05)
+  smooth <- matern(5/2, 5, 3) + random_effect(~ 1 | g, 1) + nugget(0.0025)
+  auto <- function(...) gp(z ~ 1, d, ~ X1 + X2 + X3 + X4 + X5, smooth, exact_limit = 200, inducing = 60, ...)
+  fit <- auto()
+  expect_identical(fit$method, "vif")
+  exact <- update(fit, method = "exact")
+  expect_lt(abs(fit$loglik - exact$loglik), 1)
+  expect_true(auto(neighbour_tol = 1)$method == "vecchia")
+  # noise alone has no choice
+  expect_identical(gp(z ~ 1, d, covariance = random_effect(~ 1 | g) + nugget(), exact_limit = 50)$method, "vecchia")
+  # Vecchia's approximation with the number of neighbours that was chosen
+  chosen <- auto(neighbour_tol = 2e-3)
+  expect_equal(chosen$loglik, auto(method = chosen$method, neighbours = chosen$vecchia$m)$loglik, tolerance = 1e-4)
+})
+
 # Mean logarithms of conditional standard deviations, by Cholesky factors.
 oracle_loss <- function(K, neighbours) {
   exact <- diag(chol(K))
