@@ -140,17 +140,35 @@ coefficient_covariance <- function(leaf) {
 }
 
 # B L at points u, with the numbers of columns and the entries of a point in a column. Coefficients of levels and times
-# without observations are behind the others.
+# without observations are behind the others. The smooths of the levels of a factor share their entries, since a point
+# has one level.
 effect_entries <- function(effects, theta, u) {
   known <- count_coefficients(effects)
-  columns <- values <- NULL
-  for (effect in effects) {
+  blocks <- list()
+  for (k in seq_along(effects)) {
+    effect <- effects[[k]]
     entries <- effect_columns(effect, theta, u, known)
-    columns <- rbind(columns, entries$columns)
-    values <- rbind(values, t(shown_at(effect$leaf, u) * seen_by(effect$leaf, u) * entries$values))
+    block <- list(columns = entries$columns,
+                  values = t(shown_at(effect$leaf, u) * seen_by(effect$leaf, u) * entries$values))
+    key <- family_of_levels(effect) %||% paste("effect", k)
+    blocks[[key]] <- if (is.null(blocks[[key]])) block else overlaid(blocks[[key]], block)
     known <- entries$known
   }
-  row_sparse(columns, values, known)
+  row_sparse(do.call(rbind, lapply(blocks, `[[`, "columns")), do.call(rbind, lapply(blocks, `[[`, "values")), known)
+}
+
+# The name of the smooths of several levels of a factor with as many coefficients; NULL for other effects.
+family_of_levels <- function(effect) {
+  column <- if (is_smooth_leaf(effect$leaf)) effect$leaf$sees[[1]]
+  if (!is.null(column$by_level)) paste(effect$leaf$belongs$name, column$label, effect$size)
+}
+
+# The entries of a block, except those of points where another has entries.
+overlaid <- function(block, other) {
+  used <- colSums(other$values != 0) > 0
+  block$columns[, used] <- other$columns[, used]
+  block$values[, used] <- other$values[, used]
+  block
 }
 
 effect_columns.effect_of_levels <- function(effect, theta, u, known) {

@@ -262,3 +262,36 @@ test_that("a penalty whose variance vanishes is told", {
                        estimate = "REML")), "`s(x).variance2` and `te(w,h).variance2` are", fixed = TRUE)
   expect_identical(told(gp(y ~ te(x, w, k = 5), transform(hills, y = y + cos(3 * w)), covariance = nugget())), "")
 })
+
+test_that("the smooths of the levels of a factor share their entries, and agree between methods", {
+  covariance <- matern(3/2, 0.5, 0.4) + nugget(0.05)
+  formula <- y ~ g + te(x, w, k = 3, by = g) + s(h, k = 4, by = o)
+  values <- function(fit) Map(\(leaf, k) {
+    replace(leaf, "parameters", list(lapply(leaf$parameters, \(v) k + seq_along(v) / 5)))
+  }, kernops:::leaves_of(fit$covariance), seq_along(kernops:::leaves_of(fit$covariance)))
+  first <- suppressWarnings(suppressMessages(gp(formula, hills, ~ a + b, covariance, "exact", maxit = 1)))
+  given <- Reduce(\(a, b) kernops:::join("+", a, b), unname(values(first)))
+  fits <- lapply(c("exact", "iterative", "vecchia", "vif"), \(method) {
+    gp(formula, hills, ~ a + b, given, method, "none", neighbours = 89, inducing = 10, cg_tol = 1e-11)
+  })
+  new <- transform(new_hills, o = factor(o, ordered = TRUE))
+  for (fit in fits[-1]) {
+    for (part in list(NULL, "te(x,w):gc", "s(h):o3")) {
+      ours <- lapply(list(fits[[1]], fit), predict, new, terms = part, se.fit = TRUE, interval = "confidence")
+      expect_equal(ours[[2]], ours[[1]], tolerance = 1e-5)
+    }
+    if (fit$method != "iterative") expect_equal(fit$loglik, fits[[1]]$loglik, tolerance = 1e-8)
+  }
+  expect_equal(summary(fits[[3]])$edf, summary(fits[[1]])$edf, tolerance = 1e-6)
+  data <- fits[[3]]$data
+  effects <- kernops:::effects_of(fits[[3]]$model, data$u)
+  entries <- kernops:::effect_entries(effects, unname(fits[[3]]$theta), data$u)
+  expect_length(effects, 6)
+  expect_identical(nrow(entries$columns), effects[[1]]$size + effects[[6]]$size)
+  given <- values(first)[vapply(values(first), `[[`, "", "label") != "nugget"]
+  counts <- lapply(c("exact", "vecchia"), \(method) {
+    gp(k ~ g + te(x, w, k = 3, by = g) + s(h, k = 4, by = o), hills, ~ a + b,
+       Reduce(\(a, b) kernops:::join("+", a, b), unname(given)), method, "none", family = poisson(), neighbours = 89)
+  })
+  expect_equal(counts[[2]]$loglik, counts[[1]]$loglik, tolerance = 1e-7)
+})
