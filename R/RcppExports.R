@@ -85,6 +85,14 @@ effects_sparse_gram <- function(rows, columns, values, size, most, threads) {
     .Call(`_kernops_effects_sparse_gram`, rows, columns, values, size, most, threads)
 }
 
+effects_hold <- function(rows, columns, values, size, threads) {
+    .Call(`_kernops_effects_hold`, rows, columns, values, size, threads)
+}
+
+effects_product <- function(held, x, threads) {
+    .Call(`_kernops_effects_product`, held, x, threads)
+}
+
 effects_adjoint <- function(rows, columns, values, by_gram, threads) {
     .Call(`_kernops_effects_adjoint`, rows, columns, values, by_gram, threads)
 }

@@ -50,8 +50,11 @@
 #' more than a quarter of these), if the correlation decreases with the distance (no term of the covariance is a
 #' [linear()], [constant()], [periodic()] or user-defined one alone), there are at most 10 coordinates, and `float32`
 #' is not requested; otherwise it is iterative. Random effects and smooths are exact beside Vecchia's approximation of
-#' the field. For more than 2000 coefficients, `method = "vecchia"` has to be named; their precision has a sparse factor
-#' if observations that are near each other share few levels.
+#' the field. The precision of many coefficients has a sparse Cholesky factor if observations that are near each other
+#' share few levels, such as 10,000 levels of sites. For levels that are scattered over the whole domain, it is used by
+#' conjugate gradients, and its determinant by stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) with the same
+#' random vectors for all parameters; `summary()` has the Monte Carlo error of the log-likelihood, and an error above
+#' 0.05 is warned of. With a `family`, more than 2000 of such levels are an error.
 #'
 #' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least
 #' 5/2 or an estimated one, [squared_exponential()], [rational_quadratic()]), it compares `"vecchia"` with the default

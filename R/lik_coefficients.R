@@ -12,35 +12,39 @@
 #
 # The result of joint() is a list of functions. A coefficient is a row of b and z, those of the trend come first:
 #   half(b)         a matrix whose inner products are b' J^-1 b
-#   draw(z)         a matrix with covariance J^-1 where z has the covariance I
-#   variances()     the diagonal of J^-1, without the coefficients of the trend
+#   draw(nsim)      random columns with covariance J^-1
+#   determined(rows)  the sum of 1 minus the diagonal of J^-1 over some of the coefficients b
+#   width           the largest number of columns of half(), optional
 #   forms(x, trend, rows, values)  for columns b of coefficients x of the trend, and sparse ones of the others: the
 #                   `variance` b' J^-1 b and `lagrange`, b' J^-1 (trend, 0); optional. See sparse_cholesky_factor_of()
 #
-# The kinds are those of the matrix of products: dense, or sparse_symmetric(), whose factor is sparse
-# (lik_coefficients_sparse.R).
+# The kinds are those of the matrix of products: dense; sparse_symmetric(), whose factor is sparse
+# (lik_coefficients_sparse.R); or, where that would be too large, operator_of_products() without a factor
+# (lik_coefficients_iterative.R), whose logdet has the standard error `logdet_error`.
 
 coefficients_given <- function(gram, known) UseMethod("coefficients_given")
 sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
 # The products C' U' U C of the columns `entries`, in the cheapest form. The numbers are measured: up to
 # `dense_coefficients` a dense factor takes less than the ordering of a sparse one, and a sparse factor takes
-# `sparse_cost` times as long for an operation.
-products_of_columns <- function(entries, rows, known) {
+# `sparse_cost` times as long for an operation. A sparse factor with `most_operations` takes some seconds, as products for conjugate gradients do.
+products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))
+  if (isTRUE(probes$needed)) return(operator_of_products(entries, rows, known, probes))
   gram <- entries$sparse_gram(rows, most_products)
   if (!is.null(gram)) gram <- with_order(gram, known)
   operations <- gram$ordered$operations %||% Inf
   if (count <= most_coefficients && sparse_cost * operations > count^3 / 3) return(entries$gram(rows))
-  if (operations > most_operations) stop_coefficients(count)
-  gram
+  if (operations <= most_operations) return(gram)
+  if (!is.null(probes)) probes$needed <- TRUE
+  operator_of_products(entries, rows, known, probes)
 }
 
 dense_coefficients <- 400
 sparse_cost <- 2
-most_products <- 3e7
-most_operations <- 1e11
+most_products <- 5e6
+most_operations <- 5e9
 
 coefficients_given.default <- function(gram, known) {
   sums <- sums_without(gram, known, 0)
@@ -52,8 +56,9 @@ coefficients_given.default <- function(gram, known) {
 
 # joint() by the upper triangular root of J, for p columns of the trend.
 joint_by_root <- function(root, p) {
-  list(half = function(b) backsolve(root, b, transpose = TRUE), draw = function(z) backsolve(root, z),
-       variances = function() rows_behind(diag(chol2inv(root)), p))
+  list(half = function(b) backsolve(root, b, transpose = TRUE),
+       draw = function(nsim) backsolve(root, normal_numbers(nrow(root), nsim)),
+       determined = function(rows) sum(1 - diag(chol2inv(root))[p + rows]))
 }
 
 # The rows of x, or its elements, behind the first p.

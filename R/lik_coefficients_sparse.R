@@ -44,11 +44,14 @@ joint_by_parts <- function(factor, along, left, r) {
       low <- rows_behind(b, p)
       rbind(by_trend(b[first, , drop = FALSE] - crossprod(along, low)), factor$half(low))
     },
-    draw = function(z) {
+    draw = function(nsim) {
+      z <- normal_numbers(p + nrow(along), nsim)
       trend <- if (p) backsolve(root, z[first, , drop = FALSE]) else z[first, , drop = FALSE]
       rbind(trend, factor$back(rows_behind(z, p)) - along %*% trend)
     },
-    variances = function() factor$variances() + if (p) colSums(by_trend(t(along))^2) else 0,
+    determined = function(rows) {
+      sum(1 - factor$variances()[rows]) - if (p) sum(by_trend(t(along[rows, , drop = FALSE]))^2) else 0
+    },
     forms = function(x, trend, rows, values) {
       explained <- vapply(first, function(j) colSums(values * c(0, along[, j])[rows + 1L]), numeric(ncol(rows)))
       gap <- by_trend(x - t(matrix(explained, ncol(rows))))

@@ -45,7 +45,7 @@ observed_effects <- function(parts, of, places, theta) {
 products_given <- function(entries, weights) {
   n <- length(weights)
   none <- list(weights = matrix(0, 0, n), neighbours = matrix(0L, 0, n), sd = 1 / sqrt(weights))
-  entries$sparse_gram(none, most_products) %||% stop_coefficients(entries$size, "exact")
+  entries$sparse_gram(none, most_products) %||% stop_coefficients(entries$size)
 }
 
 # The precision of coefficients and places given observations with precisions `share`, and the products with the matrix

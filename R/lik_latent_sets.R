@@ -25,7 +25,7 @@ latent_sets <- function(places, model, theta, m, how, parts = NULL, whole = thet
 with_latent_neighbours <- function(sets, neighbours) {
   sets$neighbours <- neighbours
   sets$pattern <- tryCatch(sparse_pattern(neighbours, sets$observed), kernops_input_error = function(e) {
-    stop_coefficients(sets$observed$count, "exact")
+    stop_coefficients(sets$observed$count)
   })
   sets
 }

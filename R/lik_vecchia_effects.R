@@ -39,16 +39,17 @@ effects_problem <- function(data, model, how) {
   effects <- effects_of(model, data$u)
   list(field = field, effects = effects, u = data$u, reml = how$reml,
        data = replace(data, "u", list(points_of_field(field, data$u))), trend = orthonormal_trend(data),
-       operators = set_operators(field, how$backend %||% "auto"))
+       operators = set_operators(field, how$backend %||% "auto"), probes = probes_for_coefficients(how$control))
 }
 
 # Up to this number of coefficients, S is a matrix in memory whose factor takes less than a second.
 most_coefficients <- 2000
 
-stop_coefficients <- function(count, instead = "iterative", call = NULL) {
-  stop_kernops("input", c("{.code method = \"vecchia\"} takes more than {most_coefficients} coefficients of random effects
-                           and smooths if few of them belong to neighbouring observations: these {count} are too many.",
-                          i = "{.code method = \"{instead}\"} has no such limit."), call = call)
+stop_coefficients <- function(count, call = NULL) {
+  stop_kernops("input", c("{.code method = \"vecchia\"} and a {.arg family} take more than {most_coefficients}
+                           coefficients of random effects and smooths if few of them belong to neighbouring observations:
+                           these {count} are too many.",
+                          i = "{.code method = \"exact\"} has no such limit."), call = call)
 }
 
 check_coefficients <- function(effects, method, call = NULL) {
@@ -77,10 +78,13 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   if (!is.null(rows$bad)) return(singular_state(sets$order[[rows$bad]]))
   entries <- entries_beside_trend(problem, sets, theta)
   known <- ncol(sets$values)
-  coefficients <- timed("effects", coefficients_given(products_of_columns(entries, rows, known), known))
+  coefficients <- timed("effects", {
+    coefficients_given(products_of_columns(entries, rows, known, problem$probes), known)
+  })
   results <- if (!is.null(coefficients)) results_beside_effects(problem, coefficients, rows, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))
   weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # of the columns, for the residual
+  results$logdet_error <- coefficients$logdet_error
   results$residual <- entries$times(weights)
   white <- sparse_multiply(rows, results$residual)
   results$alpha <- sparse_multiply(rows, white, transposed = TRUE)[order(sets$order), 1]
@@ -90,7 +94,8 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   new_state(results, gradient = once(function() timed("effects", effects_gradient(problem, sets, theta, solved))),
             information = function(profiled = profile) {
               effects_information(problem, sets, theta, solved, results, profiled)
-            })
+            }, resolution = 0.3 * (results$logdet_error %||% 0),
+            warn = function() warn_of_monte_carlo(results$logdet_error))
 }
 
 results_beside_effects <- function(problem, coefficients, rows, profile) {

@@ -35,7 +35,7 @@ effects_kriging.default <- function(object, how) {
     draws = function(points, nsim, features) effects_draws(object, fitted, points, nsim),
     inverse = function() effects_inverse(object, fitted),
     determined = function(leaf) {
-      sum(1 - fitted$joint$variances()[coefficients_of(fitted$effects, leaf)])
+      fitted$joint$determined(coefficients_of(fitted$effects, leaf))
     }
   )
 }
@@ -45,7 +45,8 @@ with_gaps <- function(moments, object, fitted, base, targets) {
   sparse <- are_points(targets) && !is.null(fitted$joint$forms)
   gap_of <- if (sparse) coefficient_forms else coefficient_gap
   each <- if (sparse) (1 + object$vecchia$local) * nrow(fitted$entries$columns) else length(fitted$mean)
-  parts <- by_parts(targets, gap_width(each + ncol(targets$x)), function(some) {
+  width <- min(gap_width(each + ncol(targets$x)), fitted$joint$width)
+  parts <- by_parts(targets, width, function(some) {
     list2DF(gap_of(object, fitted, base, some)[c("variance", "lagrange")])
   })
   moments$variance <- moments$variance + parts$variance
@@ -113,7 +114,7 @@ neighbour_entries <- function(sets, entries) {
 # Draws of the coefficients given the data, and of the field given these.
 effects_draws <- function(object, fitted, points, nsim) {
   p <- ncol(object$data$x)
-  off <- fitted$joint$draw(normal_numbers(p + length(fitted$mean), nsim))
+  off <- fitted$joint$draw(nsim)
   trend <- off[seq_len(p), , drop = FALSE]
   effects <- off[p + seq_along(fitted$mean), , drop = FALSE]
   shift <- object$data$x %*% trend + fitted$entries$times(effects)

@@ -53,14 +53,15 @@ process_of_data <- function(object) {
 # The variance due to the estimated trend, without the coefficients that have a prior, from the part of the trend that
 # the data explain; the Lagrange multiplier; a matrix whose inner products are the covariances due to the trend.
 trend_uncertainty <- function(object, x, explained) {
-  if (!ncol(x)) return(list(variance = 0, lagrange = numeric(nrow(x)), gap = matrix(0, 0, nrow(x))))
-  back <- function(x) backsolve(object$state$root, t(x), transpose = TRUE)
-  if (!is.null(object$joint)) back <- function(x) object$joint$half(t(x))
-  gap <- back(x - explained)
+  n <- nrow(x)
+  if (!ncol(x)) return(list(variance = 0, lagrange = numeric(n), gap = matrix(0, 0, n)))
+  known <- x
   count <- object$random %||% 0 # the last columns
-  random <- seq_len(count) + ncol(x) - count
-  x[, random] <- 0
-  list(variance = colSums(gap^2), lagrange = colSums(back(x) * gap), gap = gap)
+  known[, seq_len(count) + ncol(x) - count] <- 0
+  half <- object$joint$half %||% function(b) backsolve(object$state$root, b, transpose = TRUE)
+  both <- half(cbind(t(x - explained), t(known)))
+  gap <- both[, seq_len(n), drop = FALSE]
+  list(variance = colSums(gap^2), lagrange = colSums(both[, n + seq_len(n), drop = FALSE] * gap), gap = gap)
 }
 
 # The variance of the nugget; of several variables, one for each.

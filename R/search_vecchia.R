@@ -75,8 +75,7 @@ chosen_method <- function(parts, model, precision, control, family = NULL) {
   blocks <- tabulate(separate_blocks(model, if (is.null(of)) u else u[!duplicated(of), , drop = FALSE]))
   fits <- function(limit) sum(blocks^2) <= limit^2
   if (fits(control$exact_limit / if (is.null(family)) 1 else 4)) return("exact")
-  suited <- precision == "float64" && model$d <= 10 && is_local(without_effects(model$covariance) %||% nugget()) &&
-    count_coefficients(effects_of(model, u)) <= most_coefficients
+  suited <- precision == "float64" && model$d <= 10 && is_local(without_effects(model$covariance) %||% nugget())
   if (!suited && fits(control$exact_limit)) return("exact")
   if (suited) "vecchia" else "iterative"
 }

@@ -7,8 +7,10 @@
 #   means(sets)             the weighted sums of rows of C over the neighbours of each set, as neighbour_means()
 #   gram(rows)              C' U' U C, for the rows of U
 #   sparse_gram(rows, most) the same as a sparse_symmetric() matrix; NULL if it has more than `most` entries
-#   adjoint(rows, by_gram)  of a function of these products with the symmetric matrix of derivatives `by_gram`, dense or
-#                           sparse: its derivatives with respect to the `weights` of the rows of U and `log_sd`, the
+#   system(rows)            I + C' U' U C = D + F: times(x), the `diagonal` of D, and the `square` of the Frobenius norm
+#                           of D^-1/2 F D^-1/2
+#   adjoint(rows, by_gram)  of a function of these products with the symmetric matrix of derivatives `by_gram`, a matrix,
+#                           sparse_symmetric() or the sum of a diagonal and (left right' + right left') / 2: its derivatives with respect to the `weights` of the rows of U and `log_sd`, the
 #                           logarithms of their standard deviations
 row_sparse <- function(columns, values, size) {
   storage.mode(columns) <- "integer"
@@ -22,9 +24,34 @@ row_sparse <- function(columns, values, size) {
       gram <- effects_sparse_gram(rows, columns, values, size, most, threads())
       if (length(gram)) do.call(sparse_symmetric, gram)
     },
+    system = function(rows) {
+      held <- effects_hold(rows, columns, values, size, threads())
+      c(held[c("diagonal", "square")], list(times = function(x) effects_product(held$pointer, as.matrix(x), threads())))
+    },
     adjoint = function(rows, by_gram) {
       if (is.matrix(by_gram)) return(effects_adjoint(rows, columns, values, by_gram, threads()))
+      if (!is.null(by_gram$left)) return(low_rank_adjoint(rows, columns, values, by_gram))
       effects_sparse_adjoint(rows, columns, values, by_gram$start, by_gram$row, by_gram$value, threads())
     }
   )
+}
+
+# adjoint() of a low-rank matrix, some columns of its factors at a time. With a = U C left and b = U C right, the
+# function changes by the sum of a db + b da.
+low_rank_adjoint <- function(rows, columns, values, by_gram, width = 16) {
+  size <- length(by_gram$diagonal)
+  none <- seq_len(size)
+  total <- effects_sparse_adjoint(rows, columns, values, c(0L, none), none - 1L, by_gram$diagonal, threads())
+  sd <- rep(rows$sd, each = nrow(rows$weights))
+  for (part in split(seq_len(ncol(by_gram$left)), (seq_len(ncol(by_gram$left)) - 1) %/% width)) {
+    left <- effects_times(columns, values, by_gram$left[, part, drop = FALSE])
+    right <- effects_times(columns, values, by_gram$right[, part, drop = FALSE])
+    a <- sparse_multiply(rows, left)
+    b <- sparse_multiply(rows, right)
+    along <- factors_inner(rows$neighbours, t(a), t(right), threads()) +
+      factors_inner(rows$neighbours, t(b), t(left), threads())
+    total$weights <- total$weights - along / sd
+    total$log_sd <- total$log_sd - 2 * rowSums(a * b)
+  }
+  total
 }

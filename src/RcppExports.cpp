@@ -272,6 +272,32 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// effects_hold
+Rcpp::List effects_hold(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size, int threads);
+RcppExport SEXP _kernops_effects_hold(SEXP rowsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP sizeSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< int >::type size(sizeSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_hold(rows, columns, values, size, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// effects_product
+Rcpp::NumericMatrix effects_product(SEXP held, Rcpp::NumericMatrix x, int threads);
+RcppExport SEXP _kernops_effects_product(SEXP heldSEXP, SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_product(held, x, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // effects_adjoint
 Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix by_gram, int threads);
 RcppExport SEXP _kernops_effects_adjoint(SEXP rowsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP by_gramSEXP, SEXP threadsSEXP) {
@@ -1825,6 +1851,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_columns_first_rows", (DL_FUNC) &_kernops_columns_first_rows, 3},
     {"_kernops_effects_gram", (DL_FUNC) &_kernops_effects_gram, 5},
     {"_kernops_effects_sparse_gram", (DL_FUNC) &_kernops_effects_sparse_gram, 6},
+    {"_kernops_effects_hold", (DL_FUNC) &_kernops_effects_hold, 5},
+    {"_kernops_effects_product", (DL_FUNC) &_kernops_effects_product, 3},
     {"_kernops_effects_adjoint", (DL_FUNC) &_kernops_effects_adjoint, 5},
     {"_kernops_effects_sparse_adjoint", (DL_FUNC) &_kernops_effects_sparse_adjoint, 7},
     {"_kernops_effects_times", (DL_FUNC) &_kernops_effects_times, 3},

@@ -3,6 +3,7 @@
 // column. Row i of U C has its entries in the columns of the rows of C of point i and of its neighbours.
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <numeric>
 
 #include "neighbours/cholesky.h"
@@ -106,56 +107,71 @@ struct WhiteMatrix {
   std::vector<double> value;
 };
 
-// The lower triangle of (U C)' U C by columns.
-struct SparseGram {
-  static constexpr Count unit = 32;  // columns
+// body(column, rows, sums, block) for the columns of the lower triangle of (U C)' U C: the rows with entries in
+// ascending order, and the entries by row. The columns of a block come in order; with `stopped`, others are left out.
+constexpr Count columns_of_block = 32;
 
-  SparseGram(const WhiteMatrix& white, int size, Count most, int threads)
-      : rows(size_t(ceil_div(Count(size), unit))), values(rows.size()), start(size_t(size) + 1) {
-    struct Open {
-      std::vector<double> sum;
-      std::vector<char> used;
-      std::vector<int> rows;
-    };
-    const Count workers = std::max<Count>(1, std::min<Count>(threads, Count(rows.size())));
-    std::vector<Open> open(size_t(workers),
-                           Open{std::vector<double>(size_t(size)), std::vector<char>(size_t(size)), {}});
-    parallel_for(Count(rows.size()), workers, with_threads(threads), [&](Count block, Count worker) {
-      for (Count c = block * unit; c < std::min(Count(size), (block + 1) * unit) && total <= most; ++c) {
-        Open& to = open[size_t(worker)];
-        sum_column(white, int(c), to.sum, to.used, to.rows);
-        start[size_t(c) + 1] = int(to.rows.size()), total += Count(to.rows.size());
-        for (const int row : to.rows) {
-          rows[size_t(block)].push_back(row), values[size_t(block)].push_back(to.sum[size_t(row)]);
-          to.sum[size_t(row)] = 0, to.used[size_t(row)] = 0;
+template <class Body>
+void each_gram_column(const WhiteMatrix& white, int size, int threads, const std::atomic<bool>& stopped,
+                      const Body& body) {
+  struct Open {
+    explicit Open(int size) : sum(size_t(size)), used(size_t(size)) {}
+    void add(const WhiteMatrix& white, int c) {
+      use(c);
+      for (Count e = white.by_column[size_t(c)]; e < white.by_column[size_t(c) + 1]; ++e) {
+        const size_t i = size_t(white.of_row[size_t(e)]);
+        const double factor = white.value[size_t(white.entry[size_t(e)])];
+        for (Count k = white.start[i]; k < white.start[i + 1]; ++k) {
+          const int row = white.column[size_t(k)];
+          if (row >= c) use(row), sum[size_t(row)] += factor * white.value[size_t(k)];
         }
-        to.rows.clear();
       }
-    });
+      std::sort(rows.begin(), rows.end());
+    }
+    void clear() {
+      for (const int row : rows) sum[size_t(row)] = 0, used[size_t(row)] = 0;
+      rows.clear();
+    }
+    void use(int row) {
+      if (!used[size_t(row)]) used[size_t(row)] = 1, rows.push_back(row);
+    }
+    std::vector<double> sum;
+    std::vector<char> used;
+    std::vector<int> rows;
+  };
+  const Count blocks = ceil_div(Count(size), columns_of_block);
+  const Count workers = std::max<Count>(1, std::min<Count>(threads, blocks));
+  std::vector<Open> open(static_cast<size_t>(workers), Open{size});
+  parallel_for(blocks, workers, with_threads(threads), [&](Count block, Count worker) {
+    Open& column = open[size_t(worker)];
+    for (Count c = block * columns_of_block; c < std::min(Count(size), (block + 1) * columns_of_block); ++c) {
+      if (stopped) return;
+      column.add(white, int(c));
+      body(int(c), column.rows, column.sum, block);
+      column.clear();
+    }
+  });
+}
+
+// The lower triangle of (U C)' U C by columns, unless it has more than `most` entries.
+struct SparseGram {
+  SparseGram(const WhiteMatrix& white, int size, Count most, int threads)
+      : rows(size_t(ceil_div(Count(size), columns_of_block))), values(rows.size()), start(size_t(size) + 1) {
+    std::atomic<Count> total{0};
+    const auto keep = [&](int c, const std::vector<int>& filled, const std::vector<double>& sum, Count block) {
+      start[size_t(c) + 1] = int(filled.size()), total += Count(filled.size());
+      for (const int row : filled)
+        rows[size_t(block)].push_back(row), values[size_t(block)].push_back(sum[size_t(row)]);
+      if (total > most) stopped = true;
+    };
+    each_gram_column(white, size, threads, stopped, keep);
+    std::partial_sum(start.begin(), start.end(), start.begin());
   }
 
   std::vector<std::vector<int>> rows;
   std::vector<std::vector<double>> values;
   std::vector<int> start;
-  std::atomic<Count> total{0};
-
- private:
-  static void sum_column(const WhiteMatrix& white, int c, std::vector<double>& sum, std::vector<char>& used,
-                         std::vector<int>& rows) {
-    const auto use = [&](int row) {
-      if (!used[size_t(row)]) used[size_t(row)] = 1, rows.push_back(row);
-    };
-    use(c);
-    for (Count e = white.by_column[size_t(c)]; e < white.by_column[size_t(c) + 1]; ++e) {
-      const size_t i = size_t(white.of_row[size_t(e)]);
-      const double factor = white.value[size_t(white.entry[size_t(e)])];
-      for (Count k = white.start[i]; k < white.start[i + 1]; ++k) {
-        const int row = white.column[size_t(k)];
-        if (row >= c) use(row), sum[size_t(row)] += factor * white.value[size_t(k)];
-      }
-    }
-    std::sort(rows.begin(), rows.end());
-  }
+  std::atomic<bool> stopped{false};
 };
 
 }  // namespace
@@ -195,10 +211,10 @@ Rcpp::List effects_sparse_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcp
     const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
     const Effects effects(columns, values, size, u.sets);
     SparseGram gram(WhiteMatrix(u, effects, threads), size, Count(std::min(most, 2e9)), threads);
-    if (double(gram.total) > most) return Rcpp::List();
-    std::partial_sum(gram.start.begin(), gram.start.end(), gram.start.begin());
-    Rcpp::IntegerVector start = new_integers(double(gram.start.size())), row = new_integers(double(gram.total));
-    Rcpp::NumericVector value = new_numbers(double(gram.total));
+    if (gram.stopped) return Rcpp::List();
+    const double total = gram.start.back();
+    Rcpp::IntegerVector start = new_integers(double(gram.start.size())), row = new_integers(total);
+    Rcpp::NumericVector value = new_numbers(total);
     std::copy(gram.start.begin(), gram.start.end(), start.begin());
     int* to_row = row.begin();
     double* to_value = value.begin();
@@ -207,6 +223,65 @@ Rcpp::List effects_sparse_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcp
       to_value = std::copy(gram.values[block].begin(), gram.values[block].end(), to_value);
     }
     return named_list({{"start", start}, {"row", row}, {"value", value}});
+  });
+}
+
+// The matrix U C for products with I + C' U' U C = D + F, with the `diagonal` of D and the `square` of the Frobenius
+// norm of D^-1/2 F D^-1/2.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List effects_hold(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size,
+                        int threads) {
+  return guard_new([&] {
+    const Rcpp::NumericMatrix weights = rows["weights"];
+    const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
+    auto held = std::make_unique<WhiteMatrix>(u, Effects(columns, values, size, u.sets), threads);
+    const WhiteMatrix& white = *held;
+    Rcpp::NumericVector diagonal = new_numbers(size);
+    double* const d = diagonal.begin();
+    std::fill_n(d, size, 1.0);
+    for (size_t k = 0; k < white.column.size(); ++k) d[white.column[k]] += white.value[k] * white.value[k];
+    std::vector<double> squares(static_cast<size_t>(size));
+    const auto add = [&](int c, const std::vector<int>& filled, const std::vector<double>& sum, Count) {
+      for (const int row : filled)
+        if (row > c) squares[size_t(c)] += 2 * sum[size_t(row)] * sum[size_t(row)] / (d[c] * d[row]);
+    };
+    each_gram_column(white, size, threads, std::atomic<bool>(false), add);
+    Rcpp::NumericVector square = new_numbers(1);
+    square[0] = std::accumulate(squares.begin(), squares.end(), 0.0);
+    const double bytes = 24.0 * double(white.column.size());
+    const Rcpp::Shield<SEXP> pointer(external_pointer(std::move(held), bytes));
+    return named_list({{"pointer", pointer}, {"diagonal", diagonal}, {"square", square}});
+  });
+}
+
+// (I + C' U' U C) x.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix effects_product(SEXP held, Rcpp::NumericMatrix x, int threads) {
+  return guard_new([&] {
+    const WhiteMatrix& white = *Rcpp::XPtr<WhiteMatrix>(held);
+    const Count size = Count(white.by_column.size()) - 1, n = Count(white.start.size()) - 1, width = x.ncol();
+    if (x.nrow() != size) throw InputError("dim", "each column of the matrix has a number");
+    Rcpp::NumericMatrix out = zeros(int(size), int(width));
+    // the numbers of a row side by side
+    std::vector<double> from(size_t(size * width)), rows(size_t(n * width));
+    const double* const given = x.begin();
+    double* const to = out.begin();
+    each_point(size, threads, [&](Count c) {
+      for (Count k = 0; k < width; ++k) from[size_t(c * width + k)] = given[k * size + c];
+    });
+    each_point(n, threads, [&](Count i) {
+      for (Count e = white.start[size_t(i)]; e < white.start[size_t(i) + 1]; ++e)
+        add_scaled(white.value[size_t(e)], from.data() + white.column[size_t(e)] * width, width,
+                   rows.data() + i * width);
+    });
+    each_point(size, threads, [&](Count c) {
+      double* const sum = from.data() + c * width;
+      for (Count t = white.by_column[size_t(c)]; t < white.by_column[size_t(c) + 1]; ++t)
+        add_scaled(white.value[size_t(white.entry[size_t(t)])], rows.data() + white.of_row[size_t(t)] * width, width,
+                   sum);
+      for (Count k = 0; k < width; ++k) to[k * size + c] = sum[k];
+    });
+    return out;
   });
 }
 
@@ -259,7 +334,7 @@ Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::N
   });
 }
 
-// The same where by_gram has entries `by` in a lower triangle, as effects_sparse_gram() has it.
+// The same where by_gram has entries `by` in a lower triangle, and others are 0.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
                                   Rcpp::IntegerVector start, Rcpp::IntegerVector row, Rcpp::NumericVector by,
@@ -273,8 +348,10 @@ Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
     if (size < 1 || start[size] != row.size() || by.size() != row.size()) throw InputError("dim", "columns have rows");
     lower.check();
     const double* slopes = by.begin();
-    const Count last = row.size() - 1;
-    return adjoint_of(u, effects, threads, [&](int a, int b) { return slopes[std::min(lower.place(a, b), last)]; });
+    return adjoint_of(u, effects, threads, [&](int a, int b) {
+      const Count place = lower.place(a, b);
+      return place < start[std::min(a, b) + 1] && row[place] == std::max(a, b) ? slopes[place] : 0;
+    });
   });
 }
 

@@ -25,6 +25,10 @@ structures <- function() list(
 use_kind <- function(kind, frame = parent.frame()) {
   local_constant("dense_coefficients", if (kind == "dense") Inf else 0, frame)
   local_constant("sparse_cost", 0, frame)
+  if (kind == "iterative") {
+    local_constant("most_products", 1, frame)
+    local_constant("most_coefficients", 1, frame)
+  }
 }
 by_both_kinds <- function(f) {
   lapply(c(dense = "dense", sparse = "sparse"), \(kind) {
@@ -65,6 +69,47 @@ test_that("predictions, coefficients, standard errors and cross-validation of bo
            draws = if (name == "nested") cov(t(simulate(fit, 2000, seed = 1, newdata = new_regions)))[1, 1] > 0)
     }, info = name)
   }
+})
+
+test_that("without a factor, results are those of the dense kind up to the Monte Carlo error", {
+  for (name in c("crossed", "correlated")) {
+    both <- lapply(c(dense = "dense", iterative = "iterative"), \(kind) {
+      use_kind(kind)
+      fit <- suppressWarnings(gp(z ~ w, regions, ~ a + b, field() + structures()[[name]] + nugget(0.05),
+                                 method = "vecchia", estimate = "none", neighbours = 7, weights = times),
+                              "kernops_monte_carlo_error")
+      likelihood <- kernops:::likelihood_for(fit$data, fit$model, fit$how)
+      theta <- unname(fit$theta)
+      state <- likelihood$evaluate(theta)
+      slope <- if (kind == "iterative") central_difference(\(t) likelihood$evaluate(t)$value, theta, 1e-4)
+      errors <- function(...) predict(fit, new_regions, se.fit = TRUE, interval = "confidence", ...)
+      list(value = state$value, error = state$logdet_error, gradient = state$gradient(), slope = slope,
+           same = list(state$information(), state$beta, errors(joint = FALSE), errors(joint = TRUE, cov = TRUE)$cov,
+                       errors(block = c(0.1, 0.1)), predict(fit, new_regions), vcov(fit)),
+           edf = vapply(kernops:::added_effects(fit$model$covariance), kernops:::conditioning_for(fit)$determined, 0),
+           draws = apply(simulate(fit, 1000, seed = 1, newdata = new_regions), 1, sd))
+    })
+    expect_equal(both$iterative$same, both$dense$same, tolerance = 1e-7, info = name)
+    expect_equal(both$iterative$edf, both$dense$edf, tolerance = 0.02)
+    expect_equal(both$iterative$draws, both$dense$draws, tolerance = 0.1)
+    expect_lt(abs(both$iterative$value - both$dense$value), 4 * both$iterative$error)
+    expect_lt(both$iterative$error, 0.5)
+    expect_equal(as.vector(both$iterative$slope), both$dense$gradient, tolerance = 0.01)
+    expect_equal(both$iterative$gradient, both$dense$gradient, tolerance = 0.02)
+  }
+})
+
+test_that("the Monte Carlo error is warned of, and more probes make it smaller", {
+  use_kind("iterative")
+  fit <- function(...) {
+    gp(z ~ w, regions, ~ a + b, field() + structures()$nested + nugget(0.05), method = "vecchia", estimate = "none",
+       neighbours = 7, ...)
+  }
+  local_constant("allowed_monte_carlo", 1e-9)
+  expect_warning(few <- fit(), class = "kernops_monte_carlo_error")
+  many <- suppressWarnings(fit(probes = 400), "kernops_monte_carlo_error")
+  expect_lt(many$state$logdet_error, few$state$logdet_error)
+  expect_match(paste(capture.output(print(summary(few))), collapse = " "), "Monte Carlo error of the log-likelihood")
 })
 
 test_that("smooths beside levels, fits without a trend and blocks of groups are those of the dense kind", {
@@ -137,5 +182,9 @@ test_that("sparse products check their input", {
   gram <- kernops:::effects_sparse_gram(rows, columns, matrix(3, 1, 2), 2L, 10, 1L)
   expect_identical(gram, list(start = 0:2, row = 0:1, value = c(9, 9)))
   expect_identical(kernops:::effects_sparse_gram(rows, columns, matrix(3, 1, 2), 2L, 1, 1L), list())
+  held <- kernops:::effects_hold(rows, columns, matrix(3, 1, 2), 2L, 1L)
+  expect_identical(held[c("diagonal", "square")], list(diagonal = c(10, 10), square = 0))
+  expect_error(kernops:::effects_product(held$pointer, matrix(1, 3, 1), 1L),
+               "each column of the matrix has a number")
   expect_error(kernops:::effects_sparse_adjoint(rows, columns, matrix(3, 1, 2), 0:2, 0:1, 1, 1L), "columns have rows")
 })

@@ -1,0 +1,176 @@
+# Coefficients of effects whose precision S has too many entries for a factor: preconditioned conjugate gradients, and
+# stochastic Lanczos quadrature for the determinant (Ubaru, Chen and Saad 2017).
+#
+# With the diagonal D of S, A = D^-1/2 S D^-1/2 = I + X has the diagonal 1, and log det S = log det D + tr log A. Of
+#   tr log A = tr (X - X^2 / 2) + tr g(X),  g(x) = log(1 + x) - x + x^2 / 2,
+# the first term is known from the squares of the entries of X. For the second, orthonormal columns Q approximate the
+# eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels: Q' g(X) Q is computed, and random
+# signs z, projected on the complement of Q, estimate the rest. Q and z are chosen at the first parameters and kept.
+
+# The products with C' U' U C of the columns C of `entries`, of which the first `known` are dense. `probes` is the
+# environment of coefficient_probes(), or NULL where no determinant is needed.
+operator_of_products <- function(entries, rows, known, probes) {
+  low <- row_sparse(rows_behind(entries$columns, known) - known, rows_behind(entries$values, known),
+                    entries$size - known)
+  back <- function(x) low$crossprod(sparse_multiply(rows, x, transposed = TRUE))
+  dense <- sparse_multiply(rows, t(entries$values[seq_len(known), , drop = FALSE]))
+  structure(c(low$system(rows), list(
+    size = low$size, within = crossprod(dense), across = back(dense), back = back, points = length(rows$sd),
+    probes = probes
+  )), class = "operator_of_products")
+}
+
+# f(b) for some columns of b at a time.
+by_columns <- function(b, f, width = 16) {
+  parts <- split(seq_len(ncol(b)), (seq_len(ncol(b)) - 1) %/% width)
+  matrix(unlist(lapply(parts, function(part) f(b[, part, drop = FALSE]))), ncol = ncol(b))
+}
+
+# A as solve_system() takes it.
+scaled_system <- function(operator) {
+  root <- sqrt(operator$diagonal)
+  list(space = vector_space(), n = operator$size, lambda = 0, precision = "float64", any_width = TRUE,
+       product = function(a, precision = "float64") operator$times(a / root) / root)
+}
+
+coefficients_given.operator_of_products <- function(gram, known) {
+  root <- sqrt(gram$diagonal)
+  system <- scaled_system(gram)
+  drawn <- if (!is.null(gram$probes)) coefficient_probes(system, gram$probes)
+  right <- cbind(gram$across / root, drawn$basis, drawn$signs)
+  tol <- rep(c(1e-10, 1e-6), c(known, ncol(right) - known))
+  solved <- solve_system(system, right, NULL, tol, check = 0)
+  solution <- solved$solution
+  along <- solution[, seq_len(known), drop = FALSE] / root
+  left <- gram$within - crossprod(gram$across, along)
+  determinant <- if (!is.null(drawn)) logdet_of_coefficients(gram, solved$recorded, known, drawn)
+  list(logdet = determinant$logdet, logdet_error = determinant$error, along = along, gram = (left + t(left)) / 2,
+       by_gram = function(by_known) {
+         probed_adjoint_of_products(gram, solution[, -seq_len(known), drop = FALSE], drawn, along, by_known)
+       },
+       joint = function(r) joint_by_solver(gram, system, along[, -1, drop = FALSE], left[-1, -1, drop = FALSE], r))
+}
+
+# log det S and its standard error.
+logdet_of_coefficients <- function(gram, recorded, known, drawn) {
+  forms <- vapply(known + seq_len(ncol(drawn$basis) + ncol(drawn$signs)), function(k) {
+    gauss <- lanczos_run(recorded$step[, k], recorded$ratio[, k])$gauss
+    x <- gauss$nodes - 1
+    sum(gauss$weights * (log1p(x) - x + x^2 / 2))
+  }, 0)
+  drawn_at_random <- seq_along(forms) > ncol(drawn$basis)
+  estimates <- forms[drawn_at_random] * colSums(drawn$signs^2)
+  list(logdet = sum(log(gram$diagonal)) - gram$square / 2 + sum(forms[!drawn_at_random]) + mean(estimates),
+       error = stats::sd(estimates) / sqrt(length(estimates)))
+}
+
+probes_for_coefficients <- function(control) {
+  list2env(list(seed = control$seed, count = max(control$probes, 16), needed = FALSE))
+}
+
+# The largest Monte Carlo error of a log-likelihood without a warning.
+allowed_monte_carlo <- 0.05
+
+warn_of_monte_carlo <- function(logdet_error) {
+  error <- (logdet_error %||% 0) / 2
+  if (error <= allowed_monte_carlo) return(invisible())
+  cli::cli_warn(c("The log-likelihood has a Monte Carlo error of {signif(error, 2)}: the precision of the coefficients
+                   of random effects is too large for a factor.",
+                  i = "A larger number of {.arg probes} of {.fn gp_control} makes it smaller."),
+                class = c("kernops_monte_carlo_error", "kernops_warning"))
+}
+
+# The `basis` Q and the `signs` z, kept in an environment with the `seed`, and the number `count` of signs: as many as
+# make the error of the log-likelihood `wanted`, up to `most`.
+coefficient_probes <- function(system, kept, wanted = 0.04, most = 96) {
+  if (!is.null(kept$basis)) return(kept)
+  with_seed(kept$seed, {
+    kept$basis <- dominant_basis(system, min(30, system$n %/% 4))
+    pilot <- projected_signs(system$n, kept$count, kept$basis)
+    kept$signs <- pilot
+    solved <- solve_system(system, pilot, NULL, 1e-5, check = 0)
+    error <- logdet_of_coefficients(list(diagonal = 1, square = 0), solved$recorded, 0, list(
+      basis = pilot[, 0, drop = FALSE], signs = pilot
+    ))$error
+    count <- min(most, ceiling(kept$count * (error / 2 / wanted)^2))
+    if (count > kept$count) kept$signs <- cbind(pilot, projected_signs(system$n, count - kept$count, kept$basis))
+  })
+  kept
+}
+
+# Orthonormal columns that approximate eigenvectors of A with eigenvalues far from 1, by subspace iteration.
+dominant_basis <- function(system, rank, steps = 8) {
+  basis <- normal_numbers(system$n, rank)
+  for (step in seq_len(steps)) basis <- qr.Q(qr(system$product(basis) - basis))
+  basis
+}
+
+projected_signs <- function(n, count, basis) {
+  signs <- random_signs(n, count)
+  signs - basis %*% crossprod(basis, signs)
+}
+
+# The derivatives of the determinant: D^-1 exactly, and S^-1 - D^-1 by the basis and the signs. As low_rank_symmetric().
+probed_adjoint_of_products <- function(gram, solution, drawn, along, by_known) {
+  root <- sqrt(gram$diagonal)
+  probes <- cbind(drawn$basis, drawn$signs)
+  weights <- rep(c(1, 1 / ncol(drawn$signs)), c(ncol(drawn$basis), ncol(drawn$signs)))
+  below <- function(x) rbind(matrix(0, nrow(by_known), ncol(x)), x / root)
+  back <- rbind(diag(nrow(by_known)), -along)
+  low_rank_symmetric(cbind(back %*% by_known, below((solution - probes) * rep(weights, each = nrow(probes)))),
+                     cbind(back, below(probes)), c(numeric(nrow(by_known)), 1 / gram$diagonal))
+}
+
+# The matrix (left right' + right left') / 2 + diag(diagonal).
+low_rank_symmetric <- function(left, right, diagonal) {
+  structure(list(left = left, right = right, diagonal = diagonal), class = "low_rank_symmetric")
+}
+
+sum_of_blocks.low_rank_symmetric <- function(x, before, size, count) {
+  rows <- before + seq_len(size * count)
+  side_by_side <- function(x) matrix(x[rows, , drop = FALSE], size)
+  half <- tcrossprod(side_by_side(x$left), side_by_side(x$right))
+  (half + t(half)) / 2 + diag(rowSums(matrix(x$diagonal[rows], size)), size)
+}
+
+# joint() by solutions: see joint_by_parts().
+joint_by_solver <- function(gram, system, along, left, r) {
+  p <- ncol(along)
+  scale <- sqrt(gram$diagonal)
+  solve <- function(b) {
+    by_columns(b, function(b) solve_system(system, b / scale, NULL, 1e-10, check = 0)$solution / scale)
+  }
+  root <- if (p) chol((left + t(left)) / 2) %*% regular_root(r) else left
+  along <- along %*% r
+  first <- seq_len(p)
+  by_trend <- function(b) {
+    gap <- b[first, , drop = FALSE] - crossprod(along, rows_behind(b, p))
+    if (p) backsolve(root, gap, transpose = TRUE) else gap
+  }
+  inner <- function(b) {
+    low <- rows_behind(b, p)
+    crossprod(by_trend(b)) + crossprod(low, solve(low))
+  }
+  list(
+    half = function(b) semidefinite_half(inner(b)), width = 100,
+    draw = function(nsim) {
+      trend <- if (p) backsolve(root, normal_numbers(p, nsim)) else matrix(0, 0, nsim)
+      noise <- gram$back(normal_numbers(gram$points, nsim))
+      rbind(trend, solve(normal_numbers(gram$size, nsim) + noise) - along %*% trend)
+    },
+    determined = function(rows) {
+      signs <- matrix(0, gram$size, 64)
+      signs[rows, ] <- with_seed(1, random_signs(length(rows), 64))
+      known <- 1 / gram$diagonal[rows]
+      off <- sum(signs * (solve(signs) - signs / gram$diagonal)) / 64
+      trend <- if (p) sum(backsolve(root, t(along[rows, , drop = FALSE]), transpose = TRUE)^2) else 0
+      length(rows) - sum(known) - off - trend
+    }
+  )
+}
+
+# H with H' H = M, for a matrix M that is positive semidefinite up to rounding.
+semidefinite_half <- function(M) {
+  decomposed <- eigen((M + t(M)) / 2, symmetric = TRUE)
+  sqrt(pmax(decomposed$values, 0)) * t(decomposed$vectors)
+}
