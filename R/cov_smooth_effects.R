@@ -27,7 +27,8 @@
 #'     that of x;
 #'   * `s(x, g, bs = "fs")`: a random smooth of x for each level of the factor g. Its coefficients are independent from
 #'     level to level, and new levels have mean 0 and the variance of the model;
-#'   * `s(x, g, bs = "sz")`: smooths of x for the levels of the factor g which add up to zero, beside `s(x)`;
+#'   * `s(x, g, bs = "sz")`: smooths of x for the levels of the factor g which add up to zero, beside `s(x)`.
+#'     Predictions for new levels are `NA`, as for a factor `by` and for regions that are not on the map;
 #'   * `s(g, bs = "re")` of a factor, which is the random effect `(1 | g)`, and `s(g, x, bs = "re")`, which is
 #'     `(0 + x | g)`, see [random_effect()].
 #'
