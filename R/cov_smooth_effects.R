@@ -39,8 +39,9 @@
 #'   As in mgcv, a smooth adds up to zero over the observations, unless `by` is a numeric variable, and the basis
 #'   depends on the observations that are used. In the formula of [gp()], `by` may be a factor: `y ~ g + s(x, by = g)`
 #'   has a smooth for each level, `s(x):ga`, ..., with variances of their own; an ordered factor has none for its first
-#'   level. Functions without a penalty that are in the trend already are left out: in `s(x) + s(z) + te(x, z)`, straight
-#'   lines in x belong to `s(x)`. A smooth of a coordinate and a field with a long range can hardly be told apart.
+#'   level. Functions without a penalty that are in the trend already are left out: in `s(x) + s(z) + te(x, z)`,
+#'   straight lines in x belong to `s(x)`. A smooth of a coordinate and a field with a long range can hardly be told
+#'   apart.
 #'
 #'   The field of a fit includes the penalised part. [predict()][predict.gp] needs the variables of the smooths in
 #'   `newdata`, and its argument `terms` gives the parts. `summary()` has the effective degrees of freedom of each
@@ -153,14 +154,28 @@ with_factors <- function(leaf, data, call) {
   leaf
 }
 
-# smooth_effect() is one term.
+# smooth_effect() is one term, and most bases are those of numbers.
 check_factors <- function(column, factors, call) {
-  several <- !is.null(factors[[column$spec$by]]) && is.null(column$by_level)
-  if (!several && !is_random_effect(column$spec, factors)) return(invisible())
+  spec <- column$spec
+  if (spec$by %in% spec$term) {
+    stop_kernops("input", "The smooth {.code {column$label}} must not have {.code {spec$by}} as a variable and as
+                           {.arg by}.", call = call)
+  }
+  among <- intersect(spec$term, names(factors))
+  if (length(among) && inherits(spec, paste0(numeric_bases, ".smooth.spec"))) {
+    stop_kernops("input", c("The smooth {.code {column$label}} must have numeric variables, but {.code {among}} {?is a
+                             factor/are factors}.", i = "The factor may be {.arg by}, or {.arg bs} may be {.val re},
+                             {.val fs}, {.val sz} or {.val mrf}."), call = call)
+  }
+  several <- !is.null(factors[[spec$by]]) && is.null(column$by_level)
+  if (!several && !is_random_effect(spec, factors)) return(invisible())
   stop_kernops("input", c("The smooth {.code {column$label}} must not be an argument of {.fn smooth_effect}.", i = if (
-    several) "A smooth for each level of the factor {.code {column$spec$by}} is a term of the formula." else
+    several) "A smooth for each level of the factor {.code {spec$by}} is a term of the formula." else
     "{.fn random_effect} gives a random effect a known variance."), call = call)
 }
+
+# The bases of mgcv for numbers alone.
+numeric_bases <- c("tp", "ts", "cr", "cs", "cc", "ps", "cp", "bs", "ad", "ds", "gp", "sos", "so")
 
 sum_formula <- function(names, env) {
   stats::as.formula(call("~", Reduce(function(a, b) call("+", a, b), str2lang_all(names))), env)

@@ -123,6 +123,8 @@ test_mistakes("kernops_error", alist(
   `too large a basis` = gp(y ~ s(x, k = 100), wavy, ~ a + b),
   `factor as by` = gp(y ~ 1, wavy, ~ a + b, smooth_effect(~ s(x, by = g)) + nugget()),
   `factor alone` = gp(y ~ 1, wavy, ~ a + b, smooth_effect(~ s(g, bs = "fs")) + nugget()),
+  `factor in a basis of numbers` = gp(y ~ s(x, h), transform(wavy, h = letters[g]), covariance = nugget()),
+  `factor twice` = gp(y ~ s(x, h, bs = "fs", by = h), transform(wavy, h = letters[g]), covariance = nugget()),
   `too few variances` = gp(y ~ 1, wavy, ~ a + b, smooth_effect(~ te(x, w), 1) + nugget()),
   `negative variance` = smooth_effect(~ te(x, w), c(1, -1)),
   `variance that is no number` = smooth_effect(~ te(x, w), "one"),
