@@ -67,8 +67,8 @@ smooth_functions <- function(column, values) {
   if (any(known)) {
     values <- values[known, , drop = FALSE]
     data <- smooth_data(column, values)
-    at_data <- recalled("functions", list(column$basis, data), function() mgcv::PredictMat(column$basis, data))
-    basis[known, ] <- at_data * within_level(column, values)
+    functions <- recalled("functions", list(column$basis, data), function() mgcv::PredictMat(column$basis, data))
+    basis[known, ] <- functions * within_level(column, values)
   }
   list(values = basis %*% column$random, trend = basis %*% column$trend)
 }

@@ -26,8 +26,8 @@
 #'   tell apart, such as a smooth of a coordinate and a field along it: their sum is known, but the errors of the two
 #'   have a correlation below -0.9.
 #'
-#'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the number
-#'   of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its likelihood
+#'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
+#'   number of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its likelihood
 #'   and derivatives; the mode of the process for a [family][gp_families], with the posterior of field and effects;
 #'   random effects and smooths beside the field (methods `"vecchia"` and `"vif"`; in other methods they are a part of
 #'   the covariance matrix, and so of the field); the trend; and the rest, which are starting values and the steps of

@@ -69,7 +69,8 @@ effect_moments <- function(conditioning, targets, variance) {
 }
 
 # The coefficients with number k of the effect of a leaf at all its levels or times, as targets of a prediction where
-# all other terms are left out: the effect where the covariate of this coefficient is 1 and others are 0, minus the intercept.
+# all other terms are left out: the effect where the covariate of this coefficient is 1 and others are 0, minus the
+# intercept.
 coefficient_targets <- function(object, leaf, column, k) {
   values <- column$times %||% seq_along(column$levels)
   u <- object$data$u[rep(1, length(values)), , drop = FALSE]
@@ -82,7 +83,7 @@ coefficient_targets <- function(object, leaf, column, k) {
   u[, leaf$level %||% leaf$dims] <- values
   covariates <- if (!is_process(leaf)) setdiff(leaf$dims, leaf$level)
   u[, covariates] <- 0
-  at_zero <- u
+  baseline <- u
   with_intercept <- "(Intercept)" %in% leaf$effect
   slope <- k - with_intercept
   n <- nrow(u)
@@ -91,6 +92,6 @@ coefficient_targets <- function(object, leaf, column, k) {
   if (!with_intercept || slope == 0) return(targets)
   both <- rep(seq_len(n), each = 2) + rep(c(0, n), n)
   replace(targets, c("u", "of", "weight", "centres"), list(
-    rbind(u, at_zero)[both, , drop = FALSE], rep(seq_len(n), each = 2), rep(c(1, -1), n), u
+    rbind(u, baseline)[both, , drop = FALSE], rep(seq_len(n), each = 2), rep(c(1, -1), n), u
   ))
 }
