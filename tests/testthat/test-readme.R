@@ -15,8 +15,10 @@ items_of_section <- function(title) {
 limits <- list(
   "Small dense matrices." = NULL,
   "Neural networks." = NULL,
-  "Several linear predictors." = quote(gp(count ~ 1, d, ~ x, family = negative_binomial(), dispersion = ~ (1 | site))),
-  "Smooths with several penalties." = quote(gp(z ~ te(x, site), d, covariance = nugget())),
+  "Fields and effects of dispersions." = quote(
+    gp(count ~ 1, d, ~ x, family = negative_binomial(), dispersion = ~ (1 | site))
+  ),
+  "Adaptive smooths of several variables." = quote(gp(z ~ s(x, w, bs = "ad", k = 5), d, covariance = nugget())),
   "Data frames by groups in general." = NULL,
   "GPUs of other makers than NVIDIA." = quote(keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "opencl"))
 )
@@ -25,7 +27,7 @@ test_that("README.md denies nothing that kernops does", {
   skip_if_not(file.exists(readme))
   expect_identical(items_of_section("What it is not for"), names(limits))
   set.seed(1)
-  d <- data.frame(x = runif(30), site = rep(1:5, 6), z = rnorm(30), count = rpois(30, 3))
+  d <- data.frame(x = runif(300), w = runif(300), site = rep(1:5, 60), z = rnorm(300), count = rpois(300, 3))
   for (limit in names(limits)) {
     if (!is.null(limits[[limit]])) expect_error(eval(limits[[limit]]), class = "kernops_error", info = limit)
   }
