@@ -22,11 +22,11 @@
 #' @param empty the result where there are no values yet, instead of the value in the table.
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()] if the segments are adjacent and hold all
-#'   values, else the CPU. The CPU also scans for `"argmin"`, `"argmax"`, and a [seg_op()] with `na.rm = TRUE`, and receives
-#'   copies of values on the GPU. On the GPU running sums are in double precision, without compensation.
+#'   values, else the CPU. The CPU also scans for `"argmin"`, `"argmax"`, and a [seg_op()] with `na.rm = TRUE`, and
+#'   receives copies of values on the GPU. On the GPU running sums are in double precision, without compensation.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
-#'   [gpu_matrix()] in the precision of `x` (with `empty`, `float64`): without names, `NaN` for missing results, and for a
-#'   range the smallest values before the largest ones.
+#'   [gpu_matrix()] in the precision of `x` (with `empty`, `float64`): without names, `NaN` for missing results, and for
+#'   a range the smallest values before the largest ones.
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range has an additional
 #'   dimension, `c("min", "max")`.

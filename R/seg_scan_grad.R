@@ -49,7 +49,7 @@ within_segments <- function(gradient, plan) {
   gradient
 }
 
-# What the gradients of scans are made of; `reverse` is the direction of the scan itself.
+# The functions that gradients of scans use; `reverse` is the direction of the scan itself.
 scan_verbs <- function(plan, reverse) {
   pointer <- segments(plan)$pointer
   backward <- reverse

@@ -93,6 +93,38 @@ show(lapply(list("max", "mean", "var", "argmin", "logsumexp", "softmax", custom)
 }))
 cat("exp(x) alone:", format(race(\() exp(x)), digits = 3), "ms\n")
 
+title("By group, milliseconds, beside collapse (groups made before, as our plan) and data.table; x + 0 is a copy")
+beside <- \(package, call) if (has(package)) call
+show(lapply(c(100, 1e5, 1e6), function(groups) {
+  g <- sample.int(groups, n, TRUE)
+  plan <- seg_plan(g = g)
+  grp <- if (has("collapse")) collapse::GRP(g, sort = FALSE)
+  seg_reduce(x, plan = plan, op = "first") # makes the order of the plan
+  times <- race(
+    copy = \() x + 0, scan = \() seg_scan(x, plan = plan), fcumsum = beside("collapse", \() collapse::fcumsum(x, grp)),
+    median = \() seg_reduce(x, plan = plan, op = "median"),
+    fmedian = beside("collapse", \() collapse::fmedian(x, grp)),
+    "quantile 0.9" = \() seg_reduce(x, plan = plan, op = "quantile", probs = 0.9),
+    "fnth 0.9" = beside("collapse", \() collapse::fnth(x, 0.9, grp)), order = \() seg_order(x, plan = plan),
+    sort = \() seg_sort(x, plan = plan), data.table = beside("data.table", \() data.table:::forderv(list(g, x))),
+    seconds = 0.2
+  )
+  data.frame(groups, t(times), check.names = FALSE)
+}))
+
+title("Rolling windows over %g values, milliseconds; medians of a tenth of the values", n)
+tenth <- x[seq_len(n / 10)]
+show(lapply(c(11, 101, 1001), function(width) {
+  times <- race(
+    mean = \() seg_roll(x, width, op = "mean"),
+    "frollmean fast" = beside("data.table", \() data.table::frollmean(x, width)),
+    "frollmean exact" = beside("data.table", \() data.table::frollmean(x, width, algo = "exact")),
+    max = \() seg_roll(x, width, op = "max"), median = \() seg_roll(tenth, width, op = "median"),
+    runmed = \() stats::runmed(tenth, width), seconds = 0.2
+  )
+  data.frame(width, t(times), check.names = FALSE)
+}))
+
 title("Column sums of a 1000 x %g matrix, milliseconds", n / 1000)
 m <- matrix(x, 1000)
 whole <- seg_plan(lengths = 1000)
@@ -142,7 +174,8 @@ if (!is.null(on_gpu)) {
       data.frame(precision, "mean length" = length, sum = time,
                  "TB/s" = 1e-9 * (bytes * n + 12 * length(lengths)) / time,
                  logsumexp = gpu_ms(\() seg_reduce(x, plan = plan, op = "logsumexp", output = "gpu")),
-                 softmax = gpu_ms(\() seg_softmax(x, plan = plan, output = "gpu")), check.names = FALSE)
+                 softmax = gpu_ms(\() seg_softmax(x, plan = plan, output = "gpu")),
+                 scan = gpu_ms(\() seg_scan(x, plan = plan, output = "gpu")), check.names = FALSE)
     })
   })))
 

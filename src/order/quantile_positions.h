@@ -14,7 +14,7 @@ struct QuantilePosition {
   double share;
 };
 
-// Of n values, which may be a sum of weights. Numbers next to a whole number are taken for it, as R does.
+// The position among n values, where n may be a sum of weights. A position next to a whole number is rounded, as in R.
 inline QuantilePosition quantile_position(int type, double n, double p) {
   constexpr double fuzz = 4 * std::numeric_limits<double>::epsilon();
   double position, share, lower;

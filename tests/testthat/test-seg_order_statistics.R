@@ -14,7 +14,8 @@ test_that("median, mad, iqr, mode, n_distinct and nth of segments and groups", {
   n <- sum(lengths_mixed)
   part <- factor(rep(seq_along(lengths_mixed), lengths_mixed), seq_along(lengths_mixed))
   oracle <- list(median = stats::median, mad = stats::mad, iqr = stats::IQR,
-                 mode = \(x) if (length(x)) mode_of(x) else NA, n_distinct = \(x) length(unique(x)), nth = \(x) sort(x)[3])
+                 mode = \(x) if (length(x)) mode_of(x) else NA,
+                 n_distinct = \(x) length(unique(x)), nth = \(x) sort(x)[3])
   for (x in list(rnorm(n), round(rnorm(n), 1), sample(c(-Inf, 0, Inf), n, TRUE), rep(2, n), exp(200 * rnorm(n)),
                  sample(50L, n, TRUE))) {
     for (op in names(oracle)) {

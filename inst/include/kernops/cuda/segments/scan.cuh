@@ -24,8 +24,7 @@ template <class Op> __device__ __forceinline__ ScanPart<Op> no_part() {
   part.has = part.cut = 0;
   return part;
 }
-template <class Op>
-__device__ __forceinline__ ScanPart<Op> join_parts(const ScanPart<Op>& a, const ScanPart<Op>& b) {
+template <class Op> __device__ __forceinline__ ScanPart<Op> join_parts(const ScanPart<Op>& a, const ScanPart<Op>& b) {
   if (b.cut) return b;
   ScanPart<Op> both = b.has ? b : a;
   if (a.has && b.has) both.state = Op::combine(a.state, b.state);
@@ -178,11 +177,10 @@ template <class Op> __device__ __forceinline__ void scan_spine(const ScanRun& jo
   }
 }
 
-#define KERNOPS_SCAN(Op, Tile, VT)                                                                             \
-  KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT) kernops_scan_parts, kernops::ScanRun,           \
-                 Tile::find_parts)                                                                             \
-  KERNOPS_KERNEL(__launch_bounds__(kernops::scan_spine_threads) kernops_scan_spine, kernops::ScanRun,          \
-                 kernops::scan_spine<Op>)                                                                      \
+#define KERNOPS_SCAN(Op, Tile, VT)                                                                                     \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT) kernops_scan_parts, kernops::ScanRun, Tile::find_parts) \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::scan_spine_threads) kernops_scan_spine, kernops::ScanRun,                  \
+                 kernops::scan_spine<Op>)                                                                              \
   KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT) kernops_scan, kernops::ScanRun, Tile::scan)
 
 }  // namespace KERNOPS_ISA
