@@ -189,5 +189,7 @@ shape_results <- function(result, count, groups, x, outputs) {
 
 shape_like <- function(result, x) {
   if (is_gpu_matrix(x)) return(matrix(result, nrow(x)))
-  if (is.null(dim(x))) stats::setNames(c(result), names(x)) else array(result, dim(x), dimnames(x))
+  if (!is.null(dim(x))) return(array(result, dim(x), dimnames(x)))
+  if (is.null(attributes(result)) && is.null(names(x))) return(result) # without a copy
+  stats::setNames(c(result), names(x))
 }

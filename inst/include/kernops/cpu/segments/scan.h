@@ -27,23 +27,34 @@ template <class Reduction> struct SegmentScan {
 
   static std::size_t scratch_bytes(Count values, Count) { return (values + Pack<double>::width) * sizeof(double); }
 
-  static KERNOPS_INLINE void take(const ScanJob& job, One& s, double x, Count j) {
-    if (!job.skip_missing || x == x) R::add(s, x, j);
+  // f(skip_missing, exclusive), constants of the compiler.
+  template <class F> static void with_flags(const ScanJob& job, F f) {
+    const auto choose = [&](auto skip) { job.exclusive ? f(skip, std::true_type()) : f(skip, std::false_type()); };
+    job.skip_missing ? choose(std::true_type()) : choose(std::false_type());
   }
+
+  // Results of one column.
+  struct Writer {
+    const ScanJob& job;
+    const Count column;
+    double* const out = &job.result(0, column, 0);
+    template <class S> KERNOPS_INLINE void operator()(Count row, const S& s) const {
+      out[row * job.out_row] = R::finish(s, 0);
+      for (int o = 1; o < R::outputs; ++o) job.result(o, column, row) = R::finish(s, o);
+    }
+  };
 
   // x[0] is value `begin` of its segment, which stands in row `row` of the result.
   static void run(const ScanJob& job, Count column, const double* x, Count length, Count begin, Count row, One s) {
-    double* const out = &job.result(0, column, row);
-    const auto write = [&](Count m) {
-      out[m * job.out_row] = R::finish(s, 0);
-      for (int o = 1; o < R::outputs; ++o) job.result(o, column, row + m) = R::finish(s, o);
-    };
-    for (Count k = 0; k < length; ++k) {
-      const Count m = job.reverse ? length - 1 - k : k;
-      if (job.exclusive) write(m);
-      take(job, s, x[m], begin + m);
-      if (!job.exclusive) write(m);
-    }
+    const Writer write{job, column};
+    with_flags(job, [&](auto skip, auto exclusive) {
+      for (Count k = 0; k < length; ++k) {
+        const Count m = job.reverse ? length - 1 - k : k;
+        if (exclusive) write(row + m, s);
+        if (!skip || x[m] == x[m]) R::add(s, x[m], begin + m);
+        if (!exclusive) write(row + m, s);
+      }
+    });
   }
 
   static void segments(const ScanJob& job, Count column, Count first, Count last, char* scratch) {
@@ -95,17 +106,24 @@ template <class Reduction> struct SegmentScan {
     for (Count g = first; g < last; ++g) R::start(all[g].state);
     if constexpr (counts) set_positions(job, all, first, last);
     const Count tiles = (rows + tile - 1) / tile;
-    for (Count t = 0; t < tiles; ++t) {
-      const Count begin = (job.reverse ? tiles - 1 - t : t) * tile, count = rows - begin < tile ? rows - begin : tile;
-      const double* x = rows_at(job, column, begin, count, reinterpret_cast<double*>(scratch));
-      for (Count k = 0; k < count; ++k) {
-        const Count m = job.reverse ? count - 1 - k : k;
-        const Count g = job.groups[begin + m];
-        const Count later = job.reverse ? begin + m - ahead : begin + m + ahead;
-        if (later >= 0 && later < rows) __builtin_prefetch(all + job.groups[later]);
-        if (g >= first && g < last) take_row(job, column, all[g], x[m], begin + m);
+    const Writer write{job, column};
+    with_flags(job, [&](auto skip, auto exclusive) {
+      for (Count t = 0; t < tiles; ++t) {
+        const Count begin = (job.reverse ? tiles - 1 - t : t) * tile, count = rows - begin < tile ? rows - begin : tile;
+        const double* x = rows_at(job, column, begin, count, reinterpret_cast<double*>(scratch));
+        for (Count k = 0; k < count; ++k) {
+          const Count m = job.reverse ? count - 1 - k : k, row = begin + m, g = job.groups[row];
+          const Count later = job.reverse ? row - ahead : row + ahead;
+          __builtin_prefetch(all + job.groups[later < 0 || later >= rows ? row : later]);
+          if (g < first || g >= last) continue;
+          if (exclusive) write(row, all[g].state);
+          if (!skip || x[m] == x[m]) R::add(all[g].state, x[m], next_position(all[g]));
+          step(job, all[g]);
+          R::settle(all[g].state);
+          if (!exclusive) write(row, all[g].state);
+        }
       }
-    }
+    });
   }
 
  private:
@@ -114,19 +132,10 @@ template <class Reduction> struct SegmentScan {
     for (Count s = 0; job.reverse && s < job.segments; ++s)
       if (const Count g = job.row(s); g >= first && g < last) all[g].next = job.offsets[s + 1] - job.offsets[s] - 1;
   }
-  static KERNOPS_INLINE void take(const ScanJob& job, Plain& group, double x) {
-    if (!job.skip_missing || x == x) R::add(group.state, x, 0);
-  }
-  static KERNOPS_INLINE void take(const ScanJob& job, Counted& group, double x) {
-    if (!job.skip_missing || x == x) R::add(group.state, x, group.next);
-    group.next += job.reverse ? -1 : 1;
-  }
-  static KERNOPS_INLINE void take_row(const ScanJob& job, Count column, Group& group, double x, Count row) {
-    if (job.exclusive) give<R>(job, column, row, group.state);
-    take(job, group, x);
-    R::settle(group.state);
-    if (!job.exclusive) give<R>(job, column, row, group.state);
-  }
+  static KERNOPS_INLINE Count next_position(const Plain&) { return 0; }
+  static KERNOPS_INLINE Count next_position(const Counted& group) { return group.next; }
+  static KERNOPS_INLINE void step(const ScanJob&, Plain&) {}
+  static KERNOPS_INLINE void step(const ScanJob& job, Counted& group) { group.next += job.reverse ? -1 : 1; }
 };
 
 template <class Reduction> ScanEngine segment_scan() {
