@@ -36,16 +36,16 @@ with_structure <- function(effect, model, before) {
   p <- length(coregion$variables)
   structure(list(leaf = leaf, base = replace(effect, "before", 0), sills = sills, rows = c(sills, effect$rows),
                  before = before, size = p * effect$size, levels = effect$levels, diagonal = coregion$diagonal,
-                 variables = p, column = coregion$dims), class = "effect_of_structure")
+                 variables = p, column = coregion$dims), class = "lmc_effect")
 }
 
 sill_root <- function(effect, theta) root_matrix(unname(theta)[effect$sills], effect$variables, effect$diagonal)
 
-effect_root.effect_of_structure <- function(effect, theta) {
+effect_root.lmc_effect <- function(effect, theta) {
   kronecker(effect_root(effect$base, theta), sill_root(effect, theta))
 }
 
-effect_slopes.effect_of_structure <- function(effect, theta) {
+effect_slopes.lmc_effect <- function(effect, theta) {
   L <- sill_root(effect, theta)
   S <- tcrossprod(effect_root(effect$base, theta))
   entries <- as.matrix(sill_entries(effect$variables, effect$diagonal))
@@ -57,7 +57,7 @@ effect_slopes.effect_of_structure <- function(effect, theta) {
   c(by_sills, lapply(effect_slopes(effect$base, theta)[-1], kronecker, tcrossprod(L)))
 }
 
-effect_columns.effect_of_structure <- function(effect, theta, u, known) {
+effect_columns.lmc_effect <- function(effect, theta, u, known) {
   p <- effect$variables
   count <- count_coefficients(list(effect$base))
   base <- effect_columns(effect$base, theta, u, count)

@@ -9,7 +9,7 @@ inducing_effect <- function(object, problem, sets) {
   low <- low_rank_factors(problem$operators$values, object$theta[problem$field$rows], sets)
   if (is.null(low)) stop_singular(object, singular_state(sets$order[[1]]), NULL)
   structure(list(leaf = list(label = ""), before = 0, size = rank, factors = low$factors),
-            class = "effect_of_inducing_points")
+            class = "inducing_effect")
 }
 
 # The problem of effects_problem() with points_of(u), the points u as the field reads them; with the effect `low` of
@@ -27,7 +27,7 @@ beside_inducing <- function(problem, low) {
   problem
 }
 
-effect_columns.effect_of_inducing_points <- function(effect, theta, u, known) {
+effect_columns.inducing_effect <- function(effect, theta, u, known) {
   list(columns = matrix(effect$before + seq_len(effect$size), effect$size, nrow(u)), values = t(effect$factors(u)),
        known = known)
 }
