@@ -34,10 +34,9 @@
 #'   The field of a fit includes the effects. [predict()][predict.gp] needs the variables of the effects in `newdata`. A
 #'   level without observations has an effect of mean 0, and its variance is added to that of the field. The methods
 #'   are `"exact"`, which uses that observations without a common level are uncorrelated if there is no other field;
-#'   `"vecchia"` and `"vif"`, where the effects are exact beside the approximation of the field, with up to 2000 effects
-#'   and coefficients of smooths; and `"iterative"` (not for families). New points of a fit with a family are
-#'   conditioned on their nearest observations, not on each other. With `group` of [gp()], the effects of a level are
-#'   common to all groups: `day:site` are levels within groups.
+#'   `"vecchia"` and `"vif"`, where the effects are exact beside the approximation of the field, for `"vif"` with up to
+#'   2000 effects and coefficients of smooths; and `"iterative"` (not for families). With `group` of [gp()], the
+#'   effects of a level are common to all groups: `day:site` are levels within groups.
 #'
 #'   `nlme::ranef()` of a fit returns the predicted effects: see [ranef.gp()].
 #' @return A covariance, for [gp()].

@@ -47,17 +47,9 @@ most_coefficients <- 2000
 
 stop_coefficients <- function(count, call = NULL) {
   stop_kernops("input", c("{.code method = \"vecchia\"} and a {.arg family} take more than {most_coefficients}
-                           coefficients of random effects and smooths if few of them belong to neighbouring observations:
-                           these {count} are too many.",
+                           coefficients of random effects and smooths if few of them belong to neighbouring
+                           observations: these {count} are too many.",
                           i = "{.code method = \"exact\"} has no such limit."), call = call)
-}
-
-check_coefficients <- function(effects, method, call = NULL) {
-  count <- count_coefficients(effects)
-  if (count <= most_coefficients) return(invisible())
-  stop_kernops("input", c(paste0("Random effects and smooths have at most {most_coefficients} coefficients with ", method,
-                                 ", not {count}."),
-                          i = "{.code method = \"iterative\"} has no such limit."), call = call)
 }
 
 # Noise has no neighbours.

@@ -10,7 +10,7 @@
 # Twice as many neighbours come with twice as many inducing points.
 vif_likelihood <- function(data, model, how) {
   problem <- vif_problem(data, model, how)
-  check_coefficients(problem$effects, "{.code method = \"vif\"}")
+  check_coefficients(problem$effects)
   data <- problem$data
   field <- problem$field
   most <- length(data$y) - 1L

@@ -6,6 +6,15 @@ vif_entries <- function(problem, sets, theta) {
   if (length(problem$effects)) effect_entries(problem$effects, theta, problem$u[sets$order, , drop = FALSE])
 }
 
+# S of all coefficients is a matrix in memory.
+check_coefficients <- function(effects, call = NULL) {
+  count <- count_coefficients(effects)
+  if (count <= most_coefficients) return(invisible())
+  stop_kernops("input", c("Random effects and smooths have at most {most_coefficients} coefficients with
+                           {.code method = \"vif\"}, not {count}.",
+                          i = "{.code method = \"vecchia\"} has no such limit."), call = call)
+}
+
 # The products of the whitened columns, those of effects last.
 vif_gram <- function(vif) {
   gram <- vif$rows$outer(vif$white)
