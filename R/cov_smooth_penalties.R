@@ -66,17 +66,6 @@ penalties_kernel <- kernel("smooth", function(variance, x, y, shares, level) {
   pmax(as.vector((shares / v^2) %*% (squares / colSums(shares / v)^2)), .Machine$double.xmin)
 })
 
-# Numbers as a vector of a formula.
-vector_text <- function(x) {
-  parts <- code_number(x)
-  while (length(parts) > 1) {
-    pairs <- split(parts, (seq_along(parts) + 1) %/% 2)
-    parts <- vapply(pairs, function(pair) if (length(pair) == 1) pair else sprintf("Concat(%s, %s)", pair[1], pair[2]),
-                    "")
-  }
-  parts
-}
-
 is_penalised <- function(leaf) !is.null(leaf$kernel$constants$shares)
 
 coefficient_precisions <- function(leaf, variance) colSums(leaf$kernel$constants$shares / variance)

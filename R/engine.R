@@ -68,6 +68,7 @@
 #   shown                    a short text of a value
 #   readable_text            text that every locale prints
 #   code_text                paste0() that keeps numbers exact
+#   vector_text              numbers as a vector of a formula
 #   replace_names            a formula with other names
 #   first_numbers            numbers of keys in order of appearance
 #   level_key                keys that are equal where values are

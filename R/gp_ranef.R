@@ -15,11 +15,11 @@
 #'   which also predicts effects of new levels and times. With a [family][gp_families], effects are on the scale of the
 #'   link, and the distribution given the data is Laplace's approximation.
 #'
-#' @return A list of data frames. That of a grouping variable has its levels as rows and a column for each coefficient,
-#'   `(Intercept)` or the name of a slope, as in lme4; that of an effect of time, such as `ar1(year)`, has the times of
-#'   the observations as rows. Names of rows have as many digits as distinguish the levels. With several variables, the
-#'   columns are `zinc:(Intercept)` and so on. With `se.fit`, there are columns such as `(Intercept).se.fit`. Effects in
-#'   products of covariances are fields, and are not among these.
+#' @return A list of data frames. The one of a grouping variable has its levels as rows and a column for each
+#'   coefficient, `(Intercept)` or the name of a slope, as in lme4; the one of an effect of time, such as `ar1(year)`,
+#'   has the times of the observations as rows. Names of rows have as many digits as distinguish the levels. With
+#'   several variables, the columns are `zinc:(Intercept)` and so on. With `se.fit`, there are columns such as
+#'   `(Intercept).se.fit`. Effects in products of covariances are fields, and are not among these.
 #' @section Errors: class `kernops_input_error` if the fit has no random effects.
 #' @seealso [random_effect()], [time_effects].
 #' @examplesIf requireNamespace("nlme", quietly = TRUE)

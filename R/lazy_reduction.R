@@ -132,8 +132,16 @@ check_matrices <- function(variables, constant, about) {
   for (n in matrices) kernel_check_matrix(kernel, n, nrow(variables[[n]]$data), ncol(variables[[n]]$data))
 }
 
+# Numbers as a vector of a formula, nested as a balanced tree: a parser has a limit for the depth.
 vector_text <- function(x) {
-  Reduce(function(x, y) code_text("Concat(", x, ", ", y, ")"), code_text("(", as.vector(x), ")"))
+  parts <- code_text("(", as.vector(x), ")")
+  while (length(parts) > 1) {
+    pairs <- split(parts, (seq_along(parts) + 1) %/% 2)
+    parts <- vapply(unname(pairs), function(pair) {
+      if (length(pair) == 1) pair else code_text("Concat(", pair[[1]], ", ", pair[[2]], ")")
+    }, "")
+  }
+  parts
 }
 
 as_complex_matrix <- function(x) {

@@ -295,3 +295,13 @@ test_that("the smooths of the levels of a factor share their entries, and agree 
   })
   expect_equal(counts[[2]]$loglik, counts[[1]]$loglik, tolerance = 1e-7)
 })
+
+test_that("formulas have as many constants as a large basis has functions", {
+  withr::local_seed(79)
+  shares <- matrix(runif(3000), 2)
+  x <- matrix(rnorm(4500), 3)
+  text <- kernops:::penalties_kernel$text("theta", "x", "y", shares, FALSE)
+  kernel <- keops_kernel(paste0("Sum_Reduction(", text, ", 1)"), c("theta = Pm(2)", "x = Vi(1500)", "y = Vj(1500)"))
+  expect_equal(kernel(list(c(0.5, 2), x, x)), cbind(rowSums(x %*% (t(x) / colSums(shares / c(0.5, 2))))),
+               tolerance = 1e-12)
+})
