@@ -28,6 +28,7 @@ oracle_densities <- function() list(
                                    c(theta = 1.7)),
   Gamma = density_case(\(y, w, eta, phi) dgamma(y, w * phi[1], w * phi[1] / exp(eta), log = TRUE), sizes,
                        c(shape = 2.3)),
+  gaussian = density_case(\(y, w, eta, phi) dnorm(y, eta, phi[1] / sqrt(w), log = TRUE), reals, c(sigma = 0.7)),
   student = density_case(\(y, w, eta, phi) dt((y - eta) * sqrt(w) / phi[2], phi[1], log = TRUE) + log(w) / 2 -
                            log(phi[2]), reals, c(df = 4.5, scale = 0.7),
                          weight = \(w, eta, phi) w * (phi[1] + 1) / (phi[1] + 3) / phi[2]^2 + 0 * eta),

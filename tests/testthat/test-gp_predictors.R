@@ -176,6 +176,27 @@ test_that("predictors work with groups, offsets, weights and missing values", {
   expect_equal(predict(wave, d[c(1, 3), ], interval = "prediction", probs = 0.9)[1, ], one, tolerance = 1e-10)
 })
 
+test_that("blocks, sums, draws and thresholds take the parameters of each point", {
+  fit <- gp(count ~ w, d, ~ x + y, matern(3/2), family = gp_family("zinb"), zi = ~ w, dispersion = ~ z)
+  new <- data.frame(x = c(2, 2, 7), y = c(3, 3, 8), w = c(-2, 2, 0), z = c(1, 5, 3))
+  each <- \(f) do.call(rbind, lapply(1:3, \(i) f(new[i, ])))
+  means <- \(new) predict(fit, new, block = c(0.5, 0.5), se.fit = TRUE)
+  expect_equal(means(new), each(means), tolerance = 1e-8, ignore_attr = TRUE)
+  response <- \(new) predict(fit, new, se.fit = TRUE)
+  joint <- predict(fit, new, cov = TRUE)
+  expect_equal(sqrt(diag(joint$cov)), response(new)$se.fit, tolerance = 1e-6, ignore_attr = TRUE)
+  sum <- predict(fit, new, sums = c(1, 2, 3), se.fit = TRUE)
+  expect_equal(sum$fit, sum(1:3 * joint$fit), tolerance = 1e-8)
+  expect_equal(sum$se.fit^2, c(1:3 %*% joint$cov %*% 1:3), tolerance = 1e-6)
+  noisy <- predict(fit, new, interval = "prediction", cov = TRUE, se.fit = TRUE, above = 0)
+  expect_equal(sqrt(diag(noisy$cov)), noisy$fit$se.fit, tolerance = 1e-6, ignore_attr = TRUE)
+  drawn <- simulate(fit, 4000, seed = 1, newdata = new, noise = TRUE)
+  expect_equal(rowMeans(drawn > 0), noisy$fit$above0, tolerance = 0.05, ignore_attr = TRUE)
+  expect_equal(rowMeans(drawn), noisy$fit$fit, tolerance = 0.1, ignore_attr = TRUE)
+  beyond <- \(new) gp_exceedance(fit, new, above = 1, nsim = 10)$fit
+  expect_equal(beyond(new), sum(each(beyond)), tolerance = 1e-8)
+})
+
 test_that("likelihoods of users have predictors by name", {
   density <- "-Square((y - eta) / s) / 2 - Log(s) - Log(2 * pi) / 2"
   ours <- likelihood(density, list(s = 0.5), cdf = \(q, eta, phi) pnorm(q, eta, phi[["s"]]),

@@ -1,9 +1,7 @@
 # Likelihoods of families whose parameters have predictors: each family of the table against plain R.
 
 withr::local_options(kernops.backend = "auto")
-cases <- Filter(\(case) length(case$phi) > 0 && is.null(case$classes), c(oracle_densities(), list(
-  gaussian = density_case(\(y, w, eta, phi) dnorm(y, eta, phi[1] / sqrt(w), log = TRUE), 1, c(sigma = 0.7))
-)))
+cases <- Filter(\(case) length(case$phi) > 0 && is.null(case$classes), oracle_densities())
 labels <- density_labels(cases)
 d <- family_data(30)
 u <- as.matrix(d[c("a", "b")])
