@@ -43,6 +43,7 @@
 #   row_sparse               a matrix with few entries for each point, and its products with such a U
 #   neighbour_means          weighted sums over neighbours, and their transpose
 #   joint_parts              joint distributions of some new points given base points: values, draws, variances, sums
+#   joint_functions          the functions of such a distribution
 #
 # Orderings and distances
 #   vecchia_order            a permutation of points

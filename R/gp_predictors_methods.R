@@ -12,7 +12,7 @@ predictor_coefficients <- function(object, name) {
   stats::setNames(object$dispersion[object$family$parameters$of == name], column$names)
 }
 
-# What the predictor is equal to, such as log(theta).
+# The function of the parameter that the predictor is equal to, such as log(theta).
 predictor_label <- function(family, name) paste0(parameter_link(family, name)$name, "(", name, ")")
 
 predictor_words <- function(family) {
@@ -47,7 +47,7 @@ warn_about_predictors <- function(fit) {
     beyond <- which(fit$phi[[name]] < limits[[2]] | fit$phi[[name]] > limits[[3]])
     if (!length(beyond)) next
     ends <- vapply(limits[2:3], format, "", digits = 6)
-    rows <- shortly(fit$response$rows[beyond])
+    rows <- fit$response$rows[beyond]
     cli::cli_warn(c("The fitted {.code {name}} is below {ends[[1]]} or above {ends[[2]]} for some observations: the
                      likelihood hardly depends on it there.",
                     x = "See {cli::qty(length(rows))}row{?s} {rows}.",

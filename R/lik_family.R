@@ -10,6 +10,8 @@
 #           a named vector, or, where parameters have predictors, a list of numbers and of vectors as long as y
 # weight    a formula, or one for some of the links, that takes the place of minus the second derivative where the log
 #           density is not concave: the expectation, or (d mean / d eta)^2 / variance
+# observed  TRUE if minus the second derivative is the weight where it is well above a hundredth of that formula, see
+#           smooth_maximum()
 # links     the links, the default first
 # parameters  for each parameter a function of y and of the `spread` of the response on the scale of eta, which returns
 #           the start, the lower and the upper limit of its search
@@ -26,8 +28,8 @@
 #   cdf(q, eta, w, phi, link)  default: for discrete y the sum of probabilities
 #   deviance(y, mu, w, phi)   twice what the log density is below its maximum. Default: by a search of the maximum
 family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL, deviance = NULL, parameters = list(),
-                       constant = NULL, weight = NULL, mean = NULL, response = "real", discrete = FALSE,
-                       of_classes = NULL, limits = c(-Inf, Inf), noise = NULL) {
+                       constant = NULL, weight = NULL, observed = FALSE, mean = NULL, response = "real",
+                       discrete = FALSE, of_classes = NULL, limits = c(-Inf, Inf), noise = NULL) {
   mget(names(formals()))
 }
 
@@ -48,6 +50,7 @@ density_of <- function(row, link) {
   row$one_mode <- is.null(pick(row$weight))
   curvature <- code_text("-", gradient_text(slope, "eta"))
   weight <- if (row$one_mode) curvature else weighted(pick(row$weight))
+  if (row$observed) weight <- smooth_maximum(curvature, weight)
   along <- names(row$parameters)
   gradients <- lapply(list(value, slope, weight), function(f) lapply(along, gradient_text, formula = f))
   row$formula <- value
@@ -62,6 +65,13 @@ density_of <- function(row, link) {
   variance <- row$variance
   if ("link" %in% names(formals(variance))) row$variance <- function(mu, w, phi) variance(mu, w, phi, link)
   row
+}
+
+# The larger one of a and b / 100, smooth over some hundredths of b. A quotient would have the square of b in its
+# derivative, which overflows.
+smooth_maximum <- function(a, b) {
+  code_text("Let(whole, ", b, ", ratio, (", a, ") * Exp(-Log(whole + 1e-300)), ",
+            "whole * (0.01 + 0.02 * Softplus(50 * ratio - 0.5)))")
 }
 
 mentions <- function(formula, name) grepl(code_text("(?<![\\w.])", name, "(?![\\w.(])"), formula, perl = TRUE)

@@ -4,8 +4,18 @@
 
 density_case <- function(log_density, y, phi = numeric(), w = c(1, 2.5), link = NULL, weight = NULL, classes = NULL,
                          constants = list()) {
-  list(log_density = log_density, y = y, phi = phi, w = w, link = link, weight = weight, classes = classes,
-       constants = constants)
+  of_response <- is.function(weight) && "y" %in% names(formals(weight))
+  list(log_density = log_density, y = y, phi = phi, w = w, link = link, classes = classes, constants = constants,
+       weight = if (of_response || is.null(weight)) weight else \(w, eta, phi, y) weight(w, eta, phi))
+}
+# For zeros with the probability r beside others, from the derivatives of the logarithm of that of all others: minus the
+# second derivative, or a hundredth of the expectation if that is larger, smooth between them.
+observed_weight <- function(expected, share, first, second, positive) \(w, eta, phi, y) {
+  r <- share(eta, phi)
+  zero <- -r * second(eta, phi) - r * (1 - r) * first(eta, phi)^2
+  least <- expected(w, eta, phi) / 100
+  ratio <- (w * ifelse(y == 0, zero, positive(y, eta, phi)) - least) / (2 * least)
+  least + 2 * least * (pmax(ratio, 0) + log1p(exp(-abs(ratio))))
 }
 # (d mean / d eta)^2 / variance
 quasi <- \(slope, variance) \(w, eta, phi) w * slope(eta)^2 / variance(eta, w, phi)
@@ -62,15 +72,22 @@ oracle_densities <- function() list(
   }, few, c(theta = 1.7, zero = 0.3)),
   zero_inflated_poisson = density_case(\(y, w, eta, phi) {
     w * ifelse(y == 0, log(phi[1] + (1 - phi[1]) * exp(-exp(eta))), log(1 - phi[1]) + dpois(y, exp(eta), log = TRUE))
-  }, few, c(zi = 0.3), weight = information(\(y, eta, phi) {
-    ifelse(y == 0, phi[1] + (1 - phi[1]) * exp(-exp(eta)), (1 - phi[1]) * dpois(y, exp(eta)))
-  })),
+  }, few, c(zi = 0.3), weight = observed_weight(
+    information(\(y, eta, phi) {
+      ifelse(y == 0, phi[1] + (1 - phi[1]) * exp(-exp(eta)), (1 - phi[1]) * dpois(y, exp(eta)))
+    }),
+    \(eta, phi) plogis(qlogis(1 - phi[1]) - exp(eta)), \(eta, phi) -exp(eta), \(eta, phi) -exp(eta),
+    \(y, eta, phi) exp(eta)
+  )),
   zero_inflated_negative_binomial = density_case(\(y, w, eta, phi) {
     w * ifelse(y == 0, log(phi[2] + (1 - phi[2]) * dnbinom(0, phi[1], mu = exp(eta))),
                log(1 - phi[2]) + dnbinom(y, phi[1], mu = exp(eta), log = TRUE))
-  }, few, c(theta = 1.7, zi = 0.3), weight = information(\(y, eta, phi) {
-    phi[2] * (y == 0) + (1 - phi[2]) * dnbinom(y, phi[1], mu = exp(eta))
-  })),
+  }, few, c(theta = 1.7, zi = 0.3), weight = observed_weight(
+    information(\(y, eta, phi) phi[2] * (y == 0) + (1 - phi[2]) * dnbinom(y, phi[1], mu = exp(eta))),
+    \(eta, phi) plogis(qlogis(1 - phi[2]) - phi[1] * log1p(exp(eta) / phi[1])),
+    \(eta, phi) -phi[1] * plogis(eta - log(phi[1])), \(eta, phi) -phi[1] * dlogis(eta - log(phi[1])),
+    \(y, eta, phi) (y + phi[1]) * dlogis(eta - log(phi[1]))
+  )),
   inverse_gaussian = density_case(\(y, w, eta, phi) {
     shape <- w * phi[1]
     log(shape / (2 * pi * y^3)) / 2 - shape * (y - exp(eta))^2 / (2 * exp(2 * eta) * y)

@@ -32,7 +32,7 @@ for (k in seq_along(cases)) test_that(paste("the density and its derivatives are
   if (is.null(case$weight)) {
     expect_near(terms$weight, -each_slope(\(eta) terms_at(family, grid, phi, eta)$slope, grid$eta), 1e-8)
     expect_gte(min(terms$weight), 0)
-  } else expect_near(terms$weight, case$weight(grid$w, grid$eta, phi), 1e-10)
+  } else expect_near(terms$weight, case$weight(grid$w, grid$eta, phi, grid$y), 1e-10)
   expect_near(terms$bend, each_slope(\(eta) terms_at(family, grid, phi, eta)$weight, grid$eta), 1e-8)
   if (!length(phi)) return()
   by <- kernops:::density_dispersion(family, grid$y, grid$w, grid$eta, phi)
