@@ -87,10 +87,7 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   table$` ` <- ifelse(p$fixed, "fixed", ifelse(p$name %in% fit$search$at_bound, "at bound", ""))
   print(table[!p$name %in% unlist(lapply(x$predictors, rownames)), , drop = FALSE])
   print_priors(fit)
-  cli::cat_line("\nTrend:")
-  if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
-    cli::cat_line(if (is.null(fit$known$beta)) "none" else paste("known, beta =", toString(fit$known$beta)))
-  }
+  print_trend(x, digits)
   print_predictors(x$predictors, fit, digits)
   print_edf(x$edf, digits)
   print_confounded(x$confounded)
@@ -111,6 +108,14 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   print_rivals(fit)
   print_cost(x$cost)
   invisible(x)
+}
+
+print_trend <- function(x, digits) {
+  cli::cat_line("\nTrend:")
+  known <- x$fit$known$beta
+  if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits) else {
+    cli::cat_line(if (is.null(known)) "none" else paste("known, beta =", toString(known)))
+  }
 }
 
 print_edf <- function(edf, digits) {

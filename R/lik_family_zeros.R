@@ -30,8 +30,8 @@ with_zeros <- function(row, name, at_zero, response, weight = NULL, observed = F
 hurdle_row <- function(row, response) with_zeros(row, "zero", "Log(zero)", response)
 
 # log(zi + (1 - zi) exp(-m)) for the rate m, whose logarithm is a formula. With the information I of `row` and the score
-# s of its zeros, the expectation of minus the second derivative is (1 - zi) I - zi (1 - zi) s^2 P(0 in row) / P(0).
-# The expectation alone is a poor weight: the determinant of the approximation then makes zi too large. Zeros that hardly
+# s of its zeros, the expectation of minus the second derivative is (1 - zi) I - zi (1 - zi) s^2 P(0 in row) / P(0). The
+# expectation alone is a poor weight: the determinant of the approximation then makes zi too large. Zeros that hardly
 # depend on eta have a negative second derivative.
 zero_inflated_row <- function(row, log_rate, information, score) {
   # beyond exp(200) the probability is 0, and powers of the rate would overflow in derivatives
