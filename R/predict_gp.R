@@ -116,7 +116,7 @@
 #'   those of that part. The parts add up to the whole, their variances do not. `newdata` needs the variables of all
 #'   parts, whose values do not matter for those that are left out. With `exclude`, an effect is 0: a new level of
 #'   `(1 | site)` has a mean effect of 0, too, but adds its variance. On the scale of the response of a family, the mean
-#'   is that of the inverse link of the parts. For fits of one variable.
+#'   is that of the inverse link of the parts.
 #'
 #' @section Classes of new data: variables of `newdata` have the classes that they had in the data of the fit. Integers
 #'   and doubles are numbers, strings match the labels of factors. A `Date` and a `POSIXct` become each other, a date
