@@ -79,13 +79,14 @@ windows_in_time <- function(plan, width, by, align, n, call) {
   if (inherits(by, c("Date", "POSIXct", "difftime")) && inherits(width, "difftime")) {
     unit <- if (inherits(by, "Date")) "days" else if (inherits(by, "POSIXct")) "secs" else units(by)
     units(width) <- unit
+    width <- as.numeric(width)
   }
   if (inherits(by, "POSIXlt")) by <- as.POSIXct(by)
   if (!is.numeric(by) && !inherits(by, c("Date", "POSIXct", "difftime")) || length(by) != n) {
     stop_kernops("input", c("{.arg by} must have one number, date or time for each of the {n} value{?s}.",
                             x = "It is {.obj_type_friendly {by}} of length {length(by)}."), call = call)
   }
-  width <- check_width(as.numeric(width), n, whole = FALSE, call)
+  width <- check_width(width, n, whole = FALSE, call)
   seg_windows_by(segments(plan)$pointer, as.numeric(by), width, match(align, c("right", "center", "left")) - 1L)
 }
 

@@ -118,6 +118,10 @@ put_fill <- function(x, where, fill, call = caller_env(2)) {
                  call = call)
   }
   if (is.na(fill)) return(x)
+  if (mode(fill) != mode(x) && !is.factor(x)) {
+    stop_kernops("input", "{.arg fill} must be of the same type as {.arg x}, not {.obj_type_friendly {fill}}.",
+                 call = call)
+  }
   if (is.null(dim(x))) x[where] <- fill else x[where, ] <- fill
   x
 }

@@ -156,6 +156,7 @@ test_that("mistakes are errors", {
     seg_roll(1:3, 2, by = c(1, 3, 2))
     seg_roll(1:3, 2, by = c(1, NA, 2))
     seg_roll(1:3, 2, by = letters[1:3])
+    seg_roll(1:3, sum, by = 1:3)
     seg_roll(1:3, 2, op = "softmax")
     seg_roll(1:3, 2, align = "middle")
     seg_roll(1:3, 2, lengths = 2)

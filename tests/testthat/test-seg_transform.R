@@ -73,6 +73,7 @@ test_that("mistakes are errors", {
     seg_transform(list(1), "lag")
     seg_transform(1:3, "lag", n = -1)
     seg_transform(1:3, "lag", fill = 1:2)
+    seg_transform(1:3, "lag", fill = "a")
     seg_transform(1:3, "quantile")
     seg_transform(1:3, "lag", weights = 1:3)
     seg_transform(1:3, "center", lengths = 2)
