@@ -1,7 +1,7 @@
 # The coefficients b ~ N(0, I) of effects beside Vecchia's approximation, by their precision S = I + L' B' V^-1 B L.
 #
 # The likelihood and predictions use nothing else of S. From the products of the columns [y X B L] with V^-1, of which
-# the first `known` belong to the response and the trend, coefficients_given() makes a list:
+# the first `known` belong to the response and the trend, solve_effects() makes a list:
 #
 #   logdet          log det S
 #   along           S^-1 L' B' V^-1 [y X]
@@ -22,12 +22,13 @@
 # (lik_coefficients_sparse.R); or, where that would be too large, operator_of_products() without a factor
 # (lik_coefficients_iterative.R), whose logdet has the standard error `logdet_error`.
 
-coefficients_given <- function(gram, known) UseMethod("coefficients_given")
+solve_effects <- function(gram, known) UseMethod("solve_effects")
 sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
 # The products C' U' U C of the columns `entries`, in the cheapest form. The numbers are measured: up to
 # `dense_coefficients` a dense factor takes less than the ordering of a sparse one, and a sparse factor takes
-# `sparse_cost` times as long for an operation. A sparse factor with `most_operations` takes some seconds, as products for conjugate gradients do.
+# `sparse_cost` times as long for an operation. A sparse factor with `most_operations` takes some
+# seconds, as the products for conjugate gradients do.
 products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))
@@ -46,7 +47,7 @@ sparse_cost <- 2
 most_products <- 5e6
 most_operations <- 5e9
 
-coefficients_given.default <- function(gram, known) {
+solve_effects.default <- function(gram, known) {
   sums <- sums_without(gram, known, 0)
   if (is.null(sums)) return(NULL)
   list(logdet = sums$logdet, along = sums$along, gram = sums$gram,

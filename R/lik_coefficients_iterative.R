@@ -17,7 +17,7 @@ operator_of_products <- function(entries, rows, known, probes) {
   structure(c(low$system(rows), list(
     size = low$size, within = crossprod(dense), across = back(dense), back = back, points = length(rows$sd),
     probes = probes
-  )), class = "operator_of_products")
+  )), class = "product_operator")
 }
 
 # f(b) for some columns of b at a time.
@@ -26,41 +26,36 @@ by_columns <- function(b, f, width = 16) {
   matrix(unlist(lapply(parts, function(part) f(b[, part, drop = FALSE]))), ncol = ncol(b))
 }
 
-# A as solve_system() takes it.
-scaled_system <- function(operator) {
-  root <- sqrt(operator$diagonal)
-  list(space = vector_space(), n = operator$size, lambda = 0, precision = "float64", any_width = TRUE,
-       product = function(a, precision = "float64") operator$times(a / root) / root)
-}
-
-coefficients_given.operator_of_products <- function(gram, known) {
+solve_effects.product_operator <- function(gram, known) {
   root <- sqrt(gram$diagonal)
-  system <- scaled_system(gram)
-  drawn <- if (!is.null(gram$probes)) coefficient_probes(system, gram$probes)
+  drawn <- if (!is.null(gram$probes)) coefficient_probes(gram, gram$probes)
   right <- cbind(gram$across / root, drawn$basis, drawn$signs)
   tol <- rep(c(1e-10, 1e-6), c(known, ncol(right) - known))
-  solved <- solve_system(system, right, NULL, tol, check = 0)
+  solved <- gram$solve(right, tol)
   solution <- solved$solution
   along <- solution[, seq_len(known), drop = FALSE] / root
   left <- gram$within - crossprod(gram$across, along)
-  determinant <- if (!is.null(drawn)) logdet_of_coefficients(gram, solved$recorded, known, drawn)
+  determinant <- if (!is.null(drawn)) {
+    logdet_of_coefficients(gram, solved$quadrature(log_beyond_square)[-seq_len(known)], drawn)
+  }
   list(logdet = determinant$logdet, logdet_error = determinant$error, along = along, gram = (left + t(left)) / 2,
        by_gram = function(by_known) {
          probed_adjoint_of_products(gram, solution[, -seq_len(known), drop = FALSE], drawn, along, by_known)
        },
-       joint = function(r) joint_by_solver(gram, system, along[, -1, drop = FALSE], left[-1, -1, drop = FALSE], r))
+       joint = function(r) joint_by_solver(gram, along[, -1, drop = FALSE], left[-1, -1, drop = FALSE], r))
 }
 
-# log det S and its standard error.
-logdet_of_coefficients <- function(gram, recorded, known, drawn) {
-  forms <- vapply(known + seq_len(ncol(drawn$basis) + ncol(drawn$signs)), function(k) {
-    gauss <- lanczos_run(recorded$step[, k], recorded$ratio[, k])$gauss
-    x <- gauss$nodes - 1
-    sum(gauss$weights * (log1p(x) - x + x^2 / 2))
-  }, 0)
-  drawn_at_random <- seq_along(forms) > ncol(drawn$basis)
-  estimates <- forms[drawn_at_random] * colSums(drawn$signs^2)
-  list(logdet = sum(log(gram$diagonal)) - gram$square / 2 + sum(forms[!drawn_at_random]) + mean(estimates),
+# g(x) for the eigenvalues 1 + x of A.
+log_beyond_square <- function(eigenvalue) {
+  x <- eigenvalue - 1
+  log1p(x) - x + x^2 / 2
+}
+
+# log det S and its standard error, from the forms of the columns of the basis and of the signs over their squares.
+logdet_of_coefficients <- function(gram, forms, drawn) {
+  at_random <- seq_along(forms) > ncol(drawn$basis)
+  estimates <- forms[at_random] * colSums(drawn$signs^2)
+  list(logdet = sum(log(gram$diagonal)) - gram$square / 2 + sum(forms[!at_random]) + mean(estimates),
        error = stats::sd(estimates) / sqrt(length(estimates)))
 }
 
@@ -82,26 +77,23 @@ warn_of_monte_carlo <- function(logdet_error) {
 
 # The `basis` Q and the `signs` z, kept in an environment with the `seed`, and the number `count` of signs: as many as
 # make the error of the log-likelihood `wanted`, up to `most`.
-coefficient_probes <- function(system, kept, wanted = 0.04, most = 96) {
+coefficient_probes <- function(gram, kept, wanted = 0.04, most = 96) {
   if (!is.null(kept$basis)) return(kept)
   with_seed(kept$seed, {
-    kept$basis <- dominant_basis(system, min(30, system$n %/% 4))
-    pilot <- projected_signs(system$n, kept$count, kept$basis)
-    kept$signs <- pilot
-    solved <- solve_system(system, pilot, NULL, 1e-5, check = 0)
-    error <- logdet_of_coefficients(list(diagonal = 1, square = 0), solved$recorded, 0, list(
-      basis = pilot[, 0, drop = FALSE], signs = pilot
-    ))$error
+    kept$basis <- dominant_basis(gram, min(30, gram$size %/% 4))
+    pilot <- kept$signs <- projected_signs(gram$size, kept$count, kept$basis)
+    forms <- gram$solve(pilot, 1e-5)$quadrature(log_beyond_square)
+    error <- logdet_of_coefficients(gram, forms, list(basis = pilot[, 0, drop = FALSE], signs = pilot))$error
     count <- min(most, ceiling(kept$count * (error / 2 / wanted)^2))
-    if (count > kept$count) kept$signs <- cbind(pilot, projected_signs(system$n, count - kept$count, kept$basis))
+    if (count > kept$count) kept$signs <- cbind(pilot, projected_signs(gram$size, count - kept$count, kept$basis))
   })
   kept
 }
 
 # Orthonormal columns that approximate eigenvectors of A with eigenvalues far from 1, by subspace iteration.
-dominant_basis <- function(system, rank, steps = 8) {
-  basis <- normal_numbers(system$n, rank)
-  for (step in seq_len(steps)) basis <- qr.Q(qr(system$product(basis) - basis))
+dominant_basis <- function(gram, rank, steps = 8) {
+  basis <- normal_numbers(gram$size, rank)
+  for (step in seq_len(steps)) basis <- qr.Q(qr(gram$product(basis) - basis))
   basis
 }
 
@@ -110,23 +102,23 @@ projected_signs <- function(n, count, basis) {
   signs - basis %*% crossprod(basis, signs)
 }
 
-# The derivatives of the determinant: D^-1 exactly, and S^-1 - D^-1 by the basis and the signs. As low_rank_symmetric().
+# The derivatives of the determinant: D^-1 exactly, and S^-1 - D^-1 by the basis and the signs. As low_rank_matrix().
 probed_adjoint_of_products <- function(gram, solution, drawn, along, by_known) {
   root <- sqrt(gram$diagonal)
   probes <- cbind(drawn$basis, drawn$signs)
   weights <- rep(c(1, 1 / ncol(drawn$signs)), c(ncol(drawn$basis), ncol(drawn$signs)))
   below <- function(x) rbind(matrix(0, nrow(by_known), ncol(x)), x / root)
   back <- rbind(diag(nrow(by_known)), -along)
-  low_rank_symmetric(cbind(back %*% by_known, below((solution - probes) * rep(weights, each = nrow(probes)))),
+  low_rank_matrix(cbind(back %*% by_known, below((solution - probes) * rep(weights, each = nrow(probes)))),
                      cbind(back, below(probes)), c(numeric(nrow(by_known)), 1 / gram$diagonal))
 }
 
 # The matrix (left right' + right left') / 2 + diag(diagonal).
-low_rank_symmetric <- function(left, right, diagonal) {
-  structure(list(left = left, right = right, diagonal = diagonal), class = "low_rank_symmetric")
+low_rank_matrix <- function(left, right, diagonal) {
+  structure(list(left = left, right = right, diagonal = diagonal), class = "low_rank_matrix")
 }
 
-sum_of_blocks.low_rank_symmetric <- function(x, before, size, count) {
+sum_of_blocks.low_rank_matrix <- function(x, before, size, count) {
   rows <- before + seq_len(size * count)
   side_by_side <- function(x) matrix(x[rows, , drop = FALSE], size)
   half <- tcrossprod(side_by_side(x$left), side_by_side(x$right))
@@ -134,11 +126,11 @@ sum_of_blocks.low_rank_symmetric <- function(x, before, size, count) {
 }
 
 # joint() by solutions: see joint_by_parts().
-joint_by_solver <- function(gram, system, along, left, r) {
+joint_by_solver <- function(gram, along, left, r) {
   p <- ncol(along)
   scale <- sqrt(gram$diagonal)
   solve <- function(b) {
-    by_columns(b, function(b) solve_system(system, b / scale, NULL, 1e-10, check = 0)$solution / scale)
+    by_columns(b, function(b) gram$solve(b / scale, 1e-10)$solution / scale)
   }
   root <- if (p) chol((left + t(left)) / 2) %*% regular_root(r) else left
   along <- along %*% r

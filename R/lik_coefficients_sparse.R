@@ -7,7 +7,7 @@ with_order <- function(gram, known) {
   gram
 }
 
-coefficients_given.sparse_symmetric <- function(gram, known) {
+solve_effects.sparse_symmetric <- function(gram, known) {
   parts <- gram$parts
   factor <- gram$ordered$factor()
   if (is.null(factor)) return(NULL)

@@ -71,7 +71,7 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   entries <- entries_beside_trend(problem, sets, theta)
   known <- ncol(sets$values)
   coefficients <- timed("effects", {
-    coefficients_given(products_of_columns(entries, rows, known, problem$probes), known)
+    solve_effects(products_of_columns(entries, rows, known, problem$probes), known)
   })
   results <- if (!is.null(coefficients)) results_beside_effects(problem, coefficients, rows, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))

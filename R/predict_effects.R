@@ -149,7 +149,7 @@ effects_of_fit <- function(object) {
   sets$values[, 1] <- process_of_data(object)[sets$order]
   problem <- beside_inducing(problem, low)
   known <- 1 + ncol(object$data$x)
-  given <- coefficients_given(products_of_columns(entries_beside_trend(problem, sets, theta), rows, known), known)
+  given <- solve_effects(products_of_columns(entries_beside_trend(problem, sets, theta), rows, known), known)
   mean <- given$along[, 1]
   entries <- effect_entries(problem$effects, theta, problem$u)
   c(problem[c("effects", "points_of")], list(

@@ -7,11 +7,12 @@
 #   means(sets)             the weighted sums of rows of C over the neighbours of each set, as neighbour_means()
 #   gram(rows)              C' U' U C, for the rows of U
 #   sparse_gram(rows, most) the same as a sparse_symmetric() matrix; NULL if it has more than `most` entries
-#   system(rows)            I + C' U' U C = D + F: times(x), the `diagonal` of D, and the `square` of the Frobenius norm
-#                           of D^-1/2 F D^-1/2
-#   adjoint(rows, by_gram)  of a function of these products with the symmetric matrix of derivatives `by_gram`, a matrix,
-#                           sparse_symmetric() or the sum of a diagonal and (left right' + right left') / 2: its derivatives with respect to the `weights` of the rows of U and `log_sd`, the
-#                           logarithms of their standard deviations
+#   system(rows)            I + C' U' U C = D + F: the `diagonal` of D, the `square` of the Frobenius norm of
+#                           D^-1/2 F D^-1/2, and product() and solve() of A = D^-1/2 (D + F) D^-1/2: scaled_system()
+#   adjoint(rows, by_gram)  of a function of these products with the symmetric derivatives `by_gram`, a matrix,
+#                           sparse_symmetric() or the sum of a diagonal and (left right' + right left') / 2: its
+#                           derivatives with respect to the `weights` of the rows of U and `log_sd`, the logarithms of
+#                           their standard deviations
 row_sparse <- function(columns, values, size) {
   storage.mode(columns) <- "integer"
   list(
@@ -26,7 +27,7 @@ row_sparse <- function(columns, values, size) {
     },
     system = function(rows) {
       held <- effects_hold(rows, columns, values, size, threads())
-      c(held[c("diagonal", "square")], list(times = function(x) effects_product(held$pointer, as.matrix(x), threads())))
+      c(held[c("diagonal", "square")], scaled_system(held$pointer, held$diagonal))
     },
     adjoint = function(rows, by_gram) {
       if (is.matrix(by_gram)) return(effects_adjoint(rows, columns, values, by_gram, threads()))
@@ -34,6 +35,24 @@ row_sparse <- function(columns, values, size) {
       effects_sparse_adjoint(rows, columns, values, by_gram$start, by_gram$row, by_gram$value, threads())
     }
   )
+}
+
+# product(x) is A x; solve(b, tol) the `solution` of A x = b with quadrature(f), the forms b' f(A) b / b' b of columns
+# of b for a function f of numbers.
+scaled_system <- function(pointer, diagonal) {
+  root <- sqrt(diagonal)
+  product <- function(a, precision) effects_product(pointer, as.matrix(a) / root, threads()) / root
+  system <- list(space = vector_space(), n = length(root), lambda = 0, precision = "float64", any_width = TRUE,
+                 product = product)
+  list(product = product, solve = function(b, tol) {
+    solved <- solve_system(system, b, NULL, tol, check = 0)
+    list(solution = solved$solution, quadrature = function(f) {
+      vapply(seq_len(ncol(b)), function(k) {
+        gauss <- lanczos_run(solved$recorded$step[, k], solved$recorded$ratio[, k])$gauss
+        sum(gauss$weights * f(gauss$nodes))
+      }, 0)
+    })
+  })
 }
 
 # adjoint() of a low-rank matrix, some columns of its factors at a time. With a = U C left and b = U C right, the
