@@ -14,14 +14,14 @@
 #'
 #' @details `vcov()` of the trend is the covariance matrix of generalised least squares. For the covariance parameters,
 #'   it is computed from the second derivatives of the log-likelihood with respect to the parameters of the search
-#'   (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations this is the
-#'   observed information, from differences of the gradient; for larger fits and for iterative fits, it is the average
-#'   information at the end of the search (Gilmour et al. 1995); for `method = "vecchia"`, the expected information (for
-#'   REML, that of the likelihood without a trend). Parameters on which the likelihood hardly depends, such as those of
-#'   a field whose variance is estimated as next to zero, have `NA` and a warning of class `kernops_no_standard_error`;
-#'   all other standard errors are then those for given values of these parameters. The standard errors of `summary()`
-#'   and [`tidy()`][gp_broom] are the
-#'   square roots of its diagonal. Wald intervals of `confint()` are symmetric on the log scale. `residuals()` are the
+#'   (logarithms, except for angles) and the delta method. For exact fits of up to 2000 observations, and approximate
+#'   ones of up to 1000, this is the observed information, from differences of the gradient; for larger fits and for
+#'   iterative fits, it is the average information at the end of the search (Gilmour et al. 1995); for larger fits by
+#'   `method = "vecchia"`, the expected information (for REML, that of the likelihood without a trend). Parameters on
+#'   which the likelihood hardly depends, such as those of a field whose variance is estimated as next to zero, have
+#'   `NA` and a warning of class `kernops_no_standard_error`; all other standard errors are then those for given values
+#'   of these parameters. The standard errors of `summary()` and [`tidy()`][gp_broom] are the square roots of its
+#'   diagonal. Wald intervals of `confint()` are symmetric on the log scale. `residuals()` are the
 #'   response minus the fitted field, which includes the trend. `summary()` names pairs of terms that the data hardly
 #'   tell apart, such as a smooth of a coordinate and a field along it: their sum is known, but the errors of the two
 #'   have a correlation below -0.9.

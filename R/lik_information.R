@@ -6,8 +6,7 @@ covariance_vcov <- function(object) {
   free <- which(!parameters$fixed & object$estimate != "none")
   if (!length(free)) return(matrix(0, 0, 0))
   average <- object$search$information
-  differences <- is.null(average) || (has_factor(object) && length(object$data$y) <= differences_limit)
-  information <- if (differences) observed_information(object, free) else average / 2
+  information <- if (is.null(average) || has_fast_gradients(object)) observed_information(object, free) else average / 2
   names <- parameters$name[free]
   inverse <- inverse_information(information, bounded = names %in% object$search$at_bound)
   matrix(inverse, length(free), dimnames = list(names, names))
@@ -15,6 +14,13 @@ covariance_vcov <- function(object) {
 
 # Observations up to which differences of the gradient take no more than seconds.
 differences_limit <- 2000
+
+# TRUE if differences of the gradient take seconds at most, and have no noise of probes.
+has_fast_gradients <- function(object) {
+  n <- length(object$data$y)
+  if (has_factor(object)) return(n <= differences_limit)
+  n <= differences_limit / 2 && !likelihood_for(object$data, object$model, object$how)$costly
+}
 
 # Differences of the gradient; NA at the edge of singular matrices, where a search without noise may end.
 observed_information <- function(object, free, step = 1e-3) {

@@ -167,3 +167,17 @@ test_that("a GPU finds what the CPU finds", {
   joint <- lapply(fits, predict, new_plots, se.fit = TRUE, interval = "confidence")
   expect_equal(joint[[2]], joint[[1]], tolerance = 1e-7)
 })
+
+test_that("standard errors of variances given all neighbours are those of the exact method", {
+  withr::local_seed(2)
+  d <- data.frame(a = runif(90), b = runif(90), x = rnorm(90), g = factor(rep(1:9, 10)))
+  field <- drop(crossprod(chol(exp(-as.matrix(dist(d[1:2])) / 0.2) + diag(1e-9, 90)), rnorm(90)))
+  d$y <- field + rnorm(9)[d$g] + rnorm(90, sd = 0.5)
+  error <- function(method, formula) {
+    fit <- gp(formula, d, ~ a + b, exponential(1, 0.2, fixed = "range") + nugget(), method, neighbours = 89)
+    sqrt(diag(vcov(fit, "covariance")))
+  }
+  for (formula in list(y ~ x, y ~ x + (1 | g))) {
+    expect_equal(error("vecchia", formula), error("exact", formula), tolerance = 1e-3)
+  }
+})
