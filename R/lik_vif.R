@@ -23,14 +23,8 @@ vif_likelihood <- function(data, model, how) {
     moved = function(sets, theta) neighbours_moved(sets, data, field, field_theta(theta)), m = first, most = most
   )
   tracker$use <- function(count) invisible() # few neighbours save little time beside the low-rank part
-  latest <- NULL # searches end and begin at the same parameters
-  evaluate <- function(theta, profile = FALSE, search = FALSE) {
-    arguments <- list(tracker$place(theta), theta, profile)
-    if (!identical(latest$arguments, arguments)) {
-      latest <<- list(arguments = arguments, state = do.call(vif_state, c(list(problem), arguments)))
-    }
-    latest$state
-  }
+  state_at <- with_latest(function(sets, theta, profile) vif_state(problem, sets, theta, profile))
+  evaluate <- function(theta, profile = FALSE, search = FALSE) state_at(tracker$place(theta), theta, profile)
   doubled <- function(theta, state) {
     m <- tracker$count()
     twice <- tracker$twice()
@@ -49,6 +43,17 @@ vif_likelihood <- function(data, model, how) {
   part <- if (most < 4e4) 0 else max(1e4, most %/% 10)
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours,
                              subset_sizes = function() c(dense = 0, same = part))
+}
+
+# The function, which computes nothing where its arguments are those of the call before: searches end and begin at the
+# same parameters.
+with_latest <- function(f) {
+  latest <- NULL
+  function(...) {
+    arguments <- list(...)
+    if (!identical(latest$arguments, arguments)) latest <<- list(arguments = arguments, result = f(...))
+    latest$result
+  }
 }
 
 # As effects_problem(), also without effects.

@@ -80,7 +80,7 @@ loss_of_subset <- function(data, model, how, theta, size = 1500) {
   }
 }
 
-# Of the field without effects.
+# The number of neighbours for the field without effects.
 loss_of_some <- function(data, model, how, theta) {
   problem <- vif_problem(data, model, how)
   theta <- unname(theta)[problem$field$rows]

@@ -101,8 +101,8 @@ is_partly_trend <- function(leaves, fit) {
 }
 
 # The terms of a sum, without noise, whose standard deviation is below 0.5 % of that of all terms together, or of the
-# response, which is far smaller for fields with long ranges: a search does not get nearer to 0. Of several variables,
-# the effects, beside the response of their variable.
+# response, which is far smaller for fields with long ranges: a search does not get nearer to 0. In a fit of several
+# variables, these are effects, beside the response of their variable.
 vanished_terms <- function(fit) {
   model <- fit$model
   several <- is_lmc(model$covariance)

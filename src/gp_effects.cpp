@@ -107,6 +107,33 @@ struct WhiteMatrix {
   std::vector<double> value;
 };
 
+// One column of (U C)' U C below the diagonal, while its entries are added.
+struct OpenColumn {
+  explicit OpenColumn(int size) : sum(size_t(size)), used(size_t(size)) {}
+  void add(const WhiteMatrix& white, int c) {
+    use(c);
+    for (Count e = white.by_column[size_t(c)]; e < white.by_column[size_t(c) + 1]; ++e) {
+      const size_t i = size_t(white.of_row[size_t(e)]);
+      const double factor = white.value[size_t(white.entry[size_t(e)])];
+      for (Count k = white.start[i]; k < white.start[i + 1]; ++k) {
+        const int row = white.column[size_t(k)];
+        if (row >= c) use(row), sum[size_t(row)] += factor * white.value[size_t(k)];
+      }
+    }
+    std::sort(rows.begin(), rows.end());
+  }
+  void clear() {
+    for (const int row : rows) sum[size_t(row)] = 0, used[size_t(row)] = 0;
+    rows.clear();
+  }
+  void use(int row) {
+    if (!used[size_t(row)]) used[size_t(row)] = 1, rows.push_back(row);
+  }
+  std::vector<double> sum;
+  std::vector<char> used;
+  std::vector<int> rows;
+};
+
 // body(column, rows, sums, block) for the columns of the lower triangle of (U C)' U C: the rows with entries in
 // ascending order, and the entries by row. The columns of a block come in order; with `stopped`, others are left out.
 constexpr Count columns_of_block = 32;
@@ -114,36 +141,11 @@ constexpr Count columns_of_block = 32;
 template <class Body>
 void each_gram_column(const WhiteMatrix& white, int size, int threads, const std::atomic<bool>& stopped,
                       const Body& body) {
-  struct Open {
-    explicit Open(int size) : sum(size_t(size)), used(size_t(size)) {}
-    void add(const WhiteMatrix& white, int c) {
-      use(c);
-      for (Count e = white.by_column[size_t(c)]; e < white.by_column[size_t(c) + 1]; ++e) {
-        const size_t i = size_t(white.of_row[size_t(e)]);
-        const double factor = white.value[size_t(white.entry[size_t(e)])];
-        for (Count k = white.start[i]; k < white.start[i + 1]; ++k) {
-          const int row = white.column[size_t(k)];
-          if (row >= c) use(row), sum[size_t(row)] += factor * white.value[size_t(k)];
-        }
-      }
-      std::sort(rows.begin(), rows.end());
-    }
-    void clear() {
-      for (const int row : rows) sum[size_t(row)] = 0, used[size_t(row)] = 0;
-      rows.clear();
-    }
-    void use(int row) {
-      if (!used[size_t(row)]) used[size_t(row)] = 1, rows.push_back(row);
-    }
-    std::vector<double> sum;
-    std::vector<char> used;
-    std::vector<int> rows;
-  };
   const Count blocks = ceil_div(Count(size), columns_of_block);
   const Count workers = std::max<Count>(1, std::min<Count>(threads, blocks));
-  std::vector<Open> open(static_cast<size_t>(workers), Open{size});
+  std::vector<OpenColumn> open(static_cast<size_t>(workers), OpenColumn{size});
   parallel_for(blocks, workers, with_threads(threads), [&](Count block, Count worker) {
-    Open& column = open[size_t(worker)];
+    OpenColumn& column = open[size_t(worker)];
     for (Count c = block * columns_of_block; c < std::min(Count(size), (block + 1) * columns_of_block); ++c) {
       if (stopped) return;
       column.add(white, int(c));

@@ -54,7 +54,7 @@ test_that("predictions are those of dense kriging", {
   expect_equal(ours$se.fit^2, expected$variance, tolerance = 1e-6, ignore_attr = TRUE)
 })
 
-# What users ask of a fit by all neighbours equals that of the exact method.
+# Results of a fit by all neighbours equal those of the exact method.
 expect_vif_exact <- function(..., newdata = new_farms, tolerance = 1e-6) {
   exact <- gp(..., method = "exact", estimate = "none")
   vif <- by_vif(...)
