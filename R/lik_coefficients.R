@@ -25,10 +25,9 @@
 solve_effects <- function(gram, known) UseMethod("solve_effects")
 sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
-# The products C' U' U C of the columns `entries`, in the cheapest form. The numbers are measured: up to
-# `dense_coefficients` a dense factor takes less than the ordering of a sparse one, and a sparse factor takes
-# `sparse_cost` times as long for an operation. A sparse factor with `most_operations` takes some
-# seconds, as the products for conjugate gradients do.
+# The products C' U' U C of the columns `entries`, in the cheapest form. A dense factor of up to `dense_coefficients`
+# takes milliseconds, and an operation of a sparse factor is expected to take `sparse_cost` times as long. By timings, a
+# sparse factor with `most_operations` takes some seconds, as the products for conjugate gradients do.
 products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))
