@@ -70,13 +70,15 @@ tweedie_constant <- function(y, dispersion, p, by) {
   last <- ceiling(middle + wide + 25)
   highest <- term(round(middle), seq_along(y))
   sums <- matrix(0, length(y), 3)
+  open <- seq_along(y) # rows whose next terms count: beyond the largest term, terms decrease ever faster
   for (step in seq_len(max(last - first, -1) + 1) - 1) {
-    k <- which(first + step <= last)
+    k <- open
     j <- first[k] + step
     weight <- exp(term(j, k) - highest[k])
     by_power <- j * (slope * (log(y) - log(p - 1) - log(dispersion)) - a / (p - 1) + 1 / (2 - p))[k] -
       slope[k] * j * digamma(a[k] * j)
     sums[k, ] <- sums[k, ] + weight * cbind(1, -j * (1 + a[k]) / dispersion[k], by_power)
+    open <- k[j < last[k] & (j <= middle[k] | weight > 1e-20)]
   }
   result[rows, ] <- cbind(highest + log(sums[, 1]) - log(y), sums[, 2] / sums[, 1] * rep_len(by, n)[rows],
                           sums[, 3] / sums[, 1])
