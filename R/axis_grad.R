@@ -19,7 +19,7 @@
 #' axis_grad("softmax")(x, eta = diag(2), dims = 2)
 #' @export
 axis_grad <- function(op) {
-  by_segment <- seg_grad(op)
+  by_segment <- seg_grad(check_choice(op, "op", smooth_ops()))
   function(x, eta, dims = NULL, alpha = 1) report_shortage({
     check_array(x, caller_env())
     if (is_gpu_matrix(x)) x <- as.matrix(x)

@@ -36,7 +36,7 @@
 seg_grad <- function(op, scan = FALSE) {
   if (check_flag(scan, "scan")) return(scan_gradient(check_choice(op, "op", names(scan_gradients))))
   in_order <- c(with(order_ops(), name[gradient]), "top")
-  op <- check_choice(op, "op", c(with(segment_ops(), name[gradient]), "softmax", in_order))
+  op <- check_choice(op, "op", c(smooth_ops(), in_order))
   if (op %in% in_order) return(order_gradient(op))
   function(x, eta, offsets = NULL, lengths = NULL, g = NULL, sources = NULL, plan = NULL, sort = TRUE,
            output = c("host", "gpu")) report_shortage({
@@ -56,6 +56,9 @@ seg_grad <- function(op, scan = FALSE) {
     if (stay) gradient else shape_like(c(gradient), x)
   })
 }
+
+# The operations of segments and axes that have a gradient.
+smooth_ops <- function() c(with(segment_ops(), name[gradient]), "softmax")
 
 as_numbers <- function(x) if (is_gpu_matrix(x)) x else as.numeric(x)
 

@@ -1,7 +1,7 @@
 # Layouts of observations, against data frames in plain R.
 
 several <- function() {
-  kernops:::new_layout("several", names = c("a", "b"), variable = c(1L, 1L, 2L), row = c(1L, 3L, 2L))
+  kernops:::new_layout("several", names = c("a", "b"), variable = c(1L, 1L, 2L), row = c(1L, 3L, 2L), beside = 0L)
 }
 
 test_that("new points of several variables are those of each in turn", {
