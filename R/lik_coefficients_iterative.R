@@ -1,7 +1,7 @@
 # Coefficients of effects whose precision S has too many entries for a factor: preconditioned conjugate gradients, and
 # stochastic Lanczos quadrature for the determinant (Ubaru, Chen and Saad 2017).
 #
-# With the diagonal D of S, A = D^-1/2 S D^-1/2 = I + X has the diagonal 1, and log det S = log det D + tr log A. Of
+# With the diagonal D of S, A = D^-1/2 S D^-1/2 = I + X has the diagonal 1, and log det S = log det D + tr log A. In
 #   tr log A = tr (X - X^2 / 2) + tr g(X),  g(x) = log(1 + x) - x + x^2 / 2,
 # the first term is known from the squares of the entries of X. For the second, orthonormal columns Q approximate the
 # eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels: Q' g(X) Q is computed, and random
