@@ -273,7 +273,8 @@
 #' gp(y ~ 1, coords = ~ x, weights = rep(1:4, 15))
 #' # noise whose variance depends on a covariate
 #' depth <- runif(60)
-#' noisy <- gp(y + depth^2 * rnorm(60) ~ 1, coords = ~ x, covariance = matern(5/2), dispersion = ~ depth)
+#' noisy <- gp(y + depth^2 * rnorm(60) ~ 1, coords = ~ x, covariance = matern(5/2),
+#'             dispersion = ~ depth)
 #' predict(noisy, data.frame(x = 2.5, depth = c(0.1, 0.9)), interval = "prediction")
 #' @export
 # long: the checks of many arguments, one after another

@@ -24,7 +24,8 @@
 #' @seealso [random_effect()], [time_effects].
 #' @examplesIf requireNamespace("nlme", quietly = TRUE)
 #' set.seed(1)
-#' d <- data.frame(x = runif(200), year = sample(2001:2020, 200, TRUE), site = sample(letters[1:8], 200, TRUE))
+#' d <- data.frame(x = runif(200), year = sample(2001:2020, 200, TRUE),
+#'                 site = sample(letters[1:8], 200, TRUE))
 #' d$y <- cumsum(rnorm(20))[d$year - 2000] + rnorm(8)[match(d$site, letters)] + rnorm(200, sd = 0.3)
 #' fit <- gp(y ~ x + (1 | site), d, covariance = random_walk(~ year) + nugget())
 #' effects <- nlme::ranef(fit, se.fit = TRUE)
