@@ -29,8 +29,8 @@
 #'   With `cost = TRUE`, `summary()` has a table `cost` of the `seconds` of the fit by part, their `share`, and the
 #'   number of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its
 #'   likelihood and derivatives; the mode of the process for a [family][gp_families], with the posterior of field and
-#'   effects; random effects and smooths beside the field (methods `"vecchia"` and `"vif"`; in other methods they are a part of
-#'   the covariance matrix, and so of the field); the trend; and the rest, which are starting values and the steps of
+#'   effects; random effects and smooths beside the field (methods `"vecchia"` and `"vif"`; in other methods they are a
+#'   part of the covariance matrix, and so of the field); the trend; and the rest, which are starting values and the steps of
 #'   the search. The table tells which part of a combination is worth a change: fewer neighbours, a smaller basis, or
 #'   a start from given parameters.
 #'
