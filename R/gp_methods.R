@@ -30,9 +30,9 @@
 #'   number of `calls`. The parts are the data with the bases of smooths; the search for neighbours; the field, its
 #'   likelihood and derivatives; the mode of the process for a [family][gp_families], with the posterior of field and
 #'   effects; random effects and smooths beside the field (methods `"vecchia"` and `"vif"`; in other methods they are a
-#'   part of the covariance matrix, and so of the field); the trend; and the rest, which are starting values and the steps of
-#'   the search. The table tells which part of a combination is worth a change: fewer neighbours, a smaller basis, or
-#'   a start from given parameters.
+#'   part of the covariance matrix, and so of the field); the trend; and the rest, which are starting values and the
+#'   steps of the search. The table tells which part of a combination is worth a change: fewer neighbours, a smaller
+#'   basis, or a start from given parameters.
 #'
 #'   With `method = "profile"`, a limit of `confint()` is the value at which twice the log-likelihood, maximised over
 #'   all other parameters, is below its maximum by the quantile of the chi-squared distribution with one degree of
