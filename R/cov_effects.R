@@ -12,10 +12,7 @@ has_effects <- function(model) length(added_effects(model$covariance)) > 0
 
 # The covariance without these terms; NULL if there are no others.
 without_effects <- function(x) {
-  if (x$kind == "leaf") return(if (!is_effect(x)) x)
-  if (x$kind == "*") return(if (!is_effect_term(leaves_of(x))) x)
-  parts <- Filter(length, lapply(x$parts, without_effects))
-  rest <- if (length(parts) > 1) replace(x, "parts", list(parts)) else if (length(parts)) parts[[1]]
+  rest <- without_terms(x, is_effect_term)
   if (is_lmc(x)) with_lmc_class(rest, x$variables) else rest
 }
 

@@ -21,6 +21,13 @@ added_terms <- function(x, path = "1") {
   if (x$kind == "+") do.call(c, unname(Map(added_terms, x$parts, part_paths(x, path)))) else list(leaves_of(x, path))
 }
 
+# The sum without the terms for whose leaves `drop` is TRUE; NULL if there are no others.
+without_terms <- function(x, drop) {
+  if (x$kind != "+") return(if (!drop(leaves_of(x))) x)
+  parts <- Filter(length, lapply(x$parts, without_terms, drop))
+  if (length(parts) > 1) replace(x, "parts", list(parts)) else if (length(parts)) parts[[1]]
+}
+
 # The terms that are no products, by their paths.
 added_leaves <- function(x) do.call(c, Filter(function(leaves) length(leaves) == 1, added_terms(x)))
 

@@ -89,7 +89,7 @@ within_variable <- function(text, leaf, points) {
 idle_columns <- function(covariance, columns, variables) {
   leaves <- Filter(is_smooth_leaf, leaves_of(covariance))
   keys <- vapply(leaves, function(leaf) column_key(leaf$sees[[1]]), "")
-  unlist(lapply(Filter(function(column) column$kind == "smooth", columns), function(column) {
+  unlist(lapply(Filter(is_smooth_column, columns), function(column) {
     of <- vapply(leaves[keys == column_key(column)], function(leaf) leaf$belongs$name, "")
     outer(setdiff(variables, of), colnames(column$trend), paste, sep = ":")
   }))

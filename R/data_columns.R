@@ -136,7 +136,7 @@ settle_column <- function(column, values, data, n, call) {
     column <- with_times(column, as.vector(values), data, n, call)
     values <- values - column$origin
   }
-  if (column$kind == "smooth") column <- with_basis(column, values, call)
+  if (is_smooth_column(column)) column <- with_basis(column, values, call)
   list(column = column, values = values)
 }
 
@@ -160,7 +160,7 @@ new_columns <- function(parts, data, n, call) {
 # The columns that n points and the trend take from the values of each of `columns`.
 columns_at_points <- function(columns, values, n) {
   parts <- with_trees(Map(function(column, values) {
-    if (column$kind == "smooth") smooth_functions(column, as.matrix(values)) else list(values = values)
+    if (is_smooth_column(column)) smooth_functions(column, as.matrix(values)) else list(values = values)
   }, columns, values))
   # of no rows, NULL would be a column
   bound <- function(name) {
@@ -175,19 +175,24 @@ split_widths <- function(widths) {
   Map(function(last, width) seq(to = last, length.out = width), cumsum(widths), widths)
 }
 
+# The places of columns among those of points behind the coordinates, by their keys.
+column_places <- function(columns) {
+  stats::setNames(split_widths(vapply(columns, function(column) column$width %||% 1L, 1L)),
+                  vapply(columns, column_key, ""))
+}
+
 # The covariance for points with these columns behind d coordinates; `group`: TRUE if the first column is the group.
 placed <- function(covariance, d, columns, group, call) {
   before <- d + if (is_lmc(covariance)) extra_coordinates else 0L
-  keys <- vapply(columns, column_key, "")
-  places <- split_widths(vapply(columns, function(column) column$width %||% 1L, 1L))
+  places <- column_places(columns)
   change_leaves(covariance, function(leaf, path) {
     leaf$positions <- leaf$group <- NULL # of another fit
     if (isTRUE(leaf$placed) || is_coregion(leaf)) leaf["dims"] <- list(NULL)
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {
-      seen <- match(vapply(leaf$sees, column_key, ""), keys)
+      seen <- match(vapply(leaf$sees, column_key, ""), names(places))
       if (is_smooth_leaf(leaf)) leaf <- settled_smooth(leaf, columns[[seen[[1]]]], call)
-      leaf$dims <- before + unlist(places[seen])
+      leaf$dims <- before + unlist(places[seen], use.names = FALSE)
       leaf$level <- if (has_level(leaf)) leaf$dims[[length(leaf$dims)]]
       return(leaf)
     }

@@ -46,26 +46,21 @@ predictor_columns <- function(family) unname(lapply(family$predictors, `[[`, "co
 # The covariance of observations whose noise has a predictor: without a nugget that is to be estimated.
 without_free_nugget <- function(covariance, family) {
   if (!identical(family$name, "gaussian") || is.null(family$predictors)) return(covariance)
-  is_free <- function(leaf) leaf$label == "nugget" && is.null(leaf$parameters$variance)
-  kept <- function(x) {
-    if (x$kind == "leaf") return(if (!is_free(x)) x)
-    if (x$kind == "*") return(x)
-    x$parts <- Filter(length, lapply(x$parts, kept))
-    if (length(x$parts) > 1) x else if (length(x$parts)) x$parts[[1]]
+  is_free_nugget <- function(leaves) {
+    length(leaves) == 1 && leaves[[1]]$label == "nugget" && is.null(leaves[[1]]$parameters$variance)
   }
   none <- nugget(1, fixed = "variance")
   none$parameters$variance <- 0
-  kept(covariance) %||% none
+  without_terms(covariance, is_free_nugget) %||% none
 }
 
 # The family of a fit: where the covariates of its predictors are among the columns of the points u, and the basis of
 # each predictor. With known coefficients, covariates are their own basis.
 settled_predictors <- function(family, parts, u, d, call) {
   if (is.null(family$predictors)) return(family)
-  keys <- vapply(parts$columns, column_key, "")
-  places <- split_widths(vapply(parts$columns, function(column) column$width %||% 1L, 1L))
+  places <- column_places(parts$columns)
   for (name in names(family$predictors)) {
-    k <- match(column_key(family$predictors[[name]]$column), keys)
+    k <- match(column_key(family$predictors[[name]]$column), names(places))
     family$predictors[[name]] <- list(column = parts$columns[[k]], dims = d + places[[k]])
   }
   family$parameters <- parameters_of_predictors(family)
