@@ -56,8 +56,13 @@ made_smooth <- function(column, data, call) {
 one_penalty <- function(made) {
   penalty <- eigen(made$S[[1]], symmetric = TRUE)
   random <- seq_len(made$rank)
-  list(random = penalty$vectors[, random, drop = FALSE] / rep(sqrt(penalty$values[random]), each = ncol(made$S[[1]])),
+  list(random = unit_penalty_vectors(penalty, random),
        trend = penalty$vectors[, -random, drop = FALSE])
+}
+
+# Eigenvectors of a penalty b' S b with these numbers, scaled to a penalty of 1.
+unit_penalty_vectors <- function(penalty, numbers) {
+  penalty$vectors[, numbers, drop = FALSE] / rep(sqrt(penalty$values[numbers]), each = nrow(penalty$vectors))
 }
 
 # The basis at values of the variables, NA where one of them is: `values` of the random functions, and the `trend`.

@@ -17,7 +17,7 @@ contrast_penalties <- function(made) {
   if (apart > 1e-8 * max(abs(B))) return(NULL)
   penalty <- eigen(B, symmetric = TRUE)
   random <- which(penalty$values > 1e-10 * penalty$values[[1]])
-  whole <- penalty$vectors[, random, drop = FALSE] / rep(sqrt(penalty$values[random]), each = size)
+  whole <- unit_penalty_vectors(penalty, random)
   each <- diag(count - 1)
   list(random = kronecker(each, whole), trend = kronecker(each, penalty$vectors[, -random, drop = FALSE]),
        contrasts = count)

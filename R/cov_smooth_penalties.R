@@ -6,7 +6,7 @@
 diagonal_penalties <- function(made, label, call, tolerance = 1e-10) {
   sum <- eigen(Reduce(`+`, made$S), symmetric = TRUE)
   random <- which(sum$values > tolerance * sum$values[[1]])
-  whole <- sum$vectors[, random, drop = FALSE] / rep(sqrt(sum$values[random]), each = nrow(sum$vectors))
+  whole <- unit_penalty_vectors(sum, random)
   within <- lapply(made$S, function(S) crossprod(whole, S %*% whole))
   # no eigenvalues of a sum with such weights are equal unless those of each penalty are
   common <- eigen(Reduce(`+`, Map(`*`, within, 2 + sin(seq_along(within)))), symmetric = TRUE)$vectors
