@@ -7,10 +7,14 @@ jump_to_bound <- function(search) {
   bound <- onto_a_bound(search$point, search$some, search$low, search$high)
   if (!length(bound)) return(FALSE)
   search$jumps <- search$jumps + 1
+  move_if_better(search, bound)
+}
+
+# Moves to s, and returns TRUE, if the likelihood is higher there.
+move_if_better <- function(search, s) {
   value <- search$point$state$value
-  trial <- visit(search, bound, value)
-  if (!isTRUE(trial$state$value < value)) return(FALSE)
-  move_to(search, trial)
+  trial <- visit(search, s, value)
+  isTRUE(trial$state$value < value) && move_to(search, trial)
 }
 
 # The step, the gain of the log-likelihood that it promises, and the least gain that is worth a step.
@@ -26,10 +30,8 @@ propose_step <- function(search) {
 
 # Raises variances that were next to nothing in a subset, where the search begins.
 leave_floor <- function(search) {
-  value <- search$point$state$value
-  if (!search$point$state$has_value || !length(higher <- off_the_floor(search))) return()
-  trial <- visit(search, higher, value)
-  if (isTRUE(trial$state$value < value)) move_to(search, trial)
+  higher <- if (search$point$state$has_value) off_the_floor(search)
+  if (length(higher)) move_if_better(search, higher)
 }
 
 # Raises parameters, once, where the gradient vanishes but not because of an optimum.
