@@ -74,6 +74,6 @@ warn_about_neighbours <- function(fit) {
 warn_about_poor <- function(fit) {
   if (approximation_verdict(fit) != "poor") return(invisible())
   cli::cli_warn(c("The approximation by {fit$vecchia$m} neighbours is {approximation_words(fit)[[1]]}.",
-                  i = "{.code neighbours = \"auto\"} takes more neighbours until that changes little."),
+                  i = "{approximation_advice(fit)}."),
                 class = c("kernops_neighbours", "kernops_warning"))
 }

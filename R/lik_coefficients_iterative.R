@@ -110,7 +110,7 @@ probed_adjoint_of_products <- function(gram, solution, drawn, along, by_known) {
   below <- function(x) rbind(matrix(0, nrow(by_known), ncol(x)), x / root)
   back <- rbind(diag(nrow(by_known)), -along)
   low_rank_matrix(cbind(back %*% by_known, below((solution - probes) * rep(weights, each = nrow(probes)))),
-                     cbind(back, below(probes)), c(numeric(nrow(by_known)), 1 / gram$diagonal))
+                  cbind(back, below(probes)), c(numeric(nrow(by_known)), 1 / gram$diagonal))
 }
 
 # The matrix (left right' + right left') / 2 + diag(diagonal).

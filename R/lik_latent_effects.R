@@ -38,11 +38,11 @@ observed_effects <- function(parts, of, places, theta) {
   pairs <- sort(unique(keys))
   list(count = as.integer(count), start = cumsum(c(0, tabulate((pairs - 1) %/% count + 1, places))),
        columns = as.integer((pairs - 1) %% count + 1), pair = match(keys, pairs), parts = parts,
-       within = products_given(entries, rep(1, ncol(columns))))
+       within = weighted_products(entries, rep(1, ncol(columns))))
 }
 
 # The products B' W B of effects for the diagonal W of weights.
-products_given <- function(entries, weights) {
+weighted_products <- function(entries, weights) {
   n <- length(weights)
   none <- list(weights = matrix(0, 0, n), neighbours = matrix(0L, 0, n), sd = 1 / sqrt(weights))
   entries$sparse_gram(none, most_products) %||% stop_coefficients(entries$size)
@@ -61,7 +61,7 @@ with_observed_effects <- function(system, observed, theta) {
     entries, function(x) rbind(entries$crossprod(x), system$gather(x)),
     function(x) entries$times(x[first, , drop = FALSE]) + system$spread(x[-first, , drop = FALSE]),
     function(share) {
-      within <- products_given(entries, share)
+      within <- weighted_products(entries, share)
       across <- if (!is.null(pairs)) as.vector(pairs$crossprod(rep(share, each = nrow(entries$columns))))
       list(diagonal = c(within$diagonal(within$value), system$precision(share)),
            within = within, across = as.numeric(across))

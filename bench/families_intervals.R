@@ -64,7 +64,7 @@ one_fit <- function(name, seed) {
     message(name, ", seed ", seed, ": ", conditionMessage(e))
     NULL
   })
-  if (is.null(intervals)) return(rbind(truth, NA)[c(2, 2), ])
+  if (is.null(intervals)) return(matrix(NA, 2, length(truth)))
   estimates <- c(fit$beta, fit$theta, fit$dispersion)[names(truth)]
   rbind(intervals[, 1] <= truth & truth <= intervals[, 2], estimates / truth)
 }
