@@ -47,9 +47,7 @@ class ScanRun {
     return engine;
   }
 
-  Count threads(Count units) const {
-    return segments_.covered * request_.columns < 100000 ? 1 : std::min<Count>(request_.settings.threads, units);
-  }
+  Count threads(Count units) const { return worthwhile_threads(segments_, request_.columns, request_.settings, units); }
   template <class Work> void for_all(Count units, size_t scratch_bytes, const Work& work) const {
     const Count count = threads(units * request_.columns);
     std::vector<std::vector<char>> scratch(size_t(count), std::vector<char>(scratch_bytes + 64));

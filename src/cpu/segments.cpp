@@ -41,9 +41,7 @@ class SegmentRun {
     }
   }
 
-  Count threads(Count units) const {
-    return segments_.covered * request_.columns < 100000 ? 1 : std::min<Count>(request_.settings.threads, units);
-  }
+  Count threads(Count units) const { return worthwhile_threads(segments_, request_.columns, request_.settings, units); }
 
   // work(column, unit, scratch) for all units of all columns.
   template <class Work> void for_all(Count units, size_t scratch_bytes, const Work& work) {

@@ -96,17 +96,23 @@ bool OrderRequest::has_probs() const { return order_statistics()[size_t(op)].com
 
 namespace {
 
+// The result of a segment without values.
+double empty_result(const OrderRequest& request) {
+  if (request.empty) return *request.empty;
+  return order_statistics()[size_t(request.op)].compute == count_distinct ? 0 : missing();
+}
+
 // The results of one segment.
 void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& sample, std::vector<double>& results) {
   const OrderStatistic& statistic = order_statistics()[size_t(request.op)];
-  const bool counts = statistic.compute == count_distinct, ranks = statistic.compute == most_frequent;
+  const bool ranks = statistic.compute == most_frequent;
   sample.take(request.segments, s, request.x, column, request.weights, request.places || ranks);
   const bool spread = statistic.gaps == OrderStatistic::Spread, gap = sample.nas + sample.nans > 0;
   const bool kept = sample.count > 0 || (!spread && !request.skip_missing && gap);
   if (spread && !request.skip_missing && gap)
     std::fill(results.begin(), results.end(), sample.gap());
   else if (!kept)
-    std::fill(results.begin(), results.end(), request.empty ? *request.empty : counts ? 0 : missing());
+    std::fill(results.begin(), results.end(), empty_result(request));
   else
     statistic.compute(sample, request, results.data());
 }
@@ -116,9 +122,7 @@ void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& 
 void reduce_in_order(const OrderRequest& request) {
   const Segments& segments = request.segments;
   if (segments.groups) segments.order();
-  const double nothing = request.empty                                                      ? *request.empty
-                         : order_statistics()[size_t(request.op)].compute == count_distinct ? 0
-                                                                                            : missing();
+  const double nothing = empty_result(request);
   const Count outputs = request.outputs(), width = request.columns;
   for (Count o = 0; o < outputs * width; ++o)
     for (const Count row : segments.empties) request.out[o * segments.count + row] = nothing;

@@ -9,7 +9,7 @@ namespace {
 // take(k, x) for each value of a segment, in order.
 template <class Take>
 void each_value(const Segments& segments, Count s, const SegmentValues& from, Count column, Take take) {
-  const Count first = segments.offsets()[size_t(s)], length = segments.offsets()[size_t(s) + 1] - first;
+  const Count first = segments.offsets()[size_t(s)], length = segments.length(s);
   const auto read = [&](auto row) {
     if (from.type == SegmentValues::doubles) {
       const double* x = static_cast<const double*>(from.data) + column * from.column;
@@ -39,7 +39,7 @@ void each_value(const Segments& segments, Count s, const SegmentValues& from, Co
 
 void Sample::take(const Segments& segments, Count s, const SegmentValues& from, Count column, const double* weights,
                   bool with_places) {
-  length = segments.offsets()[size_t(s) + 1] - segments.offsets()[size_t(s)];
+  length = segments.length(s);
   nas = nans = 0, first_na = first_nan = -1, na_weight = nan_weight = 0;
   gaps.clear();
   weighed = weights != nullptr;

@@ -66,8 +66,7 @@ void in_segments(const Segments& segments, Count columns, const Settings& settin
   const auto first_from = [&](Count unit) {
     return std::lower_bound(offsets.begin(), offsets.end() - 1, segments.first + unit * tile) - offsets.begin();
   };
-  const Count threads = segments.covered * columns < 100000 ? 1 : std::min<Count>(settings.threads, all);
-  parallel_for(all, threads, settings, [&](Count unit, Count) {
+  parallel_for(all, worthwhile_threads(segments, columns, settings, all), settings, [&](Count unit, Count) {
     const Count first = first_from(unit % units), last = first_from(unit % units + 1);
     if (first < last) work(unit / units, first, last);
   });

@@ -27,7 +27,7 @@ std::vector<Unit> units_of(const Segments& segments, const Windows& windows) {
   std::vector<Unit> units;
   Count values = 0;
   for (Count s = 0; s < segments.segments(); ++s) {
-    const Count length = segments.offsets()[size_t(s) + 1] - segments.offsets()[size_t(s)];
+    const Count length = segments.length(s);
     if (length > part) {
       for (Count begin = 0; begin < length; begin += part)
         units.push_back({s, s + 1, begin, std::min(length, begin + part)});
@@ -76,13 +76,12 @@ class Roll {
     if (segments_.groups) segments_.order();
     const std::vector<Unit> units = units_of(segments_, request_.windows);
     const Count all = Count(units.size()) * request_.columns;
-    const Count threads =
-        segments_.covered * request_.columns < 100000 ? 1 : std::min<Count>(request_.settings.threads, all);
+    const Count threads = worthwhile_threads(segments_, request_.columns, request_.settings, all);
     parallel_for(all, threads, request_.settings, [&](Count n, Count) {
       const Unit& unit = units[size_t(n) % units.size()];
       std::vector<double> values, results;
       for (Count s = unit.first; s < unit.last; ++s) {
-        const Count length = segments_.offsets()[size_t(s) + 1] - segments_.offsets()[size_t(s)];
+        const Count length = segments_.length(s);
         const bool whole = unit.last - unit.first > 1;
         roll(s, n / Count(units.size()), whole ? 0 : unit.begin, whole ? length : unit.end, values, results);
       }
@@ -93,7 +92,7 @@ class Roll {
   void roll(Count s, Count column, Count begin, Count end, std::vector<double>& values,
             std::vector<double>& results) const {
     const Count position = segments_.offsets()[size_t(s)] - segments_.first;
-    const Count start = segments_.offsets()[size_t(s)], n = segments_.offsets()[size_t(s) + 1] - start;
+    const Count start = segments_.offsets()[size_t(s)], n = segments_.length(s);
     const SegmentWindows windows{request_.windows, position, n};
     const Count first = windows.first(begin), last = windows.end(end - 1);
     const bool in_place = !segments_.groups && segments_.sources.empty();
@@ -137,7 +136,7 @@ void roll_segments(const RollRequest& request) {
 bool windows_advance(const Segments& segments, const Windows& windows) {
   if (!windows.before) return true;
   for (Count s = 0; s < segments.segments(); ++s) {
-    const Count start = segments.offsets()[size_t(s)], n = segments.offsets()[size_t(s) + 1] - start;
+    const Count start = segments.offsets()[size_t(s)], n = segments.length(s);
     const SegmentWindows these{windows, start - segments.first, n};
     for (Count k = 1; k < n; ++k)
       if (these.first(k) < these.first(k - 1) || these.end(k) < these.end(k - 1)) return false;
@@ -150,7 +149,7 @@ Count windows_by(const Segments& segments, const double* by, const std::vector<d
   if (segments.groups) segments.order();
   std::vector<double> times;
   for (Count s = 0; s < segments.segments(); ++s) {
-    const Count start = segments.offsets()[size_t(s)], n = segments.offsets()[size_t(s) + 1] - start;
+    const Count start = segments.offsets()[size_t(s)], n = segments.length(s);
     times.resize(size_t(n));
     for (Count k = 0; k < n; ++k) {
       const Count row = segments.source(s, start + k);

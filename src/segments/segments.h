@@ -4,6 +4,7 @@
 // output. The struct of reductions.h that segments.def names takes in the values one after another; where a
 // backend splits a segment, it must merge() the parts in order, at places that do not depend on threads.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -43,6 +44,7 @@ class Segments {
   virtual const std::vector<Count>& offsets() const { return offsets_; }
   virtual void come_to_host() {}                                    // where they are not: the CPU is to reduce them
   Count segments() const { return count - Count(empties.size()); }  // that are not empty
+  Count length(Count s) const { return offsets()[size_t(s) + 1] - offsets()[size_t(s)]; }
   Count row(Count s) const { return rows.empty() ? s : rows[s]; }
   // The row of x at position m, which is in segment s.
   Count source(Count s, Count m) const {
@@ -66,6 +68,11 @@ class Segments {
   mutable std::once_flag sorted_;
   mutable std::vector<std::uint32_t> order_;
 };
+
+// Threads for work on all values of some columns in so many units: few values are not worth several.
+inline Count worthwhile_threads(const Segments& segments, Count columns, const Settings& settings, Count units) {
+  return segments.covered * columns < 100000 ? 1 : std::min<Count>(settings.threads, units);
+}
 
 // An associative formula of a and b: straight-line code over values (Level::uniform and Level::column), whose variables
 // are a (0) and b (1), and whose result is slot plan.f. A segment is folded as a balanced tree from its first value:
