@@ -128,3 +128,14 @@ with_tile <- \(n, code) withr::with_options(list(kernops.tile = n), code)
 
 # Lengths that meet every way of reducing a segment, with empty ones anywhere.
 mixed_lengths <- c(0, 0, 1, 2, 3, 0, 7, 8, 9, 15, 16, 17, 33, 100, 4095, 4096, 4097, 0, 9000, 1, 1, 1, 31, 64, 0)
+
+# The values and groups of a test of an operation on segments with these lengths: `x`, `keys` of so many groups, and
+# `gaps`, x with missing values.
+segment_case <- function(op, lengths, groups, levels = seq_len(groups), missing = 6) {
+  n <- sum(lengths)
+  x <- rnorm(n)
+  if (op %in% c("any", "all")) x <- as.numeric(runif(n) < if (op == "any") 0.2 else 0.8)
+  if (grepl("arg", op)) x <- round(2 * x)
+  keys <- factor(sample(groups, n, replace = TRUE), levels)
+  list(n = n, x = x, keys = keys, gaps = replace(x, sample(n, missing), rep(c(NA, NaN), missing / 2)))
+}

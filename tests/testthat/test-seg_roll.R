@@ -22,12 +22,7 @@ lengths_here <- c(0, 1, 2, 0, 7, 30, 5)
 
 for (op in names(oracle_segment)) test_that(paste("fixed windows:", op), {
   withr::local_seed(1)
-  n <- sum(lengths_here)
-  x <- rnorm(n)
-  if (op %in% c("any", "all")) x <- as.numeric(runif(n) < if (op == "any") 0.2 else 0.8)
-  if (grepl("arg", op)) x <- round(2 * x)
-  keys <- factor(sample(4, n, replace = TRUE), 1:5)
-  gaps <- replace(x, sample(n, 6), rep(c(NA, NaN), 3))
+  list2env(segment_case(op, lengths_here, 4, levels = 1:5), environment())
   near <- \(actual, expected) expect_equal(as.numeric(actual), expected, tolerance = 1e-12)
   for (width in c(1, 2, 5)) for (align in c("right", "center", "left")) for (partial in c(FALSE, TRUE)) {
     left <- c(right = width - 1, center = (width - 1) %/% 2, left = 0)[[align]]

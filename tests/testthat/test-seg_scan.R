@@ -27,12 +27,7 @@ directions <- expand.grid(exclusive = c(FALSE, TRUE), reverse = c(FALSE, TRUE))
 
 for (op in names(oracle_segment)) test_that(paste("each prefix and suffix:", op), {
   withr::local_seed(1)
-  n <- sum(lengths_here)
-  x <- rnorm(n)
-  if (op %in% c("any", "all")) x <- as.numeric(runif(n) < if (op == "any") 0.2 else 0.8)
-  if (grepl("arg", op)) x <- round(2 * x)
-  keys <- factor(sample(9, n, replace = TRUE), 1:9)
-  gaps <- replace(x, sample(n, 12), rep(c(NA, NaN), 6))
+  list2env(segment_case(op, lengths_here, 9, missing = 12), environment())
   near <- \(actual, expected) expect_equal(as.numeric(actual), expected, tolerance = 1e-12)
   for (d in seq_len(nrow(directions))) {
     how <- as.list(directions[d, ])
