@@ -14,6 +14,11 @@ using namespace kernops;
 
 namespace {
 
+// U of a list of weights, standard deviations and neighbours.
+SparseFactor factor_of(const Rcpp::List& rows, const Rcpp::NumericMatrix& weights) {
+  return {weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"]))};
+}
+
 struct Effects {
   Effects(const Rcpp::IntegerMatrix& columns, const Rcpp::NumericMatrix& values, int size, Count points)
       : columns(columns.begin()), values(values.begin()), each(columns.nrow()), size(size) {
@@ -184,7 +189,7 @@ Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, R
                                  int threads) {
   return guard_new([&] {
     const Rcpp::NumericMatrix weights = rows["weights"];
-    const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
+    const SparseFactor u = factor_of(rows, weights);
     const Effects effects(columns, values, size, u.sets);
     const size_t entries = size_t(size) * size_t(size);
     // each part has a matrix of sums, 128 MB in all
@@ -210,7 +215,7 @@ Rcpp::List effects_sparse_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcp
                                double most, int threads) {
   return guard_new([&] {
     const Rcpp::NumericMatrix weights = rows["weights"];
-    const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
+    const SparseFactor u = factor_of(rows, weights);
     const Effects effects(columns, values, size, u.sets);
     SparseGram gram(WhiteMatrix(u, effects, threads), size, Count(std::min(most, 2e9)), threads);
     if (gram.stopped) return Rcpp::List();
@@ -235,7 +240,7 @@ Rcpp::List effects_hold(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::Nume
                         int threads) {
   return guard_new([&] {
     const Rcpp::NumericMatrix weights = rows["weights"];
-    const SparseFactor u(weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"])));
+    const SparseFactor u = factor_of(rows, weights);
     auto held = std::make_unique<WhiteMatrix>(u, Effects(columns, values, size, u.sets), threads);
     const WhiteMatrix& white = *held;
     Rcpp::NumericVector diagonal = new_numbers(size);
@@ -313,10 +318,6 @@ Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads
     });
   });
   return named_list({{"weights", by_weights}, {"log_sd", by_log_sd}});
-}
-
-SparseFactor factor_of(const Rcpp::List& rows, const Rcpp::NumericMatrix& weights) {
-  return {weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"]))};
 }
 
 }  // namespace

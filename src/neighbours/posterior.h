@@ -121,6 +121,7 @@ class Posterior {
                                                    const Settings& settings);
   std::vector<std::vector<int>> with_effects_of_later(const std::vector<std::vector<int>>& columns,
                                                       const Settings& settings);
+  std::vector<const int*> rows_of_points(const std::vector<std::vector<int>>& columns) const;
   Count first_of_unit(Count i) const;  // the first point of the unit of rows of point i
   void find_later();
   void order_effects();
