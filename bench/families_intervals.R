@@ -1,18 +1,28 @@
-# R_LIBS=.lib Rscript bench/families_intervals.R [data sets] [family ...]
+# R_LIBS=.lib Rscript bench/families_intervals.R [--sets=200] [--seconds=Inf] [--cores=1] [family ...]
 #
 # Intervals of parameters for each family of gp_family() in a model of three parts: a covariate, a group of 30 levels
-# and a field. Each of `data sets` (default 200) has 400 points in the unit square, a field of Matern 3/2 with variance
-# 0.5 and range 0.15, levels of variance 0.25, and a slope of 0.4. All parameters are estimated by the default method,
-# with the link and the true parameters of the family below.
+# and a field. Each data set has 400 points in the unit square, a field of Matern 3/2 with variance 0.5 and range 0.15,
+# levels of variance 0.25, and a slope of 0.4. All parameters are estimated by the default method, with the link and
+# the true parameters of the family below.
+#
+# The families (default: all) take turns: each round fits a few data sets of each family, `cores` fits at a time, and
+# prints the results so far. The run ends after `sets` data sets of each family, or before a round that would probably
+# end later than after `seconds`.
 #
 # A row has, for the slope, the variance of the field, its range, the variance of the levels and each parameter of the
 # family, the percentage of 95 % intervals of confint() that contain the truth (without those of a variance at 0, which
-# have none), and the mean of the estimates divided by the truth. KERNOPS_CORES data sets are fitted at a time, best
-# with KERNOPS_THREADS=1.
+# have none), the mean of the estimates divided by the truth, and the standard error of this mean.
 
+Sys.setenv(KERNOPS_THREADS = "1")
 library(kernops)
 arguments <- commandArgs(TRUE)
-sets <- as.integer(c(arguments, 200)[[1]])
+option <- \(name, default) {
+  value <- sub(sprintf("--%s=", name), "", grep(sprintf("^--%s=", name), arguments, value = TRUE))
+  as.numeric(c(value, default)[[1]])
+}
+sets <- option("sets", 200)
+seconds <- option("seconds", Inf)
+cores <- option("cores", 1)
 n <- 400
 levels <- 30
 truth <- c(x = 0.4, matern.variance = 0.5, matern.range = 0.15, "(1 | g).variance" = 0.25)
@@ -69,14 +79,33 @@ one_fit <- function(name, seed) {
   rbind(intervals[, 1] <= truth & truth <= intervals[, 2], estimates / truth)
 }
 
-wanted <- if (length(arguments) > 1) arguments[-1] else names(cases)
-cores <- as.integer(Sys.getenv("KERNOPS_CORES", "1"))
-for (name in wanted) {
-  seconds <- system.time(fits <- parallel::mclapply(seq_len(sets), one_fit, name = name, mc.cores = cores))[[3]]
+wanted <- grep("^--", arguments, value = TRUE, invert = TRUE)
+if (!length(wanted)) wanted <- names(cases)
+stopifnot(wanted %in% names(cases))
+
+row_of <- function(name, fits) {
   covered <- vapply(fits, \(fit) fit[1, ], fits[[1]][1, ])
   ratios <- vapply(fits, \(fit) fit[2, ], fits[[1]][2, ])
   columns <- c("slope", "variance", "range", "levels", names(cases[[name]]$phi))
-  shown <- sprintf("%.1f %% %.2f", 100 * rowMeans(covered, na.rm = TRUE), rowMeans(ratios, na.rm = TRUE))
-  cat(sprintf("%-32s %s  (%d sets without an interval of the field, %.0f s)\n", name,
-              paste(columns, shown, collapse = ", "), sum(is.na(covered[2, ])), seconds))
+  error <- apply(ratios, 1, sd, na.rm = TRUE) / sqrt(ncol(ratios))
+  shown <- sprintf("%.0f %% %.2f (%.2f)", 100 * rowMeans(covered, na.rm = TRUE), rowMeans(ratios, na.rm = TRUE), error)
+  sprintf("%-32s %d sets: %s; %d without an interval of the field\n", name, length(fits),
+          paste(columns, shown, collapse = ", "), sum(is.na(covered[2, ])))
+}
+
+fits <- list()
+finished <- 0
+start <- before <- proc.time()[[3]]
+while (finished < sets) {
+  seeds <- finished + seq_len(min(max(2, ceiling(cores / 2)), sets - finished))
+  round <- expand.grid(name = wanted, seed = seeds, stringsAsFactors = FALSE)
+  done <- parallel::mclapply(seq_len(nrow(round)), \(k) one_fit(round$name[[k]], round$seed[[k]]), mc.cores = cores,
+                             mc.preschedule = FALSE)
+  for (k in which(vapply(done, is.matrix, NA))) fits[[round$name[[k]]]] <- c(fits[[round$name[[k]]]], done[k])
+  finished <- finished + length(seeds)
+  now <- proc.time()[[3]]
+  cat(sprintf("\nAfter %.0f s:\n", now - start), vapply(names(fits), \(name) row_of(name, fits[[name]]), ""), sep = "")
+  flush(stdout())
+  if (now - start + 1.2 * (now - before) > seconds) break
+  before <- now
 }
