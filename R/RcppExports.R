@@ -341,6 +341,30 @@ gpu_gather <- function(x, rows, columns) {
     .Call(`_kernops_gpu_gather`, x, rows, columns)
 }
 
+int64_doubles <- function(x, origin, most) {
+    .Call(`_kernops_int64_doubles`, x, origin, most)
+}
+
+int64_of_doubles <- function(x) {
+    .Call(`_kernops_int64_of_doubles`, x)
+}
+
+int64_limbs <- function(x) {
+    .Call(`_kernops_int64_limbs`, x)
+}
+
+int64_join <- function(low, middle, high) {
+    .Call(`_kernops_int64_join`, low, middle, high)
+}
+
+int64_levels <- function(x) {
+    .Call(`_kernops_int64_levels`, x)
+}
+
+int64_codes <- function(x, levels) {
+    .Call(`_kernops_int64_codes`, x, levels)
+}
+
 kernel_compile <- function(formula, args, stored = FALSE) {
     .Call(`_kernops_kernel_compile`, formula, args, stored)
 }

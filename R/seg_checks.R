@@ -12,11 +12,14 @@ check_values <- function(x, backend = "auto", call = caller_env(), name = "x") {
                                   "not {.obj_type_friendly {x}}."),
                             i = if (is.data.frame(x)) "{.fn as.matrix} converts it."), call = call)
   }
-  if (length(dim(x)) > 2) {
-    stop_kernops("dim", "{.arg {name}} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",
-                 call = call)
-  }
+  check_two_dims(x, name, call)
   if (length(dim(x)) == 1) c(x) else x
+}
+
+check_two_dims <- function(x, name, call) {
+  if (length(dim(x)) <= 2) return(invisible())
+  stop_kernops("dim", "{.arg {name}} must be a vector or matrix, not an array of {length(dim(x))} dimensions.",
+               call = call)
 }
 
 # R's numbers or logicals, without classes that reinterpret them. An integer64 has other bits than a double.
@@ -29,7 +32,7 @@ is_plain_numeric <- function(x) is.numeric(x) && is_plain(x)
 joins_bits <- function(op) !inherits(op, "seg_op") && startsWith(op, "bit_")
 
 check_bits <- function(op, x, call = caller_env()) {
-  if (!joins_bits(op) || is.integer(x) || is.logical(x)) return(invisible())
+  if (!joins_bits(op) || is.integer(x) || is.logical(x) || is_classed(x)) return(invisible())
   stop_kernops("input", "The operation {.val {op}} requires integers, not {.obj_type_friendly {x}}.", call = call)
 }
 

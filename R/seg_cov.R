@@ -49,7 +49,7 @@ of_several <- function(result, sums) replace(result, !is.na(sums$n) & sums$n <= 
 
 # The sums of products of deviations from the means of each segment and column, with the means and the number of pairs.
 pair_sums <- function(x, y, offsets, lengths, g, plan, na.rm, w, call = caller_env()) {
-  x <- sortable(x, call)
+  x <- sortable(x, call = call)
   y <- check_second(y, x, call)
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x), call)
   if (!is.null(w)) w <- check_weights(w, x, "var", call)

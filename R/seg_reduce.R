@@ -40,9 +40,10 @@
 #' `NA`, and `"n_distinct"` is 0. `"nth"` and `"mode"` return integers for integers, the others doubles.
 #'
 #' @inheritParams seg_plan
-#' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; or a [gpu_matrix()], which
-#'   is reduced on the GPU.
-#' @param op the operation: a name from the table, or a [seg_op()].
+#' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()], which is
+#'   reduced on the GPU; or dates, factors or other [values with a class][seg_values], or a data frame.
+#' @param op the operation: a name from the table, or a [seg_op()]. For a data frame also several operations, or a list
+#'   of those of each column, as in [data frames][seg_values].
 #' @param na.rm whether to remove `NA` and `NaN`.
 #' @param weights a weight for each value (row): a value of weight 2 counts twice, a value of weight 0 (also `NA` or
 #'   `Inf`) is ignored. For `"sum"`, `"mean"`, `"var"`, `"sd"`, `"logsumexp"`, `"skewness"`, `"kurtosis"`; those of the
@@ -62,7 +63,7 @@
 #'
 #' @return For a vector a vector, named by the groups; for a matrix a matrix with a row for each segment. A range has an
 #'   additional dimension, `c("min", "max")`, and so have several quantiles. A softmax has the shape of `x`; values in
-#'   no segment give `NA`.
+#'   no segment give `NA`. For a data frame a data frame with a row for each segment.
 #'
 #' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
 #'
@@ -94,20 +95,32 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
     op <- lengths
     lengths <- NULL
   }
+  if (is.data.frame(x)) {
+    run <- \(x, op, plan) seg_reduce(x, op = op, na.rm = na.rm, weights = weights, empty = empty, plan = plan,
+                                     backend = backend, probs = probs, type = type, nth = nth)
+    refuse_softmax(op)
+    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan, sources = sources,
+                                       sort = check_flag(sort, "sort")), run))
+  }
   op <- check_op(op, c(order_ops()$name, moment_ops))
   if (is_order_op(op)) details <- order_details(op, probs, type, nth)
   backend <- check_backend(backend)
-  x <- check_values(x, backend)
+  x <- check_reducible(x, op, backend)
   check_bits(op, x)
   stay <- check_output(output)
   if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
   check_flag(na.rm, "na.rm")
-  if (is_order_op(op)) return(reduce_in_order(x, plan, op, details, na.rm, weights, empty, stay))
-  if (is_moment_op(op)) {
-    return(reduce_moments(x, plan, op, na.rm, weights, empty, stay))
+  call <- environment()
+  reduce <- function(x, empty) {
+    if (is_order_op(op)) return(reduce_in_order(x, plan, op, details, na.rm, weights, empty, stay, call))
+    if (is_moment_op(op)) return(reduce_moments(x, plan, op, na.rm, weights, empty, stay, call))
+    reduce_plan(x, plan, op, na.rm, weights, empty, backend, stay, call)
   }
-  reduce_plan(x, plan, op, na.rm, weights, empty, backend, stay)
+  if (!is_classed(x)) return(reduce(x, empty))
+  check_host_output(stay)
+  weighted <- !is.null(weights) && op == "sum" # a number, as a mean is
+  run_encoded(x, if (weighted) "mean" else op, reduce, empty, \(x) run_plan(x, plan, "count", na.rm, w = weights))
 }
 
 # The same, all arguments but weights and empty being checked.
@@ -167,8 +180,8 @@ as_integers <- function(result, op, exempt = FALSE) {
   replace(result, is.na(result), NA)
 }
 
-warn_overflow <- function(position) {
-  cli::cli_warn(c("A sum of integers exceeds {.code .Machine$integer.max}: the sums are returned as doubles.",
+warn_overflow <- function(position, limit = "{.code .Machine$integer.max}") {
+  cli::cli_warn(c(paste0("A sum of integers exceeds ", limit, ": the sums are returned as doubles."),
                   i = "The first such sum is result {position}."),
                 class = c("kernops_overflow_warning", "kernops_warning"))
 }

@@ -35,7 +35,7 @@ reduce_by_key <- function(keys, x, op = "sum", same = NULL, ..., backend = c("au
                           output = c("host", "gpu")) {
   backend <- check_backend(backend)
   check_further_arguments("{.fn reduce_by_key}", list(...), c("na.rm", "weights", "empty", "probs", "type", "nth"))
-  x <- check_values(x, backend)
+  if (!is.data.frame(x)) x <- check_reducible(x, op, backend)
   if (!is_gpu_matrix(keys) && (!is.atomic(keys) || length(dim(keys)) > 1 || is.null(keys))) {
     stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
   }

@@ -13,8 +13,8 @@
 #' begins or ends before the previous one, a time proportional to the width.
 #'
 #' @inheritParams seg_reduce
-#' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; or a [gpu_matrix()], which
-#'   is copied to the host.
+#' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()], which is
+#'   copied to the host; or dates, factors or other [values with a class][seg_values], or a data frame.
 #' @param width the number of values of a window, or one number for each value (row). With `by`, the length of windows
 #'   in the units of `by`, which may be a `difftime`.
 #' @param op the operation: a name from the table of [seg_reduce()] except `"softmax"`, `"skewness"`, `"kurtosis"`, or a
@@ -48,15 +48,23 @@
 seg_roll <- function(x, width, offsets = NULL, lengths = NULL, g = NULL, op = "sum", by = NULL,
                      align = c("right", "center", "left"), partial = FALSE, na.rm = FALSE, empty = NULL, plan = NULL,
                      probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1) {
+  if (is.data.frame(x)) {
+    run <- \(x, op, plan) seg_roll(x, width, op = op, by = by, align = align, partial = partial, na.rm = na.rm,
+                                   empty = empty, plan = plan, probs = probs, type = type, nth = nth)
+    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), run, by_value = TRUE))
+  }
   op <- check_roll_op(op)
   align <- check_choice(align, "align", c("right", "center", "left"))
   details <- if (is_order_op(op)) order_details(op, probs, type, nth)
-  x <- sortable(x)
+  x <- sortable(x, op)
   check_bits(op, x)
-  if (!is.null(empty)) empty <- check_one(empty, "empty")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   windows <- windows_of(plan, width, by, align, check_flag(partial, "partial"), value_count(x))
-  roll_plan(x, plan, windows, op, details, check_flag(na.rm, "na.rm"), empty)
+  check_flag(na.rm, "na.rm")
+  run <- function(x, empty, op) roll_plan(x, plan, windows, op, details, na.rm, empty)
+  if (is_classed(x)) return(run_encoded(x, op, \(x, empty) run(x, empty, op), empty, \(x) run(x, NULL, "count")))
+  if (!is.null(empty)) empty <- check_one(empty, "empty")
+  run(x, empty, op)
 }
 
 check_roll_op <- function(op, call = caller_env()) {

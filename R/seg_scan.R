@@ -51,14 +51,24 @@
 seg_scan <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", exclusive = FALSE, reverse = FALSE,
                      na.rm = FALSE, empty = NULL, plan = NULL, backend = c("auto", "cpu", "cuda"),
                      output = c("host", "gpu")) {
+  if (is.data.frame(x)) {
+    run <- \(x, op, plan) seg_scan(x, op = op, exclusive = exclusive, reverse = reverse, na.rm = na.rm, empty = empty,
+                                   plan = plan, backend = backend)
+    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), run, by_value = TRUE))
+  }
   op <- check_scan_op(op)
   backend <- check_backend(backend)
-  x <- check_values(x, backend)
+  x <- check_reducible(x, op, backend)
   check_bits(op, x)
   stay <- check_output(output)
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   scan <- list(exclusive = check_flag(exclusive, "exclusive"), reverse = check_flag(reverse, "reverse"))
-  scan_plan(x, plan, op, scan, check_flag(na.rm, "na.rm"), empty, backend, stay)
+  check_flag(na.rm, "na.rm")
+  call <- environment()
+  run <- function(x, empty) scan_plan(x, plan, op, scan, na.rm, empty, backend, stay, call)
+  if (!is_classed(x)) return(run(x, empty))
+  check_host_output(stay)
+  run_encoded(x, op, run, empty, \(x) scan_plan(x, plan, "count", scan, na.rm))
 }
 
 check_scan_op <- function(op, call = caller_env()) {

@@ -5,8 +5,8 @@
 #' positions.
 #'
 #' @inheritParams seg_reduce
-#' @param x a vector of numbers or logicals; a matrix, whose columns are sorted separately; or a [gpu_matrix()], which
-#'   is copied to the host.
+#' @param x a vector of numbers or logicals; a matrix, whose columns are sorted separately; a [gpu_matrix()], which is
+#'   copied to the host; or dates, factors or other [values with a class][seg_values].
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
 #' @param decreasing whether the largest value comes first.
 #' @param na.last whether `NA` and `NaN` come last or first; for `seg_rank()` also `"keep"`: their rank is `NA`.
@@ -37,16 +37,17 @@
 #' ChickWeight$Chick[top$rows]
 #' @export
 seg_sort <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL) {
-  x <- sortable(x)
+  x <- sortable(x, "sort")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
-  result <- sort_plan(x, plan, "sort", decreasing, na.last)
-  array_of(as_type_of(result, x), x)
+  call <- environment()
+  run <- function(x, ...) array_of(as_type_of(sort_plan(x, plan, "sort", decreasing, na.last, call = call), x), x)
+  if (is_classed(x)) run_encoded(x, "sort", run) else run(x)
 }
 
 #' @rdname seg_sort
 #' @export
 seg_order <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL) {
-  x <- sortable(x)
+  x <- in_order_of(sortable(x, "order"), "order")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   rows <- as_integers(sort_plan(x, plan, "order", decreasing, na.last), "order")
   array_of(rows, x)
@@ -56,7 +57,7 @@ seg_order <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = 
 #' @export
 seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("average", "first", "last", "min", "max"),
                      decreasing = FALSE, na.last = "keep", plan = NULL) {
-  x <- sortable(x)
+  x <- in_order_of(sortable(x, "rank"), "rank")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   kinds <- c("average", "first", "last", "min", "max")
   ties <- check_choice(ties, "ties", kinds)
@@ -69,7 +70,8 @@ seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("aver
 #' @export
 seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing = TRUE, plan = NULL) {
   check_number(k, "k", least = 1, whole = TRUE, most = .Machine$integer.max)
-  x <- sortable(x)
+  values <- sortable(x, "top")
+  x <- in_order_of(values, "rank")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   how <- sort_settings(decreasing, TRUE, 0L)
   columns <- dim(x)[2] %||% 1
@@ -78,13 +80,18 @@ seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing =
   top$values <- as_type_of(top$values, x)
   top$rows <- rows_at_positions(top$positions, plan)
   top$positions <- as_integers(top$positions, "top")
-  lapply(top, shape_by_segment, x, plan, "top", seq_len(k))
+  top <- lapply(top, shape_by_segment, x, plan, "top", seq_len(k))
+  if (is_classed(values)) top$values <- run_encoded(values, "top", \(...) top$values)
+  top
 }
 
-# A vector or matrix that C++ reads.
-sortable <- function(x, call = caller_env()) {
-  x <- check_values(x, "auto", call)
-  if (is_gpu_matrix(x)) as.matrix(x) else unclass(x)
+# Numbers in the order of values of a class.
+in_order_of <- function(x, op) if (is_classed(x)) run_encoded(x, op, \(x, ...) x) else x
+
+# A vector or matrix that C++ reads, or, for an operation that its class allows, of a class of seg_values.R.
+sortable <- function(x, op = NULL, call = caller_env()) {
+  x <- if (is.null(op)) check_values(x, "auto", call) else check_reducible(x, op, "auto", call)
+  if (is_gpu_matrix(x)) as.matrix(x) else if (is_classed(x)) x else unclass(x)
 }
 
 # The plan of segments that do not overlap; the whole of the values if the user gives none.

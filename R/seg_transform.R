@@ -18,7 +18,8 @@
 #' keep their class.
 #'
 #' @inheritParams seg_reduce
-#' @param x a vector or matrix, whose columns are transformed separately. A [gpu_matrix()] is copied to the host.
+#' @param x a vector or matrix, whose columns are transformed separately; dates, factors or other
+#'   [values with a class][seg_values]; or a data frame. A [gpu_matrix()] is copied to the host.
 #' @param op the transformation, from the table.
 #' @param n how many places `"lag"`, `"lead"` and `"diff"` go.
 #' @param fill the result of `"lag"`, `"lead"` and `"diff"` where the segment has no such value.
@@ -42,9 +43,13 @@
 #' @export
 seg_transform <- function(x, op, offsets = NULL, lengths = NULL, g = NULL, n = 1, fill = NA, na.rm = FALSE,
                           plan = NULL, ...) {
+  if (is.data.frame(x)) {
+    run <- \(x, op, plan) seg_transform(x, op, n = n, fill = fill, na.rm = na.rm, plan = plan, ...)
+    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), run, by_value = TRUE))
+  }
   op <- check_transformation(op)
-  moves <- !inherits(op, "seg_op") && op %in% c("lag", "lead", "fill_down", "fill_up")
-  x <- if (moves) check_movable(x) else sortable(x)
+  moves <- !inherits(op, "seg_op") && op %in% moving_ops && !inherits(x, "integer64")
+  x <- if (moves) check_movable(x) else sortable(x, op)
   check_number(n, "n", least = 0, whole = TRUE, most = .Machine$integer.max)
   check_flag(na.rm, "na.rm")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
@@ -53,10 +58,20 @@ seg_transform <- function(x, op, offsets = NULL, lengths = NULL, g = NULL, n = 1
   if (identical(op, "quantile") && length(list(...)$probs) != 1) {
     stop_kernops("input", "{.arg op} {.val quantile} requires {.arg probs}, one number.")
   }
-  statistic <- \(op, ...) expand_results(seg_reduce(x, plan = plan, op = op, na.rm = na.rm, ...), x, plan)
-  if (inherits(op, "seg_op") || !op %in% names(transformations)) return(statistic(op, ...))
-  if (...length()) stop_further_arguments("{.fn seg_transform}", list(...))
-  transformations[[op]](x, plan, n, fill, statistic)
+  transforms <- !inherits(op, "seg_op") && op %in% names(transformations)
+  if (transforms && ...length()) stop_further_arguments("{.fn seg_transform}", list(...))
+  run <- function(x, empty, op, fill = NA) {
+    statistic <- \(op, ...) expand_results(seg_reduce(x, plan = plan, op = op, na.rm = na.rm, ...), x, plan)
+    if (transforms) return(transformations[[op]](x, plan, n, fill, statistic))
+    do.call(statistic, c(list(op), utils::modifyList(list(...), list(empty = empty))))
+  }
+  if (!is_classed(x) || moves) return(run(x, list(...)$empty, op, fill))
+  if (!transforms) {
+    return(run_encoded(x, op, \(x, empty) run(x, empty, op), list(...)$empty, \(x) run(x, NULL, "count")))
+  }
+  before <- \(...) ifelse(is.na(moved_rows(plan, if (op == "lead") -n else n, value_count(x))), 0, 1)
+  filled <- op %in% c("lag", "lead", "diff") && !identical(fill, NA)
+  run_encoded(x, op, \(x, ...) run(x, NULL, op), if (filled) fill, before, "fill")
 }
 
 transformations <- list(

@@ -1081,6 +1081,71 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// int64_doubles
+SEXP int64_doubles(SEXP x, SEXP origin, double most);
+RcppExport SEXP _kernops_int64_doubles(SEXP xSEXP, SEXP originSEXP, SEXP mostSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type origin(originSEXP);
+    Rcpp::traits::input_parameter< double >::type most(mostSEXP);
+    rcpp_result_gen = Rcpp::wrap(int64_doubles(x, origin, most));
+    return rcpp_result_gen;
+END_RCPP
+}
+// int64_of_doubles
+Rcpp::NumericVector int64_of_doubles(Rcpp::NumericVector x);
+RcppExport SEXP _kernops_int64_of_doubles(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(int64_of_doubles(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// int64_limbs
+Rcpp::List int64_limbs(SEXP x);
+RcppExport SEXP _kernops_int64_limbs(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(int64_limbs(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// int64_join
+SEXP int64_join(Rcpp::NumericVector low, Rcpp::NumericVector middle, Rcpp::NumericVector high);
+RcppExport SEXP _kernops_int64_join(SEXP lowSEXP, SEXP middleSEXP, SEXP highSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type low(lowSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type middle(middleSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type high(highSEXP);
+    rcpp_result_gen = Rcpp::wrap(int64_join(low, middle, high));
+    return rcpp_result_gen;
+END_RCPP
+}
+// int64_levels
+Rcpp::NumericVector int64_levels(SEXP x);
+RcppExport SEXP _kernops_int64_levels(SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(int64_levels(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// int64_codes
+Rcpp::NumericVector int64_codes(SEXP x, SEXP levels);
+RcppExport SEXP _kernops_int64_codes(SEXP xSEXP, SEXP levelsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type levels(levelsSEXP);
+    rcpp_result_gen = Rcpp::wrap(int64_codes(x, levels));
+    return rcpp_result_gen;
+END_RCPP
+}
 // kernel_compile
 SEXP kernel_compile(std::string formula, std::vector<std::string> args, bool stored);
 RcppExport SEXP _kernops_kernel_compile(SEXP formulaSEXP, SEXP argsSEXP, SEXP storedSEXP) {
@@ -1915,6 +1980,12 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},
     {"_kernops_gpu_gather", (DL_FUNC) &_kernops_gpu_gather, 3},
+    {"_kernops_int64_doubles", (DL_FUNC) &_kernops_int64_doubles, 3},
+    {"_kernops_int64_of_doubles", (DL_FUNC) &_kernops_int64_of_doubles, 1},
+    {"_kernops_int64_limbs", (DL_FUNC) &_kernops_int64_limbs, 1},
+    {"_kernops_int64_join", (DL_FUNC) &_kernops_int64_join, 3},
+    {"_kernops_int64_levels", (DL_FUNC) &_kernops_int64_levels, 1},
+    {"_kernops_int64_codes", (DL_FUNC) &_kernops_int64_codes, 2},
     {"_kernops_kernel_compile", (DL_FUNC) &_kernops_kernel_compile, 3},
     {"_kernops_kernel_describe", (DL_FUNC) &_kernops_kernel_describe, 1},
     {"_kernops_kernel_check_matrix", (DL_FUNC) &_kernops_kernel_check_matrix, 4},

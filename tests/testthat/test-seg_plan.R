@@ -89,7 +89,7 @@ test_that("single numbers of class integer64, whose bits are not those of a doub
                      softmax(1:3, alpha = one), spmv(list(offsets = 0:1, columns = one), 1:2), grid_cluster(1:3, one),
                      from_matrix(structure(rep(unclass(one), 2), dim = 1:2, class = "integer64"), cbind(1, 1),
                                   matrix(TRUE)),
-                     seg_reduce(one, lengths = 1), seg_reduce(1, lengths = 1, w = one), argKmin(Vi(1:3), one, "j"))) {
+                     seg_softmax(one, lengths = 1), seg_reduce(1, lengths = 1, w = one), argKmin(Vi(1:3), one, "j"))) {
     expect_error(eval(call), class = "kernops_error", label = deparse1(call))
   }
 })

@@ -242,7 +242,7 @@ test_mistakes("kernops_error", alist(
   `numbers of groups for offsets of a log-sum-exp` = seg_logsumexp(5, 1),
   `unknown operation` = seg_reduce(ten, lengths = 10, op = "medium"),
   `no values` = seg_reduce("1", lengths = 1),
-  `a data frame` = seg_reduce(cars, lengths = 50),
+  `a data frame` = seg_softmax(cars, lengths = 50),
   `endless offsets` = seg_reduce(ten, offsets = c(0, Inf)),
   `a factor` = seg_reduce(factor(1), lengths = 1),
   `an array` = seg_reduce(array(0, c(2, 2, 2)), lengths = 2),

@@ -82,7 +82,7 @@ test_that("matrices, plans, no values", {
 
 test_that("mistakes are errors", {
   expect_snapshot(error = TRUE, {
-    seg_sort(letters)
+    seg_sort(1i)
     seg_sort(1:3, decreasing = NA)
     seg_sort(1:3, na.last = NA)
     seg_order(1:3, na.last = "keep")

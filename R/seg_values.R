@@ -1,0 +1,121 @@
+#' Data frames, dates, factors and other classes in segments
+#'
+#' [seg_reduce()], [reduce_by_key()], [seg_scan()], [seg_roll()] and [seg_transform()] take data frames, with columns of
+#' different kinds. These functions, [seg_sort()], [seg_order()], [seg_rank()] and [seg_top()] also take factors,
+#' dates, times, time differences, 64-bit integers, complex numbers and strings, as vectors or matrices.
+#'
+#' @section Data frames:
+#' The argument `op` is one operation, or several such as `c("sum", "mean")`, which apply to all columns that are no
+#' groups; or a list with operations for some columns, such as `list(x = "sum", y = c("mean", "sd"))`. A column with one
+#' operation keeps its name. With several operations, names of results are `column_operation`; a name of the operation,
+#' as in `c(total = "sum")`, replaces it. Each of several quantiles, and both ends of a range, are a column.
+#'
+#' The groups `g` are a formula with columns of `x`, such as `~ species + site`; a vector; or a data frame or list of
+#' vectors. Without `g`, the groups of `dplyr::group_by()` are used. Several keys form a group for each combination that
+#' occurs, in the order of the first key, then of the second; one factor has a group for each level. `NA` is no group.
+#'
+#' Results by segment have a row for each segment. The first columns are the groups in their class: with the names of a
+#' formula or list, otherwise `group`; there is none if segments have no names. Results by value (of [seg_scan()],
+#' [seg_roll()] and [seg_transform()]) have the rows of `x`; columns that a formula names come first. All other
+#' arguments, such as `na.rm` and `weights`, apply to each column.
+#'
+#' @section Classes:
+#' | class | results of the class | numbers |
+#' |---|---|---|
+#' | factor | `first` `last` `mode`, sorted | `count` `n_distinct` |
+#' | ordered, string | `min` `max` `range` `first` `last` `nth` `mode`, sorted | `count` `n_distinct` `argmin` `argmax` |
+#' | `Date`, `POSIXct` | the same, `mean` `median` `quantile` | the same, `skewness` `kurtosis` `scale` |
+#' | `difftime` | the same, `sum` `sd` `iqr` `mad` `center` `diff` | the same, `share` |
+#' | integer64 | as strings, `sum` `diff` and bit operations | all others, as doubles |
+#' | complex | `sum` `mean` `first` `last` `center` `diff` | `count` `n_distinct` |
+#'
+#' For dates and times, `sd`, `iqr`, `mad`, `center` and `diff` are a `difftime`, in days or seconds.
+#'
+#' Units, time zones and levels are kept. An extreme without values is `NA`, since a class may have no infinite value;
+#' `empty` is a value of the class of the result. Strings are compared as by [sort()]. `"lag"`, `"lead"`, `"fill_down"`
+#' and `"fill_up"` of [seg_transform()] take all classes.
+#'
+#' Sums of integer64 are exact; if one exceeds 64 bits, all sums are doubles, with a warning of class
+#' `kernops_overflow_warning`. Package 'bit64' need not be installed. Weighted sums are doubles.
+#'
+#' Numbers of other classes, such as time series, are plain numbers, and results have no class.
+#'
+#' @return For a data frame a data frame; a tibble for a tibble, without groups. For a vector or matrix as described in
+#'   the function.
+#'
+#' @section Errors: class `kernops_input_error` for an operation that a class does not allow; the message lists the
+#'   operations that it allows, and names the column.
+#'
+#' @seealso [seg_reduce()]; `aggregate()` in base R.
+#' @examples
+#' seg_reduce(iris, g = ~Species, op = list(Sepal.Length = c("mean", "sd"), Petal.Width = "max"))
+#' seg_reduce(airquality, g = ~Month, op = "mean", na.rm = TRUE)
+#' head(seg_scan(ChickWeight[c("Chick", "weight")], g = ~Chick, op = "max"))
+#' days <- as.Date("2024-02-27") + 0:3
+#' seg_reduce(days, g = c("a", "b", "a", "b"), op = "median")
+#' # the rows of a data frame, sorted by a column within groups
+#' head(warpbreaks[seg_order(warpbreaks$breaks, g = warpbreaks$tension), ])
+#' @name seg_values
+NULL
+
+# Classes of values: a row of the table is a class; each operation that the class allows has the function of
+# seg_encodings.R that encodes values for it. The functions that reduce, scan, roll, sort and transform read numbers.
+
+moving_ops <- c("lag", "lead", "fill_down", "fill_up")
+chosen_ops <- c("first", "last", "mode", "min", "max", "range", "nth", "sort", "top")
+counted_ops <- c("count", "n_distinct", "argmin", "argmax", "order", "rank")
+central_ops <- c("mean", "median", "quantile")
+spread_ops <- c("sd", "iqr", "mad", "center", "diff")
+shape_ops <- c("skewness", "kurtosis", "scale")
+
+rule <- function(encode, ...) {
+  ops <- c(...)
+  stats::setNames(rep(list(encode), length(ops)), ops)
+}
+
+value_rules <- list(
+  ordered = c(rule(as_stored, chosen_ops), rule(as_number, counted_ops)),
+  factor = c(rule(as_stored, "first", "last", "mode", "sort"), rule(as_number, "count", "n_distinct", "order", "rank")),
+  Date = c(rule(as_stored, chosen_ops, central_ops), rule(as_number, counted_ops, shape_ops),
+           rule(as_difference, spread_ops)),
+  POSIXct = c(rule(as_stored, chosen_ops, central_ops), rule(as_number, counted_ops, shape_ops),
+              rule(as_difference, spread_ops)),
+  difftime = c(rule(as_stored, chosen_ops, central_ops, spread_ops, "sum"),
+               rule(as_number, counted_ops, shape_ops, "share")),
+  integer64 = integer64_rules(),
+  complex = c(rule(as_complex_parts, "sum", "mean", "first", "last", "center", "diff"),
+              rule(as_complex_equal, "count", "n_distinct")),
+  character = c(rule(as_codes, chosen_ops), rule(as_code_numbers, counted_ops))
+)
+
+# The row of the table for values of x; NULL for plain numbers, and for kinds that no function takes.
+class_of_values <- function(x) {
+  if (is.complex(x)) return("complex")
+  if (is.character(x)) return("character")
+  class <- Find(\(class) inherits(x, class), setdiff(names(value_rules), c("complex", "character")))
+  stored <- switch(class %||% "", factor = , ordered = "integer", integer64 = "double", c("integer", "double"))
+  if (typeof(x) %in% stored) class
+}
+
+# One test for vectors of doubles and integers.
+is_classed <- function(x) (is.object(x) || is.complex(x) || is.character(x)) && !is.null(class_of_values(x))
+
+# Vectors and matrices of plain numbers or of a class that allows the operation.
+check_reducible <- function(x, op, backend = "auto", call = caller_env()) {
+  if (inherits(x, "POSIXlt")) x <- as.POSIXct(x)
+  if (!is_classed(x)) return(check_values(x, backend, call))
+  check_rule(x, op, call)
+  check_two_dims(x, "x", call)
+  if (length(dim(x)) == 1) dim(x) <- NULL
+  x
+}
+
+check_rule <- function(x, op, call) {
+  class <- class_of_values(x)
+  allowed <- setdiff(names(value_rules[[class]]), c("sort", "order", "rank", "top"))
+  allowed <- cli::cli_vec(allowed, list("vec-trunc" = Inf))
+  if (!inherits(op, "seg_op") && op %in% names(value_rules[[class]])) return(invisible())
+  name <- if (inherits(op, "seg_op")) "a {.cls seg_op}" else "the operation {.val {op}}"
+  stop_kernops("input", c(paste0("Values of class {.cls {class}} do not allow ", name, "."),
+                          i = "Allowed: {.val {allowed}}."), call = call)
+}
