@@ -21,9 +21,9 @@
 #'   value.
 #' @param empty the result where there are no values yet, instead of the value in the table.
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
-#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()] if the segments are adjacent and hold all
-#'   values, else the CPU. The CPU also scans for `"argmin"`, `"argmax"`, and a [seg_op()] with `na.rm = TRUE`, and
-#'   receives copies of values on the GPU. On the GPU running sums are in double precision, without compensation.
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. On the GPU running sums are
+#'   in double precision, without compensation. More than 2^28 values, or values that do not fit in the memory of the
+#'   GPU together with their results, are scanned by the CPU.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
 #'   [gpu_matrix()] in the precision of `x` (with `empty`, `float64`): without names, `NaN` for missing results, and for
 #'   a range the smallest values before the largest ones.

@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/segments.R [values]
 #
 # Sums of segments on one core, beside base R and, where installed, collapse and data.table. The machine may be shared,
-# so what counts is the ratio of two times of one run. With a GPU, the same there: beside CUB, by segments.cu, where
-# nvcc is found too, and as R sees it, with data on the GPU. Results go into RESULTS.md.
+# so what counts is the ratio of two times of one run. With a GPU, the same there: beside CUB, by segments.cu and
+# scans.cu, where nvcc is found too, and as R sees it, with data on the GPU. Results go into RESULTS.md.
 
 library(kernops)
 
@@ -147,10 +147,12 @@ on_gpu <- tryCatch(gpu_matrix(0), kernops_cuda_error = \(e) NULL)
 nvcc <- Sys.which(c("nvcc", file.path(Sys.getenv("CUDA_HOME", "/usr/local/cuda"), "bin", "nvcc")))
 nvcc <- nvcc[nzchar(nvcc)][1]
 if (!is.null(on_gpu) && !is.na(nvcc)) {
-  title("On the GPU, beside CUB (segments.cu)")
-  program <- tempfile()
   options <- c("-std=c++17 -O3 -arch=native -cudart static", paste0("-I", system.file("include", package = "kernops")))
-  if (system2(nvcc, c(options, "bench/segments.cu", "-o", program)) == 0) system2(program)
+  for (source in c("segments.cu", "scans.cu")) {
+    title("On the GPU, beside CUB (%s)", source)
+    program <- tempfile()
+    if (system2(nvcc, c(options, file.path("bench", source), "-o", program)) == 0) system2(program)
+  }
 }
 
 if (!is.null(on_gpu)) {

@@ -7,70 +7,16 @@
 // second run bit by bit.
 #include <kernops/cuda/segments/by_key.cuh>
 
-#include <cub/cub.cuh>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <random>
-#include <string>
-#include <vector>
+#include "device_arrays.h"
 
 using kernops::segment_tile;
-constexpr int count = 1 << 28, lane_values = 32, key_values = 16;
+constexpr int lane_values = 32, key_values = 16;
 
 using Sum = kernops::ReducedBy<kernops::DirectSum, float, false>;
 KERNOPS_SEGMENTS(Sum, kernops::Contiguous<float>, float, lane_values)
 KERNOPS_SEGMENT_PLAN
 KERNOPS_KEYS_PLAN(int, key_values)
 KERNOPS_BY_KEY(int, Sum, kernops::Contiguous<float>, float, lane_values)
-
-void check(cudaError_t error) {
-  if (error == cudaSuccess) return;
-  std::printf("%s\n", cudaGetErrorString(error));
-  std::exit(1);
-}
-
-template <class T> struct Array {
-  explicit Array(size_t size) : size(size) { check(cudaMalloc(&data, size * sizeof(T) + 256)); }
-  explicit Array(const std::vector<T>& from) : Array(from.size()) {
-    check(cudaMemcpy(data, from.data(), size * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  ~Array() { cudaFree(data); }
-  Array(const Array&) = delete;
-  std::vector<T> host() const {
-    std::vector<T> all(size);
-    check(cudaMemcpy(all.data(), data, size * sizeof(T), cudaMemcpyDeviceToHost));
-    return all;
-  }
-  T* data;
-  size_t size;
-};
-
-template <class F> float median_ms(F body, int runs = 15) {
-  cudaEvent_t begin, end;
-  cudaEventCreate(&begin), cudaEventCreate(&end);
-  body();
-  std::vector<float> times(runs);
-  for (float& time : times) {
-    cudaEventRecord(begin);
-    body();
-    cudaEventRecord(end);
-    check(cudaEventSynchronize(end));
-    cudaEventElapsedTime(&time, begin, end);
-  }
-  std::sort(times.begin(), times.end());
-  return times[runs / 2];
-}
-
-// CUB's way: asked for nothing, it says how much memory it wants.
-template <class F> float cub_ms(F call, int runs) {
-  size_t bytes = 0;
-  call(nullptr, bytes);
-  const Array<char> memory(bytes);
-  return median_ms([&] { call(memory.data, bytes); }, runs);
-}
 
 struct Plan {
   Plan() : ends(count / 32), limits(tiles + 1), opens(tiles + 1), words(tiles + groups + 2 * groups) {}
@@ -129,18 +75,6 @@ const char* compared(const std::vector<float>& ours, const std::vector<float>& t
 __global__ void number_segments(const long long* offsets, int* keys) {
   for (long long n = offsets[blockIdx.x] + threadIdx.x; n < offsets[blockIdx.x + 1]; n += blockDim.x)
     keys[n] = blockIdx.x;
-}
-
-// Random lengths of this mean, all equally likely; 0: Pareto's, exponent 0.8.
-std::vector<long long> random_offsets(int mean) {
-  std::mt19937 random(1);
-  std::vector<long long> offsets{0};
-  while (offsets.back() < count) {
-    const double u = (random() + 0.5) / 4294967296.0;
-    const double length = mean > 0 ? 1 + std::floor(u * (2.0 * mean - 1)) : std::floor(std::pow(u, -1 / 0.8));
-    offsets.push_back(std::min<long long>(count, offsets.back() + (long long)std::min(length, 1e9)));
-  }
-  return offsets;
 }
 
 std::vector<long long> fixed_offsets(int length) {
@@ -229,10 +163,7 @@ void compare_empty(const Array<float>& x) {
 
 int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  std::mt19937 random(2);
-  std::vector<float> values(count);
-  for (float& value : values) value = float(random() >> 8) / 16777216.f;
-  const Array<float> x(values), y(count);
+  const Array<float> x(random_values()), y(count);
   const float copy = median_ms([&] { cudaMemcpyAsync(y.data, x.data, 4ll * count, cudaMemcpyDeviceToDevice); });
   const float sum = cub_ms(
       [&](void* memory, size_t& bytes) { check(cub::DeviceReduce::Sum(memory, bytes, x.data, y.data, count)); }, 15);

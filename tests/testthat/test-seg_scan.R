@@ -223,7 +223,43 @@ test_that("values on the GPU, with results there or on the host", {
   expect_identical(seg_scan(gaps, na.rm = TRUE), matrix(c(1, 1, 4, 0, 5, 11), 3))
   expect_identical(as.matrix(seg_scan(gaps, exclusive = TRUE, empty = 9, output = "gpu"))[1, ], c(9, 9))
   expect_identical(seg_scan(gaps, g = c(2, 1, 2)), matrix(c(1, NA, 4, NaN, 5, NaN), 3))
-  expect_identical(seg_scan(1:3, backend = "cuda"), c(1L, 3L, 6L))
+})
+
+test_that("the GPU scans groups in any order, values of the host, and what is left out", {
+  skip_without_gpu()
+  withr::local_seed(8)
+  n <- 20000
+  x <- matrix(round(rnorm(2 * n), 3), n)
+  g <- sample(c(NA, rep(1:40, 1:40)), n, replace = TRUE)
+  gaps <- replace(x, sample(2 * n, 500), NA)
+  latest <- seg_op("Step(Abs(b) - 0.5) * b + (1 - Step(Abs(b) - 0.5)) * a", identity = 7)
+  ops <- list("sum", "argmin", "range", "count", "logsumexp", "argmax", latest)
+  for (k in seq_along(ops)) { # each operation with two of the directions
+    for (d in c(k, k + 1) %% 4 + 1) {
+      by <- list(list(g = g), list(lengths = c(5000, 0, n - 5000)), list(offsets = c(3, 4, 4096, 9000)))[[d %% 3 + 1]]
+      how <- c(by, list(op = ops[[k]], na.rm = d %% 2 == 1), as.list(directions[d, ]))
+      there <- do.call(seg_scan, c(list(gaps, backend = "cuda"), how))
+      expect_equal(there, do.call(seg_scan, c(list(gaps, backend = "cpu"), how)), tolerance = 1e-12)
+    }
+  }
+  stays <- as.matrix(seg_scan(gpu_matrix(x, "float32"), g = g, output = "gpu"))
+  expect_equal(stays, replace(seg_scan(x, g = g), is.na(g), NaN), tolerance = 1e-6)
+  expect_identical(seg_scan(c(3L, NA, 4L, 1L), g = c(1, 2, 1, 2), backend = "cuda"), c(3L, NA, 7L, NA))
+  expect_identical(seg_scan(c(TRUE, FALSE, TRUE), op = "all", reverse = TRUE, backend = "cuda"), c(FALSE, FALSE, TRUE))
+})
+
+test_that("bits of a scan on the GPU do not depend on which tiles are first", {
+  skip_without_gpu()
+  withr::local_seed(9)
+  n <- 1030 * 4096 + 5 # more than a section of tiles
+  there <- gpu_matrix(rep_len(rnorm(50000), n), "float32")
+  for (reverse in c(FALSE, TRUE)) {
+    plan <- seg_plan(lengths = if (reverse) c(40 * 4096, 1, n - 40 * 4096 - 1) else n)
+    scanned <- seg_scan(there, plan = plan, reverse = reverse)
+    expect_equal(scanned[, 1], seg_scan(as.matrix(there)[, 1], plan = plan, reverse = reverse, backend = "cpu"),
+                 tolerance = 1e-12)
+    expect_identical(seg_scan(there, plan = plan, reverse = reverse), scanned)
+  }
 })
 
 test_that("what cannot be scanned is an error", {

@@ -7,13 +7,6 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-size_t number_bytes(const Output& out) {
-  return out.space == MemorySpace::device_float ? sizeof(float) : sizeof(double);
-}
-char* column_of(const Output& out, Count column) {
-  return reinterpret_cast<char*>(out.data) + size_t(column * out.entry) * number_bytes(out);
-}
-
 // The places of the results of some columns. Results for the host arrive batch by batch, in the order of the segments,
 // if segments or values are stored in this order.
 class Places {
@@ -61,24 +54,6 @@ class Places {
   Count column_ = 0;
   std::unique_ptr<Buffer> aside_;
 };
-
-// Everything, before what is in a segment is written.
-void fill_all(const SegmentRequest& work, Count rows, double value) {
-  const Count count = rows * work.columns;
-  if (work.out.space == MemorySpace::host) {
-    std::fill(work.out.data, work.out.data + count, value);
-  } else if (work.out.space == MemorySpace::device_float) {
-    const float narrow = float(value);
-    unsigned bits;
-    static_assert(sizeof bits == sizeof narrow, "a float is a word");
-    std::copy_n(reinterpret_cast<const char*>(&narrow), sizeof bits, reinterpret_cast<char*>(&bits));
-    driver().check(driver().cuMemsetD32_v2(address(work.out.data), bits, size_t(count)), "filling a result");
-  } else {
-    ResultsJob job{};
-    job.out = work.out.data, job.out_column = job.count = rows, job.columns = work.columns, job.value = value;
-    on_results("kernops_fill", work, job);
-  }
-}
 
 }  // namespace
 

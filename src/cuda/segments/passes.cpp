@@ -103,16 +103,21 @@ class DevicePasses : public SegmentPasses {
 
 const DevicePasses passes;
 
-// Results of values of the device are made there whole, also for the host, and so are those that need further steps.
-template <class Request, class Run> void made_there(const Request& request, Count rows, Run run) {
-  const bool there = request.x.on_device || request.weights.on_device || fills_empty(request);
-  if (on_device(request.out) || !there) return run(request);
+// Results for the host are made on the device whole, and then copied.
+template <class Request, class Run> void made_whole(const Request& request, Count rows, Run run) {
+  if (on_device(request.out)) return run(request);
   const Count count = rows * request.columns * request.outputs();
   const Temporary results = passes.numbers(count);
   Request aside = request;
   aside.out = {results.data, rows, 1, results.space, results.device};
   run(aside);
   passes.copy(results, count, request.out);
+}
+
+// Only results of values of the device, and results that need further steps, are made whole.
+template <class Request, class Run> void made_there(const Request& request, Count rows, Run run) {
+  const bool there = request.x.on_device || request.weights.on_device || fills_empty(request);
+  there ? made_whole(request, rows, run) : run(request);
 }
 
 // The CPU scans, and receives copies of values of the device.
@@ -128,7 +133,7 @@ void scan_on_host(const SegmentRequest& request) {
 void scan(const SegmentRequest& request) {
   request.segments.find();
   if (!scans_there(request)) return scan_on_host(request);
-  made_there(request, request.rows(), seg_scan);
+  made_whole(request, request.rows(), seg_scan);
   if (on_device(request.out) || request.skip_missing || request.x.type == SegmentValues::floats) return;
   const double* out = request.out.data;
   const Count count = request.rows() * request.columns * request.outputs();

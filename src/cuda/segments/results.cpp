@@ -1,6 +1,8 @@
 // Results of segments that are on the device.
 #include <kernops/state.h>
 
+#include <algorithm>
+
 #include "cuda/segments/segments.h"
 
 namespace kernops {
@@ -49,6 +51,28 @@ void on_results(const char* kernel, const SegmentRequest& work, ResultsJob job) 
   if (job.count * job.columns == 0) return;
   const unsigned grid = unsigned(std::min<Count>((job.count * job.columns + 255) / 256, 1 << 16));
   launch(function(results_text(), kernel), grid, 1, 256, &job);
+}
+
+char* column_of(const Output& out, Count column) {
+  const size_t bytes = out.space == MemorySpace::device_float ? sizeof(float) : sizeof(double);
+  return reinterpret_cast<char*>(out.data) + size_t(column * out.entry) * bytes;
+}
+
+void fill_all(const SegmentRequest& work, Count rows, double value) {
+  const Count columns = work.columns * work.outputs(), count = rows * columns;
+  if (work.out.space == MemorySpace::host) {
+    std::fill(work.out.data, work.out.data + count, value);
+  } else if (work.out.space == MemorySpace::device_float) {
+    const float narrow = float(value);
+    unsigned bits;
+    static_assert(sizeof bits == sizeof narrow, "a float is a word");
+    std::copy_n(reinterpret_cast<const char*>(&narrow), sizeof bits, reinterpret_cast<char*>(&bits));
+    driver().check(driver().cuMemsetD32_v2(address(work.out.data), bits, size_t(count)), "filling a result");
+  } else {
+    ResultsJob job{};
+    job.out = work.out.data, job.out_column = job.count = rows, job.columns = columns, job.value = value;
+    on_results("kernops_fill", work, job);
+  }
 }
 
 void mark_missing(const SegmentRequest& work) {

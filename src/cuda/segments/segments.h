@@ -15,7 +15,7 @@ void seg_reduce(const SegmentRequest& work);
 // To where values stand, or, `in_place` being false, in the order of the segments; numbers may be floats.
 void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere);
 
-// Can the device scan these values? A scan of each value's segment, one output after another.
+// Can the device scan these values? A result for each value, one output after another.
 bool scans_there(const SegmentRequest& work);
 void seg_scan(const SegmentRequest& work);
 
@@ -198,6 +198,9 @@ inline unsigned blocks(Count items, Count each) { return unsigned(ceil_div(items
 double nothing(const SegmentRequest& work, int output);  // the result of a segment without values
 // A kernel of cuda/segments/results.cuh, on as many results as there are columns for all segments.
 void on_results(const char* kernel, const SegmentRequest& work, ResultsJob job);
+char* column_of(const Output& out, Count column);
+// All results, so many rows of them, before those of values in segments are written.
+void fill_all(const SegmentRequest& work, Count rows, double value);
 // Results on the device that are NaN become NA where one of their values was NA.
 void mark_missing(const SegmentRequest& work);
 

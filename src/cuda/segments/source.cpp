@@ -86,14 +86,15 @@ std::string segment_text(const SegmentRequest& work, int output, bool staged) {
 
 std::string scan_text(const SegmentRequest& work, int output) {
   const bool backward = work.reverse && work.formula;  // other operations do not depend on the order
-  const auto flag = [](bool value) { return value ? "true" : "false"; };
-  const std::string lane = number(scan_lane_values(work));
+  const auto flag = [](bool value) { return value ? ", true" : ", false"; };
+  const int lane = scan_lane_values(work);
   std::string text = "#include <kernops/cuda/segments/scan.cuh>\n" + preamble(work) + operator_of(work, output);
   text += std::string("using ScanOp = ") + (backward ? "Backward<Op>" : "Op") + ";\n";
-  text += std::string("using Tile = ScanTile<ScanOp, ") + type_of(work.x) + ", " +
-          (work.out.space == MemorySpace::device_float ? "float, " : "double, ") + lane + ", " +
-          flag(work.scan == SegmentScan::exclusive) + ", " + flag(work.reverse) + ">;\n";
-  return text + "KERNOPS_SCAN(ScanOp, Tile, " + lane + ")\n";
+  text += std::string("using Tile = ScanTile<ScanOp, ") + (in_order(work) ? "Contiguous<" : "Grouped<") +
+          type_of(work.x) + ">, " + (work.out.space == MemorySpace::device_float ? "float, " : "double, ") +
+          number(lane) + ", " + number(segment_tile / 32 / lane) + flag(work.scan == SegmentScan::exclusive) +
+          flag(work.reverse) + ">;\n";
+  return text + "KERNOPS_SCAN(ScanOp, Tile)\n";
 }
 
 std::string by_key_text(const SegmentRequest& work) {

@@ -1,16 +1,25 @@
 // The arguments of the kernels of scans (cuda/segments/scan.cuh).
 #pragma once
+#include <kernops/portable.h>
 #include <kernops/jobs/device_segments.h>
 
 namespace kernops {
 
-// Result of value n of the plan and column c at run.out[c * run.out_column + n]; run.carries has room for a part of
-// each tile and column.
+// Result of value n of the plan and column c at run.out[c * run.out_column + n], or at row order[n] of the column.
+// run.carries has room for the parts of all columns.
 struct ScanRun {
   SegmentRun run;
+  int tiles, columns;
   double nothing;  // the result of no values
 };
 
-constexpr int scan_spine_threads = 512, most_scan_part_bytes = most_state_bytes + 16;
+constexpr int scan_group = 32;  // tiles whose parts are joined as one; 32 groups are a section
+constexpr int most_part_bytes = 2 * most_state_bytes;
+
+// How many parts are published in a column: those of tiles, of groups and of sections.
+KERNOPS_FN long long scan_parts(int tiles) {
+  const long long groups = (tiles + scan_group - 1) / scan_group, sections = (groups + scan_group - 1) / scan_group;
+  return tiles + groups + sections;
+}
 
 }  // namespace kernops

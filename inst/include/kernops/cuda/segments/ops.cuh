@@ -3,6 +3,7 @@
 //   lift(x, n)        the state of value number n alone       add(s, x, n)   it joins s
 //   combine(a, b)     two states, a before b                  stage(s)       what is kept of a finished one
 //   result(k, begin)  of a segment that begins at value `begin`
+//   is_empty(s)       did no value join s, so that it has no result of its own?
 #pragma once
 #include <kernops/segment_reductions.h>
 #include <kernops/cuda/segments/values.cuh>
@@ -37,6 +38,7 @@ template <class R, class T, bool skip_missing, int output = 0> struct ReducedBy 
   }
   static KERNOPS_FN Staged stage(const State& s) { return Staged(R::finish(s, output)); }
   static KERNOPS_FN Staged result(Staged s, long long) { return s; }
+  static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
 // A plain sum: its parts are joined pairwise, almost.
@@ -49,6 +51,7 @@ template <class T, int output> struct ReducedBy<DirectSum, T, false, output> {
   static KERNOPS_FN State combine(State a, State b) { return a + b; }
   static KERNOPS_FN Staged stage(State s) { return s; }
   static KERNOPS_FN Staged result(Staged s, long long) { return s; }
+  static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
 // Whole numbers add up exactly.
@@ -86,6 +89,7 @@ struct ReducedBy<FirstExtreme<sign>, T, skip_missing, output> {
   static KERNOPS_FN double result(Staged s, long long begin) {
     return s < 0 ? not_a_number<double>() : double(s - begin + 1);
   }
+  static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
 // By an associative F::join(a, b).
@@ -114,6 +118,10 @@ template <class F, class T, bool skip_missing> struct ReducedByFormula {
     return s.v[0];
   }
   static KERNOPS_FN Staged result(Staged s, long long) { return s; }
+  static KERNOPS_FN bool is_empty(const State& s) {
+    if constexpr (skip_missing) return !s.j[0];
+    return false;
+  }
 };
 
 }  // namespace KERNOPS_ISA

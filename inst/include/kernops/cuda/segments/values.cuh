@@ -75,13 +75,16 @@ template <class T> struct Contiguous {
         KERNOPS_EACH(k, VT) v[k] = x[position(k) < count ? position(k) : count - 1];
       }
     }
-    __device__ __forceinline__ void turn(T* room) {
+    __device__ __forceinline__ void put(T* room) const {
       KERNOPS_EVERY(k, quad, VT) {
         Group<quad, T> some;
         KERNOPS_EACH(e, quad) some.v[e] = v[k + e];
         *reinterpret_cast<Group<quad, T>*>(room + Turn<T, VT>::place(position(k))) = some;
       }
       __syncwarp();
+    }
+    __device__ __forceinline__ void turn(T* room) {
+      put(room);
       Turn<T, VT>::own(v, room);
     }
   };
