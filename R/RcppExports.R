@@ -9,6 +9,14 @@ axis_source <- function(op, type, skip) {
     .Call(`_kernops_axis_source`, op, type, skip)
 }
 
+axis_order_statistic <- function(x, sizes, how, settings) {
+    .Call(`_kernops_axis_order_statistic`, x, sizes, how, settings)
+}
+
+axis_fold <- function(x, sizes, operation, skip_missing, settings) {
+    .Call(`_kernops_axis_fold`, x, sizes, operation, skip_missing, settings)
+}
+
 block_device <- function(x) {
     .Call(`_kernops_block_device`, x)
 }

@@ -4,10 +4,12 @@
 #' function of `x` and of the incoming gradient `eta` that computes the gradient of `sum(eta * axis_reduce(x, dims,
 #' op))` with respect to `x`. Extremes and products are differentiated as described in [seg_grad()].
 #'
-#' @inheritParams seg_grad
+#' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"`, `"softmax"`, `"median"`,
+#'   `"quantile"`, `"iqr"` or `"nth"`.
 #'
-#' @return A function `grad(x, eta, dims = NULL, alpha = 1)`; `dims` as in [axis_reduce()], `alpha` as in [softmax()].
-#'   `eta` has the shape of the result, with or without dimensions of size 1. The gradient has the shape of `x`.
+#' @return A function `grad(x, eta, dims = NULL, alpha = 1, plan = NULL)`; `dims` and `plan` as in [axis_reduce()],
+#'   `alpha` as in [softmax()]; the function of order statistics also has its arguments `na.rm`, `probs`, `type` and
+#'   `nth`. `eta` has the shape of the result, with or without dimensions of size 1. The gradient has the shape of `x`.
 #'
 #' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
 #'   not that of the result or `dims` are not dimensions of `x`.
@@ -19,15 +21,21 @@
 #' axis_grad("softmax")(x, eta = diag(2), dims = 2)
 #' @export
 axis_grad <- function(op) {
-  by_segment <- seg_grad(check_choice(op, "op", smooth_ops()))
-  function(x, eta, dims = NULL, alpha = 1) report_shortage({
+  op <- check_choice(op, "op", c(smooth_ops(), with(order_ops(), name[gradient])))
+  by_segment <- seg_grad(op)
+  function(x, eta, dims = NULL, alpha = 1, plan = NULL, na.rm = FALSE, probs = c(0, 0.25, 0.5, 0.75, 1), type = 7,
+           nth = 1) report_shortage({
     check_array(x, caller_env())
     if (is_gpu_matrix(x)) x <- as.matrix(x)
-    plan <- plan_for(x, dims, NULL, caller_env())
-    check_eta(eta, if (op == "softmax") plan$dim else plan$dim[kept_dims(plan)])
+    plan <- plan_for(x, dims, plan, caller_env())
+    details <- if (is_order_op(op)) list(na.rm = na.rm, probs = probs, type = type, nth = nth)
+    several <- if (op == "quantile" && length(probs) > 1) length(probs)
+    check_eta(eta, if (op == "softmax") plan$dim else c(several, plan$dim[kept_dims(plan)]))
     eta <- as.vector(if (is_gpu_matrix(eta)) as.matrix(eta) else eta)
     if (op == "softmax") eta <- check_alpha(alpha) * slice_by_slice(array(eta, plan$dim), plan)
-    gradient <- by_segment(slice_by_slice(x, plan), eta, plan = temporary(slices_of(plan)))
+    if (!is.null(several)) eta <- t(matrix(eta, several))
+    values <- list(slice_by_slice(x, plan), eta, plan = temporary(slices_of(plan)))
+    gradient <- do.call(by_segment, c(values, details))
     order <- c(plan$dims, kept_dims(plan))
     result <- aperm(array(gradient, plan$dim[order]), order(order))
     `attributes<-`(as.vector(result), shape_of(x))

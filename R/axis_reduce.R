@@ -8,7 +8,9 @@
 #' @param op the operation on each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"`
 #'   (number of values), `"any"`, `"all"` (nonzero values are `TRUE`), `"argmin"`, `"argmax"` (the first position in the
 #'   slice, in R's order of array elements), `"range"`, `"first"`, `"last"`, `"logsumexp"`, `"softmax"`; for integers
-#'   also `"bit_and"`, `"bit_or"`, `"bit_xor"`; or a [seg_op()], for which the array is rearranged first.
+#'   also `"bit_and"`, `"bit_or"`, `"bit_xor"`; `"median"`, `"quantile"`, `"iqr"`, `"mad"`, `"nth"`, `"mode"`,
+#'   `"n_distinct"`, `"skewness"`, `"kurtosis"` as in [seg_reduce()]; or a [seg_op()].
+#' @param probs,type,nth as in [seg_reduce()].
 #' @param keepdims whether to keep the reduced dimensions, with size 1.
 #' @param na.rm whether to remove `NA` and `NaN`.
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
@@ -18,9 +20,9 @@
 #' @param axis another name of `dims`.
 #'
 #' @return As for `apply()`: a vector if one dimension is kept, one number if none is kept, else an array, with the
-#'   names of the kept dimensions. `"range"` returns two numbers for each slice, as a first dimension; `"softmax"`
-#'   returns an array like `x`. For integers and logicals, `"sum"`, `"min"`, `"max"`, `"range"`, `"first"`, `"last"` and
-#'   the bit operations return integers; `"any"` and `"all"` return logicals.
+#'   names of the kept dimensions. `"range"` and several quantiles return several numbers for each slice, as a first
+#'   dimension; `"softmax"` returns an array like `x`. For integers and logicals, `"sum"`, `"min"`, `"max"`, `"range"`,
+#'   `"first"`, `"last"` and the bit operations return integers; `"any"` and `"all"` return logicals.
 #'
 #' @details
 #' `NA` and `NaN` propagate: the result is `NA` if any value is `NA`, else `NaN`. For `"argmin"` and `"argmax"` they
@@ -29,6 +31,10 @@
 #'
 #' An empty slice gives the identity of the operation: sum 0, product 1, minimum `Inf`, maximum `-Inf`, `"any"` `FALSE`,
 #' `"all"` `TRUE`, log-sum-exp `-Inf`, mean `NaN`, and `NA` for operations without an identity.
+#'
+#' Order statistics, skewness, kurtosis and a [seg_op()] run on the CPU, which receives copies of values on the GPU. The
+#' array is read where it is if the reduced dimensions are adjacent (apart from dimensions of size 1); otherwise it is
+#' first rearranged.
 #'
 #' Sums are compensated block by block, so that their error hardly grows with the number of values; sums of integers are
 #' exact. Results are identical for any number of threads.
@@ -45,12 +51,17 @@
 #' axis_reduce(x, c(1, 3), "range")
 #' x[1, 2, 3] <- NA
 #' axis_reduce(x, 1:2, "mean", na.rm = TRUE)
+#' axis_reduce(x, 1:2, "quantile", na.rm = TRUE, probs = c(0.25, 0.75))
 #' @export
 axis_reduce <- function(x, dims = axis, op = "sum", keepdims = FALSE, na.rm = FALSE, plan = NULL,
-                        backend = c("auto", "cpu", "cuda"), output = c("host", "gpu"), axis = NULL) {
+                        backend = c("auto", "cpu", "cuda"), output = c("host", "gpu"), axis = NULL,
+                        probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1) {
   check_axis(axis, missing(dims))
-  op <- check_op(op)
-  if (inherits(op, "seg_op")) return(fold_axes(x, dims, op, keepdims, na.rm, plan, backend, output))
+  op <- check_op(op, c(order_ops()$name, moment_ops))
+  details <- if (is_order_op(op)) order_details(op, probs, type, nth)
+  if (inherits(op, "seg_op") || is_order_op(op) || is_moment_op(op)) {
+    return(reduce_slices(x, dims, op, details, keepdims, na.rm, plan, backend, output))
+  }
   reduce_axes(x, dims, op, keepdims, na.rm, plan, 1, backend, output)
 }
 
@@ -70,20 +81,6 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
   if (stay) return(result)
   if (op == "softmax") return(`attributes<-`(result, shape_of(x)))
   shaped(typed(settled(result, op, x, run), op, x), x, plan, keepdims, if (op == "range") 2L)
-}
-
-# Reduces by an operation of the user: each slice is a segment.
-fold_axes <- function(x, dims, op, keepdims, na.rm, plan, backend, output, call = caller_env()) {
-  check_array(x, call)
-  if (check_choice(output, "output", c("host", "gpu"), call) == "gpu") {
-    stop_kernops("input", "{.code output = \"gpu\"} cannot be combined with a {.cls seg_op}.", call = call)
-  }
-  check_flag(keepdims, "keepdims", call)
-  plan <- plan_for(x, dims, plan, call)
-  values <- slice_by_slice(if (is_gpu_matrix(x)) as.matrix(x) else x, plan)
-  folded <- reduce_plan(values, temporary(slices_of(plan)), op, check_flag(na.rm, "na.rm", call), NULL, NULL,
-                        check_backend(backend, call = call))
-  shaped(folded, x, plan, keepdims)
 }
 
 check_array <- function(x, call) {
@@ -133,8 +130,10 @@ typed <- function(result, op, x) {
   as_integers(result, op)
 }
 
-# Each of the kept dimensions with its names, after `before`.
+# Each of the kept dimensions with its names, after one of `before` results, which are a number or names.
 shaped <- function(result, x, plan, keepdims, before = NULL) {
+  first <- if (!is.null(before)) list(if (is.character(before)) before)
+  before <- if (is.character(before)) length(before) else before
   names <- if (is_gpu_matrix(x)) NULL else if (is.null(dim(x))) list(names(x)) else dimnames(x)
   kept <- kept_dims(plan)
   size <- if (keepdims) replace(plan$dim, plan$dims, 1) else plan$dim[kept]
@@ -142,9 +141,11 @@ shaped <- function(result, x, plan, keepdims, before = NULL) {
   if (!is.null(names) && !keepdims) names <- names[kept]
   if (length(c(before, size)) >= 2 || keepdims) {
     dim(result) <- c(before, size)
-    if (!all(lengths(names) == 0)) dimnames(result) <- c(if (!is.null(before)) list(NULL), names)
+    if (!all(lengths(c(first, names)) == 0)) dimnames(result) <- c(first, names %||% rep(list(NULL), length(size)))
   } else if (length(kept) == 1) {
     names(result) <- names[[1]]
+  } else if (!is.null(first[[1]])) {
+    names(result) <- first[[1]]
   }
   result
 }

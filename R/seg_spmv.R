@@ -4,8 +4,10 @@
 #' multiplication and addition: `(min, +)` relaxes shortest paths, `(any, and)` follows the edges of a graph.
 #'
 #' @param A a sparse matrix of package 'Matrix', preferably of class `dgRMatrix` or `dgCMatrix`, to which other classes
-#'   are converted; or a list of `offsets` (0-based, as for [seg_plan()]), `columns` (the 0-based column of each entry),
-#'   `values` (of each entry) and optionally `sources`. Without `values` the entries of `v` are reduced unchanged.
+#'   are converted; a numeric matrix, all of whose entries are multiplied; or a list of `offsets` (0-based, as for
+#'   [seg_plan()]), `columns` (the 0-based column of each entry), `values` (of each entry) and optionally `sources`.
+#'   Without `values` the entries of `v` are reduced unchanged. A result of `spmv_plan(A)`, which contains the entries,
+#'   is taken as well.
 #' @param v a vector with an entry for each column of `A`, or a matrix with a row for each.
 #' @param mul the multiplication of an entry of `A` and an entry of `v`: `"*"`, `"+"`, `"min"`, `"max"`, `"and"`,
 #'   `"or"`, a function of two vectors, or a string, a formula of `a` (from `A`) and `b` (from `v`). R calls a function
@@ -14,8 +16,9 @@
 #'   such as `"min"`, `"logsumexp"` or a [seg_op()]; bit operations such as `"bit_and"` require products that are whole
 #'   numbers, and run on the CPU. The result of a row without entries is that of an empty segment: 0 for `"+"`, `Inf`
 #'   for `"min"`.
-#' @param plan a result of `spmv_plan(A)`, which avoids repeated analysis of `A`. With a plan, the entries of `A` are
-#'   kept on the GPU until other entries are multiplied: for repeated products, only `v` is copied.
+#' @param plan a result of `spmv_plan()` for a matrix with the same pattern as `A`, whose entries may differ: it avoids
+#'   repeated analysis of `A`. With a plan, the entries of `A` are kept on the GPU until other entries are multiplied:
+#'   for repeated products, only `v` is copied.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU if `v` is a [gpu_matrix()]; the product then has the precision
 #'   of `v`.
 #' @param output `"host"` for an R vector or matrix; `"gpu"`, if the GPU multiplies, for a `float64` [gpu_matrix()].
@@ -30,16 +33,23 @@
 #' A <- list(offsets = c(0, 2, 2, 3), columns = c(0, 2, 1), values = c(1, 2, 3))
 #' spmv(A, c(10, 20, 30))
 #' spmv(A, c(10, 20, 30), mul = "+", add = "min")
+#' plan <- spmv_plan(A)
+#' spmv(plan, c(1, 0, 0))
+#' spmv(matrix(1:6, 2), c(1, 10, 100), mul = "+", add = "max")
 #' @export
 spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "cpu", "cuda"),
                  output = c("host", "gpu")) {
   backend <- check_backend(backend)
-  A <- as_compressed(A)
-  if (is.null(plan)) {
-    plan <- spmv_plan(A)
-    temporary(plan$rows)
+  if (inherits(A, "spmv_plan") && is.null(plan)) {
+    plan <- A
   } else {
-    plan <- check_spmv_plan(plan, A)
+    A <- as_compressed(A)
+    if (is.null(plan)) {
+      plan <- spmv_plan(A)
+      temporary(plan$rows)
+    } else {
+      plan <- check_spmv_plan(plan, A)
+    }
   }
   v <- check_values(v, backend, name = "v")
   stay <- check_output(output)
@@ -48,7 +58,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
                           x = "{.arg A} has {plan$columns} column{?s}, {.arg v} has {value_count(v)}."))
   }
   add <- check_addition(add)
-  values <- entries_of(A, length(plan$column))
+  values <- plan$values
   if (!is.function(mul) && !joins_bits(add)) {
     result <- multiply_entries(values, v, mul, add, plan, backend, stay)
     if (!is.null(result)) return(result)
@@ -133,8 +143,13 @@ check_whole_terms <- function(terms, add, call) {
                           x = "The product of entry {wrong[[1]]} is {terms[[wrong[[1]]]]}."), call = call)
 }
 
-# Sparse matrices of other classes in one of those that are read as they are.
+# Matrices of other classes in one of those that are read as they are. A matrix of R becomes a list, with its size.
 as_compressed <- function(A) {
+  if (is.matrix(A) && is_plain(A)) {
+    columns <- rep(seq_len(ncol(A)) - 1, nrow(A))
+    return(structure(list(offsets = ncol(A) * seq(0, nrow(A)), columns = columns, values = c(t(A))), size = dim(A),
+                     rows = rownames(A)))
+  }
   if (!methods::is(A, "sparseMatrix") || inherits(A, c("dgCMatrix", "dgRMatrix"))) return(A)
   for (class in c("dMatrix", "generalMatrix", "CsparseMatrix")) A <- methods::as(A, class)
   A
@@ -155,14 +170,14 @@ spmv_plan <- function(A) {
     column <- as.integer(check_columns(A$columns) + 1)
   } else {
     stop_kernops("input",
-                 c(paste("{.arg A} must be a {.cls dgRMatrix}, a {.cls dgCMatrix}, or a list with {.code offsets} and",
-                         "{.code columns}."),
+                 c(paste("{.arg A} must be a {.cls dgRMatrix}, a {.cls dgCMatrix}, a matrix, or a list with",
+                         "{.code offsets} and {.code columns}."),
                    x = "It is {.obj_type_friendly {A}}."))
   }
-  exact <- !is.list(A)
-  structure(list(rows = rows, column = column, exact = exact,
-                 columns = if (exact) A@Dim[[2]] else max(column, 0), row_count = segments(rows)$about$segments,
-                 names = row_names(A), of = stored(A), cell = new.env(parent = emptyenv())), class = "spmv_plan")
+  size <- if (isS4(A)) A@Dim else attr(A, "size")
+  structure(list(rows = rows, column = column, exact = !is.null(size), columns = size[2] %||% max(column, 0),
+                 row_count = segments(rows)$about$segments, names = row_names(A), of = stored(A),
+                 values = entries_of(A, length(column)), cell = new.env(parent = emptyenv())), class = "spmv_plan")
 }
 
 #' @export
@@ -199,13 +214,14 @@ check_spmv_plan <- function(plan, A, call = caller_env()) {
   }
   if (identical(plan$of, stored(A))) {
     plan["names"] <- list(row_names(A))
+    plan["values"] <- list(entries_of(A, length(plan$column), call))
     return(plan)
   }
   stop_kernops("input", c("{.arg plan} must be the plan of {.arg A}.",
                           x = "It was made for a matrix with other entries, size or class."), call = call)
 }
 
-row_names <- function(A) if (isS4(A)) A@Dimnames[[1]]
+row_names <- function(A) if (isS4(A)) A@Dimnames[[1]] else attr(A, "rows")
 
 # The positions of the entries, which identify the matrix of a plan.
 stored <- function(A) {

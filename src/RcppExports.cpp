@@ -40,6 +40,33 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// axis_order_statistic
+Rcpp::NumericVector axis_order_statistic(SEXP x, Rcpp::NumericVector sizes, Rcpp::List how, Rcpp::List settings);
+RcppExport SEXP _kernops_axis_order_statistic(SEXP xSEXP, SEXP sizesSEXP, SEXP howSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sizes(sizesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type how(howSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_order_statistic(x, sizes, how, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// axis_fold
+Rcpp::NumericVector axis_fold(SEXP x, Rcpp::NumericVector sizes, Rcpp::List operation, bool skip_missing, Rcpp::List settings);
+RcppExport SEXP _kernops_axis_fold(SEXP xSEXP, SEXP sizesSEXP, SEXP operationSEXP, SEXP skip_missingSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type sizes(sizesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type operation(operationSEXP);
+    Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(axis_fold(x, sizes, operation, skip_missing, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // block_device
 int block_device(SEXP x);
 RcppExport SEXP _kernops_block_device(SEXP xSEXP) {
@@ -1897,6 +1924,8 @@ END_RCPP
 static const R_CallMethodDef CallEntries[] = {
     {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
     {"_kernops_axis_source", (DL_FUNC) &_kernops_axis_source, 3},
+    {"_kernops_axis_order_statistic", (DL_FUNC) &_kernops_axis_order_statistic, 4},
+    {"_kernops_axis_fold", (DL_FUNC) &_kernops_axis_fold, 5},
     {"_kernops_block_device", (DL_FUNC) &_kernops_block_device, 1},
     {"_kernops_block_copy", (DL_FUNC) &_kernops_block_copy, 2},
     {"_kernops_block_new", (DL_FUNC) &_kernops_block_new, 3},

@@ -19,18 +19,15 @@ Rcpp::DataFrame seg_order_table() {
                                  Rcpp::_["gradient"] = gradient, Rcpp::_["stringsAsFactors"] = false);
 }
 
-// `how` has op (a row of the table from 0), probs, type, nth, places, empty and na.rm.
+// `how` has the elements that read_order() reads.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP weights, Rcpp::List how,
                                         Rcpp::List settings) {
   return guard_new([&] {
     OrderRequest request{*segments};
-    request.op = how["op"], request.columns = columns_of(x);
-    request.x = read_values(x, segments->values, request.columns);
+    read_order(how, request);
+    request.columns = columns_of(x), request.x = read_values(x, segments->values, request.columns);
     request.weights = Rf_isNull(weights) ? nullptr : REAL(weights);
-    request.skip_missing = how["na.rm"], request.probs = Rcpp::as<std::vector<double>>(how["probs"]);
-    request.type = how["type"], request.nth = Count(Rcpp::as<double>(how["nth"])), request.places = how["places"];
-    if (const SEXP empty = how["empty"]; !Rf_isNull(empty)) request.empty = REAL(empty);
     request.settings = read_settings(settings);
     const Rcpp::NumericVector out =
         new_numbers(double(segments->count) * double(request.columns) * double(request.outputs()));

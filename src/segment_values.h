@@ -1,6 +1,7 @@
 // Values of segments as R holds them, and the operation on them.
 #pragma once
 #include "border.h"
+#include "order/order_statistics.h"
 #include "segments/segments.h"
 
 namespace kernops {
@@ -12,5 +13,9 @@ Count columns_of(SEXP x);
 
 // `operation` is a list as segment_operation() of R makes it, which must outlive the request.
 void read_operation(const Rcpp::List& operation, SegmentRequest& request);
+
+// `how` is a list, which must outlive the request: op (a row of order_statistics.def from 0), probs, type, nth, places,
+// empty and na.rm.
+void read_order(const Rcpp::List& how, OrderRequest& request);
 
 }  // namespace kernops

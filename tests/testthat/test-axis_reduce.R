@@ -333,7 +333,7 @@ test_mistakes("kernops_dim_error", alist(
   "a plan of nothing" = axis_plan(NULL, 1)
 ))
 test_mistakes("kernops_input_error", alist(
-  "an unknown operation" = axis_reduce(x, 1, "median"),
+  "an unknown operation" = axis_reduce(x, 1, "middle"),
   "text to reduce" = axis_reduce(letters, 1, "sum"),
   "a list to reduce" = axis_reduce(list(1), 1, "sum"),
   "bits of doubles" = axis_reduce(x, 1, "bit_and"),

@@ -36,6 +36,27 @@ test_that("other classes of Matrix are converted", {
   }
 })
 
+test_that("a plan is a matrix, and so is a matrix of R", {
+  withr::local_seed(9)
+  dense <- sparse(30, 20, 0.3)
+  v <- rnorm(20)
+  expect_equal(spmv(dense, v), (dense %*% v)[, 1])
+  expect_equal(spmv(spmv_plan(dense), cbind(v, 2 * v)), dense %*% cbind(v, 2 * v))
+  expect_equal(spmv(unname(dense), v, mul = "+", add = "max"), apply(unname(dense), 1, \(row) max(row + v)))
+  expect_identical(spmv(matrix(TRUE, 2, 0), numeric()), c(0, 0))
+  A <- list(offsets = c(0, 2, 3, 4), columns = c(0, 2, 1, 3), values = c(1, 2, 3, 5))
+  plan <- spmv_plan(A)
+  expect_identical(spmv(plan, c(1, 10, 100, 1000)), spmv(A, c(1, 10, 100, 1000)))
+  expect_identical(spmv(A[1:2], 1:4, plan = plan), spmv(A[1:2], 1:4)) # no values
+  B <- replace(A, "values", list(c(2, 4, 6, 10)))
+  expect_identical(spmv(B, 1:4, plan = plan), 2 * spmv(plan, 1:4))
+  skip_if_not_installed("Matrix")
+  C <- methods::as(dense, "CsparseMatrix")
+  expect_equal(spmv(spmv_plan(C), v), spmv(C, v))
+  expect_error(spmv(spmv_plan(C), v[-1]), class = "kernops_dim_error")
+  expect_error(spmv(dense, v[-1]), class = "kernops_dim_error")
+})
+
 test_that("many entries in few rows are added in the same order by any number of threads", {
   skip_if_not_installed("Matrix")
   withr::local_seed(3)
@@ -163,7 +184,7 @@ test_that("operations on bits take products that are whole", {
 
 bad <- list(offsets = c(0, 1), columns = 0, values = 2)
 test_mistakes("kernops_error", alist(
-  `not a sparse matrix` = spmv(matrix(1, 2, 2), 1:2),
+  `not a sparse matrix` = spmv(matrix("a", 2, 2), 1:2),
   `too few columns` = spmv(bad, numeric()),
   `a column between numbers` = spmv(replace(bad, "columns", 0.5), 1),
   `columns in words` = spmv(replace(bad, "columns", "0"), 1),

@@ -1,0 +1,53 @@
+# Operations on axes that C++ computes by segments: formulas of the user, order statistics and moments. Slices are
+# columns of matrices within the array, which is rearranged only if the reduced dimensions are not adjacent.
+
+reduce_slices <- function(x, dims, op, details, keepdims, na.rm, plan, backend, output, call = caller_env()) {
+  check_array(x, call)
+  if (check_choice(output, "output", c("host", "gpu"), call) == "gpu") {
+    name <- if (inherits(op, "seg_op")) "a {.cls seg_op}" else "{.val {op}}"
+    stop_kernops("input", paste0("{.code output = \"gpu\"} cannot be combined with ", name, "."), call = call)
+  }
+  check_flag(keepdims, "keepdims", call)
+  check_flag(na.rm, "na.rm", call)
+  plan <- plan_for(x, dims, plan, call)
+  backend <- check_backend(backend, call = call)
+  values <- if (is_gpu_matrix(x)) as.matrix(x) else x
+  several <- if (length(details$probs) > 1) percentages(details$probs)
+  result <- if (is.null(details)) fold_slices(values, op, na.rm, plan, backend) else
+    order_slices(values, op, details, na.rm, plan)
+  shaped(result, x, plan, keepdims, several)
+}
+
+# The array, or its values slice by slice, with the numbers of values before, in and after the run that is reduced.
+slices_in <- function(x, plan) {
+  runs <- plan$runs
+  reduced <- which(runs[, "reduced"] == 1)
+  slice <- prod(plan$dim[plan$dims])
+  if (any(plan$dim == 0) || length(reduced) != 1) {
+    rearranged <- if (length(reduced) > 1) slice_by_slice(x, plan) else as.vector(x)
+    return(list(x = rearranged, sizes = c(1, slice, prod(plan$dim[kept_dims(plan)]))))
+  }
+  before <- runs[reduced, "stride"]
+  list(x = if (is.object(x)) unclass(x) else x, sizes = c(before, slice, prod(plan$dim) / (before * slice)))
+}
+
+order_slices <- function(x, op, details, na.rm, plan) {
+  slices <- slices_in(x, plan)
+  how <- c(details, list(na.rm = na.rm, empty = NULL, places = FALSE))
+  result <- axis_order_statistic(slices$x, slices$sizes, how, segment_settings("cpu", FALSE))
+  outputs <- max(length(details$probs), 1)
+  if (outputs > 1) result <- aperm(array(result, c(slices$sizes[1], outputs, slices$sizes[3])), c(2, 1, 3))
+  settle_in_order(c(result), x, op)
+}
+
+# A formula on the GPU, and moments, have the values slice by slice.
+fold_slices <- function(x, op, na.rm, plan, backend) {
+  if (inherits(op, "seg_op") && backend != "cuda") {
+    slices <- slices_in(x, plan)
+    return(axis_fold(slices$x, slices$sizes, segment_operation(op), na.rm, segment_settings("cpu", FALSE)))
+  }
+  values <- slice_by_slice(x, plan)
+  segments <- temporary(slices_of(plan))
+  if (is_moment_op(op)) return(reduce_moments(values, segments, op, na.rm, NULL, NULL, FALSE))
+  reduce_plan(values, segments, op, na.rm, NULL, NULL, backend)
+}

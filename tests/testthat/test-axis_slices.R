@@ -1,0 +1,76 @@
+# Order statistics, moments and formulas over dimensions of an array, against apply().
+
+moment <- \(x, k) mean((x - mean(x))^k)
+in_order <- list(
+  median = \(x) as.numeric(stats::median(x)), quantile = \(x) stats::quantile(x, c(0.1, 0.5, 0.9), type = 6),
+  iqr = \(x) unname(stats::IQR(x, type = 6)), mad = stats::mad, nth = \(x) sort(x, decreasing = TRUE)[2],
+  mode = \(x) as(names(which.max(table(factor(x, unique(x))))), typeof(x)), n_distinct = \(x) length(unique(x)),
+  skewness = \(x) moment(x, 3) / moment(x, 2)^1.5, kurtosis = \(x) moment(x, 4) / moment(x, 2)^2
+)
+largest <- seg_op("IfElse(Abs(a) - Abs(b), a, b)", identity = -1)
+
+oracle <- function(x, dims, f) {
+  kept <- setdiff(seq_along(dim(x)), dims)
+  if (length(kept) == 0) f(as.vector(x)) else apply(x, kept, \(slice) f(as.vector(slice)))
+}
+reduce <- \(x, dims, op, ...) axis_reduce(x, dims, op, probs = c(0.1, 0.5, 0.9), type = 6, nth = -2, ...)
+all_dims <- list(1, 2, 3, 4, 1:2, 2:3, 3:4, c(1, 3), c(2, 4), c(1, 4), c(1, 3, 4), 1:3, 1:4)
+
+for (op in names(in_order)) test_that(paste("over any dimensions:", op), {
+  withr::local_seed(4)
+  x <- array(round(rnorm(120), 1), c(4, 5, 3, 2), list(letters[1:4], 1:5, LETTERS[1:3], c("u", "v")))
+  whole <- array(sample(9L, 120, TRUE), dim(x))
+  for (dims in all_dims) {
+    expect_equal(reduce(x, dims, op), oracle(x, dims, in_order[[op]]), info = toString(dims))
+    expect_equal(reduce(whole, dims, op), oracle(whole, dims, in_order[[op]]), info = toString(dims))
+  }
+  plan <- axis_plan(dim(x), c(2, 3))
+  expect_identical(reduce(x, NULL, op, plan = plan), reduce(x, 2:3, op))
+  expect_identical(c(reduce(x, 2:3, op, keepdims = TRUE)), c(reduce(x, 2:3, op)))
+})
+
+test_that("missing values, logicals, vectors and empty arrays", {
+  x <- matrix(c(1, NA, 3, NaN, 5, 6), 2)
+  expect_identical(axis_reduce(x, 1, "median"), c(NA, NaN, 5.5))
+  expect_identical(axis_reduce(x, 1, "median", na.rm = TRUE), c(1, 3, 5.5))
+  expect_identical(axis_reduce(x > 2, 2, "mode"), c(TRUE, NA))
+  expect_identical(axis_reduce(c(a = 3, b = 1), op = "nth"), 1)
+  expect_identical(axis_reduce(array(0, c(0, 3)), 1, "median"), rep(NA_real_, 3))
+  expect_identical(axis_reduce(array(0, c(0, 3)), 1, "n_distinct"), rep(0L, 3))
+  expect_identical(axis_reduce(array(0, c(0, 3)), 2, "median"), numeric())
+  expect_identical(dim(axis_reduce(array(0, c(0, 3)), 1, "quantile")), c(5L, 3L))
+  expect_identical(axis_reduce(matrix(1:4, 2), integer(), "median"), matrix(c(1, 2, 3, 4), 2))
+})
+
+test_that("arrays larger than what is reduced at once, by any number of threads", {
+  withr::local_seed(8)
+  x <- array(rnorm(4e5), c(20, 50, 400))
+  for (dims in list(1, 2, 3, 1:2, 2:3)) {
+    expect_equal(axis_reduce(x, dims, "median"), oracle(x, dims, stats::median))
+    alone <- with_threads(1, axis_reduce(x, dims, largest))
+    expect_identical(with_threads(2, axis_reduce(x, dims, largest)), alone)
+    expect_equal(alone, oracle(x, dims, \(x) x[which.max(abs(x))]))
+  }
+})
+
+test_that("gradients of order statistics are those of differences", {
+  withr::local_seed(1)
+  x <- array(sample(24) / 10, 2:4)
+  functions <- list(median = stats::median, quantile = \(x) stats::quantile(x, c(0.3, 0.8)), iqr = stats::IQR,
+                    nth = \(x) sort(x)[1])
+  for (op in names(functions)) for (dims in list(1, 2, c(1, 3), 1:3)) {
+    eta <- oracle(x, dims, functions[[op]])
+    eta[] <- rnorm(length(eta))
+    loss <- \(v) sum(eta * oracle(array(v, 2:4), dims, functions[[op]]))
+    plan <- axis_plan(2:4, dims)
+    expect_equal(c(axis_grad(op)(x, eta, plan = plan, probs = c(0.3, 0.8))), c(central_difference(loss, c(x))),
+                 tolerance = 1e-7)
+  }
+})
+
+test_that("mistakes are errors", {
+  expect_snapshot(error = TRUE, axis_reduce(matrix(1:4, 2), 1, "quantile", probs = 2))
+  expect_snapshot(error = TRUE, axis_reduce(matrix(1:4, 2), 1, "median", output = "gpu"))
+  expect_snapshot(error = TRUE, axis_reduce(matrix(1:4, 2), 1, "centre"))
+  expect_snapshot(error = TRUE, axis_grad("mode"))
+})
