@@ -453,12 +453,12 @@ seg_describe_runs <- function(segments) {
     .Call(`_kernops_seg_describe_runs`, segments)
 }
 
-seg_from_groups <- function(g, count, threads = 1L, lengths = NULL) {
-    .Call(`_kernops_seg_from_groups`, g, count, threads, lengths)
+seg_from_groups <- function(codes, base, span, rows, count, threads = 1L) {
+    .Call(`_kernops_seg_from_groups`, codes, base, span, rows, count, threads)
 }
 
-seg_number_groups <- function(groups, threads = 1L) {
-    .Call(`_kernops_seg_number_groups`, groups, threads)
+seg_number_keys <- function(g, sort) {
+    .Call(`_kernops_seg_number_keys`, g, sort)
 }
 
 seg_compile <- function(formula) {
@@ -491,6 +491,10 @@ seg_from_offsets <- function(offsets, sources, values) {
 
 seg_from_lengths <- function(lengths, sources, values) {
     .Call(`_kernops_seg_from_lengths`, lengths, sources, values)
+}
+
+seg_count_groups <- function(segments) {
+    .Call(`_kernops_seg_count_groups`, segments)
 }
 
 seg_free <- function(pointer) {

@@ -49,8 +49,8 @@ check_weights <- function(w, x, op, call) {
                  call = call)
   }
   w <- check_weight_numbers(w, x, call)
-  negative <- which(w < 0)
-  if (op %in% c("var", "sd", "logsumexp") && length(negative)) {
+  negative <- if (op %in% c("var", "sd", "logsumexp")) which(w < 0)
+  if (length(negative)) {
     stop_kernops("input", "{.arg weights} must not be negative here; element {negative[[1]]} is {w[[negative[[1]]]]}.",
                  call = call)
   }

@@ -82,7 +82,7 @@ shape_pairs <- function(result, sums, outputs = NULL) {
 
 # The number of the segment of each value, NA for a value in none.
 segment_numbers <- function(plan) {
-  if (plan$how == "g") return(plan$input)
+  if (plan$how == "g") return(group_rows(plan))
   from <- seg_values(segments(plan)$pointer)
   replace(rep(NA_integer_, segments(plan)$about$values), from$row, rep(seq_along(from$lengths), from$lengths))
 }

@@ -4,7 +4,7 @@
 # By value, there is a row for each row of x, otherwise for each segment.
 compute_columns <- function(x, op, segments, run, by_value = FALSE, call = caller_env()) {
   keys <- frame_keys(x, segments, call)
-  segments$g <- combined_keys(keys$columns) %||% segments$g
+  if (!is.null(keys$columns)) segments$g <- if (length(keys$columns) > 1) keys$columns else keys$columns[[1]]
   if (!is.null(keys$columns)) segments$offsets <- NULL
   tasks <- column_tasks(op, setdiff(names(x), keys$from), call)
   plan <- frame_plan(segments, nrow(x), by_value, call)
@@ -48,13 +48,6 @@ check_formula_columns <- function(formula, x, call) {
   unknown <- setdiff(names, names(x))
   stop_kernops("input", c("A formula {.arg g} must be one-sided, with columns of {.arg x}, as in {.code ~ a + b}.",
                           x = if (length(unknown)) "{.arg x} has no column {.val {unknown}}."), call = call)
-}
-
-# One key for each combination of keys that occurs, in the order of the first key, then of the second.
-combined_keys <- function(columns) {
-  if (length(columns) < 2) return(if (length(columns)) columns[[1]])
-  numbers <- \(key) as.numeric(group_numbers(key, TRUE, NULL)$input)
-  Reduce(\(a, b) numbers(a * (max(b, 0, na.rm = TRUE) + 1) + b), lapply(columns, numbers))
 }
 
 # The keys of each segment, in their class.

@@ -9,9 +9,11 @@
 #'   end of the last segment, otherwise the beginning of the last segment. Give numbers above 2^31 as doubles or as
 #'   `bit64::integer64`.
 #' @param lengths the number of values of each segment; the segments are adjacent.
-#' @param g the group of each value: a factor, integers, numbers (also `integer64`), strings, dates or logicals in any
-#'   order, or a result of `collapse::GRP()`, whose groups are used unchanged. There is a segment for each level of a
-#'   factor, including unused levels, or for each distinct key in ascending order. Values whose key is `NA` are in no
+#' @param g the group of each value, in any order: a factor or a vector of any type (numbers, `integer64`, strings,
+#'   logicals, dates, times, complex numbers, raw bytes); a list or data frame of several such keys; or a result of
+#'   `collapse::GRP()`, whose groups are used unchanged. There is a segment for each level of a factor, including unused
+#'   levels, or for each distinct key in ascending order; for several keys, for each combination that occurs, ordered by
+#'   the first key, then the second, with the name `"a.b"`. Values whose key (or one of whose keys) is `NA` are in no
 #'   segment, as in [tapply()]. Keys are matched by value, unlike in [tapply()]: numbers that differ only beyond 15
 #'   significant digits, and times that differ by fractions of a second, are different keys. Strings marked as "bytes"
 #'   are compared as bytes. Where keys print alike, names of results have more digits.
@@ -19,6 +21,8 @@
 #'   ...`; their number is given by `offsets` or `lengths`. Segments may overlap, repeat, and be in any order.
 #' @param n the number of values, if it does not follow from `offsets` or `sources`.
 #' @param sort `FALSE`: groups are in order of first appearance, without unused levels.
+#' @param keys,same keys whose runs of equal adjacent keys are the segments, as in [reduce_by_key()], which takes the
+#'   plan and then compares no keys. The plan keeps the first key of each run.
 #'
 #' @return An object of class `seg_plan`. It has a `print()` method and may be saved.
 #'
@@ -30,8 +34,16 @@
 #' plan
 #' seg_reduce(iris$Sepal.Width, plan = plan, op = "mean")
 #' seg_reduce(as.matrix(iris[1:4]), plan = plan, op = "max")
+#'
+#' # groups of two keys
+#' seg_reduce(mtcars$mpg, plan = seg_plan(g = mtcars[c("cyl", "gear")]), op = "mean")
 #' @export
-seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n = NULL, sort = TRUE) {
+seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n = NULL, sort = TRUE, keys = NULL,
+                     same = NULL) {
+  if (!is.null(keys)) {
+    check_only_keys(list(offsets = offsets, lengths = lengths, g = g, sources = sources))
+    return(plan_of_keys(keys, same, n))
+  }
   make_plan(offsets, lengths, g, NULL, sources, n, sort, "`n`", keep = TRUE)
 }
 
@@ -62,7 +74,7 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
                  plan = check_plan(plan, call))
   if (how != "plan") made <- new_plan(how, made, n)
   if (how != "plan" && !keep) temporary(made, call)
-  values <- segments(made)$about$values
+  values <- segments(made, counted = FALSE)$about$values
   if (!is.null(n) && values != n) {
     stop_kernops("dim",
                  "{.arg {how}} {if (how == 'plan') 'is for' else 'has'} {values} value{?s}, but {what} has {n}.",
@@ -102,7 +114,7 @@ new_plan <- function(how, about, n = NULL) {
 }
 
 # The plan of groups that have numbers from 1 already.
-numbered_plan <- function(numbers, count) new_plan("g", list(input = numbers, count = count))
+numbered_plan <- function(numbers, count) new_plan("g", numbered_groups(numbers, count))
 
 check_number_of_values <- function(n, call) {
   if (is_plain_numeric(n) && length(n) == 1 && !is.na(n) && n >= 0 && n == floor(n)) return(as.numeric(n))
@@ -114,15 +126,19 @@ check_plan <- function(plan, call) {
   stop_kernops("input", "{.arg plan} must be made by {.fn seg_plan}, not {.obj_type_friendly {plan}}.", call = call)
 }
 
-# The analysed segments, made when they are first used, and again after readRDS().
-segments <- function(plan) {
+# The segments, made when they are first used, and again after readRDS(). The values of groups are `counted` unless the
+# caller can do without.
+segments <- function(plan, counted = TRUE) {
   cell <- plan$cell
   if (is.null(cell$made) || is_null_pointer(cell$made$pointer)) {
     n <- plan$n %||% -1
     cell$made <- switch(plan$how, offsets = seg_from_offsets(plan$input, plan$sources, n),
                         lengths = seg_from_lengths(plan$input, plan$sources, n),
-                        g = seg_from_groups(plan$input, plan$count, threads(), plan$sizes),
+                        g = seg_from_groups(plan$input, plan$base, plan$span, plan$rows, plan$count, threads()),
                         keys = seg_from_keys(plan$input))
+  }
+  if (counted && plan$how == "g" && is.null(cell$made$about$longest)) {
+    cell$made$about <- seg_count_groups(cell$made$pointer)
   }
   cell$made
 }
@@ -140,52 +156,13 @@ free_plan <- function(plan) {
   cell$made <- NULL
 }
 
-# Numbers from 1 of the groups in order, and their names.
-group_numbers <- function(g, sort, call) {
-  if (inherits(g, "GRP")) {
-    keys <- lapply(as.list(g$groups), as.character)
-    names <- if (length(keys)) Reduce(\(a, b) paste(a, b, sep = "."), keys)
-    return(list(input = as.integer(g$group.id), count = g$N.groups, names = names))
-  }
-  if (length(dim(g)) == 1 || length(dim(g)) == 2 && ncol(g) == 1) g <- c(g) # as of argmin()
-  if (!is.atomic(g) || is.raw(g) || length(dim(g)) > 1) {
-    stop_kernops("input", c("{.arg g} must be a vector or a factor, not {.obj_type_friendly {g}}.",
-                            i = "{.fn interaction} combines several factors into one."), call = call)
-  }
-  if (is.factor(g)) return(level_numbers(g, sort))
-  near <- if (sort && is.numeric(g) && !is.object(g)) seg_number_groups(g, threads())
-  if (!is.null(near)) {
-    storage.mode(near$levels) <- typeof(g)
-    return(list(input = near$codes, count = length(near$levels), names = key_names(near$levels), sizes = near$lengths))
-  }
-  plain <- level_key(g)
-  keys <- g[!duplicated(plain)] # in their class, which unique() drops
-  there <- !is.na(keys) | is.double(keys) & is.nan(keys) # NaN is a group, as factor() has it
-  keys <- if (sort) sort_keys(keys[there]) else keys[there]
-  list(input = match(plain, level_key(keys)), count = length(keys), names = key_names(keys))
-}
-
-level_numbers <- function(g, sort) {
-  codes <- as.integer(g)
-  if (sort) return(list(input = codes, count = nlevels(g), names = levels(g)))
-  seen <- unique(codes[!is.na(codes)])
-  list(input = match(codes, seen), count = length(seen), names = levels(g)[seen])
-}
-
-is_bytes <- function(keys) is.character(keys) && any(Encoding(keys) == "bytes")
-
-# R does not sort strings of bytes.
-sort_keys <- function(keys) if (is_bytes(keys)) keys[order(readable_text(keys))] else sort(keys, na.last = TRUE)
-
-# Names as tapply() has them, unless keys that differ would have the same.
-key_names <- function(keys) {
-  names <- if (!is_bytes(keys)) as.character(keys)
-  if (is.null(names) || anyDuplicated(names)) value_labels(keys) else names
-}
-
 #' @export
 print.seg_plan <- function(x, ...) {
   about <- segments(x)$about
+  if (x$how == "keys") {
+    cli::cat_line("<seg_plan> ", in_digits(segment_count(x)), " runs of ", in_digits(about$values), " keys on the GPU")
+    return(invisible(x))
+  }
   cli::cat_line("<seg_plan> ", in_digits(about$segments), " segments of ", in_digits(about$values), " values")
   mean <- about$covered / max(about$segments, 1)
   cli::cat_line("  lengths    ", in_digits(about$shortest), " to ", in_digits(about$longest), ", ",

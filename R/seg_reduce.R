@@ -140,7 +140,7 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
 }
 
 run_plan <- function(x, plan, op, na.rm = FALSE, empty = NULL, backend = "auto", w = NULL, stay = FALSE) {
-  seg_run(segments(plan)$pointer, x, segment_operation(op, empty), na.rm, w,
+  seg_run(segments(plan, counted = FALSE)$pointer, x, segment_operation(op, empty), na.rm, w,
           segment_settings(backend, stay, progress = progress_bar()))
 }
 
@@ -150,14 +150,17 @@ segment_operation <- function(op, empty = NULL) {
   list(op = "", formula = compiled_op(op), empty = as.numeric(empty %||% op$identity))
 }
 
-segment_count <- function(plan) segments(plan)$about$segments %||% seg_count_runs(segments(plan)$pointer)
+segment_count <- function(plan) {
+  made <- segments(plan, counted = FALSE)
+  made$about$segments %||% seg_count_runs(made$pointer)
+}
 value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
 
 # Results have the type that base R gives them.
 settle_kind <- function(result, x, op, left, empty, w) {
   row <- statistic(op)
   kind <- row$kind
-  if (row$least > 0 && kind != "position" && anyNA(result)) {
+  if (row$least > 0 && kind != "position" && any(is.nan(result))) {
     result[left < row$least & is.nan(result) & (is.null(empty) | left > 0)] <- NA
   }
   truth <- kind == "truth" || is.logical(x) && op %in% c("first", "last")

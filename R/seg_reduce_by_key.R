@@ -4,13 +4,16 @@
 #' run; for groups of keys in any order see `g` of [seg_reduce()].
 #'
 #' @inheritParams seg_reduce
-#' @param keys a vector or factor with one key for each value (row) of `x`, or a [gpu_matrix()] with one column, whose
-#'   runs are found on the GPU. `NA` equals `NA`; on the GPU also `NaN`. Give whole numbers of 2^31 or more as doubles,
-#'   which are exact up to 2^53 (`float32` on the GPU: 2^24), or as `bit64::integer64`.
+#' @param keys a vector of any type or a factor with one key for each value (row) of `x`; a list or data frame of
+#'   several such keys, all of which must be equal in a run; or a [gpu_matrix()] with one column, whose runs are found
+#'   on the GPU. `NA` equals `NA`; on the GPU also `NaN`. Give whole numbers of 2^31 or more as doubles, which are exact
+#'   up to 2^53 (`float32` on the GPU: 2^24), or as `bit64::integer64`.
 #' @param same what must be equal within a run: `NULL`, the keys themselves; a function of the vector of keys; or a
 #'   string, a formula of two adjacent keys `a` and `b` in the language of [keops_kernel()] that is nonzero if they
 #'   belong to the same run, such as `"Abs(a - b) < 0.5"`.
 #' @param ... `na.rm`, `weights`, `empty`, `probs`, `type` and `nth`, as in [seg_reduce()].
+#' @param plan a [seg_plan()] of `keys` (and `same`), instead of these: the runs are found once, for any values and any
+#'   operation.
 #'
 #' @return A list: `keys`, the first key of each run; `values`, the results of [seg_reduce()]; `lengths`, the number of
 #'   values of each run. With `output = "gpu"` the values are a [gpu_matrix()]; keys and lengths are too if the keys are
@@ -28,57 +31,89 @@
 #' reduce_by_key(c("a", "a", "b", "a"), c(1, 2, 3, 4))
 #' # a new run begins where there is a gap of more than one
 #' reduce_by_key(c(1, 1.5, 2, 7, 7.2), 1:5, same = "Abs(a - b) <= 1")
+#' # of two keys
+#' reduce_by_key(list(c(1, 1, 1, 2), c("a", "a", "b", "b")), 1:4)
+#' # runs that are found once
+#' plan <- seg_plan(keys = c("a", "a", "b", "a"))
+#' reduce_by_key(x = c(1, 2, 3, 4), op = "max", plan = plan)
 #' # by whole numbers
 #' reduce_by_key(c(1.1, 1.9, 2.5, 2.6), 1:4, op = "max", same = floor)
 #' @export
-reduce_by_key <- function(keys, x, op = "sum", same = NULL, ..., backend = c("auto", "cpu", "cuda"),
-                          output = c("host", "gpu")) {
+reduce_by_key <- function(keys = NULL, x, op = "sum", same = NULL, ..., plan = NULL,
+                          backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
   backend <- check_backend(backend)
   check_further_arguments("{.fn reduce_by_key}", list(...), c("na.rm", "weights", "empty", "probs", "type", "nth"))
   if (!is.data.frame(x)) x <- check_reducible(x, op, backend)
-  if (!is_gpu_matrix(keys) && (!is.atomic(keys) || length(dim(keys)) > 1 || is.null(keys))) {
-    stop_kernops("input", "{.arg keys} must be a vector or a factor, not {.obj_type_friendly {keys}}.")
+  kept <- !is.null(plan)
+  plan <- if (kept) check_plan_of_keys(plan, keys, same) else plan_of_keys(keys, same)
+  count <- segments(plan)$about$values
+  if (count != value_count(x)) {
+    stop_kernops("dim", paste("{.arg {if (kept) 'plan' else 'keys'}} must have one key for each of the",
+                              "{value_count(x)} value{?s}, not {count}."))
   }
-  if (value_count(keys) != value_count(x)) {
-    stop_kernops("dim", paste("{.arg keys} must have one key for each of the {value_count(x)} value{?s},",
-                              "not {value_count(keys)}."))
-  }
+  if (!kept) temporary(plan)
   stay <- check_output(output)
-  reduce <- function(plan) seg_reduce(x, plan = plan, op = op, ..., backend = backend, output = output)
-  if (is_gpu_matrix(keys)) return(reduce_runs_there(keys, same, reduce, stay))
-  runs <- runs_of(keys, same)
-  list(keys = runs$keys, values = reduce(temporary(runs$plan)), lengths = runs$lengths)
-}
-
-runs_of <- function(keys, same) {
-  starts <- run_starts(keys, same, caller_env())
-  offsets <- c(starts, length(keys))
-  first <- keys[starts + 1]
-  if (inherits(keys, "integer64")) oldClass(first) <- oldClass(keys) # also where 'bit64' is not loaded
-  list(plan = plan_of_runs(offsets), keys = first, lengths = diff(offsets))
-}
-
-plan_of_runs <- function(offsets) seg_plan(offsets = offsets, n = offsets[[length(offsets)]])
-
-# Keys of a GPU are compared there. Values may be reduced in the pass that finds the runs, so they come first.
-reduce_runs_there <- function(keys, same, reduce, stay, call = caller_env()) {
-  if (!is.null(same) || ncol(keys) != 1) {
-    stop_kernops("input", c("{.arg keys} on the GPU must have one column, and {.arg same} must be {.code NULL}.",
-                            x = "There {?is/are} {ncol(keys)} column{?s}."), call = call)
-  }
-  plan <- temporary(new_plan("keys", list(input = keys)))
-  values <- reduce(plan)
-  runs <- seg_describe_runs(segments(plan)$pointer)
-  if (!stay) runs <- lapply(runs, \(column) c(as.matrix(column)))
+  values <- seg_reduce(x, plan = plan, op = op, ..., backend = backend, output = output)
+  runs <- describe_runs(plan, stay)
   list(keys = runs$keys, values = values, lengths = runs$lengths)
 }
 
-run_starts <- function(keys, same, call = caller_env()) {
-  if (is.null(same)) return(seg_runs(as_plain_keys(keys)))
+# The plan of the runs of keys, with the first key of each. Keys on the GPU are compared there, when the plan is first
+# used: values may be reduced in the same pass.
+plan_of_keys <- function(keys, same = NULL, n = NULL, call = caller_env()) {
+  if (inherits(keys, "POSIXlt")) keys <- as.POSIXct(keys)
+  if (!is_gpu_matrix(keys)) {
+    size <- key_count(check_keys(keys, "keys", call))
+    starts <- run_starts(keys, same, call)
+    plan <- new_plan("offsets", list(input = c(starts, size), first_keys = list(take_keys(keys, starts + 1))), size)
+  } else if (!is.null(same) || ncol(keys) != 1) {
+    stop_kernops("input", c("{.arg keys} on the GPU must have one column, and {.arg same} must be {.code NULL}.",
+                            x = "There {?is/are} {ncol(keys)} column{?s}."), call = call)
+  } else {
+    size <- nrow(keys)
+    plan <- new_plan("keys", list(input = keys))
+  }
+  if (is.null(n) || n == size) return(plan)
+  stop_kernops("dim", "{.arg keys} has {size} key{?s}, but {.arg n} is {n}.", call = call)
+}
+
+check_plan_of_keys <- function(plan, keys, same, call = caller_env()) {
+  check_plan(plan, call)
+  if (!is.null(keys) || !is.null(same)) {
+    stop_kernops("input", "{.arg plan} replaces {.arg keys} and {.arg same}: give one or the other.", call = call)
+  }
+  if (plan$how == "keys" || !is.null(plan$first_keys)) return(plan)
+  stop_kernops("input", c("{.arg plan} must be a plan of keys.", i = "Make it by {.code seg_plan(keys = )}."),
+               call = call)
+}
+
+check_only_keys <- function(others, call = caller_env()) {
+  others <- names(Filter(Negate(is.null), others))
+  if (length(others)) {
+    stop_kernops("input", "{.arg keys} makes a plan without {.arg {others}}: give one or the other.", call = call)
+  }
+}
+
+# The first key and the length of each run.
+describe_runs <- function(plan, stay) {
+  if (plan$how == "offsets") return(list(keys = plan$first_keys[[1]], lengths = diff(plan$input)))
+  cell <- plan$cell
+  cell$runs <- cell$runs %||% seg_describe_runs(segments(plan)$pointer)
+  if (stay) cell$runs else lapply(cell$runs, \(column) c(as.matrix(column)))
+}
+
+# Where runs begin, from 0; those of several keys where one of them changes.
+run_starts <- function(keys, same = NULL, call = caller_env()) {
+  if (is.null(same)) {
+    if (is.complex(keys)) keys <- list(Re(keys), Im(keys))
+    if (!is.list(keys)) return(seg_runs(as_plain_keys(keys)))
+    return(sort(unique(unlist(lapply(keys, run_starts)))))
+  }
   if (is.function(same)) {
     of_key <- same(keys)
-    if (is.atomic(of_key) && length(of_key) == length(keys)) return(seg_runs(as_plain_keys(of_key)))
-    stop_kernops("input", c("{.arg same} must return one value for each of the {length(keys)} key{?s}.",
+    size <- key_count(keys)
+    if (is.atomic(of_key) && length(of_key) == size) return(run_starts(of_key))
+    stop_kernops("input", c("{.arg same} must return one value for each of the {size} key{?s}.",
                             x = "It returned {length(of_key)}."), call = call)
   }
   check_text(same, "same", one = TRUE, call = call)
@@ -90,12 +125,14 @@ run_starts <- function(keys, same, call = caller_env()) {
   c(0, which(is.na(joined) | joined == 0))
 }
 
+key_count <- function(keys) length(if (is.list(keys)) keys[[1]] else keys)
+
 as_plain_keys <- function(keys) {
   if (inherits(keys, "integer64")) return(keys)
   if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings of two encodings are the same key
   if (is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
   if (is.factor(keys)) return(level_codes(keys))
-  match(keys, unique(keys))
+  as.integer(keys) # raw
 }
 
 # A level that is NA is no other key than a missing one.

@@ -1397,26 +1397,28 @@ BEGIN_RCPP
 END_RCPP
 }
 // seg_from_groups
-Rcpp::List seg_from_groups(SEXP g, double count, int threads, Rcpp::Nullable<Rcpp::NumericVector> lengths);
-RcppExport SEXP _kernops_seg_from_groups(SEXP gSEXP, SEXP countSEXP, SEXP threadsSEXP, SEXP lengthsSEXP) {
+Rcpp::List seg_from_groups(SEXP codes, int base, double span, SEXP rows, double count, int threads);
+RcppExport SEXP _kernops_seg_from_groups(SEXP codesSEXP, SEXP baseSEXP, SEXP spanSEXP, SEXP rowsSEXP, SEXP countSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type g(gSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type codes(codesSEXP);
+    Rcpp::traits::input_parameter< int >::type base(baseSEXP);
+    Rcpp::traits::input_parameter< double >::type span(spanSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< double >::type count(countSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::NumericVector> >::type lengths(lengthsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_from_groups(g, count, threads, lengths));
+    rcpp_result_gen = Rcpp::wrap(seg_from_groups(codes, base, span, rows, count, threads));
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_number_groups
-SEXP seg_number_groups(SEXP groups, int threads);
-RcppExport SEXP _kernops_seg_number_groups(SEXP groupsSEXP, SEXP threadsSEXP) {
+// seg_number_keys
+SEXP seg_number_keys(SEXP g, bool sort);
+RcppExport SEXP _kernops_seg_number_keys(SEXP gSEXP, SEXP sortSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type groups(groupsSEXP);
-    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_number_groups(groups, threads));
+    Rcpp::traits::input_parameter< SEXP >::type g(gSEXP);
+    Rcpp::traits::input_parameter< bool >::type sort(sortSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_number_keys(g, sort));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1511,6 +1513,16 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type sources(sourcesSEXP);
     Rcpp::traits::input_parameter< double >::type values(valuesSEXP);
     rcpp_result_gen = Rcpp::wrap(seg_from_lengths(lengths, sources, values));
+    return rcpp_result_gen;
+END_RCPP
+}
+// seg_count_groups
+Rcpp::List seg_count_groups(Rcpp::XPtr<kernops::Segments> segments);
+RcppExport SEXP _kernops_seg_count_groups(SEXP segmentsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_count_groups(segments));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -2035,8 +2047,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_from_keys", (DL_FUNC) &_kernops_seg_from_keys, 1},
     {"_kernops_seg_count_runs", (DL_FUNC) &_kernops_seg_count_runs, 1},
     {"_kernops_seg_describe_runs", (DL_FUNC) &_kernops_seg_describe_runs, 1},
-    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 4},
-    {"_kernops_seg_number_groups", (DL_FUNC) &_kernops_seg_number_groups, 2},
+    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 6},
+    {"_kernops_seg_number_keys", (DL_FUNC) &_kernops_seg_number_keys, 2},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
     {"_kernops_seg_order_table", (DL_FUNC) &_kernops_seg_order_table, 0},
@@ -2045,6 +2057,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_top_values", (DL_FUNC) &_kernops_seg_top_values, 5},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
+    {"_kernops_seg_count_groups", (DL_FUNC) &_kernops_seg_count_groups, 1},
     {"_kernops_seg_free", (DL_FUNC) &_kernops_seg_free, 1},
     {"_kernops_seg_values", (DL_FUNC) &_kernops_seg_values, 1},
     {"_kernops_seg_recurrence", (DL_FUNC) &_kernops_seg_recurrence, 4},

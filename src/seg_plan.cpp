@@ -7,20 +7,31 @@
 
 namespace kernops {
 
-Rcpp::List described(std::unique_ptr<Segments> segments) {
-  Count least = segments->empties.empty() && segments->count > 0 ? segments->longest : 0;
-  for (Count s = 0; s < segments->segments(); ++s)
-    if (segments->empties.empty()) least = std::min(least, segments->offsets()[s + 1] - segments->offsets()[s]);
-  const Rcpp::List about = allocate(0, [&]() -> SEXP {
-    return Rcpp::List::create(
-        Rcpp::_["values"] = double(segments->values), Rcpp::_["segments"] = double(segments->count),
-        Rcpp::_["empty"] = double(segments->empties.size()), Rcpp::_["shortest"] = double(least),
-        Rcpp::_["longest"] = double(segments->longest), Rcpp::_["sorted"] = segments->groups == nullptr,
-        Rcpp::_["covered"] = double(segments->covered));
+namespace {
+
+Rcpp::List description(const Segments& segments) {
+  Count least = segments.empties.empty() && segments.count > 0 ? segments.longest : 0;
+  for (Count s = 0; s < segments.segments(); ++s)
+    if (segments.empties.empty()) least = std::min(least, segments.length(s));
+  return allocate(0, [&]() -> SEXP {
+    return Rcpp::List::create(Rcpp::_["values"] = double(segments.values), Rcpp::_["segments"] = double(segments.count),
+                              Rcpp::_["empty"] = double(segments.empties.size()), Rcpp::_["shortest"] = double(least),
+                              Rcpp::_["longest"] = double(segments.longest), Rcpp::_["sorted"] = !segments.groups,
+                              Rcpp::_["covered"] = double(segments.covered));
   });
+}
+
+}  // namespace
+
+Rcpp::List held(std::unique_ptr<Segments> segments, const Rcpp::List& about) {
   const double bytes = segments->bytes();
   const Rcpp::Shield<SEXP> pointer(external_pointer(std::move(segments), bytes));
   return named_list({{"pointer", pointer}, {"about", about}});
+}
+
+Rcpp::List described(std::unique_ptr<Segments> segments) {
+  const Rcpp::List about = description(*segments);
+  return held(std::move(segments), about);
 }
 
 }  // namespace kernops
@@ -97,6 +108,15 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
                            (s < Count(all.size()) ? "; element " + std::to_string(s + 1) + " exceeds them." : "."));
     }
     return from_lengths(all, 0, sources, n);
+  });
+}
+
+// Counts the values of groups, if that was not necessary before, and describes the segments.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List seg_count_groups(Rcpp::XPtr<kernops::Segments> segments) {
+  return guard_new([&] {
+    segments->find();
+    return description(*segments);
   });
 }
 

@@ -7,7 +7,8 @@
 
 namespace kernops {
 
-// The segments as R holds them, and what print() says of them.
+// The segments as R holds them, and a list that describes them.
 Rcpp::List described(std::unique_ptr<Segments> segments);
+Rcpp::List held(std::unique_ptr<Segments> segments, const Rcpp::List& about);
 
 }  // namespace kernops

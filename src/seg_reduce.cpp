@@ -45,7 +45,8 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
     // one pass may count the segments and reduce one column of values
     const bool together =
         !request.segments.known() && request.columns == 1 && request.outputs() == 1 && request.x.on_device;
-    if (!together) request.segments.find();
+    const bool by_groups = request.segments.groups && &chosen == &cpu_backend();  // which the CPU may not have to count
+    if (!together && !by_groups) request.segments.find();
     const Count rows = together ? request.segments.values : request.rows();
     Result result(stay || together, request.settings.devices[0], rows, request.columns * request.outputs(),
                   stay && request.by_value() && request.x.type == SegmentValues::floats);

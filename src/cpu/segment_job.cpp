@@ -27,11 +27,11 @@ SegmentJob segment_job(const SegmentRequest& request) {
   job.offsets = segments.offsets().data();
   job.rows = data(segments.rows), job.sources = data(segments.sources);
   job.groups = segments.groups, job.count = segments.count;
-  job.scatter = segments.longest <= 200 ? Scatter::plain : segments.burst <= 128 ? Scatter::tiles : Scatter::careful;
   job.x = x.data, job.integers = x.type == SegmentValues::integers;
   job.x_row = x.row, job.x_column = x.column;
   job.weights = static_cast<const double*>(w.data), job.weights_row = w.row;
   job.weights_column = w.column, job.weight_of = request.weight_of;
+  if (request.by_masses) std::swap(job.weights, job.masses);
   job.skip_missing = request.skip_missing;
   job.out = request.out.data, job.out_entry = request.out.entry, job.out_row = request.out.row;
   job.columns = request.columns, job.op = request.op, job.softmax = request.softmax;

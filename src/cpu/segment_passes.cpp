@@ -107,6 +107,13 @@ class HostPasses : public SegmentPasses {
     of_engine ? run_engine(request) : reduce_terms(request);
   }
 
+  bool reduce_mean(const SegmentRequest& request) const override {
+    if (!request.segments.groups) return false;
+    SegmentRequest weighted = request;
+    weighted.by_masses = true;
+    return run_engine(weighted), true;
+  }
+
   void map(const SegmentRequest& request, SegmentMap what, bool in_place, double elsewhere) const override {
     const Count rows = in_place ? request.segments.values : request.segments.covered;
     for (Count c = 0; c < request.columns; ++c) std::fill_n(request.out.data + c * request.out.entry, rows, elsewhere);
@@ -172,6 +179,7 @@ class HostPasses : public SegmentPasses {
   }
 
   void reduce_terms(SegmentRequest request) const {
+    request.segments.find();
     const FillTerms fill = filler_of(request.term);
     const bool laid_out = in_several(request.segments);
     Segments side_by_side;
@@ -202,6 +210,7 @@ const SegmentPasses& segment_passes() {
 
 void segments(const SegmentRequest& request) {
   request.segments.come_to_host();
+  if (request.by_value()) request.segments.find();
   if (request.scan != SegmentScan::none)
     scan_segments(request);
   else if (request.softmax)

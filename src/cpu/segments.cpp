@@ -26,8 +26,13 @@ class SegmentRun {
   }
 
  private:
+  // Groups must be counted only where their values are put in order, or empty groups have a result of the user.
   SegmentEngine choose_engine() {
     const SegmentEngine engine = engine_for(request_.settings.isa).segments(job_);
+    if (!engine.scatter || request_.empty) {
+      request_.segments.find();
+      job_ = segment_job(request_);
+    }
     if (segments_.groups && !engine.scatter) job_.order = segments_.order().data();
     return engine;
   }
@@ -48,11 +53,9 @@ class SegmentRun {
     const Count count = threads(units * request_.columns);
     std::vector<std::vector<char>> scratch(count, std::vector<char>(scratch_bytes + 64));
     parallel_for(units * request_.columns, count, request_.settings,
-                 [&](Count unit, Count thread) { work(unit / units, unit % units, aligned(scratch[thread])); });
+                 [&](Count unit, Count thread) { work(unit / units, unit % units, aligned(scratch[thread].data())); });
   }
-  static char* aligned(std::vector<char>& memory) {
-    return memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
-  }
+  static char* aligned(char* memory) { return memory + (64 - reinterpret_cast<std::uintptr_t>(memory) % 64) % 64; }
 
   void gather() {
     const SegmentUnits units(segments_, request_.settings.tile > 0 ? request_.settings.tile : 16384);
@@ -82,23 +85,24 @@ class SegmentRun {
 
   // The number of splits keeps the cost of joining low, and depends on the sizes alone.
   void scatter() {
-    const Count values = segments_.values, count = segments_.count;
-    const Count splits = std::max<Count>(1, std::min<Count>(16, values / (16 * count + 16384)));
+    const Count values = segments_.values, span = job_.groups.span;
+    const Count splits = std::max<Count>(1, std::min<Count>(16, values / (16 * span + 16384)));
     const Count split = ceil_div(values, splits);
-    const size_t bytes = size_t(count + 1) * engine_.state_bytes;
+    const size_t bytes = (size_t(span + 1) * engine_.state_bytes + 127) / 64 * 64;
     const Count together = std::min(request_.columns, std::max<Count>(1, 16 / splits));
-    const std::unique_ptr<char[]> states(new char[size_t(together * splits) * bytes]);
-    in_huge_pages(states.get(), size_t(together * splits) * bytes);
+    const std::unique_ptr<char[]> memory(new char[size_t(together * splits) * bytes + 64]);
+    char* const states = aligned(memory.get());
+    in_huge_pages(states, size_t(together * splits) * bytes);
     for (Count from = 0; from < request_.columns; from += together) {
       const Count columns = std::min(together, request_.columns - from), units = columns * splits;
       std::vector<std::vector<char>> scratch(threads(units), std::vector<char>(2048 * sizeof(double)));
       parallel_for(units, threads(units), request_.settings, [&](Count unit, Count thread) {
         const Count first = unit % splits * split;
         engine_.scatter(job_, from + unit / splits, first, std::min(first + split, values),
-                        states.get() + size_t(unit) * bytes, scratch[thread].data());
+                        states + size_t(unit) * bytes, scratch[thread].data());
       });
       parallel_for(columns, threads(columns), request_.settings, [&](Count column, Count) {
-        engine_.join_scattered(job_, from + column, states.get() + size_t(column * splits) * bytes, splits);
+        engine_.join_scattered(job_, from + column, states + size_t(column * splits) * bytes, splits, bytes);
       });
     }
     fill_empties();

@@ -9,7 +9,7 @@ namespace {
 // take(k, x) for each value of a segment, in order.
 template <class Take>
 void each_value(const Segments& segments, Count s, const SegmentValues& from, Count column, Take take) {
-  const Count first = segments.offsets()[size_t(s)], length = segments.length(s);
+  const Count first = segments.offsets()[size_t(s)], length = segments.length(s), begin_all = segments.first;
   const auto read = [&](auto row) {
     if (from.type == SegmentValues::doubles) {
       const double* x = static_cast<const double*>(from.data) + column * from.column;
@@ -18,7 +18,9 @@ void each_value(const Segments& segments, Count s, const SegmentValues& from, Co
       for (Count k = 0; k < length; ++k) take(k, value_at(from, column, row(k)));
     }
   };
-  if (segments.groups) {
+  if (from.by_segment) {
+    read([=](Count k) { return first - begin_all + k; });
+  } else if (segments.groups) {
     // rows of later values are read ahead, as they are anywhere in memory
     constexpr Count ahead = 32;
     const std::uint32_t* order = segments.order().data() + first;

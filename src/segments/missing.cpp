@@ -7,6 +7,7 @@ namespace kernops {
 namespace {
 
 bool is_nan(double x) { return x != x; }
+bool is_unmarked(double x) { return x != x && !is_missing(x); }
 
 bool missing_at(const SegmentValues& x, Count column, Count row) {
   return x.data && is_missing(value_at(x, column, row));
@@ -96,7 +97,7 @@ void mark_missing_on_host(const SegmentRequest& request) {
       return request.out.data[(o * request.columns + column) * request.out.entry + row * request.out.row];
     };
     bool any = false;
-    for (Count row = 0; row < rows; ++row) any |= is_nan(result(0, row));
+    for (Count row = 0; row < rows; ++row) any |= is_unmarked(result(0, row));
     if (!any) continue;
     if (request.by_value()) {
       request.softmax ? mark_softmax(request, column) : mark_scan(request, column);

@@ -13,6 +13,8 @@ class SegmentPasses {
   virtual ~SegmentPasses() = default;
   virtual Temporary numbers(Count count) const = 0;  // in memory of this backend
   virtual void reduce(const SegmentRequest& request) const = 0;
+  // Weighted means in one pass over the values; false where this backend takes one for each sum.
+  virtual bool reduce_mean(const SegmentRequest&) const { return false; }
   // A number for each value; what is in no segment becomes `elsewhere`.
   virtual void map(const SegmentRequest& request, SegmentMap what, bool in_place, double elsewhere) const = 0;
   // `out` from itself and a and b, which have its shape; `value` is what is filled in.

@@ -25,6 +25,7 @@ Temporary sum_of(const SegmentPasses& passes, SegmentRequest part, SegmentTerm t
 
 // Weights count how often a value is there.
 void weighted_moments(const SegmentPasses& passes, const SegmentRequest& request) {
+  if (request.op == int(StatisticId::mean) && passes.reduce_mean(request)) return;
   const Temporary mass = sum_of(passes, request, SegmentTerm::Mass), mean = sum_of(passes, request, SegmentTerm::Times);
   passes.step(ResultStep::mean, request, mean.data, mean.data, mass.data, 0);
   if (request.op == int(StatisticId::mean)) return passes.copy(mean, result_count(request), request.out);

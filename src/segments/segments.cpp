@@ -35,7 +35,7 @@ const std::vector<std::uint32_t>& Segments::order() const {
     for (Count s = 0; s < segments(); ++s) next[row(s)] = offsets_[s];
     order_.resize(size_t(covered));
     for (Count n = 0; n < values; ++n)
-      if (groups[n] >= 0) order_[next[groups[n]]++] = std::uint32_t(n);
+      if (const Count row = groups[n]; row >= 0) order_[size_t(next[row]++)] = std::uint32_t(n);
   });
   return order_;
 }

@@ -4,6 +4,8 @@
 // output. The struct of reductions.h that segments.def names takes in the values one after another; where a
 // backend splits a segment, it must merge() the parts in order, at places that do not depend on threads.
 #pragma once
+#include <kernops/jobs/segments.h>
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -28,12 +30,12 @@ class Segments {
   std::vector<Count> rows;       // of the result, in ascending order; without elements: segment s gives row s
   std::vector<Count> empties;    // rows of the result that have nothing to reduce
   std::vector<Count> sources;    // segment s begins at row sources[s] of x; without elements: at row offsets[s]
-  const int* groups = nullptr;   // of values in any order: the row of the result that each belongs to, or -1
+  GroupCodes groups;             // of values in any order: groups[n] is the row of the result of value n, or -1
   Count longest = 0;
-  Count burst = 0;           // of groups: the most values of one in a scatter_window() of jobs/segments.h
   std::vector<Count> large;  // segments of more values than segment_block of jobs/segments.h
 
-  // Runs of keys are counted when they are first asked for, or reduced: until then there are `covered` at most.
+  // Runs of keys are counted when they are first asked for, or reduced: until then there are `covered` at most. The
+  // values of groups are counted likewise: until then only `values`, `count` and `groups` are known.
   virtual bool known() const { return true; }
   virtual void find() {}
   virtual Segments& on(int) { return *this; }  // as that device can read them
@@ -88,6 +90,7 @@ struct SegmentValues {
   bool on_device = false;
   const void* data = nullptr;
   Count row = 1, column = 0;
+  bool by_segment = false;  // in the order of the segments, from the first value on
 };
 
 // A scan gives a result for each value: of the values of its segment up to it, or, if `exclusive`, before it.
@@ -114,6 +117,7 @@ struct SegmentRequest {
   std::vector<const double*> given{};
   const SegmentFormula* product = nullptr;
   const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
+  bool by_masses = false;          // weighted means of groups in one pass
   bool precise = false;            // floats are reduced as doubles
 
   int outputs() const { return formula || softmax ? 1 : statistics()[size_t(op)].outputs; }

@@ -63,7 +63,7 @@ test_that("many groups of whole numbers, near together or not, by any number of 
   expect_length(seg_reduce(x, g = rep(NA_integer_, n)), 0)
   wrong <- replace(rep(1:4, 50000), c(150000, 60000), c(9L, -1L))
   for (threads in 1:2) {
-    expect_error(seg_from_groups(wrong, 4, threads), "60000", class = "kernops_input_error")
+    expect_error(seg_from_groups(wrong, 1L, 4, NULL, 4, threads), "60000", class = "kernops_input_error")
   }
 })
 
@@ -94,4 +94,97 @@ test_that("the columns of a matrix are reduced one by one", {
   }
   expect_identical(dimnames(seg_reduce(m, g = g, op = "range")), list(sort(unique(g)), colnames(m), c("min", "max")))
   expect_identical(dimnames(seg_softmax(m, g = g)), dimnames(m))
+})
+
+test_that("keys of any type are grouped by value, many or few, sorted or not", {
+  withr::local_seed(8)
+  n <- 3000
+  x <- sample(n) / 8
+  code <- sample(-40:60, n, TRUE)
+  day <- as.Date("2024-03-01") + code
+  keys <- list(
+    integer = code, far = code * 1000003L, double = code / 8, logical = code > 0, string = paste0("k", code),
+    letters = rep_len(c("b", "B", "a_1", "a1", "a", "Z", "10", "9"), n), long = paste0("common prefix ", code),
+    date = day, days = code / 4 + as.Date("2024-03-01"), time = as.POSIXct("2024-03-01", "UTC") + code * 3600,
+    difftime = as.difftime(code / 2, units = "hours"), complex = complex(real = code %% 3, imaginary = -code),
+    factor = factor(code, sample(-40:60)), sorted = sort(code), adjacent = rep(c("b", "c", "a"), each = n / 3)
+  )
+  for (name in names(keys)) for (missing in c(FALSE, TRUE)) {
+    g <- if (missing) replace(keys[[name]], c(1, 77, n), NA) else keys[[name]]
+    distinct <- if (is.factor(g)) levels(g) else sort(unique(g))
+    number <- match(if (is.factor(g)) as.character(g) else g, distinct)
+    expected <- vapply(seq_along(distinct), \(k) sum(x[which(number == k)]), 0)
+    by <- seg_reduce(x, g = g)
+    expect_equal(unname(by), expected, tolerance = 1e-14, label = name)
+    expect_identical(anyDuplicated(names(by)), 0L)
+    first <- unique(number[!is.na(number)])
+    expect_equal(unname(seg_reduce(x, g = g, sort = FALSE)), expected[first], tolerance = 1e-14, label = name)
+    for (op in c("mean", "sd", "first", "last", "median", "argmax")) {
+      f <- switch(op, first = \(v) v[1], last = \(v) v[length(v)], argmax = which.max, get(op))
+      expect_equal(unname(seg_reduce(x, g = g, op = op)), vapply(seq_along(distinct), \(k) f(x[which(number == k)]), 0),
+                   tolerance = 1e-12, label = paste(name, op))
+    }
+  }
+  bytes <- as.raw(code + 50L)
+  expect_equal(seg_reduce(x, g = bytes), c(tapply(x, as.character(bytes), sum)))
+  expect_identical(seg_reduce(1:4, g = integer64(c(5, 1, 5, 5), c(0, 3, 0, -1))),
+                   c("-4294967291" = 4L, "5" = 4L, "12884901889" = 2L))
+})
+
+test_that("0 and -0, NA and NaN, and the ends of the integers are told apart as values are", {
+  expect_identical(seg_reduce(1:6, g = c(0.5, NaN, -0, 0, NA, NaN)), c("0" = 7L, "0.5" = 1L, "NaN" = 8L))
+  most <- .Machine$integer.max
+  expect_identical(unname(seg_reduce(1:5, g = c(most, -most, NA, 0L, -most))), c(7L, 4L, 1L))
+  expect_identical(unname(seg_reduce(1:3, g = c(most, most - 1L, most))), c(2L, 4L))
+  expect_identical(unname(seg_reduce(1:4, g = c(-most, NA, -most + 1L, -most))), c(5L, 3L))
+  expect_identical(unname(seg_reduce(1:3, g = complex(real = c(0, -0, NaN), imaginary = c(1, 1, 1)))), 3L)
+  expect_length(seg_reduce(1:3, g = rep(NA_character_, 3)), 0)
+  expect_length(seg_reduce(numeric(), g = character()), 0)
+})
+
+test_that("several keys are grouped as their combinations, without strings", {
+  withr::local_seed(9)
+  n <- 500
+  x <- runif(n)
+  a <- sample(c("u", "v", NA, "w"), n, TRUE)
+  b <- sample(c(-1e6, 2.5, 7, NaN), n, TRUE)
+  f <- factor(sample(c("p", "q"), n, TRUE), c("unused", "q", "p"))
+  joint <- interaction(a, factor(b, exclude = NA), f, drop = TRUE, lex.order = TRUE)
+  expected <- c(tapply(x, joint, sum))
+  for (g in list(list(a, b, f), data.frame(a, b, f))) {
+    expect_equal(seg_reduce(x, g = g), expected, tolerance = 1e-14)
+    expect_equal(seg_reduce(x, plan = seg_plan(g = g)), expected, tolerance = 1e-14)
+    expect_equal(seg_reduce(x, g = g, sort = FALSE), expected[as.character(unique(joint[!is.na(joint)]))],
+                 tolerance = 1e-14)
+  }
+  many <- lapply(1:6, \(k) sample(1e4, n, TRUE))
+  expect_identical(unname(seg_reduce(rep(1, n), g = many)), rep(1, n))
+  expect_identical(names(seg_reduce(1:2, g = list(c("a.b", "a"), c("c", "b.c")))), c("a.b.c", "a.b.c.1"))
+  time <- as.POSIXlt("2024-01-01", "UTC") + c(0, 60, 0)
+  expect_identical(unname(seg_reduce(1:3, g = as.POSIXlt(time))), c(4L, 2L))
+})
+
+test_that("strings are equal in any encoding, and in the order of the locale", {
+  withr::local_seed(10)
+  words <- c("\u00e9t\u00e9", "ete", "Zug", "zug", "\u00fc", "u", "na\u00efve", "10", "9")
+  g <- sample(words, 400, TRUE)
+  mixed <- ifelse(runif(400) < 0.5, g, iconv(g, "UTF-8", "latin1"))
+  x <- runif(400)
+  expect_equal(seg_reduce(x, g = mixed), c(tapply(x, g, sum)))
+  expect_identical(names(seg_reduce(x, g = mixed)), sort(unique(g)))
+})
+
+test_that("sums of long and of bursting groups are as exact as compensated ones", {
+  withr::local_seed(11)
+  n <- 2e5
+  x <- runif(n)
+  for (g in list(sample(2L, n, TRUE), rep(2:1, each = n / 2), c(2L, rep(1:2, c(n - 2, 1))), rep(c(3L, 1L), n / 2))) {
+    whole <- \(v) sum(as.integer(v * 2^26)) / 2^26 + sum(v * 2^26 - as.integer(v * 2^26)) / 2^26
+    expected <- c(tapply(x, g, whole))
+    expect_equal(seg_reduce(x, g = g), expected, tolerance = 1e-15)
+    expect_equal(seg_reduce(x, g = g, op = "sd"), c(tapply(x, g, sd)), tolerance = 1e-13)
+    expect_equal(seg_reduce(x + 1e6, g = g, op = "sd"), c(tapply(x + 1e6, g, sd)), tolerance = 1e-9)
+    expect_equal(seg_reduce(x, g = g, op = "mean", weights = rev(x)),
+                 c(tapply(x * rev(x), g, sum) / tapply(rev(x), g, sum)), tolerance = 1e-13)
+  }
 })

@@ -67,12 +67,53 @@ test_that("arguments of seg_reduce() go on", {
   expect_identical(reduce_by_key(c(1, 1, 2), c(1, NA, NA), "max", na.rm = TRUE, empty = 0)$values, c(1, 0))
 })
 
+test_that("runs of keys of any type, and of several keys, are those of base R", {
+  withr::local_seed(3)
+  n <- 300
+  code <- rep(sample(5, n / 3, TRUE), each = 3)[seq_len(n)]
+  other <- rep(c(TRUE, NA, FALSE), length.out = n, each = 4)
+  x <- runif(n)
+  keys <- list(complex(real = code, imaginary = 1), as.raw(code), as.difftime(code, units = "mins"),
+               as.POSIXct("2024-01-01", "UTC") + code, list(code, other), data.frame(code, other = factor(other)))
+  for (key in keys) {
+    text <- if (is.list(key)) paste(code, other) else as.character(key)
+    runs <- rle(text)
+    by <- reduce_by_key(key, x)
+    start <- cumsum(c(1, runs$lengths))[seq_along(runs$lengths)]
+    expect_identical(by$lengths, as.numeric(runs$lengths))
+    expect_equal(by$values, c(tapply(x, rep(seq_along(start), runs$lengths), sum)), ignore_attr = TRUE)
+    first <- if (is.data.frame(key)) key[start, ] else if (is.list(key)) lapply(key, `[`, start) else key[start]
+    expect_equal(by$keys, first, ignore_attr = "row.names")
+  }
+})
+
+test_that("a plan of keys finds the runs once, and keeps the first keys", {
+  keys <- c("a", "a", "b", "a", NA, NA)
+  plan <- seg_plan(keys = keys)
+  path <- withr::local_tempfile()
+  saveRDS(plan, path)
+  for (kept in list(plan, readRDS(path))) for (op in c("sum", "max", "first")) {
+    expect_identical(reduce_by_key(x = 1:6, op = op, plan = kept), reduce_by_key(keys, 1:6, op))
+  }
+  expect_identical(seg_reduce(1:6, plan = plan), c(3L, 3L, 4L, 11L))
+  gaps <- c(1, 1.5, 2, 7, 7.2)
+  by <- reduce_by_key(x = 1:5, plan = seg_plan(keys = gaps, same = "Abs(a - b) <= 1"))
+  expect_identical(by, list(keys = c(1, 7), values = c(6L, 9L), lengths = c(3, 2)))
+  expect_output(print(plan), "4 segments of 6 values")
+})
+
 test_mistakes("kernops_error", alist(
   `more keys than a matrix has rows` = reduce_by_key(gpu_matrix(1:3e9), 1:3e9),
   `results on the GPU from the CPU` = reduce_by_key(1:2, 1:2, backend = "cpu", output = "gpu"),
   `too few keys` = reduce_by_key(1:2, 1:3),
   `keys in a list` = reduce_by_key(list(1, 2), 1:2),
-  `a plan` = reduce_by_key(1:2, 1:2, plan = 3),
+  `no plan` = reduce_by_key(x = 1:2, plan = 3),
+  `a plan of groups` = reduce_by_key(x = 1:2, plan = seg_plan(g = 1:2)),
+  `keys and their plan` = reduce_by_key(1:2, 1:2, plan = seg_plan(keys = 1:2)),
+  `a plan of fewer keys` = reduce_by_key(x = 1:3, plan = seg_plan(keys = 1:2)),
+  `a plan of keys and groups` = seg_plan(keys = 1:2, g = 1:2),
+  `a plan of so many keys` = seg_plan(keys = 1:2, n = 3),
+  `keys of several lengths` = reduce_by_key(list(1:2, 1:3), 1:2),
   `an argument that is unknown` = reduce_by_key(1:2, 1:2, na.rm = TRUE, foo = 3),
   `a formula of integer64` = reduce_by_key(integer64(1:2, c(0, 0)), 1:2, same = "a == b"),
   `a formula of strings` = reduce_by_key(c("a", "b"), 1:2, same = "a == b"),

@@ -148,7 +148,7 @@ std::vector<std::string> all_segment_texts() {
   std::vector<std::string> texts = usual_segment_texts();
   Segments plain, ordered, shifted;
   int group = 0;
-  ordered.groups = &group, shifted.sources = {0};
+  ordered.groups.code = &group, shifted.sources = {0};
   SegmentRequest work{plain};
   work.x.data = &group;
   for (size_t op = 0; op < statistics().size(); ++op) {

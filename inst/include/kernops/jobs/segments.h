@@ -8,19 +8,28 @@ namespace kernops {
 // distributed. A power of two, so that a block of a formula is a subtree of the whole segment.
 constexpr Count segment_block = 4096;
 
-// How the terms of a sum by groups in any order are added: plainly where they are few, by tiles where the
-// states of all rows are so few that they can be settled often, else with compensation of every term.
-enum class Scatter { plain, tiles, careful };
+// Groups of values in any order: value n is in the group code[n] - base, from 0 and below `span`, or in none.
+struct GroupCodes {
+  const int* code = nullptr;
+  int base = 1;
+  Count span = 0;
+  const int* rows = nullptr;  // of the result, one for each group, or -1; null: the groups are the rows
 
-// So many values are added before the states of all rows are settled, about 64 for each row.
-constexpr Count scatter_window(Count rows) { return rows < 32 ? 64 * (rows < 1 ? 1 : rows) : rows / 32 * 2048; }
+  explicit operator bool() const { return code != nullptr; }
+  __attribute__((always_inline)) Count number(Count n) const {
+    const Count group = Count(code[n]) - base;
+    return (unsigned long long)(group) < (unsigned long long)(span) ? group : -1;
+  }
+  __attribute__((always_inline)) Count row(Count group) const { return rows && group >= 0 ? rows[group] : group; }
+  __attribute__((always_inline)) Count operator[](Count n) const { return row(number(n)); }
+};
 
 // The arguments of operations of segments.def come first, followed by those of a formula or a softmax.
 struct SegmentJob {
   const Count* offsets;
   const Count *rows, *sources;  // null where there are none
   const std::uint32_t* order;   // likewise
-  const int* groups;            // of a scattered reduction
+  GroupCodes groups;            // of a scattered reduction
   Count count;                  // rows of the result
 
   const void* x;  // doubles, or int32 with the lowest one for NA
@@ -29,13 +38,13 @@ struct SegmentJob {
   const double* weights;
   Count weights_row, weights_column;
   const int* weight_of;  // row n of x has weight weight_of[n], from 1; null: weight n
+  const double* masses;  // of a weighted mean of groups, one for each row of x
   bool skip_missing;
 
   double* out;  // output o of column k for row n at out[(o * columns + k) * out_entry + n * out_row]
   Count columns, out_entry, out_row;
 
   int op;
-  Scatter scatter;
   bool softmax;
   Span<Slot> slots;  // of a formula of the variables 0 and 1
   Span<Load> loads[3];
@@ -52,16 +61,17 @@ struct SegmentJob {
 // How one instruction set does one operation. Scratch is memory of a thread, of the bytes that
 // scratch_bytes() says.
 struct SegmentEngine {
-  std::size_t state_bytes;  // of a block, or of a row of a scattered reduction
+  std::size_t state_bytes;  // of a block, or of a group of a scattered reduction
   std::size_t (*scratch_bytes)(const SegmentJob&, Count values, Count segments);
   // Segments first .. last - 1, none of them longer than a block.
   void (*segments)(const SegmentJob&, Count column, Count first, Count last, char* scratch);
   void (*block)(const SegmentJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);
   void (*map)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
-  // Rows first .. last - 1 of x into the states of all rows of the result, which are then joined.
+  // Rows first .. last - 1 of x into the states of all groups and one more, from an address that is a multiple of 64.
+  // The states of all splits, which are `split_bytes` apart, are then joined.
   void (*scatter)(const SegmentJob&, Count column, Count first, Count last, char* states, char* scratch);
-  void (*join_scattered)(const SegmentJob&, Count column, char* states, Count splits);
+  void (*join_scattered)(const SegmentJob&, Count column, char* states, Count splits, std::size_t split_bytes);
   double (*nothing)(int output);  // of an empty segment
 };
 

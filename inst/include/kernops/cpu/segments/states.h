@@ -8,35 +8,10 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <Scatter how>
-using ScatteredSum =
-    std::conditional_t<how == Scatter::plain, DirectSum, std::conditional_t<how == Scatter::tiles, BlockSum, KahanSum>>;
-
 // Within a block a plain sum is as good as one by tiles.
-template <class R> struct Accumulate {
-  using Block = R;
-  template <Scatter> using Scattered = R;
-  static constexpr bool scatters = R::indices == 0 && R::values <= 2;
-};
-template <> struct Accumulate<BlockSum> {
-  using Block = DirectSum;
-  template <Scatter how> using Scattered = ScatteredSum<how>;
-  static constexpr bool scatters = true;
-};
-template <> struct Accumulate<Mean> {
-  using Block = MeanOf<DirectSum>;
-  template <Scatter how> using Scattered = MeanOf<ScatteredSum<how>>;
-  static constexpr bool scatters = true;
-};
-template <> struct Accumulate<CountAll> {
-  using Block = CountAll;
-  template <Scatter> using Scattered = CountAll;
-  static constexpr bool scatters = true;
-};
-template <> struct Accumulate<OnlineLogSumExp> {
-  using Block = OnlineLogSumExp;
-  static constexpr bool scatters = false;
-};
+template <class R> struct Accumulate { using Block = R; };
+template <> struct Accumulate<BlockSum> { using Block = DirectSum; };
+template <> struct Accumulate<Mean> { using Block = MeanOf<DirectSum>; };
 
 // Is the single value of a state the result?
 template <class R> struct IsResult : std::false_type {};

@@ -1,0 +1,99 @@
+// Small states of groups, whose values come in any order. A group adds up `group_block` values plainly; these then
+// join the state of all its values before, a State of segment_reductions.h. A result thus depends on the values of its
+// group alone, not on where they stand among those of other groups.
+//
+//   start()            no values yet
+//   add<skip>(x, w, n) a value (and its weight), after n values
+//   put(s, n)          the n values of the tile become the values that are not settled yet in the state s
+#pragma once
+#include <kernops/cpu/segments/states.h>
+#include <kernops/missing.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+constexpr int group_block = 128;
+
+// Statistics without rounding, or with a state that takes care of it, are not split into tiles.
+template <class R> struct GroupTile {
+  static constexpr bool fills = false;
+  double v[R::values];
+  void start() { R::start(*this); }
+  template <bool> KERNOPS_INLINE void add(double x, double, int) { R::add(*this, x, 0); }
+  template <class S> void put(S& s, int) const {
+    for (int n = 0; n < R::values; ++n) s.v[n] = v[n];
+  }
+};
+
+template <> struct GroupTile<CountAll> {
+  static constexpr bool fills = false;
+  Count count;
+  void start() { count = 0; }
+  template <bool> KERNOPS_INLINE void add(double, double, int) { ++count; }
+  template <class S> void put(S& s, int) const { s.v[2] = double(count); }
+};
+
+template <> struct GroupTile<BlockSum> {
+  static constexpr bool fills = true;
+  double sum;
+  void start() { sum = 0; }
+  template <bool> KERNOPS_INLINE void add(double x, double, int) { sum += x; }
+  template <class S> void put(S& s, int) const { s.v[2] = sum; }
+};
+
+template <> struct GroupTile<Mean> : GroupTile<BlockSum> {
+  template <class S> void put(S& s, int n) const { s.v[2] = sum, s.v[Mean::tile] = n; }
+};
+
+template <> struct alignas(32) GroupTile<Variance> {
+  static constexpr bool fills = true;
+  double shift, sum, squares;
+  void start() { shift = sum = squares = 0; }
+  template <bool> KERNOPS_INLINE void add(double x, double, int n) {
+    shift = n == 0 ? x : shift;
+    const double d = x - shift;
+    sum += d, squares = fma(d, d, squares);
+  }
+  template <class S> void put(S& s, int n) const { s.v[0] = shift, s.v[1] = n, s.v[2] = sum, s.v[3] = squares; }
+};
+template <> struct GroupTile<Deviation> : GroupTile<Variance> {};
+
+// Sums of weighted values and of weights, as the terms Times and Mass of segment_terms.h.
+struct WeightedMean {
+  static constexpr int values = 6, indices = 0, outputs = 1;
+  struct Part {
+    double* v;
+  };
+  template <class S> static void start(S& s) {
+    for (auto& v : s.v) v = 0;
+  }
+  template <class S> static void settle(S& s) {
+    for (int n = 0; n < 6; n += 3) {
+      Part part{s.v + n};
+      BlockSum::settle(part);
+    }
+  }
+  template <class S> static void merge(S& s, S o) {
+    for (int n = 0; n < 6; n += 3) {
+      Part part{s.v + n};
+      BlockSum::merge(part, Part{o.v + n});
+    }
+  }
+  template <class S> static double finish(S s, int) {
+    return BlockSum::finish(Part{s.v}, 0) / BlockSum::finish(Part{s.v + 3}, 0);
+  }
+};
+template <> struct alignas(16) GroupTile<WeightedMean> {
+  static constexpr bool fills = true;
+  double sum, mass;
+  void start() { sum = mass = 0; }
+  template <bool skip> KERNOPS_INLINE void add(double x, double w, int) {
+    const double term = w == 0 ? 0 : x * w, weight = x == x || w == 0 ? w : x;
+    sum += !skip || term == term ? term : 0, mass += !skip || weight == weight ? weight : 0;
+  }
+  KERNOPS_INLINE void add_finite(double x, double w) { sum += x * w, mass += w; }
+  template <class S> void put(S& s, int) const { s.v[2] = sum, s.v[5] = mass; }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,252 @@
+// The groups of seg_plan(g =): keys of R become numbers, without a search where they are whole numbers that lie close
+// together, else by a table of the distinct keys.
+#include <climits>
+#include <cstring>
+#include <numeric>
+
+#include "border.h"
+#include "groups/key_table.h"
+#include "groups/string_order.h"
+#include "order/radix.h"
+#include "whole_numbers.h"
+
+using namespace kernops;
+
+namespace {
+
+constexpr std::uint32_t nowhere = UINT32_MAX;
+constexpr Count step = 1024;  // values between checks that end a pass early
+
+// The codes of the values (seg_from_groups), and for each group in order the place of its first value.
+struct Numbered {
+  Rcpp::RObject codes;
+  int base = 0;
+  Count span = 0;
+  std::vector<int> rows;  // without elements: the groups are the rows
+  std::vector<std::uint32_t> firsts;
+  bool collated = true, ascii = true;  // in the order of every locale; strings of ASCII alone
+
+  SEXP list() const {
+    const Rcpp::NumericVector places = numbers_of(firsts);
+    for (double& place : const_cast<Rcpp::NumericVector&>(places)) place += 1;
+    Rcpp::RObject of_groups = R_NilValue;
+    if (!rows.empty()) {
+      Rcpp::IntegerVector copy = new_integers(double(rows.size()));
+      std::copy(rows.begin(), rows.end(), copy.begin());
+      of_groups = copy;
+    }
+    const Rcpp::Shield<SEXP> from(Rf_ScalarInteger(base)), width(Rf_ScalarReal(double(span))),
+        sorted(Rf_ScalarLogical(collated)), plain(Rf_ScalarLogical(ascii)), count(Rf_ScalarReal(double(firsts.size())));
+    return named_list({{"input", codes},
+                       {"base", from},
+                       {"span", width},
+                       {"rows", of_groups},
+                       {"count", count},
+                       {"first", places},
+                       {"collated", sorted},
+                       {"ascii", plain}});
+  }
+};
+
+struct Range {
+  int low = INT_MAX, high = INT_MIN;
+  double width() const { return double(high) - low + 1; }
+};
+
+// The range of all integers but NA. Loops of constant length become vector instructions.
+Range range_of(const int* x, Count n) {
+  constexpr int lanes = 16;
+  int low[lanes], high[lanes];
+  std::fill_n(low, lanes, INT_MAX), std::fill_n(high, lanes, INT_MIN);
+  Count k = 0;
+  for (; k + lanes <= n; k += lanes)
+    for (int lane = 0; lane < lanes; ++lane) {
+      const int value = x[k + lane], least = value == NA_INTEGER ? INT_MAX : value;
+      low[lane] = least < low[lane] ? least : low[lane];
+      high[lane] = value > high[lane] ? value : high[lane];
+    }
+  Range range;
+  for (; k < n; ++k)
+    if (x[k] != NA_INTEGER) range = {std::min(range.low, x[k]), std::max(range.high, x[k])};
+  for (int lane = 0; lane < lanes; ++lane) range = {std::min(range.low, low[lane]), std::max(range.high, high[lane])};
+  return range;
+}
+
+// The first place of each number of the range; the pass ends when all have one.
+std::vector<std::uint32_t> first_places(const int* x, Count n, const Range& range) {
+  const Count width = Count(range.width());
+  std::vector<std::uint32_t> firsts(size_t(width), nowhere);
+  for (Count k = 0, left = width; k < n && left > 0; ++k) {
+    if (x[k] == NA_INTEGER) continue;
+    std::uint32_t& first = firsts[size_t(Count(x[k]) - range.low)];
+    if (first == nowhere) first = std::uint32_t(k), --left;
+  }
+  return firsts;
+}
+
+// The groups become rows in ascending order of their keys, or of their first places.
+void order_range(Numbered& result, const std::vector<std::uint32_t>& firsts, bool sort) {
+  std::vector<std::uint32_t> groups;
+  for (std::uint32_t group = 0; group < firsts.size(); ++group)
+    if (firsts[group] != nowhere) groups.push_back(group);
+  if (!sort) std::sort(groups.begin(), groups.end(), [&](auto a, auto b) { return firsts[a] < firsts[b]; });
+  if (groups.size() < firsts.size() || !sort) result.rows.assign(firsts.size(), -1);
+  for (size_t row = 0; row < groups.size(); ++row) {
+    if (!result.rows.empty()) result.rows[groups[row]] = int(row);
+    result.firsts.push_back(firsts[groups[row]]);
+  }
+}
+
+bool is_close(const Range& range, Count n) { return range.width() <= 2.0 * double(n) + 1000; }
+
+bool number_range(Numbered& result, SEXP integers, bool sort) {
+  const int* x = INTEGER(integers);
+  const Count n = Rf_xlength(integers);
+  const Range range = range_of(x, n);
+  if (range.high < range.low || !is_close(range, n)) return false;
+  result.codes = integers, result.base = range.low, result.span = Count(range.width());
+  order_range(result, first_places(x, n, range), sort);
+  return true;
+}
+
+// Doubles as integers, if they are whole, and none is NaN.
+SEXP as_whole(const double* x, Count n) {
+  const auto fits = [](double value) { return value > INT_MIN && value <= INT_MAX && value == double(int(value)); };
+  for (Count k = 0; k < std::min(n, step); ++k)
+    if (!fits(x[k]) && !R_IsNA(x[k])) return R_NilValue;
+  Rcpp::IntegerVector codes = new_integers(double(n));
+  int* const to = static_cast<int*>(in_huge_pages(codes.begin(), size_t(n) * sizeof(int)));
+  for (Count k = 0; k < n; ++k) {
+    if (fits(x[k]))
+      to[k] = int(x[k]);
+    else if (R_IsNA(x[k]))
+      to[k] = NA_INTEGER;
+    else
+      return R_NilValue;
+  }
+  return codes;
+}
+
+template <class Key> std::vector<std::uint32_t> number_words(Numbered& result, Count n, const Key& key) {
+  Rcpp::IntegerVector codes = new_integers(double(n));
+  in_huge_pages(codes.begin(), size_t(n) * sizeof(int));
+  KeyTable table(n);
+  table.number(n, key, NA_INTEGER, codes.begin());
+  result.codes = codes, result.base = 0, result.span = table.count();
+  return table.firsts();
+}
+
+// order[k] is the group at place k.
+template <class Order> void set_order(Numbered& result, const std::vector<std::uint32_t>& firsts, const Order& order) {
+  result.rows.resize(firsts.size());
+  for (size_t row = 0; row < firsts.size(); ++row) {
+    const auto group = size_t(order(row));
+    result.rows[group] = int(row);
+    result.firsts.push_back(firsts[group]);
+  }
+}
+
+// Ascending; NaN last.
+template <class Value>
+void order_numbers(Numbered& result, const std::vector<std::uint32_t>& firsts, const Value& value) {
+  std::vector<Placed> groups, memory;
+  Count nan = -1;
+  for (size_t group = 0; group < firsts.size(); ++group) {
+    const double x = value(firsts[group]);
+    if (x != x)
+      nan = Count(group);
+    else
+      groups.push_back({x, Count(group)});
+  }
+  sort_numbers(groups.data(), Count(groups.size()), false, memory);
+  if (nan >= 0) groups.push_back({0, nan});
+  set_order(result, firsts, [&](size_t row) { return groups[row].place; });
+}
+
+void number_integers(Numbered& result, SEXP g, bool sort) {
+  const int* x = INTEGER(g);
+  const auto firsts = number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
+    word = std::uint32_t(x[k]);
+    return x[k] != NA_INTEGER;
+  });
+  if (!sort) return void(result.firsts = firsts);
+  order_numbers(result, firsts, [=](size_t k) { return double(x[k]); });
+}
+
+// 0 and -0 are the same key; NaN is a key, NA is not.
+void number_doubles(Numbered& result, SEXP g, bool sort) {
+  const double* x = REAL(g);
+  const auto firsts = number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
+    const double value = x[k] == x[k] ? x[k] + 0.0 : R_NaN;
+    std::memcpy(&word, &value, sizeof word);
+    return x[k] == x[k] || !R_IsNA(x[k]);
+  });
+  if (!sort) return void(result.firsts = firsts);
+  order_numbers(result, firsts, [=](size_t k) { return x[k]; });
+}
+
+void number_integers64(Numbered& result, SEXP g, bool sort) {
+  const double* x = REAL(g);
+  const auto bits = [=](Count k) {
+    std::int64_t value;
+    std::memcpy(&value, x + k, sizeof value);
+    return value;
+  };
+  const auto firsts = number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
+    word = std::uint64_t(bits(k));
+    return bits(k) != INT64_MIN;
+  });
+  if (!sort) return void(result.firsts = firsts);
+  std::vector<std::uint32_t> order(firsts.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return bits(firsts[a]) < bits(firsts[b]); });
+  set_order(result, firsts, [&](size_t row) { return order[row]; });
+}
+
+// Strings that are not ASCII may be equal in two encodings, that is, at two addresses.
+void number_strings(Numbered& result, SEXP g, bool sort) {
+  const SEXP* x = STRING_PTR_RO(g);
+  const auto firsts = number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
+    word = std::uint64_t(reinterpret_cast<std::uintptr_t>(x[k]));
+    return x[k] != NA_STRING;
+  });
+  std::vector<Text> texts;
+  constexpr size_t ahead = 16;
+  for (size_t k = 0; k < firsts.size(); ++k) {
+    if (k + ahead < firsts.size()) __builtin_prefetch(R_CHAR(x[firsts[k + ahead]]));
+    const SEXP string = x[firsts[k]];
+    const Text text = {R_CHAR(string), LENGTH(string)};
+    for (Count byte = 0; byte < text.length; ++byte) result.ascii &= text.bytes[byte] >= 0;
+    texts.push_back(text);
+  }
+  if (!sort) return void(result.firsts = firsts);
+  const StringOrder sorted = order_of_strings(texts);
+  result.collated &= sorted.by_digits;
+  set_order(result, firsts, [&](size_t row) { return sorted.order[row]; });
+}
+
+}  // namespace
+
+// Numbers of the groups of keys: integers, logicals, doubles, integer64 or strings. The list has the arguments of
+// seg_from_groups(), and the first place of each group from 1, in ascending order of the keys if they are to be sorted:
+// strings by bytes, which is the order of the locale where `collated` is TRUE.
+// [[Rcpp::export(rng = false)]]
+SEXP seg_number_keys(SEXP g, bool sort) {
+  return guard_new([&]() -> SEXP {
+    if (Rf_xlength(g) > Count(nowhere) - 1)
+      throw InputError("input", "groups must have fewer than 2^32 values; sort them, and use `lengths`.");
+    Numbered result;
+    const Rcpp::RObject keys(in_memory(g, TYPEOF(g) == LGLSXP ? INTSXP : TYPEOF(g)));
+    if (TYPEOF(keys) == STRSXP) {
+      number_strings(result, keys, sort);
+    } else if (Rf_inherits(g, "integer64")) {
+      number_integers64(result, keys, sort);
+    } else if (TYPEOF(keys) == INTSXP) {
+      if (!number_range(result, keys, sort)) number_integers(result, keys, sort);
+    } else {
+      const Rcpp::RObject whole(as_whole(REAL(keys), Rf_xlength(keys)));
+      if (whole.isNULL() || !number_range(result, whole, sort)) number_doubles(result, keys, sort);
+    }
+    return result.list();
+  });
+}
