@@ -3,7 +3,8 @@
 #' `axis_reduce(x, dims, op)` computes `apply(x, kept, op)`, where `kept` are the dimensions other than `dims`. It is as
 #' fast as `colSums()` for any choice of dimensions: the array is not permuted or copied.
 #'
-#' @param x a vector, matrix or array of doubles, integers or logicals, or a [gpu_matrix()].
+#' @param x a vector, matrix or array of doubles, integers or logicals; a [gpu_matrix()]; or an array of complex
+#'   numbers, dates or other [values with a class][seg_values].
 #' @param dims the numbers of the dimensions to reduce, in any order; default: all. A vector has one dimension.
 #' @param op the operation on each slice: `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"sd"`, `"count"`
 #'   (number of values), `"any"`, `"all"` (nonzero values are `TRUE`), `"argmin"`, `"argmax"` (the first position in the
@@ -57,12 +58,28 @@ axis_reduce <- function(x, dims = axis, op = "sum", keepdims = FALSE, na.rm = FA
                         backend = c("auto", "cpu", "cuda"), output = c("host", "gpu"), axis = NULL,
                         probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1) {
   check_axis(axis, missing(dims))
-  op <- check_op(op, c(order_ops()$name, moment_ops))
+  op <- complex_op(x, check_op(op, c(order_ops()$name, moment_ops)))
+  if (has_fields(op)) {
+    return(reduce_axis_fields(x, op, dims, check_flag(keepdims, "keepdims"), check_flag(na.rm, "na.rm"), plan))
+  }
+  if (is_classed(x)) {
+    run <- \(x, ...) axis_reduce(x, dims, op, keepdims, na.rm, plan, backend, probs = probs, type = type, nth = nth)
+    return(reduce_axes_encoded(x, dims, op, plan, run, check_output(output)))
+  }
   details <- if (is_order_op(op)) order_details(op, probs, type, nth)
   if (inherits(op, "seg_op") || is_order_op(op) || is_moment_op(op)) {
     return(reduce_slices(x, dims, op, details, keepdims, na.rm, plan, backend, output))
   }
   reduce_axes(x, dims, op, keepdims, na.rm, plan, 1, backend, output)
+}
+
+# Arrays of values with a class. A slice without values has no extreme.
+reduce_axes_encoded <- function(x, dims, op, plan, run, stay, call = caller_env()) {
+  check_rule(x, op, call)
+  check_host_output(stay, call)
+  plan <- plan_for(x, dims, plan, call)
+  no_values <- op %in% c("min", "max", "range") && prod(plan$dim[plan$dims]) == 0
+  run_encoded(x, op, if (no_values) \(x, ...) replace(run(x), TRUE, NA) else run, call = call)
 }
 
 reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, output, call = caller_env()) {

@@ -9,10 +9,17 @@
 #' combining a with (b, c). This is tested when the operation is created, on whole numbers from -2 to 2 and on 200
 #' random triples of both signs, which are always the same.
 #'
-#' @param formula a string with the variables `a` and `b` that gives one number.
-#' @param identity the result of an empty segment.
-#' @param values for an operation that is associative only for some numbers: a vector of such numbers, from which the
-#'   triples are drawn. For example, `"a != b"` is associative for `values = 0:1`.
+#' Several formulas with names are an operation on values of several fields, such as a count with a mean. The formula
+#' of each field contains fields of both values: `a_mean` and `b_n` are the fields `mean` of the first and `n` of the
+#' second value. [seg_reduce()] and [reduce_by_key()] apply the operation to a data frame with these columns,
+#' [seg_reduce()] also to a list of vectors, and [axis_reduce()] to a list of arrays; the result has the same fields.
+#' The fields of complex numbers are `re` and `im`. These operations run on the CPU.
+#'
+#' @param formula a string with the variables `a` and `b` that gives one number; or a named vector of strings, a formula
+#'   for each field.
+#' @param identity the result of an empty segment; for several fields a number for each, with their names.
+#' @param values for an operation that is associative only for some numbers: a vector of such numbers (for several
+#'   fields a data frame), from which the triples are drawn. For example, `"a != b"` is associative for `values = 0:1`.
 #'
 #' @return An object of class `seg_op`.
 #'
@@ -23,8 +30,17 @@
 #' @examples
 #' largest_size <- seg_op("Max(Abs(a), Abs(b))", identity = 0)
 #' seg_reduce(c(1, -3, 2, -1), lengths = c(2, 0, 2), op = largest_size)
+#' # means of groups that are means themselves
+#' pool <- seg_op(c(n = "a_n + b_n", mean = "(a_n * a_mean + b_n * b_mean) / (a_n + b_n)"), c(n = 0, mean = NA))
+#' studies <- data.frame(site = c("u", "v", "u"), n = c(10, 20, 30), mean = c(1.5, 2, 1.7))
+#' seg_reduce(studies, g = ~site, op = pool)
 #' @export
 seg_op <- function(formula, identity = NA_real_, values = NULL) {
+  if (is.character(formula) && length(formula) > 1) {
+    op <- new_field_op(formula, identity)
+    check_field_associative(op, values)
+    return(op)
+  }
   formula <- check_text(formula, "formula", one = TRUE)
   op <- new_seg_op(formula, check_one(identity, "identity"))
   check_associative(op, triples_of(values))
@@ -77,14 +93,20 @@ check_associative <- function(op, tries, call = caller_env()) {
   }
 }
 
-compiled_op <- function(op) {
+compiled_op <- function(op, call = NULL) {
+  if (has_fields(op)) {
+    stop_kernops("input", "An operation on several fields is available for {.fn seg_reduce}, {.fn reduce_by_key} and
+                           {.fn axis_reduce} of values with these fields.", call = call)
+  }
   if (is_null_pointer(op$cell$pointer)) op$cell$pointer <- seg_compile(op$formula) # after readRDS()
   op$cell$pointer
 }
 
 #' @export
 print.seg_op <- function(x, ...) {
-  cli::cat_line("<seg_op> ", x$formula, ", ", x$identity, " for an empty segment")
+  if (has_fields(x)) cli::cat_line("<seg_op> of ", length(x$fields), " fields")
+  cli::cat_line(if (has_fields(x)) paste0("  ", x$fields, " = ") else "<seg_op> ", x$formula, ", ", x$identity,
+                " for an empty segment")
   invisible(x)
 }
 

@@ -95,12 +95,18 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
     op <- lengths
     lengths <- NULL
   }
+  segments <- list(offsets = offsets, lengths = lengths, g = g, plan = plan, sources = sources,
+                   sort = check_flag(sort, "sort"))
+  op <- complex_op(x, op)
+  if (has_fields(op)) {
+    refuse_with_fields(weights = weights, empty = empty)
+    return(reduce_fields(x, op, segments, check_flag(na.rm, "na.rm")))
+  }
   if (is.data.frame(x)) {
     run <- \(x, op, plan) seg_reduce(x, op = op, na.rm = na.rm, weights = weights, empty = empty, plan = plan,
                                      backend = backend, probs = probs, type = type, nth = nth)
     refuse_softmax(op)
-    return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan, sources = sources,
-                                       sort = check_flag(sort, "sort")), run))
+    return(compute_columns(x, op, segments, run))
   }
   op <- check_op(op, c(order_ops()$name, moment_ops))
   if (is_order_op(op)) details <- order_details(op, probs, type, nth)

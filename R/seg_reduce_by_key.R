@@ -43,7 +43,7 @@ reduce_by_key <- function(keys = NULL, x, op = "sum", same = NULL, ..., plan = N
                           backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
   backend <- check_backend(backend)
   check_further_arguments("{.fn reduce_by_key}", list(...), c("na.rm", "weights", "empty", "probs", "type", "nth"))
-  if (!is.data.frame(x)) x <- check_reducible(x, op, backend)
+  if (!is.data.frame(x) && !has_fields(complex_op(x, op))) x <- check_reducible(x, op, backend)
   kept <- !is.null(plan)
   plan <- if (kept) check_plan_of_keys(plan, keys, same) else plan_of_keys(keys, same)
   count <- segments(plan)$about$values

@@ -27,7 +27,7 @@
 #' | `Date`, `POSIXct` | the same, `mean` `median` `quantile` | the same, `skewness` `kurtosis` `scale` |
 #' | `difftime` | the same, `sum` `sd` `iqr` `mad` `center` `diff` | the same, `share` |
 #' | integer64 | as strings, `sum` `diff` and bit operations | all others, as doubles |
-#' | complex | `sum` `mean` `first` `last` `center` `diff` | `count` `n_distinct` |
+#' | complex | `sum` `prod` `mean` `first` `last` `center` `diff` | `count` `n_distinct` |
 #'
 #' For dates and times, `sd`, `iqr`, `mad`, `center` and `diff` are a `difftime`, in days or seconds.
 #'
