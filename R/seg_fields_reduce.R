@@ -4,7 +4,7 @@ reduce_fields <- function(x, op, segments, na.rm, call = caller_env()) {
   values <- fields_of(x, op, call)
   if (is.data.frame(x)) {
     keys <- frame_keys(x, segments, call)
-    if (!is.null(keys$columns)) segments[c("g", "offsets")] <- list(combined_keys(keys$columns), NULL)
+    segments <- grouped_by(segments, keys$columns)
   }
   count <- length(values[[1]])
   plan <- make_plan(segments$offsets, segments$lengths, segments$g, segments$plan, segments$sources, count,

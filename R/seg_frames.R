@@ -4,8 +4,7 @@
 # By value, there is a row for each row of x, otherwise for each segment.
 compute_columns <- function(x, op, segments, run, by_value = FALSE, call = caller_env()) {
   keys <- frame_keys(x, segments, call)
-  if (!is.null(keys$columns)) segments$g <- if (length(keys$columns) > 1) keys$columns else keys$columns[[1]]
-  if (!is.null(keys$columns)) segments$offsets <- NULL
+  segments <- grouped_by(segments, keys$columns)
   tasks <- column_tasks(op, setdiff(names(x), keys$from), call)
   plan <- frame_plan(segments, nrow(x), by_value, call)
   results <- lapply(tasks, function(task) {
@@ -18,6 +17,13 @@ compute_columns <- function(x, op, segments, run, by_value = FALSE, call = calle
   names(columns) <- make.unique(names(columns), "_")
   rows <- if (by_value) attr(x, "row.names") else .set_row_names(segment_count(plan))
   frame_like(columns, rows, x)
+}
+
+grouped_by <- function(segments, columns) {
+  if (is.null(columns)) return(segments)
+  segments$g <- if (length(columns) > 1) columns else columns[[1]]
+  segments["offsets"] <- list(NULL)
+  segments
 }
 
 frame_plan <- function(segments, n, whole, call) {

@@ -12,13 +12,17 @@
 #' `seg_grad(op, scan = TRUE)` does the same for [seg_scan()], in linear time: `eta` has the shape of `x`. Results that
 #' are missing because there are too few values have no gradient.
 #'
+#' `seg_grad(op, roll = TRUE)` does the same for [seg_roll()], for sums, means and extrema. The gradient of windows that
+#' advance takes a time that does not depend on the width.
+#'
 #' @param op `"sum"`, `"prod"`, `"min"`, `"max"`, `"mean"`, `"var"`, `"logsumexp"`, or, without `scan`,
 #'   `"softmax"`, `"median"`, `"quantile"`, `"iqr"`, `"nth"` or `"top"`.
-#' @param scan whether to differentiate [seg_scan()] instead of [seg_reduce()].
+#' @param scan,roll whether to differentiate [seg_scan()] or [seg_roll()] instead of [seg_reduce()].
 #'
 #' @return A function `grad(x, eta, ...)`; `...` are arguments of [seg_reduce()]: `offsets`, `lengths`, `g`, `plan`,
 #'   `sources`, `sort`, `output`; with `scan = TRUE` those of [seg_scan()]: `offsets`, `lengths`, `g`, `exclusive`,
-#'   `reverse`, `plan`; for order statistics also `na.rm`, `probs`, `type` and `nth`; for `"top"` also `k` and
+#'   `reverse`, `plan`; with `roll = TRUE` those of [seg_roll()]: `width`, `offsets`, `lengths`, `g`, `by`, `align`,
+#'   `partial`, `plan`; for order statistics also `na.rm`, `probs`, `type` and `nth`; for `"top"` also `k` and
 #'   `decreasing`, as of [seg_top()]. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a
 #'   [gpu_matrix()] or if the option `kernops.backend` is `"cuda"`; `eta` may also be on the GPU.
 #'
@@ -32,8 +36,13 @@
 #' seg_grad("softmax")(x, eta = c(1, 0, 0, 0), lengths = c(2, 2))
 #' seg_grad("median")(x, eta = c(1, 1), lengths = c(1, 3))
 #' seg_grad("prod", scan = TRUE)(x, eta = c(0, 1, 0, 1), lengths = c(2, 2))
+#' seg_grad("mean", roll = TRUE)(x, eta = c(0, 1, 0, 0), width = 2)
 #' @export
-seg_grad <- function(op, scan = FALSE) {
+seg_grad <- function(op, scan = FALSE, roll = FALSE) {
+  if (check_flag(roll, "roll")) {
+    if (check_flag(scan, "scan")) stop_kernops("input", "Only one of {.arg scan} and {.arg roll} can be TRUE.")
+    return(roll_gradient(check_choice(op, "op", names(roll_gradients))))
+  }
   if (check_flag(scan, "scan")) return(scan_gradient(check_choice(op, "op", names(scan_gradients))))
   in_order <- c(with(order_ops(), name[gradient]), "top")
   op <- check_choice(op, "op", c(smooth_ops(), in_order))

@@ -11,7 +11,7 @@
 #' @param decreasing whether the largest value comes first.
 #' @param na.last whether `NA` and `NaN` come last or first; for `seg_rank()` also `"keep"`: their rank is `NA`.
 #' @param ties the rank of equal values: `"average"`, `"first"` or `"last"` (in the order of the values), `"min"` or
-#'   `"max"`, as in [rank()].
+#'   `"max"`, or `"random"`, as in [rank()]; the latter draws from R's random numbers (see [set.seed()]).
 #' @param k how many values `seg_top()` returns of each segment.
 #'
 #' @return `seg_sort()`: a vector or matrix with the size of `x`, without names of values: the first row of a segment
@@ -55,14 +55,21 @@ seg_order <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = 
 
 #' @rdname seg_sort
 #' @export
-seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("average", "first", "last", "min", "max"),
-                     decreasing = FALSE, na.last = "keep", plan = NULL) {
+seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("average", "first", "last", "min", "max",
+                     "random"), decreasing = FALSE, na.last = "keep", plan = NULL) {
   x <- in_order_of(sortable(x, "rank"), "rank")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
-  kinds <- c("average", "first", "last", "min", "max")
+  kinds <- c("average", "first", "last", "min", "max", "random")
   ties <- check_choice(ties, "ties", kinds)
   if (!identical(na.last, "keep")) check_flag(na.last, "na.last")
-  ranks <- sort_plan(x, plan, "rank", decreasing, na.last, match(ties, kinds) - 1L)
+  rank <- \(x, ties, decreasing = FALSE) sort_plan(x, plan, "rank", decreasing, na.last, match(ties, kinds) - 1L)
+  if (ties == "random") {
+    least <- rank(x, "min", decreasing)
+    there <- which(!is.na(x))
+    least[there] <- least[there] + stats::runif(length(there)) # less than the distance to the next rank
+    return(shape_like(as_integers(rank(array(least, dim(x) %||% length(x)), "first"), "rank"), x))
+  }
+  ranks <- rank(x, ties, decreasing)
   shape_like(if (ties == "average") ranks else as_integers(ranks, "rank"), x)
 }
 

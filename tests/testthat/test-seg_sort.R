@@ -80,13 +80,31 @@ test_that("matrices, plans, no values", {
   expect_identical(seg_sort(rev(many), g = rep(1:1e5, 1)), rev(many))
 })
 
+test_that("random ranks are those of rank() and may be repeated", {
+  x <- c(2, 1, 2, NA, 1, 2, 2, 3)
+  random <- \(...) withr::with_seed(4, seg_rank(x, ..., ties = "random"))
+  expected <- withr::with_seed(4, rank(x, na.last = "keep", ties.method = "random"))
+  expect_identical(random(), expected)
+  g <- c("a", "b", "a", "a", "b", "b", "a", "a")
+  for (decreasing in c(FALSE, TRUE)) {
+    ranks <- random(g = g, decreasing = decreasing)
+    for (rows in split(seq_along(g), g)) {
+      there <- rows[!is.na(x[rows])]
+      expect_setequal(ranks[there], seq_along(there))
+      expect_false(is.unsorted((if (decreasing) rev else identity)(x[there][order(ranks[there])])))
+    }
+  }
+  draws <- replicate(200, seg_rank(c(1, 1, 1), ties = "random"))
+  expect_setequal(draws[1, ], 1:3)
+})
+
 test_that("mistakes are errors", {
   expect_snapshot(error = TRUE, {
     seg_sort(1i)
     seg_sort(1:3, decreasing = NA)
     seg_sort(1:3, na.last = NA)
     seg_order(1:3, na.last = "keep")
-    seg_rank(1:3, ties = "random")
+    seg_rank(1:3, ties = "middle")
     seg_top(1:3, 0)
     seg_top(1:3, 2, lengths = 2)
     seg_sort(1:3, plan = seg_plan(lengths = 2, sources = 0, n = 3))
