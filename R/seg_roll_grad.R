@@ -1,5 +1,5 @@
-# Gradients of rolling sums, means and extrema. A value is in the windows of a run of neighbours, so that the gradient of
-# a sum is itself a rolling sum of the incoming gradient.
+# Gradients of rolling sums, means and extrema. A value is in the windows of a run of neighbours, so that the gradient
+# of a sum is itself a rolling sum of the incoming gradient.
 
 roll_gradients <- list(
   sum = function(x, eta, table, spread, place) spread(eta),
