@@ -477,6 +477,10 @@ seg_order_statistic <- function(segments, x, weights, how, settings) {
     .Call(`_kernops_seg_order_statistic`, segments, x, weights, how, settings)
 }
 
+seg_sort_values <- function(segments, x, how, settings) {
+    .Call(`_kernops_seg_sort_values`, segments, x, how, settings)
+}
+
 seg_sorted <- function(segments, x, what, how, settings) {
     .Call(`_kernops_seg_sorted`, segments, x, what, how, settings)
 }

@@ -5,13 +5,17 @@
 #' positions.
 #'
 #' @inheritParams seg_reduce
-#' @param x a vector of numbers or logicals; a matrix, whose columns are sorted separately; a [gpu_matrix()], which is
-#'   copied to the host; or dates, factors or other [values with a class][seg_values].
+#' @param x a vector of numbers or logicals; a matrix, whose columns are sorted separately; a [gpu_matrix()], which all
+#'   functions but `seg_sort()` copy to the host; or dates, factors or other [values with a class][seg_values].
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
 #' @param decreasing whether the largest value comes first.
 #' @param na.last whether `NA` and `NaN` come last or first; for `seg_rank()` also `"keep"`: their rank is `NA`.
 #' @param ties the rank of equal values: `"average"`, `"first"` or `"last"` (in the order of the values), `"min"` or
 #'   `"max"`, or `"random"`, as in [rank()]; the latter draws from R's random numbers (see [set.seed()]).
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. The CPU also sorts
+#'   integers, more than 2^28 values, and values that do not fit in the memory of the GPU together with their results.
+#' @param output `"host"` for an R vector or matrix; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
+#'   [gpu_matrix()] in the precision of `x`.
 #' @param k how many values `seg_top()` returns of each segment.
 #'
 #' @return `seg_sort()`: a vector or matrix with the size of `x`, without names of values: the first row of a segment
@@ -36,12 +40,22 @@
 #' top$values
 #' ChickWeight$Chick[top$rows]
 #' @export
-seg_sort <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL) {
-  x <- sortable(x, "sort")
+seg_sort <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL,
+                     backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
+  backend <- check_backend(backend)
+  stay <- check_output(output)
+  x <- check_reducible(x, "sort", backend)
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
-  call <- environment()
-  run <- function(x, ...) array_of(as_type_of(sort_plan(x, plan, "sort", decreasing, na.last, call = call), x), x)
-  if (is_classed(x)) run_encoded(x, "sort", run) else run(x)
+  how <- sort_settings(decreasing, check_flag(na.last, "na.last"), 0L)
+  settings <- segment_settings(backend, stay, progress = progress_bar())
+  run <- function(x, ...) {
+    x <- if (is_gpu_matrix(x)) x else unclass(x)
+    result <- seg_sort_values(segments(plan)$pointer, x, how, settings)
+    if (stay) result else array_of(as_type_of(result, x), x)
+  }
+  if (!is_classed(x)) return(run(x))
+  check_host_output(stay)
+  run_encoded(x, "sort", run)
 }
 
 #' @rdname seg_sort
@@ -117,6 +131,7 @@ sort_settings <- function(decreasing, na.last, ties, call = caller_env()) {
   list(decreasing = decreasing, missing = missing, ties = ties)
 }
 
+# `what` is "rank" or "order".
 sort_plan <- function(x, plan, what, decreasing, na.last, ties = 0L, call = caller_env()) {
   if (what != "rank") check_flag(na.last, "na.last", call)
   how <- sort_settings(decreasing, na.last, ties, call)
@@ -125,7 +140,7 @@ sort_plan <- function(x, plan, what, decreasing, na.last, ties = 0L, call = call
 
 # Values of x come back as doubles.
 as_type_of <- function(values, x) {
-  if (is.double(x)) return(values)
+  if (is.double(x) || is_gpu_matrix(x)) return(values)
   if (is.logical(x)) values != 0 else as_integers(values, "sort")
 }
 

@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/segments.R [values]
 #
 # Sums of segments on one core, beside base R and, where installed, collapse and data.table. The machine may be shared,
-# so what counts is the ratio of two times of one run. With a GPU, the same there: beside CUB, by segments.cu and
-# scans.cu, where nvcc is found too, and as R sees it, with data on the GPU. Results go into RESULTS.md.
+# so what counts is the ratio of two times of one run. With a GPU, the same there: beside CUB, by segments.cu,
+# scans.cu and sorts.cu, where nvcc is found too, and as R sees it, with data on the GPU. Results go into RESULTS.md.
 
 library(kernops)
 
@@ -148,7 +148,7 @@ nvcc <- Sys.which(c("nvcc", file.path(Sys.getenv("CUDA_HOME", "/usr/local/cuda")
 nvcc <- nvcc[nzchar(nvcc)][1]
 if (!is.null(on_gpu) && !is.na(nvcc)) {
   options <- c("-std=c++17 -O3 -arch=native -cudart static", paste0("-I", system.file("include", package = "kernops")))
-  for (source in c("segments.cu", "scans.cu")) {
+  for (source in c("segments.cu", "scans.cu", "sorts.cu")) {
     title("On the GPU, beside CUB (%s)", source)
     program <- tempfile()
     if (system2(nvcc, c(options, file.path("bench", source), "-o", program)) == 0) system2(program)
@@ -177,7 +177,8 @@ if (!is.null(on_gpu)) {
                  "TB/s" = 1e-9 * (bytes * n + 12 * length(lengths)) / time,
                  logsumexp = gpu_ms(\() seg_reduce(x, plan = plan, op = "logsumexp", output = "gpu")),
                  softmax = gpu_ms(\() seg_softmax(x, plan = plan, output = "gpu")),
-                 scan = gpu_ms(\() seg_scan(x, plan = plan, output = "gpu")), check.names = FALSE)
+                 scan = gpu_ms(\() seg_scan(x, plan = plan, output = "gpu")),
+                 sort = gpu_ms(\() seg_sort(x, plan = plan, output = "gpu"), 3), check.names = FALSE)
     })
   })))
 

@@ -1,6 +1,7 @@
 // Order statistics, sorting, ranks and the largest values of segments, seen from R.
 #include "order/order_statistics.h"
 #include "order/sort.h"
+#include "result.h"
 #include "segment_values.h"
 #include "settings.h"
 
@@ -53,7 +54,26 @@ SortRequest sort_request(Segments& segments, SEXP x, const Rcpp::List& how, cons
 
 }  // namespace
 
-// `what` is "sort", "rank" or "order". `how` has decreasing, missing ("first", "last" or "keep") and ties (from 0).
+// The values of each segment in order, of R or as a gpu_matrix.
+// [[Rcpp::export(rng = false)]]
+SEXP seg_sort_values(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List how, Rcpp::List settings) {
+  return guard_new([&]() -> SEXP {
+    const int device = is_gpu_matrix(x) ? gpu_matrix(x).device : read_settings(settings).devices[0];
+    SortRequest request = sort_request(segments->on(device), x, how, settings);
+    request.settings.devices = {device}, request.segments.find();
+    const bool stay = request.settings.stay;
+    const Backend& chosen = choose_backend(request.settings.backend, {space_of(request.x)}, 0);
+    check_stays(stay, chosen);
+    Result result(stay, device, request.segments.values, request.columns,
+                  stay && request.x.type == SegmentValues::floats);
+    request.out = result.output();
+    if (!stay && request.segments.covered < request.segments.values) result.fill(NA_REAL);
+    chosen.sort(request);
+    return result.give(stay);
+  });
+}
+
+// `what` is "rank" or "order". `how` has decreasing, missing ("first", "last" or "keep") and ties (from 0).
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector seg_sorted(Rcpp::XPtr<kernops::Segments> segments, SEXP x, std::string what, Rcpp::List how,
                                Rcpp::List settings) {
@@ -63,9 +83,7 @@ Rcpp::NumericVector seg_sorted(Rcpp::XPtr<kernops::Segments> segments, SEXP x, s
     const Rcpp::NumericVector result = new_numbers(double(rows) * double(request.columns));
     double* const out = const_cast<double*>(result.begin());
     if (segments->covered < segments->values) std::fill(out, out + result.size(), NA_REAL);
-    what == "sort"   ? sort_segments(request, out)
-    : what == "rank" ? rank_segments(request, out)
-                     : order_segments(request, out);
+    what == "rank" ? rank_segments(request, out) : order_segments(request, out);
     return result;
   });
 }

@@ -22,11 +22,6 @@ SegmentRequest request_for(Segments& all, SEXP x, const Rcpp::List& operation, c
   return request;
 }
 
-MemorySpace space_of(const SegmentValues& values) {
-  if (!values.on_device) return MemorySpace::host;
-  return values.type == SegmentValues::floats ? MemorySpace::device_float : MemorySpace::device_double;
-}
-
 }  // namespace
 
 // Results as doubles: segment by segment, column by column, output by output; of a softmax or scan, for each value. A

@@ -20,6 +20,11 @@ Count columns_of(SEXP x) {
   return has_columns(x) ? size(x, 1) : 1;
 }
 
+MemorySpace space_of(const SegmentValues& values) {
+  if (!values.on_device) return MemorySpace::host;
+  return values.type == SegmentValues::floats ? MemorySpace::device_float : MemorySpace::device_double;
+}
+
 SegmentValues read_values(SEXP x, Count rows, Count columns) {
   if (!is_gpu_matrix(x) && Count(Rf_xlength(x)) != rows * columns)
     throw InputError("dim", "the plan is for " + std::to_string(rows) + " values.");

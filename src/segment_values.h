@@ -8,6 +8,7 @@ namespace kernops {
 
 // The values of a vector or matrix of R, or of a gpu_matrix.
 SegmentValues read_values(SEXP x, Count rows, Count columns);
+MemorySpace space_of(const SegmentValues& values);
 Count rows_of(SEXP x);  // 1 column, where x is a vector
 Count columns_of(SEXP x);
 

@@ -2,6 +2,7 @@
 #include "cpu/cpu.h"
 #include "formula/regroup.h"
 #include "neighbours/neighbours.h"
+#include "order/sort.h"
 
 namespace kernops {
 namespace cpu {
@@ -20,6 +21,7 @@ class CpuBackend : public Backend {
   std::unique_ptr<Pairs> pairs(const Settings&) const override { return cpu::pairs(); }
   void segments(const SegmentRequest& request) const override { cpu::segments(request); }
   void segment_gradient(const SegmentGradient& request) const override { cpu::segment_gradient(request); }
+  void sort(const SortRequest& request) const override { sort_segments(request); }
   void axes(const AxisRequest& request) const override { cpu::axes(request); }
   SetTotals set_sums(const SetRequest& request) const override { return cpu::set_sums(request); }
   void set_weights(const SetRequest& request, double* weights, double* sd) const override {

@@ -25,6 +25,7 @@ class CudaBackend : public Backend {
   std::unique_ptr<Pairs> pairs(const Settings& settings) const override { return cuda::pairs(settings.devices); }
   void segments(const SegmentRequest& request) const override { cuda::segments(request); }
   void segment_gradient(const SegmentGradient& request) const override { cuda::segment_gradient(request); }
+  void sort(const SortRequest& request) const override { cuda::sort(request); }
   void axes(const AxisRequest& request) const override { cuda::axes(request); }
   SetTotals set_sums(const SetRequest& request) const override { return cuda::set_sums(request); }
   void set_weights(const SetRequest& request, double* weights, double* sd) const override {

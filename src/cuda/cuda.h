@@ -22,6 +22,7 @@ namespace cuda {
 std::unique_ptr<Pairs> pairs(const std::vector<int>& devices);
 void segments(const SegmentRequest& request);
 void segment_gradient(const SegmentGradient& request);
+void sort(const SortRequest& request);
 void axes(const AxisRequest& request);
 SetTotals set_sums(const SetRequest& request);
 void set_weights(const SetRequest& request, double* weights, double* sd);

@@ -27,10 +27,10 @@ template <class Work> void each_segment(const SortRequest& request, bool with_pl
 
 }  // namespace
 
-void sort_segments(const SortRequest& request, double* out) {
+void sort_segments(const SortRequest& request) {
   const Segments& segments = request.segments;
   each_segment(request, false, [&](Sample& sample, Count column, Count s, Count first) {
-    double *x = sample.x.data(), *to = out + column * segments.values;
+    double *x = sample.x.data(), *to = request.out.data + column * request.out.entry;
     sample.sort(request.decreasing);
     const Count gaps = sample.nas + sample.nans, numbers = request.missing_last ? 0 : gaps;
     const auto put = [&](Count k, double value) { to[segments.source(s, first + k)] = value; };

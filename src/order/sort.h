@@ -1,4 +1,4 @@
-// Segments in order: sorted values, permutations, ranks, the largest values. The CPU computes them.
+// Segments in order: sorted values, permutations, ranks, the largest values. A GPU sorts values, the CPU does the rest.
 #pragma once
 #include "order/sample.h"
 
@@ -12,11 +12,13 @@ struct SortRequest {
   bool decreasing = false, missing_last = true;
   bool keep_missing = false;  // the rank of a missing value is NA
   Ties ties = average;
+  Output out{};  // of sort_segments()
   Settings settings{};
+  int outputs() const { return 1; }
 };
 
 // Row n of column k of x or of the result is at [k * segments.values + n]; rows in no segment stay as they are.
-void sort_segments(const SortRequest& request, double* out);
+void sort_segments(const SortRequest& request);
 void rank_segments(const SortRequest& request, double* out);
 // The rows of x from 1, segment by segment: `segments.covered` of them for each column.
 void order_segments(const SortRequest& request, double* out);

@@ -10,6 +10,7 @@ namespace kernops {
 struct AxisRequest;
 struct SegmentRequest;
 struct SegmentGradient;
+struct SortRequest;
 struct Kernel;
 struct SetRequest;
 struct SetTotals;
@@ -37,6 +38,7 @@ class Backend {
   virtual std::unique_ptr<Pairs> pairs(const Settings& settings) const = 0;  // run/pairs.h
   virtual void segments(const SegmentRequest& request) const = 0;            // segments/segments.h
   virtual void segment_gradient(const SegmentGradient& request) const = 0;
+  virtual void sort(const SortRequest& request) const = 0;  // order/sort.h
   virtual void axes(const AxisRequest& request) const = 0;  // axes/axes.h
   // Sums over small sets of points, for Vecchia approximations.
   virtual SetTotals set_sums(const SetRequest& request) const = 0;  // sets/sets.h

@@ -26,6 +26,38 @@ test_that("sort, order and rank of segments, in any order of rows", {
   }
 })
 
+test_that("the GPU sorts short and long segments, in any order of rows, with results there or on the host", {
+  skip_without_gpu()
+  withr::local_seed(3)
+  sizes <- c(0, 1, 2, 24, 500, 0, 1548, 2048, 2049, 4095, 4096, 4097, 9000, 1, 17000)
+  n <- sum(sizes)
+  part <- rep(seq_along(sizes), sizes)
+  mixed <- sample(n)
+  base <- function(x, part, decreasing, na.last) {
+    ave(x, part, FUN = \(v) sort(v, decreasing = decreasing, na.last = na.last, method = "radix"))
+  }
+  x <- cbind(rnorm(n), sample(c(-9:9, Inf, -Inf, NaN, 1e-300), n, replace = TRUE))
+  for (precision in c("float32", "float64")) for (decreasing in c(FALSE, TRUE)) for (by_group in c(FALSE, TRUE)) {
+    there <- gpu_matrix(if (by_group) x[mixed, ] else x, precision)
+    same <- as.matrix(there)
+    by <- if (by_group) list(g = part[mixed]) else list(lengths = sizes)
+    na.last <- by_group != decreasing
+    sorted <- \(...) do.call(seg_sort, c(list(there, decreasing = decreasing, na.last = na.last, ...), by))
+    expected <- apply(same, 2, base, if (by_group) part[mixed] else part, decreasing, na.last)
+    expect_identical(sorted(), expected)
+    expect_identical(as.matrix(sorted(output = "gpu")), expected)
+  }
+  gaps <- c(2, NA, 1, NaN, NA, 3)
+  for (na.last in c(TRUE, FALSE)) {
+    expect_identical(seg_sort(gaps, lengths = c(5, 1), na.last = na.last, backend = "cuda"),
+                     seg_sort(gaps, lengths = c(5, 1), na.last = na.last, backend = "cpu"))
+  }
+  expect_identical(seg_sort(c(4, 2, 1), g = c("a", NA, "a"), backend = "cuda"), c(1, NA, 4))
+  expect_identical(seg_sort(3:1, backend = "cuda"), 1:3)
+  expect_identical(seg_sort(gpu_matrix(c(2, 1)), offsets = 1), cbind(c(NA, 1)))
+  with_tile(8, expect_identical(seg_sort(gpu_matrix(9000:1)), cbind(as.numeric(1:9000)))) # the CPU does
+})
+
 test_that("missing values come last, first, or have no rank", {
   x <- c(2, NA, 1, NaN, NA, 3)
   expect_identical(seg_sort(x, lengths = c(5, 1)), c(1, 2, NA, NA, NaN, 3))

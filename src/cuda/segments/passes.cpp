@@ -132,13 +132,23 @@ void scan_on_host(const SegmentRequest& request) {
 
 void scan(const SegmentRequest& request) {
   request.segments.find();
-  if (!scans_there(request)) return scan_on_host(request);
+  if (!fits_one_batch(request)) return scan_on_host(request);
   made_whole(request, request.rows(), seg_scan);
   if (on_device(request.out) || request.skip_missing || request.x.type == SegmentValues::floats) return;
   const double* out = request.out.data;
   const Count count = request.rows() * request.columns * request.outputs();
   // the CPU tells NA and NaN apart
   if (std::any_of(out, out + count, [](double x) { return x != x; })) scan_on_host(request);
+}
+
+void sort_on_host(const SortRequest& request) {
+  SortRequest there = request;
+  const Values x(request.x, request.segments.values, request.columns);
+  std::vector<double> out(size_t(request.segments.values * request.columns), missing());
+  there.x = x.values, there.out = {out.data(), request.segments.values, 1};
+  request.segments.come_to_host();
+  sort_segments(there);
+  put(out, request.out);
 }
 
 // Keys that are on the device tell where segments are, in the same pass if it can be.
@@ -166,6 +176,12 @@ void segments(const SegmentRequest& request) {
     reduce_segments(passes, work);
     on_device(work.out) ? mark_missing(work) : mark_missing_on_host(work);
   });
+}
+
+void sort(const SortRequest& request) {
+  use_device(request.settings.devices.front());
+  request.segments.find();
+  sorts_there(request) ? made_whole(request, request.segments.values, seg_sort) : sort_on_host(request);
 }
 
 void segment_gradient(const SegmentGradient& request) {

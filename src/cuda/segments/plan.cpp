@@ -148,6 +148,12 @@ const unsigned* DeviceSegments::order() {
   return at<unsigned>(*order_);
 }
 
+const SortPieces& DeviceSegments::sort_pieces(int capacity) {
+  if (!sort_pieces_ || sort_pieces_->capacity != capacity)
+    sort_pieces_ = std::make_unique<SortPieces>(segments_, capacity);
+  return *sort_pieces_;
+}
+
 bool DeviceSegments::serves(Count batch_values) const {
   return batch_values == batch_values_ && device_ == current_device().number;
 }

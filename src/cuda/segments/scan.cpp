@@ -7,14 +7,6 @@
 namespace kernops {
 namespace cuda {
 
-// Values of one batch, in columns, in order or by groups.
-bool scans_there(const SegmentRequest& work) {
-  const Segments& segments = work.segments;
-  if (work.x.row != 1 || !segments.sources.empty() || segments.covered == 0 || work.columns == 0) return false;
-  const BatchSize size = choose_batch_size(work, true);
-  return size.values >= segments.covered && !size.staged;
-}
-
 void seg_scan(const SegmentRequest& request) {
   SegmentRequest work = request;
   work.precise = true;  // running sums of floats are doubles

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cuda/cuda.h"
+#include "order/sort.h"
 #include "segments/segments.h"
 
 namespace kernops {
@@ -15,9 +16,12 @@ void seg_reduce(const SegmentRequest& work);
 // To where values stand, or, `in_place` being false, in the order of the segments; numbers may be floats.
 void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere);
 
-// Can the device scan these values? A result for each value, one output after another.
-bool scans_there(const SegmentRequest& work);
+// A result for each value, one output after another; of values that fit in one batch.
 void seg_scan(const SegmentRequest& work);
+
+// Likewise: values of each segment in order.
+bool sorts_there(const SortRequest& request);
+void seg_sort(const SortRequest& request);
 
 // ---- texts (cuda/segments/source.cpp)
 
@@ -33,6 +37,7 @@ constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 byte
 // `staged` values have been put in order.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
 std::string scan_text(const SegmentRequest& work, int output);
+std::string sort_text(const SegmentRequest& work);
 inline int scan_lane_values(const SegmentRequest& work) { return lane_values(work.x.type == SegmentValues::floats); }
 std::string by_key_text(const SegmentRequest& work);
 std::string gaps_text(const SegmentRequest& work, bool staged);
@@ -98,6 +103,14 @@ struct BatchPlan {
   int ended = 0;  // of keys: segments that end here
 };
 
+// The values that blocks sort (jobs/device_sorts.h): `whole` pieces of short segments, then `parts` of long ones.
+struct SortPieces {
+  SortPieces(const Segments& segments, int capacity);
+  int capacity;
+  unsigned whole, parts;
+  std::unique_ptr<Buffer> memory;
+};
+
 // Kept with Segments, so that a plan is made once, unless it is too large to be kept.
 class DeviceSegments : public BackendCache {
  public:
@@ -105,6 +118,7 @@ class DeviceSegments : public BackendCache {
   DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first = nullptr);
   const BatchPlan& plan(size_t batch);
   const unsigned* order();
+  const SortPieces& sort_pieces(int capacity);
   bool serves(Count batch_values) const;
   std::vector<SegmentBatch> batches;
 
@@ -119,6 +133,7 @@ class DeviceSegments : public BackendCache {
   bool keep_;
   std::vector<std::unique_ptr<BatchPlan>> plans_;
   std::unique_ptr<Buffer> order_;
+  std::unique_ptr<SortPieces> sort_pieces_;
 };
 DeviceSegments& on_device(const Segments& segments, Count batch_values);
 
@@ -131,6 +146,8 @@ struct BatchSize {
   bool staged;
 };
 BatchSize choose_batch_size(const SegmentRequest& work, bool maps);
+// Are there values, and are they taken in one batch, to which results for each value fit?
+bool fits_one_batch(const SegmentRequest& work);
 
 // body(device, first, columns, staged) for some columns after others.
 template <class F> void each_batch_of_columns(const SegmentRequest& work, bool maps, F body) {

@@ -97,6 +97,11 @@ std::string scan_text(const SegmentRequest& work, int output) {
   return text + "KERNOPS_SCAN(ScanOp, Tile)\n";
 }
 
+std::string sort_text(const SegmentRequest& work) {
+  return std::string("#include <kernops/cuda/segments/sort.cuh>\nKERNOPS_SEGMENT_SORT(") + type_of(work.x) +
+         (work.out.space == MemorySpace::device_float ? ", float)\n" : ", double)\n");
+}
+
 std::string by_key_text(const SegmentRequest& work) {
   return "#include <kernops/cuda/segments/by_key.cuh>\n" + preamble(work) + operator_of(work, 0) +
          "KERNOPS_BY_KEY(float, Op, Contiguous<float>, double, " + number(lane_values(true)) +
@@ -165,8 +170,10 @@ std::vector<std::string> all_segment_texts() {
       texts.push_back(scan_text(work, 0));
     }
   }
+  texts.push_back(sort_text(work));
   work.precise = work.reverse = false, work.scan = SegmentScan::none;
   work.x.type = SegmentValues::floats;
+  texts.push_back(sort_text(work));
   for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::var, StatisticId::logsumexp, StatisticId::any,
                         StatisticId::last}) {
     work.op = int(op);

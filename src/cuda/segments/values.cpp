@@ -48,6 +48,13 @@ BatchSize choose_batch_size(const SegmentRequest& work, bool maps) {
   return size;
 }
 
+bool fits_one_batch(const SegmentRequest& work) {
+  const Segments& segments = work.segments;
+  if (work.x.row != 1 || !segments.sources.empty() || segments.covered == 0 || work.columns == 0) return false;
+  const BatchSize size = choose_batch_size(work, true);
+  return size.values >= segments.covered && !size.staged;
+}
+
 Operand::Operand(const SegmentValues& from, const Segments& segments, Count rows, Count first_column, Count columns,
                  bool by_batch)
     : from_(from),

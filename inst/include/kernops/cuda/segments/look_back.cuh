@@ -44,7 +44,7 @@ template <class Op> struct PublishedPart {
     const unsigned long long flags = known | (part.has ? has : 0) | (part.cut ? cut : 0);
     KERNOPS_EACH(k, size) words[k] = flags << 32 | bits[k];
   }
-  // Whether the part is known.
+  // Reads the part if it is known, and tells if it is.
   __device__ __forceinline__ bool read(ScanPart<Op>& part) const volatile {
     unsigned bits[size], flags = known | has | cut;
     KERNOPS_EACH(k, size) {

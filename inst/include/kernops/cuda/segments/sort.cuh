@@ -1,0 +1,122 @@
+// Sorting of the values of segments by merging:
+//
+//   kernops_sort_pieces   sorts pieces that fit a block: several short segments, or a part of a long one
+//   kernops_sort_merge    merges runs of a long segment in pairs, each block its part of the result
+#pragma once
+#include <kernops/cuda/segments/merge_runs.cuh>
+#include <kernops/cuda/segments/sort_keys.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+template <class T, class Result> struct SegmentSort {
+  using Key = typename SortKey<T>::Key;
+  using Item = SortItem<Key>;
+  static constexpr int capacity = sort_capacity(sizeof(Key)), threads = sort_threads, VT = capacity / threads,
+                       room = capacity + capacity / 16;
+  static_assert(capacity * sizeof(Item) <= sort_bytes, "items fit");
+
+  static __device__ __forceinline__ long long row(const SortRun& job, long long position) {
+    return job.run.order ? job.run.order[position] : position;
+  }
+  static __device__ __forceinline__ void store(const SortRun& job, long long position, Key key) {
+    if (job.to)
+      static_cast<Key*>(job.to)[position - job.run.first] = key;
+    else
+      static_cast<Result*>(job.run.out)[row(job, position)] = Result(Keyed<T>{job}.value(key));
+  }
+  static __device__ __forceinline__ bool is_whole(const SortPiece& piece) { return piece.end == 0; }
+
+  // The number of segments that end before each word of bits, from the piece's first value on.
+  static __device__ __forceinline__ void count_ends(const SegmentPlan& plan, int first, int count, int* before) {
+    if (threadIdx.x >= 32) return;
+    const int words = (first + count + 31) / 32 - first / 32;
+    int sum = 0;
+    for (int n = lane_id(); n - lane_id() < words; n += 32) {
+      unsigned word = n < words ? plan.ends[first / 32 + n] : 0;
+      if (n == 0) word &= ~0u << first % 32;
+      const int mine = __popc(word), below = sum_below(mine);
+      if (n < words) before[n] = sum + below;
+      sum += __shfl_sync(all_lanes, below + mine, 31);
+    }
+  }
+
+  static __device__ __forceinline__ void load(const SortRun& job, const SortPiece& piece, Gapped<Item> items) {
+    __shared__ int before[capacity / 32 + 1];
+    const int first = int(piece.first - job.run.first);
+    if (is_whole(piece)) count_ends(job.run.plan, first, piece.count, before);
+    __syncthreads();
+    for (int k = threadIdx.x; k < capacity; k += threads) {
+      items[k] = Item::last();
+      if (k >= piece.count) continue;
+      const int n = first + k;
+      unsigned segment = 0;
+      if (is_whole(piece)) {
+        unsigned word = job.run.plan.ends[n / 32] & ((1u << n % 32) - 1);
+        if (n / 32 == first / 32) word &= ~0u << first % 32;
+        segment = before[n / 32 - first / 32] + __popc(word);
+      }
+      items[k] = Item::of(segment, Keyed<T>{job}.of(value_at<T>(job.run, 0, row(job, piece.first + k))));
+    }
+    __syncthreads();
+  }
+
+  template <class Any> static __device__ __forceinline__ void put(const Any (&mine)[VT], Gapped<Any> items) {
+    __syncthreads();
+    KERNOPS_EACH(k, VT) items[threadIdx.x * VT + k] = mine[k];
+    __syncthreads();
+  }
+
+  static __device__ __forceinline__ void sort_pieces(const SortRun& job) {
+    __shared__ Item memory[room];
+    const Gapped<Item> items{memory, 0};
+    const SortPiece piece = job.pieces[blockIdx.x];
+    load(job, piece, items);
+    const int own = threadIdx.x * VT;
+    Item mine[VT];
+    KERNOPS_EACH(k, VT) mine[k] = items[own + k];
+    sort_by_network(mine);
+    put(mine, items);
+    for (int width = VT; width < piece.count; width *= 2) {
+      const int pair = own / (2 * width) * 2 * width;
+      const auto a = items.from(pair), b = items.from(pair + width);
+      if (b[0] < b[-1]) merge_share(mine, a, width, b, width, own - pair, Item::last());
+      put(mine, items);
+    }
+    for (int k = threadIdx.x; k < piece.count; k += threads) store(job, piece.first + k, key_of(items[k]));
+  }
+
+  static __device__ __forceinline__ void merge(const SortRun& job) {
+    __shared__ Key memory[room];
+    const Gapped<Key> keys{memory, 0};
+    __shared__ long long shares[2];
+    const SortPiece piece = job.pieces[blockIdx.x];
+    const long long width = job.width, along = (piece.first - piece.begin) % (2 * width), base = piece.first - along,
+                    left = piece.end - base, a_count = left < width ? left : width,
+                    b_count = left < 2 * width ? left - a_count : width;
+    const Key* const a = static_cast<const Key*>(job.from) + (base - job.run.first);
+    const Key* const b = a + a_count;
+    if (threadIdx.x % 32 == 0 && threadIdx.x < 64) {
+      const int edge = threadIdx.x / 32;
+      shares[edge] = share_of_first(a, a_count, b, b_count, along + (edge ? piece.count : 0));
+    }
+    __syncthreads();
+    const long long from_a = shares[0], from_b = along - from_a;
+    const int of_a = int(shares[1] - from_a), of_b = piece.count - of_a;
+    for (int k = threadIdx.x; k < piece.count; k += threads) keys[k] = k < of_a ? a[from_a + k] : b[from_b + k - of_a];
+    __syncthreads();
+    Key mine[VT];
+    merge_share(mine, keys, of_a, keys.from(of_a), of_b, int(threadIdx.x) * VT, ~Key(0));
+    put(mine, keys);
+    for (int k = threadIdx.x; k < piece.count; k += threads) store(job, piece.first + k, keys[k]);
+  }
+};
+
+#define KERNOPS_SEGMENT_SORT(T, Result)                                                          \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads) kernops_sort_pieces, kernops::SortRun, \
+                 kernops::SegmentSort<T, Result>::sort_pieces)                                   \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads) kernops_sort_merge, kernops::SortRun,  \
+                 kernops::SegmentSort<T, Result>::merge)
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops
