@@ -45,9 +45,12 @@
 #' plus the inverse of the second derivatives W; by the scaling of its rows it is as stable as that of
 #' \eqn{I + W^{1/2} K W^{1/2}}. The coefficients of the trend are estimated by maximum likelihood with all other
 #' parameters, so that [logLik()], [AIC()] and [anova()] compare trends as well as covariances. All gradients are
-#' exact, including the change of the mode with the parameters. For families whose second derivatives have both signs, W
-#' has another value: for Student's t distribution and the link `"cauchit"` the expected information (Hartmann and
-#' Vanhatalo 2019; for many degrees of freedom this is the Gaussian model), for others as [gp_family()] says.
+#' exact, including the change of the mode with the parameters. The log densities of Student's t distribution, of the
+#' link `"cauchit"` and of some families of [gp_family()] are not concave, so that some of their second derivatives
+#' have the other sign. The likelihood, its gradient, standard errors and predictions use them with their sign. Newton's
+#' method takes the expected information in their place for its steps (for Student's t distribution see Hartmann and
+#' Vanhatalo 2019). The likelihood takes it where the second derivatives of the joint density of process and data are
+#' not those of a maximum: at a saddle between two modes, such as those that an outlier and its neighbours imply.
 #'
 #' The method is exact in the sense of [gp()]: covariance matrices are factorised, in some ten steps of Newton's method
 #' for each likelihood. The next section is about more observations.

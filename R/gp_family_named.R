@@ -75,14 +75,19 @@
 #' likelihood.
 #'
 #' @section The Laplace approximation:
-#' Where the log density is not concave in \eqn{\eta}, minus its second derivative may be negative, and another weight
-#' takes its place in the determinant of the approximation (see [gp_families]). The weight is the expected information
-#' for `"student"`, `"inverse_gaussian"`, `"beta"` and the link `"cauchit"`. It is \eqn{(d\mu / d\eta)^2} divided by the
-#' variance, a lower bound of the expected information, for `"beta_binomial"`, `"negative_binomial_1"` and
-#' `"generalised_poisson"`. For the zero-inflated families it is minus the second derivative, or a hundredth of the
-#' expected information where this is larger, with a smooth passage: the expected information alone would make estimates
-#' of `zi` too large, by 0.1 to 0.3 on the scale of the logit for counts of about 3. The mode is that of the density
-#' itself, and gradients are exact.
+#' The weight of an observation is minus the second derivative of its log density at the mode. It may be negative
+#' where the log density is not concave in \eqn{\eta}: a quarter of the weights of `"inverse_gaussian"` with `shape` 3
+#' are negative. Newton's method then uses other weights for its steps, and the approximation uses them where the
+#' posterior precision is not positive definite (see [gp_families]): the expected information for `"student"`,
+#' `"inverse_gaussian"`, `"beta"`, the zero-inflated families and the link `"cauchit"`, and \eqn{(d\mu / d\eta)^2}
+#' divided by the variance, a lower bound of the expected information, for `"beta_binomial"`, `"negative_binomial_1"`
+#' and `"generalised_poisson"`. Gradients are exact.
+#'
+#' The other weights would bias the approximation. In 100 simulated data sets of 400 observations with a field, 30
+#' groups and a slope, a step of Newton's method from the true parameters made `df` of `"student"` too small by 11 %,
+#' `delta` of `"generalised_poisson"` too large by 8 % and the intercept of `"inverse_gaussian"` (`shape` 3) by 0.10,
+#' with standard errors of 2 %, 1 % and 0.02. With the second derivatives they are too large by 3 %, 0 % and -0.03.
+#' `zi` of the zero-inflated families would be too large, by 0.1 to 0.3 on the scale of the logit for counts of about 3.
 #'
 #' @section Families of other packages:
 #' `inverse.gaussian(link = "log")` of package stats, and `nb()`, `tw()` and `betar()` of package mgcv are understood,

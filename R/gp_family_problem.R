@@ -48,7 +48,7 @@ with_family_search <- function(problem, call) {
   problem <- bounded_problem(problem, residual, call)
   # a search for logarithms on their way to zero would become ever slower: a hundred thousandth of the variance of the
   # response, or a tenth of the noise of large counts, is nothing
-  weight <- terms_of(data, list(beta = problem$start$trend, phi = problem$start$phi))(residual)$weight
+  weight <- positive_weights(terms_of(data, list(beta = problem$start$trend, phi = problem$start$phi))(residual))
   noise <- stats::median(1 / weight[is.finite(weight) & weight > 0])
   variance <- problem$model$parameters$kind == "variance"
   problem$model$parameters[variance, "lower"] <- with(problem$model$parameters[variance, ],
@@ -112,7 +112,8 @@ stop_no_mode <- function(call) {
 
 # The fit, as finish_fit() makes it: `dispersion` are the parameters of the family as they are reported, `phi` those of
 # the density, with predictors for each observation. Predictions take the fit for one of Gaussian observations with the
-# response h + slope / W and noise 1 / W, whose mean and variance are those of the approximation.
+# response h + slope / M and noise 1 / M with the positive_weights() M, whose mean is that of the approximation. `less`
+# accounts for the difference of the weights in variances, see lik_laplace_dense.R.
 finish_family <- function(problem, likelihood, search, call) {
   data <- problem$data
   state <- likelihood$evaluate(search$theta)
@@ -123,13 +124,14 @@ finish_family <- function(problem, likelihood, search, call) {
   theta <- stats::setNames(state$field, model$parameters$name)
   beta <- if (ncol(data$x)) sqrt(length(data$y)) * backsolve(qr.R(qr(data$x)), state$beta) else numeric()
   names(beta) <- colnames(data$x)
-  weight <- state$terms$weight
+  weight <- positive_weights(state$terms)
   told <- replace(data, c("y", "noise"), list(state$terms$eta + state$terms$slope / weight - data$offset, 1 / weight))
   free <- !problem$outer$parameters$fixed
   list(
     theta = theta, covariance = with_values(model, theta), beta = beta, family = data$family, phi = state$phi,
     dispersion = reported_parameters(data$family, state$own),
-    loglik = plain_loglik(state, model, search$theta), state = list(alpha = state$k, z = trend$z, root = trend$root),
+    loglik = plain_loglik(state, model, search$theta),
+    state = list(alpha = state$k, z = trend$z, root = trend$root, less = state$posterior$less),
     vecchia = kept_neighbours(likelihood, search, state, problem$outer),
     latent = state[c("h", "terms", "converged", "steps")], response = data, outer = problem$outer,
     outer_theta = unname(search$theta), factor = likelihood$kept_factor(), cell = new_cell(),

@@ -15,9 +15,9 @@
 #'   successes among `w` trials, and responses are those of `binomial()`.
 #' @param link the link: `"identity"` for real numbers; `"log"` for positive numbers and counts; `"logit"`, `"probit"`,
 #'   `"cloglog"` or `"cauchit"` for shares and successes. Default: the first of these.
-#' @param information a string, needed if the log density is not concave in `eta`: a formula without `y` whose values
-#'   are positive, which takes the place of minus the second derivative in the Laplace approximation, such as the
-#'   expected one. See [gp_family()].
+#' @param information a string, needed if the log density is not concave in `eta`: a formula whose values are
+#'   positive, such as the expectation of minus the second derivative, for the steps of the search for the mode. See
+#'   [gp_family()].
 #' @param fixed names of parameters that keep their starting values.
 #' @param mean,variance,draw,cdf functions for predictions: `mean(eta, phi)`, which increases, default the inverse link;
 #'   `variance(mu, phi)` of observations with mean `mu`; `draw(eta, phi)`, one new observation for each `eta`; `cdf(q,
@@ -62,7 +62,7 @@ likelihood <- function(formula, parameters = list(),
   link <- check_choice(link %||% links_of[[y]][[1]], "link", links_of[[y]])
   check_parameters(parameters, fixed)
   texts <- list(formula = check_text(formula, "formula", one = TRUE),
-                weight = if (!is.null(information)) check_text(information, "information", one = TRUE))
+                expected = if (!is.null(information)) check_text(information, "information", one = TRUE))
   for (text in texts) if (!is.null(text)) check_density_formula(text, parameters, link)
   unused <- Filter(function(name) !mentions(formula, name), names(parameters))
   if (length(unused)) stop_kernops("input", "The formula does not contain the parameter {.val {unused}}.")
@@ -92,7 +92,7 @@ with_mean <- function(formula, link) {
 likelihood_row <- function(texts, parameters, y, link, functions) {
   adapted <- function(f, make) if (is.null(f)) NULL else make(f)
   family_row(
-    formula = texts$formula, weight = texts$weight, links = link, response = y,
+    formula = texts$formula, expected = texts$expected, links = link, response = y,
     discrete = y %in% c("count", "positive_count", "binomial"),
     parameters = lapply(parameters, function(value) function(y, spread) value * c(1, 1e-6, 1e6)),
     mean = adapted(functions$mean, function(f) function(eta, phi, link) f(eta, phi)),

@@ -53,13 +53,15 @@ check_density <- function(family, phi, call = caller_env()) {
   differences <- (terms_at(grid$eta + step)$value - terms_at(grid$eta - step)$value) / (2 * step)
   refuse(abs(terms$slope - differences) > 1e-5 * (1 + abs(terms$slope) + max(abs(terms$value))),
          "The log density must have a derivative with respect to {.code eta}.")
-  refuse(!is.finite(terms$weight) | terms$weight < if (is.null(terms$curvature)) -1e-10 else 1e-300,
-         if (is.null(terms$curvature)) c(
+  concave <- is.null(terms$expected)
+  step_weight <- step_weights(terms)
+  refuse(!is.finite(terms$weight) | !is.finite(step_weight) | step_weight < (if (concave) -1e-10 else 1e-300),
+         if (concave) c(
            "The log density is not concave in {.code eta}.",
            i = "{.arg information} must be a formula of what takes the place of minus its second derivative, such as the
                 expected information."
          ) else "The values of {.arg information} must be positive.")
-  if (all(terms$weight <= 1e-12)) {
+  if (all(step_weight <= 1e-12)) {
     stop_kernops("input", "The log density must have a second derivative with respect to {.code eta} that is not 0
                            everywhere.", call = call)
   }

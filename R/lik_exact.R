@@ -112,9 +112,21 @@ factor_of <- function(object) kept_in(object$factor, function() {
 
 # f(u): the parts of the variance at points u and of the trend there that the data explain, k' K^-1 k and k' K^-1 X.
 explained_by_factor <- function(object, factor) {
+  less <- object$state$less
+  weights <- object$state$z %*% object$state$root
+  explained <- explained_by_blocks(object, factor, cbind(weights, less))
+  if (!length(less)) return(explained)
+  function(u) {
+    both <- explained(u)
+    trend <- seq_len(ncol(weights))
+    list(variance = both$variance - rowSums(both$trend[, -trend, drop = FALSE]^2),
+         trend = both$trend[, trend, drop = FALSE])
+  }
+}
+
+explained_by_blocks <- function(object, factor, weights) {
   values <- covariance_matrix(object$model)
   theta <- unname(object$theta)
-  weights <- object$state$z %*% object$state$root
   explained_by <- lapply(factor, function(block) {
     x <- block$k$hold(object$data$u[block$rows, , drop = FALSE])
     z <- weights[block$rows, , drop = FALSE]

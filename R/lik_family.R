@@ -8,10 +8,8 @@
 # constant  terms that do not depend on eta and are more exact or only possible in R: a function of y, w and phi, the
 #           parameters, that returns a vector, or a matrix with the derivatives wrt parameters behind the value. phi is
 #           a named vector, or, where parameters have predictors, a list of numbers and of vectors as long as y
-# weight    a formula, or one for some of the links, that takes the place of minus the second derivative where the log
-#           density is not concave: the expectation, or (d mean / d eta)^2 / variance
-# observed  TRUE if minus the second derivative is the weight where it is well above a hundredth of that formula, see
-#           smooth_maximum()
+# expected  where the log density is not concave, a positive formula, or one for some of the links: the expectation of
+#           minus the second derivative, or (d mean / d eta)^2 / variance
 # links     the links, the default first
 # parameters  for each parameter a function of y and of the `spread` of the response on the scale of eta, which returns
 #           the start, the lower and the upper limit of its search
@@ -28,8 +26,8 @@
 #   cdf(q, eta, w, phi, link)  default: for discrete y the sum of probabilities
 #   deviance(y, mu, w, phi)   twice what the log density is below its maximum. Default: by a search of the maximum
 family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL, deviance = NULL, parameters = list(),
-                       constant = NULL, weight = NULL, observed = FALSE, mean = NULL, response = "real",
-                       discrete = FALSE, of_classes = NULL, limits = c(-Inf, Inf), noise = NULL) {
+                       constant = NULL, expected = NULL, mean = NULL, response = "real", discrete = FALSE,
+                       of_classes = NULL, limits = c(-Inf, Inf), noise = NULL) {
   mget(names(formals()))
 }
 
@@ -37,25 +35,29 @@ family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL,
 in_unit_interval <- function(limits) structure(limits, range = c(0, 1))
 
 # The density of a row with a link: the row, its mean as a function of eta, and the texts of formulas.
-#   terms       value, the log density; slope, its derivative wrt eta; weight, minus the second derivative (or what
-#               takes its place); bend, the derivative of the weight; and minus the second derivative itself if the
-#               weight is another one
+#   terms       value, the log density; slope, its derivative wrt eta; weight, minus the second derivative; bend, the
+#               derivative of the weight; and the expected weight where the log density is not concave
 #   dispersion  the derivatives of value, slope and weight wrt each parameter
+#   fallback    the terms and the dispersion with the expected weight as the weight, and minus the second derivative
+#               behind the terms
 #   one_mode    whether the log density is concave, so that the process has one mode
 density_of <- function(row, link) {
   pick <- function(formula) if (is.null(names(formula))) formula else as.list(formula)[[link]]
   weighted <- function(formula) if (mentions(formula, "w")) formula else code_text("w * (", formula, ")")
   value <- weighted(pick(row$formula))
   slope <- gradient_text(value, "eta")
-  row$one_mode <- is.null(pick(row$weight))
-  curvature <- code_text("-", gradient_text(slope, "eta"))
-  weight <- if (row$one_mode) curvature else weighted(pick(row$weight))
-  if (row$observed) weight <- smooth_maximum(curvature, weight)
+  observed <- code_text("-", gradient_text(slope, "eta"))
   along <- names(row$parameters)
-  gradients <- lapply(list(value, slope, weight), function(f) lapply(along, gradient_text, formula = f))
+  texts_with <- function(weight, other) {
+    gradients <- lapply(list(value, slope, weight), function(f) lapply(along, gradient_text, formula = f))
+    list(terms = columns_text(c(value, slope, weight, gradient_text(weight, "eta"), other)),
+         dispersion = if (length(along)) columns_text(unlist(gradients)))
+  }
+  expected <- if (!is.null(pick(row$expected))) weighted(pick(row$expected))
+  row$one_mode <- is.null(expected)
   row$formula <- value
-  row$terms <- columns_text(c(value, slope, weight, gradient_text(weight, "eta"), if (!row$one_mode) curvature))
-  row$dispersion <- if (length(along)) columns_text(unlist(gradients))
+  row[c("terms", "dispersion")] <- texts_with(observed, expected)
+  row$fallback <- if (!row$one_mode) texts_with(expected, observed)
   row$predictor <- if (is.null(row$mean)) function(mu, phi) link_of(mu, link) else
     function(mu, phi) predictor_of_mean(mu, row$mean, phi, link)
   row$mean <- row$mean %||% function(eta, phi, link) inverse_link(eta, link)
@@ -65,13 +67,6 @@ density_of <- function(row, link) {
   variance <- row$variance
   if ("link" %in% names(formals(variance))) row$variance <- function(mu, w, phi) variance(mu, w, phi, link)
   row
-}
-
-# The larger one of a and b / 100, smooth over some hundredths of b. A quotient would have the square of b in its
-# derivative, which overflows.
-smooth_maximum <- function(a, b) {
-  code_text("Let(whole, ", b, ", ratio, (", a, ") * Exp(-Log(whole + 1e-300)), ",
-            "whole * (0.01 + 0.02 * Softplus(50 * ratio - 0.5)))")
 }
 
 mentions <- function(formula, name) grepl(code_text("(?<![\\w.])", name, "(?![\\w.(])"), formula, perl = TRUE)
@@ -94,11 +89,13 @@ density_columns <- function(formula, y, w, eta, phi) {
   matrix(map(values), n)
 }
 
-# Value and derivatives at eta; `constant` is density_constant().
-density_terms <- function(family, y, w, eta, phi, constant = density_constant(family, y, w, phi)) {
-  columns <- density_columns(family$density$terms, y, w, eta, phi)
-  list(value = columns[, 1] + constant[, 1], slope = columns[, 2], weight = columns[, 3], bend = columns[, 4],
-       curvature = if (ncol(columns) > 4) columns[, 5])
+# Value and derivatives at eta; `constant` is density_constant(). Where the log density is not concave, the result has
+# the `expected` weights, too, or, of the fallback, minus the second derivatives as `curvature`.
+density_terms <- function(family, y, w, eta, phi, constant = density_constant(family, y, w, phi), fallback = FALSE) {
+  texts <- if (fallback) family$density$fallback else family$density
+  columns <- density_columns(texts$terms, y, w, eta, phi)
+  other <- if (ncol(columns) > 4) stats::setNames(list(columns[, 5]), if (fallback) "curvature" else "expected")
+  c(list(value = columns[, 1] + constant[, 1], slope = columns[, 2], weight = columns[, 3], bend = columns[, 4]), other)
 }
 
 density_constant <- function(family, y, w, phi) {
@@ -109,8 +106,9 @@ density_constant <- function(family, y, w, phi) {
 }
 
 # Matrices of the derivatives of value, slope and weight with a column for each parameter.
-density_dispersion <- function(family, y, w, eta, phi) {
-  columns <- density_columns(family$density$dispersion, y, w, eta, phi)
+density_dispersion <- function(family, y, w, eta, phi, fallback = FALSE) {
+  texts <- if (fallback) family$density$fallback else family$density
+  columns <- density_columns(texts$dispersion, y, w, eta, phi)
   count <- length(phi)
   by <- function(k) columns[, (k - 1) * count + seq_len(count), drop = FALSE]
   constant <- density_constant(family, y, w, phi)[, -1, drop = FALSE]

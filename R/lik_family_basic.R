@@ -33,7 +33,7 @@ binomial_row <- local({
       cauchit = by_links("Log(Atan2(1, -eta) / pi)", "Log(Atan2(1, eta) / pi)")
     ),
     # the expectation
-    weight = c(cauchit = "w / (Square(1 + Square(eta)) * Atan2(1, -eta) * Atan2(1, eta))"),
+    expected = c(cauchit = "w / (Square(1 + Square(eta)) * Atan2(1, -eta) * Atan2(1, eta))"),
     constant = function(y, w, phi) {
       entropy <- ifelse(y > 0, y * log(y), 0) + ifelse(y < 1, (1 - y) * log(1 - y), 0)
       ifelse(w == round(w), stats::dbinom(round(w * y), round(w), y, log = TRUE), lchoose(w, w * y) + w * entropy)
@@ -106,7 +106,7 @@ student_row <- family_row(
   formula = "LgammaDiff(df / 2, 0.5) - Log(pi * df) / 2 - Log(scale) + Log(w) / 2 -
              (df + 1) / 2 * Log1p(w / df * Square((y - eta) / scale))",
   # the expectation, which does not depend on eta
-  weight = "w * (df + 1) / (df + 3) / Square(scale)",
+  expected = "w * (df + 1) / (df + 3) / Square(scale)",
   parameters = list(df = function(y, spread) c(4, 1, 1e3), scale = scale_limits), links = "identity",
   variance = function(mu, w, phi) {
     df <- phi[["df"]]

@@ -6,7 +6,7 @@ beta_row <- family_row(
   formula = "Let(p, Sigmoid(eta), q, Sigmoid(-eta), a, precision * p, b, precision * q,
                  Lgamma(precision) - Lgamma(1 + a) - Lgamma(1 + b) + 2 * Log(precision) - Softplus(eta) -
                  Softplus(-eta) + (a - 1) * Log(y) + (b - 1) * Log(1 - y))",
-  weight = "Let(p, Sigmoid(eta), q, Sigmoid(-eta), a, precision * p, b, precision * q,
+  expected = "Let(p, Sigmoid(eta), q, Sigmoid(-eta), a, precision * p, b, precision * q,
                 Square(q) * (1 + Square(a) * Polygamma(1 + a, 1)) + Square(p) * (1 + Square(b) * Polygamma(1 + b, 1)))",
   parameters = list(precision = function(y, spread) {
     c(max(mean(y) * (1 - mean(y)) / max(stats::var(y), 1e-12) - 1, 0.1), 1e-4, 1e8)

@@ -4,16 +4,18 @@
 dispersion_of <- function(y) max(1.05, stats::var(y) / mean(y), na.rm = TRUE)
 
 # The logarithm of Gamma(s + y) / (Gamma(s) y!) (s / (s + y))^s (y / (s + y))^y, a probability, as a formula of y, of
-# the size s and of its logarithm: for large y and s by Stirling's formula, so that little cancels.
+# the size s and of its logarithm: for large y and s by Stirling's formula, so that little cancels. Sizes have inverses
+# and no other powers, which would overflow in derivatives.
 log_largest <- function(y, size, log_size) {
   # lgamma(v + 1) minus Stirling's formula, for v of at least 100
   error <- function(v) {
-    sprintf("Let(v, %s, q, Square(v), (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / q) / q) / q) / v)", v)
+    sprintf("Let(i, Inv(%s), q, Square(i), i * (1 / 12 - q * (1 / 360 - q * (1 / 1260 - q / 1680))))", v)
   }
   sprintf(
     "Let(k, %s, s, %s, l, %s, z, Max2(k, 100), t, Max2(s, 100), r, Log(Max2(k, 1e-300)) - l,
-         IfElse(Min2(k, s) - 100, Log(t / (2 * pi * z * (z + t))) / 2 + %s - %s - %s,
-                IfElse(k - 100, LgammaDiff(z + 1, s - 1) - Lgamma(1 + s) + l, LgammaDiff(s, k) - Lgamma(k + 1)) -
+         IfElse(Min2(k, s) - 100, -Log(2 * pi * z * (1 + z * Inv(t))) / 2 + %s - %s - %s,
+                IfElse(k - 100, LgammaDiff(z + 1, s - 1) - Lgamma(1 + s) + l,
+                       IfElse(k - 0.5, LgammaDiff(1 + s, k - 1) + l - Lgamma(k + 1), 0 * s)) -
                 k * Softplus(-r) - s * Softplus(r)))",
     y, size, log_size, error("z + t"), error("t"), error("z")
   )
@@ -26,7 +28,7 @@ negative_binomial_1_row <- family_row(
     "Let(x, Log(alpha), size, Exp(eta - x), e, Log(Max2(y, 1e-300)) - eta + x, ", log_largest("y", "size", "eta - x"),
     " - y * SoftplusDiff(-x, -e) - size * SoftplusDiff(x, e))"
   ),
-  weight = "Exp(eta) / (1 + alpha)",
+  expected = "Exp(eta) / (1 + alpha)",
   parameters = list(alpha = function(y, spread) c(dispersion_of(y) - 1, 1e-4, 1e6)),
   links = "log", response = "count", discrete = TRUE,
   variance = function(mu, w, phi) mu * (1 + phi[["alpha"]]) / w,
@@ -41,7 +43,7 @@ negative_binomial_1_row <- family_row(
 generalised_poisson_row <- family_row(
   formula = "Let(rate, Exp(eta + Log1p(-delta)), m, rate + delta * y, r, Log(m) - Log(Max2(y, 1)),
                  IfElse(-y, -rate, eta + Log1p(-delta) - Log(m) - y * (Expm1(r) - r)))",
-  weight = "Exp(eta) * Square(1 - delta)",
+  expected = "Exp(eta) * Square(1 - delta)",
   constant = poisson_row$constant,
   parameters = list(delta = in_unit_interval(function(y, spread) c(1 - 1 / sqrt(dispersion_of(y)), 1e-6, 0.999))),
   links = "log", response = "count", discrete = TRUE,
@@ -63,7 +65,7 @@ beta_binomial_row <- family_row(
     log_largest("c", "a", "g"), " + ", log_largest("d", "b", "h"), " - ", log_largest("w", "precision", "p"),
     " + c * SoftplusDiff(e, u) + d * SoftplusDiff(f, u) + a * SoftplusDiff(-e, -u) + b * SoftplusDiff(-f, -u))"
   ),
-  weight = "w * (precision + 1) / (precision + w) * Sigmoid(eta) * Sigmoid(-eta)",
+  expected = "w * (precision + 1) / (precision + w) * Sigmoid(eta) * Sigmoid(-eta)",
   parameters = list(precision = function(y, spread) c(10, 1e-3, 1e6)),
   links = "logit", response = "binomial", discrete = TRUE,
   variance = function(mu, w, phi) mu * (1 - mu) / w * (phi[["precision"]] + w) / (phi[["precision"]] + 1),

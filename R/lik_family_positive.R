@@ -3,7 +3,7 @@
 # The exponential dispersion model whose variance is mu^3 / shape. The weight is the expectation.
 inverse_gaussian_row <- family_row(
   formula = "(Log(w * shape) - w * shape * Square(Expm1(Log(y) - eta)) / y) / 2",
-  weight = "w * shape * Exp(-eta)",
+  expected = "w * shape * Exp(-eta)",
   constant = function(y, w, phi) -log(2 * pi * y^3) / 2,
   parameters = list(shape = function(y, spread) mean(y) * c(1, 1e-6, 1e8)),
   links = "log", response = "positive",

@@ -4,13 +4,13 @@
 zero_limits <- in_unit_interval(function(y, spread) c(min(max(mean(y == 0) / 2, 0.05), 0.9), 1e-6, 1 - 1e-6))
 
 # `row` with zeros that have the probability phi[[name]]; at_zero is the formula of the log density at zero.
-with_zeros <- function(row, name, at_zero, response, weight = NULL, observed = FALSE) {
+with_zeros <- function(row, name, at_zero, response, expected = NULL) {
   # weights multiply the log density; the other branch has no infinite derivative at zero
   other <- replace_names(row$formula, c(y = "(y + (y == 0))", w = "1"))
   mean <- function(eta, phi, link) (1 - phi[[name]]) * (row$mean %||% function(eta, phi, link) exp(eta))(eta, phi, link)
   family_row(
     formula = sprintf("IfElse(-y, %s, Log1p(-%s) + %s)", at_zero, name, other),
-    weight = weight, observed = observed,
+    expected = expected,
     constant = function(y, w, phi) (y > 0) * w * row$constant(ifelse(y > 0, y, 1), 1, phi),
     parameters = c(row$parameters, stats::setNames(list(zero_limits), name)),
     links = "log", response = response, discrete = row$discrete, mean = mean,
@@ -30,14 +30,12 @@ with_zeros <- function(row, name, at_zero, response, weight = NULL, observed = F
 hurdle_row <- function(row, response) with_zeros(row, "zero", "Log(zero)", response)
 
 # log(zi + (1 - zi) exp(-m)) for the rate m, whose logarithm is a formula. With the information I of `row` and the score
-# s of its zeros, the expectation of minus the second derivative is (1 - zi) I - zi (1 - zi) s^2 P(0 in row) / P(0). The
-# expectation alone is a poor weight: the determinant of the approximation then makes zi too large. Zeros that hardly
-# depend on eta have a negative second derivative.
+# s of its zeros, the expectation of minus the second derivative is (1 - zi) I - zi (1 - zi) s^2 P(0 in row) / P(0).
 zero_inflated_row <- function(row, log_rate, information, score) {
   # beyond exp(200) the probability is 0, and powers of the rate would overflow in derivatives
   odds <- sprintf("Log1p(-zi) - Log(zi) - Exp(Min2(%s, 200))", log_rate)
   with_zeros(row, "zi", sprintf("Log(zi) + Softplus(%s)", odds), "count",
-             sprintf("(1 - zi) * %s - zi * Square(%s) * Sigmoid(%s)", information, score, odds), observed = TRUE)
+             sprintf("(1 - zi) * %s - zi * Square(%s) * Sigmoid(%s)", information, score, odds))
 }
 
 hurdle_poisson_row <- hurdle_row(truncated_poisson_row, "count")

@@ -52,7 +52,11 @@ default_rank <- function(system, control) {
 solver_for <- function(object, tol = object$how$control$cg_tol) {
   if (has_factor(object)) {
     factor <- factor_of(object)
-    return(function(b) factor_solve(factor, factor_solve(factor, b), transposed = TRUE))
+    less <- object$state$less
+    return(function(b) {
+      solved <- factor_solve(factor, factor_solve(factor, b), transposed = TRUE)
+      if (length(less)) solved - less %*% crossprod(less, b) else solved
+    })
   }
   product <- covariance_product(object$model, 1L, object$how$precision, object$how$backend)
   system <- iterative_system(product, object$data, object$model, object$theta)

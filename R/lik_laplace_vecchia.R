@@ -55,17 +55,21 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
   if (is_degenerate(parts$effects, theta$field)) return(singular_state())
   system <- latent_system(sets, parts$field, theta$field[parts$rows], whole = theta$field)
   mode <- if (!is.null(system)) timed("mode", field_mode(system, data, theta, latest))
-  logdet <- if (is.null(mode)) NaN else timed("mode", system$logdet(mode$terms$weight))
-  if (!is.finite(logdet)) return(singular_state())
+  if (is.null(mode)) return(singular_state())
   weight <- mode$terms$weight
   project <- function(b) system$project(weight, b)
-  value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + logdet + sum(log1p(system$nugget * weight))
+  value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + mode$posterior$logdet
   results <- c(mode, theta, list(value = value, variances = once(function() system$variances(system$posterior))))
   results$changes <- once(function() latent_changes(sets, system, results, parts))
   results$trend <- function() {
     if (!ncol(data$x)) return(no_trend(data))
     solved <- project(unname(data$x))
-    root <- chol(crossprod(unname(data$x), solved))
+    root <- chol_or_null(crossprod(unname(data$x), solved))
+    if (is.null(root)) {
+      # with expected weights where the information on the trend is not positive definite
+      solved <- system$project(step_weights(mode$terms), unname(data$x))
+      root <- chol(crossprod(unname(data$x), solved))
+    }
     list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE)))
   }
   new_state(results, warn = function() warn_unless_mode(mode),
@@ -75,7 +79,8 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
             })
 }
 
-# The mode, searched from a field of zero and from the latest field.
+# The mode, searched from a field of zero and from the latest field, as weighted_mode() has it; `posterior` has the
+# `logdet` of I + K W.
 field_mode <- function(system, data, theta, latest) {
   terms_at <- terms_of(data, theta)
   newton <- latent_newton(system)
@@ -84,7 +89,12 @@ field_mode <- function(system, data, theta, latest) {
   if (!is.null(latest)) starts <- c(starts, list(newton(list(h = latest), terms_at(latest))))
   # where weights are second derivatives, Newton's steps soon converge quadratically
   less <- if (data$family$density$one_mode) 0.1 else 1
-  if (all(lengths(starts))) latent_mode(newton, terms_at, starts, enough = 1e-20, less = less)
+  if (!all(lengths(starts))) return(NULL)
+  weighted_mode(latent_mode(newton, terms_at, starts, enough = 1e-20, less = less), terms_at, function(terms) {
+    alone <- 1 + system$nugget * terms$weight
+    logdet <- if (all(alone > 0)) system$logdet(terms$weight) + sum(log(alone)) else NaN
+    if (is.finite(logdet)) list(logdet = logdet)
+  })
 }
 
 once <- function(f) {
@@ -92,30 +102,32 @@ once <- function(f) {
   function() value <<- value %||% f()
 }
 
-# Newton's step as in dense_newton(); b = W (h + slope / W) / (1 + nugget W).
+# Newton's step as in dense_process(); b = W (h + slope / W) / (1 + nugget W).
 latent_newton <- function(system) {
   field <- NULL
   function(state, terms) {
-    if (!is.null(terms$curvature) && !is.null(state$k)) {
-      return(curved_step(state, terms, latent_solve(system, terms$weight)))
-    }
-    b <- (terms$weight * state$h + terms$slope) / (1 + system$nugget * terms$weight)
+    weight <- step_weights(terms)
+    if (!is.null(terms$expected) && !is.null(state$k)) return(curved_step(state, terms, latent_change(system, weight)))
+    b <- (weight * state$h + terms$slope) / (1 + system$nugget * weight)
     gathered <- system$gather(b)
-    field <<- system$mean(terms$weight, gathered, field %||% (0 * gathered))
+    field <<- system$mean(weight, gathered, field %||% (0 * gathered))
     if (is.null(field)) return(NULL)
     f <- as.vector(system$spread(field))
-    k <- b - system$share(terms$weight) * f
+    k <- b - system$share(weight) * f
     list(h = f + system$nugget * k, k = k)
   }
 }
 
-# The function that solves (I + W K) q = b.
-latent_solve <- function(system, weight) {
+# The function of s whose result is change_of_mode() for these weights.
+latent_change <- function(system, weight) {
   share <- system$share(weight)
-  function(b) {
-    b <- b / (1 + system$nugget * weight)
-    field <- system$mean(weight, system$gather(b))
-    if (!is.null(field)) b - share * as.vector(system$spread(field))
+  function(s) {
+    s <- s / (1 + system$nugget * weight)
+    field <- system$mean(weight, system$gather(s))
+    if (is.null(field)) return(NULL)
+    f <- as.vector(system$spread(field))
+    u <- s - share * f
+    list(u = u, ku = f + system$nugget * u)
   }
 }
 
@@ -138,7 +150,7 @@ latent_changes <- function(sets, system, state, parts, most = 2^22) {
   u <- 0 * s
   ku <- u
   if (any(s != 0)) {
-    change <- change_of_mode(s, state$terms, latent_solve(system, weight))
+    change <- change_of_mode(s, state$terms$curvature, latent_change(system, weight))
     u <- change$u
     ku <- change$ku
     g <- system$at_places(ku - system$nugget * u, u)

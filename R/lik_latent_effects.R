@@ -41,11 +41,16 @@ observed_effects <- function(parts, of, places, theta) {
        within = weighted_products(entries, rep(1, ncol(columns))))
 }
 
-# The products B' W B of effects for the diagonal W of weights.
+# The products B' W B of effects for the diagonal W of weights, of both signs.
 weighted_products <- function(entries, weights) {
   n <- length(weights)
-  none <- list(weights = matrix(0, 0, n), neighbours = matrix(0L, 0, n), sd = 1 / sqrt(weights))
-  entries$sparse_gram(none, most_products) %||% stop_coefficients(entries$size)
+  products <- function(weights) {
+    none <- list(weights = matrix(0, 0, n), neighbours = matrix(0L, 0, n), sd = 1 / sqrt(weights))
+    entries$sparse_gram(none, most_products) %||% stop_coefficients(entries$size)
+  }
+  if (all(weights >= 0)) return(products(weights))
+  positive <- products(pmax(weights, 0))
+  positive$with(positive$value - products(pmax(-weights, 0))$value)
 }
 
 # The precision of coefficients and places given observations with precisions `share`, and the products with the matrix

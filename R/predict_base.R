@@ -18,6 +18,7 @@
 #                       column for each sum, whose inner products are the covariances
 #   solve(values)       the coefficients of the trend `beta` and `values` of the base points that follow from columns of
 #                       values of the observations
+#   correct(values)     likewise as correction() of new_conditioning() has them
 #   draws(nsim)         draws of the process at the base points given the data and the coefficients of the trend
 #   row(k)              the observation of base point k
 # In joint predictions beside effects of a family (predict_joint_effects.R), coefficients come before the base points:
@@ -52,6 +53,10 @@ observed_base <- function(object, count = local_count_of(object)) {
   base <- list(u = data$u, near = neighbour_coordinates(object$model, object$theta, data$u),
                noise = noise_variance(data, object$model, object$theta), diagonal = 1)
   weights_at <- once(function() nearest_weights(sets_covariance(object), base, object$model, object$theta))
+  solve <- function(values) {
+    beta <- trend_by_neighbours(object, values)
+    list(beta = beta, values = values - data$x %*% beta)
+  }
   c(base, list(
     fit = object, unexplained = function(targets, terms) unexplained(object, targets, terms),
     known = which(observed_exactly(object)), cover = once(function() data$cover %||% covering_points(base$near)),
@@ -63,10 +68,7 @@ observed_base <- function(object, count = local_count_of(object)) {
     },
     width = 20000, elsewhere = function(points) worth_predicting_elsewhere(object, points, count),
     posterior = function() NULL, sums = function(sets) 0, parts = function(sets) matrix(0, 0, ncol(sets$weights)),
-    solve = function(values) {
-      beta <- trend_by_neighbours(object, values)
-      list(beta = beta, values = values - data$x %*% beta)
-    },
+    solve = solve, correct = solve,
     draws = function(nsim) matrix(process_of_data(object), length(data$y), nsim), row = identity, points_of = identity,
     entries = function(u) NULL
   ))

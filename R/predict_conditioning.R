@@ -9,7 +9,8 @@
 #                          multiplier `lagrange` of the trend
 #   errors(targets)        the covariance matrix of the errors of all targets, symmetric up to rounding
 #   errors_among(targets)  f(numbers): this matrix for some of the targets. A kind has the one or the other.
-#   correction(points, values)     kriging predictions at points from columns of values at the observations
+#   correction(points, values)     kriging predictions at points from columns of values at the observations; where
+#                          weights of a family are negative, minus draws of the error that these add
 #   prior_draws(u, nsim, features) draws of the process at points u from the model
 #   draws(points, nsim, features)  draws of the mean and the process at points given the data
 #   inverse()              of the covariance matrix K of the observations: its `diagonal`, `alpha` = K^-1 (y - X beta)

@@ -46,7 +46,7 @@ effects_base <- function(object, system, field) {
       on_field <- replace(targets, "u", list(points_of_field(parts$field, targets$u)))
       of_field$unexplained(on_field, terms) + tcrossprod(new_columns_of(targets))
     },
-    function(nsim) as.vector(system$field) + effects_errors(system, nsim),
+    function(nsim) as.vector(system$field) + posterior_errors(system, nsim),
     function(u) points_of_field(parts$field, u),
     function(u) {
       entries <- entries_of(u)

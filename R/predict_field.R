@@ -15,6 +15,11 @@ field_base <- function(object, system, joint) {
     nearest_weights(field_covariance(object), base, object$model, object$theta, object$data$u)
   })
   fit <- fit_of_field(object, sets$points)
+  solve <- function(values) {
+    beta <- matrix(0, 0, ncol(values))
+    if (ncol(object$data$x)) beta <- backsolve(object$state$root, crossprod(object$state$z, values))
+    list(beta = beta, values = smoothed(system, values - object$data$x %*% beta))
+  }
   c(base, list(
     fit = fit, unexplained = function(targets, terms) unexplained(fit, targets, terms), known = integer(),
     process = as.vector(system$field), trend = system$trend, joint = joint,
@@ -26,23 +31,10 @@ field_base <- function(object, system, joint) {
       check_memory(8 * nrow(sets$points) * ncol(sums$weights))
       posterior()$parts(sums)
     },
-    solve = function(values) {
-      beta <- matrix(0, 0, ncol(values))
-      if (ncol(object$data$x)) beta <- backsolve(object$state$root, crossprod(object$state$z, values))
-      list(beta = beta, values = smoothed(system, values - object$data$x %*% beta))
-    },
+    solve = solve, correct = if (has_negative_weights(system)) solved_with_errors(object, system) else solve,
     draws = function(nsim) as.vector(system$field) + posterior_errors(system, nsim),
     row = function(k) match(k, sets$of), points_of = identity, entries = function(u) NULL
   ))
-}
-
-# Draws with the precision Q + D of the field: (Q + D)^-1 (U' e + D^(1/2) e') with standard normal e, e'.
-posterior_errors <- function(system, nsim) {
-  normal <- function() normal_numbers(nrow(system$sets$points), nsim)
-  precision <- as.vector(system$gather(system$share(system$weight)))
-  factor <- c(system$factor, list(neighbours = system$sets$neighbours))
-  errors <- sparse_multiply(factor, normal(), transposed = TRUE) + sqrt(precision) * normal()
-  system$mean(system$weight, errors)
 }
 
 # The covariance of the field in float64, in which its precision is factorised.
@@ -64,12 +56,15 @@ fitted_system <- function(object) {
   theta <- object$theta
   system <- latent_system(sets, parts$field, theta[parts$rows], whole = unname(theta))
   field <- system$at_places(object$latent$h - system$nugget * object$state$alpha, object$state$alpha)
-  c(given_observations(system, sets, object$latent$terms$weight, object$data$x), list(field = field))
+  terms <- object$latent$terms
+  system <- given_observations(system, sets, terms$weight, object$data$x, positive_weights(terms))
+  c(system, list(field = field))
 }
 
-# The system with the observations; `trend` has the columns x of these as the field has them.
-given_observations <- function(system, sets, weight, x) {
-  system <- c(system, list(sets = sets, weight = weight))
+# The system with the observations and their weights, which may be negative, and `positive` weights near them; `trend`
+# has the columns x of observations as the field has them.
+given_observations <- function(system, sets, weight, x, positive = weight) {
+  system <- c(system, list(sets = sets, weight = weight, positive = positive))
   c(system, list(trend = once(function() smoothed(system, x))))
 }
 
@@ -123,9 +118,9 @@ may_have_latent_field <- function(object, most) {
 }
 
 # The field at the base points that is predicted from columns of values of the process of the observations.
-smoothed <- function(system, values) {
+smoothed <- function(system, values, weight = system$weight) {
   values <- unname(as.matrix(values))
-  system$mean(system$weight, system$gather(system$share(system$weight) * values))
+  system$mean(weight, system$gather(system$share(weight) * values))
 }
 
 # A fit whose observations are the values of the field at points u.

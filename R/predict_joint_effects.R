@@ -39,15 +39,3 @@ some_entries <- function(entries, points) {
   replace(entries, c("columns", "values"), list(entries$columns[, points, drop = FALSE],
                                                  entries$values[, points, drop = FALSE]))
 }
-
-# Draws of the coefficients and the field given the observations: with P their precision, P^-1 of the sum of independent
-# numbers whose covariance is the prior precision, and of sqrt(share) e at the observations.
-effects_errors <- function(system, nsim) {
-  count <- system$sets$observed$count
-  n <- length(system$weight)
-  factor <- c(system$factor, list(neighbours = system$sets$neighbours))
-  prior <- rbind(normal_numbers(count, nsim),
-                 sparse_multiply(factor, normal_numbers(nrow(system$sets$points), nsim), transposed = TRUE))
-  observed <- system$gather(sqrt(system$share(system$weight)) * normal_numbers(n, nsim))
-  system$mean(system$weight, prior + observed)
-}

@@ -7,7 +7,7 @@ nearest_conditioning <- function(object, base = nearest_base(object), prior_draw
     errors_among = function(targets) nearest_errors(object, base, targets),
     correction = function(points, values) {
       targets <- targets_of(object, points)
-      solved <- base$solve(values)
+      solved <- base$correct(values)
       by_parts(targets, base$width, function(some) {
         neighbour_means(base$nearest(some$u), solved$values) + some$x %*% solved$beta
       })

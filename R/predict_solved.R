@@ -2,6 +2,7 @@
 
 # By the Cholesky factor of K. With `local`, errors are those of the nearest observations.
 exact_conditioning <- function(object, local) {
+  less <- object$state$less
   by_factor <- function() {
     explain <- explained_by_factor(object, factor_of(object))
     function(targets) explain(targets$u)
@@ -9,7 +10,9 @@ exact_conditioning <- function(object, local) {
   solved_conditioning(object, local, function(points) {
     if (points) list(explain = by_factor(), width = 128L) else
       list(explain = explained_targets(object), width = block_width)
-  }, function() diagonal_of_inverse(factor_of(object)), exact = TRUE)
+  }, function() {
+    diagonal_of_inverse(factor_of(object)) - if (length(less)) rowSums(less^2) else 0
+  }, exact = TRUE)
 }
 
 # By conjugate gradients. The error of k' K^-1 k is quadratic in the residual, so that the solver may stop at the root
@@ -39,7 +42,8 @@ solved_conditioning <- function(object, local, explained, diagonal, exact = FALS
   new_conditioning(
     object, function(targets) with_trend(object, targets, process = process(targets)), moments, errors,
     correction = function(points, values) {
-      off <- kriging_weights(object, values, noise_within(object, ncol(values)))
+      off <- if (length(object$state$less)) weights_with_errors(object, values) else
+        kriging_weights(object, values, noise_within(object, ncol(values)))
       covariance_times(object, points$u, off$alpha) + estimated_trend(object, points) %*% off$beta
     },
     inverse = function() {
@@ -106,4 +110,14 @@ kriging_weights <- function(object, values, along = 0) {
   # z = K^-1 X R^-1 with R' R = X' K^-1 X
   rotated <- crossprod(object$state$z, values) + along
   list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
+}
+
+# Likewise for the data of a family whose weights are partly negative: with the positive weights of the data, and random
+# numbers for the variance that these lack and for that of the trend.
+weights_with_errors <- function(object, values) {
+  normal <- function(x) normal_numbers(ncol(x), ncol(values))
+  less <- object$state$less
+  trend <- normal(object$state$z)
+  alpha <- solver_for(object)(values) + less %*% (crossprod(less, values) - normal(less)) + object$state$z %*% trend
+  list(beta = if (nrow(trend)) -backsolve(object$state$root, trend) else trend, alpha = alpha)
 }

@@ -1,30 +1,20 @@
 # The log density of each family in plain R, a line for each: its value for a response y of weight w, given the linear
-# predictor and the parameters; responses; parameters; weights; the link. A `weight` stands for minus the second
-# derivative where the family has another one.
+# predictor and the parameters; responses; parameters; weights; the link; and the `expected` weights of families whose
+# log density is not concave.
 
-density_case <- function(log_density, y, phi = numeric(), w = c(1, 2.5), link = NULL, weight = NULL, classes = NULL,
+density_case <- function(log_density, y, phi = numeric(), w = c(1, 2.5), link = NULL, expected = NULL, classes = NULL,
                          constants = list()) {
-  of_response <- is.function(weight) && "y" %in% names(formals(weight))
-  list(log_density = log_density, y = y, phi = phi, w = w, link = link, classes = classes, constants = constants,
-       weight = if (of_response || is.null(weight)) weight else \(w, eta, phi, y) weight(w, eta, phi))
-}
-# For zeros with the probability r beside others, from the derivatives of the logarithm of that of all others: minus the
-# second derivative, or a hundredth of the expectation if that is larger, smooth between them.
-observed_weight <- function(expected, share, first, second, positive) \(w, eta, phi, y) {
-  r <- share(eta, phi)
-  zero <- -r * second(eta, phi) - r * (1 - r) * first(eta, phi)^2
-  least <- expected(w, eta, phi) / 100
-  ratio <- (w * ifelse(y == 0, zero, positive(y, eta, phi)) - least) / (2 * least)
-  least + 2 * least * (pmax(ratio, 0) + log1p(exp(-abs(ratio))))
+  mget(names(formals()))
 }
 # (d mean / d eta)^2 / variance
 quasi <- \(slope, variance) \(w, eta, phi) w * slope(eta)^2 / variance(eta, w, phi)
 few <- c(0, 1, 2, 7, 40)
 reals <- c(-3.7, 0.2, 1, 60)
 sizes <- c(1e-3, 0.2, 1, 60)
-success_cases <- function(log_p, log_q, link, weight = NULL) {
+success_cases <- function(log_p, log_q, link, expected = NULL) {
   density_case(\(y, w, eta, phi) lchoose(w, w * y) + ifelse(y > 0, w * y * log_p(eta), 0) +
-                 ifelse(y < 1, w * (1 - y) * log_q(eta), 0), c(0, 0.4, 1), w = c(5, 10), link = link, weight = weight)
+                 ifelse(y < 1, w * (1 - y) * log_q(eta), 0), c(0, 0.4, 1), w = c(5, 10), link = link,
+               expected = expected)
 }
 
 oracle_densities <- function() list(
@@ -33,7 +23,7 @@ oracle_densities <- function() list(
   binomial = success_cases(\(e) pnorm(e, log.p = TRUE), \(e) pnorm(-e, log.p = TRUE), "probit"),
   binomial = success_cases(\(e) ifelse(e < -20, e, log(-expm1(-exp(e)))), \(e) -exp(e), "cloglog"),
   binomial = success_cases(\(e) pcauchy(e, log.p = TRUE), \(e) pcauchy(-e, log.p = TRUE), "cauchit",
-                           weight = \(w, eta, phi) w * dcauchy(eta)^2 / (pcauchy(eta) * pcauchy(-eta))),
+                           expected = \(w, eta, phi) w * dcauchy(eta)^2 / (pcauchy(eta) * pcauchy(-eta))),
   negative_binomial = density_case(\(y, w, eta, phi) w * dnbinom(y, phi[1], mu = exp(eta), log = TRUE), few,
                                    c(theta = 1.7)),
   Gamma = density_case(\(y, w, eta, phi) dgamma(y, w * phi[1], w * phi[1] / exp(eta), log = TRUE), sizes,
@@ -41,15 +31,15 @@ oracle_densities <- function() list(
   gaussian = density_case(\(y, w, eta, phi) dnorm(y, eta, phi[1] / sqrt(w), log = TRUE), reals, c(sigma = 0.7)),
   student = density_case(\(y, w, eta, phi) dt((y - eta) * sqrt(w) / phi[2], phi[1], log = TRUE) + log(w) / 2 -
                            log(phi[2]), reals, c(df = 4.5, scale = 0.7),
-                         weight = \(w, eta, phi) w * (phi[1] + 1) / (phi[1] + 3) / phi[2]^2 + 0 * eta),
+                         expected = \(w, eta, phi) w * (phi[1] + 1) / (phi[1] + 3) / phi[2]^2 + 0 * eta),
   negative_binomial_1 = density_case(
     \(y, w, eta, phi) w * dnbinom(y, exp(eta) / phi[1], 1 / (1 + phi[1]), log = TRUE), c(few, 400), c(alpha = 0.8),
-    weight = quasi(exp, \(eta, w, phi) exp(eta) * (1 + phi[1]))
+    expected = quasi(exp, \(eta, w, phi) exp(eta) * (1 + phi[1]))
   ),
   generalised_poisson = density_case(\(y, w, eta, phi) {
     rate <- exp(eta) * (1 - phi[1])
     w * (log(rate) + (y - 1) * log(rate + phi[1] * y) - rate - phi[1] * y - lgamma(y + 1))
-  }, few, c(delta = 0.3), weight = quasi(exp, \(eta, w, phi) exp(eta) / (1 - phi[1])^2)),
+  }, few, c(delta = 0.3), expected = quasi(exp, \(eta, w, phi) exp(eta) / (1 - phi[1])^2)),
   truncated_poisson = density_case(
     \(y, w, eta, phi) w * (dpois(y, exp(eta), log = TRUE) - log_any(exp(eta))), few[-1]
   ),
@@ -60,7 +50,7 @@ oracle_densities <- function() list(
     a <- phi[1] * plogis(eta)
     b <- phi[1] * plogis(-eta)
     lchoose(w, w * y) + lbeta(a + w * y, b + w * (1 - y)) - lbeta(a, b)
-  }, c(0, 0.4, 1), c(precision = 3), c(5, 10), weight = \(w, eta, phi) {
+  }, c(0, 0.4, 1), c(precision = 3), c(5, 10), expected = \(w, eta, phi) {
     w * dlogis(eta)^2 / (dlogis(eta) * (phi[1] + w) / (phi[1] + 1))
   }),
   hurdle_poisson = density_case(\(y, w, eta, phi) {
@@ -72,26 +62,19 @@ oracle_densities <- function() list(
   }, few, c(theta = 1.7, zero = 0.3)),
   zero_inflated_poisson = density_case(\(y, w, eta, phi) {
     w * ifelse(y == 0, log(phi[1] + (1 - phi[1]) * exp(-exp(eta))), log(1 - phi[1]) + dpois(y, exp(eta), log = TRUE))
-  }, few, c(zi = 0.3), weight = observed_weight(
-    information(\(y, eta, phi) {
-      ifelse(y == 0, phi[1] + (1 - phi[1]) * exp(-exp(eta)), (1 - phi[1]) * dpois(y, exp(eta)))
-    }),
-    \(eta, phi) plogis(qlogis(1 - phi[1]) - exp(eta)), \(eta, phi) -exp(eta), \(eta, phi) -exp(eta),
-    \(y, eta, phi) exp(eta)
-  )),
+  }, few, c(zi = 0.3), expected = information(\(y, eta, phi) {
+    ifelse(y == 0, phi[1] + (1 - phi[1]) * exp(-exp(eta)), (1 - phi[1]) * dpois(y, exp(eta)))
+  })),
   zero_inflated_negative_binomial = density_case(\(y, w, eta, phi) {
     w * ifelse(y == 0, log(phi[2] + (1 - phi[2]) * dnbinom(0, phi[1], mu = exp(eta))),
                log(1 - phi[2]) + dnbinom(y, phi[1], mu = exp(eta), log = TRUE))
-  }, few, c(theta = 1.7, zi = 0.3), weight = observed_weight(
-    information(\(y, eta, phi) phi[2] * (y == 0) + (1 - phi[2]) * dnbinom(y, phi[1], mu = exp(eta))),
-    \(eta, phi) plogis(qlogis(1 - phi[2]) - phi[1] * log1p(exp(eta) / phi[1])),
-    \(eta, phi) -phi[1] * plogis(eta - log(phi[1])), \(eta, phi) -phi[1] * dlogis(eta - log(phi[1])),
-    \(y, eta, phi) (y + phi[1]) * dlogis(eta - log(phi[1]))
-  )),
+  }, few, c(theta = 1.7, zi = 0.3), expected = information(\(y, eta, phi) {
+    phi[2] * (y == 0) + (1 - phi[2]) * dnbinom(y, phi[1], mu = exp(eta))
+  })),
   inverse_gaussian = density_case(\(y, w, eta, phi) {
     shape <- w * phi[1]
     log(shape / (2 * pi * y^3)) / 2 - shape * (y - exp(eta))^2 / (2 * exp(2 * eta) * y)
-  }, sizes, c(shape = 2.3), weight = \(w, eta, phi) w * phi[1] * exp(-eta)),
+  }, sizes, c(shape = 2.3), expected = \(w, eta, phi) w * phi[1] * exp(-eta)),
   lognormal = density_case(\(y, w, eta, phi) w * dlnorm(y, eta - phi[1]^2 / 2, phi[1], log = TRUE), sizes,
                            c(sigma = 0.7)),
   weibull = density_case(\(y, w, eta, phi) {
@@ -113,7 +96,7 @@ oracle_densities <- function() list(
   }, c(0, sizes), c(sigma = 0.7, zero = 0.3)),
   beta = density_case(\(y, w, eta, phi) {
     w * dbeta(y, phi[1] * plogis(eta), phi[1] * plogis(-eta), log = TRUE)
-  }, c(1e-6, 0.3, 0.9), c(precision = 3), weight = \(w, eta, phi) {
+  }, c(1e-6, 0.3, 0.9), c(precision = 3), expected = \(w, eta, phi) {
     w * dlogis(eta)^2 * phi[1]^2 * (trigamma(phi[1] * plogis(eta)) + trigamma(phi[1] * plogis(-eta)))
   }),
   ordered = density_case(ordered_density(pnorm), 1:4, c(gap2 = 0.4, gap3 = 1.1), link = "probit", classes = 4),

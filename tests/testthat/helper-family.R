@@ -26,23 +26,25 @@ oracle_phi <- list(gamma = c(shape = 2.5), negative_binomial = c(theta = 1.7), s
 # Derivatives by differences of high order, for each observation.
 slopes_of <- function(f, eta, h = 1e-3) (f(eta - 2 * h) - 8 * f(eta - h) + 8 * f(eta + h) - f(eta + 2 * h)) / (12 * h)
 
-# -2 log density of y, and the process at the mode. `weight` are the second derivatives where they are not those of the
-# log density.
-oracle_laplace <- function(K, mean, density, weight = NULL) {
+# -2 log density of y, the process at the mode, and minus the second derivatives W there. Newton's steps have the
+# absolute values of W where the precision is not positive definite.
+oracle_laplace <- function(K, mean, density) {
   n <- length(mean)
   inverse <- solve(K)
   slope <- \(eta) slopes_of(density, eta)
-  curvature <- if (is.function(weight)) weight else \(eta) weight %||% -slopes_of(slope, eta)
+  precision <- \(W) inverse + diag(W, n)
   joint <- \(h) sum(h * (inverse %*% h)) / 2 - sum(density(mean + h))
   h <- numeric(n)
   for (round in 1:500) {
-    step <- solve(inverse + diag(curvature(mean + h), n), slope(mean + h) - as.vector(inverse %*% h))
+    W <- -slopes_of(slope, mean + h)
+    if (min(eigen(precision(W), TRUE, TRUE)$values) <= 1e-8) W <- abs(W)
+    step <- solve(precision(W), slope(mean + h) - as.vector(inverse %*% h))
     part <- 1
     while (joint(h + part * step) > joint(h) + 1e-13 && part > 1e-8) part <- part / 2
     h <- h + part * as.vector(step)
     if (max(abs(step)) < 1e-11) break
   }
-  W <- curvature(mean + h)
+  W <- -slopes_of(slope, mean + h)
   list(value = 2 * joint(h) + as.numeric(determinant(diag(n) + K %*% diag(W, n))$modulus), h = h, W = W)
 }
 

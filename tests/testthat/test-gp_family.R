@@ -9,15 +9,13 @@ families <- oracle_families()
 
 given_fit <- \(name, ...) gp(families[[name]][[2]], d, ~ a + b, own, family = with_phi(name), estimate = "none", ...)
 density_of <- \(name, phi = oracle_phi[[name]]) \(eta) families[[name]][[3]](d, eta, phi)
-# Hartmann and Vanhatalo (2019): the expected second derivative
-fixed_weight <- \(name, phi) if (name == "student") rep((phi[1] + 1) / (phi[1] + 3) / phi[2]^2, nrow(d))
 
 for (name in names(families)) test_that(paste("likelihood, mode and gradient are those of plain R:", name), {
   fit <- given_fit(name)
   value <- function(theta, count = length(oracle_phi[[name]])) {
     phi <- theta[3 + seq_len(count)]
     mean <- fit$response$basis %*% theta[-seq_len(3 + count)]
-    oracle_laplace(matrix_of(theta), as.vector(mean), density_of(name, phi), fixed_weight(name, phi))
+    oracle_laplace(matrix_of(theta), as.vector(mean), density_of(name, phi))
   }
   theta <- fit$outer_theta
   plain <- value(theta)
@@ -108,7 +106,7 @@ test_that("predictions integrate the linear predictor", {
     fit <- given_fit(name)
     # of plain R: K* (K + 1 / W)^-1 and the trend by generalised least squares
     mean <- as.vector(model.matrix(fit) %*% coef(fit))
-    plain <- oracle_laplace(matrix_of(c(1.1, 0.4, 0.2)), mean, density_of(name), fixed_weight(name, oracle_phi[[name]]))
+    plain <- oracle_laplace(matrix_of(c(1.1, 0.4, 0.2)), mean, density_of(name))
     K <- matrix_of(c(1.1, 0.4, 0.2)) + diag(1 / plain$W)
     across <- covariance_values(matern(3/2, 1.1, 0.4), as.matrix(at[1:2]), u)
     link <- predict(fit, at, se.fit = TRUE, type = "link")

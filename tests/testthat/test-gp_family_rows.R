@@ -36,8 +36,7 @@ for (k in seq_along(cases)) test_that(paste("likelihood and gradient are those o
     phi <- stats::setNames(theta[3 + seq_len(count)], names(case$phi))
     mean <- as.vector(fit$response$basis %*% theta[-seq_len(3 + count)])
     density <- \(eta) case$log_density(made$data$y, made$data$w, eta, phi)
-    weight <- if (!is.null(case$weight)) \(eta) case$weight(made$data$w, eta, phi, made$data$y)
-    oracle_laplace(covariance_of(u, theta[1], theta[2], theta[3]), mean, density, weight)$value
+    oracle_laplace(covariance_of(u, theta[1], theta[2], theta[3]), mean, density)$value
   }
   expect_equal(-2 * fit$loglik, value(fit$outer_theta), tolerance = 1e-7)
   likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
@@ -73,7 +72,7 @@ for (k in seq_along(cases)) test_that(paste("methods of fits work:", labels[k]),
   expect_true(all(is.finite(family(fit)$variance(fitted(fit)))))
 })
 
-for (k in which(!vapply(cases, \(case) is.null(case$weight), NA))) {
+for (k in which(!vapply(cases, \(case) is.null(case$expected), NA))) {
   test_that(paste("Vecchia's approximation with all neighbours is the dense one:", labels[k]), {
     state_by <- function(method, theta, ...) {
       fit <- fit_of(k, method = method, ...)$fit

@@ -5,8 +5,8 @@ labels <- density_labels(cases)
 
 # Each response with each weight and linear predictor.
 grid_of <- function(case, eta) expand.grid(y = case$y, w = case$w, eta = eta)
-terms_at <- function(family, grid, phi, eta = grid$eta) {
-  kernops:::density_terms(family, grid$y, grid$w, eta, phi)
+terms_at <- function(family, grid, phi, eta = grid$eta, ...) {
+  kernops:::density_terms(family, grid$y, grid$w, eta, phi, ...)
 }
 expect_near <- function(actual, expected, tolerance) {
   expect_lt(max(abs(actual - expected) / (0.01 + abs(expected))), tolerance)
@@ -29,18 +29,26 @@ for (k in seq_along(cases)) test_that(paste("the density and its derivatives are
   terms <- terms_at(family, grid, phi)
   expect_near(terms$value, log_density(grid$eta, phi), 1e-10)
   expect_near(terms$slope, each_slope(\(eta) log_density(eta, phi), grid$eta), 1e-7)
-  if (is.null(case$weight)) {
-    expect_near(terms$weight, -each_slope(\(eta) terms_at(family, grid, phi, eta)$slope, grid$eta), 1e-8)
-    expect_gte(min(terms$weight), 0)
-  } else expect_near(terms$weight, case$weight(grid$w, grid$eta, phi, grid$y), 1e-10)
-  expect_near(terms$bend, each_slope(\(eta) terms_at(family, grid, phi, eta)$weight, grid$eta), 1e-8)
-  if (!length(phi)) return()
-  by <- kernops:::density_dispersion(family, grid$y, grid$w, grid$eta, phi)
-  for (p in seq_along(phi)) {
-    moved <- \(name) each_slope(\(x) terms_at(family, grid, replace(phi, p, x))[[name]], phi[[p]])
-    expect_near(by$value[, p], each_slope(\(x) log_density(grid$eta, replace(phi, p, x)), phi[[p]]), 1e-7)
-    expect_near(by$slope[, p], moved("slope"), 1e-8)
-    expect_near(by$weight[, p], moved("weight"), 1e-8)
+  weight <- -each_slope(\(eta) terms_at(family, grid, phi, eta)$slope, grid$eta)
+  expect_near(terms$weight, weight, 1e-8)
+  fallbacks <- if (is.null(case$expected)) FALSE else c(FALSE, TRUE)
+  if (is.null(case$expected)) expect_gte(min(terms$weight), 0) else {
+    instead <- terms_at(family, grid, phi, fallback = TRUE)
+    expect_near(terms$expected, case$expected(grid$w, grid$eta, phi), 1e-10)
+    expect_equal(instead$weight, terms$expected)
+    expect_equal(instead$curvature, terms$weight)
+  }
+  for (fallback in fallbacks) {
+    at <- \(eta, phi) terms_at(family, grid, phi, eta, fallback = fallback)
+    expect_near(at(grid$eta, phi)$bend, each_slope(\(eta) at(eta, phi)$weight, grid$eta), 1e-8)
+    if (!length(phi)) next
+    by <- kernops:::density_dispersion(family, grid$y, grid$w, grid$eta, phi, fallback)
+    for (p in seq_along(phi)) {
+      moved <- \(name) each_slope(\(x) at(grid$eta, replace(phi, p, x))[[name]], phi[[p]])
+      expect_near(by$value[, p], each_slope(\(x) log_density(grid$eta, replace(phi, p, x)), phi[[p]]), 1e-7)
+      expect_near(by$slope[, p], moved("slope"), 1e-8)
+      expect_near(by$weight[, p], moved("weight"), 1e-8)
+    }
   }
 })
 
@@ -52,8 +60,11 @@ for (k in seq_along(cases)) test_that(paste("the density is exact far from the r
   expected <- suppressWarnings(with(grid, case$log_density(y, w, eta, case$phi)))
   known <- is.finite(expected)
   expect_near(terms$value[known], expected[known], 1e-10)
-  for (name in c("slope", "weight", "bend")) {
-    expect_true(all(is.finite(terms[[name]][is.finite(terms$value)])), label = name)
+  for (fallback in if (is.null(case$expected)) FALSE else c(FALSE, TRUE)) {
+    terms <- terms_at(family, grid, case$phi, fallback = fallback)
+    for (name in setdiff(names(terms), "value")) {
+      expect_true(all(is.finite(terms[[name]][is.finite(terms$value)])), label = paste(name, fallback))
+    }
   }
 })
 

@@ -44,8 +44,7 @@ oracle_value <- function(k, made, theta, gamma) {
   mean <- as.vector(made$fit$response$basis %*% theta[-seq_len(3 + length(gamma))])
   each <- \(f) \(...) vapply(seq_len(30), \(i) f(i, ...), 0)
   density <- each(\(i, eta) case$log_density(made$y[[i]], made$w[[i]], eta[[i]], phi[i, ]))
-  weight <- if (!is.null(case$weight)) each(\(i, eta) case$weight(made$w[[i]], eta[[i]], phi[i, ], made$y[[i]]))
-  oracle_laplace(covariance_of(u, theta[1], theta[2], theta[3]), mean, density, weight)$value
+  oracle_laplace(covariance_of(u, theta[1], theta[2], theta[3]), mean, density)$value
 }
 
 for (k in seq_along(cases)) test_that(paste("likelihood and gradient are those of plain R:", labels[k]), {

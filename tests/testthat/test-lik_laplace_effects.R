@@ -203,3 +203,19 @@ test_that("a GPU finds what the CPU finds", {
   links <- lapply(fits, predict, new_surveys, se.fit = TRUE, interval = "confidence", type = "link")
   expect_equal(links[[2]], links[[1]], tolerance = 1e-5)
 })
+
+test_that("summaries and predictions share a factor of the posterior precision", {
+  fit <- both_laplace(k ~ w, family = poisson())$vecchia
+  vcov(fit) # is kept, and takes likelihoods
+  calls <- 0
+  factor <- kernops:::posterior_factor
+  withr::defer(utils::assignInNamespace("posterior_factor", factor, "kernops"))
+  utils::assignInNamespace("posterior_factor", function(...) {
+    calls <<- calls + 1
+    factor(...)
+  }, "kernops")
+  summary(fit)
+  predict(fit, new_surveys, se.fit = TRUE)
+  # one for the terms of a summary and one for predictions
+  expect_lte(calls, 2)
+})

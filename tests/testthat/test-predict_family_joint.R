@@ -22,10 +22,9 @@ oracle_posterior <- function(fit, name, at, nmax = nrow(d), centres = at) {
   X <- model.matrix(fit)
   mean <- as.vector(X %*% coef(fit))
   phi <- oracle_phi[[name]]
-  weight <- if (name == "student") rep((phi[1] + 1) / (phi[1] + 3) / phi[2]^2, nrow(d))
   density <- \(eta) families[[name]][[3]](d, eta, phi)
   K <- matern_between(u, u) + diag(0.2, nrow(d))
-  found <- oracle_laplace(K, mean, density, weight)
+  found <- oracle_laplace(K, mean, density)
   z <- found$h + slopes_of(density, mean + found$h) / found$W
   S <- solve(K + diag(1 / found$W))
   weights <- matrix(0, nrow(d), nrow(at))

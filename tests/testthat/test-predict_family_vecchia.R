@@ -12,8 +12,7 @@ given_fit <- function(name, neighbours, method = "vecchia", data = d, backend = 
 }
 oracle <- function(name, theta, mean, K = covariance_of(u, theta[1], theta[2], theta[3])) {
   phi <- oracle_phi[[name]]
-  weight <- if (name == "student") rep((phi[1] + 1) / (phi[1] + 3) / phi[2]^2, nrow(d))
-  oracle_laplace(K, mean, \(eta) families[[name]][[3]](d, eta, phi), weight)
+  oracle_laplace(K, mean, \(eta) families[[name]][[3]](d, eta, phi))
 }
 
 with_all <- \(name, backend) paste0("with all others as neighbours it is the exact method: ", name, ", ", backend)

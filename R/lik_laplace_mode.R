@@ -1,0 +1,125 @@
+# The mode of the process given the data, by Newton's method, and the weights of the observations there.
+#
+# `terms` of the density are those of density_terms(): minus the second derivatives are the weights. Where the log
+# density is not concave they may be negative, and steps use the `expected` weights beside them.
+
+# The density and its derivatives at a process h, as functions of it. No weight of a step is zero.
+terms_of <- function(data, state) {
+  family <- data$family
+  mean <- data$offset + as.vector(data$basis %*% state$beta)
+  constant <- density_constant(family, data$y, data$prior, state$phi)
+  function(h, fallback = FALSE) {
+    terms <- density_terms(family, data$y, data$prior, mean + h, state$phi, constant, fallback)
+    positive <- if (is.null(terms$expected)) "weight" else "expected"
+    terms[[positive]] <- pmax(terms[[positive]], least_weight)
+    c(terms, list(eta = mean + h))
+  }
+}
+least_weight <- 1e-100
+
+# The weights of Newton's steps, which are positive.
+step_weights <- function(terms) terms$expected %||% terms$weight
+
+# The weights, with the expected ones in the place of negative and low ones.
+positive_weights <- function(terms) {
+  low <- which(terms$weight < 0.01 * step_weights(terms))
+  pmax(replace(terms$weight, low, terms$expected[low]), least_weight)
+}
+
+# The mode with the weights for the determinant, and its `posterior`, posterior_of(terms), which is NULL where the
+# precision of the process given the data is not positive definite. The weights are then the expected ones.
+weighted_mode <- function(mode, terms_at, posterior_of) {
+  if (is.null(mode)) return(NULL)
+  posterior <- posterior_of(mode$terms)
+  if (is.null(posterior) && !is.null(mode$terms$expected)) {
+    mode$terms <- terms_at(mode$h, fallback = TRUE)
+    posterior <- posterior_of(mode$terms)
+  }
+  if (!is.null(posterior)) replace(mode, "posterior", list(posterior))
+}
+
+# The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h and the
+# `terms` there, and `converged`. newton(state, terms) returns the next state, NULL where a matrix is singular. The last
+# call of newton() is at the mode. Near the mode, each slope is at most `less` times the previous one, down to the last
+# digits. Rounding errors are relative to large counts: the search stops where the slope is within the rounding error of
+# its terms, and takes whole steps where their gain is within the rounding error of the height.
+latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, less = 1) {
+  height <- function(state) {
+    state$terms <- terms_at(state$h)
+    state$height <- sum(state$terms$value) - sum(state$h * state$k) / 2
+    if (is.na(state$height)) state$height <- -Inf
+    state
+  }
+  tried <- lapply(starts, height)
+  state <- tried[[which.max(vapply(tried, `[[`, 0, "height"))]]
+  converged <- FALSE
+  before <- Inf
+  for (iteration in seq_len(maxit)) {
+    to <- newton(state, state$terms)
+    if (is.null(to) || !all(is.finite(to$h))) return(NULL)
+    move <- list(h = to$h - state$h, k = to$k - state$k)
+    slope <- sum(move$h * (state$terms$slope - state$k))
+    size <- 1 + sum(abs(state$h * state$k))
+    rounding <- value_rounding(state$terms)
+    converged <- slope <= max(enough * size, sum(abs(move$h) * rounding)) ||
+      (slope <= 1e-10 * size && slope >= less * before)
+    # of a process without variance, k is known after a step
+    if (converged && (iteration > 1 || any(state$k != 0))) break
+    before <- slope
+    for (half in 0:40) {
+      step <- 2^-half
+      trial <- height(list(h = state$h + step * move$h, k = state$k + step * move$k))
+      if (trial$height >= state$height + 1e-4 * step * slope - 1e-13 * abs(state$height)) break
+      if (is.finite(trial$height) && slope <= 4 * sum(rounding)) break
+    }
+    state <- trial
+  }
+  c(state, list(converged = converged, steps = iteration))
+}
+
+# Rounding errors of log densities, such as those of counts, relative to the terms of their differences.
+value_rounding <- function(terms) {
+  .Machine$double.eps * step_weights(terms) * (1 + abs(terms$eta))
+}
+
+# Starts of a search for the mode: a process of zero, and the mode at the latest parameters.
+mode_starts <- function(k, times, data) {
+  none <- numeric(length(data$y))
+  c(list(list(h = none, k = none)), if (!is.null(k)) list(list(h = times(k), k = k)))
+}
+
+# Newton's step where weights may be negative, as far as the joint density is concave; at least a step with the expected
+# weights. step_solve(b) is the change_of_mode() for these.
+curved_step <- function(state, terms, step_solve) {
+  change <- change_of_mode(terms$slope - state$k, terms$weight, step_solve, enough = 1e-12)
+  if (!is.null(change)) list(h = state$h + change$ku, k = state$k + change$u)
+}
+
+# The solution `u` of (I + D K) u = s and `ku`, K u, where D is minus the second derivatives of the log density.
+# step_solve(s) is this solution for other weights W in the place of D; NULL where a matrix is singular. K u is the
+# solution of (K^-1 + D) K u = s by conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not
+# needed, as each direction is K q for a known q.
+change_of_mode <- function(s, curvature, step_solve, maxit = 500, enough = 1e-26) {
+  step <- step_solve(s)
+  if (is.null(step) || is.null(curvature) || all(s == 0)) return(step)
+  u <- ku <- p <- along <- 0
+  r <- s
+  rho <- first <- Inf
+  for (iteration in seq_len(maxit)) {
+    before <- rho
+    rho <- sum(r * step$ku)
+    if (iteration == 1) first <- rho
+    if (rho <= enough * first) break
+    ratio <- if (iteration > 1) rho / before else 0
+    p <- step$ku + ratio * p
+    along <- step$u + ratio * along
+    product <- along + curvature * p
+    if (sum(p * product) <= 0) break
+    size <- rho / sum(p * product)
+    ku <- ku + size * p
+    u <- u + size * along
+    r <- r - size * product
+    step <- step_solve(r)
+  }
+  if (identical(u, 0)) step else list(u = u, ku = ku)
+}

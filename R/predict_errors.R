@@ -1,0 +1,92 @@
+# Draws of the errors of the field at its places given the observations, and of the coefficients of effects before it:
+# of the distribution N(0, (P + A' D A)^-1), where P is their precision, A takes them to the observations, and D has the
+# weights of these beside the nugget (latent_system()).
+#
+# For positive D, a draw is (P + A' D A)^-1 of the sum of independent draws of N(0, P) and N(0, A' D A). Where weights
+# are negative, it begins with a draw for the positive weights. With S their covariance, B the rows of A with lower
+# weights, d what these lack, and T T' = (I - d^1/2 B S B' d^1/2)^-1, a draw is then that of S plus S B' d^1/2 T e for
+# standard normal e.
+
+posterior_errors <- function(system, nsim) {
+  errors <- system$mean(system$positive, normal_sums(system, nsim))
+  if (has_negative_weights(system)) errors + errors_of_lower_weights(system, nsim) else errors
+}
+
+has_negative_weights <- function(system) any(system$weight < system$positive)
+
+# Draws of N(0, P + A' D A) for the positive weights.
+normal_sums <- function(system, nsim) {
+  normal <- function(n) normal_numbers(n, nsim)
+  share <- system$share(system$positive)
+  factor <- c(system$factor, list(neighbours = system$sets$neighbours))
+  of_places <- function() sparse_multiply(factor, normal(nrow(system$sets$points)), transposed = TRUE)
+  count <- system$sets$observed$count
+  if (is.null(count)) return(of_places() + sqrt(as.vector(system$gather(share))) * normal(nrow(system$sets$points)))
+  rbind(normal(count), of_places()) + system$gather(sqrt(share) * normal(length(share)))
+}
+
+errors_of_lower_weights <- function(system, nsim) {
+  lack <- system$share(system$positive) - system$share(system$weight)
+  rows <- which(lack > 0)
+  root <- sqrt(lack[rows])
+  solved <- function(x) {
+    whole <- matrix(0, length(lack), ncol(x))
+    whole[rows, ] <- root * x
+    system$mean(system$positive, system$gather(whole))
+  }
+  product <- function(x) x - root * system$spread(solved(x))[rows, , drop = FALSE]
+  solved(inverse_root(product, normal_numbers(length(rows), nsim)))
+}
+
+# M^-1/2 x for the columns of x and a symmetric M with eigenvalues in (0, 1], given by its products, by the method of
+# Lanczos for some columns at a time, each vector made orthogonal to all previous ones.
+inverse_root <- function(product, x, width = 64) {
+  for (columns in split(seq_len(ncol(x)), (seq_len(ncol(x)) - 1) %/% width)) {
+    x[, columns] <- inverse_root_of(product, x[, columns, drop = FALSE])
+  }
+  x
+}
+
+inverse_root_of <- function(product, x, tol = 1e-10, maxit = 200) {
+  scaled <- function(x, by) x * rep(by, each = nrow(x))
+  size <- sqrt(colSums(x^2))
+  basis <- list(scaled(x, 1 / size))
+  diagonal <- below <- matrix(0, 0, ncol(x))
+  before <- matrix(0, 0, ncol(x))
+  repeat {
+    m <- length(basis)
+    r <- product(basis[[m]])
+    diagonal <- rbind(diagonal, colSums(r * basis[[m]]))
+    for (v in c(basis, basis)) r <- r - scaled(v, colSums(r * v))
+    along <- vapply(seq_len(ncol(x)), function(k) corner_of_root(diagonal[, k], below[, k]), numeric(m))
+    along <- matrix(along, m)
+    change <- sqrt(colSums((along - rbind(before, 0))^2))
+    length_of <- sqrt(colSums(r^2))
+    if (m == min(maxit, nrow(x)) || all(change < tol | length_of < 1e-12)) break
+    before <- along
+    below <- rbind(below, length_of)
+    basis <- c(basis, list(scaled(r, ifelse(length_of < 1e-12, 0, 1 / length_of))))
+  }
+  scaled(Reduce(`+`, Map(scaled, basis, asplit(along, 1))), size)
+}
+
+# The first column of M^-1/2 for a symmetric tridiagonal matrix M.
+corner_of_root <- function(diagonal, below) {
+  lower <- seq_along(below)
+  M <- diag(diagonal, length(diagonal))
+  M[cbind(lower, lower + 1)] <- M[cbind(lower + 1, lower)] <- below
+  e <- eigen(M, symmetric = TRUE)
+  as.vector(e$vectors %*% (e$vectors[1, ] / sqrt(pmax(e$values, 1e-12))))
+}
+
+# The errors of predictions from columns of values at observations with the positive weights: see correction() of
+# new_conditioning().
+solved_with_errors <- function(object, system) function(values) {
+  off <- normal_numbers(ncol(object$data$x), ncol(values))
+  errors <- errors_of_lower_weights(system, ncol(values))
+  if (nrow(off)) {
+    off <- backsolve(object$state$root, off)
+    errors <- errors - system$trend() %*% off
+  }
+  list(beta = -off, values = smoothed(system, values, system$positive) - errors)
+}
