@@ -42,10 +42,16 @@ frame_keys <- function(x, segments, call) {
   } else if (inherits(g, "formula")) {
     from <- check_formula_columns(g, x, call)
   } else {
-    columns <- if (is.null(g) || inherits(g, "GRP")) NULL else if (is.list(g)) as.list(g) else list(group = g)
+    columns <- if (is.null(g) || inherits(g, "GRP")) NULL else named_keys(g)
     return(list(columns = columns, from = character()))
   }
   list(columns = unclass(x)[from], from = from)
+}
+
+named_keys <- function(g) {
+  if (!is.list(g)) return(list(group = g))
+  names <- names(g) %||% character(length(g))
+  stats::setNames(as.list(g), replace(names, !nzchar(names), "group"))
 }
 
 check_formula_columns <- function(formula, x, call) {
@@ -74,7 +80,9 @@ column_tasks <- function(op, columns, call) {
     stop_kernops("input", c("The names of a list {.arg op} must be columns of {.arg x} that are no groups.",
                             x = "Unknown: {.val {unknown}}."), call = call)
   }
-  do.call(c, unname(Map(tasks_of_column, names(op), op)))
+  tasks <- do.call(c, unname(Map(tasks_of_column, names(op), op)))
+  if (length(tasks)) return(tasks)
+  stop_kernops("input", "{.arg x} must have a column that is no group, and {.arg op} an operation.", call = call)
 }
 
 tasks_of_column <- function(column, op) {

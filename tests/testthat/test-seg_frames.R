@@ -67,4 +67,6 @@ test_that("mistakes name the column", {
   expect_snapshot(error = TRUE, seg_reduce(frame["n"], g = frame$g, op = c("sum", "total")))
   expect_snapshot(error = TRUE, seg_reduce(frame["n"], g = 1:3))
   expect_snapshot(error = TRUE, seg_sort(frame))
+  expect_snapshot(error = TRUE, seg_reduce(frame["n"], g = frame$g, op = character()))
+  expect_named(seg_reduce(frame["n"], g = list(frame$g, frame$h)), c("group", "group_1", "n"))
 })
