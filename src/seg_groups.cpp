@@ -84,12 +84,12 @@ class Grouped : public Segments {
 // A loop of constant length becomes vector instructions.
 void check_codes(const int* codes, Count n, double count) {
   constexpr Count lanes = 64;
-  const unsigned most = unsigned(std::min(count, double(INT_MAX)));
+  const int most = int(std::min(count, double(INT_MAX)));
   for (Count first = 0; first < n; first += lanes) {
-    unsigned wrong = 0;
+    int wrong = 0;
     if (first + lanes <= n) {
       for (Count k = 0; k < lanes; ++k)
-        wrong |= unsigned(unsigned(codes[first + k]) - 1 >= most) & unsigned(codes[first + k] != NA_INTEGER);
+        wrong |= int(codes[first + k] > most) | (int(codes[first + k] < 1) & int(codes[first + k] != NA_INTEGER));
       if (!wrong) continue;
     }
     for (Count k = first; k < std::min(n, first + lanes); ++k)

@@ -26,7 +26,7 @@ class KeyTable {
   Count count() const { return Count(firsts_.size()); }
 
  private:
-  static constexpr Count tile = 512;
+  static constexpr Count tile = 256;
   static constexpr size_t near = 1 << 12;  // slots that a processor keeps near
 
   struct Slot {
@@ -47,7 +47,9 @@ class KeyTable {
     View table = view();
     for (Count k = first; k < first + count; ++k) {
       std::uint64_t word = 0;
-      codes[k] = key(k, word) ? find(table, word, k) : none;
+      const bool there = key(k, word);
+      const Slot& slot = table.slots[table.slot_of(word)];
+      codes[k] = !there ? none : slot.word == word && slot.number != 0 ? int(slot.number) - 1 : find(table, word, k);
     }
   }
   // Slots are fetched a tile ahead.
@@ -83,7 +85,7 @@ class KeyTable {
   void grow() {
     LargeVector<Slot> before;
     before.swap(slots_);
-    resize(before.size() * (Count(before.size()) > most_ / 16 ? 2 : 8));
+    resize(before.size() * (before.size() < near ? 8 : Count(before.size()) > most_ / 16 ? 2 : 4));
     for (const Slot& slot : before) {
       if (slot.number == 0) continue;
       size_t k = view().slot_of(slot.word);

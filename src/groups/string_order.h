@@ -14,8 +14,8 @@ struct Text {
 
 struct StringOrder {
   std::vector<std::uint32_t> order;  // order[k]: which string comes at place k
-  // True where neighbours first differ in two digits, or in a digit that only the later one has: every locale sorts such
-  // strings in the same way.
+  // True where neighbours first differ in two digits, or in a digit that only the later one has: every locale sorts
+  // such strings in the same way.
   bool by_digits = true;
 };
 StringOrder order_of_strings(const std::vector<Text>& texts);

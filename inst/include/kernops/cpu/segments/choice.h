@@ -1,4 +1,4 @@
-// The first or last value of groups in any order: a pass finds its row, and ends when all groups have one.
+// The first or last value of groups in any order; a pass ends when all groups have one.
 #pragma once
 #include <kernops/cpu/segments/states.h>
 #include <kernops/cpu/segments/values.h>
@@ -8,43 +8,51 @@ inline namespace KERNOPS_ISA {
 
 template <class R> struct ScatteredChoice {
   static constexpr bool forward = std::is_same<R, First>::value;
-  static constexpr std::uint32_t nowhere = UINT32_MAX;
 
-  static double value(const SegmentJob& job, Count column, Count row) {
-    const Count place = column * job.x_column + row * job.x_row;
-    return job.integers ? as_double(static_cast<const std::int32_t*>(job.x)[place])
-                        : static_cast<const double*>(job.x)[place];
-  }
+  // The memory of a split: the values of all groups, then whether they have one. Number -1 is for values of no group,
+  // which are not read.
+  struct States {
+    States(const SegmentJob& job, char* memory)
+        : values(reinterpret_cast<double*>(memory) + 1),
+          met(memory + (job.groups.span + 1) * Count(sizeof(double)) + 1) {}
+    double* values;
+    char* met;
+  };
 
   static void choose(const SegmentJob& job, Count column, Count first, Count last, char* memory, char*) {
-    std::uint32_t* const rows = reinterpret_cast<std::uint32_t*>(memory) + 1;
-    for (Count n = 0; n < job.groups.span; ++n) rows[n] = nowhere;
-    rows[-1] = 0;  // values of no group are not looked at
+    const States states(job, memory);
+    for (Count n = -1; n < job.groups.span; ++n) states.met[n] = n < 0;
+    if (job.integers)
+      take(job, states, first, last, static_cast<const std::int32_t*>(job.x) + column * job.x_column);
+    else
+      take(job, states, first, last, static_cast<const double*>(job.x) + column * job.x_column);
+  }
+  template <class T> static void take(const SegmentJob& job, States states, Count first, Count last, const T* x) {
     const GroupCodes groups = job.groups;
-    Count left = job.count;
-    for (Count k = 0; k < last - first && left > 0; ++k) {
-      const Count row = forward ? first + k : last - 1 - k;
-      std::uint32_t& place = rows[groups.number(row)];
-      if (place != nowhere) continue;
-      if (job.skip_missing) {
-        const double x = value(job, column, row);
-        if (x != x) continue;
-      }
-      place = std::uint32_t(row), --left;
+    const Count step = job.x_row;
+    const bool skip = job.skip_missing;
+    for (Count k = 0, left = job.count; k < last - first && left > 0; ++k) {
+      const Count row = forward ? first + k : last - 1 - k, group = groups.number(row);
+      if (states.met[group]) continue;
+      const double value = as_double(x[row * step]);
+      if (skip && value != value) continue;
+      states.values[group] = value, states.met[group] = 1, --left;
     }
   }
 
   static void join(const SegmentJob& job, Count column, char* memory, Count splits, std::size_t split_bytes) {
+    const States states(job, memory);
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);
       if (row < 0) continue;
-      const auto place = [&](Count k) {
-        const Count split = forward ? k : splits - 1 - k;
-        return reinterpret_cast<const std::uint32_t*>(memory + split * Count(split_bytes))[n + 1];
-      };
-      Count k = 0;
-      while (k + 1 < splits && place(k) == nowhere) ++k;
-      job.result(0, column, row) = place(k) == nowhere ? not_a_number<double>() : value(job, column, place(k));
+      double& result = job.result(0, column, row);
+      result = not_a_number<double>();
+      for (Count k = 0; k < splits; ++k) {
+        const Count skip = (forward ? k : splits - 1 - k) * Count(split_bytes);
+        if (!states.met[n + skip]) continue;
+        result = states.values[n + skip / Count(sizeof(double))];
+        break;
+      }
     }
   }
 };

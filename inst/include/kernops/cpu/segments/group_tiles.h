@@ -5,6 +5,7 @@
 //   start()            no values yet
 //   add<skip>(x, w, n) a value (and its weight), after n values
 //   put(s, n)          the n values of the tile become the values that are not settled yet in the state s
+//   join(other), result(n)   of tiles that add up: the values of another one join; the statistic of all n values
 #pragma once
 #include <kernops/cpu/segments/states.h>
 #include <kernops/missing.h>
@@ -16,7 +17,7 @@ constexpr int group_block = 128;
 
 // Statistics without rounding, or with a state that takes care of it, are not split into tiles.
 template <class R> struct GroupTile {
-  static constexpr bool fills = false;
+  static constexpr bool fills = false, adds = false;
   double v[R::values];
   void start() { R::start(*this); }
   template <bool> KERNOPS_INLINE void add(double x, double, int) { R::add(*this, x, 0); }
@@ -26,7 +27,7 @@ template <class R> struct GroupTile {
 };
 
 template <> struct GroupTile<CountAll> {
-  static constexpr bool fills = false;
+  static constexpr bool fills = false, adds = false;
   Count count;
   void start() { count = 0; }
   template <bool> KERNOPS_INLINE void add(double, double, int) { ++count; }
@@ -34,19 +35,22 @@ template <> struct GroupTile<CountAll> {
 };
 
 template <> struct GroupTile<BlockSum> {
-  static constexpr bool fills = true;
+  static constexpr bool fills = true, adds = true;
   double sum;
   void start() { sum = 0; }
   template <bool> KERNOPS_INLINE void add(double x, double, int) { sum += x; }
+  KERNOPS_INLINE void join(const GroupTile& other) { sum += other.sum; }
+  KERNOPS_INLINE double result(int) const { return sum; }
   template <class S> void put(S& s, int) const { s.v[2] = sum; }
 };
 
 template <> struct GroupTile<Mean> : GroupTile<BlockSum> {
+  KERNOPS_INLINE double result(int n) const { return sum / n; }
   template <class S> void put(S& s, int n) const { s.v[2] = sum, s.v[Mean::tile] = n; }
 };
 
 template <> struct alignas(32) GroupTile<Variance> {
-  static constexpr bool fills = true;
+  static constexpr bool fills = true, adds = false;
   double shift, sum, squares;
   void start() { shift = sum = squares = 0; }
   template <bool> KERNOPS_INLINE void add(double x, double, int n) {
@@ -84,13 +88,15 @@ struct WeightedMean {
   }
 };
 template <> struct alignas(16) GroupTile<WeightedMean> {
-  static constexpr bool fills = true;
+  static constexpr bool fills = true, adds = true;
   double sum, mass;
   void start() { sum = mass = 0; }
   template <bool skip> KERNOPS_INLINE void add(double x, double w, int) {
     const double term = w == 0 ? 0 : x * w, weight = x == x || w == 0 ? w : x;
     sum += !skip || term == term ? term : 0, mass += !skip || weight == weight ? weight : 0;
   }
+  KERNOPS_INLINE void join(const GroupTile& other) { sum += other.sum, mass += other.mass; }
+  KERNOPS_INLINE double result(int) const { return sum / mass; }
   KERNOPS_INLINE void add_finite(double x, double w) { sum += x * w, mass += w; }
   template <class S> void put(S& s, int) const { s.v[2] = sum, s.v[5] = mass; }
 };

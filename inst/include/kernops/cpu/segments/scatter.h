@@ -112,11 +112,28 @@ template <class R> struct ScatteredReduction {
     }
   }
 
+  // The statistic of a group that has a full tile in no split is that of the tiles.
+  static bool join_tiles(const States& first, Count group, Count splits, std::size_t split_bytes, double& result) {
+    auto tile = first.tiles[group];
+    int n = first.numbers[group], all = n;
+    for (Count split = 1; split < splits; ++split) {
+      const std::size_t skip = std::size_t(split) * split_bytes;
+      const int more = *(first.numbers + group + skip);
+      all |= more, n += more;
+      tile.join(
+          *reinterpret_cast<const typename States::Tile*>(reinterpret_cast<const char*>(first.tiles + group) + skip));
+    }
+    if (all & group_block) return false;
+    return result = tile.result(n), true;
+  }
+
   static void join(const SegmentJob& job, Count column, char* memory, Count splits, std::size_t split_bytes) {
     const States first(job, memory);
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);
       if (row < 0) continue;
+      if constexpr (States::Tile::adds)
+        if (join_tiles(first, n, splits, split_bytes, job.result(0, column, row))) continue;
       auto s = first.whole(n);
       for (Count split = 1; split < splits; ++split) {
         const States states(job, memory + split * Count(split_bytes));
@@ -139,7 +156,7 @@ template <class R> void set_scatter(SegmentEngine& engine) {
 template <class R> void add_scatter(const SegmentJob& job, SegmentEngine& engine) {
   if (!job.groups) return;
   if constexpr (std::is_same<R, First>::value || std::is_same<R, Last>::value) {
-    engine.state_bytes = sizeof(std::uint32_t);
+    engine.state_bytes = sizeof(double) + 1;
     engine.scatter = ScatteredChoice<R>::choose;
     engine.join_scattered = ScatteredChoice<R>::join;
   } else if constexpr (std::is_same<R, Mean>::value) {
