@@ -130,7 +130,7 @@ SEXP as_whole(const double* x, Count n) {
 template <class Key> std::vector<std::uint32_t> number_words(Numbered& result, Count n, const Key& key) {
   Rcpp::IntegerVector codes = new_integers(double(n));
   in_huge_pages(codes.begin(), size_t(n) * sizeof(int));
-  KeyTable table(n);
+  KeyTable table;
   table.number(n, key, NA_INTEGER, codes.begin());
   result.codes = codes, result.base = 0, result.span = table.count();
   return table.firsts();

@@ -83,10 +83,16 @@ class SegmentRun {
     });
   }
 
-  // The number of splits keeps the cost of joining low, and depends on the sizes alone.
+  // The number of splits keeps the cost of joining low, and depends on the sizes alone. First and last values of all
+  // groups often stand in a small part of the values, where a single pass ends.
+  Count splits() const {
+    const StatisticId op = StatisticId(request_.op);
+    if (op == StatisticId::first || op == StatisticId::last) return 1;
+    return std::max<Count>(1, std::min<Count>(16, segments_.values / (16 * job_.groups.span + 16384)));
+  }
+
   void scatter() {
-    const Count values = segments_.values, span = job_.groups.span;
-    const Count splits = std::max<Count>(1, std::min<Count>(16, values / (16 * span + 16384)));
+    const Count values = segments_.values, span = job_.groups.span, splits = this->splits();
     const Count split = ceil_div(values, splits);
     const size_t bytes = (size_t(span + 1) * engine_.state_bytes + 127) / 64 * 64;
     const Count together = std::min(request_.columns, std::max<Count>(1, 16 / splits));

@@ -12,13 +12,15 @@ namespace kernops {
 
 class KeyTable {
  public:
-  explicit KeyTable(Count most) : most_(most) { resize(1 << 10); }
+  KeyTable() { resize(1 << 10); }
 
   // codes[n] becomes the number of key(n, word), from 0, or `none` where key() is false.
   template <class Key> void number(Count n, const Key& key, int none, int* codes) {
+    constexpr Count tile = 4096;
     for (Count first = 0; first < n; first += tile) {
-      const Count count = std::min(tile, n - first);
-      slots_.size() <= near ? number_near(first, count, key, none, codes) : number_far(first, count, key, none, codes);
+      const Count last = std::min(n, first + tile);
+      slots_.size() <= near ? number<false>(first, last, key, none, codes)
+                            : number<true>(first, last, key, none, codes);
     }
   }
 
@@ -26,7 +28,6 @@ class KeyTable {
   Count count() const { return Count(firsts_.size()); }
 
  private:
-  static constexpr Count tile = 256;
   static constexpr size_t near = 1 << 12;  // slots that a processor keeps near
 
   struct Slot {
@@ -43,25 +44,17 @@ class KeyTable {
   };
   View view() const { return {slots_.data(), slots_.size() - 1, shift_}; }
 
-  template <class Key> void number_near(Count first, Count count, const Key& key, int none, int* codes) {
+  // The slots of later keys are fetched ahead if they are `far` away.
+  template <bool far, class Key> void number(Count first, Count last, const Key& key, int none, int* codes) {
+    constexpr Count ahead = 32;
     View table = view();
-    for (Count k = first; k < first + count; ++k) {
-      std::uint64_t word = 0;
+    for (Count k = first; k < last; ++k) {
+      std::uint64_t word = 0, later = 0;
+      if (far && k + ahead < last && key(k + ahead, later)) __builtin_prefetch(table.slots + table.slot_of(later));
       const bool there = key(k, word);
       const Slot& slot = table.slots[table.slot_of(word)];
       codes[k] = !there ? none : slot.word == word && slot.number != 0 ? int(slot.number) - 1 : find(table, word, k);
     }
-  }
-  // Slots are fetched a tile ahead.
-  template <class Key> void number_far(Count first, Count count, const Key& key, int none, int* codes) {
-    std::uint64_t words[tile];
-    bool there[tile];
-    View table = view();
-    for (Count k = 0; k < count; ++k) {
-      words[k] = 0, there[k] = key(first + k, words[k]);
-      __builtin_prefetch(table.slots + table.slot_of(words[k]));
-    }
-    for (Count k = 0; k < count; ++k) codes[first + k] = there[k] ? find(table, words[k], first + k) : none;
   }
 
   int find(View& table, std::uint64_t word, Count place) {
@@ -78,14 +71,14 @@ class KeyTable {
     firsts_.push_back(std::uint32_t(place));
     const int number = int(firsts_.size()) - 1;
     slots_[k] = {word, std::uint32_t(number) + 1};
-    if (2 * firsts_.size() > slots_.size()) grow();
+    if (2 * firsts_.size() > slots_.size()) grow(place);
     return number;
   }
-  // The table grows to more than twice its size where it must hold many keys.
-  void grow() {
+  // The table grows to more than twice its size while nearly every value has a new key.
+  void grow(Count values) {
     LargeVector<Slot> before;
     before.swap(slots_);
-    resize(before.size() * (before.size() < near ? 8 : Count(before.size()) > most_ / 16 ? 2 : 4));
+    resize(before.size() * (4 * values > 5 * count() ? 2 : 8));
     for (const Slot& slot : before) {
       if (slot.number == 0) continue;
       size_t k = view().slot_of(slot.word);
@@ -99,7 +92,6 @@ class KeyTable {
     for (shift_ = 64; size > 1; size /= 2) --shift_;
   }
 
-  const Count most_;  // keys
   int shift_ = 0;
   LargeVector<Slot> slots_;
   std::vector<std::uint32_t> firsts_;
