@@ -609,16 +609,16 @@ sparse_cholesky <- function(start, row) {
     .Call(`_kernops_sparse_cholesky`, start, row)
 }
 
-sparse_cholesky_factor <- function(held, values) {
-    .Call(`_kernops_sparse_cholesky_factor`, held, values)
+sparse_cholesky_factor <- function(held, values, threads) {
+    .Call(`_kernops_sparse_cholesky_factor`, held, values, threads)
 }
 
 sparse_cholesky_solve <- function(held, x, half, threads) {
     .Call(`_kernops_sparse_cholesky_solve`, held, x, half, threads)
 }
 
-sparse_cholesky_inverse <- function(held) {
-    .Call(`_kernops_sparse_cholesky_inverse`, held)
+sparse_cholesky_inverse <- function(held, threads) {
+    .Call(`_kernops_sparse_cholesky_inverse`, held, threads)
 }
 
 sparse_cholesky_forms <- function(held, rows, values, threads) {

@@ -46,9 +46,9 @@ effects_problem <- function(data, model, how) {
 most_coefficients <- 2000
 
 stop_coefficients <- function(count, call = NULL) {
-  stop_kernops("input", c("{.code method = \"vecchia\"} and a {.arg family} take more than {most_coefficients}
-                           coefficients of random effects and smooths if few of them belong to neighbouring
-                           observations: these {count} are too many.",
+  stop_kernops("input", c("{.code method = \"vecchia\"} and a {.arg family} take up to about 7000 coefficients of random
+                           effects and smooths, or more where most of them belong to neighbouring observations: these
+                           {count} are too many.",
                           i = "{.code method = \"exact\"} has no such limit."), call = call)
 }
 

@@ -50,10 +50,10 @@ ordered_symmetric <- function(x) {
   held <- ordered$pointer
   solve_by <- function(b, half) sparse_cholesky_solve(held, as.matrix(b), half, threads())
   factor <- function() {
-    logdet <- sparse_cholesky_factor(held, x$value)
+    logdet <- sparse_cholesky_factor(held, x$value, threads())
     if (is.nan(logdet)) return(NULL)
     inverted <- NULL
-    inverse <- function() inverted <<- inverted %||% sparse_cholesky_inverse(held)
+    inverse <- function() inverted <<- inverted %||% sparse_cholesky_inverse(held, threads())
     list(
       logdet = function() logdet, solve = function(b) solve_by(b, 0L), half = function(b) solve_by(b, 1L),
       back = function(b) solve_by(b, 2L), inverse = inverse, variances = function() x$diagonal(inverse()),

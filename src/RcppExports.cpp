@@ -1835,13 +1835,14 @@ BEGIN_RCPP
 END_RCPP
 }
 // sparse_cholesky_factor
-double sparse_cholesky_factor(SEXP held, Rcpp::NumericVector values);
-RcppExport SEXP _kernops_sparse_cholesky_factor(SEXP heldSEXP, SEXP valuesSEXP) {
+double sparse_cholesky_factor(SEXP held, Rcpp::NumericVector values, int threads);
+RcppExport SEXP _kernops_sparse_cholesky_factor(SEXP heldSEXP, SEXP valuesSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type values(valuesSEXP);
-    rcpp_result_gen = Rcpp::wrap(sparse_cholesky_factor(held, values));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_cholesky_factor(held, values, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1859,12 +1860,13 @@ BEGIN_RCPP
 END_RCPP
 }
 // sparse_cholesky_inverse
-Rcpp::NumericVector sparse_cholesky_inverse(SEXP held);
-RcppExport SEXP _kernops_sparse_cholesky_inverse(SEXP heldSEXP) {
+Rcpp::NumericVector sparse_cholesky_inverse(SEXP held, int threads);
+RcppExport SEXP _kernops_sparse_cholesky_inverse(SEXP heldSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
-    rcpp_result_gen = Rcpp::wrap(sparse_cholesky_inverse(held));
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sparse_cholesky_inverse(held, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -2099,9 +2101,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cuda_is_trusted", (DL_FUNC) &_kernops_cuda_is_trusted, 1},
     {"_kernops_cuda_catalogue_files", (DL_FUNC) &_kernops_cuda_catalogue_files, 0},
     {"_kernops_sparse_cholesky", (DL_FUNC) &_kernops_sparse_cholesky, 2},
-    {"_kernops_sparse_cholesky_factor", (DL_FUNC) &_kernops_sparse_cholesky_factor, 2},
+    {"_kernops_sparse_cholesky_factor", (DL_FUNC) &_kernops_sparse_cholesky_factor, 3},
     {"_kernops_sparse_cholesky_solve", (DL_FUNC) &_kernops_sparse_cholesky_solve, 4},
-    {"_kernops_sparse_cholesky_inverse", (DL_FUNC) &_kernops_sparse_cholesky_inverse, 1},
+    {"_kernops_sparse_cholesky_inverse", (DL_FUNC) &_kernops_sparse_cholesky_inverse, 2},
     {"_kernops_sparse_cholesky_forms", (DL_FUNC) &_kernops_sparse_cholesky_forms, 4},
     {"_kernops_sparse_columns", (DL_FUNC) &_kernops_sparse_columns, 1},
     {"_kernops_sparse_hold", (DL_FUNC) &_kernops_sparse_hold, 6},

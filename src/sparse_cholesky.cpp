@@ -45,11 +45,11 @@ Rcpp::List sparse_cholesky(Rcpp::IntegerVector start, Rcpp::IntegerVector row) {
 
 // The logarithm of the determinant; NaN unless the matrix is positive definite.
 // [[Rcpp::export(rng = false)]]
-double sparse_cholesky_factor(SEXP held, Rcpp::NumericVector values) {
+double sparse_cholesky_factor(SEXP held, Rcpp::NumericVector values, int threads) {
   return guard([&] {
     SparseCholesky& cholesky = cholesky_of(held);
     check_values(values, cholesky);
-    return cholesky.factor(values.begin()) ? cholesky.logdet() : R_NaN;
+    return cholesky.factor(values.begin(), with_threads(threads)) ? cholesky.logdet() : R_NaN;
   });
 }
 
@@ -72,11 +72,11 @@ Rcpp::NumericMatrix sparse_cholesky_solve(SEXP held, Rcpp::NumericMatrix x, int 
 
 // The entries of the inverse where the lower triangle has entries.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector sparse_cholesky_inverse(SEXP held) {
+Rcpp::NumericVector sparse_cholesky_inverse(SEXP held, int threads) {
   return guard_new([&] {
     const SparseCholesky& cholesky = factored(held);
     Rcpp::NumericVector out = new_numbers(double(cholesky.pattern_entries()));
-    cholesky.invert(out.begin());
+    cholesky.invert(out.begin(), with_threads(threads));
     return out;
   });
 }

@@ -1,8 +1,10 @@
 #include "neighbours/cholesky.h"
 
-#include <Eigen/Dense>
-#include <Eigen/SparseCholesky>
+#include <Eigen/SparseCore>
+#include <Eigen/OrderingMethods>
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace kernops::neighbours {
@@ -11,7 +13,9 @@ namespace {
 
 using Matrix = Eigen::SparseMatrix<double>;
 
-constexpr Count most_entries = 200000000;  // 2.4 GB
+constexpr Count most_entries = 200000000;  // 1.6 GB
+constexpr int most_columns = 128;          // of a node
+constexpr double most_zeros = 0.2;         // the share of the entries of a node
 
 }  // namespace
 
@@ -29,11 +33,6 @@ Count LowerTriangle::place(int i, int j) const {
   return std::lower_bound(row + start[j], row + start[j + 1], i) - row;
 }
 
-// Eigen's class for a matrix in the order of elimination.
-struct SparseCholesky::Solver : Eigen::SimplicialLLT<Matrix, Eigen::Upper, Eigen::NaturalOrdering<int>> {
-  const Matrix& lower() const { return m_matrix; }
-};
-
 SparseCholesky::SparseCholesky(const LowerTriangle& pattern)
     : n_(pattern.n),
       own_start_(pattern.start, pattern.start + n_ + 1),
@@ -42,8 +41,6 @@ SparseCholesky::SparseCholesky(const LowerTriangle& pattern)
   pattern_ = {n_, own_start_.data(), own_row_.data()};
   permute(), count_entries();
 }
-
-SparseCholesky::~SparseCholesky() = default;
 
 // Approximate minimum degree ordering.
 void SparseCholesky::permute() {
@@ -70,16 +67,17 @@ void SparseCholesky::permute() {
   });
 }
 
-// Row k of L has the nodes of the elimination tree on the paths to k from the entries of column k (Liu 1990).
+// Row k of L has the columns on the paths of the elimination tree to k from the entries of column k (Liu 1990).
 void SparseCholesky::count_entries() {
-  std::vector<int> parent(size_t(n_), -1), seen(size_t(n_), -1), count(size_t(n_), 1);
+  std::vector<int> seen(size_t(n_), -1);
+  parent_.assign(size_t(n_), -1), count_.assign(size_t(n_), 1);
   Count total = n_;
   for (int k = 0; k < n_; ++k) {
     seen[size_t(k)] = k;
     for (int e = upper_start_[size_t(k)]; e < upper_start_[size_t(k) + 1]; ++e)
-      for (int i = upper_row_[size_t(e)]; seen[size_t(i)] != k; i = parent[size_t(i)]) {
-        if (parent[size_t(i)] < 0) parent[size_t(i)] = k;
-        seen[size_t(i)] = k, ++count[size_t(i)], ++total;
+      for (int i = upper_row_[size_t(e)]; seen[size_t(i)] != k; i = parent_[size_t(i)]) {
+        if (parent_[size_t(i)] < 0) parent_[size_t(i)] = k;
+        seen[size_t(i)] = k, ++count_[size_t(i)], ++total;
       }
     if (total > most_entries) {
       entries_ = operations_ = INFINITY;
@@ -87,122 +85,63 @@ void SparseCholesky::count_entries() {
     }
   }
   entries_ = double(total);
-  for (const int below : count) operations_ += double(below) * below;
+  for (const int below : count_) operations_ += double(below) * below;
 }
 
-bool SparseCholesky::factor(const double* values) {
-  if (entries_ > most_entries) throw std::length_error("there are too many entries of a sparse factor");
-  std::vector<double> ordered(upper_from_.size());
-  for (size_t k = 0; k < ordered.size(); ++k) ordered[k] = values[upper_from_[k]];
-  const Matrix upper =
-      Eigen::Map<const Matrix>(n_, n_, pattern_.entries(), upper_start_.data(), upper_row_.data(), ordered.data());
-  if (!solver_) {
-    solver_ = std::make_unique<Solver>();
-    solver_->analyzePattern(upper);
-  }
-  solver_->factorize(upper);
-  const Matrix& lower = solver_->lower();
-  start_ = lower.outerIndexPtr(), row_ = lower.innerIndexPtr(), value_ = lower.valuePtr();
-  return solver_->info() == Eigen::Success && std::isfinite(logdet());
-}
-
-double SparseCholesky::logdet() const {
-  double sum = 0;
-  for (int j = 0; j < n_; ++j) sum += 2 * std::log(value_[start_[j]]);
-  return sum;
-}
-
-void SparseCholesky::solve_column(double* x, double* workspace, Half half) const {
-  if (half != Half::second) {
-    for (int j = 0; j < n_; ++j) workspace[position_[size_t(j)]] = x[j];
-    for (int j = 0; j < n_; ++j) {
-      const double solved = workspace[j] /= value_[start_[j]];
-      for (int k = start_[j] + 1; k < start_[j + 1]; ++k) workspace[row_[k]] -= value_[k] * solved;
+// A column joins the node of the next one, its parent, as long as few entries of the block are zeros.
+void SparseCholesky::find_nodes() {
+  node_of_.resize(size_t(n_));
+  Count row = 0, value = 0;
+  for (int first = 0; first < n_;) {
+    int end = first + 1;
+    double entries = count_[size_t(first)];
+    for (; end < n_ && end - first < most_columns && parent_[size_t(end) - 1] == end; ++end) {
+      const double width = end + 1 - first, below = count_[size_t(end)] - 1;
+      if ((entries + below + 1) < (1 - most_zeros) * width * ((width + 1) / 2 + below)) break;
+      entries += below + 1;
     }
-  } else {
-    std::copy_n(x, n_, workspace);
+    std::fill(node_of_.begin() + first, node_of_.begin() + end, int(nodes_.size()));
+    const int height = end - 1 - first + count_[size_t(end) - 1];
+    nodes_.push_back({first, end, height, row, value});
+    row += height, value += Count(height) * (end - first), first = end;
   }
-  if (half == Half::first) {
-    std::copy_n(workspace, n_, x);
-    return;
-  }
-  for (int j = n_; j-- > 0;) {
-    double sum = workspace[j];
-    for (int k = start_[j] + 1; k < start_[j + 1]; ++k) sum -= value_[k] * workspace[row_[k]];
-    workspace[j] = sum / value_[start_[j]];
-  }
-  for (int j = 0; j < n_; ++j) x[j] = workspace[position_[size_t(j)]];
+  row_.resize(size_t(row));
+  find_rows(), find_places();
 }
 
-void SparseCholesky::solve(double* x, Count columns, Half half, const Settings& settings) const {
-  const Count workers = std::max<Count>(1, std::min<Count>(settings.threads, columns));
-  const std::vector<double> one(static_cast<size_t>(n_));
-  std::vector<std::vector<double>> workspace(static_cast<size_t>(workers), one);
-  parallel_for(columns, workers, settings, [&](Count column, Count worker) {
-    solve_column(x + column * n_, workspace[size_t(worker)].data(), half);
-  });
-}
-
-// From the last column to the first (Takahashi et al. 1973), by supernodes: columns J whose entries below their
-// triangle are in the same rows R. The inverse Z is -Z[R, R] Y in (R, J), with Y = L[R, J] L[J, J]^-1, and Z has all
-// pairs of R in its pattern.
-std::vector<double> SparseCholesky::inverse() const {
-  std::vector<double> z(size_t(start_[n_]));
-  std::vector<int> slot(size_t(n_), 0);  // of the rows R, from 1; 0 for other rows
-  for (int end = n_; end > 0;) {
-    int first = end - 1;
-    while (first > 0 && below(first - 1) == below(first) + 1 && row_[start_[first - 1] + 1] == first) --first;
-    invert_columns(first, end, slot, z);
-    end = first;
+// The rows of a node are its columns, and those of the last one.
+void SparseCholesky::find_rows() {
+  std::vector<int> seen(size_t(n_), -1), filled(nodes_.size());
+  for (size_t s = 0; s < nodes_.size(); ++s) {
+    filled[s] = nodes_[s].width();
+    std::iota(row_.begin() + nodes_[s].row, row_.begin() + nodes_[s].row + filled[s], nodes_[s].first);
   }
-  return z;
-}
-
-void SparseCholesky::invert_columns(int first, int end, std::vector<int>& slot, std::vector<double>& z) const {
-  const int size = end - first, length = below(end - 1);
-  const int* const rows = row_ + start_[end - 1] + 1;
-  Eigen::MatrixXd triangle = Eigen::MatrixXd::Zero(size, size), left(length, size);
-  for (int k = 0; k < size; ++k) {
-    const double* const column = value_ + start_[first + k];
-    for (int i = k; i < size; ++i) triangle(i, k) = column[i - k];
-    for (int r = 0; r < length; ++r) left(r, k) = column[size - k + r];
-  }
-  Eigen::MatrixXd within(length, length);  // Z[R, R]
-  for (int r = 0; r < length; ++r) slot[size_t(rows[r])] = r + 1;
-  for (int r = 0; r < length; ++r)
-    for (int e = start_[rows[r]]; e < start_[rows[r] + 1]; ++e)
-      if (const int to = slot[size_t(row_[e])]) within(to - 1, r) = z[size_t(e)];
-  for (int r = 0; r < length; ++r) slot[size_t(rows[r])] = 0;
-  Eigen::MatrixXd across = left;
-  if (length > 0) {  // Eigen's products of empty matrices divide by 0
-    triangle.triangularView<Eigen::Lower>().solveInPlace<Eigen::OnTheRight>(left);
-    across = -(within.selfadjointView<Eigen::Lower>() * left);
-  }
-  const Eigen::MatrixXd root = triangle.triangularView<Eigen::Lower>().solve(Eigen::MatrixXd::Identity(size, size));
-  Eigen::MatrixXd block = root.transpose() * root;
-  if (length > 0) block -= left.transpose() * across;
-  for (int k = 0; k < size; ++k) {
-    double* const column = z.data() + start_[first + k];
-    for (int i = k; i < size; ++i) column[i - k] = block(i, k);
-    for (int r = 0; r < length; ++r) column[size - k + r] = across(r, k);
+  for (int k = 0; k < n_; ++k) {
+    seen[size_t(k)] = k;
+    for (int e = upper_start_[size_t(k)]; e < upper_start_[size_t(k) + 1]; ++e)
+      for (int i = upper_row_[size_t(e)]; seen[size_t(i)] != k; i = parent_[size_t(i)]) {
+        seen[size_t(i)] = k;
+        const size_t s = size_t(node_of_[size_t(i)]);
+        if (i == nodes_[s].end - 1) row_[size_t(nodes_[s].row + filled[s]++)] = k;
+      }
   }
 }
 
-void SparseCholesky::invert(double* values) const {
-  const std::vector<double> z = inverse();
-  const LowerTriangle factor{n_, start_, row_};
+void SparseCholesky::find_places() {
+  place_.resize(own_row_.size());
   for (int j = 0; j < n_; ++j)
-    for (int k = own_start_[size_t(j)]; k < own_start_[size_t(j) + 1]; ++k)
-      values[k] = z[size_t(factor.place(position_[size_t(own_row_[size_t(k)])], position_[size_t(j)]))];
+    for (int k = own_start_[size_t(j)]; k < own_start_[size_t(j) + 1]; ++k) {
+      const auto ends = std::minmax(position_[size_t(own_row_[size_t(k)])], position_[size_t(j)]);
+      const Node& node = node_of(ends.first);
+      const int* const row = std::lower_bound(rows(node), rows(node) + node.height, ends.second);
+      place_[size_t(k)] = node.value + Count(ends.first - node.first) * node.height + (row - rows(node));
+    }
 }
 
-double SparseCholesky::Rows::variance(size_t i) const {
-  const double pivot = of.value_[of.start_[size_t(of.n_) - 1 - i]];
-  return 1 / (pivot * pivot);
-}
+double SparseCholesky::Rows::variance(size_t i) const { return scale(i, scale(i, 1)); }
 
 double SparseCholesky::Rows::scale(size_t i, double value) const {
-  return value / of.value_[of.start_[size_t(of.n_) - 1 - i]];
+  return value / *of.column(int(size_t(of.n_) - 1 - i), of.value_).value;
 }
 
 void SparseCholesky::sums(const PointSets& sets, const double* weights, const Settings& settings, double* to) const {

@@ -1,6 +1,9 @@
-// The Cholesky factor of a sparse positive definite matrix S: P S P' = L L', with the fill-reducing ordering P and the
-// factorisation of Eigen. S is given by the lower triangle of its columns: row[start[j]] .. row[start[j + 1] - 1] are
-// the rows of column j, ascending from j itself.
+// The Cholesky factor of a sparse positive definite matrix S: P S P' = L L', with the fill-reducing ordering P of
+// Eigen. S is given by the lower triangle of its columns: row[start[j]] .. row[start[j + 1] - 1] are the rows of column
+// j, ascending from j itself.
+//
+// L is kept and computed by supernodes (Ng and Peyton 1993): columns that have nearly the same rows, as one dense block
+// of these rows, so that its products are those of dense matrices. A block has zeros where rows of its columns differ.
 #pragma once
 #include <memory>
 #include <vector>
@@ -29,48 +32,74 @@ class SparseCholesky {
     double variance(size_t i) const;
     double scale(size_t i, double value) const;
     template <class Each> void each(size_t i, const Each& each) const {
-      const size_t last = size_t(of.n_) - 1, j = last - i;
-      for (int k = of.start_[j] + 1; k < of.start_[j + 1]; ++k) each(of.value_[k], last - size_t(of.row_[k]));
+      const size_t last = size_t(of.n_) - 1;
+      const Column column = of.column(int(last - i), of.value_);
+      for (int k = 1; k < column.length; ++k) each(column.value[k], last - size_t(column.row[k]));
     }
   };
 
   explicit SparseCholesky(const LowerTriangle& pattern);  // finds P and the number of entries of L
-  ~SparseCholesky();
 
   int size() const { return n_; }
   size_t reversed(int j) const { return size_t(n_ - 1 - position_[size_t(j)]); }  // the row of column j in Rows
-  bool factored() const { return value_ != nullptr; }
+  bool factored() const { return !value_.empty(); }
   Count pattern_entries() const { return pattern_.entries(); }
   double entries() const { return entries_; }        // of L; infinite if they are too many for a factor
   double operations() const { return operations_; }  // multiplications of the factorisation
-  bool factor(const double* values);                 // whether S is positive definite; values as in the pattern
+  // False if S is not positive definite; values as in the pattern. Results do not depend on the number of threads.
+  bool factor(const double* values, const Settings& settings);
   double logdet() const;
   // For `columns` of n numbers: L^-1 P x, P' L'^-1 x, or S^-1 x.
   enum class Half { first, second, both };
   void solve(double* x, Count columns, Half half, const Settings& settings) const;
   // The entries of S^-1 in the pattern of S.
-  void invert(double* values) const;
+  void invert(double* values, const Settings& settings) const;
   // The variances of weighted sums of N(0, S^-1), as Posterior::sum_points().
   void sums(const PointSets& sets, const double* weights, const Settings& settings, double* to) const;
 
  private:
-  struct Solver;
+  using Numbers = std::vector<double>;
+  // The diagonal of a column of L and the entries below it.
+  struct Column {
+    const int* row;
+    const double* value;
+    int length;
+  };
+  // Columns first .. end - 1; the rows of their block begin with these. `value` is where the block begins.
+  struct Node {
+    int first, end, height;
+    Count row, value;
+    int width() const { return end - first; }
+  };
+  struct Updates;
+
   void permute();
   void count_entries();
+  void find_nodes();
+  void find_rows();
+  void find_places();
+  const int* rows(const Node& node) const { return row_.data() + node.row; }
+  const Node& node_of(int j) const { return nodes_[size_t(node_of_[size_t(j)])]; }
+  Column column(int j, const Numbers& values) const {
+    const Node& node = node_of(j);
+    const int k = j - node.first;
+    return {rows(node) + k, values.data() + node.value + Count(k) * (node.height + 1), node.height - k};
+  }
   void solve_column(double* x, double* workspace, Half half) const;
-  int below(int j) const { return start_[j + 1] - start_[j] - 1; }  // entries of column j of L below the diagonal
-  void invert_columns(int first, int end, std::vector<int>& slot, std::vector<double>& z) const;
-  std::vector<double> inverse() const;  // the entries of (L L')^-1 in the pattern of L
+  Numbers inverse(const Settings& settings) const;  // the entries of (L L')^-1 in the blocks of L
+  void invert_node(const Node& node, std::vector<int>& slot, Numbers& z, const Settings& settings) const;
 
   int n_;
   LowerTriangle pattern_;
   std::vector<int> own_start_, own_row_;                   // what pattern_ points to
   std::vector<int> position_;                              // of each column in the order of elimination
   std::vector<int> upper_start_, upper_row_, upper_from_;  // of the upper triangle of P S P', and its entries of S
-  std::unique_ptr<Solver> solver_;
+  std::vector<int> parent_, count_;                        // of columns in the elimination tree; entries of columns
+  std::vector<Node> nodes_;
+  std::vector<int> node_of_, row_;  // the node of each column, the rows of nodes
+  std::vector<Count> place_;        // where the entries of S are in the blocks
+  Numbers value_;
   double entries_ = 0, operations_ = 0;
-  const int *start_ = nullptr, *row_ = nullptr;  // of the columns of L
-  const double* value_ = nullptr;
 };
 
 }  // namespace kernops::neighbours

@@ -18,8 +18,6 @@ constexpr Count unit = 256;  // rows
 
 }  // namespace
 
-Count Posterior::first_of_unit(Count i) const { return std::max(i / unit * unit, effects_.count); }
-
 Posterior::Posterior(const PointSets& neighbours, ObservedEffects effects, const Settings& settings)
     : n_(neighbours.count),
       m_(neighbours.m),
@@ -39,28 +37,23 @@ Posterior::Posterior(const PointSets& neighbours, ObservedEffects effects, const
   find_columns(at_.data(), n_, m_, set_start_.data(), set_entry_.data());
   find_pattern(settings), find_later();
   entry_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
+  find_entries_of_effects();
+}
+
+void Posterior::find_entries_of_effects() {
   effect_place_.resize(effects_.column.size());
   for (Count i = 0; effects_.count && i < n_; ++i)
     for (int t = effects_.start[size_t(i)]; t < effects_.start[size_t(i + 1)]; ++t)
       effect_place_[size_t(t)] = int(place_of(i, effects_.column[size_t(t)]));
-  if (effects_.count) order_effects();
-}
-
-void Posterior::order_effects() {
   within_place_.assign(effects_.within_row.size(), -1);  // of the diagonal
   for (int e = 0; e < effects_.count; ++e)
     for (int t = effects_.within_start[size_t(e)] + 1; t < effects_.within_start[size_t(e) + 1]; ++t)
       within_place_[size_t(t)] = int(place_of(effects_.within_row[size_t(t)], e));
-  std::vector<int> start{0}, row;
-  later_start_point_.resize(size_t(effects_.count));
-  for (int e = 0; e < effects_.count; ++e) {
-    row.push_back(e);
-    Count t = later_start_[size_t(e)];
-    for (; t < later_start_[size_t(e) + 1] && later_[size_t(t)] < effects_.count; ++t) row.push_back(later_[size_t(t)]);
-    later_start_point_[size_t(e)] = t, start.push_back(int(row.size()));
+  later_tail_.resize(size_t(head_));
+  for (Count e = 0; e < head_; ++e) {
+    Count& t = later_tail_[size_t(e)] = later_start_[size_t(e)];
+    while (t < later_start_[size_t(e) + 1] && later_[size_t(t)] < head_) ++t;
   }
-  within_ = std::make_unique<SparseCholesky>(LowerTriangle{int(effects_.count), start.data(), row.data()});
-  if (within_->operations() > most_effect_operations) throw TooManyEffects();
 }
 
 Count Posterior::place_of(Count i, int effect) const {
@@ -82,119 +75,6 @@ void Posterior::invert_within(double* to) const {
     to[t] = inverse_diagonal_[size_t(e)];
     for (++t; t < effects_.within_start[size_t(e) + 1]; ++t) to[t] = inverse_[size_t(within_place_[size_t(t)])];
   }
-}
-
-// Rows have the earlier points in the sets that a point is in, and the effects that are observed with points of sets.
-void Posterior::find_pattern(const Settings& settings) {
-  std::vector<std::vector<int>> columns(size_t(ceil_div(n_, unit)));
-  std::vector<std::vector<int>> found(size_t(row_workers(n_, settings)), std::vector<int>(size_t(n_), -1));
-  start_.assign(size_t(n_) + 1, 0);
-  each_row(n_, unit, settings, [&](Count i, Count worker) {
-    std::vector<int>&own = columns[size_t(i / unit)], &seen = found[size_t(worker)];
-    const size_t before = own.size();
-    const auto add = [&](int j) {
-      if (j >= 0 && seen[size_t(j)] != i) seen[size_t(j)] = int(i), own.push_back(j);
-    };
-    each_set(i, [&](Count set, int slot) {
-      for (int s = 0; s < slot; ++s) add(member(set, s));
-      for (int t = first_effect(set); t < first_effect(set + 1); ++t) add(effects_.column[size_t(t)]);
-    });
-    std::sort(own.begin() + std::ptrdiff_t(before), own.end());
-    start_[size_t(i + 1)] = Count(own.size() - before);
-  });
-  if (effects_.count) columns = with_effects_of_later(columns, settings);
-  const std::vector<std::vector<int>> effects = pattern_of_effects(columns, settings);
-  std::partial_sum(start_.begin(), start_.end(), start_.begin());
-  if (start_.back() > INT_MAX) throw std::length_error("there are too many points and neighbours");
-  column_.resize(size_t(start_.back())), place_.assign(size_t(n_ * pairs()), -1);
-  each_row(n_, unit, settings, [&](Count i, Count worker) {
-    const int* const own = i < effects_.count ? effects[size_t(i)].data() - start_[size_t(i)]
-                                              : columns[size_t(i / unit)].data() - start_[size_t(first_of_unit(i))];
-    std::vector<int>& at = found[size_t(worker)];
-    for (Count k = start_[size_t(i)]; k < start_[size_t(i + 1)]; ++k)
-      column_[size_t(k)] = own[k], at[size_t(own[k])] = int(k);
-    each_set(i, [&](Count set, int slot) {
-      int* const place = place_.data() + set * pairs() + before(slot);
-      for (int s = 0; s < slot; ++s)
-        if (member(set, s) >= 0) place[s] = at[size_t(member(set, s))];
-    });
-  });
-}
-
-// The first column of the row of each point; `columns` has the rows of a unit one after another.
-std::vector<const int*> Posterior::rows_of_points(const std::vector<std::vector<int>>& columns) const {
-  std::vector<const int*> first(static_cast<size_t>(n_));
-  for (Count i = effects_.count; i < n_; ++i) {
-    const bool begins = i == first_of_unit(i);
-    first[size_t(i)] = begins ? columns[size_t(i / unit)].data() : first[size_t(i) - 1] + start_[size_t(i)];
-  }
-  return first;
-}
-
-// Adds the effects in the rows of the later points that have a point in their rows, among which there would be fill-in.
-// Without these, the incomplete factor of 15,000 points and 1,500 effects has a negative pivot, and the log-likelihood
-// of 2,000 points and 200 effects is wrong by 1.2; with them, by less than 0.002.
-std::vector<std::vector<int>> Posterior::with_effects_of_later(const std::vector<std::vector<int>>& columns,
-                                                               const Settings& settings) {
-  const std::vector<const int*> first = rows_of_points(columns);
-  std::vector<std::vector<int>> later(static_cast<size_t>(n_));
-  for (Count i = effects_.count; i < n_; ++i)
-    for (Count k = 0; k < start_[size_t(i) + 1]; ++k)
-      if (first[size_t(i)][k] >= effects_.count) later[size_t(first[size_t(i)][k])].push_back(int(i));
-  std::vector<Count> lengths(start_);
-  std::vector<std::vector<int>> all(columns.size());
-  std::vector<std::vector<int>> found(size_t(row_workers(n_, settings)), std::vector<int>(size_t(effects_.count), -1));
-  each_row(n_, unit, settings, [&](Count i, Count worker) {
-    if (i < effects_.count) return;
-    std::vector<int>&own = all[size_t(i / unit)], &seen = found[size_t(worker)];
-    const size_t before = own.size();
-    const auto add_effects_of = [&](Count j) {
-      for (Count k = 0; k < lengths[size_t(j) + 1] && first[size_t(j)][k] < effects_.count; ++k) {
-        const int e = first[size_t(j)][k];
-        if (seen[size_t(e)] != i) seen[size_t(e)] = int(i), own.push_back(e);
-      }
-    };
-    add_effects_of(i);
-    for (const int j : later[size_t(i)]) add_effects_of(j);
-    for (Count k = 0; k < lengths[size_t(i) + 1]; ++k)
-      if (first[size_t(i)][k] >= effects_.count) own.push_back(first[size_t(i)][k]);
-    std::sort(own.begin() + std::ptrdiff_t(before), own.end());
-    start_[size_t(i + 1)] = Count(own.size() - before);
-  });
-  return all;
-}
-
-// Rows of effects have the earlier effects in the rows of points, which begin with them, and those that are observed
-// together. At this stage, start_ has the lengths of rows.
-std::vector<std::vector<int>> Posterior::pattern_of_effects(const std::vector<std::vector<int>>& columns,
-                                                            const Settings& settings) {
-  if (!effects_.count) return {};
-  std::vector<std::vector<int>> rows(static_cast<size_t>(effects_.count)), rows_with(rows.size());
-  for (int e = 0; e < effects_.count; ++e)
-    for (int t = effects_.within_start[size_t(e)] + 1; t < effects_.within_start[size_t(e) + 1]; ++t)
-      rows[size_t(effects_.within_row[size_t(t)])].push_back(e);
-  const std::vector<const int*> first = rows_of_points(columns);
-  for (Count i = effects_.count; i < n_; ++i)
-    for (Count k = 0; k < start_[size_t(i) + 1] && first[size_t(i)][k] < effects_.count; ++k)
-      rows_with[size_t(first[size_t(i)][k])].push_back(int(i));
-  std::atomic<Count> total{0};
-  const std::vector<Count> none(rows.size(), -1);
-  std::vector<std::vector<Count>> seen(size_t(row_workers(effects_.count, settings)), none);
-  each_row(effects_.count, unit, settings, [&](Count e, Count worker) {
-    if (double(total) > most_effect_entries) return;
-    std::vector<int> together;
-    const auto add = [&](int f) {
-      if (seen[size_t(worker)][size_t(f)] != e) seen[size_t(worker)][size_t(f)] = e, together.push_back(f);
-    };
-    for (const int f : rows[size_t(e)]) add(f);
-    for (const int i : rows_with[size_t(e)])
-      for (const int* f = first[size_t(i)]; *f < e; ++f) add(*f);
-    std::sort(together.begin(), together.end());
-    total += Count(together.size()), start_[size_t(e) + 1] = Count(together.size());
-    rows[size_t(e)] = std::move(together);
-  });
-  if (double(total) > most_effect_entries) throw TooManyEffects();
-  return rows;
 }
 
 // A counting sort.

@@ -3,9 +3,10 @@
 // as sparse as Q: it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021, section 4; Zilber and Katzfuss
 // 2021).
 //
-// The first points may be coefficients of effects, which are eliminated last: a sparse Cholesky factor of what the
-// other points leave of their rows, without dropped entries. Each of the other points is observed together with some of
-// them, so that D has entries in the rows of points and columns of effects, and among effects.
+// The first points may be coefficients of effects. Each of the other points is observed together with some of them, so
+// that D has entries in the rows of points and columns of effects, and among effects. The effects are eliminated last,
+// with the first of the other points where these are farther apart than the observations of an effect: `head_` points
+// in all, by a sparse Cholesky factor of what the others leave of their rows, without dropped entries.
 #pragma once
 #include <memory>
 #include <vector>
@@ -26,7 +27,7 @@ struct ObservedEffects {
 };
 
 // More entries than this among effects, or operations of their factor, are refused.
-constexpr double most_effect_entries = 3e7, most_effect_operations = 1e11;
+constexpr double most_effect_entries = 3e7, most_effect_operations = 3e11;
 
 struct TooManyEffects : InputError {
   TooManyEffects() : InputError("input", "the effects of neighbouring observations have too many pairs") {}
@@ -39,19 +40,17 @@ class Posterior {
     const Posterior& of;
     static constexpr double nothing = 1e-18;
     size_t position(size_t point) const { return of.reversed(point); }  // of a point among the rows
-    double variance(size_t i) const { return is_effect(i) ? effects().variance(i) : 1 / of.pivot_[i]; }
-    double scale(size_t i, double value) const {
-      return is_effect(i) ? effects().scale(i, value) : value * variance(i);
-    }
+    double variance(size_t i) const { return in_head(i) ? head().variance(i) : 1 / of.pivot_[i]; }
+    double scale(size_t i, double value) const { return in_head(i) ? head().scale(i, value) : value * variance(i); }
     template <class Each> void each(size_t i, const Each& each) const {
-      if (is_effect(i)) return effects().each(i, each);
+      if (in_head(i)) return head().each(i, each);
       for (Count k = of.start_[i]; k < of.start_[i + 1]; ++k)
         each(of.factor_[size_t(k)], position(size_t(of.column_[size_t(k)])));
     }
 
    private:
-    bool is_effect(size_t i) const { return Count(i) < of.effects(); }
-    SparseCholesky::Rows effects() const { return {*of.within_}; }
+    bool in_head(size_t i) const { return Count(i) < of.head_; }
+    SparseCholesky::Rows head() const { return {*of.within_}; }
   };
 
   using Numbers = std::vector<double>;
@@ -116,24 +115,22 @@ class Posterior {
   // Differentiates one set, writes its contrast to q and the product M q to `product`.
   double differentiate_set(Count set, const double* f, const double* g, double* by_weights, double* q,
                            double* product) const;
+  // See neighbours/posterior_pattern.cpp.
+  struct Pattern;
   void find_pattern(const Settings& settings);
-  std::vector<std::vector<int>> pattern_of_effects(const std::vector<std::vector<int>>& columns,
-                                                   const Settings& settings);
-  std::vector<std::vector<int>> with_effects_of_later(const std::vector<std::vector<int>>& columns,
-                                                      const Settings& settings);
-  std::vector<const int*> rows_of_points(const std::vector<std::vector<int>>& columns) const;
-  Count first_of_unit(Count i) const;  // the first point of the unit of rows of point i
+  std::vector<std::vector<int>> rows_of_sets(const Settings& settings);
+  Pattern cheapest_pattern(const std::vector<std::vector<int>>& columns, const Settings& settings) const;
+  Pattern pattern_with_head(const std::vector<std::vector<int>>& columns, Count head, const Settings& settings) const;
+  void find_rows_of_head(Pattern& pattern, const Settings& settings) const;
   void find_later();
-  void order_effects();
+  void find_entries_of_effects();
   struct OpenRow;
   std::vector<OpenRow> open_rows(const Settings& settings) const;
   // Computes row i of the factor from those of the later points, and whether its pivot is positive.
   bool eliminate(Count i, double diagonal, OpenRow& row);
-  void invert_effects();
-  size_t reversed(size_t i) const { return Count(i) < effects_.count ? within_->reversed(int(i)) : i; }
-  Count later_points(Count i) const {
-    return i < effects_.count ? later_start_point_[size_t(i)] : later_start_[size_t(i)];
-  }
+  void invert_head(const Settings& settings);
+  size_t reversed(size_t i) const { return Count(i) < head_ ? within_->reversed(int(i)) : i; }
+  Count later_points(Count i) const { return i < head_ ? later_tail_[size_t(i)] : later_start_[size_t(i)]; }
   Count place_of(Count i, int effect) const;  // in the pattern
   int first_effect(Count i) const { return effects_.count ? effects_.start[size_t(i)] : 0; }
   void times(const double* diagonal, const double* x, double* y, const Settings& settings) const;
@@ -143,15 +140,16 @@ class Posterior {
   Count n_;
   int m_;
   ObservedEffects effects_;
+  Count head_ = 0;                                // the effects and the points that are eliminated with them
   std::vector<int> effect_place_, within_place_;  // of each entry of effects_, where it is in the pattern
-  std::unique_ptr<SparseCholesky> within_;        // the factor of the rows of effects, without those of points
+  std::unique_ptr<SparseCholesky> within_;        // the factor of the head, given what the other points leave of it
   std::vector<int> at_, given_;                   // neighbours, sorted, and which of them these were
   // U: rows, and columns as in neighbours/sparse_inverse.h.
   Numbers weights_, precision_, set_start_, by_column_;
   std::vector<int> set_entry_;
   std::vector<int> place_;  // of each pair of a set, where it is in the pattern
   // The pattern: the earlier points of rows, the later ones of columns, and where these are in their rows.
-  std::vector<Count> start_, later_start_, later_start_point_;  // the last one where points follow effects
+  std::vector<Count> start_, later_start_, later_tail_;  // the last one where the points behind the head begin
   std::vector<int> column_, later_, later_at_;
   Numbers entry_, diagonal_;               // of Q
   Numbers factor_, pivot_, later_factor_;  // L, columns times pivots; its columns over the pivots of their rows

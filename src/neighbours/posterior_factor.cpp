@@ -32,25 +32,24 @@ bool Posterior::factor(const double* diagonal, const Settings& settings) {
   factor_.resize(column_.size()), later_factor_.resize(column_.size()), pivot_.resize(size_t(n_));
   std::vector<OpenRow> rows = open_rows(settings);
   std::atomic<bool> positive{true};
-  rows_in_order(n_ - effects_.count, settings, [&](Count number, Count worker, const auto& after) {
+  rows_in_order(n_ - head_, settings, [&](Count number, Count worker, const auto& after) {
     if (!positive) return;
     const Count i = n_ - 1 - number;
     wait_for_later(i, after);
     if (!eliminate(i, diagonal[i], rows[size_t(worker)])) positive = false;
   });
-  if (!positive || !effects_.count) return positive;
-  each_row(effects_.count, 16, settings,
-           [&](Count e, Count worker) { eliminate(e, diagonal[e], rows[size_t(worker)]); });
+  if (!positive || !head_) return positive;
+  each_row(head_, 16, settings, [&](Count e, Count worker) { eliminate(e, diagonal[e], rows[size_t(worker)]); });
   std::vector<double> within;
-  for (Count e = 0; e < effects_.count; ++e) {
+  for (Count e = 0; e < head_; ++e) {
     within.push_back(pivot_[size_t(e)]);
     for (Count t = later_start_[size_t(e)]; t < later_points(e); ++t)
       within.push_back(factor_[size_t(later_at_[size_t(t)])]);
   }
-  return within_->factor(within.data());
+  return within_->factor(within.data(), settings);
 }
 
-// Row i of the points; of an effect, the row that the points leave.
+// Row i of the points behind the head; of the head, the row that these leave.
 bool Posterior::eliminate(Count i, double diagonal, OpenRow& row) {
   const Count begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
   row.open(column_.data() + begin, length);
@@ -69,8 +68,8 @@ bool Posterior::eliminate(Count i, double diagonal, OpenRow& row) {
 }
 
 double Posterior::logdet() const {
-  double sum = effects_.count ? within_->logdet() : 0;
-  for (size_t i = size_t(effects_.count); i < pivot_.size(); ++i) sum += std::log(pivot_[i]);
+  double sum = head_ ? within_->logdet() : 0;
+  for (size_t i = size_t(head_); i < pivot_.size(); ++i) sum += std::log(pivot_[i]);
   return sum;
 }
 
@@ -78,9 +77,9 @@ double Posterior::logdet() const {
 void Posterior::invert(const Settings& settings) {
   inverse_.resize(column_.size());
   std::vector<OpenRow> rows = open_rows(settings);
-  invert_effects();
+  invert_head(settings);
   rows_in_order(n_, settings, [&](Count i, Count worker, const auto& after) {
-    if (i < effects_.count) return;
+    if (i < head_) return;
     const Count begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
     const double pivot = pivot_[size_t(i)];
     OpenRow& row = rows[size_t(worker)];
@@ -109,12 +108,12 @@ void Posterior::invert(const Settings& settings) {
   });
 }
 
-void Posterior::invert_effects() {
-  if (!effects_.count) return;
+void Posterior::invert_head(const Settings& settings) {
+  if (!head_) return;
   std::vector<double> within(size_t(within_->pattern_entries()));
-  within_->invert(within.data());
+  within_->invert(within.data(), settings);
   size_t entry = 0;
-  for (Count e = 0; e < effects_.count; ++e) {
+  for (Count e = 0; e < head_; ++e) {
     inverse_diagonal_[size_t(e)] = within[entry++];
     for (Count t = later_start_[size_t(e)]; t < later_points(e); ++t)
       inverse_[size_t(later_at_[size_t(t)])] = within[entry++];

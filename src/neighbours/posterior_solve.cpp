@@ -50,17 +50,17 @@ void Posterior::precondition(const double* r, double* x, const Settings& setting
       own -= later_factor_[size_t(t)] * x[later_[size_t(t)]];
     x[i] = own;
   };
-  rows_in_order(n_ - effects_.count, settings, [&](Count number, Count, const auto& after) {
+  rows_in_order(n_ - head_, settings, [&](Count number, Count, const auto& after) {
     const Count i = n_ - 1 - number;
     wait_for_later(i, after);
     before(i);
   });
-  if (effects_.count) {
-    each_row(effects_.count, 16, settings, [&](Count e, Count) { before(e); });
+  if (head_) {
+    each_row(head_, 16, settings, [&](Count e, Count) { before(e); });
     within_->solve(x, 1, SparseCholesky::Half::both, settings);
   }
   rows_in_order(n_, settings, [&](Count i, Count, const auto& after) {
-    if (i < effects_.count) return;
+    if (i < head_) return;
     wait_for_earlier(i, after);
     double own = x[i];
     for (Count k = start_[size_t(i)]; k < start_[size_t(i + 1)]; ++k) own -= factor_[size_t(k)] * x[column_[size_t(k)]];

@@ -177,12 +177,52 @@ test_that("the posterior precision of coefficients and places is that of dense a
   expect_equal(one$effects()$value, solve(H)[1:4, 1:4][together], tolerance = 0.05)
 })
 
-test_mistakes("kernops_error", alist(
-  `levels that are all at one place` = {
-    crowd <- data.frame(y = rep(0:1, 4000), a = rep(0:1, c(7900, 100)), k = 1:8000)
-    gp(y ~ 1 + (1 | k), crowd, ~ a, exponential(), family = poisson(), method = "vecchia")
-  }
-))
+test_that("the posterior precision of many levels in clusters is nearly that of an exact sparse factor", {
+  skip_if_not_installed("Matrix")
+  withr::local_seed(4)
+  n <- 4000
+  side <- 25
+  u <- matrix(runif(2 * n), n)
+  model <- kernops:::covariance_model(matern(3/2, 0.5, 0.1), 2)
+  theta <- model$parameters$value
+  how <- list(backend = "cpu", control = gp_control())
+  sets <- kernops:::latent_sets(kernops:::field_places(u, model), model, theta, 20, how)
+  rows <- kernops:::latent_factor(sets, theta)
+  u <- u[order(sets$of), ]
+  g <- match(floor(u[, 1] * side) * side + floor(u[, 2] * side), seq_len(side^2) - 1)
+  W <- runif(n, 0.5, 2)
+  near <- sets$neighbours
+  at <- which(near > 0, arr.ind = TRUE)
+  U <- Matrix::sparseMatrix(c(at[, 2], seq_len(n)), c(near[near > 0], seq_len(n)),
+                            x = c(-rows$weights[near > 0], rep(1, n)) / rows$sd[c(at[, 2], seq_len(n))])
+  A <- cbind(Matrix::sparseMatrix(seq_len(n), g, x = 0.4, dims = c(n, side^2)), Matrix::Diagonal(n))
+  D <- Matrix::crossprod(A, W * A)
+  H <- Matrix::bdiag(Matrix::Diagonal(side^2), Matrix::crossprod(U)) + D
+  exact <- Matrix::Cholesky(Matrix::forceSymmetric(H))
+  within <- kernops:::sparse_symmetric(0:side^2, seq_len(side^2) - 1L, as.vector(Matrix::diag(D))[seq_len(side^2)])
+  effects <- list(count = side^2, columns = g, start = 0:n, within = within)
+  one <- kernops:::sparse_posterior(kernops:::sparse_pattern(near, effects), rows)
+  precision <- list(diagonal = as.vector(Matrix::diag(D)), within = within, across = 0.4 * W)
+  b <- cbind(rnorm(n + side^2))
+  expect_equal(c(one$solve(precision, b)), as.vector(Matrix::solve(exact, b)), tolerance = 1e-9)
+  log_determinant <- as.numeric(Matrix::determinant(H)$modulus)
+  expect_equal(one$logdet(precision), log_determinant, tolerance = 0.2 / log_determinant)
+  some <- c(1, 300, side^2 + c(1, 500, n))
+  variances <- Matrix::diag(Matrix::solve(exact, Matrix::Diagonal(n + side^2)[, some])[some, ])
+  expect_equal(one$variances()[some], variances, tolerance = 1e-3)
+})
+
+test_that("coefficients with too many pairs for a factor are refused", {
+  withr::local_seed(5)
+  count <- 30000L
+  points <- 45000L
+  columns <- as.vector(vapply(seq_len(points), \(i) sort(sample.int(count, 4)), integer(4)))
+  within <- list(start = 0:count, row = seq_len(count) - 1L)
+  start <- as.integer(c(integer(count), 4 * (0:points)))
+  expect_error(kernops:::posterior_hold_effects(matrix(0L, 1, count + points), start, columns, within, 1L),
+               "too many pairs", class = "kernops_input_error")
+  expect_snapshot(kernops:::stop_coefficients(30000L), error = TRUE)
+})
 
 test_that("the sparse posterior checks its input", {
   one <- kernops:::sparse_symmetric(0:1, 0L, 1)

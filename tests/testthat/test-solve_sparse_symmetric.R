@@ -55,9 +55,9 @@ test_that("a matrix that is not positive definite has no factor, and input is ch
   expect_error(kernops:::sparse_cholesky(c(0L, 1L), c(0L, 1L)), "each column has rows")
   expect_error(kernops:::sparse_cholesky(0:2, c(0L, 0L)), "ascending rows from the diagonal on")
   held <- kernops:::sparse_cholesky(0:2, 0:1)$pointer
-  expect_error(kernops:::sparse_cholesky_inverse(held), "the matrix has no factor yet")
-  expect_error(kernops:::sparse_cholesky_factor(held, 1), "each entry has a value")
-  kernops:::sparse_cholesky_factor(held, c(1, 1))
+  expect_error(kernops:::sparse_cholesky_inverse(held, 1L), "the matrix has no factor yet")
+  expect_error(kernops:::sparse_cholesky_factor(held, 1, 1L), "each entry has a value")
+  kernops:::sparse_cholesky_factor(held, c(1, 1), 1L)
   expect_error(kernops:::sparse_cholesky_solve(held, matrix(1, 3, 1), 0L, 1L), "each column of the matrix has a number")
   expect_error(kernops:::sparse_cholesky_forms(held, matrix(3L, 1, 1), matrix(1, 1, 1), 1L), class = "kernops_error")
   expect_error(kernops:::sparse_cholesky_forms(held, matrix(1L, 1, 1), matrix(1, 2, 1), 1L), "each row has a value")

@@ -1,0 +1,195 @@
+// The pattern of a posterior precision and of its factor.
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <numeric>
+#include <stdexcept>
+
+#include "neighbours/posterior.h"
+#include "run/rows.h"
+
+namespace kernops::neighbours {
+
+namespace {
+
+constexpr Count unit = 256;  // rows
+
+// The factor of this number of effects takes no longer than the other points do.
+constexpr Count few_effects = 400;
+
+using Lists = std::vector<std::vector<int>>;
+
+// The pattern of a symmetric matrix from the earlier columns of its rows.
+std::unique_ptr<SparseCholesky> factor_of_rows(const Lists& rows) {
+  std::vector<int> start(rows.size() + 1, 0);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ++start[i + 1];
+    for (const int j : rows[i]) ++start[size_t(j) + 1];
+  }
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  std::vector<int> row(static_cast<size_t>(start.back())), next(start.begin(), start.end() - 1);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (const int j : rows[i]) row[size_t(next[size_t(j)]++)] = int(i);
+    row[size_t(next[i]++)] = int(i);
+  }
+  return std::make_unique<SparseCholesky>(LowerTriangle{int(rows.size()), start.data(), row.data()});
+}
+
+// The first column of each row from `from` on; `columns` has the rows of a unit one after another, which end at `end`.
+std::vector<const int*> first_columns(const Lists& columns, const std::vector<Count>& length, Count from) {
+  std::vector<const int*> first(length.size());
+  for (Count i = from; i < Count(length.size()); ++i) {
+    const bool begins = i % unit == 0 || i == from;
+    first[size_t(i)] = begins ? columns[size_t(i / unit)].data() : first[size_t(i) - 1] + length[size_t(i) - 1];
+  }
+  return first;
+}
+
+}  // namespace
+
+// The rows of the head, and of the points behind it: the rows of a unit one after another. Without too many entries,
+// the factor of the head.
+struct Posterior::Pattern {
+  Count head;
+  std::vector<Count> length;
+  Lists columns, head_rows;
+  std::unique_ptr<SparseCholesky> factor;
+  bool possible() const { return !head || (factor && factor->operations() <= most_effect_operations); }
+};
+
+// The rows of points: the earlier points in the sets that a point is in, and the effects that are observed with points
+// of these sets.
+std::vector<std::vector<int>> Posterior::rows_of_sets(const Settings& settings) {
+  Lists columns(size_t(ceil_div(n_, unit)));
+  Lists found(size_t(row_workers(n_, settings)), std::vector<int>(size_t(n_), -1));
+  start_.assign(size_t(n_) + 1, 0);
+  each_row(n_, unit, settings, [&](Count i, Count worker) {
+    if (i < effects_.count) return;
+    std::vector<int>&row = columns[size_t(i / unit)], &seen = found[size_t(worker)];
+    const size_t before = row.size();
+    const auto add = [&](int j) {
+      if (j >= 0 && seen[size_t(j)] != i) seen[size_t(j)] = int(i), row.push_back(j);
+    };
+    each_set(i, [&](Count set, int slot) {
+      for (int s = 0; s < slot; ++s) add(member(set, s));
+      for (int t = first_effect(set); t < first_effect(set + 1); ++t) add(effects_.column[size_t(t)]);
+    });
+    std::sort(row.begin() + std::ptrdiff_t(before), row.end());
+    start_[size_t(i + 1)] = Count(row.size() - before);
+  });
+  return columns;
+}
+
+void Posterior::find_pattern(const Settings& settings) {
+  Lists columns = rows_of_sets(settings), head_rows;
+  if (effects_.count) {
+    Pattern pattern = cheapest_pattern(columns, settings);
+    if (!pattern.possible()) throw TooManyEffects();
+    head_ = pattern.head, within_ = std::move(pattern.factor), columns = std::move(pattern.columns);
+    for (Count i = 0; i < n_; ++i) start_[size_t(i) + 1] = pattern.length[size_t(i)];
+    head_rows = std::move(pattern.head_rows);
+  }
+  std::partial_sum(start_.begin(), start_.end(), start_.begin());
+  if (start_.back() > INT_MAX) throw std::length_error("there are too many points and neighbours");
+  column_.resize(size_t(start_.back())), place_.assign(size_t(n_ * pairs()), -1);
+  Lists found(size_t(row_workers(n_, settings)), std::vector<int>(size_t(n_), -1));
+  each_row(n_, unit, settings, [&](Count i, Count worker) {
+    const int* const row = i < head_
+                               ? head_rows[size_t(i)].data() - start_[size_t(i)]
+                               : columns[size_t(i / unit)].data() - start_[size_t(std::max(i / unit * unit, head_))];
+    std::vector<int>& at = found[size_t(worker)];
+    for (Count k = start_[size_t(i)]; k < start_[size_t(i + 1)]; ++k)
+      column_[size_t(k)] = row[k], at[size_t(row[k])] = int(k);
+    each_set(i, [&](Count set, int slot) {
+      int* const place = place_.data() + set * pairs() + before(slot);
+      for (int s = 0; s < slot; ++s)
+        if (member(set, s) >= 0) place[s] = at[size_t(member(set, s))];
+    });
+  });
+}
+
+// Points that are farther apart than the observations of an effect are near many effects: eliminated before these, they
+// would leave entries for all their pairs. As many points as effects are such points where effects are in clusters.
+Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Settings& settings) const {
+  Pattern alone = pattern_with_head(columns, effects_.count, settings);
+  if (effects_.count <= few_effects) return alone;
+  Pattern together = pattern_with_head(columns, std::min(n_, 2 * effects_.count), settings);
+  if (!together.possible()) return alone;
+  const bool cheaper = !alone.possible() || together.factor->operations() < alone.factor->operations();
+  return cheaper ? std::move(together) : std::move(alone);
+}
+
+// The rows of points behind the head also have the effects in the rows of the later points that have the point in their
+// rows, as there would be fill-in. Without these, the incomplete factor of 15,000 points and 1,500 effects has a
+// negative pivot, and the log-likelihood of 2,000 points and 200 effects is wrong by 1.2; with them, by less than
+// 0.002.
+Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head, const Settings& settings) const {
+  const std::vector<Count> length(start_.begin() + 1, start_.end());
+  const std::vector<const int*> first = first_columns(columns, length, effects_.count);
+  Lists later(static_cast<size_t>(n_));
+  for (Count i = head; i < n_; ++i)
+    for (Count k = 0; k < length[size_t(i)]; ++k)
+      if (first[size_t(i)][k] >= head) later[size_t(first[size_t(i)][k])].push_back(int(i));
+  Pattern pattern{head, length, Lists(columns.size()), {}, nullptr};
+  Lists found(size_t(row_workers(n_, settings)), std::vector<int>(size_t(effects_.count), -1));
+  each_row(n_, unit, settings, [&](Count i, Count worker) {
+    if (i < head) return;
+    std::vector<int>&row = pattern.columns[size_t(i / unit)], &seen = found[size_t(worker)];
+    const size_t before = row.size();
+    const auto add_effects_of = [&](Count j) {
+      for (Count k = 0; k < length[size_t(j)] && first[size_t(j)][k] < effects_.count; ++k) {
+        const int e = first[size_t(j)][k];
+        if (seen[size_t(e)] != i) seen[size_t(e)] = int(i), row.push_back(e);
+      }
+    };
+    add_effects_of(i);
+    for (const int j : later[size_t(i)]) add_effects_of(j);
+    for (Count k = 0; k < length[size_t(i)]; ++k)
+      if (first[size_t(i)][k] >= effects_.count) row.push_back(first[size_t(i)][k]);
+    std::sort(row.begin() + std::ptrdiff_t(before), row.end());
+    pattern.length[size_t(i)] = Count(row.size() - before);
+  });
+  find_rows_of_head(pattern, settings);
+  return pattern;
+}
+
+// Rows of the head have its earlier points in the rows of the points behind it, which begin with them, and those that
+// have entries in Q + D.
+void Posterior::find_rows_of_head(Pattern& pattern, const Settings& settings) const {
+  const Count head = pattern.head;
+  Lists rows(static_cast<size_t>(head)), rows_with(rows.size());
+  for (int e = 0; e < effects_.count; ++e)
+    for (int t = effects_.within_start[size_t(e)] + 1; t < effects_.within_start[size_t(e) + 1]; ++t)
+      rows[size_t(effects_.within_row[size_t(t)])].push_back(e);
+  for (Count i = effects_.count; i < head; ++i) {
+    std::vector<int>& row = rows[size_t(i)];
+    each_set(i, [&](Count set, int slot) {
+      for (int s = 0; s < slot; ++s)
+        if (member(set, s) >= 0) row.push_back(member(set, s));
+    });
+    for (int t = first_effect(i); t < first_effect(i + 1); ++t) row.push_back(effects_.column[size_t(t)]);
+  }
+  const std::vector<const int*> first = first_columns(pattern.columns, pattern.length, head);
+  for (Count i = head; i < n_; ++i)
+    for (Count k = 0; k < pattern.length[size_t(i)] && first[size_t(i)][k] < head; ++k)
+      rows_with[size_t(first[size_t(i)][k])].push_back(int(i));
+  std::atomic<Count> total{0};
+  std::vector<std::vector<Count>> seen(size_t(row_workers(head, settings)), std::vector<Count>(rows.size(), -1));
+  each_row(head, unit, settings, [&](Count e, Count worker) {
+    if (double(total) > most_effect_entries) return;
+    std::vector<int> together;
+    const auto add = [&](int f) {
+      if (seen[size_t(worker)][size_t(f)] != e) seen[size_t(worker)][size_t(f)] = e, together.push_back(f);
+    };
+    for (const int f : rows[size_t(e)]) add(f);
+    for (const int i : rows_with[size_t(e)])
+      for (const int* f = first[size_t(i)]; *f < e; ++f) add(*f);
+    std::sort(together.begin(), together.end());
+    total += Count(together.size()), pattern.length[size_t(e)] = Count(together.size());
+    rows[size_t(e)] = std::move(together);
+  });
+  if (double(total) > most_effect_entries) return;
+  pattern.factor = factor_of_rows(rows), pattern.head_rows = std::move(rows);
+}
+
+}  // namespace kernops::neighbours
