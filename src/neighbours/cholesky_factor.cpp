@@ -42,7 +42,8 @@ Matrix zeros(std::vector<double>& memory, Count rows, Count columns) {
 
 }  // namespace
 
-// The products that earlier nodes subtract from a node. Each of these waits in the list of the node that has the next of its rows.
+// The products that earlier nodes subtract from a node. Each of these waits in the list of the node that has the next
+// of its rows.
 struct SparseCholesky::Updates {
   SparseCholesky& of;
   std::vector<int> first, next, done, slot;

@@ -47,14 +47,14 @@ in_little_memory <- function(code) {
 
 test_that("lack of memory of the engine has a class of its own", {
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "AddressSanitizer ends R where memory is short")
-  expect_error(seg_from_groups(1L, 1e15), "not enough memory", class = "kernops_memory_error")
-  expect_error(seg_from_groups(1L, 1e19), "not enough memory", class = "kernops_memory_error")
+  expect_error(seg_from_groups(1L, 1L, 1e15, NULL, 1e15), "not enough memory", class = "kernops_memory_error")
+  expect_error(seg_from_groups(1L, 1L, 1e19, NULL, 1e19), "not enough memory", class = "kernops_memory_error")
 })
 
 test_that("a size beyond the range of a container is no lack of memory, and keeps its text", {
   many <- rep(1L, 1e5)
   for (threads in c(-1L, -5L, -1000L)) {
-    error <- expect_error(seg_from_groups(many, 1, threads), class = "kernops_input_error")
+    error <- expect_error(seg_from_groups(many, 1L, 1, NULL, 1, threads), class = "kernops_input_error")
     expect_match(conditionMessage(error), "vector")
     expect_no_match(conditionMessage(error), "memory")
   }
@@ -79,8 +79,8 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
         ns$seg_run(plan(7e7), seq_len(7e7), ns$segment_operation("softmax"), FALSE, NULL, list(backend = "cpu"))
       },
       rows = function() ns$seg_values(plan()),
-      number = function() ns$seg_number_groups(seq_len(many)),
-      groups = function() ns$seg_from_groups(seq_len(many), 1),
+      number = function() ns$seg_number_keys(seq_len(many), FALSE),
+      groups = function() ns$seg_from_groups(seq_len(many), 1L, 1, NULL, 1),
       product = function() ns$block_combine(column, t(column), list()),
       block = function() ns$block_new(20000L, 20000L, -1L),
       sparse = function() {
