@@ -67,18 +67,23 @@ void SparseCholesky::permute() {
   });
 }
 
-// Row k of L has the columns on the paths of the elimination tree to k from the entries of column k (Liu 1990).
+// each(i) for the columns i of row k of L: those on the paths of the elimination tree to k from the entries of column k
+// (Liu 1990). `seen` has the latest row of each column; parents are set by the first visit of all rows.
+template <class Each> void SparseCholesky::each_column(int k, std::vector<int>& seen, const Each& each) {
+  seen[size_t(k)] = k;
+  for (int e = upper_start_[size_t(k)]; e < upper_start_[size_t(k) + 1]; ++e)
+    for (int i = upper_row_[size_t(e)]; seen[size_t(i)] != k; i = parent_[size_t(i)]) {
+      if (parent_[size_t(i)] < 0) parent_[size_t(i)] = k;
+      seen[size_t(i)] = k, each(i);
+    }
+}
+
 void SparseCholesky::count_entries() {
   std::vector<int> seen(size_t(n_), -1);
   parent_.assign(size_t(n_), -1), count_.assign(size_t(n_), 1);
   Count total = n_;
   for (int k = 0; k < n_; ++k) {
-    seen[size_t(k)] = k;
-    for (int e = upper_start_[size_t(k)]; e < upper_start_[size_t(k) + 1]; ++e)
-      for (int i = upper_row_[size_t(e)]; seen[size_t(i)] != k; i = parent_[size_t(i)]) {
-        if (parent_[size_t(i)] < 0) parent_[size_t(i)] = k;
-        seen[size_t(i)] = k, ++count_[size_t(i)], ++total;
-      }
+    each_column(k, seen, [&](int i) { ++count_[size_t(i)], ++total; });
     if (total > most_entries) {
       entries_ = operations_ = INFINITY;
       return;
@@ -116,15 +121,11 @@ void SparseCholesky::find_rows() {
     filled[s] = nodes_[s].width();
     std::iota(row_.begin() + nodes_[s].row, row_.begin() + nodes_[s].row + filled[s], nodes_[s].first);
   }
-  for (int k = 0; k < n_; ++k) {
-    seen[size_t(k)] = k;
-    for (int e = upper_start_[size_t(k)]; e < upper_start_[size_t(k) + 1]; ++e)
-      for (int i = upper_row_[size_t(e)]; seen[size_t(i)] != k; i = parent_[size_t(i)]) {
-        seen[size_t(i)] = k;
-        const size_t s = size_t(node_of_[size_t(i)]);
-        if (i == nodes_[s].end - 1) row_[size_t(nodes_[s].row + filled[s]++)] = k;
-      }
-  }
+  for (int k = 0; k < n_; ++k)
+    each_column(k, seen, [&](int i) {
+      const size_t s = size_t(node_of_[size_t(i)]);
+      if (i == nodes_[s].end - 1) row_[size_t(nodes_[s].row + filled[s]++)] = k;
+    });
 }
 
 void SparseCholesky::find_places() {

@@ -74,6 +74,7 @@ class SparseCholesky {
   struct Updates;
 
   void permute();
+  template <class Each> void each_column(int k, std::vector<int>& seen, const Each& each);
   void count_entries();
   void find_nodes();
   void find_rows();

@@ -129,6 +129,13 @@ class Posterior {
   // Computes row i of the factor from those of the later points, and whether its pivot is positive.
   bool eliminate(Count i, double diagonal, OpenRow& row);
   void invert_head(const Settings& settings);
+  // The entries of the head in the order of its factor: diagonal(e), and below(at) for places in the pattern.
+  template <class Diagonal, class Below> void each_of_head(const Diagonal& diagonal, const Below& below) const {
+    for (Count e = 0; e < head_; ++e) {
+      diagonal(e);
+      for (Count t = later_start_[size_t(e)]; t < later_points(e); ++t) below(size_t(later_at_[size_t(t)]));
+    }
+  }
   size_t reversed(size_t i) const { return Count(i) < head_ ? within_->reversed(int(i)) : i; }
   Count later_points(Count i) const { return i < head_ ? later_tail_[size_t(i)] : later_start_[size_t(i)]; }
   Count place_of(Count i, int effect) const;  // in the pattern

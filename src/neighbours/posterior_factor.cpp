@@ -41,11 +41,9 @@ bool Posterior::factor(const double* diagonal, const Settings& settings) {
   if (!positive || !head_) return positive;
   each_row(head_, 16, settings, [&](Count e, Count worker) { eliminate(e, diagonal[e], rows[size_t(worker)]); });
   std::vector<double> within;
-  for (Count e = 0; e < head_; ++e) {
-    within.push_back(pivot_[size_t(e)]);
-    for (Count t = later_start_[size_t(e)]; t < later_points(e); ++t)
-      within.push_back(factor_[size_t(later_at_[size_t(t)])]);
-  }
+  within.reserve(size_t(within_->pattern_entries()));
+  each_of_head([&](Count e) { within.push_back(pivot_[size_t(e)]); },
+               [&](size_t at) { within.push_back(factor_[at]); });
   return within_->factor(within.data(), settings);
 }
 
@@ -113,11 +111,8 @@ void Posterior::invert_head(const Settings& settings) {
   std::vector<double> within(size_t(within_->pattern_entries()));
   within_->invert(within.data(), settings);
   size_t entry = 0;
-  for (Count e = 0; e < head_; ++e) {
-    inverse_diagonal_[size_t(e)] = within[entry++];
-    for (Count t = later_start_[size_t(e)]; t < later_points(e); ++t)
-      inverse_[size_t(later_at_[size_t(t)])] = within[entry++];
-  }
+  each_of_head([&](Count e) { inverse_diagonal_[size_t(e)] = within[entry++]; },
+               [&](size_t at) { inverse_[at] = within[entry++]; });
 }
 
 void Posterior::sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,
