@@ -127,17 +127,20 @@ SEXP as_whole(const double* x, Count n) {
   return codes;
 }
 
-template <class Key> std::vector<std::uint32_t> number_words(Numbered& result, Count n, const Key& key) {
+// The groups are in the order of their first places.
+template <class Key> void number_words(Numbered& result, Count n, const Key& key) {
   Rcpp::IntegerVector codes = new_integers(double(n));
   in_huge_pages(codes.begin(), size_t(n) * sizeof(int));
   KeyTable table;
   table.number(n, key, NA_INTEGER, codes.begin());
   result.codes = codes, result.base = 0, result.span = table.count();
-  return table.firsts();
+  result.firsts = table.firsts();
 }
 
 // order[k] is the group at place k.
-template <class Order> void set_order(Numbered& result, const std::vector<std::uint32_t>& firsts, const Order& order) {
+template <class Order> void set_order(Numbered& result, const Order& order) {
+  std::vector<std::uint32_t> firsts;
+  firsts.swap(result.firsts);
   result.rows.resize(firsts.size());
   for (size_t row = 0; row < firsts.size(); ++row) {
     const auto group = size_t(order(row));
@@ -147,12 +150,11 @@ template <class Order> void set_order(Numbered& result, const std::vector<std::u
 }
 
 // Ascending; NaN last.
-template <class Value>
-void order_numbers(Numbered& result, const std::vector<std::uint32_t>& firsts, const Value& value) {
+template <class Value> void order_numbers(Numbered& result, const Value& value) {
   std::vector<Placed> groups, memory;
   Count nan = -1;
-  for (size_t group = 0; group < firsts.size(); ++group) {
-    const double x = value(firsts[group]);
+  for (size_t group = 0; group < result.firsts.size(); ++group) {
+    const double x = value(result.firsts[group]);
     if (x != x)
       nan = Count(group);
     else
@@ -160,29 +162,27 @@ void order_numbers(Numbered& result, const std::vector<std::uint32_t>& firsts, c
   }
   sort_numbers(groups.data(), Count(groups.size()), false, memory);
   if (nan >= 0) groups.push_back({0, nan});
-  set_order(result, firsts, [&](size_t row) { return groups[row].place; });
+  set_order(result, [&](size_t row) { return groups[row].place; });
 }
 
 void number_integers(Numbered& result, SEXP g, bool sort) {
   const int* x = INTEGER(g);
-  const auto firsts = number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
+  number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
     word = std::uint32_t(x[k]);
     return x[k] != NA_INTEGER;
   });
-  if (!sort) return void(result.firsts = firsts);
-  order_numbers(result, firsts, [=](size_t k) { return double(x[k]); });
+  if (sort) order_numbers(result, [=](size_t k) { return double(x[k]); });
 }
 
 // 0 and -0 are the same key; NaN is a key, NA is not.
 void number_doubles(Numbered& result, SEXP g, bool sort) {
   const double* x = REAL(g);
-  const auto firsts = number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
+  number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
     const double value = x[k] == x[k] ? x[k] + 0.0 : R_NaN;
     std::memcpy(&word, &value, sizeof word);
     return x[k] == x[k] || !R_IsNA(x[k]);
   });
-  if (!sort) return void(result.firsts = firsts);
-  order_numbers(result, firsts, [=](size_t k) { return x[k]; });
+  if (sort) order_numbers(result, [=](size_t k) { return x[k]; });
 }
 
 void number_integers64(Numbered& result, SEXP g, bool sort) {
@@ -192,24 +192,26 @@ void number_integers64(Numbered& result, SEXP g, bool sort) {
     std::memcpy(&value, x + k, sizeof value);
     return value;
   };
-  const auto firsts = number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
+  number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
     word = std::uint64_t(bits(k));
     return bits(k) != INT64_MIN;
   });
-  if (!sort) return void(result.firsts = firsts);
+  if (!sort) return;
+  const std::vector<std::uint32_t>& firsts = result.firsts;
   std::vector<std::uint32_t> order(firsts.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return bits(firsts[a]) < bits(firsts[b]); });
-  set_order(result, firsts, [&](size_t row) { return order[row]; });
+  set_order(result, [&](size_t row) { return order[row]; });
 }
 
 // Strings that are not ASCII may be equal in two encodings, that is, at two addresses.
 void number_strings(Numbered& result, SEXP g, bool sort) {
   const SEXP* x = STRING_PTR_RO(g);
-  const auto firsts = number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
+  number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
     word = std::uint64_t(reinterpret_cast<std::uintptr_t>(x[k]));
     return x[k] != NA_STRING;
   });
+  const std::vector<std::uint32_t>& firsts = result.firsts;
   std::vector<Text> texts;
   constexpr size_t ahead = 16;
   for (size_t k = 0; k < firsts.size(); ++k) {
@@ -219,10 +221,10 @@ void number_strings(Numbered& result, SEXP g, bool sort) {
     for (Count byte = 0; byte < text.length; ++byte) result.ascii &= text.bytes[byte] >= 0;
     texts.push_back(text);
   }
-  if (!sort) return void(result.firsts = firsts);
+  if (!sort) return;
   const StringOrder sorted = order_of_strings(texts);
   result.collated &= sorted.by_digits;
-  set_order(result, firsts, [&](size_t row) { return sorted.order[row]; });
+  set_order(result, [&](size_t row) { return sorted.order[row]; });
 }
 
 }  // namespace
