@@ -24,7 +24,7 @@ certified_bounds <- function(object, problem, settings, most_dense = 500) {
 
 dense_bounds <- function(system, problem) {
   covariance <- as.matrix(system$product(system$space$copy(diag(system$n)), "float64"))
-  root <- tryCatch(chol(covariance), error = function(e) NULL)
+  root <- chol_or_null(covariance)
   if (is.null(root)) stop_not_certified()
   forms <- crossprod(backsolve(root, problem$b, transpose = TRUE))
   list(lower = forms, upper = forms, logdet = rep(2 * sum(log(diag(root))), 2), steps = 0L)

@@ -58,7 +58,7 @@ inverse_information <- function(information, needed = rep(FALSE, nrow(informatio
   for (kept in list(which(determined), which(needed))) {
     block <- information[kept, kept, drop = FALSE]
     # some libraries decompose a matrix with NaN without an error
-    root <- if (all(is.finite(block))) tryCatch(chol(block), error = function(e) NULL)
+    root <- if (all(is.finite(block))) chol_or_null(block)
     if (is.null(root)) next
     inverse[kept, kept] <- chol2inv(root)
     break

@@ -89,6 +89,3 @@ dense_posterior <- function(factor, weight, deficits, solve_weighted) {
     inverse_times = function(b) factor$inverse_times(b) - less %*% crossprod(less, b)
   )
 }
-
-# The upper triangular factor of a positive definite matrix; NULL for other matrices.
-chol_or_null <- function(x) tryCatch(chol(x), error = function(e) NULL)

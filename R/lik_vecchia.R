@@ -116,7 +116,7 @@ vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, deriv
 gram_results <- function(sums, data, trend, reml, profile) {
   p <- ncol(data$x)
   gram <- sums$gram
-  root <- if (p) tryCatch(chol(gram[-1, -1, drop = FALSE]), error = function(e) NULL) else matrix(0, 0, 0)
+  root <- if (p) chol_or_null(gram[-1, -1, drop = FALSE]) else matrix(0, 0, 0)
   if (is.null(root)) return(NULL)
   along <- if (p) backsolve(root, gram[-1, 1], transpose = TRUE) else numeric()
   coefficients <- if (p) backsolve(root, along) else numeric()

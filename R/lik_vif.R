@@ -100,7 +100,7 @@ vif_sums <- function(vif, known) sums_without(vif_gram(vif), known, 2 * sum(log(
 # is the upper triangular root of S, and `along` = S^-1 Z' R^-1 [y X].
 sums_without <- function(gram, known, logdet) {
   low <- -seq_len(known)
-  root <- tryCatch(chol(gram[low, low, drop = FALSE] + diag(nrow(gram) - known)), error = function(e) NULL)
+  root <- chol_or_null(gram[low, low, drop = FALSE] + diag(nrow(gram) - known))
   if (is.null(root)) return(NULL)
   half <- backsolve(root, gram[low, -low, drop = FALSE], transpose = TRUE)
   list(bad = 0, logdet = logdet + 2 * sum(log(diag(root))), gram = gram[-low, -low, drop = FALSE] - crossprod(half),

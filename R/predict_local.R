@@ -139,7 +139,7 @@ kriged <- function(K, k, y, X, x0) {
   X <- X[, !idle, drop = FALSE]
   x0 <- x0[!idle]
   if (!length(y)) return(if (ncol(X)) none else list(moments = numeric(4), weights = y))
-  root <- tryCatch(chol(K), error = function(e) NULL)
+  root <- chol_or_null(K)
   if (is.null(root)) return("singular")
   white <- backsolve(root, cbind(k, y, X), transpose = TRUE)
   k <- white[, 1]

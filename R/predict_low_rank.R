@@ -26,3 +26,6 @@ diagonal_beside_low_rank <- function(rows, half) {
   sparse_multiply(squares, rep(1, nrow(half)), transposed = TRUE) -
     rowSums(sparse_multiply(rows, half, transposed = TRUE)^2)
 }
+
+# The upper triangular factor of a positive definite matrix; NULL for other matrices.
+chol_or_null <- function(x) tryCatch(chol(x), error = function(e) NULL)
