@@ -9,6 +9,8 @@
 #'   estimated.
 #' @param df the degrees of freedom of Student's t distribution, at least 1; `NULL`: estimated.
 #' @param scale the scale of Student's t distribution, in units of the response. Default: estimated.
+#' @param power,dispersion the parameters of the Tweedie distribution, whose variance is
+#'   \eqn{dispersion \mu^{power}}; `power` is between 1 and 2. Default: both are estimated.
 #' @param x a family.
 #' @param ... not used.
 #'
@@ -20,6 +22,8 @@
 #'   * `negative_binomial()`, with the link `"log"`: counts. Its parameter is `theta`.
 #'   * `Gamma(link = "log")`: positive numbers. Its parameter is `shape`; the variance is \eqn{\mu^2 / shape}.
 #'   * `student()`, with the link `"identity"`: numbers with outliers. Its parameters are `df` and `scale`.
+#'   * `tweedie()`, with the link `"log"`: numbers of at least 0, of which some are 0, such as catches and rainfall. Its
+#'     parameters are `power` and `dispersion`.
 #'
 #' [gp_family()] has more families by their names: other counts, counts with more zeros, times with censoring, shares,
 #' ordered classes; [likelihood()] makes a family of a formula. `binomial()`, `poisson()` and `Gamma()` are those of
@@ -182,6 +186,12 @@ negative_binomial <- function(theta = NULL) {
 student <- function(df = 4, scale = NULL) {
   if (!is.null(df)) check_number(df, "df", least = 1)
   new_family("student", list(df = df, scale = scale))
+}
+
+#' @rdname gp_families
+#' @export
+tweedie <- function(power = NULL, dispersion = NULL) {
+  new_family("tweedie", list(dispersion = dispersion, power = power))
 }
 
 #' @rdname gp_families

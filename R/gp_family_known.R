@@ -25,7 +25,7 @@ family_row_of <- function(name, values) {
 
 # The family as code.
 family_label <- function(name) {
-  constructed <- c("binomial", "poisson", "Gamma", "negative_binomial", "student", "likelihood")
+  constructed <- c("binomial", "poisson", "Gamma", "negative_binomial", "student", "tweedie", "likelihood")
   if (name %in% constructed) paste0(name, "()") else paste0("gp_family(\"", name, "\")")
 }
 
@@ -74,15 +74,21 @@ as_family <- function(family, call = caller_env()) {
   if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
   if (inherits(family, "gp_family")) return(family$plain %||% family)
   if (!inherits(family, "family")) stop_unknown_family(NULL, call)
-  name <- family$family
+  name <- paste(family$family, collapse = ", ")
   if (name == "gaussian" && family$link == "identity") return(NULL)
   known <- known_family(name, family)
   if (is.null(known)) stop_unknown_family(name, call)
   new_family(known[[1]], known[-1], family$link, call = call)
 }
 
-# The name and the values of parameters of a family of package stats, MASS or mgcv; NULL for others. Families of mgcv
-# have no number `n.theta` of parameters to estimate if the parameter has a value.
+# Names of families of packages glmmTMB and sdmTMB that gp_family() has by other names.
+other_family_names <- c(
+  nbinom2 = "negative_binomial", nbinom1 = "negative_binomial_1", betabinomial = "beta_binomial", Beta = "beta",
+  truncated_nbinom2 = "truncated_negative_binomial"
+)
+
+# The name and the values of parameters of a family of package stats, MASS, mgcv, glmmTMB or sdmTMB; NULL for others.
+# Families of mgcv have no number `n.theta` of parameters to estimate if the parameter has a value.
 known_family <- function(name, family) {
   value <- function() if (identical(as.numeric(family$n.theta), 0)) family$getTheta(TRUE)
   size <- function() if (inherits(family, "extended.family")) value() else get(".Theta", environment(family$variance))
@@ -90,7 +96,10 @@ known_family <- function(name, family) {
   switch(name, binomial = , poisson = , Gamma = list(name), inverse.gaussian = list("inverse_gaussian"),
          `Negative Binomial` = , `negative binomial` = list("negative_binomial", theta = size()),
          Tweedie = if (inherits(family, "extended.family")) list("tweedie", power = value()),
-         `Beta regression` = list("beta", precision = value()))
+         `Beta regression` = list("beta", precision = value()),
+         nbinom2 = , nbinom1 = , betabinomial = , Beta = , truncated_nbinom2 = list(other_family_names[[name]]),
+         t = , student = list("student", df = family$df),
+         tweedie = , beta = , lognormal = , truncated_poisson = list(name))
 }
 
 stop_unknown_family <- function(name, call) {
@@ -101,6 +110,6 @@ stop_unknown_family <- function(name, call) {
                             i = "{.code gp_family(\"{instead}\")} is a family with overdispersion."), call = call)
   }
   stop_kernops("input", "{.arg family} must be {.fn gaussian}, {.fn binomial}, {.fn poisson},
-                         {.code Gamma(link = \"log\")}, {.fn negative_binomial}, {.fn student}, or a family of
-                         {.fn gp_family}.", call = call)
+                         {.code Gamma(link = \"log\")}, {.fn negative_binomial}, {.fn student}, {.fn tweedie}, or a
+                         family of {.fn gp_family}.", call = call)
 }

@@ -91,8 +91,10 @@
 #'
 #' @section Families of other packages:
 #' `inverse.gaussian(link = "log")` of package stats, and `nb()`, `tw()` and `betar()` of package mgcv are understood,
-#' with the values of their parameters if they have any. The families `quasipoisson()`, `quasibinomial()` and `quasi()`
-#' have no likelihood; errors name the family that takes their place.
+#' with the values of their parameters if they have any. `nbinom1()`, `nbinom2()`, `betabinomial()`, `beta_family()`,
+#' `Beta()`, `tweedie()`, `student()`, `lognormal()`, `truncated_poisson()` and `truncated_nbinom2()` of packages
+#' glmmTMB and sdmTMB are understood, too. The families `quasipoisson()`, `quasibinomial()` and `quasi()` have no
+#' likelihood; errors name the family that takes their place.
 #'
 #' @section Errors: class `kernops_input_error` for names, links and parameters that do not exist, values beyond the
 #'   range of a parameter, and responses that the family does not have; for predictors of parameters that have a value

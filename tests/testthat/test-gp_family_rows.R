@@ -154,6 +154,21 @@ test_that("families of other packages keep their parameters", {
   expect_identical(parameters(inverse.gaussian("log")), parameters(gp_family("inverse_gaussian")))
 })
 
+test_that("families of packages glmmTMB and sdmTMB have their names there", {
+  there <- \(name, ...) structure(list(family = name, link = "log", ...), class = "family")
+  ours <- \(...) kernops:::as_family(there(...))$name
+  expect_identical(ours("nbinom2"), "negative_binomial")
+  expect_identical(ours("nbinom1"), "negative_binomial_1")
+  expect_identical(ours("tweedie"), "tweedie")
+  expect_identical(ours("truncated_nbinom2"), "truncated_negative_binomial")
+  beta <- structure(list(family = "Beta", link = "logit"), class = "family")
+  expect_identical(kernops:::as_family(beta)$name, "beta")
+  t <- structure(list(family = "student", link = "identity", df = 3), class = "family")
+  expect_identical(kernops:::as_family(t)$parameters$value, c(3, NA))
+  expect_error(kernops:::as_family(there(c("binomial", "Gamma"))), class = "kernops_input_error")
+  expect_identical(tweedie(1.6), gp_family("tweedie", power = 1.6))
+})
+
 test_that("a censored time is that of package survival", {
   y <- structure(cbind(time = c(1, 2, 3), status = c(1, 0, 1)), class = "Surv", type = "right")
   response <- kernops:::family_response(gp_family("weibull"), y, NULL, 1:3, NULL)

@@ -58,6 +58,7 @@ processes <- list(
   wave = list(variance = 1, range = 1), cosine = list(variance = 1, period = 1), microscale = list(variance = 1),
   powered_exponential = list(variance = 1, range = 1, power = 1.5), power_law = list(variance = 1, power = 1.5),
   logarithmic = list(variance = 1, range = 1), negative_binomial = list(theta = 1), student = list(df = 4, scale = 1),
+  tweedie = list(power = 1.5, dispersion = 1),
   fit_variogram = list(variogram = classes, covariance = known),
   gp_indicator = list(formula = z ~ 1, data = d, coords = ~ u + v, cuts = 0, covariance = known),
   lmc = list(matern(3/2, range = 1), sills = list(diag(2)), fixed = FALSE, cross_nugget = TRUE),
