@@ -35,7 +35,7 @@
 #'   As a structure, an effect is correlated between the variables: in `lmc(matern(3/2), random_effect(~ 1 | site),
 #'   nugget())`, the effects of a site have the coregionalisation matrix `(1 | site).sill` as their covariance matrix.
 #'   Structures are effects with one coefficient, `~ 1 | g` or `~ 0 + x | g`, [ar1()] and [random_walk()].
-#'   `nlme::ranef()` has a column for each variable, such as `zinc:(Intercept)`.
+#'   `ranef()` has a column for each variable, such as `zinc:(Intercept)`.
 #'
 #' @section Methods of the fits: those of [gp_methods], with these differences.
 #'   * `coef(fit, "covariance")` has the sills, `exponential.sill.zinc`, and the cross-sills,

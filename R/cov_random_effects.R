@@ -38,7 +38,7 @@
 #'   2000 effects and coefficients of smooths; and `"iterative"` (not for families). With `group` of [gp()], the
 #'   effects of a level are common to all groups: `day:site` are levels within groups.
 #'
-#'   `nlme::ranef()` of a fit returns the predicted effects: see [ranef.gp()].
+#'   `ranef()` of a fit returns the predicted effects: see [ranef.gp()].
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, for variables that are not numeric in
 #'   `~ 0 + x | g`, and for a left side that is none of the variables of [lmc()].
@@ -55,7 +55,7 @@
 #' d$y <- sin(6 * d$x) + rnorm(8)[rep(1:8, 10)] + rnorm(80, sd = 0.1)
 #' fit <- gp(y ~ 1 + (1 | site), d, ~ x)
 #' fit
-#' if (requireNamespace("nlme", quietly = TRUE)) nlme::ranef(fit)
+#' ranef(fit)
 #' # a new site
 #' predict(fit, data.frame(x = 0.5, site = c("a", "z")), se.fit = TRUE, interval = "confidence")
 #' # a linear mixed model; a given variance

@@ -21,7 +21,7 @@
 #'   Times need no place among the coordinates. Predictions at other times, also beyond the last one, are forecasts with
 #'   their standard errors: those of `ar1()` return to the trend, those of `random_walk()` stay at the last level, with
 #'   a variance that grows by v for each unit of time. With `method = "vecchia"`, the effects are exact beside the
-#'   approximation of the field, with a coefficient for each time. `nlme::ranef()` returns the predicted effects of all
+#'   approximation of the field, with a coefficient for each time. `ranef()` returns the predicted effects of all
 #'   times, see [ranef.gp()].
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for effects of another form, and for variables that are not numbers,

@@ -1,9 +1,9 @@
 #' Tables of a Gaussian process fit, for broom and emmeans
 #'
-#' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom, which are found
-#' once one of these packages is loaded. With package emmeans, `emmeans()` gives marginal means of the trend on the
-#' scale of the linear predictor; `type = "response"` gives those of the response, by the inverse of the link of a
-#' [family][gp_families] or of the transformation of [gp()]. Differences are then ratios, such as odds ratios.
+#' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom. With package
+#' emmeans, `emmeans()` gives marginal means of the trend on the scale of the linear predictor; `type = "response"`
+#' gives those of the response, by the inverse of the link of a [family][gp_families] or of the transformation of
+#' [gp()]. Differences are then ratios, such as odds ratios.
 #'
 #' @param x a fit of [gp()].
 #' @param conf.int,conf.level whether to add confidence limits, as of `confint()`, and their level.
@@ -33,11 +33,9 @@
 #' x <- seq(0, 10, length.out = 40)
 #' y <- sin(x) + rnorm(40, sd = 0.1)
 #' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
-#' if (requireNamespace("generics", quietly = TRUE)) {
-#'   print(generics::tidy(fit, conf.int = TRUE))
-#'   print(generics::glance(fit))
-#'   head(generics::augment(fit, data.frame(x = 1:3)))
-#' }
+#' tidy(fit, conf.int = TRUE)
+#' glance(fit)
+#' augment(fit, data.frame(x = 1:3))
 #' @seealso [gp_methods] for the usual methods of fits.
 #' @aliases emm_basis.gp recover_data.gp
 #' @name gp_broom
@@ -45,7 +43,7 @@ NULL
 
 #' @rdname gp_broom
 #' @method tidy gp
-#' @rawNamespace S3method(generics::tidy, gp)
+#' @export
 tidy.gp <- function(x, conf.int = FALSE, conf.level = 0.95, effects = c("trend", "covariance"), exponentiate = FALSE,
                     ...) {
   no_further("tidy", ...)
@@ -92,7 +90,7 @@ warn_about_exponents <- function(x) {
 
 #' @rdname gp_broom
 #' @method glance gp
-#' @rawNamespace S3method(generics::glance, gp)
+#' @export
 glance.gp <- function(x, ...) {
   no_further("glance", ...)
   nugget <- nugget_of(x)
@@ -104,7 +102,7 @@ glance.gp <- function(x, ...) {
 
 #' @rdname gp_broom
 #' @method augment gp
-#' @rawNamespace S3method(generics::augment, gp)
+#' @export
 augment.gp <- function(x, newdata = NULL, ...) {
   no_further("augment", ...)
   refuse_several(x, "{.fn augment} is", "{.fn predict} and {.fn residuals} have a column for each variable.")

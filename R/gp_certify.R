@@ -226,7 +226,7 @@ certificate_words <- function(x) {
 
 #' @rdname certify
 #' @method tidy gp_certificate
-#' @rawNamespace S3method(generics::tidy, gp_certificate)
+#' @export
 tidy.gp_certificate <- function(x, ...) {
   off <- largest_differences(x)
   largest <- off$predictions[["largest"]]
@@ -237,7 +237,7 @@ tidy.gp_certificate <- function(x, ...) {
 
 #' @rdname certify
 #' @method glance gp_certificate
-#' @rawNamespace S3method(generics::glance, gp_certificate)
+#' @export
 glance.gp_certificate <- function(x, ...) as_table(glanced_certificate(x))
 
 # The columns of glance().

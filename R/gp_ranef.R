@@ -3,7 +3,8 @@
 #' Predicted random effects
 #'
 #' The predicted random effects (best linear unbiased predictors, BLUPs) of a fit by [gp()], and their standard errors
-#' given the data. Call it as `nlme::ranef()`, or load package nlme or lme4.
+#' given the data. `ranef()` and `fixef()` are the generic functions of package nlme; `fixef()` returns the coefficients
+#' of the trend, as [coef()] does.
 #'
 #' @param object a fit by [gp()] with random effects such as `(1 | g)`, or effects of time such as [ar1()].
 #' @param se.fit whether standard errors are returned, too.
@@ -22,16 +23,17 @@
 #'   `(Intercept).se.fit`. Effects in products of covariances are fields, and are not among these.
 #' @section Errors: class `kernops_input_error` if the fit has no random effects.
 #' @seealso [random_effect()], [time_effects].
-#' @examplesIf requireNamespace("nlme", quietly = TRUE)
+#' @examples
 #' set.seed(1)
 #' d <- data.frame(x = runif(200), year = sample(2001:2020, 200, TRUE),
 #'                 site = sample(letters[1:8], 200, TRUE))
 #' d$y <- cumsum(rnorm(20))[d$year - 2000] + rnorm(8)[match(d$site, letters)] + rnorm(200, sd = 0.3)
 #' fit <- gp(y ~ x + (1 | site), d, covariance = random_walk(~ year) + nugget())
-#' effects <- nlme::ranef(fit, se.fit = TRUE)
+#' effects <- ranef(fit, se.fit = TRUE)
 #' effects$site
 #' head(effects[["random_walk(year)"]])
-#' @exportS3Method nlme::ranef
+#' @method ranef gp
+#' @export
 ranef.gp <- function(object, se.fit = FALSE, ...) {
   no_further("ranef", ...)
   check_flag(se.fit, "se.fit")
@@ -54,6 +56,14 @@ ranef.gp <- function(object, se.fit = FALSE, ...) {
     }
   }
   tables
+}
+
+#' @rdname ranef.gp
+#' @method fixef gp
+#' @export
+fixef.gp <- function(object, ...) {
+  no_further("fixef", ...)
+  coef(object)
 }
 
 # The leaf of an effect; of a structure of lmc(), a leaf for each variable.

@@ -1,7 +1,7 @@
 # A profile under which suggested packages are not there, wherever they are installed. testthat and what it needs stay.
 local({
-  hidden <- c("bit64", "collapse", "dplyr", "emmeans", "fields", "FNN", "future", "future.apply", "generics", "ggplot2",
-              "gstat", "lme4", "MASS", "Matrix", "mgcv", "nlme", "RSpectra", "sf", "sp", "spacetime", "stars", "terra",
+  hidden <- c("bit64", "collapse", "dplyr", "emmeans", "fields", "FNN", "future", "future.apply", "ggplot2",
+              "gstat", "lme4", "MASS", "Matrix", "mgcv", "RSpectra", "sf", "sp", "spacetime", "stars", "terra",
               "tibble", "tidyr", "units")
   load <- base::loadNamespace
   without <- function(package, ...) {
