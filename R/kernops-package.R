@@ -1,13 +1,16 @@
-#' kernops: kernel operations on large data without storing the kernel matrix
+#' kernops: Gaussian processes, kriging and sums over all pairs of many points
 #'
-#' kernops converts a formula of points \eqn{x_i}, \eqn{y_j} and parameters into an R function that reduces it over all
-#' pairs, with memory proportional to the size of the data, and provides its exact gradient.
+#' **A map**: [gp()] fits Gaussian processes to up to millions of points, with trends, random effects, smooths, several
+#' variables ([lmc()]), space and time, and [families][gp_families] of responses such as counts and presence;
+#' [predict()][predict.gp] predicts points, rasters and areas (kriging).
 #'
-#' Start with [keops_kernel()], or with [symbolic matrices][LazyTensor], which create formulas by R's arithmetic.
-#' [keops_grad()] differentiates, [kernel_solve()] solves kernel linear systems, [gp()] fits Gaussian processes, and
-#' [keops_ops()] lists the operations of the formula language.
+#' **A matrix of pairs**: [symbolic matrices][LazyTensor] such as `exp(-sqdist(Vi(x), Vj(y)))` write a formula by R's
+#' arithmetic, and [keops_kernel()] takes it as a string. It is reduced over all pairs, with memory proportional to the
+#' size of the data; [keops_grad()] gives its exact gradient, [kernel_solve()] solves linear systems, and [keops_ops()]
+#' lists the operations.
 #'
-#' [seg_reduce()] reduces groups, runs and rows of sparse matrices; [axis_reduce()] reduces dimensions of arrays.
+#' **Groups**: [seg_reduce()], [seg_scan()], [seg_roll()] and [seg_transform()] are for groups, runs and rows of sparse
+#' matrices; [axis_reduce()] is for dimensions of arrays.
 #'
 #' @section Vignettes:
 #' \describe{
