@@ -4,7 +4,8 @@
 # A column is a list of
 #   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": those of the
 #              random basis functions of a smooth (cov_smooth_effects.R); "time": those of a variable since its
-#              `origin`, the least one of the fit; "predictor": a model matrix (data_predictors.R)
+#              `origin`, the least one of the fit; "predictor": a model matrix (data_predictors.R); "zero": 0 at all
+#              points, of noise without a field, as points have at least one column
 #   formula    one-sided, of what is evaluated in the data
 #   what       its name in messages
 #   values     of a level: the values of the fit (level_values.R), and `levels`, their labels; others have further
@@ -54,6 +55,7 @@ column_values <- function(columns, data, n, call) {
 
 values_of_column <- function(column, data, n, call) {
   data <- as_fitted_variables(data, column$classes, call, exact = column$kind == "level")
+  if (column$kind == "zero") return(matrix(0, n, 1))
   if (column$kind == "level") return(numbered_levels(column, data, n, call))
   if (column$kind == "predictor") return(predictor_values(column, data, n, call))
   values <- covariates(column, data, n, call)
@@ -125,6 +127,7 @@ settled_columns <- function(columns, values, data, n, call) {
 
 # A column with its levels or its basis, and its values.
 settle_column <- function(column, values, data, n, call) {
+  if (column$kind == "zero") return(list(column = column, values = values))
   if (column$kind == "predictor") return(settled_predictor(column, as.vector(values), data, n, call))
   if (column$kind == "level") {
     used <- sort(unique(as.vector(values)))

@@ -9,6 +9,7 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
   check_distinct_names(unlist(used), source$data, "data", call)
   bare <- !placed && is.null(coords) && is.null(source$u)
   u <- if (bare) no_coordinates(formula, source$data) else coordinates_of(coords, source, environment(formula), call)
+  if (bare && !length(columns)) columns <- list(new_column("zero", ~ 1, "points"))
   n <- nrow(u)
   d <- ncol(u)
   kept <- subset_numbers(arguments$subset, n, call)
