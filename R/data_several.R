@@ -128,12 +128,14 @@ folds_of <- function(object, folds, seed, call = caller_env()) {
   fold_labels(folds, row_numbers(parts$frame, nrow(parts$frame)), parts$total, seed, call)[row]
 }
 
+# The noise variance of each observation of the fit; those at one location may be one row of `object$data`.
+observation_noise <- function(object) object$parts$noise + nugget_of(object) / object$parts$weights
+
 # The noise of new observations, or of those of the fit; the nuggets of several variables may be correlated.
 noise_draws <- function(object, points, nsim) {
   n <- length(points$offset)
   if (!is_lmc(object$model$covariance)) {
-    repeated <- points$fitted && is.null(object$family)
-    variance <- if (repeated) noise_variance(object$data, object$model, object$theta) else nugget_of(object)
+    variance <- if (points$fitted && is.null(object$family)) observation_noise(object) else nugget_of(object)
     return(stats::rnorm(n * nsim, sd = sqrt(variance)))
   }
   L <- semidefinite_root(nugget_sills(object))

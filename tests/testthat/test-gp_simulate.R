@@ -35,6 +35,14 @@ test_that("draws have the mean and the covariance of kriging, exactly made or by
   }
 })
 
+test_that("new responses at one location have the noise of each observation", {
+  # all observations are at one place; with a tiny field, their noise is all that varies
+  d <- data.frame(z = c(3, 1, 4, 1, 5, 9, 2, 6), w = c(1, 100, 4, 25, 1, 9, 16, 100))
+  fit <- gp(z ~ 1, d, covariance = nugget(4), weights = w, known = list(beta = 3), estimate = "none")
+  draws <- as.matrix(simulate(fit, 4000, seed = 1, noise = TRUE))
+  expect_equal(apply(draws, 1, sd), 2 / sqrt(d$w), tolerance = 0.05, ignore_attr = TRUE)
+})
+
 test_that("anisotropy and products have Fourier features", {
   withr::local_seed(2)
   u <- matrix(runif(10), 5)
