@@ -18,6 +18,12 @@ coordinates_of <- function(coords, source, env, call, fitted = NULL) {
   coords
 }
 
+# Names of columns as a formula: c("x", "y") is ~ x + y.
+named_coordinates <- function(coords, data) {
+  if (!is.character(coords) || !length(coords) || !all(coords %in% names(data))) return(coords)
+  stats::reformulate(sprintf("`%s`", coords), env = emptyenv())
+}
+
 # A matrix, or a list of variables in their classes.
 coordinate_variables <- function(coords, data, call) {
   if (inherits(coords, "formula")) return(coordinate_columns(coords, data, call))
@@ -26,7 +32,9 @@ coordinate_variables <- function(coords, data, call) {
     return(as.list(coords))
   }
   if (is.numeric(coords) && !inherits(coords, "integer64")) return(coords)
-  stop_kernops("input", c("{.arg coords} must be numeric: a formula, or a matrix of points.",
+  stop_kernops("input", c("{.arg coords} must be a formula, names of columns of {.arg data}, or a numeric matrix.",
+                          x = if (is.character(coords)) "{.val {setdiff(coords, names(data))}} {?is/are} not in
+                                                        {.arg data}.",
                           i = if (is.character(coords)) "A formula is without quotation marks, as in {.code ~ x + y}."),
                call = call)
 }

@@ -125,6 +125,7 @@ new_coordinates <- function(object, coords, source, call) {
     check_variables(stats::terms(coords), if (identical(coords, fitted)) object$parts$needed$coords, source$data,
                     "coordinates", call)
   }
+  coords <- named_coordinates(coords, source$data)
   u <- coordinates_of(coords, source, environment(object$formula), call, object$parts$fitted_coords)
   names <- colnames(object$parts$u)
   # the columns of a matrix may be in another order

@@ -124,11 +124,11 @@
 #'   [lmc()]. Terms such as `(1 | site)` are random effects, and terms such as `s(x)` and `te(x, z)` are smooths of
 #'   package mgcv: see [random_effect()] and [smooth_effect()].
 #' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about these.
-#' @param coords the coordinates: a one-sided formula such as `~ x + y`, or a matrix with one row for each observation
-#'   and any number of columns. Not needed for spatial objects, which have their own, and if no
-#'   term of the covariance is a field. In a formula, `scale(x)` uses the
-#'   mean and the standard deviation of the fitted data at new points, too. In a formula or a data frame, dates, times
-#'   and durations (`Date`, `POSIXct`, `difftime`) are numbers of days, and columns of class units are numbers in their
+#' @param coords the coordinates: a one-sided formula such as `~ x + y`, names of columns of `data` such as
+#'   `c("x", "y")`, or a matrix with one row for each observation and any number of columns. Not needed for spatial
+#'   objects, which have their own, and if no term of the covariance is a field. In a formula, `scale(x)` uses the mean
+#'   and the standard deviation of the fitted data at new points, too. In a formula or a data frame, dates, times and
+#'   durations (`Date`, `POSIXct`, `difftime`) are numbers of days, and columns of class units are numbers in their
 #'   unit: see the section about classes of new data in [predict()][predict.gp].
 #' @param covariance a covariance such as `matern(3/2) + nugget()`; see [covariance_functions]. `nugget()` alone is the
 #'   null model: the trend with independent errors. Several responses have a linear model of coregionalisation, [lmc()];
@@ -352,6 +352,7 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
   effects <- with_effects(formula, covariance, source$data, call)
   covariance <- effects$covariance
   check_effects(covariance, call)
+  coords <- named_coordinates(coords, source$data)
   parts <- gp_data(effects$formula, source, coords, arguments, family, is_lmc(covariance),
                    seen_columns(covariance, arguments$group, predictor_columns(family)), needs_coordinates(covariance),
                    call)

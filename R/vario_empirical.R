@@ -14,7 +14,7 @@
 #' @param breaks limits of the distance classes, in ascending order, or the number of classes of equal width up to
 #'   `cutoff`. A class contains its upper limit, but not its lower one.
 #' @param backend as in [keops_kernel()].
-#' @param coords for a formula, the coordinates as in [gp()], such as `~ x + y`.
+#' @param coords for a formula, the coordinates as in [gp()], such as `~ x + y` or `c("x", "y")`.
 #' @param cutoff the largest distance; default: a third of the largest extent.
 #' @param width the width of the classes, instead of their number.
 #' @param alpha directions in the plane of the first two coordinates, in degrees clockwise from north, each with its own
@@ -128,7 +128,7 @@ given_values <- function(x, y, call) {
 
 trend_residuals <- function(formula, data, coords, call) {
   source <- spatial_parts(data)
-  u <- coordinates_of(coords, source, environment(formula), call)
+  u <- coordinates_of(named_coordinates(coords, source$data), source, environment(formula), call)
   frame <- tryCatch(stats::model.frame(formula, source$data, na.action = stats::na.pass), error = function(e) {
     stop_kernops("input", "The variables of the formula cannot be evaluated: {conditionMessage(e)}.", call = call)
   })

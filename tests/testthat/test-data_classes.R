@@ -160,11 +160,24 @@ test_that("s(g, bs = \"re\") is a random effect, as in mgcv", {
                logLik(gp(z ~ x + (1 | g), d, covariance = nugget())))
 })
 
+test_that("coordinates are named as a formula or as names of columns", {
+  d <- data.frame(`east ing` = c(1, 4, 2, 7, 5), y = c(3, 1, 2, 5, 9), z = c(1, 3, 2, 2, 4), check.names = FALSE)
+  fit <- function(coords) gp(z ~ 1, d, coords, matern(3/2, variance = 1, range = 2) + nugget(0.1), estimate = "none")
+  named <- fit(c("east ing", "y"))
+  expect_identical(coef(named, "both"), coef(fit(~ `east ing` + y), "both"))
+  new <- d[2:3, ] + 0.5
+  expect_identical(predict(named, new), predict(fit(~ `east ing` + y), new))
+  expect_identical(predict(named, new, coords = c("east ing", "y")), predict(named, new))
+  expect_identical(gp_variogram(z ~ 1, d, coords = c("east ing", "y")),
+                   gp_variogram(z ~ 1, d, coords = ~ `east ing` + y))
+})
+
 test_mistakes("kernops_input_error", alist(
   `a duration for a date` = at(known_fit(z ~ day), day = as.difftime(1, units = "days")),
   `a time within a day as a label of a day` = at(known_fit(z ~ 1, group = ~ day), day = case$time[[1]]),
   `a formula in quotation marks` = gp("z ~ 1", case, ~ x),
   `coordinates in quotation marks` = gp(z ~ 1, case, "~ x"),
+  `names that are not those of columns` = gp(z ~ 1, case, c("x", "eggs")),
   `a factor with one level` = gp(z ~ g, case, ~ x, subset = g == "3"),
   `two columns of one name` = gp(z ~ 1, cbind(case, x = 1), ~ x),
   `an offset that is a date` = gp(z ~ offset(day), case, ~ x),
