@@ -43,6 +43,18 @@ BIC.gp <- function(object, ...) {
 }
 
 #' @rdname gp_methods
+#' @param fit,scale see [stats::extractAIC()], which [stats::drop1()], [stats::add1()] and [stats::step()] call.
+#' @importFrom stats extractAIC
+#' @export
+extractAIC.gp <- function(fit, scale = 0, k = 2, ...) {
+  if (fit$estimate == "REML") {
+    stop_kernops("input", c("Restricted likelihoods of different trends are not comparable.",
+                            i = "{.code update(fit, estimate = \"ML\")} maximises the likelihood."))
+  }
+  c(fit$df, stats::AIC(fit, k = k))
+}
+
+#' @rdname gp_methods
 #' @export
 anova.gp <- function(object, ...) {
   fits <- list(object, ...)

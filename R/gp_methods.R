@@ -2,8 +2,8 @@
 #'
 #' @param object a fit of [gp()].
 #' @param type which parameters: `"trend"`, `"covariance"`, or both; `coef()` has also `"transform"`, the parameter
-#'   `lambda` of the Box-Cox transformation, if any. For `residuals()` of a fit with a
-#'   [family][gp_families]: the kind of residuals.
+#'   `lambda` of the Box-Cox transformation, if any. For `residuals()`: the kind of residuals, `"response"` or
+#'   `"pearson"`, of a fit with a [family][gp_families] also `"deviance"` (the default) and `"quantile"`.
 #' @param parm names or numbers of parameters; default: all.
 #' @param level the level of the intervals.
 #' @param method `"wald"`: intervals from standard errors, symmetric for the trend and on the log scale of the
@@ -22,7 +22,8 @@
 #'   `NA` and a warning of class `kernops_no_standard_error`; all other standard errors are then those for given values
 #'   of these parameters. The standard errors of `summary()` and [`tidy()`][gp_broom] are the square roots of its
 #'   diagonal. Wald intervals of `confint()` are symmetric on the log scale. `residuals()` are the
-#'   response minus the fitted field, which includes the trend. `summary()` names pairs of terms that the data hardly
+#'   response minus the fitted field, which includes the trend; those of `type = "pearson"` are divided by the standard
+#'   deviation of the noise, `NA` where there is no noise. `summary()` names pairs of terms that the data hardly
 #'   tell apart, such as a smooth of a coordinate and a field along it: their sum is known, but the errors of the two
 #'   have a correlation below -0.9.
 #'
@@ -151,13 +152,24 @@ fitted.gp <- function(object, ...) {
 }
 
 #' @export
-residuals.gp <- function(object, ...) {
+residuals.gp <- function(object, type = c("response", "pearson"), ...) {
   no_further("residuals", ...)
+  type <- check_choice(type, "type", c("response", "pearson"))
   fitted <- predicted_mean(object, new_points(object, NULL, NULL))
   off <- (object$parts$whole %||% object$parts)$y - fitted
+  if (type == "pearson") off <- off / noise_errors(object, off)
   labels <- rownames(object$parts$frame)
   if (is.matrix(off)) rownames(off) <- labels else names(off) <- labels
   stats::naresid(object$na.action, off)
+}
+
+# The standard deviations of the noise of the observations, in the form of their residuals; NA without noise.
+noise_errors <- function(object, off) {
+  variance <- if (is.matrix(off)) rep(nugget_of(object), each = nrow(off)) else {
+    observation_noise(object)
+  }
+  off[] <- sqrt(ifelse(variance > 0, variance, NA))
+  off
 }
 
 #' @rdname gp_methods

@@ -88,6 +88,35 @@ test_that("criteria of several fits are a table, as of any models", {
   expect_equal(AIC(one, two, k = 5)$AIC, c(AIC(one, k = 5), AIC(two, k = 5)))
 })
 
+test_that("a trend with noise alone needs no coordinates", {
+  fit <- gp(z ~ w, points, covariance = nugget())
+  plain <- lm(z ~ w, points)
+  expect_equal(as.numeric(logLik(fit)), as.numeric(logLik(plain)), tolerance = 1e-8)
+  expect_equal(residuals(fit), residuals(plain), tolerance = 1e-8)
+  new <- data.frame(w = c(-1, 2))
+  expect_equal(predict(fit, new), predict(plain, new), tolerance = 1e-8)
+})
+
+test_that("drop1() and step() compare trends as they do for lm()", {
+  fit <- gp(z ~ w + a, points, ~ a + b, noise_alone())
+  plain <- lm(z ~ w + a, points)
+  # a nugget alone: the model of lm(), whose extractAIC() leaves out the constant n (1 + log(2 pi)) and the variance
+  n <- nrow(points)
+  expect_equal(extractAIC(fit), extractAIC(plain) + c(1, n * (1 + log(2 * pi)) + 2), tolerance = 1e-6)
+  expect_equal(diff(drop1(fit)$AIC), diff(drop1(plain)$AIC), tolerance = 1e-6)
+  expect_identical(all.vars(formula(step(fit, trace = 0))), all.vars(formula(step(plain, trace = 0))))
+  expect_error(drop1(gp(z ~ w, points, ~ a + b, noise_alone(), estimate = "REML")), class = "kernops_input_error")
+})
+
+test_that("Pearson residuals are divided by the standard deviation of the noise", {
+  points$weight <- seq_len(nrow(points))
+  fit <- gp(z ~ w, points, ~ a + b, noise_alone(), weights = weight)
+  plain <- lm(z ~ w, points, weights = weight)
+  expect_equal(residuals(fit, "pearson") * sigma(fit), residuals(plain, "pearson"), tolerance = 1e-6)
+  exact <- gp(z ~ 1, points, ~ a + b, matern(3/2, variance = 1, range = 1), estimate = "none")
+  expect_true(all(is.na(residuals(exact, "pearson"))))
+})
+
 test_that("restricted likelihoods go with those of the same contrasts only", {
   reml <- function(formula) gp(formula, points, ~ a + b, noise_alone(), estimate = "REML")
   fit <- reml(z ~ w)
