@@ -529,10 +529,6 @@ seg_windows_by <- function(segments, by, widths, align) {
     .Call(`_kernops_seg_windows_by`, segments, by, widths, align)
 }
 
-seg_windows_advance <- function(segments, windows) {
-    .Call(`_kernops_seg_windows_advance`, segments, windows)
-}
-
 seg_roll_run <- function(segments, x, windows, how, settings) {
     .Call(`_kernops_seg_roll_run`, segments, x, windows, how, settings)
 }

@@ -13,8 +13,8 @@
 #' begins or ends before the previous one, a time proportional to the width.
 #'
 #' @inheritParams seg_reduce
-#' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()], which is
-#'   copied to the host; or dates, factors or other [values with a class][seg_values], or a data frame.
+#' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()]; or dates,
+#'   factors or other [values with a class][seg_values], or a data frame.
 #' @param width the number of values of a window, or one number for each value (row). With `by`, the length of windows
 #'   in the units of `by`, which may be a `difftime`.
 #' @param op the operation: a name from the table of [seg_reduce()] except `"softmax"`, `"skewness"`, `"kurtosis"`, or a
@@ -28,6 +28,13 @@
 #' @param partial whether a window that would extend beyond its segment is cut; otherwise its result is `NA`. Windows in
 #'   time are always cut.
 #' @param empty the result of a window in which all values were removed.
+#' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. The GPU reduces windows in
+#'   double precision and adds values by blocks, without compensation. The CPU also reduces what the GPU does not
+#'   support, to which values of a GPU are copied: medians, quantiles and other order statistics, more than 2^28 values,
+#'   and values that do not fit in the memory of the GPU together with their results.
+#' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
+#'   [gpu_matrix()] in the precision of `x` (with `empty`, or reduced by the CPU, `float64`): without names, `NaN` for
+#'   missing results, and for a range the smallest values before the largest ones.
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range and several quantiles
 #'   have an additional dimension.
@@ -47,22 +54,30 @@
 #' @export
 seg_roll <- function(x, width, offsets = NULL, lengths = NULL, g = NULL, op = "sum", by = NULL,
                      align = c("right", "center", "left"), partial = FALSE, na.rm = FALSE, empty = NULL, plan = NULL,
-                     probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1) {
+                     probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1, backend = c("auto", "cpu", "cuda"),
+                     output = c("host", "gpu")) {
   if (is.data.frame(x)) {
     run <- \(x, op, plan) seg_roll(x, width, op = op, by = by, align = align, partial = partial, na.rm = na.rm,
-                                   empty = empty, plan = plan, probs = probs, type = type, nth = nth)
+                                   empty = empty, plan = plan, probs = probs, type = type, nth = nth,
+                                   backend = backend)
     return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), run, by_value = TRUE))
   }
   op <- check_roll_op(op)
+  backend <- check_backend(backend)
+  stay <- check_output(output)
   align <- check_choice(align, "align", c("right", "center", "left"))
   details <- if (is_order_op(op)) order_details(op, probs, type, nth)
-  x <- sortable(x, op)
+  x <- check_reducible(x, op, backend)
+  if (!is_classed(x) && !is_gpu_matrix(x)) x <- unclass(x)
   check_bits(op, x)
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   windows <- windows_of(plan, width, by, align, check_flag(partial, "partial"), value_count(x))
   check_flag(na.rm, "na.rm")
-  run <- function(x, empty, op) roll_plan(x, plan, windows, op, details, na.rm, empty)
-  if (is_classed(x)) return(run_encoded(x, op, \(x, empty) run(x, empty, op), empty, \(x) run(x, NULL, "count")))
+  run <- function(x, empty, op) roll_anywhere(x, plan, windows, op, details, na.rm, empty, backend, stay)
+  if (is_classed(x)) {
+    check_host_output(stay)
+    return(run_encoded(x, op, \(x, empty) run(x, empty, op), empty, \(x) run(x, NULL, "count")))
+  }
   if (!is.null(empty)) empty <- check_one(empty, "empty")
   run(x, empty, op)
 }

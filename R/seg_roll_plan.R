@@ -1,18 +1,38 @@
-# How windows are reduced: by C++ where they advance, by doubling for formulas, else as segments that overlap.
+# How windows are reduced: by a backend, else on the CPU by doubling for formulas, or as segments that overlap.
+
+# The CPU reduces what the GPU does not support.
+roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {
+  on_gpu <- backend == "cuda" || is_gpu_matrix(x)
+  if (stay && !on_gpu) stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix or the backend \"cuda\".")
+  result <- if (on_gpu && !is_order_op(op)) roll_by_backend(x, plan, windows, op, details, na.rm, empty, backend, stay)
+  if (is_gpu_matrix(result)) return(result)
+  if (is.null(result)) {
+    x <- if (is_gpu_matrix(x)) as.matrix(x) else x
+    result <- roll_plan(x, plan, windows, op, details, na.rm, empty)
+  }
+  if (stay) gpu_matrix(matrix(as.numeric(result), value_count(x)), "float64") else result
+}
 
 roll_plan <- function(x, plan, windows, op, details, na.rm, empty) {
   if (inherits(op, "seg_op")) return(roll_formula(x, plan, windows, op, na.rm, empty))
-  pointer <- segments(plan)$pointer
-  direct <- (!is_order_op(op) || op %in% c("median", "quantile")) && seg_windows_advance(pointer, windows)
-  if (!direct) return(roll_as_segments(x, plan, windows, op, details, na.rm, empty))
-  probs <- switch(op, median = 0.5, quantile = details$probs, numeric())
-  how <- list(op = op, probs = probs, type = if (op == "quantile") details$type else 2L, na.rm = na.rm)
-  run <- function(how, windows) {
-    settings <- segment_settings("cpu", FALSE, progress = progress_bar())
-    seg_roll_run(pointer, x, windows, how, settings)
+  direct <- !is_order_op(op) || op %in% c("median", "quantile")
+  result <- if (direct) roll_by_backend(x, plan, windows, op, details, na.rm, empty, "cpu", FALSE)
+  result %||% roll_as_segments(x, plan, windows, op, details, na.rm, empty)
+}
+
+# NULL where the backend does not support the operation or the windows.
+roll_by_backend <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {
+  formula <- inherits(op, "seg_op")
+  probs <- if (!formula) switch(op, median = 0.5, quantile = details$probs)
+  run <- function(op, probs = NULL, stay = FALSE) {
+    how <- c(segment_operation(op, if (formula) empty),
+             list(probs = as.numeric(probs), type = if (identical(op, "quantile")) details$type else 2L, na.rm = na.rm))
+    seg_roll_run(segments(plan)$pointer, x, windows, how, segment_settings(backend, stay, progress = progress_bar()))
   }
-  result <- run(how, windows)
-  delayedAssign("left", run(list(op = "count", probs = numeric(), type = 7L, na.rm = na.rm), windows))
+  result <- run(op, probs, stay && (is.null(empty) || formula))
+  if (is.null(result) || is_gpu_matrix(result)) return(result)
+  if (formula) return(shape_like(result, x))
+  delayedAssign("left", run("count"))
   if (!is.null(empty)) result[rep_len(left %in% 0, length(result))] <- empty
   if (length(probs)) return(shape_rolled(result, x, if (length(probs) > 1) percentages(probs)))
   shape_rolled(settle_kind(result, x, op, left, empty, NULL), x, if (op == "range") c("min", "max"))

@@ -1624,19 +1624,8 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_windows_advance
-bool seg_windows_advance(Rcpp::XPtr<kernops::Segments> segments, Rcpp::List windows);
-RcppExport SEXP _kernops_seg_windows_advance(SEXP segmentsSEXP, SEXP windowsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type windows(windowsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_windows_advance(segments, windows));
-    return rcpp_result_gen;
-END_RCPP
-}
 // seg_roll_run
-Rcpp::NumericVector seg_roll_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List windows, Rcpp::List how, Rcpp::List settings);
+SEXP seg_roll_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List windows, Rcpp::List how, Rcpp::List settings);
 RcppExport SEXP _kernops_seg_roll_run(SEXP segmentsSEXP, SEXP xSEXP, SEXP windowsSEXP, SEXP howSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -2081,7 +2070,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_gradient", (DL_FUNC) &_kernops_seg_gradient, 6},
     {"_kernops_seg_as_integers", (DL_FUNC) &_kernops_seg_as_integers, 1},
     {"_kernops_seg_windows_by", (DL_FUNC) &_kernops_seg_windows_by, 4},
-    {"_kernops_seg_windows_advance", (DL_FUNC) &_kernops_seg_windows_advance, 2},
     {"_kernops_seg_roll_run", (DL_FUNC) &_kernops_seg_roll_run, 5},
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},
     {"_kernops_cuda_problem", (DL_FUNC) &_kernops_cuda_problem, 1},

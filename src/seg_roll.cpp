@@ -1,4 +1,5 @@
 // seg_roll() seen from R.
+#include "result.h"
 #include "roll/roll.h"
 #include "segment_values.h"
 #include "settings.h"
@@ -37,27 +38,28 @@ Rcpp::List seg_windows_by(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericV
   });
 }
 
+// `how` has op (a name, a formula and the result of no values, as segment_operation() of R makes them), probs, type and
+// na.rm. Results are like those of seg_run() for a scan; NULL where the backend does not support the operation.
 // [[Rcpp::export(rng = false)]]
-bool seg_windows_advance(Rcpp::XPtr<kernops::Segments> segments, Rcpp::List windows) {
-  return guard([&] { return windows_advance(*segments, read_windows(windows)); });
-}
-
-// `how` has op (a name), probs, type and na.rm. Results are like those of seg_run() for a scan.
-// [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector seg_roll_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List windows, Rcpp::List how,
-                                 Rcpp::List settings) {
-  return guard_new([&] {
-    RollRequest request{*segments};
+SEXP seg_roll_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List windows, Rcpp::List how,
+                  Rcpp::List settings) {
+  return guard_new([&]() -> SEXP {
+    Settings wanted = read_settings(settings);
+    if (is_gpu_matrix(x)) wanted.devices = {gpu_matrix(x).device};
+    RollRequest request{segments->on(wanted.devices[0])};
     request.columns = columns_of(x), request.x = read_values(x, segments->values, request.columns);
-    request.windows = read_windows(windows);
-    request.op = std::max(0, statistic_row(Rcpp::as<std::string>(how["op"])));
+    request.windows = read_windows(windows), request.skip_missing = how["na.rm"];
+    SegmentRequest operation{request.segments};
+    read_operation(how, operation);
+    request.op = operation.op, request.formula = operation.formula, request.empty = operation.empty;
     request.probs = Rcpp::as<std::vector<double>>(how["probs"]), request.type = how["type"];
-    request.skip_missing = how["na.rm"], request.settings = read_settings(settings);
-    const double size = double(segments->values) * double(request.columns) * double(request.outputs());
-    const Rcpp::NumericVector result = new_numbers(size);
-    request.out = const_cast<double*>(result.begin());
-    if (segments->covered < segments->values) std::fill(request.out, request.out + result.size(), NA_REAL);
-    roll_segments(request);
-    return result;
+    const bool stay = wanted.stay, single = stay && request.x.type == SegmentValues::floats;
+    request.settings = std::move(wanted);
+    const Backend& chosen = choose_backend(request.settings.backend, {space_of(request.x)}, 0);
+    check_stays(stay, chosen);
+    Result result(stay, request.settings.devices[0], segments->values, request.columns * request.outputs(), single);
+    request.out = result.output();
+    if (!stay && segments->covered < segments->values) result.fill(NA_REAL);
+    return chosen.roll(request) ? result.give(stay) : R_NilValue;
   });
 }

@@ -3,6 +3,7 @@
 #include "formula/regroup.h"
 #include "neighbours/neighbours.h"
 #include "order/sort.h"
+#include "roll/roll.h"
 
 namespace kernops {
 namespace cpu {
@@ -22,6 +23,7 @@ class CpuBackend : public Backend {
   void segments(const SegmentRequest& request) const override { cpu::segments(request); }
   void segment_gradient(const SegmentGradient& request) const override { cpu::segment_gradient(request); }
   void sort(const SortRequest& request) const override { sort_segments(request); }
+  bool roll(const RollRequest& request) const override { return roll_segments(request); }
   void axes(const AxisRequest& request) const override { cpu::axes(request); }
   SetTotals set_sums(const SetRequest& request) const override { return cpu::set_sums(request); }
   void set_weights(const SetRequest& request, double* weights, double* sd) const override {

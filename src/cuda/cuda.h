@@ -23,6 +23,7 @@ std::unique_ptr<Pairs> pairs(const std::vector<int>& devices);
 void segments(const SegmentRequest& request);
 void segment_gradient(const SegmentGradient& request);
 void sort(const SortRequest& request);
+bool roll(const RollRequest& request);
 void axes(const AxisRequest& request);
 SetTotals set_sums(const SetRequest& request);
 void set_weights(const SetRequest& request, double* weights, double* sd);
@@ -101,6 +102,10 @@ void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, 
             unsigned shared_bytes = 0);
 // With so many bytes of shared memory for each block, at most Device::shared_bytes.
 void launch_sharing(void* function, unsigned grid, unsigned threads, unsigned shared_bytes, const void* job);
+
+// How many blocks of so many threads and bytes of shared memory the current device runs at a time; allows a launch of
+// them.
+int resident_blocks(void* function, int threads, unsigned shared_bytes);
 
 // Milliseconds that the current device takes for what `work` hands it.
 double device_milliseconds(const std::function<void()>& work);

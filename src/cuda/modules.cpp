@@ -86,7 +86,19 @@ void allow_shared(void* function, int bytes) {
   driver().check(driver().cuFuncSetAttribute(function, max_dynamic_shared_bytes, bytes), "asking for shared memory");
 }
 
+int blocks_of_multiprocessor(void* function, int threads, int shared_bytes) {
+  int blocks = 0;
+  allow_shared(function, shared_bytes);
+  driver().check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, size_t(shared_bytes)),
+                 "asking about occupancy");
+  return std::max(blocks, 1);
+}
+
 }  // namespace
+
+int resident_blocks(void* function, int threads, unsigned shared_bytes) {
+  return current_device().multiprocessors * blocks_of_multiprocessor(function, threads, int(shared_bytes));
+}
 
 const Kernels& kernels(const Text& text, int threads) {
   auto& all = loaded().kernels;
@@ -94,7 +106,6 @@ const Kernels& kernels(const Text& text, int threads) {
   const std::pair<int, std::string> key{current_device().number, pairs};
   const auto match = all.find(key);
   if (match != all.end()) return match->second;
-  const Driver& d = driver();
   make_codes({pairs, levels});
   Kernels k{function(levels, "kernops_once"),
             function(levels, "kernops_fill"),
@@ -103,10 +114,7 @@ const Kernels& kernels(const Text& text, int threads) {
             constant(pairs, "kernops_partial_bytes"),
             constant(pairs, "kernops_shared_bytes"),
             0};
-  allow_shared(k.pairs, k.shared_bytes);
-  d.check(d.cuOccupancyMaxActiveBlocksPerMultiprocessor(&k.resident, k.pairs, threads, size_t(k.shared_bytes)),
-          "asking about occupancy");
-  k.resident = std::max(k.resident, 1);
+  k.resident = blocks_of_multiprocessor(k.pairs, threads, k.shared_bytes);
   return all[key] = k;
 }
 

@@ -13,17 +13,9 @@ struct Unit {
   Count first, last, begin, end;
 };
 
-Count longest_reach(const Segments& segments, const Windows& windows) {
-  if (!windows.before) return std::min(windows.left + windows.right, segments.longest);
-  Count reach = 0;
-  for (Count m = 0; m < segments.covered; ++m)
-    reach = std::max(reach, Count(windows.before[m]) + Count(windows.after[m]));
-  return reach;
-}
-
 // A long segment is cut where its length and the widths alone say.
 std::vector<Unit> units_of(const Segments& segments, const Windows& windows) {
-  const Count part = std::max<Count>(32768, 4 * longest_reach(segments, windows));
+  const Count part = std::max<Count>(32768, 4 * longest_window(segments, windows));
   std::vector<Unit> units;
   Count values = 0;
   for (Count s = 0; s < segments.segments(); ++s) {
@@ -73,7 +65,6 @@ class Roll {
         work_(request.probs.empty() ? roll_by_stacks(request.op) : roll_quantiles) {}
 
   void run() const {
-    if (segments_.groups) segments_.order();
     const std::vector<Unit> units = units_of(segments_, request_.windows);
     const Count all = Count(units.size()) * request_.columns;
     const Count threads = worthwhile_threads(segments_, request_.columns, request_.settings, all);
@@ -103,8 +94,8 @@ class Roll {
         values[size_t(k - first)] = value_at(request_.x, column, segments_.source(s, start + k));
       x = values.data() - first;
     }
-    const Count outputs = request_.outputs(), all = segments_.values * request_.columns;
-    double* const out = request_.out + column * segments_.values;
+    const Count outputs = request_.outputs(), all = request_.out.entry * request_.columns;
+    double* const out = request_.out.data + column * request_.out.entry;
     if (!in_place) results.resize(size_t(outputs * (end - begin)));
     const RollPart part{request_,
                         windows,
@@ -127,12 +118,7 @@ class Roll {
   const RollWork work_;
 };
 
-}  // namespace
-
-void roll_segments(const RollRequest& request) {
-  if (request.segments.segments() > 0) Roll(request).run();
-}
-
+// Do first() and end() of all windows not decrease?
 bool windows_advance(const Segments& segments, const Windows& windows) {
   if (!windows.before) return true;
   for (Count s = 0; s < segments.segments(); ++s) {
@@ -142,6 +128,21 @@ bool windows_advance(const Segments& segments, const Windows& windows) {
       if (these.first(k) < these.first(k - 1) || these.end(k) < these.end(k - 1)) return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool roll_segments(const RollRequest& request) {
+  if (request.formula || !windows_advance(request.segments, request.windows)) return false;
+  if (request.segments.segments() > 0) Roll(request).run();
+  return true;
+}
+
+Count longest_window(const Segments& segments, const Windows& windows) {
+  Count reach = windows.left + windows.right;
+  for (Count m = 0; windows.before && m < segments.covered; ++m)
+    reach = std::max(reach, Count(windows.before[m]) + Count(windows.after[m]));
+  return std::min(reach + 1, segments.longest);
 }
 
 Count windows_by(const Segments& segments, const double* by, const std::vector<double>& widths, int align, int* before,

@@ -1,4 +1,4 @@
-// Results of windows that move along the values of each segment. The CPU computes them.
+// Results of windows that move along the values of each segment.
 #pragma once
 #include <vector>
 
@@ -11,19 +11,22 @@ struct RollRequest {
   SegmentValues x;
   Count columns = 1;
   Windows windows{};
-  int op = 0;                   // row of segments.def; quantiles if there are probs
-  std::vector<double> probs{};  // of the type, or of the mean of two middle values
+  int op = 0;  // row of segments.def; quantiles if there are probs; or
+  const SegmentFormula* formula = nullptr;
+  const double* empty = nullptr;  // the result of a formula for a window without values
+  std::vector<double> probs{};    // of the type, or of the mean of two middle values
   int type = 7;
   bool skip_missing = false;
-  double* out = nullptr;  // result o of column k for row n at out[(o * columns + k) * segments.values + n]
+  Output out{};  // result o of column k for row n at out.data[(o * columns + k) * out.entry + n]
   Settings settings{};
-  Count outputs() const { return probs.empty() ? statistics()[size_t(op)].outputs : Count(probs.size()); }
+  Count outputs() const { return formula ? 1 : probs.empty() ? statistics()[size_t(op)].outputs : Count(probs.size()); }
 };
 
-void roll_segments(const RollRequest& request);
+// On the CPU: statistics and quantiles of windows that advance; returns false for others.
+bool roll_segments(const RollRequest& request);
 
-// Do first() and end() of all windows not decrease?
-bool windows_advance(const Segments& segments, const Windows& windows);
+// The length of the longest window.
+Count longest_window(const Segments& segments, const Windows& windows);
 
 // The windows of `width` of the ordered numbers `by` (of each row), by position of the segments: those in (t - width,
 // t] (align = 0), (t - width / 2, t + width / 2] (1) or [t, t + width) (2) for the value at t. There is one width, or

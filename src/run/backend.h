@@ -11,6 +11,7 @@ struct AxisRequest;
 struct SegmentRequest;
 struct SegmentGradient;
 struct SortRequest;
+struct RollRequest;
 struct Kernel;
 struct SetRequest;
 struct SetTotals;
@@ -39,6 +40,9 @@ class Backend {
   virtual void segments(const SegmentRequest& request) const = 0;            // segments/segments.h
   virtual void segment_gradient(const SegmentGradient& request) const = 0;
   virtual void sort(const SortRequest& request) const = 0;  // order/sort.h
+  // Windows that move along segments (roll/roll.h). Returns false, having done nothing, where the backend does not
+  // support the request.
+  virtual bool roll(const RollRequest& request) const = 0;
   virtual void axes(const AxisRequest& request) const = 0;  // axes/axes.h
   // Sums over small sets of points, for Vecchia approximations.
   virtual SetTotals set_sums(const SetRequest& request) const = 0;  // sets/sets.h

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cuda/segments/segments.h"
+#include "roll/roll.h"
 
 namespace kernops {
 namespace cuda {
@@ -182,6 +183,14 @@ void sort(const SortRequest& request) {
   use_device(request.settings.devices.front());
   request.segments.find();
   sorts_there(request) ? made_whole(request, request.segments.values, seg_sort) : sort_on_host(request);
+}
+
+bool roll(const RollRequest& request) {
+  use_device(request.settings.devices.front());
+  request.segments.find();
+  if (!rolls_there(request)) return false;
+  made_whole(request, request.segments.values, seg_roll);
+  return true;
 }
 
 void segment_gradient(const SegmentGradient& request) {

@@ -23,6 +23,10 @@ void seg_scan(const SegmentRequest& work);
 bool sorts_there(const SortRequest& request);
 void seg_sort(const SortRequest& request);
 
+// Likewise: results of moving windows; of values that fit, together with the states of their parts.
+bool rolls_there(const RollRequest& request);
+void seg_roll(const RollRequest& request);
+
 // ---- texts (cuda/segments/source.cpp)
 
 inline bool in_order(const SegmentRequest& work) { return !work.segments.groups && work.segments.sources.empty(); }
@@ -39,6 +43,9 @@ std::string segment_text(const SegmentRequest& work, int output, bool staged);
 std::string scan_text(const SegmentRequest& work, int output);
 std::string sort_text(const SegmentRequest& work);
 inline int scan_lane_values(const SegmentRequest& work) { return lane_values(work.x.type == SegmentValues::floats); }
+// Windows of which a thread takes `each` results; those that contain NA.
+std::string roll_text(const SegmentRequest& work, int output, int each);
+std::string roll_gaps_text(const SegmentRequest& work);
 std::string by_key_text(const SegmentRequest& work);
 std::string gaps_text(const SegmentRequest& work, bool staged);
 std::string map_text(const SegmentRequest& work, SegmentMap what, bool in_place, bool staged);

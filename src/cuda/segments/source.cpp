@@ -16,12 +16,13 @@ std::string where(const SegmentRequest& work, bool staged) {
   return staged || in_order(work) ? "Where::in_order" : work.segments.groups ? "Where::ordered" : "Where::shifted";
 }
 
-// The struct of a row of segments.def; sums are joined pairwise, so that they need no compensation.
-std::string reduction(const SegmentRequest& work) {
+// The struct of a row of segments.def; sums are joined pairwise, so that they need no compensation. Sums of integers
+// are exact, where `whole`, beyond 2^53.
+std::string reduction(const SegmentRequest& work, bool whole) {
   const std::string& name = statistics()[size_t(work.op)].structure;
   if (work.op == int(StatisticId::mean)) return "MeanOf<DirectSum>";
   if (work.op != int(StatisticId::sum)) return name;
-  return work.x.type == SegmentValues::integers && !work.weights.data ? "WholeSum" : "DirectSum";
+  return whole && work.x.type == SegmentValues::integers && !work.weights.data ? "WholeSum" : "DirectSum";
 }
 
 // The formula's steps, one after another.
@@ -63,11 +64,11 @@ std::string preamble(const SegmentRequest& work) {
 
 std::string values_of_lane() { return number(lane_values(false)); }
 
-std::string operator_of(const SegmentRequest& work, int output) {
+std::string operator_of(const SegmentRequest& work, int output, bool whole = true) {
   const std::string skip = work.skip_missing ? "true" : "false";
   if (work.formula)
     return join_function("Join", work.formula->plan) + "using Op = ReducedByFormula<Join, T, " + skip + ">;\n";
-  return "using Op = ReducedBy<" + reduction(work) + ", T, " + skip + ", " + number(output) + ">;\n";
+  return "using Op = ReducedBy<" + reduction(work, whole) + ", T, " + skip + ", " + number(output) + ">;\n";
 }
 
 }  // namespace
@@ -100,6 +101,24 @@ std::string scan_text(const SegmentRequest& work, int output) {
 std::string sort_text(const SegmentRequest& work) {
   return std::string("#include <kernops/cuda/segments/sort.cuh>\nKERNOPS_SEGMENT_SORT(") + type_of(work.x) +
          (work.out.space == MemorySpace::device_float ? ", float)\n" : ", double)\n");
+}
+
+std::string roll_text(const SegmentRequest& work, int output, int each) {
+  SegmentRequest sums = work;
+  const bool by_count = work.op == int(StatisticId::mean) && !work.skip_missing && !work.formula;
+  if (by_count) sums.op = int(StatisticId::sum);
+  std::string text = "#include <kernops/cuda/segments/roll.cuh>\n" + preamble(work) + operator_of(sums, output, false);
+  text += std::string("using Late = ") + (work.formula ? "Backward<Op>" : "Op") + ";\nusing Place = Stored<" +
+          (work.out.space == MemorySpace::device_float ? "float" : "double") + ">;\n";
+  return text + "KERNOPS_ROLL(Op, Late, " + type_of(work.x) + ", Place, " + number(each) + ", " +
+         (by_count ? "true" : "false") + ")\n";
+}
+
+std::string roll_gaps_text(const SegmentRequest& work) {
+  return std::string(
+             "#include <kernops/cuda/segments/roll.cuh>\nusing namespace kernops;\n"
+             "KERNOPS_ROLL(Gaps, Gaps, ") +
+         type_of(work.x) + ", Marked, 15, false)\n";
 }
 
 std::string by_key_text(const SegmentRequest& work) {
@@ -170,6 +189,9 @@ std::vector<std::string> all_segment_texts() {
       texts.push_back(scan_text(work, 0));
     }
   }
+  for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::range, StatisticId::argmax, StatisticId::var})
+    work.op = int(op), texts.push_back(roll_text(work, 0, op == StatisticId::sum ? 15 : 5));
+  texts.push_back(roll_gaps_text(work));
   texts.push_back(sort_text(work));
   work.precise = work.reverse = false, work.scan = SegmentScan::none;
   work.x.type = SegmentValues::floats;

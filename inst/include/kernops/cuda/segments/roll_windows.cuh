@@ -1,0 +1,144 @@
+// Windows of any lengths, each reduced by itself in a time proportional to the logarithm of its length: level 0 holds
+// the states of 8 values, each higher level joins pairs. A window is joined from its first value to its last, as few
+// nodes as possible, so that the order of values is kept and no bits depend on other windows.
+#pragma once
+#include <kernops/cuda/segments/scan_values.cuh>
+#include <kernops/jobs/device_rolls.h>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// How a result is stored.
+template <class Result> struct Stored {
+  using Type = Result;
+  static __device__ __forceinline__ void put(Result* to, Result y) { *to = y; }
+};
+// Results that are NaN become NA where the window contains an NA, which the operation Gaps finds.
+struct Marked {
+  using Type = double;
+  static __device__ __forceinline__ void put(double* to, double found) {
+    if (found != 0 && *to != *to) *to = missing();
+  }
+};
+struct Gaps {
+  using State = int;
+  static constexpr bool commutative = true, positions = false;
+  template <class V> static KERNOPS_FN State lift(V x, long long) { return is_gap(x); }
+  template <class V> static KERNOPS_FN State add(State s, V x, long long) { return s | is_gap(x); }
+  static KERNOPS_FN State combine(State a, State b) { return a | b; }
+  static KERNOPS_FN State stage(State s) { return s; }
+  static KERNOPS_FN State result(State s, long long) { return s; }
+  static KERNOPS_FN bool is_empty(State) { return false; }
+};
+
+// The result of a window of so many values of a segment that begins at value `begin`; a mean is the sum by_count.
+template <class Op, bool by_count>
+__device__ __forceinline__ double roll_result(const RollRun& job, const typename Op::State& s, long long begin,
+                                              int count) {
+  if (Op::is_empty(s)) return job.nothing;
+  const double y = double(Op::result(Op::stage(s), begin));
+  return by_count ? y / count : y;
+}
+
+template <class Stored>
+__device__ __forceinline__ typename Stored::Type* roll_place(const RollRun& job, int column, int n) {
+  const long long m = job.run.first + n;
+  return static_cast<typename Stored::Type*>(job.run.out) + column * job.run.out_column +
+         (job.run.order ? (long long)job.run.order[m] : m);
+}
+
+template <class Op, class V, class Stored, bool by_count> struct RollWindows {
+  using State = typename Op::State;
+
+  static __device__ __forceinline__ const V* values(const RollRun& job, int column) {
+    return static_cast<const V*>(job.x) + column * job.x_column + job.base;
+  }
+  static __device__ __forceinline__ State* nodes(const RollRun& job, int column) {
+    return static_cast<State*>(job.nodes) + column * job.nodes_column;
+  }
+  static __device__ __forceinline__ long long number_of(const RollRun& job, int n) {
+    return job.run.first + job.base + n;
+  }
+
+  // One thread a node of level 0, or of `level`.
+  static __device__ __forceinline__ void leaves(const RollRun& job) {
+    const int node = blockIdx.x * blockDim.x + threadIdx.x;
+    if (node >= job.values / roll_leaf) return;
+    const V* const x = values(job, blockIdx.y) + (long long)node * roll_leaf;
+    State s = Op::lift(x[0], number_of(job, node * roll_leaf));
+    KERNOPS_UNROLL
+    for (int k = 1; k < roll_leaf; ++k) s = Op::add(s, x[k], number_of(job, node * roll_leaf + k));
+    nodes(job, blockIdx.y)[node] = s;
+  }
+  static __device__ __forceinline__ void pairs(const RollRun& job) {
+    const int node = blockIdx.x * blockDim.x + threadIdx.x;
+    State* below = nodes(job, blockIdx.y);
+    int count = job.values / roll_leaf;
+    for (int level = 1; level < job.level; ++level) below += count, count /= 2;
+    if (node < count / 2) below[count + node] = Op::combine(below[2 * node], below[2 * node + 1]);
+  }
+
+  // Of values lo .. hi - 1, counted from `base`.
+  static __device__ __forceinline__ State window(const RollRun& job, const V* x, const State* level_nodes, int lo,
+                                                 int hi) {
+    State s = Op::lift(x[lo], number_of(job, lo));
+    const auto take = [&](int n) { s = Op::add(s, x[n], number_of(job, n)); };
+    for (++lo; lo < hi && (lo % roll_leaf || job.levels == 0); ++lo) take(lo);
+    int level = 0, size = roll_leaf, count = job.values / roll_leaf;
+    while (lo + roll_leaf <= hi) {
+      if (level + 1 < job.levels && lo % (2 * size) == 0 && lo + 2 * size <= hi) {
+        level_nodes += count, count /= 2, size *= 2, ++level;
+      } else if (lo + size <= hi) {
+        s = Op::combine(s, level_nodes[lo / size]), lo += size;
+      } else {
+        size /= 2, --level, count = job.values / size, level_nodes -= count;
+      }
+    }
+    for (; lo < hi; ++lo) take(lo);
+    return s;
+  }
+
+  // A warp takes some neighbours, side by side.
+  static __device__ __forceinline__ void roll(const RollRun& job) {
+    const SegmentPlan& plan = job.run.plan;
+    const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, column = blockIdx.y, last = job.first + job.count;
+    const int begins = job.first / 32 * 32 + warp * roll_warp_values;
+    if (begins >= last) return;
+    int row = rows_before(plan, begins / segment_tile * segment_tile, begins);
+    for (int some = begins; some < begins + roll_warp_values && some < last; some += 32) {
+      const unsigned ends = plan.ends[some / 32];
+      const int n = some + lane_id(), mine = row + __popc(ends & ((1u << lane_id()) - 1));
+      row += __popc(ends);
+      if (n < job.first || n >= last) continue;
+      const long long begin = job.run.offsets[mine] - job.run.first, end = job.run.offsets[mine + 1] - job.run.first;
+      const long long lo = n - (job.before ? job.before[n] : job.left), hi = n + (job.after ? job.after[n] : job.right);
+      const bool clipped = lo < begin || hi >= end;
+      if (job.clipped_only && !clipped) continue;
+      double y = job.incomplete;
+      if (job.partial || !clipped) {
+        const int from = int(lo < begin ? begin : lo), to = int(hi < end ? hi + 1 : end);
+        const State s = window(job, values(job, column), nodes(job, column), from - job.base, to - job.base);
+        y = roll_result<Op, by_count>(job, s, Op::positions ? job.run.offsets[mine] : 0, to - from);
+      }
+      Stored::put(roll_place<Stored>(job, column, n), typename Stored::Type(y));
+    }
+  }
+};
+
+// Values of groups, side by side in the order of their segments.
+template <class V> __device__ void roll_gather(const RollRun& job) {
+  const int n = blockIdx.x * blockDim.x + threadIdx.x;
+  if (n >= job.run.plan.count) return;
+  V* const to = static_cast<V*>(const_cast<void*>(job.x)) + blockIdx.y * job.x_column;
+  to[n] = value_at<V>(job.run, blockIdx.y, job.run.order[job.run.first + n]);
+}
+
+// Is there an NA among the values?
+template <class V> __device__ void roll_find_gap(const RollRun& job) {
+  const V* const x = static_cast<const V*>(job.x) + blockIdx.y * job.x_column;
+  for (int n = blockIdx.x * blockDim.x + threadIdx.x; n < job.run.plan.count; n += gridDim.x * blockDim.x)
+    if (is_gap(x[n])) *job.found = 1;
+}
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,36 @@
+// The arguments of the kernels of moving windows (cuda/segments/roll.cuh, cuda/segments/roll_windows.cuh).
+#pragma once
+#include <kernops/jobs/device_segments.h>
+
+namespace kernops {
+
+// Value n of the plan and column c is x[c * x_column + n]. Its window begins `left` values before it and ends `right`
+// values after it. Results go to run.out, as those of a scan.
+struct RollRun {
+  SegmentRun run;
+  const void* x;
+  long long x_column, left, right;
+  const int *before, *after;  // the same of each value; null: left and right
+  int columns, partial;       // is a window that extends beyond its segment cut?
+  double nothing;             // the result of no values
+  double incomplete;          // the result of a window that extends beyond its segment and is not cut
+
+  // roll.cuh: results of the windows of `width` values that begin at each value, in steps of `step` values.
+  int width, step, steps;  // steps of a block
+  int middles;             // whole steps of a window between its first and its last step
+  int results_bytes;       // of shared memory
+
+  // roll_windows.cuh: the windows of values first .. first + count - 1, which contain the values from `base` on.
+  int first, count, base, values;
+  int clipped_only;  // are other windows left as they are?
+  void* nodes;       // of each column; level l has a node for roll_leaf << l values
+  int levels, level;
+  long long nodes_column;
+
+  int* found;  // of kernops_roll_find_gap
+};
+
+constexpr int roll_leaf = 8, most_roll_threads = 512, most_roll_middles = 16;
+constexpr int roll_warp_values = 128;  // of roll_windows.cuh
+
+}  // namespace kernops

@@ -1,0 +1,26 @@
+// Moving windows on the GPU: the kernels of one result, and their launches.
+#pragma once
+#include <kernops/jobs/device_rolls.h>
+
+#include "cuda/segments/segments.h"
+#include "roll/roll.h"
+
+namespace kernops {
+namespace cuda {
+
+inline size_t value_bytes(const SegmentRequest& work) { return work.x.type == SegmentValues::doubles ? 8 : 4; }
+
+// So many results has a thread at a time, an odd number: their states are in registers.
+int roll_values(const SegmentRequest& work);
+
+struct RollKernels {
+  std::string text;
+  int each;  // results of a thread
+  size_t result_bytes;
+};
+// Launches the kernels for the columns of the job.
+void roll_columns(const RollRequest& request, const SegmentRequest& work, const RollKernels& kernels,
+                  const RollRun& job);
+
+}  // namespace cuda
+}  // namespace kernops
