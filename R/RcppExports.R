@@ -477,16 +477,8 @@ seg_order_statistic <- function(segments, x, weights, how, settings) {
     .Call(`_kernops_seg_order_statistic`, segments, x, weights, how, settings)
 }
 
-seg_sort_values <- function(segments, x, how, settings) {
-    .Call(`_kernops_seg_sort_values`, segments, x, how, settings)
-}
-
-seg_sorted <- function(segments, x, what, how, settings) {
-    .Call(`_kernops_seg_sorted`, segments, x, what, how, settings)
-}
-
-seg_top_values <- function(segments, x, k, how, settings) {
-    .Call(`_kernops_seg_top_values`, segments, x, k, how, settings)
+seg_sorted <- function(segments, x, how, settings) {
+    .Call(`_kernops_seg_sorted`, segments, x, how, settings)
 }
 
 seg_from_offsets <- function(offsets, sources, values) {

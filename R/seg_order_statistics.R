@@ -32,13 +32,13 @@ check_nth <- function(nth, call) {
 }
 
 # The same as reduce_plan(), for these statistics.
-reduce_in_order <- function(x, plan, op, details, na.rm, w, empty, stay, call = caller_env()) {
+reduce_in_order <- function(x, plan, op, details, na.rm, w, empty, backend, stay, call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)
-  if (is_gpu_matrix(x)) x <- as.matrix(x)
-  x <- unclass(x)
+  if (!is_gpu_matrix(x)) x <- unclass(x)
   if (!is.null(w)) w <- check_frequencies(w, x, op, call)
-  result <- run_in_order(x, plan, c(details, list(na.rm = na.rm, empty = empty, places = FALSE)), w)
-  if (stay) return(gpu_matrix(matrix(result, segment_count(plan))))
+  how <- c(details, list(na.rm = na.rm, empty = empty, places = FALSE))
+  result <- run_in_order(x, plan, how, w, backend, stay)
+  if (stay) return(result)
   result <- settle_in_order(result, x, op)
   probs <- details$probs
   shape_by_segment(result, x, plan, op, if (length(probs) > 1) percentages(probs))
@@ -47,15 +47,15 @@ reduce_in_order <- function(x, plan, op, details, na.rm, w, empty, stay, call = 
 # The names that quantile() gives.
 percentages <- function(probs) paste0(formatC(100 * probs, format = "fg", width = 1, digits = 7), "%")
 
-run_in_order <- function(x, plan, how, w = NULL) {
-  settings <- segment_settings("cpu", FALSE, progress = progress_bar())
+run_in_order <- function(x, plan, how, w = NULL, backend = "cpu", stay = FALSE) {
+  settings <- segment_settings(backend, stay, progress = progress_bar())
   seg_order_statistic(segments(plan)$pointer, x, w, how, settings)
 }
 
 # The types of base R: chosen values have the type of x, apart from medians, which may lie between two.
 settle_in_order <- function(result, x, op) {
   if (op == "n_distinct") return(as_integers(result, op))
-  if (!op %in% c("nth", "mode") || is.double(x)) return(result)
+  if (!op %in% c("nth", "mode") || is.double(x) || is_gpu_matrix(x)) return(result)
   if (is.logical(x) && all(result %in% c(0, 1, NA))) return(result != 0)
   as_integers(result, op)
 }

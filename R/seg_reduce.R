@@ -36,8 +36,10 @@
 #' counts as the extreme, and the position of the first one is returned. For `mode` and `n_distinct`, `NA` and `NaN` are
 #' two values like others.
 #'
-#' The statistics from `"median"` on run on the CPU; a [gpu_matrix()] is copied to the host. Without values they are
-#' `NA`, and `"n_distinct"` is 0. `"nth"` and `"mode"` return integers for integers, the others doubles.
+#' The statistics from `"median"` on are `NA` without values, and `"n_distinct"` is 0. `"nth"` and `"mode"` return
+#' integers for integers, the others doubles. On a GPU these statistics have the bits of those of the CPU; the CPU
+#' computes them for `sources`, for more than 2^28 values, and for values that do not fit in the memory of the GPU.
+#' `"skewness"` and `"kurtosis"` run on the CPU.
 #'
 #' @inheritParams seg_plan
 #' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()], which is
@@ -56,7 +58,7 @@
 #'   than the reduction.
 #' @param output `"host"` for an R vector or array; `"gpu"`, if the GPU reduces, for a `float64` [gpu_matrix()] with a
 #'   row for each segment: without names, `NaN` for missing results, and for a range the smallest values before the
-#'   largest ones.
+#'   largest ones; for several quantiles, the first one of all columns before the second one.
 #' @param probs probabilities of `"quantile"`.
 #' @param type the type of quantiles, from 1 to 9, as in [quantile()].
 #' @param nth which value `"nth"` returns: 1 for the smallest, 2 for the second smallest, -1 for the largest.
@@ -119,7 +121,7 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   check_flag(na.rm, "na.rm")
   call <- environment()
   reduce <- function(x, empty) {
-    if (is_order_op(op)) return(reduce_in_order(x, plan, op, details, na.rm, weights, empty, stay, call))
+    if (is_order_op(op)) return(reduce_in_order(x, plan, op, details, na.rm, weights, empty, backend, stay, call))
     if (is_moment_op(op)) return(reduce_moments(x, plan, op, na.rm, weights, empty, stay, call))
     reduce_plan(x, plan, op, na.rm, weights, empty, backend, stay, call)
   }

@@ -64,7 +64,7 @@ roll_as_segments <- function(x, plan, windows, op, details, na.rm, empty) {
   values <- if (is.null(dim(x))) x[table$rows] else x[table$rows, , drop = FALSE]
   overlapping <- temporary(seg_plan(lengths = table$length, sources = table$first, n = length(table$rows)))
   result <- if (is.null(details)) reduce_plan(values, overlapping, op, na.rm, NULL, empty) else
-    reduce_in_order(values, overlapping, op, details, na.rm, NULL, empty, FALSE)
+    reduce_in_order(values, overlapping, op, details, na.rm, NULL, empty, "cpu", FALSE)
   if (op %in% c("argmin", "argmax")) result <- result + as.integer(table$before)
   put_back(result, x, table, dim(result)[length(dim(x)) + 2], dimnames(result)[[length(dim(x)) + 2]])
 }

@@ -5,17 +5,18 @@
 #' positions.
 #'
 #' @inheritParams seg_reduce
-#' @param x a vector of numbers or logicals; a matrix, whose columns are sorted separately; a [gpu_matrix()], which all
-#'   functions but `seg_sort()` copy to the host; or dates, factors or other [values with a class][seg_values].
+#' @param x a vector of numbers or logicals; a matrix, whose columns are sorted separately; a [gpu_matrix()], whose
+#'   values are sorted on its GPU; or dates, factors or other [values with a class][seg_values].
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
 #' @param decreasing whether the largest value comes first.
 #' @param na.last whether `NA` and `NaN` come last or first; for `seg_rank()` also `"keep"`: their rank is `NA`.
 #' @param ties the rank of equal values: `"average"`, `"first"` or `"last"` (in the order of the values), `"min"` or
 #'   `"max"`, or `"random"`, as in [rank()]; the latter draws from R's random numbers (see [set.seed()]).
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. The CPU also sorts
-#'   integers, more than 2^28 values, and values that do not fit in the memory of the GPU together with their results.
+#'   more than 2^28 values, and values that do not fit in the memory of the GPU together with their results.
 #' @param output `"host"` for an R vector or matrix; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
-#'   [gpu_matrix()] in the precision of `x`.
+#'   [gpu_matrix()], of `seg_sort()` in the precision of `x`, else in `float64`. The matrices of `seg_top()` have a
+#'   row for each segment, and the first choices of all columns of `x` before the second ones.
 #' @param k how many values `seg_top()` returns of each segment.
 #'
 #' @return `seg_sort()`: a vector or matrix with the size of `x`, without names of values: the first row of a segment
@@ -27,7 +28,8 @@
 #'   each segment and `k` columns, or for a matrix `x` an array with the columns of `x` in between. Missing values are
 #'   never chosen; where a segment has fewer values, the rest is `NA`.
 #'
-#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element.
+#' @section Errors: class `kernops_input_error` or `kernops_dim_error`, with the first invalid element;
+#'   `kernops_memory_error` where the memory of the GPU does not suffice for the sort.
 #'
 #' @seealso [seg_reduce()] for medians, quantiles and the `nth` value; `seg_grad("top")` for gradients.
 #' @examples
@@ -42,68 +44,87 @@
 #' @export
 seg_sort <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL,
                      backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
-  backend <- check_backend(backend)
-  stay <- check_output(output)
-  x <- check_reducible(x, "sort", backend)
+  place <- sort_place(backend, output)
+  x <- check_reducible(x, "sort", place$backend)
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
-  how <- sort_settings(decreasing, check_flag(na.last, "na.last"), 0L)
-  settings <- segment_settings(backend, stay, progress = progress_bar())
+  how <- sort_settings("values", decreasing, check_flag(na.last, "na.last"))
   run <- function(x, ...) {
-    x <- if (is_gpu_matrix(x)) x else unclass(x)
-    result <- seg_sort_values(segments(plan)$pointer, x, how, settings)
-    if (stay) result else array_of(as_type_of(result, x), x)
+    result <- run_sort(x, plan, how, place)
+    if (place$stay) result else array_of(as_type_of(result, x), x)
   }
   if (!is_classed(x)) return(run(x))
-  check_host_output(stay)
+  check_host_output(place$stay)
   run_encoded(x, "sort", run)
 }
 
 #' @rdname seg_sort
 #' @export
-seg_order <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL) {
-  x <- in_order_of(sortable(x, "order"), "order")
+seg_order <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL,
+                      backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
+  place <- sort_place(backend, output)
+  x <- in_order_of(check_reducible(x, "order", place$backend), "order")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
-  rows <- as_integers(sort_plan(x, plan, "order", decreasing, na.last), "order")
-  array_of(rows, x)
+  rows <- run_sort(x, plan, sort_settings("rows", decreasing, check_flag(na.last, "na.last")), place)
+  if (place$stay) rows else array_of(as_integers(rows, "order"), x)
 }
 
 #' @rdname seg_sort
 #' @export
 seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("average", "first", "last", "min", "max",
-                     "random"), decreasing = FALSE, na.last = "keep", plan = NULL) {
-  x <- in_order_of(sortable(x, "rank"), "rank")
+                     "random"), decreasing = FALSE, na.last = "keep", plan = NULL, backend = c("auto", "cpu", "cuda"),
+                     output = c("host", "gpu")) {
+  place <- sort_place(backend, output)
+  x <- in_order_of(check_reducible(x, "rank", place$backend), "rank")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   kinds <- c("average", "first", "last", "min", "max", "random")
   ties <- check_choice(ties, "ties", kinds)
   if (!identical(na.last, "keep")) check_flag(na.last, "na.last")
-  rank <- \(x, ties, decreasing = FALSE) sort_plan(x, plan, "rank", decreasing, na.last, match(ties, kinds) - 1L)
-  if (ties == "random") {
-    least <- rank(x, "min", decreasing)
-    there <- which(!is.na(x))
-    least[there] <- least[there] + stats::runif(length(there)) # less than the distance to the next rank
-    return(shape_like(as_integers(rank(array(least, dim(x) %||% length(x)), "first"), "rank"), x))
+  rank <- function(x, ties, decreasing = FALSE, to = place) {
+    run_sort(x, plan, sort_settings("ranks", decreasing, na.last, match(ties, kinds) - 1L), to)
   }
-  ranks <- rank(x, ties, decreasing)
+  if (ties == "random") {
+    least <- rank(x, "min", decreasing, replace(place, "stay", FALSE))
+    there <- which(!is.na(if (is_gpu_matrix(x)) as.matrix(x) else x))
+    least[there] <- least[there] + stats::runif(length(there)) # less than the distance to the next rank
+    if (is_gpu_matrix(x)) place$backend <- "cuda"
+    ranks <- rank(array(least, dim(x) %||% length(x)), "first")
+  } else {
+    ranks <- rank(x, ties, decreasing)
+  }
+  if (place$stay) return(ranks)
   shape_like(if (ties == "average") ranks else as_integers(ranks, "rank"), x)
 }
 
 #' @rdname seg_sort
 #' @export
-seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing = TRUE, plan = NULL) {
+seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing = TRUE, plan = NULL,
+                    backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
   check_number(k, "k", least = 1, whole = TRUE, most = .Machine$integer.max)
-  values <- sortable(x, "top")
+  place <- sort_place(backend, output)
+  values <- check_reducible(x, "top", place$backend)
+  if (is_classed(values)) check_host_output(place$stay)
   x <- in_order_of(values, "rank")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
-  how <- sort_settings(decreasing, TRUE, 0L)
   columns <- dim(x)[2] %||% 1
   check_memory(40 * k * columns * segment_count(plan))
-  top <- seg_top_values(segments(plan)$pointer, x, k, how, segment_settings("cpu", FALSE))
+  all <- run_sort(x, plan, sort_settings("first", decreasing, TRUE, top = k), place)
+  top <- split_top(all, k * columns, segment_count(plan))
+  if (place$stay) return(top)
   top$values <- as_type_of(top$values, x)
-  top$rows <- rows_at_positions(top$positions, plan)
   top$positions <- as_integers(top$positions, "top")
+  top$rows <- as_integers(top$rows, "rows")
   top <- lapply(top, shape_by_segment, x, plan, "top", seq_len(k))
   if (is_classed(values)) top$values <- run_encoded(values, "top", \(...) top$values)
   top
+}
+
+# The parts of the result, of so many columns each.
+split_top <- function(all, columns, segments) {
+  part <- \(n) {
+    if (is_gpu_matrix(all)) return(all[, n * columns + seq_len(columns)])
+    all[n * columns * segments + seq_len(columns * segments)]
+  }
+  list(values = part(0), positions = part(1), rows = part(2))
 }
 
 # Numbers in the order of values of a class.
@@ -124,18 +145,23 @@ disjoint_plan <- function(offsets, lengths, g, plan, n, call = caller_env()) {
   plan
 }
 
-sort_settings <- function(decreasing, na.last, ties, call = caller_env()) {
+# The list that seg_sorted() of C++ reads: for values, their rows, their ranks, or the first ones.
+sort_settings <- function(result, decreasing, na.last, ties = 0L, top = 1, call = caller_env()) {
   check_flag(decreasing, "decreasing", call)
-  if (!identical(na.last, "keep")) check_flag(na.last, "na.last", call)
   missing <- if (identical(na.last, "keep")) "keep" else if (na.last) "last" else "first"
-  list(decreasing = decreasing, missing = missing, ties = ties)
+  list(result = match(result, c("values", "rows", "ranks", "first")) - 1L, decreasing = decreasing, missing = missing,
+       ties = ties, top = top)
 }
 
-# `what` is "rank" or "order".
-sort_plan <- function(x, plan, what, decreasing, na.last, ties = 0L, call = caller_env()) {
-  if (what != "rank") check_flag(na.last, "na.last", call)
-  how <- sort_settings(decreasing, na.last, ties, call)
-  seg_sorted(segments(plan)$pointer, x, what, how, segment_settings("cpu", FALSE, progress = progress_bar()))
+# Where to compute, and whether results stay there.
+sort_place <- function(backend, output, call = caller_env()) {
+  list(backend = check_backend(backend, call = call), stay = check_output(output, call))
+}
+
+run_sort <- function(x, plan, how, place) {
+  if (!is_gpu_matrix(x)) x <- unclass(x)
+  settings <- segment_settings(place$backend, place$stay, progress = progress_bar())
+  seg_sorted(segments(plan)$pointer, x, how, settings)
 }
 
 # Values of x come back as doubles.

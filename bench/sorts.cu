@@ -4,14 +4,14 @@
 //
 // Medians by CUDA events, of floats out of place. Our results are compared with CUB's bit by bit.
 #include <kernops/cuda/segments/plan.cuh>
-#include <kernops/cuda/segments/sort.cuh>
+#include <kernops/cuda/segments/sorted_values.cuh>
 
 #include <cstring>
 
 #include "device_arrays.h"
 
 KERNOPS_SEGMENT_PLAN
-KERNOPS_SEGMENT_SORT(float, float)
+KERNOPS_SEGMENT_SORT(float, SortedValues<float>)
 
 // As DeviceSegments and seg_sort() of src/cuda/segments do.
 struct Sort {
@@ -37,9 +37,9 @@ struct Sort {
       longest = std::max(longest, end - begin);
       if (end - begin > capacity) continue;
       if (!list.empty() && list.back().first + list.back().count == begin && end - list.back().first <= capacity)
-        list.back().count = int(end - list.back().first);
+        list.back().count = int(end - list.back().first), ++list.back().segments;
       else
-        list.push_back({begin, 0, 0, int(end - begin)});
+        list.push_back({begin, (long long)s, 0, int(end - begin), 1});
     }
     return list;
   }
@@ -47,7 +47,7 @@ struct Sort {
     std::vector<kernops::SortPiece> list;
     for (size_t s = 0; s + 1 < edges.size(); ++s)
       for (long long first = edges[s]; edges[s + 1] - edges[s] > capacity && first < edges[s + 1]; first += capacity)
-        list.push_back({first, edges[s], edges[s + 1], int(std::min<long long>(capacity, edges[s + 1] - first))});
+        list.push_back({first, edges[s], edges[s + 1], int(std::min<long long>(capacity, edges[s + 1] - first)), 0});
     return list;
   }
 

@@ -1451,7 +1451,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // seg_order_statistic
-Rcpp::NumericVector seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP weights, Rcpp::List how, Rcpp::List settings);
+SEXP seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP weights, Rcpp::List how, Rcpp::List settings);
 RcppExport SEXP _kernops_seg_order_statistic(SEXP segmentsSEXP, SEXP xSEXP, SEXP weightsSEXP, SEXP howSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -1464,44 +1464,16 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// seg_sort_values
-SEXP seg_sort_values(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List how, Rcpp::List settings);
-RcppExport SEXP _kernops_seg_sort_values(SEXP segmentsSEXP, SEXP xSEXP, SEXP howSEXP, SEXP settingsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type how(howSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_sort_values(segments, x, how, settings));
-    return rcpp_result_gen;
-END_RCPP
-}
 // seg_sorted
-Rcpp::NumericVector seg_sorted(Rcpp::XPtr<kernops::Segments> segments, SEXP x, std::string what, Rcpp::List how, Rcpp::List settings);
-RcppExport SEXP _kernops_seg_sorted(SEXP segmentsSEXP, SEXP xSEXP, SEXP whatSEXP, SEXP howSEXP, SEXP settingsSEXP) {
+SEXP seg_sorted(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List how, Rcpp::List settings);
+RcppExport SEXP _kernops_seg_sorted(SEXP segmentsSEXP, SEXP xSEXP, SEXP howSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< std::string >::type what(whatSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type how(howSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_sorted(segments, x, what, how, settings));
-    return rcpp_result_gen;
-END_RCPP
-}
-// seg_top_values
-Rcpp::List seg_top_values(Rcpp::XPtr<kernops::Segments> segments, SEXP x, double k, Rcpp::List how, Rcpp::List settings);
-RcppExport SEXP _kernops_seg_top_values(SEXP segmentsSEXP, SEXP xSEXP, SEXP kSEXP, SEXP howSEXP, SEXP settingsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< double >::type k(kSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type how(howSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_top_values(segments, x, k, how, settings));
+    rcpp_result_gen = Rcpp::wrap(seg_sorted(segments, x, how, settings));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -2057,9 +2029,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
     {"_kernops_seg_order_table", (DL_FUNC) &_kernops_seg_order_table, 0},
     {"_kernops_seg_order_statistic", (DL_FUNC) &_kernops_seg_order_statistic, 5},
-    {"_kernops_seg_sort_values", (DL_FUNC) &_kernops_seg_sort_values, 4},
-    {"_kernops_seg_sorted", (DL_FUNC) &_kernops_seg_sorted, 5},
-    {"_kernops_seg_top_values", (DL_FUNC) &_kernops_seg_top_values, 5},
+    {"_kernops_seg_sorted", (DL_FUNC) &_kernops_seg_sorted, 4},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},
     {"_kernops_seg_count_groups", (DL_FUNC) &_kernops_seg_count_groups, 1},

@@ -53,7 +53,7 @@ Rcpp::NumericVector axis_order_statistic(SEXP x, Rcpp::NumericVector sizes, Rcpp
       const Count outputs = request.outputs();
       if (n == 0) out = new_numbers(double(slices.before) * double(slices.after) * double(outputs));
       part.resize(size_t(outputs * slices.before * (m - n)));
-      request.out = part.data();
+      request.out = {part.data(), m - n, 1};
       reduce_in_order(request);
       for (Count o = 0; o < outputs; ++o)
         for (Count a = 0; a < slices.before; ++a)

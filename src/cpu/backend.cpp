@@ -2,6 +2,7 @@
 #include "cpu/cpu.h"
 #include "formula/regroup.h"
 #include "neighbours/neighbours.h"
+#include "order/order_statistics.h"
 #include "order/sort.h"
 #include "roll/roll.h"
 
@@ -24,6 +25,7 @@ class CpuBackend : public Backend {
   void segment_gradient(const SegmentGradient& request) const override { cpu::segment_gradient(request); }
   void sort(const SortRequest& request) const override { sort_segments(request); }
   bool roll(const RollRequest& request) const override { return roll_segments(request); }
+  void order_statistics(const OrderRequest& request) const override { reduce_in_order(request); }
   void axes(const AxisRequest& request) const override { cpu::axes(request); }
   SetTotals set_sums(const SetRequest& request) const override { return cpu::set_sums(request); }
   void set_weights(const SetRequest& request, double* weights, double* sd) const override {

@@ -27,6 +27,7 @@ class CudaBackend : public Backend {
   void segment_gradient(const SegmentGradient& request) const override { cuda::segment_gradient(request); }
   void sort(const SortRequest& request) const override { cuda::sort(request); }
   bool roll(const RollRequest& request) const override { return cuda::roll(request); }
+  void order_statistics(const OrderRequest& request) const override { cuda::order_statistics(request); }
   void axes(const AxisRequest& request) const override { cuda::axes(request); }
   SetTotals set_sums(const SetRequest& request) const override { return cuda::set_sums(request); }
   void set_weights(const SetRequest& request, double* weights, double* sd) const override {

@@ -24,6 +24,7 @@ void segments(const SegmentRequest& request);
 void segment_gradient(const SegmentGradient& request);
 void sort(const SortRequest& request);
 bool roll(const RollRequest& request);
+void order_statistics(const OrderRequest& request);
 void axes(const AxisRequest& request);
 SetTotals set_sums(const SetRequest& request);
 void set_weights(const SetRequest& request, double* weights, double* sd);

@@ -1,9 +1,10 @@
 #include "order/order_statistics.h"
 
+#include <kernops/quantile_positions.h>
+
 #include <algorithm>
 #include <cmath>
 
-#include "order/quantile_positions.h"
 #include "order/quantiles.h"
 #include "run/huge_pages.h"
 #include "run/parallel_for.h"
@@ -36,6 +37,7 @@ void quartile_range(Sample& sample, const OrderRequest& request, double* results
 void deviation(Sample& sample, const OrderRequest& request, double* results) {
   double centre;
   median(sample, request, &centre);
+  if (!std::isfinite(centre)) return void(*results = not_a_number<double>());
   for (Count k = 0; k < sample.count; ++k) sample.x[size_t(k)] = std::abs(sample.x[size_t(k)] - centre);
   median(sample, request, results);
   *results *= 1.4826;
@@ -88,7 +90,7 @@ void count_distinct(Sample& sample, const OrderRequest& request, double* results
 const std::vector<OrderStatistic>& order_statistics() {
   static const std::vector<OrderStatistic> all = {
 #define ORDER_STATISTIC(name, function, gaps, weights, gradient, meaning) \
-  {#name, meaning, OrderStatistic::gaps, weights, gradient, function},
+  {#name, #function, meaning, OrderStatistic::gaps, weights, gradient, function},
 #include "order/order_statistics.def"
   };
   return all;
@@ -96,13 +98,12 @@ const std::vector<OrderStatistic>& order_statistics() {
 
 bool OrderRequest::has_probs() const { return order_statistics()[size_t(op)].compute == quantiles; }
 
-namespace {
-
-// The result of a segment without values.
 double empty_result(const OrderRequest& request) {
   if (request.empty) return *request.empty;
   return order_statistics()[size_t(request.op)].compute == count_distinct ? 0 : missing();
 }
+
+namespace {
 
 // The results of one segment.
 void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& sample, std::vector<double>& results) {
@@ -160,14 +161,14 @@ void reduce_in_order(const OrderRequest& wanted) {
   const double nothing = empty_result(request);
   const Count outputs = request.outputs(), width = request.columns;
   for (Count o = 0; o < outputs * width; ++o)
-    for (const Count row : segments.empties) request.out[o * segments.count + row] = nothing;
+    for (const Count row : segments.empties) request.out.data[o * request.out.entry + row] = nothing;
   in_segments(segments, width, request.settings, [&](Count column, Count first, Count last) {
     Sample sample;
     std::vector<double> results(static_cast<size_t>(outputs));
     for (Count s = first; s < last; ++s) {
       reduce_segment(request, s, column, sample, results);
       for (Count o = 0; o < outputs; ++o)
-        request.out[(o * width + column) * segments.count + segments.row(s)] = results[size_t(o)];
+        request.out.data[(o * width + column) * request.out.entry + segments.row(s)] = results[size_t(o)];
     }
   });
 }

@@ -1,4 +1,4 @@
-// Statistics of segments that need their values in order: what R asks for. The CPU computes them.
+// Statistics of segments that need their values in order: what R asks for and what a Backend answers.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@ namespace kernops {
 
 struct OrderStatistic {
   enum Gaps { Spread, Value };
-  const char *name, *meaning;
+  const char *name, *function, *meaning;
   Gaps gaps;
   bool weights, gradient;
   void (*compute)(Sample& sample, const struct OrderRequest& request, double* results);
@@ -29,13 +29,15 @@ struct OrderRequest {
   // Instead of a quantile: the places in the segment, from 1, of the two values that it lies between, and the share of
   // the second one.
   bool places = false;
-  double* out = nullptr;  // result o of column k for segment s at out[(o * columns + k) * segments.count + s]
+  Output out{};  // result o of column k for segment s at out.data[(o * columns + k) * out.entry + s]
   Settings settings{};
 
   bool has_probs() const;
   Count outputs() const { return (has_probs() ? Count(probs.size()) : 1) * (places ? 3 : 1); }
 };
 
-void reduce_in_order(const OrderRequest& request);
+double empty_result(const OrderRequest& request);  // of a segment without values
+
+void reduce_in_order(const OrderRequest& request);  // by the CPU
 
 }  // namespace kernops

@@ -1,9 +1,9 @@
 #include "order/quantiles.h"
 
+#include <kernops/quantile_positions.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include "order/quantile_positions.h"
 
 namespace kernops {
 namespace {

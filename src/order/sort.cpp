@@ -25,9 +25,7 @@ template <class Work> void each_segment(const SortRequest& request, bool with_pl
   });
 }
 
-}  // namespace
-
-void sort_segments(const SortRequest& request) {
+void sort_values(const SortRequest& request) {
   const Segments& segments = request.segments;
   each_segment(request, false, [&](Sample& sample, Count column, Count s, Count first) {
     double *x = sample.x.data(), *to = request.out.data + column * request.out.entry;
@@ -40,11 +38,11 @@ void sort_segments(const SortRequest& request) {
   });
 }
 
-void order_segments(const SortRequest& request, double* out) {
+void order_rows(const SortRequest& request) {
   const Segments& segments = request.segments;
   each_segment(request, true, [&](Sample& sample, Count column, Count s, Count first) {
     sample.sort_placed(request.decreasing);
-    double* to = out + column * segments.covered + (first - segments.first);
+    double* to = request.out.data + column * request.out.entry + (first - segments.first);
     const auto put_row = [&](Count place) { *to++ = double(segments.source(s, first + place) + 1); };
     if (!request.missing_last) std::for_each(sample.gaps.begin(), sample.gaps.end(), put_row);
     for (Count k = 0; k < sample.count; ++k) put_row(sample.placed[size_t(k)].place);
@@ -52,10 +50,10 @@ void order_segments(const SortRequest& request, double* out) {
   });
 }
 
-void rank_segments(const SortRequest& request, double* out) {
+void rank_values(const SortRequest& request) {
   const Segments& segments = request.segments;
   each_segment(request, true, [&](Sample& sample, Count column, Count s, Count first) {
-    double* to = out + column * segments.values;
+    double* to = request.out.data + column * request.out.entry;
     const auto put = [&](Count place, double rank) { to[segments.source(s, first + place)] = rank; };
     const Count gaps = Count(sample.gaps.size());
     const Count before = request.keep_missing || request.missing_last ? 0 : gaps;
@@ -66,7 +64,7 @@ void rank_segments(const SortRequest& request, double* out) {
       for (Count k = begin; k < end; ++k) {
         const double least = double(before + begin + 1), most = double(before + end);
         const double turn = double(k - begin);
-        const double in_turn = request.ties == SortRequest::first ? least + turn : most - turn;
+        const double in_turn = request.ties == SortRequest::in_turn ? least + turn : most - turn;
         put(x[k].place, request.ties == SortRequest::average ? (least + most) / 2
                         : request.ties == SortRequest::min   ? least
                         : request.ties == SortRequest::max   ? most
@@ -79,19 +77,28 @@ void rank_segments(const SortRequest& request, double* out) {
   });
 }
 
-void top_of_segments(const SortRequest& request, Count k, double* values, double* places) {
+void choose_first(const SortRequest& request) {
   const Segments& segments = request.segments;
-  std::fill_n(values, k * request.columns * segments.count, missing());
-  std::fill_n(places, k * request.columns * segments.count, missing());
-  each_segment(request, true, [&](Sample& sample, Count column, Count s, Count) {
-    const Count there = std::min(k, sample.count);
+  const Count top = request.top, step = request.columns * request.out.entry;
+  for (Count n = 0; n < request.outputs() * request.columns; ++n)
+    std::fill_n(request.out.data + n * request.out.entry, segments.count, missing());
+  each_segment(request, true, [&](Sample& sample, Count column, Count s, Count first) {
+    const Count there = std::min(top, sample.count);
     const auto begin = sample.placed.begin();
     std::partial_sort(begin, begin + there, begin + sample.count, Before{request.decreasing});
-    for (Count n = 0; n < there; ++n) {
-      const Count at = (n * request.columns + column) * segments.count + segments.row(s);
-      values[at] = begin[n].x, places[at] = double(begin[n].place + 1);
+    double* to = request.out.data + column * request.out.entry + segments.row(s);
+    for (Count n = 0; n < there; ++n, to += step) {
+      to[0] = begin[n].x, to[top * step] = double(begin[n].place + 1);
+      to[2 * top * step] = double(segments.source(s, first + begin[n].place) + 1);
     }
   });
+}
+
+}  // namespace
+
+void sort_segments(const SortRequest& request) {
+  void (*const results[])(const SortRequest&) = {sort_values, order_rows, rank_values, choose_first};
+  results[request.result](request);
 }
 
 }  // namespace kernops

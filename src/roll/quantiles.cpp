@@ -1,10 +1,9 @@
 // Moving quantiles: the numbers of a window are kept in order.
-#include "order/quantile_positions.h"
+#include <kernops/missing.h>
+#include <kernops/quantile_positions.h>
+#include <kernops/state.h>
 
 #include <cmath>
-
-#include <kernops/missing.h>
-#include <kernops/state.h>
 
 #include "roll/roll.h"
 

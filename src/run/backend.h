@@ -10,6 +10,7 @@ namespace kernops {
 struct AxisRequest;
 struct SegmentRequest;
 struct SegmentGradient;
+struct OrderRequest;
 struct SortRequest;
 struct RollRequest;
 struct Kernel;
@@ -39,7 +40,8 @@ class Backend {
   virtual std::unique_ptr<Pairs> pairs(const Settings& settings) const = 0;  // run/pairs.h
   virtual void segments(const SegmentRequest& request) const = 0;            // segments/segments.h
   virtual void segment_gradient(const SegmentGradient& request) const = 0;
-  virtual void sort(const SortRequest& request) const = 0;  // order/sort.h
+  virtual void sort(const SortRequest& request) const = 0;               // order/sort.h
+  virtual void order_statistics(const OrderRequest& request) const = 0;  // order/order_statistics.h
   // Windows that move along segments (roll/roll.h). Returns false, having done nothing, where the backend does not
   // support the request.
   virtual bool roll(const RollRequest& request) const = 0;

@@ -139,3 +139,14 @@ segment_case <- function(op, lengths, groups, levels = seq_len(groups), missing 
   keys <- factor(sample(groups, n, replace = TRUE), levels)
   list(n = n, x = x, keys = keys, gaps = replace(x, sample(n, missing), rep(c(NA, NaN), missing / 2)))
 }
+
+# The tests of these files with the GPU for backend.
+test_again_on_gpu <- function(files) {
+  if (!is.null(cuda_refusal())) return(invisible())
+  for (file in files) local({
+    withr::local_options(kernops.backend = "cuda")
+    test_mistakes <- function(...) NULL # messages are those of the other run
+    expect_snapshot <- function(...) NULL
+    source(test_path(paste0("test-", file, ".R")), local = TRUE)
+  })
+}

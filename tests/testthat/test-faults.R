@@ -90,6 +90,8 @@ test_that("segments, axes and matrices on a device survive what fails", {
   expect_survives("sums of segments", \() seg_reduce(v, g = g, op = "sum", backend = "cuda"), by(sum))
   expect_survives("variances", \() seg_reduce(v, g = g, op = "var", backend = "cuda"), by(stats::var))
   expect_survives("softmax", \() seg_softmax(v, g = g, backend = "cuda"), exp(v) / rep(by(\(u) sum(exp(u))), each = 10))
+  expect_survives("medians", \() seg_reduce(v, g = g, op = "median", backend = "cuda"), by(stats::median))
+  expect_survives("ranks", \() seg_rank(x[, 1], backend = "cuda"), rank(x[, 1]))
   expect_survives("keys", \() reduce_by_key(g, v, "max", backend = "cuda")[[2]], by(max))
   a <- array(v, c(5, 6, 10))
   expect_survives("axes", \() axis_reduce(a, 2, "sum", backend = "cuda"), apply(a, c(1, 3), sum))

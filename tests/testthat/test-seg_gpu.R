@@ -225,13 +225,5 @@ test_that("values larger than the memory go through it in batches, to the same b
 })
 
 # The tests of segments once more, with the GPU for backend.
-again <- c("seg_reduce", "seg_groups", "seg_empty", "seg_weights", "seg_op", "seg_plan", "seg_grad",
-           "seg_spmv", "seg_reduce_by_key", "lazy_softmax")
-if (is.null(cuda_refusal())) {
-  for (file in again) local({
-    withr::local_options(kernops.backend = "cuda")
-    test_mistakes <- function(...) NULL # messages are those of the other run
-    expect_snapshot <- function(...) NULL
-    source(test_path(paste0("test-", file, ".R")), local = TRUE)
-  })
-}
+test_again_on_gpu(c("seg_reduce", "seg_groups", "seg_empty", "seg_weights", "seg_op", "seg_plan", "seg_grad",
+                    "seg_spmv", "seg_reduce_by_key", "lazy_softmax"))

@@ -144,7 +144,7 @@ test_that("gradients go to the chosen values", {
   expect_identical(seg_grad("median")(c(3, NA, 2), c(5, 7), lengths = c(1, 2)), c(5, 0, 0))
 })
 
-test_that("values on the GPU are copied to the host", {
+test_that("results of values on the GPU come to the host or stay", {
   skip_without_gpu()
   x <- matrix(c(3, 1, 2, 4, 6, 5), 3)
   for (precision in c("float32", "float64")) {

@@ -142,13 +142,14 @@ void scan(const SegmentRequest& request) {
   if (std::any_of(out, out + count, [](double x) { return x != x; })) scan_on_host(request);
 }
 
-void sort_on_host(const SortRequest& request) {
-  SortRequest there = request;
+// The CPU puts values in order, of which it receives copies.
+template <class Request> void order_on_host(const Request& request, Count rows, void (*run)(const Request&)) {
+  Request there = request;
   const Values x(request.x, request.segments.values, request.columns);
-  std::vector<double> out(size_t(request.segments.values * request.columns), missing());
-  there.x = x.values, there.out = {out.data(), request.segments.values, 1};
+  std::vector<double> out(size_t(rows * request.columns * request.outputs()), missing());
+  there.x = x.values, there.out = {out.data(), rows, 1};
   request.segments.come_to_host();
-  sort_segments(there);
+  run(there);
   put(out, request.out);
 }
 
@@ -182,7 +183,17 @@ void segments(const SegmentRequest& request) {
 void sort(const SortRequest& request) {
   use_device(request.settings.devices.front());
   request.segments.find();
-  sorts_there(request) ? made_whole(request, request.segments.values, seg_sort) : sort_on_host(request);
+  const Count rows = request.result_rows();
+  if (!fits_one_batch(values_of(request))) return order_on_host(request, rows, sort_segments);
+  made_whole(request, rows, seg_sort);
+}
+
+void order_statistics(const OrderRequest& request) {
+  use_device(request.settings.devices.front());
+  request.segments.find();
+  const Count rows = request.segments.count;
+  if (!fits_one_batch(values_of(request)) || request.places) return order_on_host(request, rows, reduce_in_order);
+  made_whole(request, rows, seg_order_statistics);
 }
 
 bool roll(const RollRequest& request) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cuda/cuda.h"
+#include "order/order_statistics.h"
 #include "order/sort.h"
 #include "segments/segments.h"
 
@@ -19,9 +20,15 @@ void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double 
 // A result for each value, one output after another; of values that fit in one batch.
 void seg_scan(const SegmentRequest& work);
 
-// Likewise: values of each segment in order.
-bool sorts_there(const SortRequest& request);
+// Likewise: values of each segment in order, and statistics of them (cuda/segments/sort.cpp).
+template <class Request> SegmentRequest values_of(const Request& request) {
+  SegmentRequest work{request.segments};
+  work.x = request.x, work.columns = request.columns, work.out = request.out, work.settings = request.settings;
+  return work;
+}
+SegmentRequest values_of(const OrderRequest& request);  // and the weights
 void seg_sort(const SortRequest& request);
+void seg_order_statistics(const OrderRequest& request);
 
 // Likewise: results of moving windows; of values that fit, together with the states of their parts.
 bool rolls_there(const RollRequest& request);
@@ -41,7 +48,8 @@ constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 byte
 // `staged` values have been put in order.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
 std::string scan_text(const SegmentRequest& work, int output);
-std::string sort_text(const SegmentRequest& work);
+std::string sort_text(const SortRequest& request);
+std::string order_text(const OrderRequest& request);
 inline int scan_lane_values(const SegmentRequest& work) { return lane_values(work.x.type == SegmentValues::floats); }
 // Windows of which a thread takes `each` results; those that contain NA.
 std::string roll_text(const SegmentRequest& work, int output, int each);
@@ -55,6 +63,7 @@ std::string keys_text(bool single);
 
 // The texts that are compiled when the package is installed; those of every operation, and kind of values.
 std::vector<std::string> usual_segment_texts();
+std::vector<std::string> all_sort_texts();  // cuda/segments/sort_source.cpp
 std::vector<std::string> all_segment_texts();
 
 // ---- plans (cuda/segments/plan.cpp)
@@ -110,12 +119,13 @@ struct BatchPlan {
   int ended = 0;  // of keys: segments that end here
 };
 
-// The values that blocks sort (jobs/device_sorts.h): `whole` pieces of short segments, then `parts` of long ones.
+// The values that blocks sort (jobs/device_sorts.h): `whole` pieces of short segments, then `parts` of long ones, whose
+// numbers are kept.
 struct SortPieces {
   SortPieces(const Segments& segments, int capacity);
   int capacity;
-  unsigned whole, parts;
-  std::unique_ptr<Buffer> memory;
+  unsigned whole, parts, long_segments;
+  std::unique_ptr<Buffer> memory, numbers;
 };
 
 // Kept with Segments, so that a plan is made once, unless it is too large to be kept.

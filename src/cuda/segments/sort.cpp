@@ -1,4 +1,4 @@
-// Sorting of segments on the GPU, column by column.
+// Sorting of segments on the GPU, column by column, and what is made of values in order.
 #include <kernops/jobs/device_sorts.h>
 #include <kernops/missing.h>
 
@@ -8,76 +8,125 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-int key_bytes(const SortRequest& request) { return request.x.type == SegmentValues::floats ? 4 : 8; }
+// How values are sorted: `placed` keys have their places beside them, and results may need the segment as a whole.
+struct Sorting {
+  std::string text;
+  size_t key_bytes;
+  bool placed, by_segment;
+  int capacity() const { return sort_capacity(int(key_bytes)); }
+  size_t item_bytes() const { return placed ? 2 * key_bytes : key_bytes; }
+};
 
-SegmentRequest values_of(const SortRequest& request) {
-  SegmentRequest work{request.segments};
-  work.x = request.x, work.columns = request.columns, work.out = request.out, work.settings = request.settings;
-  return work;
-}
+size_t key_bytes(const SegmentValues& x) { return x.type == SegmentValues::floats ? 4 : 8; }
 
-void sort_column(const SortRequest& request, SortRun job, const SortPieces& pieces, const std::string& text) {
+void sort_column(const Segments& segments, SortRun job, const SortPieces& pieces, const Sorting& sorting) {
+  const auto kernel = [&](const char* name) { return function(sorting.text, name); };
   const SortPiece* list = at<SortPiece>(*pieces.memory);
-  void *sort = function(text, "kernops_sort_pieces"), *merge = function(text, "kernops_sort_merge");
   job.pieces = list;
-  if (pieces.whole > 0) launch(sort, pieces.whole, 1, sort_threads, &job);
+  if (pieces.whole > 0) launch(kernel("kernops_sort_pieces"), pieces.whole, 1, sort_threads, &job);
   if (pieces.parts == 0) return;
-  const size_t bytes = size_t(request.segments.covered) * size_t(key_bytes(request));
+  const size_t bytes = size_t(segments.covered) * sorting.item_bytes();
   const Buffer keys[2] = {Buffer(bytes), Buffer(bytes)};
   job.pieces = list + pieces.whole, job.to = keys[0].address();
-  launch(sort, pieces.parts, 1, sort_threads, &job);
+  launch(kernel("kernops_sort_pieces"), pieces.parts, 1, sort_threads, &job);
   int from = 0;
-  for (job.width = sort_capacity(key_bytes(request)); job.width < request.segments.longest; job.width *= 2) {
+  for (job.width = sorting.capacity(); job.width < segments.longest; job.width *= 2) {
+    const bool last = 2 * job.width >= segments.longest;
     job.from = keys[from].address(), from = 1 - from;
-    job.to = 2 * job.width < request.segments.longest ? keys[from].address() : nullptr;
-    launch(merge, pieces.parts, 1, sort_threads, &job);
+    job.to = last && !sorting.by_segment ? nullptr : keys[from].address();
+    launch(kernel("kernops_sort_merge"), pieces.parts, 1, sort_threads, &job);
   }
+  if (!sorting.by_segment) return;
+  job.from = keys[from].address(), job.long_segments = at<long long>(*pieces.numbers);
+  launch(kernel("kernops_sort_long"), pieces.long_segments, 1, sort_threads, &job);
+}
+
+// `job` has what is the same for all columns.
+void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sorting) {
+  each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
+    SegmentJobs jobs(work, device, first, columns, staged);
+    job.run = jobs(0);
+    const char* const x = static_cast<const char*>(job.run.x);
+    const size_t bytes = work.x.type == SegmentValues::doubles ? 8 : 4;
+    const SortPieces& pieces = device.sort_pieces(sorting.capacity());
+    for (Count c = 0; c < columns; ++c) {
+      job.run.x = x + size_t(c * job.run.x_column) * bytes;
+      job.run.out = column_of(work.out, first + c);
+      sort_column(work.segments, job, pieces, sorting);
+    }
+    jobs.done(0);
+  });
+}
+
+// Results of segments, where some are empty.
+void fill_empties(const SegmentRequest& work, Count outputs, double value) {
+  if (work.segments.empties.empty()) return;
+  ResultsJob job{};
+  job.out = work.out.data, job.out_column = work.out.entry, job.count = work.segments.count;
+  job.columns = work.columns * outputs, job.value = value;
+  on_results("kernops_fill", work, job);
 }
 
 }  // namespace
 
-// Numbers of one batch, in columns, in order or by groups.
-bool sorts_there(const SortRequest& request) {
-  return request.x.type != SegmentValues::integers && fits_one_batch(values_of(request));
-}
-
 SortPieces::SortPieces(const Segments& segments, int most) : capacity(most) {
   std::vector<SortPiece> list, long_ones;
+  std::vector<long long> which;
   const std::vector<Count>& offsets = segments.offsets();
   for (size_t s = 0; s + 1 < offsets.size(); ++s) {
     const Count begin = offsets[s], end = offsets[s + 1];
     if (end - begin > most) {
+      which.push_back((long long)s);
       for (Count first = begin; first < end; first += most)
-        long_ones.push_back({first, begin, end, int(std::min<Count>(most, end - first))});
+        long_ones.push_back({first, begin, end, int(std::min<Count>(most, end - first)), 0});
     } else if (!list.empty() && list.back().first + list.back().count == begin && end - list.back().first <= most) {
-      list.back().count = int(end - list.back().first);
+      list.back().count = int(end - list.back().first), ++list.back().segments;
     } else {
-      list.push_back({begin, 0, 0, int(end - begin)});
+      list.push_back({begin, (long long)s, 0, int(end - begin), 1});
     }
   }
-  whole = unsigned(list.size()), parts = unsigned(long_ones.size());
+  whole = unsigned(list.size()), parts = unsigned(long_ones.size()), long_segments = unsigned(which.size());
   list.insert(list.end(), long_ones.begin(), long_ones.end());
   memory = std::make_unique<Buffer>(list.size() * sizeof(SortPiece));
   fill(*memory, list.data(), list.size());
+  numbers = std::make_unique<Buffer>(which.size() * sizeof(long long));
+  fill(*numbers, which.data(), which.size());
 }
 
 void seg_sort(const SortRequest& request) {
   const SegmentRequest work = values_of(request);
-  if (work.segments.covered < work.segments.values) fill_all(work, work.segments.values, missing());
-  const std::string text = sort_text(work);
-  each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
-    SegmentJobs jobs(work, device, first, columns, staged);
-    SortRun job{};
-    job.run = jobs(0), job.decreasing = request.decreasing, job.missing_last = request.missing_last;
-    const char* const x = static_cast<const char*>(job.run.x);
-    const SortPieces& pieces = device.sort_pieces(sort_capacity(key_bytes(request)));
-    for (Count c = 0; c < columns; ++c) {
-      job.run.x = x + size_t(c * job.run.x_column) * size_t(key_bytes(request));
-      job.run.out = column_of(work.out, first + c);
-      sort_column(request, job, pieces, text);
-    }
-    jobs.done(0);
-  });
+  const bool by_value = request.result == SortRequest::values || request.result == SortRequest::ranks;
+  const bool by_segment = request.result == SortRequest::ranks || request.result == SortRequest::first;
+  if (by_value && work.segments.covered < work.segments.values) fill_all(work, work.segments.values, missing());
+  if (!by_value) fill_empties(work, request.outputs(), missing());
+  SortRun job{};
+  job.decreasing = request.decreasing, job.missing_last = request.missing_last;
+  job.how.ties = int(request.ties), job.how.keep_missing = request.keep_missing, job.how.top = int(request.top);
+  job.how.outputs_apart = work.out.entry * work.columns;
+  sort_columns(work, job, {sort_text(request), key_bytes(work.x), request.result != SortRequest::values, by_segment});
+}
+
+SegmentRequest values_of(const OrderRequest& request) {
+  SegmentRequest work = values_of<OrderRequest>(request);
+  if (request.weights) work.weights = {SegmentValues::doubles, false, request.weights, 1, 0};
+  return work;
+}
+
+void seg_order_statistics(const OrderRequest& request) {
+  const SegmentRequest work = values_of(request);
+  SortRun job{};
+  job.missing_last = 1;
+  OrderHow& how = job.how;
+  how.outputs = int(request.outputs()), how.type = request.type, how.nth = request.nth;
+  how.skip_missing = request.skip_missing, how.empty = empty_result(request);
+  how.outputs_apart = work.out.entry * work.columns;
+  fill_empties(work, how.outputs, how.empty);
+  const Buffer probs(request.probs.size() * sizeof(double));
+  fill(probs, request.probs.data(), request.probs.size());
+  how.probs = at<double>(probs);
+  const std::string& function = kernops::order_statistics()[size_t(request.op)].function;
+  sort_columns(work, job,
+               {order_text(request), key_bytes(work.x), request.weights || function == "most_frequent", true});
 }
 
 }  // namespace cuda

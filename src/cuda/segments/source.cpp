@@ -98,11 +98,6 @@ std::string scan_text(const SegmentRequest& work, int output) {
   return text + "KERNOPS_SCAN(ScanOp, Tile)\n";
 }
 
-std::string sort_text(const SegmentRequest& work) {
-  return std::string("#include <kernops/cuda/segments/sort.cuh>\nKERNOPS_SEGMENT_SORT(") + type_of(work.x) +
-         (work.out.space == MemorySpace::device_float ? ", float)\n" : ", double)\n");
-}
-
 std::string roll_text(const SegmentRequest& work, int output, int each) {
   SegmentRequest sums = work;
   const bool by_count = work.op == int(StatisticId::mean) && !work.skip_missing && !work.formula;
@@ -192,10 +187,9 @@ std::vector<std::string> all_segment_texts() {
   for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::range, StatisticId::argmax, StatisticId::var})
     work.op = int(op), texts.push_back(roll_text(work, 0, op == StatisticId::sum ? 15 : 5));
   texts.push_back(roll_gaps_text(work));
-  texts.push_back(sort_text(work));
+  for (const std::string& text : all_sort_texts()) texts.push_back(text);
   work.precise = work.reverse = false, work.scan = SegmentScan::none;
   work.x.type = SegmentValues::floats;
-  texts.push_back(sort_text(work));
   for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::var, StatisticId::logsumexp, StatisticId::any,
                         StatisticId::last}) {
     work.op = int(op);

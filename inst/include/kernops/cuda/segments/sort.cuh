@@ -2,6 +2,14 @@
 //
 //   kernops_sort_pieces   sorts pieces that fit a block: several short segments, or a part of a long one
 //   kernops_sort_merge    merges runs of a long segment in pairs, each block its part of the result
+//   kernops_sort_long     makes results of long segments in order, each block of its segment
+//
+// A Finish makes results of values in order (sorted_values.cuh, order_statistics.cuh):
+//
+//   placed, apart                are places and, of missing values, their kinds kept?
+//   whole(job, piece, items)     of the segments of a piece, by the block
+//   store(job, position, item)   of one item of a long segment, or
+//   whole_long(job, segment)     of a long segment, by the block
 #pragma once
 #include <kernops/cuda/segments/merge_runs.cuh>
 #include <kernops/cuda/segments/sort_keys.cuh>
@@ -9,22 +17,19 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class T, class Result> struct SegmentSort {
+__device__ __forceinline__ long long row_at(const SegmentRun& run, long long position) {
+  return run.order ? run.order[position] : position;
+}
+
+template <class V, class Finish> struct SegmentSort {
+  using T = typename Sorted<V>::T;
   using Key = typename SortKey<T>::Key;
-  using Item = SortItem<Key>;
+  using Item = SortItem<Key, Finish::placed>;
+  using Long = typename LongItem<Key, Finish::placed>::Item;
   static constexpr int capacity = sort_capacity(sizeof(Key)), threads = sort_threads, VT = capacity / threads,
                        room = capacity + capacity / 16;
   static_assert(capacity * sizeof(Item) <= sort_bytes, "items fit");
 
-  static __device__ __forceinline__ long long row(const SortRun& job, long long position) {
-    return job.run.order ? job.run.order[position] : position;
-  }
-  static __device__ __forceinline__ void store(const SortRun& job, long long position, Key key) {
-    if (job.to)
-      static_cast<Key*>(job.to)[position - job.run.first] = key;
-    else
-      static_cast<Result*>(job.run.out)[row(job, position)] = Result(Keyed<T>{job}.value(key));
-  }
   static __device__ __forceinline__ bool is_whole(const SortPiece& piece) { return piece.end == 0; }
 
   // The number of segments that end before each word of bits, from the piece's first value on.
@@ -56,7 +61,7 @@ template <class T, class Result> struct SegmentSort {
         if (n / 32 == first / 32) word &= ~0u << first % 32;
         segment = before[n / 32 - first / 32] + __popc(word);
       }
-      items[k] = Item::of(segment, Keyed<T>{job}.of(value_at<T>(job.run, 0, row(job, piece.first + k))));
+      items[k] = Item::of(segment, Finish::template key<V>(job, row_at(job.run, piece.first + k)), k);
     }
     __syncthreads();
   }
@@ -83,19 +88,23 @@ template <class T, class Result> struct SegmentSort {
       if (b[0] < b[-1]) merge_share(mine, a, width, b, width, own - pair, Item::last());
       put(mine, items);
     }
-    for (int k = threadIdx.x; k < piece.count; k += threads) store(job, piece.first + k, key_of(items[k]));
+    if (is_whole(piece)) return Finish::template whole<T>(job, piece, items);
+    const unsigned place = unsigned(piece.first - piece.begin);
+    for (int k = threadIdx.x; k < piece.count; k += threads)
+      static_cast<Long*>(job.to)[piece.first + k - job.run.first] =
+          Long::of(key_of(items[k]), place + place_of(items[k]));
   }
 
   static __device__ __forceinline__ void merge(const SortRun& job) {
-    __shared__ Key memory[room];
-    const Gapped<Key> keys{memory, 0};
+    __shared__ Long memory[room];
+    const Gapped<Long> items{memory, 0};
     __shared__ long long shares[2];
     const SortPiece piece = job.pieces[blockIdx.x];
     const long long width = job.width, along = (piece.first - piece.begin) % (2 * width), base = piece.first - along,
                     left = piece.end - base, a_count = left < width ? left : width,
                     b_count = left < 2 * width ? left - a_count : width;
-    const Key* const a = static_cast<const Key*>(job.from) + (base - job.run.first);
-    const Key* const b = a + a_count;
+    const Long* const a = static_cast<const Long*>(job.from) + (base - job.run.first);
+    const Long* const b = a + a_count;
     if (threadIdx.x % 32 == 0 && threadIdx.x < 64) {
       const int edge = threadIdx.x / 32;
       shares[edge] = share_of_first(a, a_count, b, b_count, along + (edge ? piece.count : 0));
@@ -103,20 +112,36 @@ template <class T, class Result> struct SegmentSort {
     __syncthreads();
     const long long from_a = shares[0], from_b = along - from_a;
     const int of_a = int(shares[1] - from_a), of_b = piece.count - of_a;
-    for (int k = threadIdx.x; k < piece.count; k += threads) keys[k] = k < of_a ? a[from_a + k] : b[from_b + k - of_a];
+    for (int k = threadIdx.x; k < piece.count; k += threads) items[k] = k < of_a ? a[from_a + k] : b[from_b + k - of_a];
     __syncthreads();
-    Key mine[VT];
-    merge_share(mine, keys, of_a, keys.from(of_a), of_b, int(threadIdx.x) * VT, ~Key(0));
-    put(mine, keys);
-    for (int k = threadIdx.x; k < piece.count; k += threads) store(job, piece.first + k, keys[k]);
+    Long mine[VT];
+    merge_share(mine, items, of_a, items.from(of_a), of_b, int(threadIdx.x) * VT, Long::last());
+    put(mine, items);
+    for (int k = threadIdx.x; k < piece.count; k += threads)
+      if (job.to)
+        static_cast<Long*>(job.to)[piece.first + k - job.run.first] = items[k];
+      else
+        Finish::template store<T>(job, piece, piece.first + k, items[k]);
+  }
+
+  static __device__ __forceinline__ void finish_long(const SortRun& job) {
+    const long long segment = job.long_segments[blockIdx.x], begin = job.run.offsets[segment];
+    Finish::template whole_long<T>(job, segment, begin, int(job.run.offsets[segment + 1] - begin),
+                                   static_cast<const Long*>(job.from) + (begin - job.run.first));
   }
 };
 
-#define KERNOPS_SEGMENT_SORT(T, Result)                                                          \
-  KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads) kernops_sort_pieces, kernops::SortRun, \
-                 kernops::SegmentSort<T, Result>::sort_pieces)                                   \
-  KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads) kernops_sort_merge, kernops::SortRun,  \
-                 kernops::SegmentSort<T, Result>::merge)
+#define KERNOPS_SORT_KERNEL(name, V, Finish, function)                                           \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads) kernops_sort_##name, kernops::SortRun, \
+                 kernops::SegmentSort<V, kernops::Finish>::function)
+// Finish comes last, as it may have commas.
+#define KERNOPS_SEGMENT_SORT(V, ...)                      \
+  namespace kernops {                                     \
+  using SortFinish = __VA_ARGS__;                         \
+  }                                                       \
+  KERNOPS_SORT_KERNEL(pieces, V, SortFinish, sort_pieces) \
+  KERNOPS_SORT_KERNEL(merge, V, SortFinish, merge)        \
+  KERNOPS_SORT_KERNEL(long, V, SortFinish, finish_long)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

@@ -1,0 +1,72 @@
+# R_LIBS=.lib Rscript bench/orders.R [log2 of the number of values]
+#
+# Values of segments in order on the GPU, as R sees it: milliseconds, and TB/s of values and results, with data and
+# results there. Goals: a sort of 2^28 floats 6 ms; medians and the first 8 of segments of up to 1,024 values 1 TB/s.
+
+library(kernops)
+
+args <- commandArgs(TRUE)
+n <- 2^(if (length(args)) as.numeric(args[1]) else 28)
+options(width = 160)
+set.seed(1)
+part <- runif(2^22)
+
+# Random lengths of this mean, all equally likely; 0: Pareto's, exponent 0.8.
+lengths_of <- function(mean) {
+  lengths <- numeric()
+  while (sum(lengths) < n) {
+    u <- runif(min(2^24, 2 * n / max(mean, 4)))
+    lengths <- c(lengths, if (mean > 0) 1 + floor(u * (2 * mean - 1)) else pmin(floor(u^-1.25), n))
+  }
+  before <- cumsum(lengths) - lengths
+  lengths <- lengths[before < n]
+  lengths[length(lengths)] <- n - before[length(lengths)]
+  lengths
+}
+# Of results that stay there, one row is waited for.
+gpu_ms <- function(call, calls = 3, runs = 3) {
+  wait <- \(result) as.matrix((if (is.list(result)) result[[1]] else result)[1, ])
+  once <- function() system.time({for (k in seq_len(calls)) result <- call(); wait(result)})[["elapsed"]]
+  wait(call())
+  1e3 * min(replicate(runs, once())) / calls
+}
+
+calls <- list(
+  sort = list(\(x, plan) seg_sort(x, plan = plan, output = "gpu"), by_value = 1),
+  median = list(\(x, plan) seg_reduce(x, plan = plan, op = "median", output = "gpu"), by_segment = 8),
+  deciles = list(\(x, plan) seg_reduce(x, plan = plan, op = "quantile", probs = 1:9 / 10, output = "gpu"),
+                 by_segment = 72),
+  mad = list(\(x, plan) seg_reduce(x, plan = plan, op = "mad", output = "gpu"), by_segment = 8),
+  n_distinct = list(\(x, plan) seg_reduce(x, plan = plan, op = "n_distinct", output = "gpu"), by_segment = 8),
+  mode = list(\(x, plan) seg_reduce(x, plan = plan, op = "mode", output = "gpu"), by_segment = 8),
+  "top 8" = list(\(x, plan) seg_top(x, 8, plan = plan, output = "gpu"), by_segment = 192),
+  order = list(\(x, plan) seg_order(x, plan = plan, output = "gpu"), by_value = 8),
+  rank = list(\(x, plan) seg_rank(x, plan = plan, output = "gpu"), by_value = 8)
+)
+
+for (precision in c("float32", "float64")) {
+  bytes <- if (precision == "float32") 4 else 8
+  x <- gpu_matrix(rep(part, length.out = n), precision)
+  rows <- NULL
+  for (mean in c(4, 16, 64, 256, 1024, 65536, 2^24, 0)) {
+    if (mean > n) next
+    lengths <- lengths_of(mean)
+    plan <- seg_plan(lengths = lengths)
+    row <- data.frame(length = if (mean) format(mean) else "Pareto", segments = length(lengths))
+    for (name in names(calls)) {
+      call <- calls[[name]]
+      result <- if (is.null(call$by_segment)) n * call$by_value else call$by_segment * length(lengths)
+      if (name == "sort") result <- n * bytes
+      time <- tryCatch(gpu_ms(\() call[[1]](x, plan)), kernops_memory_error = \(e) NA)
+      row[[name]] <- sprintf("%.2f (%.2f)", time, 1e-9 * (bytes * n + result) / time)
+      gc()
+    }
+    rows <- rbind(rows, row)
+    rm(plan)
+    gc()
+  }
+  cat("\n", n, " numbers of ", precision, ": milliseconds (TB/s of values and results)\n", sep = "")
+  print(rows, row.names = FALSE)
+  rm(x)
+  gc()
+}

@@ -1,0 +1,226 @@
+// The statistics of src/order/order_statistics.def, of values in order. They have the bits of those of the CPU.
+#pragma once
+#include <kernops/quantile_positions.h>
+#include <kernops/cuda/segments/sorted_values.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// A segment whose numbers come first, then values of weight 0, NA and NaN.
+template <class X> struct Numbers {
+  const X& x;
+  const int count, left_out_end, na_end;
+  explicit __device__ __forceinline__ Numbers(const X& x)
+      : x(x), count(x.below(X::Keys::left_out)), left_out_end(x.below(X::Keys::na)), na_end(x.below(X::Keys::nan)) {}
+  __device__ __forceinline__ int nas() const { return na_end - left_out_end; }
+  __device__ __forceinline__ int nans() const { return x.length - na_end; }
+  __device__ __forceinline__ double operator[](long long k) const { return x.value(int(k)); }
+  __device__ __forceinline__ bool begins_run(int k) const { return k == 0 || x.key(k - 1) != x.key(k); }
+};
+
+// Sums of weights one after another, as the CPU adds them.
+template <class X, class G> struct Totals {
+  const Numbers<X>& numbers;
+  const G& team;
+
+  // The first value whose cumulative weight reaches a limit, or exceeds it; else the last one; `total` is then its own.
+  template <bool exceeds> __device__ __forceinline__ int first(double limit, double& total) const {
+    constexpr int lanes = G::across;
+    const int lane = team.rank() % lanes;
+    double sum = 0, own = 0;
+    for (int base = 0; base < numbers.count; base += lanes) {
+      const double mine = base + lane < numbers.count ? numbers.x.weight(base + lane) : 0;
+      KERNOPS_UNROLL
+      for (int n = 0; n < lanes; ++n) {
+        sum += lanes == 1 ? mine : __shfl_sync(all_lanes, mine, n);
+        if (n == lane) own = sum;
+      }
+      const bool reached = base + lane < numbers.count && (exceeds ? own > limit : own >= limit);
+      if (lanes == 1) {
+        if (reached) return total = own, base;
+        continue;
+      }
+      const unsigned votes = __ballot_sync(all_lanes, reached);
+      if (votes) {
+        const int winner = __ffs(int(votes)) - 1;
+        return total = __shfl_sync(all_lanes, own, winner), base + winner;
+      }
+    }
+    return total = sum, numbers.count - 1;
+  }
+  __device__ __forceinline__ double sum() const {
+    double all;
+    first<true>(infinity<double>(), all);
+    return all;
+  }
+};
+
+template <class X, class G>
+__device__ __forceinline__ double weighted_quantile(const Totals<X, G>& totals, double sum, int type, double p) {
+  constexpr double fuzz = 1e-14;
+  const Numbers<X>& numbers = totals.numbers;
+  double total;
+  const auto from = [&](double limit) {
+    const double near = limit - product(fuzz, sum);
+    return totals.template first<false>(near > 1e-300 ? near : 1e-300, total);
+  };
+  if (type > 2) {
+    const QuantilePosition at = quantile_position(type, sum, p);
+    const double lower = numbers[from(double(at.lower) + 1)], upper = numbers[from(double(at.upper) + 1)];
+    return between(lower, upper, at.share);
+  }
+  const double target = product(p, sum);
+  const int k = from(target);
+  if (type == 1 || fabs(total - target) > product(fuzz, sum)) return numbers[k];
+  const double reached = total;
+  return between(numbers[k], numbers[totals.template first<true>(reached, total)], 0.5);
+}
+
+// give(k, quantile) for each of these probabilities.
+template <bool weighted, class X, class G, class Give>
+__device__ __forceinline__ void each_quantile(const Numbers<X>& numbers, const G& team, int type, const double* probs,
+                                              int count, Give give) {
+  if constexpr (weighted) {
+    if (!team.leads()) return;
+    const Totals<X, G> totals{numbers, team};
+    const double sum = totals.sum();
+    for (int k = 0; k < count; ++k)
+      give(k, sum > 0 && sum < infinity<double>() ? weighted_quantile(totals, sum, type, probs[k])
+                                                  : not_a_number<double>());
+  } else {
+    for (int k = team.rank(); k < count; k += team.size()) {
+      const QuantilePosition at = quantile_position(type, numbers.count, probs[k]);
+      give(k, between(numbers[at.lower], numbers[at.upper], at.share));
+    }
+  }
+}
+
+__device__ __forceinline__ double middle_of(double lower, double upper) {
+  const double sum = lower + upper;
+  return fabs(sum) == infinity<double>() ? lower / 2 + upper / 2 : sum / 2;
+}
+
+template <bool weighted> struct median {
+  static constexpr bool placed = weighted, spread = true;
+  template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
+    const double half = 0.5;
+    if constexpr (weighted)
+      each_quantile<true>(numbers, team, 2, &half, 1, [&](int, double result) { numbers.x.give(0, result); });
+    else if (team.rank() == 0)
+      numbers.x.give(0, middle_of(numbers[(numbers.count - 1) / 2], numbers[numbers.count / 2]));
+  }
+};
+
+template <bool weighted> struct quantiles {
+  static constexpr bool placed = weighted, spread = true;
+  template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
+    const OrderHow& how = numbers.x.job.how;
+    each_quantile<weighted>(numbers, team, how.type, how.probs, how.outputs,
+                            [&](int k, double result) { numbers.x.give(k, result); });
+  }
+};
+
+template <bool weighted> struct quartile_range {
+  static constexpr bool placed = weighted, spread = true;
+  template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
+    const double quarters[] = {0.25, 0.75};
+    double ends[2] = {0, 0};
+    const auto keep = [&](int k, double result) { ends[k] = result; };
+    if constexpr (weighted)
+      each_quantile<true>(numbers, team, numbers.x.job.how.type, quarters, 2, keep);
+    else if (team.rank() == 0)
+      each_quantile<false>(numbers, Team<1>(), numbers.x.job.how.type, quarters, 2, keep);
+    if (team.rank() == 0) numbers.x.give(0, ends[1] - ends[0]);
+  }
+};
+
+// Distances from the centre of values below it, or of the others, outwards.
+template <class X> struct Distances {
+  const Numbers<X>& numbers;
+  double centre;
+  int from, step;
+  __device__ __forceinline__ double operator[](int k) const { return fabs(numbers[from + k * step] - centre); }
+};
+
+// The distances on both sides are in order already.
+template <bool> struct deviation {
+  static constexpr bool placed = false, spread = true;
+  template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
+    if (team.rank() != 0) return;
+    const int count = numbers.count, half = (count - 1) / 2;
+    const double centre = middle_of(numbers[half], numbers[count / 2]);
+    if (!(fabs(centre) < infinity<double>())) return numbers.x.give(0, not_a_number<double>());
+    const int left = half + 1, right = count - left;
+    const Distances<X> a{numbers, centre, half, -1}, b{numbers, centre, left, 1};
+    const auto smallest = [&](int k) {
+      const int of_a = share_of_first(a, left, b, right, k), of_b = k - of_a;
+      const bool in_a = of_a < left && (of_b == right || !(b[of_b] < a[of_a]));
+      return in_a ? a[of_a] : b[of_b];
+    };
+    numbers.x.give(0, product(middle_of(smallest(half), smallest(count / 2)), 1.4826));
+  }
+};
+
+template <bool> struct nth_smallest {
+  static constexpr bool placed = false, spread = true;
+  template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
+    const long long nth = numbers.x.job.how.nth, k = nth > 0 ? nth - 1 : numbers.count + nth;
+    if (team.rank() == 0) numbers.x.give(0, k >= 0 && k < numbers.count ? numbers[k] : missing());
+  }
+};
+
+// The first of the most frequent values, or the value of the largest weight.
+template <bool weighted> struct most_frequent {
+  static constexpr bool placed = true, spread = false;
+  template <class X> static __device__ __forceinline__ Frequency frequency(const X& x, int k, int end) {
+    double weight = 0;
+    for (int n = k; weighted && n < end; ++n) weight += x.weight(n);
+    return {weighted ? weight : double(end - k), x.place(k), k};
+  }
+  template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
+    const X& x = numbers.x;
+    Frequency most{-1, 0, 0};
+    const MoreFrequent join;
+    for (int k = team.rank(); k < numbers.count; k += team.size())
+      if (numbers.begins_run(k)) most = join(most, frequency(x, k, x.run_end(k)));
+    most = team.joined(most, join);
+    if (team.rank() != 0) return;
+    if (!x.job.how.skip_missing) {
+      if (numbers.nas() > 0) most = join(most, frequency(x, numbers.left_out_end, numbers.na_end));
+      if (numbers.nans() > 0) most = join(most, frequency(x, numbers.na_end, x.length));
+    }
+    x.give(0, x.value(most.index));
+  }
+};
+
+template <bool> struct count_distinct {
+  static constexpr bool placed = false, spread = false;
+  template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
+    int count = 0;
+    for (int k = team.rank(); k < numbers.count; k += team.size()) count += numbers.begins_run(k);
+    count = team.joined(count, Sum());
+    if (!numbers.x.job.how.skip_missing) count += (numbers.nas() > 0) + (numbers.nans() > 0);
+    if (team.rank() == 0) numbers.x.give(0, count);
+  }
+};
+
+// The results of a segment without numbers, or with missing values, follow from its kind.
+template <class Statistic, bool weighted> struct OrderStatistic : BySegment<OrderStatistic<Statistic, weighted>> {
+  static constexpr bool placed = Statistic::placed, spread = Statistic::spread;
+  template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {
+    using Keys = Keyed<typename Sorted<V>::T>;
+    if (weighted && partner_at<double>(job.run, 0, row) == 0) return Keys::left_out;
+    return Keys{job}.equal(Sorted<V>::of(value_at<V>(job.run, 0, row)), true);
+  }
+  template <class T, class X, class G> static __device__ __forceinline__ void give(const X& x, const G& team) {
+    const OrderHow& how = x.job.how;
+    const Numbers<X> numbers(x);
+    const bool gap = numbers.nas() + numbers.nans() > 0, spoilt = spread && gap && !how.skip_missing;
+    if (!spoilt && (numbers.count > 0 || (gap && !how.skip_missing))) return Statistic::of(numbers, team);
+    const double result = !spoilt ? how.empty : numbers.nas() > 0 ? missing() : not_a_number<double>();
+    for (int k = team.rank(); k < how.outputs; k += team.size()) x.give(k, result);
+  }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

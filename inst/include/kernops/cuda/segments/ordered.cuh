@@ -1,0 +1,100 @@
+// The values of a segment in order, and the threads that look at them.
+#pragma once
+#include <kernops/cuda/segments/sort.cuh>
+
+namespace kernops {
+inline namespace KERNOPS_ISA {
+
+// How often a value occurs, and the first place where it does.
+struct Frequency {
+  double weight;
+  int place, index;
+  __device__ __forceinline__ bool operator<(const Frequency& other) const {
+    return weight < other.weight || (weight == other.weight && place > other.place);
+  }
+};
+
+template <class N> __device__ __forceinline__ N from_lane(N x, int by) { return __shfl_xor_sync(all_lanes, x, by); }
+__device__ __forceinline__ Frequency from_lane(const Frequency& x, int by) {
+  return {from_lane(x.weight, by), from_lane(x.place, by), from_lane(x.index, by)};
+}
+struct Sum {
+  __device__ __forceinline__ int operator()(int a, int b) const { return a + b; }
+};
+struct MoreFrequent {
+  __device__ __forceinline__ Frequency operator()(const Frequency& a, const Frequency& b) const {
+    return a < b ? b : a;
+  }
+};
+
+// Threads that share a segment: one, a warp, or a block. All of them receive what is joined.
+template <int threads> struct Team {
+  static constexpr int across = threads < 32 ? threads : 32;
+  static __device__ __forceinline__ int rank() { return threads == 1 ? 0 : threadIdx.x % threads; }
+  static constexpr __device__ __forceinline__ int size() { return threads; }
+  template <class N, class Join> static __device__ __forceinline__ N joined(N mine, Join join) {
+    KERNOPS_UNROLL
+    for (int by = 1; by < across; by *= 2) mine = join(mine, from_lane(mine, by));
+    if (threads <= 32) return mine;
+    __shared__ N parts[threads > 32 ? threads / 32 : 1];
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = mine;
+    __syncthreads();
+    mine = parts[0];
+    for (int n = 1; n < threads / 32; ++n) mine = join(mine, parts[n]);
+    __syncthreads();
+    return mine;
+  }
+  // Does one thread, or one warp, of these do what takes value after value?
+  static __device__ __forceinline__ bool leads() { return threads <= 32 || threadIdx.x < 32; }
+};
+
+// Items are in shared memory or in that of the device; places count from the segment's first value.
+template <class T_, class Items> struct Ordered {
+  using T = T_;
+  using Keys = Keyed<T>;
+  using Key = typename Keys::Key;
+  const SortRun& job;
+  const Items items;
+  const long long segment, begin;
+  const int length, shift;  // of places
+
+  __device__ __forceinline__ Ordered(const SortRun& job, const Items& items, long long segment, long long begin,
+                                     int length, int shift)
+      : job(job), items(items), segment(segment), begin(begin), length(length), shift(shift) {}
+
+  __device__ __forceinline__ Key key(int k) const { return key_of(items[k]); }
+  __device__ __forceinline__ double value(int k) const { return wide(Keys{job}.value(key(k))); }
+  __device__ __forceinline__ int place(int k) const { return place_of(items[k]) - shift; }
+  __device__ __forceinline__ long long row(int k) const { return row_at(job.run, begin + place(k)); }
+  __device__ __forceinline__ double weight(int k) const { return partner_at<double>(job.run, 0, row(k)); }
+  __device__ __forceinline__ void give(int output, double result) const {
+    static_cast<double*>(job.run.out)[output * job.how.outputs_apart + result_row(job.run, int(segment))] = result;
+  }
+
+  // How many values, of those from `low` on, have a smaller key, and all before these.
+  __device__ __forceinline__ int below(Key limit, int low = 0) const {
+    int high = length;
+    if (low < high && key(high - 1) < limit) return high;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (key(middle) < limit)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+  // Where the values begin, or end, that are equal to number k.
+  __device__ __forceinline__ int run_begin(int k) const { return k == 0 || key(k - 1) != key(k) ? k : below(key(k)); }
+  __device__ __forceinline__ int run_end(int k) const {
+    return k + 1 == length || key(k + 1) != key(k) ? k + 1 : below(key(k) + 1, k);
+  }
+  struct Range {
+    int first, last;
+  };
+  // The numbers, be missing values first or last.
+  __device__ __forceinline__ Range numbers_around_gaps() const { return {below(2), below(Keys::left_out)}; }
+};
+
+}  // namespace KERNOPS_ISA
+}  // namespace kernops

@@ -1,0 +1,107 @@
+# Order statistics, ranks, permutations and the first values of segments on the GPU: the bits of the CPU, whose results
+# the tests of seg_order_statistics and seg_sort compare with base R.
+
+sizes <- c(0, 1, 2, 3, 4, 0, 24, 33, 500, 2049, 8200, rep(c(1, 5, 2), 20), 0)
+count <- sum(sizes)
+part <- rep(seq_along(sizes), sizes)
+
+# Distinct values; ties, with missing, infinite and tiny values and both zeros.
+columns_of_kinds <- function() {
+  cbind(rnorm(count), sample(c(-9:9, Inf, -Inf, 1e-42, -1e-42, 0, -0, rep(0:9, 20), NaN), count, TRUE))
+}
+statistics <- list(
+  median = list(), mad = list(), iqr = list(type = 6), mode = list(), n_distinct = list(), nth = list(nth = 3),
+  nth = list(nth = -2), quantile = list(probs = c(0, 0.1, 0.5, 0.9, 1)), quantile = list(probs = 0.3, type = 2)
+)
+
+test_that("order statistics on the GPU have the bits of those of the CPU, for any lengths and order of rows", {
+  skip_without_gpu()
+  withr::local_seed(1)
+  x <- columns_of_kinds()
+  mixed <- sample(count)
+  for (precision in c("float32", "float64")) for (by_group in c(FALSE, TRUE)) {
+    there <- gpu_matrix(if (by_group) x[mixed, ] else x, precision)
+    here <- as.matrix(there)
+    by <- if (by_group) list(g = factor(part[mixed], seq_along(sizes))) else list(lengths = sizes)
+    for (n in seq_along(statistics)) for (na.rm in c(FALSE, TRUE)) {
+      args <- c(list(op = names(statistics)[[n]], na.rm = na.rm), statistics[[n]], by)
+      expected <- do.call(seg_reduce, c(list(here, backend = "cpu"), args))
+      label <- paste(args$op, precision, by_group, na.rm)
+      expect_identical(do.call(seg_reduce, c(list(there), args)), expected, label = label)
+      if (na.rm) next
+      stays <- do.call(seg_reduce, c(list(there, output = "gpu"), args))
+      expect_identical(c(as.matrix(stays)), c(as.numeric(expected)), label = label)
+    }
+  }
+})
+
+test_that("integers, logicals and weights", {
+  skip_without_gpu()
+  withr::local_seed(2)
+  sizes <- c(0, 1, 40, 0, 2100, rep(c(1, 5, 2), 12))
+  count <- sum(sizes)
+  whole <- replace(sample(-20:20, count, TRUE), sample(count, 4), NA)
+  extreme <- sample(c(.Machine$integer.max, -.Machine$integer.max, 0L), count, TRUE)
+  both <- \(x, ...) {
+    by <- \(backend) seg_reduce(x, lengths = sizes, backend = backend, ...)
+    expect_identical(by("cuda"), by("cpu"), label = paste(typeof(x), ...))
+  }
+  for (x in list(whole, extreme, whole > 0)) for (na.rm in c(FALSE, TRUE)) {
+    for (op in c("median", "mode", "n_distinct", "nth")) both(x, op = op, na.rm = na.rm)
+  }
+  gaps <- replace(round(rnorm(count), 1), c(20, 30, 60, 2141), c(NaN, NA, NA, NaN))
+  for (w in list(sample(0:4, count, TRUE), rexp(count) * rbinom(count, 1, 0.8))) {
+    for (na.rm in c(FALSE, TRUE)) for (op in c("median", "iqr", "mode")) both(gaps, op = op, weights = w, na.rm = na.rm)
+    for (type in c(1, 2, 7)) both(whole, op = "quantile", weights = w, type = type, probs = c(0, 0.3, 1), na.rm = TRUE)
+  }
+  both(whole, op = "median", weights = numeric(count), empty = 7)
+  both(numeric(count) * NA, op = "mode", empty = 7, na.rm = TRUE)
+  mixed <- seg_reduce(rnorm(6), g = c("b", NA, "a", "b", "a", NA), op = "median", weights = 1:6, backend = "cuda")
+  expect_named(mixed, c("a", "b"))
+})
+
+test_that("the GPU orders, ranks and chooses", {
+  skip_without_gpu()
+  withr::local_seed(3)
+  x <- columns_of_kinds()
+  mixed <- sample(count)
+  for (precision in c("float32", "float64")) for (by_group in c(FALSE, TRUE)) for (decreasing in c(FALSE, TRUE)) {
+    there <- gpu_matrix(if (by_group) x[mixed, ] else x, precision)
+    here <- as.matrix(there)
+    by <- if (by_group) list(g = factor(part[mixed], seq_along(sizes))) else list(lengths = sizes)
+    same <- function(f, ...) {
+      args <- c(list(...), by, list(decreasing = decreasing))
+      expected <- do.call(f, c(list(here, backend = "cpu"), args))
+      expect_identical(do.call(f, c(list(there), args)), expected)
+      stays <- do.call(f, c(list(there, output = "gpu"), args))
+      as_numbers <- \(v) c(as.numeric(if (is.list(v)) unlist(lapply(v, as.numeric)) else v))
+      expect_identical(as_numbers(if (is.list(stays)) lapply(stays, as.matrix) else as.matrix(stays)),
+                       as_numbers(expected))
+    }
+    for (na.last in c(TRUE, FALSE)) same(seg_order, na.last = na.last)
+    for (k in c(1, 8)) same(seg_top, k = k)
+    for (ties in c("average", "first", "last", "min", "max")) same(seg_rank, ties = ties)
+    for (na.last in c(TRUE, FALSE)) same(seg_rank, ties = "first", na.last = na.last)
+  }
+  random <- seg_rank(gpu_matrix(c(2, 2, NA, 1)), ties = "random", output = "gpu")
+  expect_setequal(as.matrix(random)[c(1, 2, 4)], c(1, 2, 3))
+  for (call in list(\(...) seg_order(3:1, ...), \(...) seg_rank(c(TRUE, NA, FALSE), ...), \(...) seg_top(5:9, 2, ...),
+                    \(...) seg_sort(c(3L, NA, 1L), ...), \(...) seg_rank(c(4, 2, 9), g = c("a", NA, "a"), ...))) {
+    expect_identical(call(backend = "cuda"), call(backend = "cpu"))
+  }
+})
+
+test_that("a shortage of memory of the GPU is an error that says so, and the next call is right", {
+  skip_without_gpu()
+  x <- gpu_matrix(rnorm(1e5), "float64")
+  stays <- \(f, ...) f(x, lengths = 1e5, output = "gpu", ...)
+  for (call in list(\() stays(seg_sort), \() stays(seg_rank), \() stays(seg_order), \() stays(seg_top, k = 2),
+                    \() stays(seg_reduce, op = "mode"), \() stays(seg_reduce, op = "median"))) {
+    gc()
+    limit <- sum(cuda_describe()$used_bytes) + 1.4e6 # less than keys take
+    expect_error(withr::with_options(list(kernops.gpu_memory = limit), call()), class = "kernops_memory_error")
+    expect_no_error(call())
+  }
+})
+
+test_again_on_gpu(c("seg_order_statistics", "seg_sort"))
