@@ -100,6 +100,32 @@
 #' and covariates that differ within a location; the time of a likelihood is that of the locations. Known noise makes
 #' one row for each pair of noise variance and weight, if there is a nugget, too. `method = "auto"` counts these rows.
 #'
+#' @section Tables that do not fit into memory:
+#' `data` may be a table that [gp_table()] describes: in a database, of dbplyr or Arrow, a CSV or Parquet file, an HDF5
+#' matrix, or a function that reads chunks. It is read twice. The first pass draws 65,536 rows, from which the design of
+#' the trend is made, so that `scale(x)` or the knots of a spline are those of this sample; the levels of factors are
+#' those of all rows. The second pass sorts all rows into cells, boxes of a k-d tree with about 65,536 rows each, whose
+#' files are in the work directory (`workdir` of [gp_control()]): about 250 bytes for each row with 30 neighbours.
+#'
+#' The fit is Vecchia's approximation with an ordering that depends on the cells alone. Each cell has a maximum-minimum
+#' distance ordering. The first 1024 points of all cells come first, in a common maximum-minimum distance ordering; the
+#' others follow by their distance from earlier points of their cell, the largest first. Neighbours are found among the
+#' points of the cell, those near its box, and the first ones, which contain the nearest earlier points except beside
+#' gaps. The likelihood, its gradient and its information are sums over cells in a fixed order, and do not depend on
+#' `memory`. The search starts from the optimum of some 12,000 observations, and of an eighth of the cells.
+#' Distances are compared by the given parameters, or by the estimates from 20,000 rows where several ranges or an
+#' anisotropy are estimated; they are not compared again after the search.
+#'
+#' On the simulated tables of `bench/tables.R` the log-likelihood differs from that with the maximum-minimum distance
+#' ordering of all points by less than 0.001 for each observation, less than with a random ordering.
+#'
+#' [predict()][predict.gp] conditions each new point on its nearest observations, as with `joint = FALSE`, and takes
+#' tables as `newdata`. Such a fit has one Gaussian response with a trend, `weights`, known noise and priors, by ML or
+#' REML, or with given parameters. Groups, random effects, smooths, families, transformations and several responses are
+#' errors, and so are methods that need all observations at once, such as `residuals()` and `simulate()`. Missing values
+#' are omitted, or an error with `na.fail`. The files of a fit are those of its work directory: without `workdir`, it
+#' cannot predict in another session.
+#'
 #' @section Spatial objects:
 #' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`,
 #' `sfc`), terra (`SpatVector`) and sp (`SpatialPoints`), or maps of stars, terra (`SpatRaster`)
@@ -123,7 +149,8 @@
 #' @param formula the response and its trend, as in [lm()]. `cbind(a, b)` are several responses, for cokriging: see
 #'   [lmc()]. Terms such as `(1 | site)` are random effects, and terms such as `s(x)` and `te(x, z)` are smooths of
 #'   package mgcv: see [random_effect()] and [smooth_effect()].
-#' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about these.
+#' @param data a data frame, or points or a map of package sf, stars, terra or sp: see the section about these; or a
+#'   table that is read in chunks, such as the path of a file or a result of [gp_table()].
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, names of columns of `data` such as
 #'   `c("x", "y")`, or a matrix with one row for each observation and any number of columns. Not needed for spatial
 #'   objects, which have their own, and if no term of the covariance is a field. In a formula, `scale(x)` uses the mean
@@ -305,6 +332,19 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
   }
   how$control <- as_control(control)
+  if (is_table(data)) {
+    chosen <- list(weights = rlang::enquo(weights), subset = rlang::enquo(subset), group = rlang::enquo(group))
+    check_table_settings(chosen, family, transform, how, here)
+    values <- list(weights = chosen$weights, noise = noise_quosure(known$noise), na.action = na.action)
+    fit <- with_bar("Fitting", wanted = how$control$progress == "bar", {
+      with_clock(clock, "search", with_trees(
+        fit_table(data, formula, covariance, coords, values, known, how, estimate, prior, here)
+      ))
+    })
+    fit$cost <- cost_table(clock)
+    fit[c("call", "formula")] <- list(match.call(), formula)
+    return(fit)
+  }
   source <- data_source(spatial_parts(data))
   arguments <- list(weights = within_data(rlang::enquo(weights), source$data, here),
                     subset = within_data(rlang::enquo(subset), source$data, here),

@@ -102,7 +102,7 @@
 #' fit
 #' @export
 certify <- function(object, newdata = NULL, coords = NULL, sites = NULL, level = 0.999, probes = NULL, seed = 1) {
-  if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")
+  check_fit(object, "object", "certify")
   many <- nobs.gp(object) > 5000
   sites <- sites %||% if (many) 20 else 40
   probes <- probes %||% if (many) 8 else 16

@@ -47,6 +47,14 @@
 #'   it scales the other tolerances, too, see below.
 #' @param neighbour_limit the largest number of neighbours with `neighbours = "auto"`.
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
+#' @param workdir a directory for the files of a fit of a table that is read in chunks, see [gp()]. Each fit makes a
+#'   directory of its own in it, which stays, so that the saved fit predicts in another session, and an interrupted fit
+#'   continues from what is there when it is called again with the same arguments. It is to be deleted if the data
+#'   change. A disk that is full is an error of class `kernops_disk_error`, and the files are removed. Default: a
+#'   temporary directory that goes with the fit.
+#' @param memory a bound on the memory of a fit of such a table: a string such as `"8 GB"`, or a number of bytes. It is
+#'   an error of class `kernops_memory_error` if a fit of so many rows needs more. Default: no bound, with chunks of
+#'   200,000 rows.
 #' @section The number of neighbours:
 #' Each fit with `method = "vecchia"` is compared with twice as many neighbours. `print()` gives the verdict,
 #' `summary()` and `glance()` all changes, and `fit$vecchia$changes` has the numbers:
@@ -91,7 +99,8 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
                        cg_tol = 1e-6, search_tol = 0.01, gain = 0.01, seed = 1, progress = c("bar", "steps", "none"),
                        neighbours = NULL, neighbour_tol = 1e-3, neighbour_limit = 240, inducing = 200,
                        ordering = c("maxmin", "random", "coordinate", "given"),
-                       precond = c("auto", "vecchia", "pivoted_cholesky", "rpcholesky")) {
+                       precond = c("auto", "vecchia", "pivoted_cholesky", "rpcholesky"), workdir = NULL,
+                       memory = NULL) {
   for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
   check_number(probes, "probes", least = 0, whole = TRUE)
   if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
@@ -105,6 +114,8 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_number(neighbour_limit, "neighbour_limit", least = 1, whole = TRUE)
   ordering <- check_choice(ordering, "ordering", c("maxmin", "random", "coordinate", "given"))
   precond <- check_choice(precond, "precond", c("auto", "vecchia", "pivoted_cholesky", "rpcholesky"))
+  if (!is.null(workdir)) check_text(workdir, "workdir", one = TRUE)
+  check_memory_bound(memory)
   mget(names(formals()))
 }
 

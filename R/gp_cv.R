@@ -55,7 +55,7 @@
 #' @aliases summary.gp_cv st_as_sf.gp_cv
 #' @export
 gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
-  if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")
+  check_fit(object, "object", "gp_cv")
   check_flag(refit, "refit")
   check_seed(seed)
   if (refit && object$estimate == "none") {

@@ -86,7 +86,7 @@ gp_posterior <- function(fit, n = 200, seed = 1) {
 }
 
 check_posterior <- function(fit, call = caller_env()) {
-  if (!inherits(fit, "gp")) stop_kernops("input", "{.arg fit} must be a fit of {.fn gp}.", call = call)
+  check_fit(fit, "fit", "gp_posterior", call)
   if (!length(fit$model$prior)) {
     stop_kernops("input", "{.fn gp_posterior} needs a fit with a {.arg prior} of {.fn gp}.", call = call)
   }

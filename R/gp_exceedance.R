@@ -45,7 +45,7 @@
 #' @export
 gp_exceedance <- function(object, newdata = NULL, above, areas = 1, level = 0.95, type = c("response", "link"),
                           nsim = 1000, seed = 1, coords = NULL) {
-  if (!inherits(object, "gp")) stop_kernops("input", "{.arg object} must be a fit of {.fn gp}.")
+  check_fit(object, "object", "gp_exceedance")
   type <- check_choice(type, "type", c("response", "link"))
   check_exceedance(object, if (missing(above)) NULL else above, level, nsim, seed)
   object$how$backend <- usable_backend(object$how$backend)

@@ -119,7 +119,7 @@ logLik.gp <- function(object, ...) {
 #' @importFrom stats nobs coef confint fitted formula logLik model.frame model.matrix predict residuals terms
 #' @importFrom stats vcov weights
 #' @export
-nobs.gp <- function(object, ...) length(object$data$location %||% object$data$y)
+nobs.gp <- function(object, ...) object$data[["n"]] %||% length(object$data$location %||% object$data$y)
 
 #' @export
 formula.gp <- function(x, ...) {

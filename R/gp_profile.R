@@ -1,6 +1,7 @@
 # Limits of parameters by the profile likelihood: where it has fallen by half a quantile of chi-squared(1).
 
 profile_limits <- function(object, parm, level, type, call = caller_env()) {
+  if (inherits(object, "gp_blocks")) stop_blocks("confint(method = 'profile')", call)
   check_profiled(object, type, call)
   parameters <- object$model$parameters
   free <- parameters$name[!parameters$fixed & object$estimate != "none"]

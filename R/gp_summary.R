@@ -60,6 +60,7 @@ wald_table <- function(estimate, se) {
 
 # Local kriging of a million observations would take minutes: residuals are computed for a sample, evenly spaced.
 some_residuals <- function(object, most = 20000) {
+  if (inherits(object, "gp_blocks")) return(residuals_of_heads(object))
   n <- nobs.gp(object)
   if (!has_neighbours(object) || n <= most || is_lmc(object$model$covariance)) return(residuals(object))
   some <- round(seq(1, n, length.out = most))

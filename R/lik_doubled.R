@@ -27,13 +27,18 @@ change_of_some <- function(sets, operators, model, theta, contrast, counts,
 
 # The sets of some points alone, given their neighbours among all points.
 sets_of_some <- function(sets, some, neighbours) {
-  n <- nrow(sets$near)
-  near <- which(tabulate(neighbours, n) > 0)
-  neighbours[] <- c(0L, replace(integer(n), near, seq_along(near)))[neighbours + 1L]
-  rows <- c(near, some)
+  used <- renumbered_neighbours(neighbours, some, nrow(sets$near))
+  rows <- used$rows
   parts <- list(points = sets$points[rows, , drop = FALSE], noise = sets$noise[rows],
                 noise_derivative = sets$noise_derivative[rows], values = sets$values[rows, , drop = FALSE])
-  with_neighbours(parts, neighbours)
+  with_neighbours(parts, used$neighbours)
+}
+
+# The rows of the n points that are neighbours of the points `some`, and of these; and the neighbours among these rows.
+renumbered_neighbours <- function(neighbours, some, n) {
+  near <- which(tabulate(neighbours, n) > 0)
+  neighbours[] <- c(0L, replace(integer(n), near, seq_along(near)))[neighbours + 1L]
+  list(rows = c(near, some), neighbours = neighbours)
 }
 
 # The movement of the estimates from the optimum of a search by a change of the gradient: a step of Newton's method with

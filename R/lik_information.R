@@ -17,6 +17,7 @@ differences_limit <- 2000
 
 # TRUE if differences of the gradient take seconds at most, and have no noise of probes.
 has_fast_gradients <- function(object) {
+  if (!is.null(object$blocks)) return(FALSE)
   n <- length(object$data$y)
   if (has_factor(object)) return(n <= differences_limit)
   n <= differences_limit / 2 && !likelihood_for(object$data, object$model, object$how)$costly

@@ -112,8 +112,10 @@ vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, deriv
             })
 }
 
-# Generalised least squares from the products of whitened columns, of which the first is the response.
+# Generalised least squares from the products of whitened columns, of which the first is the response. Data that are not
+# in memory have their number `n`.
 gram_results <- function(sums, data, trend, reml, profile) {
+  n <- data[["n"]] %||% length(data$y)
   p <- ncol(data$x)
   gram <- sums$gram
   root <- if (p) chol_or_null(gram[-1, -1, drop = FALSE]) else matrix(0, 0, 0)
@@ -122,10 +124,10 @@ gram_results <- function(sums, data, trend, reml, profile) {
   coefficients <- if (p) backsolve(root, along) else numeric()
   beta <- if (p) backsolve(trend$r, coefficients) + trend$coefficients + trend$level else numeric()
   results <- likelihood_results(
-    n = length(data$y), p = p, logdet = sums$logdet, quadratic = gram[1, 1] - sum(along^2), beta = beta,
+    n = n, p = p, logdet = sums$logdet, quadratic = gram[1, 1] - sum(along^2), beta = beta,
     root = root %*% trend$r, alpha = NULL, z = NULL, logdet_xx = data$logdet_xx, reml = reml, profile = profile
   )
-  degrees <- length(data$y) - if (reml) p else 0
+  degrees <- n - if (reml) p else 0
   c(results, list(contrast = c(1, -coefficients), inverse = if (p) chol2inv(root), degrees = degrees))
 }
 

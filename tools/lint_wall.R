@@ -4,7 +4,7 @@
 
 say <- function(where, text) if (length(where)) cat(paste0(where, ": ", text, "\n"), sep = "")
 
-layer <- "^(gp|data|cov|lik|search|predict|predictive|draws|vario)[_.]"
+layer <- "^(gp|data|cov|lik|search|predict|predictive|draws|vario|source|table)[_.]"
 most_names <- 39 # of the engine; see R/engine.R
 
 # The functions and constants that the files of R/ define: name, file, layer, and the global names that each uses.

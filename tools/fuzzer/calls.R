@@ -43,7 +43,7 @@ processes <- list(
   pc_range = list(lower = 1, p = 0.1), pc_sd = list(upper = 1, p = 0.1), lognormal = list(meanlog = 0, sdlog = 1),
   gp_posterior = list(fit = drawn$fit, n = 4, seed = 1), predict.gp_posterior = list(drawn, newdata = d, level = 0.9),
   simulate.gp_posterior = list(drawn, nsim = 2, seed = 1, newdata = d),
-  gp_neighbours = list(coords = x, m = 2, ordering = "maxmin", seed = 1),
+  gp_table = list(x = d), gp_neighbours = list(coords = x, m = 2, ordering = "maxmin", seed = 1),
   gp_exceedance = list(object = fit, newdata = d, above = 0.5, areas = 1, level = 0.9, nsim = 5, seed = 1),
   certify = list(object = fit, sites = 5, level = 0.99, probes = 4, seed = 1),
   gp_cv = list(object = fit, folds = 3, seed = 1), gp_variogram = list(x = x, y = d$z, breaks = c(0, 0.1, 0.3, 1)),

@@ -1,0 +1,76 @@
+# Arguments of gp() that fits of tables do not take, and the memory that they need.
+
+# Stops at the first argument of gp() that a table cannot have. `chosen` are quosures of arguments.
+check_table_settings <- function(chosen, family, transform, how, call) {
+  given <- c(subset = !rlang::quo_is_null(chosen$subset), group = !rlang::quo_is_null(chosen$group),
+             family = !is.null(family), transform = !is.null(transform), precision = how$precision != "float64")
+  if (!any(given)) return(invisible())
+  name <- names(which(given))[[1]]
+  stop_kernops("input", c("{.arg {name}} is not available for a table that is read in chunks.",
+                          i = if (name == "subset") "A query may select its rows."), call = call)
+}
+
+check_table_model <- function(formula, covariance, coords, how, call) {
+  if (!inherits(coords, "formula")) {
+    stop_kernops("input", "{.arg coords} of a table must be a formula such as {.code ~ x + y}, or names of columns.", call = call)
+  }
+  if (!how$method %in% c("auto", "vecchia")) {
+    stop_kernops("input", "A table is fitted by {.code method = \"vecchia\"}, not {.val {how$method}}.", call = call)
+  }
+  if (identical(how$control$neighbours, "auto")) {
+    stop_kernops("input", "{.code neighbours = \"auto\"} is not available for a table: give their number.", call = call)
+  }
+  if (how$control$ordering != "maxmin") {
+    stop_kernops("input", "The {.arg ordering} of a table is {.val maxmin} within cells, not
+                           {.val {how$control$ordering}}.", call = call)
+  }
+  effects <- length(split_effects(formula[[3]])$effects) > 0 || has_effects(list(covariance = covariance))
+  what <- if (is_lmc(covariance)) "Models of several variables are" else if (effects) {
+    "Random effects and smooths are"
+  }
+  if (length(what)) stop_kernops("input", "{what} not available for a table that is read in chunks.", call = call)
+}
+
+check_block_model <- function(model, call) {
+  if (!model$intrinsic) return(invisible())
+  stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are not available for a table.", call = call)
+}
+
+# Rows of a chunk: as many as take a twentieth of the memory, with the columns that are computed from theirs.
+chunk_rows <- function(memory, columns) {
+  if (is.null(memory)) return(2e5)
+  min(1e6, max(1e4, floor(memory_bytes(memory) / 20 / (8 * 8 * (columns + 4)))))
+}
+
+# The bytes of "8 GB" or a number of bytes.
+memory_bytes <- function(memory) {
+  if (is.numeric(memory)) return(memory)
+  parts <- regmatches(memory, regexec("^\\s*([0-9.]+)\\s*([KMGT])i?B?\\s*$", memory, ignore.case = TRUE))[[1]]
+  as.numeric(parts[[2]]) * 1024^match(toupper(parts[[3]]), c("K", "M", "G", "T"))
+}
+
+check_memory_bound <- function(memory, call = caller_env()) {
+  if (is.null(memory)) return(invisible())
+  good <- is.numeric(memory) && length(memory) == 1 && is.finite(memory) && memory > 0 ||
+    is_string(memory) && grepl("^\\s*[0-9]+([.][0-9]*)?\\s*[KMGT]i?B?\\s*$", memory, ignore.case = TRUE)
+  if (good) return(invisible())
+  stop_kernops("input", "{.arg memory} must be a size such as {.val 8 GB}, or a number of bytes.", call = call)
+}
+
+# Stops where a fit of n rows needs more memory than the bound.
+check_table_memory <- function(memory, n, pilot, call) {
+  if (is.null(memory)) return(invisible())
+  needed <- needed_memory(n, pilot)
+  if (needed <= memory_bytes(memory)) return(invisible())
+  size <- function(bytes) format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
+  stop_kernops("memory", c("A fit of {n} rows needs about {size(needed)} of memory, more than {.arg memory} allows.",
+                           i = "Cells have {cell_rows} rows: their size does not depend on {.arg memory}."),
+               call = call)
+}
+
+# The bytes of R, of the heads of all cells with their tree and neighbours, and of some copies of a cell with its halo.
+needed_memory <- function(n, pilot) {
+  width <- 8 * (5 + ncol(pilot$data$u) + ncol(pilot$data$x))
+  heads <- if (n <= cell_rows) n else cell_heads * 2^ceiling(log2(n / cell_rows))
+  3e8 + heads * (4 * width + 4 * 64) + 12 * min(n, cell_rows) * (width + 4 * 60)
+}

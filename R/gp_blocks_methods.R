@@ -1,0 +1,50 @@
+# Methods that fits of tables do not have: those that need all observations at once.
+
+refuse_of_blocks <- function(..., call = caller_env()) {
+  if (...length()) {
+    stop_further_arguments("{.fn predict} of a fit of a table", list(...),
+                           setdiff(names(formals(predict.gp_blocks)), c("object", "...")), call)
+  }
+}
+
+# Stops unless `object` is a fit whose observations are in memory, for the function `what`.
+check_fit <- function(object, name, what, call = caller_env()) {
+  if (!inherits(object, "gp")) stop_kernops("input", "{.arg {name}} must be a fit of {.fn gp}.", call = call)
+  if (inherits(object, "gp_blocks")) stop_blocks(what, call)
+}
+
+stop_blocks <- function(what, call = caller_env()) {
+  stop_kernops("input", c("{.fn {what}} is not available for a fit of a table that is read in chunks.",
+                          i = "{.fn predict} takes the rows of a table as {.arg newdata}."), call = call)
+}
+
+#' @export
+fitted.gp_blocks <- function(object, ...) stop_blocks("fitted")
+
+#' @export
+residuals.gp_blocks <- function(object, ...) stop_blocks("residuals")
+
+#' @export
+simulate.gp_blocks <- function(object, nsim = 1, seed = NULL, ...) stop_blocks("simulate")
+
+#' @export
+plot.gp_blocks <- function(x, ...) stop_blocks("plot")
+
+#' @export
+model.frame.gp_blocks <- function(formula, ...) stop_blocks("model.frame")
+
+#' @export
+model.matrix.gp_blocks <- function(object, ...) stop_blocks("model.matrix")
+
+#' @export
+weights.gp_blocks <- function(object, ...) stop_blocks("weights")
+
+# Residuals of some of the first observations of the ordering, which cover the region evenly.
+residuals_of_heads <- function(object, most = 5000) {
+  records <- object$blocks$heads
+  records <- records[some_positions(nrow(records), most), , drop = FALSE]
+  data <- data_of_records(records)
+  points <- list(u = data$u, x = data$x, offset = 0 * data$y)
+  if (!is.null(object$known$beta)) object["known"] <- list(NULL) # the response is without the known mean
+  data$y - columns_from_blocks(object, points, field_request)$fit
+}

@@ -1,0 +1,81 @@
+# The likelihood of a table: sums over the units of its sets (table_sets.R), which are in files.
+#
+# The sums of a unit depend on nothing else, and are added in the order of the units, so that no digit depends on workers
+# or memory. `blocks` is a result of table_blocks(); `some` are numbers of units, whose sums are those of a part of the
+# observations, each with all of its neighbours.
+
+block_likelihood <- function(blocks, model, how, some = seq_along(blocks$units)) {
+  limit <- Inf
+  data <- block_data(blocks, some)
+  trend <- blocks$trend
+  kind <- list(model = model, precision = how$precision, backend = how$backend)
+  evaluate <- function(theta, profile = FALSE, search = FALSE) {
+    summed <- function(derivatives) sums_of_units(blocks, some, kind, theta, limit, derivatives)
+    sets <- list(values = matrix(0, 0, 1 + ncol(data$x)), order = seq_len(data$n))
+    vecchia_state(summed, sets, data, theta, trend, how$reml, profile, search, function() FALSE)
+  }
+  kept_neighbours <- function(theta) {
+    data <- data_of_records(halo_of_cell(blocks, which.max(blocks$rows), 0)$records)
+    local <- local_count(data, model, theta, min(2L * blocks$m, length(data$y)),
+                         covariance_matrix(model, how$precision, how$backend))
+    list(m = blocks$m, all = FALSE, ordering = "cells", local = local, joint = FALSE)
+  }
+  with_prior(new_likelihood(evaluate, count = function() blocks$m, use = function(count) limit <<- count,
+                            kept_neighbours = kept_neighbours), model)
+}
+
+# The data that the sums of a likelihood need besides the sets.
+block_data <- function(blocks, some = seq_along(blocks$units)) {
+  columns <- names(blocks$trend$coefficients)
+  list(n = sum(blocks$sizes[some]), y = numeric(), x = matrix(0, 0, length(columns), dimnames = list(NULL, columns)),
+       u = matrix(0, 0, blocks$d), noise = blocks$noise, logdet_xx = 2 * sum(log(abs(diag(blocks$trend$r)))))
+}
+
+# Records as observation_data() has observations.
+data_of_records <- function(records) {
+  x <- records[, grep("^x", colnames(records)), drop = FALSE]
+  list(y = unname(records[, "y"]), x = unname(x), u = coordinates_of_records(records),
+       noise = unname(records[, "noise"]), weights = unname(records[, "weight"]), rows = unname(records[, "row"]),
+       block = rep(1L, nrow(records)), logdet_xx = 0)
+}
+
+# The trend as orthonormal_trend() has it, from the triangular factor of [X, y] over all observations.
+block_trend <- function(root, names) {
+  p <- length(names)
+  r <- root[seq_len(p), seq_len(p), drop = FALSE]
+  coefficients <- if (p) backsolve(r, root[seq_len(p), p + 1]) else numeric()
+  list(r = r, coefficients = stats::setNames(coefficients, names), level = 0)
+}
+
+sums_of_units <- function(blocks, some, kind, theta, count, derivatives) {
+  parts <- over_units(some, function(k) sums_of_unit(blocks, k, kind, theta, count, derivatives))
+  bad <- vapply(parts, function(part) part$bad, 0)
+  list(sums = Reduce(`+`, lapply(parts, function(part) part$sums)), bad = max(bad))
+}
+
+sums_of_unit <- function(blocks, k, kind, theta, count, derivatives) {
+  operators <- set_operators(kind$model, kind$backend, kind$precision)
+  set_totals(operators, theta, kind$model$nugget, held_unit(blocks, k), derivatives, count)
+}
+
+# The sets of a unit as hold_sets() has them, with the response and the trend that orthonormal_trend() makes of them.
+held_unit <- function(blocks, k) {
+  unit <- read_object(unit_path(blocks, k))
+  records <- unit$records
+  hold_sets(coordinates_of_records(records), unname(records[, "noise"]), unname(1 / records[, "weight"]),
+            values_of_records(records, blocks$trend), unit$neighbours)
+}
+
+values_of_records <- function(records, trend) {
+  x <- records[, grep("^x", colnames(records)), drop = FALSE]
+  if (!ncol(x)) return(cbind(unname(records[, "y"])))
+  unname(cbind(records[, "y"] - x %*% trend$coefficients, t(backsolve(trend$r, t(x), transpose = TRUE))))
+}
+
+# f(k) for units k, in their order.
+over_units <- function(units, f) {
+  lapply(seq_along(units), function(number) {
+    say_progress(detail = paste0(", part ", number, " of ", length(units)))
+    f(units[[number]])
+  })
+}

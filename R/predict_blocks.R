@@ -1,0 +1,75 @@
+# Predictions of a fit of a table: the new points of a cell are predicted together from the observations around them,
+# as by a fit to these observations with the parameters, coefficients and their errors of the whole.
+
+# The columns of predictions at `points` as new_points() has them, in their order.
+columns_from_blocks <- function(object, points, request) {
+  blocks <- object$blocks
+  near <- blocks$near_of(points$u)
+  of <- cells_of(blocks$partition, near)
+  groups <- split(seq_along(of), of)
+  columns <- lapply(seq_along(groups), function(k) {
+    say_progress(step = paste("cell", k, "of", length(groups)), fraction = (k - 1) / length(groups))
+    rows <- groups[[k]]
+    columns_of_group(object, some_points(points, rows), near[rows, , drop = FALSE], request,
+                     first_reach(blocks, as.integer(names(groups)[[k]]), object$vecchia$local))
+  })
+  do.call(rbind, columns)[order(unlist(groups)), , drop = FALSE]
+}
+
+# A distance within which a point of a cell has, as a rule, `count` observations.
+first_reach <- function(blocks, k, count) {
+  if (length(blocks$rows) == 1) return(Inf)
+  box <- box_of_cell(blocks, k)
+  reach <- halo_reach(blocks$level[[k]], count, blocks$d)
+  if (reach > 0) reach else if (blocks$rows[[k]]) max(box[2, ] - box[1, ]) else 0
+}
+
+# The observations within `reach` of the box around the points contain the nearest `count` of each point that has so
+# many within `reach`. The others are predicted again, from as many observations as that takes.
+columns_of_group <- function(object, points, near, request, reach) {
+  count <- object$vecchia$local
+  base <- observations_around(object$blocks, near, reach, count)
+  from <- base$near_of(base$records)
+  radius <- distance_to_last(near, from, count)
+  columns <- columns_from_data(object, points, base$records, request)
+  far <- which(radius > base$reach)
+  for (some in split(far, (seq_along(far) - 1) %/% 1000)) {
+    further <- observations_around(object$blocks, near[some, , drop = FALSE], max(radius[some]) * (1 + 1e-9), count)
+    columns[some, ] <- columns_from_data(object, some_points(points, some), further$records, request)
+  }
+  columns
+}
+
+columns_from_data <- function(object, points, records, request) {
+  object[c("data", "cell", "blocks")] <- list(data_of_records(records), new_cell(), NULL)
+  class(object) <- "gp"
+  if (request$type == "terms") {
+    return(predicted_moments(object, points, request$how, FALSE)[c("trend", "process")])
+  }
+  as.data.frame(predictive_columns(predictive_at(object, points, request), request), optional = TRUE)
+}
+
+# The records of observations within `reach` of the box around points `near`, and that reach: it grows until there are
+# `count` of them.
+observations_around <- function(blocks, near, reach, count) {
+  box <- column_ranges(near)
+  distance <- distance_of_boxes(blocks$boxes, box)
+  distance[blocks$rows == 0] <- Inf
+  repeat {
+    records <- do.call(rbind, lapply(which(distance <= reach), function(k) {
+      records <- read_rows(in_store(blocks$store, "cell-", k), blocks$columns)
+      if (is.infinite(reach)) return(records)
+      records[distance_to_box(blocks$near_of(coordinates_of_records(records)), box) <= reach, , drop = FALSE]
+    }))
+    if (NROW(records) >= min(count, blocks$n) || is.infinite(reach)) break
+    reach <- 2 * max(reach, min(distance))
+  }
+  list(records = records, reach = reach, near_of = function(records) blocks$near_of(coordinates_of_records(records)))
+}
+
+# The distance of each point from the last of its `count` nearest ones of `from`.
+distance_to_last <- function(near, from, count) {
+  last <- nearest_points(near, from, min(count, nrow(from)))
+  last <- last[nrow(last), ]
+  sqrt(rowSums((near - from[last, , drop = FALSE])^2))
+}

@@ -1,0 +1,120 @@
+# predict() for fits of tables: new points in memory, or a table of new points that is read in chunks and sorted by
+# cells, as the observations are.
+
+#' @rdname predict.gp
+#' @param filename for new points in a table that is read in chunks, see [gp_table()]: the path of a CSV file of
+#'   predictions with a line for each row of the table. Default: they are returned.
+#' @export
+predict.gp_blocks <- function(object, newdata, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
+                              level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
+                              nmax = Inf, maxdist = Inf, probs = NULL, above = NULL, filename = NULL, ...) {
+  refuse_of_blocks(...)
+  given <- c(as.list(environment()), cov = FALSE)
+  request <- prediction_request(given, object, c("response", "link", "terms"), missing(interval))
+  if (missing(newdata) || is.null(newdata)) {
+    stop_kernops("input", "Predictions of a fit of a table need {.arg newdata}.")
+  }
+  if (!is.null(filename) && !is_table(newdata)) {
+    stop_kernops("input", "{.arg filename} is for {.arg newdata} in a table, a result of {.fn gp_table}.")
+  }
+  if (is.numeric(control$neighbours)) object$vecchia$local <- min(control$neighbours, nobs.gp(object))
+  object$how$backend <- usable_backend(object$how$backend)
+  with_bar("Predicting", with_trees(
+    if (is_table(newdata)) predict_in_table(object, gp_table(newdata), request, filename) else {
+      predict_in_memory(object, newdata, request)
+    }
+  ))
+}
+
+predict_in_memory <- function(object, newdata, request, call = caller_env()) {
+  points <- new_points(object, newdata, request$coords, call = call)
+  if (!is.null(points$blocks)) {
+    stop_kernops("input", "Means over polygons are not available for a fit of a table.", call = call)
+  }
+  table <- if (nrow(points$u)) columns_from_blocks(object, points, request) else {
+    columns_from_data(object, points, object$blocks$heads, request)
+  }
+  give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object)
+}
+
+# Rows of a result that are in memory at a time.
+result_rows <- 2^20
+
+# Predictions at the rows of a table: sorted into the files of cells, predicted cell by cell, sorted back by rows.
+predict_in_table <- function(object, source, request, filename, call = caller_env()) {
+  if (!is.null(filename)) check_text(filename, "filename", one = TRUE)
+  store <- new_store(NULL, "predictions", call)
+  on.exit(remove_store(store))
+  n <- sort_new_points(object, source, store, call)
+  names <- predict_cells(object, request, store)
+  paste_results(store, n, names, filename)
+}
+
+sort_new_points <- function(object, source, store, call) {
+  blocks <- object$blocks
+  first <- 1
+  columns <- intersect(unique(c(all.vars(object$parts$terms), all.vars(object$parts$coords))), source$columns)
+  scan_source(source, columns, chunk_rows(object$how$control$memory, length(columns)), function(chunk) {
+    points <- points_of_source(object, data_source(spatial_parts(chunk)), NULL, call)
+    rows <- first - 1 + which(points$complete)
+    first <<- first + nrow(chunk)
+    of <- cells_of(blocks$partition, blocks$near_of(points$u))
+    values <- cbind(rows, points$offset, points$u, points$x)
+    ordered <- split(order(of), sort(of))
+    for (k in names(ordered)) append_rows(in_store(store, "new-", k), values[ordered[[k]], , drop = FALSE])
+    say_progress(step = paste("sorted", first - 1, "new points"))
+  }, call)
+  first - 1
+}
+
+# Writes the predictions of all cells to files by rows; returns the names of their columns.
+predict_cells <- function(object, request, store) {
+  d <- object$model$d
+  width <- 2 + d + length(object$beta %||% object$known$beta)
+  names <- NULL
+  for (k in seq_along(object$blocks$rows)) {
+    path <- in_store(store, "new-", k)
+    if (!file.exists(path)) next
+    count <- file.size(path) / (8 * width)
+    for (skip in seq(0, count - 1, by = cell_rows)) {
+      say_progress(step = paste("cell", k, "of", length(object$blocks$rows)), fraction = k / length(object$blocks$rows))
+      values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
+      points <- list(offset = values[, 2], u = unname(values[, 2 + seq_len(d), drop = FALSE]),
+                     x = unname(values[, -seq_len(2 + d), drop = FALSE]))
+      table <- columns_from_blocks(object, points, request)
+      names <- names(table)
+      to <- (values[, 1] - 1) %/% result_rows
+      for (part in unique(to)) {
+        append_rows(in_store(store, "result-", part), cbind(values[, 1], as.matrix(table))[to == part, , drop = FALSE])
+      }
+    }
+    unlink(path)
+  }
+  names
+}
+
+# The predictions in the order of the n rows: a data frame, or a file.
+paste_results <- function(store, n, names, filename) {
+  parts <- lapply(seq(0, max(0, n - 1), by = result_rows), function(first) {
+    table <- matrix(NA_real_, min(result_rows, n - first), length(names), dimnames = list(NULL, names))
+    path <- in_store(store, "result-", first / result_rows)
+    if (file.exists(path)) {
+      values <- read_rows(path, c("row", names))
+      table[values[, 1] - first, ] <- values[, -1]
+    }
+    if (is.null(filename)) return(as.data.frame(table))
+    write_csv(table, filename, first > 0)
+    NULL
+  })
+  if (!is.null(filename)) return(invisible(filename))
+  table <- do.call(rbind, parts)
+  if (identical(names, "fit")) table$fit else table
+}
+
+write_csv <- function(table, path, append) {
+  if (requireNamespace("data.table", quietly = TRUE)) {
+    data.table::fwrite(as.data.frame(table), path, append = append, showProgress = FALSE)
+  } else {
+    utils::write.table(table, path, append = append, sep = ",", row.names = FALSE, col.names = !append)
+  }
+}

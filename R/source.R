@@ -1,0 +1,121 @@
+# The contract of a source: a table that is read in chunks, as gp() fits tables that do not fit into memory.
+#
+# A source is a list, the arguments of new_source():
+#   kind       in words, for print() and messages
+#   columns    the names of its columns
+#   rows       their number, NA where it is known only when all have been read
+#   stamp      strings that change with the content as far as that is known without reading it: of a work directory
+#   scan(columns, size, visit)  calls visit(chunk) for consecutive chunks of about `size` rows, data frames with these
+#              columns; each call reads from the first row again. The number of rows of a chunk has no meaning.
+#
+# The kinds: database connections and dbplyr (source_database.R), Arrow and Parquet (source_arrow.R), CSV files
+# (source_csv.R), HDF5 and other delayed matrices (source_array.R), reader functions and data frames (source_reader.R).
+new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
+  structure(mget(names(formals())), class = "gp_table")
+}
+
+#' Tables that are read in chunks
+#'
+#' `gp_table()` describes a table that [gp()] reads in chunks, so that it need not fit into memory. `data` of [gp()] may
+#' also be such a table itself, if it needs no further argument.
+#'
+#' @param x where the rows are:
+#'   * a connection of package DBI, such as those of RSQLite, duckdb and RPostgres, with `table` or `query`;
+#'   * a lazy table of dbplyr;
+#'   * a dataset, table or query of package arrow, such as `arrow::open_dataset("directory")`;
+#'   * the path of a file: CSV, also compressed by gzip, read by `data.table::fread()`, or Parquet, read by package
+#'     arrow;
+#'   * a matrix of HDF5Array or another `DelayedMatrix` with one row for each observation;
+#'   * a function that reads: `x(1)`, `x(2)`, ... return consecutive chunks as data frames, and `NULL` after the last
+#'     one. It is called from 1 again for each pass over the data;
+#'   * a data frame.
+#' @param table the name of a table, a string or a result of `DBI::Id()`.
+#' @param query instead of `table`, a query in SQL, whose rows are those of the table.
+#' @param columns the names of the columns of a matrix without column names.
+#' @param ... arguments of `data.table::fread()` for a CSV file, such as `sep`, `dec` and `na.strings`.
+#'
+#' @details The rows should come in the same order in each pass. Estimates depend on that order only by the choice of
+#'   observations for starting values, and by ties of distances.
+#'
+#' @section Errors: class `kernops_input_error` for a table that does not exist or cannot be read, for a package that is
+#'   needed but not installed, and for a chunk with other columns than the first one.
+#'
+#' @return An object of class `gp_table`, which has a `print()` method.
+#' @seealso [gp()] and its section about tables; [predict()][predict.gp].
+#' @examples
+#' path <- tempfile(fileext = ".csv")
+#' write.csv(datasets::quakes, path, row.names = FALSE)
+#' if (requireNamespace("data.table", quietly = TRUE)) gp_table(path)
+#' # a function that makes three chunks of 100 rows
+#' gp_table(function(chunk) if (chunk <= 3) data.frame(x = (chunk - 1) * 100 + 1:100, z = 0))
+#' if (requireNamespace("RSQLite", quietly = TRUE)) {
+#'   con <- DBI::dbConnect(RSQLite::SQLite(), ":memory:")
+#'   DBI::dbWriteTable(con, "quakes", datasets::quakes)
+#'   print(gp_table(con, "quakes"))
+#'   print(gp_table(con, query = "SELECT long, lat, mag FROM quakes WHERE depth < 100"))
+#'   DBI::dbDisconnect(con)
+#' }
+#' @export
+gp_table <- function(x, table = NULL, query = NULL, columns = NULL, ...) {
+  takes <- c(table = !is.null(table), query = !is.null(query), columns = !is.null(columns), ... = ...length() > 0)
+  check_table_arguments(x, names(takes)[takes])
+  if (inherits(x, "gp_table")) return(x)
+  if (inherits(x, "DBIConnection")) return(database_source(x, table, query))
+  if (inherits(x, "tbl_sql")) return(lazy_table_source(x))
+  if (is_arrow(x)) return(arrow_source(x))
+  if (is_string(x)) return(file_source(x, ...))
+  if (is_delayed(x)) return(array_source(x, columns))
+  if (is.function(x)) return(reader_source(x))
+  frame_source(x)
+}
+
+# TRUE for data that gp() and predict() read in chunks.
+is_table <- function(x) {
+  inherits(x, c("gp_table", "DBIConnection", "tbl_sql")) || is_arrow(x) || is_delayed(x) || is_string(x) ||
+    is.function(x)
+}
+
+# The arguments of gp_table() that its kinds take.
+check_table_arguments <- function(x, used, call = caller_env()) {
+  known <- inherits(x, "DBIConnection") || is_table(x) || is.data.frame(x)
+  if (!known) {
+    stop_kernops("input", paste0("{.arg x} must be a table, such as a connection of {.pkg DBI} or the path of a file,
+                                  not ", shown(x), "."), call = call)
+  }
+  takes <- if (inherits(x, "DBIConnection")) c("table", "query") else if (is_delayed(x)) "columns" else
+    if (is_string(x) && !is_parquet(x)) "..."
+  odd <- setdiff(used, takes)
+  if (!length(odd)) return(invisible())
+  stop_kernops("input", "A table of class {.cls {class(x)}} takes no argument {.arg {odd}}.", call = call)
+}
+
+#' @export
+print.gp_table <- function(x, ...) {
+  rows <- if (is.na(x$rows)) "an unknown number of rows" else counted(format(x$rows, big.mark = ","), "row")
+  cli::cat_line("<gp_table> ", x$kind, ", ", rows)
+  cat_labelled("columns", x$columns, ",")
+  invisible(x)
+}
+
+# Calls visit(chunk) for all chunks of the source, whose columns are checked.
+scan_source <- function(source, columns, size, visit, call = caller_env()) {
+  lacking <- setdiff(columns, source$columns)
+  if (length(lacking)) {
+    stop_kernops("input", "The table has no column {.code {lacking}}.", call = call)
+  }
+  source$scan(columns, size, function(chunk) {
+    if (!is.data.frame(chunk) || !all(columns %in% names(chunk))) {
+      stop_kernops("input", "Each chunk of the table must be a data frame with the columns {.code {columns}}.",
+                   call = call)
+    }
+    visit(as.data.frame(chunk)[columns])
+  })
+}
+
+# Code that reads a source, whose errors get a class.
+reading <- function(what, code, call = caller_env()) {
+  tryCatch(code, error = function(e) {
+    if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
+    stop_kernops("input", "{what} cannot be read: {conditionMessage(e)}", call = call)
+  })
+}

@@ -1,0 +1,32 @@
+# Sources in R: functions that return chunks, and data frames.
+
+reader_source <- function(read, call = caller_env()) {
+  chunk_of <- function(number) reading("the table", read(number))
+  first <- chunk_of(1)
+  if (!is.data.frame(first)) {
+    stop_kernops("input", "The function must return a data frame for the first chunk, not
+                           {.obj_type_friendly {first}}.", call = call)
+  }
+  new_source(
+    kind = "a function", columns = names(first), stamp = c(deparse(read), names(first), nrow(first)),
+    scan = function(columns, size, visit) {
+      number <- 1
+      while (!is.null(chunk <- chunk_of(number))) {
+        check_chunk(chunk, columns, number)
+        visit_rows(chunk, size, visit)
+        number <- number + 1
+      }
+    }
+  )
+}
+
+check_chunk <- function(chunk, columns, number, call = caller_env()) {
+  if (is.data.frame(chunk) && all(columns %in% names(chunk))) return(invisible())
+  stop_kernops("input", "Chunk {number} of the table must be a data frame with the columns {.code {columns}}.",
+               call = call)
+}
+
+frame_source <- function(x) {
+  new_source(kind = "a data frame", columns = names(x), rows = as.numeric(nrow(x)), stamp = rlang::hash(x),
+             scan = function(columns, size, visit) visit_rows(x, size, visit))
+}

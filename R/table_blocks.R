@@ -1,0 +1,74 @@
+# The observations of a table in a work directory: stages that an interrupted fit does not repeat. The result, `blocks`,
+# is a list of
+#   store, columns          the work directory, and the columns of its records
+#   n, read, rows, d        the numbers of observations, of rows of the table, of rows of each cell, of coordinates
+#   partition, boxes, level the cells, and the levels of their points behind the heads
+#   heads                   records of the first points of the ordering, in their order
+#   m, units, sizes         the number of neighbours, the units of the sets and their numbers of points
+#   trend                   coefficients and factor by which the trend is orthonormal
+#   noise                   0 if all noise variances are 0
+#   model, theta, near_of   the covariance by which distances are compared, see neighbour_coordinates()
+#   head_near()             such coordinates of the heads
+
+table_blocks <- function(source, columns, pilot, store, m, size, call) {
+  near_of <- near_function(pilot)
+  near <- near_of(pilot$sample$u)
+  partition <- partition_of(near, pilot$total)
+  sorted <- stage_of(store, "sorted", function() {
+    sort_into_cells(source, columns, pilot, partition, near_of, store, size, call)
+  })
+  check_root(sorted$root, colnames(pilot$data$x), call)
+  ordered <- stage_of(store, "ordered", function() order_cells(sorted, partition, near_of, store))
+  unlink(in_store(store, "rows-", seq_len(cell_count(partition))))
+  blocks <- c(sorted[c("n", "read", "rows", "boxes", "columns", "noise")], ordered, list(
+    store = store, partition = partition, d = ncol(pilot$data$u), m = min(m, sorted$n - 1),
+    trend = block_trend(sorted$root, colnames(pilot$data$x)), model = pilot$model, theta = pilot$theta,
+    near_of = near_of
+  ))
+  blocks$head_near <- once(function() near_of(coordinates_of_records(blocks$heads)))
+  blocks$units <- units_of(blocks)
+  blocks$sizes <- sizes_of_units(blocks)
+  write_units(blocks)
+  blocks
+}
+
+# f(u): coordinates in which the most correlated points are the nearest, by the covariance of the pilot.
+near_function <- function(pilot) {
+  model <- pilot$model
+  theta <- pilot$theta
+  reference <- typical_sites(pilot$sample$u, 4096)
+  function(u) neighbour_coordinates(model, theta, u, reference)
+}
+
+# Stops where columns of the trend are collinear over all rows.
+check_root <- function(root, names, call) {
+  p <- length(names)
+  if (!p) return(invisible())
+  sizes <- sqrt(colSums(root[, seq_len(p), drop = FALSE]^2))
+  aliased <- names[abs(diag(root)[seq_len(p)]) <= 1e-7 * sizes]
+  if (nrow(root) > p && !length(aliased)) return(invisible())
+  stop_kernops("input", c("The columns of the trend are collinear: {.code {aliased}} {?is a linear combination/are
+                           linear combinations} of the others."), call = call)
+}
+
+# Records of few observations that stand for all: the first heads, and groups of points next to each other, which tell
+# about short distances.
+typical_records <- function(blocks, heads = 6000, groups = 60, size = 100) {
+  filled <- which(blocks$rows > cell_heads)
+  if (blocks$n <= heads + groups * size) {
+    return(do.call(rbind, c(list(blocks$heads), lapply(filled, rest_of_cell, blocks))))
+  }
+  cells <- if (length(filled)) filled[some_positions(length(filled), groups)]
+  each <- ceiling(groups / max(1, length(cells)))
+  near_cells <- lapply(cells, function(k) {
+    rest <- rest_of_cell(k, blocks)
+    near <- blocks$near_of(coordinates_of_records(rest))
+    centres <- near[some_positions(nrow(near), each), , drop = FALSE]
+    rest[sort(unique(as.vector(nearest_points(centres, near, min(size, nrow(near)))))), , drop = FALSE]
+  })
+  do.call(rbind, c(list(blocks$heads[seq_len(min(heads, nrow(blocks$heads))), , drop = FALSE]), near_cells))
+}
+
+rest_of_cell <- function(k, blocks) {
+  read_rows(in_store(blocks$store, "cell-", k), blocks$columns, skip = heads_of(blocks$rows[[k]], length(blocks$rows)))
+}

@@ -1,0 +1,92 @@
+# Cells of a table: boxes of a k-d tree over a sample of its rows, with about as many rows each. Cells do not depend on
+# memory or workers, so that sums over cells are the same digits for all of them. Numbers of cells follow the tree, so
+# that cells with close numbers are near each other.
+
+# The numbers of rows of a cell, about, and of those first ones of its ordering that are neighbours in all cells.
+cell_rows <- 65536
+cell_heads <- 1024
+
+# A tree over the sample `near` of n points: at each node the coordinate and its value where cells part. The children
+# of node k are nodes 2 k and 2 k + 1.
+partition_of <- function(near, n) {
+  depth <- max(0, min(ceiling(log2(n / cell_rows)), floor(log2(nrow(near) / 8))))
+  nodes <- 2^depth - 1
+  along <- integer(nodes)
+  at <- numeric(nodes)
+  rows <- list(seq_len(nrow(near)))
+  for (k in seq_len(nodes)) {
+    some <- rows[[k]]
+    column <- which.max(column_extents(near[some, , drop = FALSE]))
+    values <- near[some, column]
+    along[[k]] <- column
+    at[[k]] <- stats::median(values)
+    rows[[2 * k]] <- some[values <= at[[k]]]
+    rows[[2 * k + 1]] <- some[values > at[[k]]]
+  }
+  list(depth = depth, along = along, at = at)
+}
+
+# The number of the cell of each point.
+cells_of <- function(partition, near) {
+  node <- rep(1, nrow(near))
+  for (level in seq_len(partition$depth)) {
+    values <- near[cbind(seq_along(node), partition$along[node])]
+    node <- 2 * node + (values > partition$at[node])
+  }
+  as.integer(node - 2^partition$depth + 1)
+}
+
+cell_count <- function(partition) 2^partition$depth
+
+# The second pass: writes the records of each cell to its file. Returns the number of rows used and of each cell, their
+# boxes, and the decomposition of [X, y]: chunks are merged by qr(), which loses no digits.
+sort_into_cells <- function(source, columns, pilot, partition, near_of, store, size, call = caller_env()) {
+  count <- cell_count(partition)
+  path <- in_store(store, "rows-", seq_len(count))
+  unlink(path)
+  boxes <- NULL
+  rows <- numeric(count)
+  root <- NULL
+  noise <- 0
+  first <- 1
+  scan_source(source, columns, size, function(chunk) {
+    records <- records_of_chunk(pilot, chunk, first, call)
+    first <<- first + nrow(chunk)
+    if (!nrow(records)) return(invisible())
+    root <<- qr_root(rbind(root, trend_of_records(records)))
+    noise <<- max(noise, records[, "noise"])
+    near <- near_of(coordinates_of_records(records))
+    of <- cells_of(partition, near)
+    boxes <<- wider_boxes(boxes, near, of, count)
+    ordered <- split(order(of), sort(of))
+    for (k in names(ordered)) append_rows(path[[as.integer(k)]], records[ordered[[k]], , drop = FALSE])
+    rows <<- rows + tabulate(of, count)
+    say_progress(step = paste("sorted", sum(rows), "rows"))
+  }, call)
+  if (!sum(rows)) stop_kernops("input", "There are no observations without missing values.", call = call)
+  list(n = sum(rows), read = first - 1, rows = rows, boxes = boxes, root = root, noise = noise,
+       columns = record_columns(ncol(pilot$data$u), ncol(pilot$data$x)))
+}
+
+trend_of_records <- function(records) unname(records[, c(grep("^x", colnames(records)), 3L), drop = FALSE])
+
+coordinates_of_records <- function(records) unname(records[, grep("^u", colnames(records)), drop = FALSE])
+
+# The triangular factor R of a matrix, without pivoting.
+qr_root <- function(x) {
+  unname(qr.R(qr(x, LAPACK = FALSE, tol = 0)))
+}
+
+# The least and the largest coordinates of each cell, an array (2, coordinates, cells), with more points.
+wider_boxes <- function(boxes, near, of, count) {
+  if (is.null(boxes)) boxes <- array(c(Inf, -Inf), c(2, ncol(near), count))
+  for (k in seq_len(ncol(near))) {
+    ordered <- order(of, near[, k])
+    last <- cumsum(tabulate(of, count))
+    some <- which(tabulate(of, count) > 0)
+    first <- c(1, last[-count] + 1)
+    boxes[1, k, some] <- pmin(boxes[1, k, some], near[ordered[first[some]], k])
+    boxes[2, k, some] <- pmax(boxes[2, k, some], near[ordered[last[some]], k])
+  }
+  boxes
+}

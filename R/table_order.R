@@ -1,0 +1,63 @@
+# The ordering of a table for Vecchia's approximation, which depends on its cells alone.
+#
+# Within each cell, points are in their maximum-minimum distance ordering; the level of a point is its distance from the
+# nearest of those before it. The first `cell_heads` points of all cells are the heads of the table. They come first, in
+# their own maximum-minimum distance ordering. All others follow by decreasing level, ties by row. Coarse structure is
+# then that of the whole table, and fine structure that of each cell; the ordering differs from the maximum-minimum
+# distance ordering of all points along the borders of cells.
+
+# Sorts the file of each cell by level; returns the records of the heads in their order, and the level at which the
+# other points of each cell begin: each location within a cell is nearer than this to a point before these.
+order_cells <- function(sorted, partition, near_of, store) {
+  count <- cell_count(partition)
+  heads <- vector("list", count)
+  level <- numeric(count)
+  for (k in which(sorted$rows > 0)) {
+    say_progress(step = paste("ordered", k, "of", count, "cells"))
+    records <- records_in_order(read_rows(in_store(store, "rows-", k), sorted$columns), near_of)
+    size <- heads_of(nrow(records), count)
+    heads[[k]] <- records[seq_len(size), , drop = FALSE]
+    level[[k]] <- if (size < nrow(records)) records[size, "level"] else 0
+    path <- in_store(store, "cell-", k)
+    unlink(partial_path(path))
+    append_rows(partial_path(path), records)
+    finish_file(path)
+  }
+  heads <- do.call(rbind, heads)
+  list(heads = heads[vecchia_order(near_of(coordinates_of_records(heads))), , drop = FALSE], level = level)
+}
+
+# The number of heads of a cell with n points; of a single cell, all points.
+heads_of <- function(n, count) if (count == 1) n else pmin(n, cell_heads)
+
+records_in_order <- function(records, near_of) {
+  near <- near_of(coordinates_of_records(records))
+  tree <- search_tree(near)
+  order <- vecchia_order(near, tree = tree)
+  records <- records[order, , drop = FALSE]
+  records[, "level"] <- levels_of(near[order, , drop = FALSE], ordered_neighbours(tree, 1L, order = order))
+  rest <- seq_len(nrow(records))
+  records[order(-records[, "level"], rest), , drop = FALSE]
+}
+
+# The distance of each point from the nearest one before it, infinite for the first.
+levels_of <- function(near, before) {
+  if (nrow(near) == 1) return(Inf)
+  from <- as.vector(before)
+  c(Inf, sqrt(rowSums((near[-1, , drop = FALSE] - near[from[-1], , drop = FALSE])^2)))
+}
+
+# The reach of the halo of a cell: m points that come before a point of a level are within this multiple of the level.
+halo_reach <- function(level, m, d) level * 0.8 * (2 * m)^(1 / d)
+
+# The distance of points `near` from a box, a matrix with its least and largest coordinates in rows.
+distance_to_box <- function(near, box) {
+  gaps <- lapply(seq_len(ncol(near)), function(k) pmax(box[1, k] - near[, k], near[, k] - box[2, k], 0)^2)
+  sqrt(Reduce(`+`, gaps))
+}
+
+# The distance of each of the boxes, an array (2, coordinates, boxes), from a box.
+distance_of_boxes <- function(boxes, box) {
+  gap <- pmax(boxes[1, , , drop = FALSE] - as.vector(box[2, ]), as.vector(box[1, ]) - boxes[2, , , drop = FALSE], 0)
+  sqrt(colSums(matrix(gap, ncol(box))^2))
+}

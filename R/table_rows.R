@@ -1,0 +1,71 @@
+# Rows of a table as numbers: the records that files of a work directory have.
+
+# The columns of a record: the number of the row, the response minus its known mean, the variance of noise, the weight,
+# coordinates as the model has them, and the trend whose coefficients are estimated. Files sorted by cells have `level`,
+# too.
+record_columns <- function(d, p) {
+  c("row", "level", "y", "noise", "weight", paste0("u", seq_len(d)), paste0("x", seq_len(p), recycle0 = TRUE))
+}
+
+# The records of a chunk whose first row has the number `first`. `pilot` is a result of pilot_of(), with
+# quosures of `weights` and `noise`.
+records_of_chunk <- function(pilot, chunk, first, call) {
+  points <- points_of_source(pilot, data_source(spatial_parts(chunk)), NULL, call)
+  complete <- points$complete
+  terms <- pilot$parts$terms
+  predvars <- attr(terms, "predvars") %||% attr(terms, "variables")
+  response <- within_chunk(predvars[[attr(terms, "response") + 1]], chunk, environment(terms), call)
+  y <- plain_response(response, call)
+  weights <- value_of_chunk(pilot$quosures$weights, chunk, 1, call)
+  noise <- value_of_chunk(pilot$quosures$noise, chunk, 0, call)
+  per_row <- cbind(y, noise, weights)
+  usable <- !is.na(rowSums(per_row))
+  rows <- which(complete & usable)
+  check_chunk_values(per_row[rows, , drop = FALSE], first - 1 + rows, call)
+  missing <- setdiff(seq_len(nrow(chunk)), rows)
+  if (length(missing)) act_on_missing(pilot$quosures$na.action, first - 1 + missing, call)
+  at <- match(rows, which(complete))
+  x <- points$x[at, , drop = FALSE]
+  known <- known_mean(x, pilot$known$beta)
+  if (!is.null(pilot$known$beta)) x <- x[, 0, drop = FALSE]
+  records <- cbind(first - 1 + rows, 0, y[rows] - points$offset[at] - known, noise[rows], weights[rows],
+                   points$u[at, , drop = FALSE], x)
+  colnames(records) <- record_columns(ncol(points$u), ncol(x))
+  records
+}
+
+within_chunk <- function(e, chunk, env, call) {
+  tryCatch(eval(e, chunk, env), error = function(e) {
+    stop_kernops("input", "The response cannot be evaluated: {conditionMessage(e)}.", call = call)
+  })
+}
+
+# The value of an argument of gp() in each row of a chunk.
+value_of_chunk <- function(quosure, chunk, default, call) {
+  value <- if (!is.null(quosure)) within_data(quosure, chunk, call)
+  value <- value %||% default
+  if (!is.numeric(value) || !length(value) %in% c(1, nrow(chunk))) {
+    stop_kernops("dim", "{.arg weights} and {.code known$noise} must be numbers, one for each row of the table.",
+                 call = call)
+  }
+  rep_len(as.numeric(value), nrow(chunk))
+}
+
+check_chunk_values <- function(values, rows, call) {
+  bad <- function(wrong, what) {
+    if (!any(wrong)) return(invisible())
+    stop_kernops("input", paste(what, "see {cli::qty(sum(wrong))}row{?s} {rows[wrong]}."), call = call)
+  }
+  bad(!is.finite(values[, 1]), "The response must be finite:")
+  bad(!is.finite(values[, 2]) | values[, 2] < 0, "{.code known$noise} must be finite and at least 0:")
+  bad(!is.finite(values[, 3]) | values[, 3] <= 0, "{.arg weights} must be positive:")
+}
+
+# Rows with missing values are left out, or an error.
+act_on_missing <- function(na.action, rows, call) {
+  if (is.null(na.action)) return(invisible())
+  action <- tryCatch(match.fun(na.action), error = function(e) NULL)
+  if (identical(action, stats::na.omit) || identical(action, stats::na.exclude)) return(invisible())
+  stop_kernops("input", c("{.arg na.action} stopped at {cli::qty(length(rows))}row{?s} {rows} of the table.",
+                          i = "A table is read with {.fn na.omit} or {.fn na.fail}."), call = call)
+}

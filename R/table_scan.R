@@ -1,0 +1,69 @@
+# The first pass over a table: the number of rows, and a sample, from which the model of a fit is made.
+
+sample_size <- 65536
+
+# A list of `n` and `sample`, a data frame: random rows, all if there are few, with the first row of each level of the
+# factors in the trend. The sample does not depend on the size of chunks.
+scan_table <- function(source, columns, formula, size, seed, most = sample_size, call = caller_env()) {
+  draw <- uniform_stream(seed)
+  has_new_level <- level_finder(formula, call)
+  n <- 0
+  key <- numeric()
+  sample <- NULL
+  keep <- function(rows) {
+    key <<- key[rows]
+    sample <<- sample[rows, , drop = FALSE]
+  }
+  scan_source(source, columns, size, function(chunk) {
+    refuse_integer64(chunk, call)
+    drawn <- draw(nrow(chunk))
+    drawn[has_new_level(chunk)] <- -1 # before all others
+    limit <- if (length(key) < most) Inf else sort(key, partial = most)[[most]]
+    some <- which(drawn < limit)
+    sample <<- rbind(sample, chunk[some, , drop = FALSE])
+    key <<- c(key, drawn[some])
+    if (length(key) > 2 * most) keep(sort(order(key)[seq_len(most)]))
+    n <<- n + nrow(chunk)
+    say_progress(step = paste("read", n, "rows"))
+  }, call)
+  if (n == 0) stop_kernops("input", "The table has no rows.", call = call)
+  if (length(key) > most) keep(sort(order(key)[seq_len(most)]))
+  rownames(sample) <- NULL
+  list(n = n, sample = sample)
+}
+
+# f(n): the next n uniform numbers of a stream of its own.
+uniform_stream <- function(seed) {
+  state <- with_seed(seed, globalenv()$.Random.seed)
+  function(n) {
+    numbers <- NULL
+    with_seed(seed, {
+      assign(".Random.seed", state, envir = globalenv())
+      numbers <- stats::runif(n)
+      state <<- globalenv()$.Random.seed
+    })
+    numbers
+  }
+}
+
+# f(chunk): the rows in which a factor of the trend has a level for the first time.
+level_finder <- function(formula, call, most = 1e4) {
+  seen <- list()
+  function(chunk) {
+    trend <- stats::delete.response(stats::terms(formula, data = chunk))
+    frame <- tryCatch(stats::model.frame(trend, chunk, na.action = stats::na.pass), error = function(e) {
+      stop_kernops("input", "The trend cannot be evaluated: {conditionMessage(e)}.", call = call)
+    })
+    rows <- integer()
+    for (name in names(frame)[vapply(frame, function(x) !is.numeric(x), NA)]) {
+      labels <- as.character(frame[[name]])
+      new <- setdiff(labels[!is.na(labels)], seen[[name]])
+      seen[[name]] <<- c(seen[[name]], new)
+      rows <- c(rows, match(new, labels))
+      if (length(seen[[name]]) > most) {
+        stop_kernops("input", "{.code {name}} of the trend has more than {most} levels.", call = call)
+      }
+    }
+    unique(rows)
+  }
+}

@@ -1,0 +1,85 @@
+# Sets of a table, each a point with its neighbours among those before it, in units: slices of the heads, then the other
+# points of each cell. A unit is a file with all that a likelihood reads of it, and is computed by itself.
+
+# The units of a table: `first` and `last` position of each slice of the heads, or the number of a cell.
+units_of <- function(blocks) {
+  heads <- nrow(blocks$heads)
+  first <- seq(1, heads, by = cell_rows)
+  cells <- which(blocks$rows > heads_of(blocks$rows, length(blocks$rows)))
+  slices <- lapply(first, function(k) list(first = k, last = min(heads, k + cell_rows - 1)))
+  c(slices, lapply(cells, function(k) list(cell = k)))
+}
+
+# The number of points of each unit.
+sizes_of_units <- function(blocks) {
+  vapply(blocks$units, function(unit) {
+    if (is.null(unit$cell)) unit$last - unit$first + 1 else blocks$rows[[unit$cell]] - cell_heads
+  }, 0)
+}
+
+unit_path <- function(blocks, k) in_store(blocks$store, "unit-", k)
+
+# Writes the units that are not there yet.
+write_units <- function(blocks) {
+  lacking <- which(!file.exists(unit_path(blocks, seq_along(blocks$units))))
+  of_heads <- once(function() search_of_records(blocks, blocks$heads))
+  over_units(lacking, function(k) {
+    unit <- blocks$units[[k]]
+    sets <- if (is.null(unit$cell)) sets_of_heads(blocks, unit, of_heads()) else sets_of_cell(blocks, unit$cell)
+    write_object(unit_path(blocks, k), sets)
+    NULL
+  })
+}
+
+sets_of_heads <- function(blocks, unit, search) {
+  some <- unit$first:unit$last
+  compact_sets(blocks$heads, some, search(some))
+}
+
+# f(some): the neighbours of some records, which are in their order.
+search_of_records <- function(blocks, records) {
+  u <- coordinates_of_records(records)
+  tree <- search_tree(blocks$near_of(u))
+  search <- correlated_search(function(m, of) ordered_neighbours(tree, m, of = of), blocks$model, blocks$theta, u)
+  function(some) search(min(blocks$m, nrow(records) - 1L), some)
+}
+
+# The points of a cell behind its heads. Their neighbours are among the points of the halo of the cell, heads nearby,
+# and the first heads of all.
+sets_of_cell <- function(blocks, k) {
+  halo <- halo_of_cell(blocks, k, halo_reach(blocks$level[[k]], blocks$m, blocks$d), skip = cell_heads)
+  order <- order(-halo$records[, "level"], halo$records[, "row"])
+  heads <- heads_near_cell(blocks, k)
+  records <- rbind(heads, halo$records[order, , drop = FALSE])
+  some <- nrow(heads) + which(halo$inside[order])
+  compact_sets(records, some, search_of_records(blocks, records)(some))
+}
+
+box_of_cell <- function(blocks, k) matrix(blocks$boxes[, , k], 2)
+
+# The `records` of a cell, and of the points of others within `reach` of its box, in each cell without the first `skip`;
+# `inside`: whether they are of the cell.
+halo_of_cell <- function(blocks, k, reach, skip = 0) {
+  box <- box_of_cell(blocks, k)
+  others <- which(distance_of_boxes(blocks$boxes, box) <= reach & blocks$rows > skip)
+  parts <- lapply(others, function(other) {
+    records <- read_rows(in_store(blocks$store, "cell-", other), blocks$columns, skip = skip)
+    if (other == k) return(records)
+    near <- blocks$near_of(coordinates_of_records(records))
+    records[distance_to_box(near, box) <= reach, , drop = FALSE]
+  })
+  list(records = do.call(rbind, parts), inside = rep(others == k, vapply(parts, nrow, 0L)))
+}
+
+heads_near_cell <- function(blocks, k) {
+  box <- box_of_cell(blocks, k)
+  near <- blocks$head_near()
+  close <- distance_to_box(near, box) <= max(box[2, ] - box[1, ])
+  blocks$heads[close | seq_len(nrow(near)) <= cell_heads, , drop = FALSE]
+}
+
+# The sets of the records `some` alone, with the records that are neighbours.
+compact_sets <- function(records, some, neighbours) {
+  used <- renumbered_neighbours(neighbours, some, nrow(records))
+  list(records = records[used$rows, , drop = FALSE], neighbours = used$neighbours)
+}

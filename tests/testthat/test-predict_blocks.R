@@ -1,0 +1,94 @@
+# Predictions of fits of tables, beside those of fits in memory, whose points have the same neighbours.
+
+# The fit in memory with the parameters, coefficients and numbers of neighbours of the fit of a table.
+like_in_memory <- function(fit, d, formula = z ~ w, ...) {
+  same <- gp(formula, d, ~ x + y, fit$covariance, "vecchia", "none", neighbours = 10, ...)
+  same$vecchia$local <- fit$vecchia$local
+  same$beta <- fit$beta
+  same$state$root <- fit$state$root
+  same
+}
+
+# Points within, beside and far from the observations, some of them missing.
+new_places <- function() {
+  withr::local_seed(3)
+  d <- data.frame(x = c(runif(150), runif(30, 1, 2), 5, NA), y = c(runif(150), runif(30, -2, 0), 5, 0.5),
+                  w = rnorm(182), kind = "c")
+  d$w[[4]] <- NA
+  d
+}
+
+test_that("predictions are those from all observations, also in gaps and far away", {
+  small_cells()
+  d <- table_data(3000)
+  d <- d[!(d$x > 0.3 & d$x < 0.5 & d$y < 0.6), ] # a gap
+  rownames(d) <- NULL
+  for (formula in c(z ~ w, z ~ w + kind)) {
+    fit <- fit_of_table(d, formula, weights = weight, known = list(noise = ~ noise))
+    expect_gte(length(fit$blocks$rows), 8)
+    same <- like_in_memory(fit, d, formula, weights = weight, known = list(noise = ~ noise))
+    new <- new_places()
+    for (interval in c("confidence", "prediction")) {
+      expected <- predict(same, new, se.fit = TRUE, interval = interval, probs = 0.2, above = 2, joint = FALSE)
+      expect_equal(predict(fit, new, se.fit = TRUE, interval = interval, probs = 0.2, above = 2), expected,
+                   tolerance = 1e-10)
+    }
+    expect_equal(predict(fit, new), predict(same, new, joint = FALSE), tolerance = 1e-10)
+    expect_equal(predict(fit, new, type = "terms"), predict(same, new, type = "terms", joint = FALSE),
+                 tolerance = 1e-10)
+  }
+})
+
+test_that("local kriging is that from all observations", {
+  small_cells()
+  d <- table_data(1500)
+  fit <- fit_of_table(d)
+  new <- new_places()[1:100, ]
+  expect_equal(predict(fit, new, nmax = 8, interval = "confidence"),
+               predict(like_in_memory(fit, d), new, nmax = 8, interval = "confidence"), tolerance = 1e-10)
+})
+
+test_that("a known mean is part of predictions", {
+  d <- table_data(200)
+  fit <- gp(z ~ 0, gp_table(d), ~ x + y, known_covariance(), estimate = "none", neighbours = 10,
+            known = list(beta = 2))
+  same <- gp(z ~ 0, d, ~ x + y, known_covariance(), "vecchia", "none", neighbours = 10, known = list(beta = 2))
+  expect_equal(predict(fit, d[1:9, ], interval = "confidence"),
+               predict(same, d[1:9, ], interval = "confidence", joint = FALSE), tolerance = 1e-10)
+})
+
+test_that("maps keep their class", {
+  skip_if_not_installed("terra")
+  fit <- fit_of_table(table_data(300), z ~ 1)
+  map <- terra::rast(nrows = 5, ncols = 5, extent = c(0, 1, 0, 1), crs = "")
+  predicted <- predict(fit, map, interval = "confidence")
+  expect_s4_class(predicted, "SpatRaster")
+  expect_equal(unname(terra::values(predicted)[, "fit"]),
+               unname(predict(fit, as.data.frame(terra::xyFromCell(map, 1:25)))), tolerance = 1e-12)
+})
+
+test_that("new points in a table have the predictions of a data frame", {
+  small_cells()
+  replaced_locally(result_rows = 64)
+  fit <- fit_of_table(table_data(1500))
+  new <- new_places()
+  expected <- predict(fit, new, se.fit = TRUE, interval = "prediction")
+  expect_equal(predict(fit, gp_table(new), se.fit = TRUE, interval = "prediction"), expected, ignore_attr = TRUE)
+  expect_equal(predict(fit, gp_table(new)), unname(predict(fit, new)))
+  path <- withr::local_tempfile(fileext = ".csv")
+  before <- list.files(tempdir(), "^kernops-")
+  expect_identical(predict(fit, gp_table(new), se.fit = TRUE, interval = "prediction", filename = path), path)
+  expect_equal(utils::read.csv(path), expected, ignore_attr = TRUE, tolerance = 1e-12)
+  expect_identical(list.files(tempdir(), "^kernops-"), before)
+})
+
+test_that("predictions that a fit of a table does not have are errors", {
+  fit <- fit_of_table(table_data(200))
+  expect_snapshot(error = TRUE, {
+    predict(fit)
+    predict(fit, new_places(), block = 1)
+    predict(fit, new_places()[-1])
+    predict(fit, gp_table(new_places()[-1]))
+    predict(fit, new_places(), filename = 1)
+  })
+})
