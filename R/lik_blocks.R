@@ -1,8 +1,8 @@
 # The likelihood of a table: sums over the units of its sets (table_sets.R), which are in files.
 #
-# The sums of a unit depend on nothing else, and are added in the order of the units, so that no digit depends on workers
-# or memory. `blocks` is a result of table_blocks(); `some` are numbers of units, whose sums are those of a part of the
-# observations, each with all of its neighbours.
+# The sums of a unit depend on nothing else, and are added in the order of the units, so that no digit depends on
+# workers or memory. `blocks` is a result of table_blocks(); `some` are numbers of units, whose sums are those of a part
+# of the observations, each with all of its neighbours.
 
 block_likelihood <- function(blocks, model, how, some = seq_along(blocks$units)) {
   limit <- Inf
@@ -48,34 +48,41 @@ block_trend <- function(root, names) {
 }
 
 sums_of_units <- function(blocks, some, kind, theta, count, derivatives) {
-  parts <- over_units(some, function(k) sums_of_unit(blocks, k, kind, theta, count, derivatives))
+  # all that a worker needs of them
+  blocks <- list(store = list(path = blocks$store$path), trend = blocks$trend, kept = length(some) <= most_kept_units())
+  parts <- over_units(some, sums_of_unit, blocks, kind, theta, count, derivatives)
   bad <- vapply(parts, function(part) part$bad, 0)
   list(sums = Reduce(`+`, lapply(parts, function(part) part$sums)), bad = max(bad))
 }
 
-sums_of_unit <- function(blocks, k, kind, theta, count, derivatives) {
+sums_of_unit <- function(k, blocks, kind, theta, count, derivatives) {
   operators <- set_operators(kind$model, kind$backend, kind$precision)
   set_totals(operators, theta, kind$model$nugget, held_unit(blocks, k), derivatives, count)
 }
 
-# The sets of a unit as hold_sets() has them, with the response and the trend that orthonormal_trend() makes of them.
+# The sets of a unit as hold_sets() has them, with the response and the trend that orthonormal_trend() makes of them. If
+# `kept`, the process keeps them as long as their files are the same.
 held_unit <- function(blocks, k) {
-  unit <- read_object(unit_path(blocks, k))
+  path <- unit_path(blocks, k)
+  if (!blocks$kept) return(new_held_unit(read_object(path), blocks$trend))
+  key <- paste(path, format(file.mtime(path), digits = 15), file.size(path))
+  held <- the$units[[key]] %||% new_held_unit(read_object(path), blocks$trend)
+  the$units <- utils::tail(c(the$units[setdiff(names(the$units), key)], stats::setNames(list(held), key)), kept_units)
+  held
+}
+
+# The number of units of 65,536 points that a process keeps, and that all processes keep.
+kept_units <- 24
+most_kept_units <- function() kept_units * if (many_workers()) future::nbrOfWorkers() else 1
+
+new_held_unit <- function(unit, trend) {
   records <- unit$records
   hold_sets(coordinates_of_records(records), unname(records[, "noise"]), unname(1 / records[, "weight"]),
-            values_of_records(records, blocks$trend), unit$neighbours)
+            values_of_records(records, trend), unit$neighbours)
 }
 
 values_of_records <- function(records, trend) {
   x <- records[, grep("^x", colnames(records)), drop = FALSE]
   if (!ncol(x)) return(cbind(unname(records[, "y"])))
   unname(cbind(records[, "y"] - x %*% trend$coefficients, t(backsolve(trend$r, t(x), transpose = TRUE))))
-}
-
-# f(k) for units k, in their order.
-over_units <- function(units, f) {
-  lapply(seq_along(units), function(number) {
-    say_progress(detail = paste0(", part ", number, " of ", length(units)))
-    f(units[[number]])
-  })
 }

@@ -21,19 +21,19 @@ unit_path <- function(blocks, k) in_store(blocks$store, "unit-", k)
 
 # Writes the units that are not there yet.
 write_units <- function(blocks) {
-  lacking <- which(!file.exists(unit_path(blocks, seq_along(blocks$units))))
-  of_heads <- once(function() search_of_records(blocks, blocks$heads))
-  over_units(lacking, function(k) {
-    unit <- blocks$units[[k]]
-    sets <- if (is.null(unit$cell)) sets_of_heads(blocks, unit, of_heads()) else sets_of_cell(blocks, unit$cell)
-    write_object(unit_path(blocks, k), sets)
-    NULL
+  over_units(which(!file.exists(unit_path(blocks, seq_along(blocks$units)))), write_unit, blocks)
+}
+
+write_unit <- function(k, blocks) {
+  unit <- blocks$units[[k]]
+  write_object(unit_path(blocks, k), if (is.null(unit$cell)) sets_of_heads(blocks, unit) else {
+    sets_of_cell(blocks, unit$cell)
   })
 }
 
-sets_of_heads <- function(blocks, unit, search) {
+sets_of_heads <- function(blocks, unit) {
   some <- unit$first:unit$last
-  compact_sets(blocks$heads, some, search(some))
+  compact_sets(blocks$heads, some, search_of_records(blocks, blocks$heads)(some))
 }
 
 # f(some): the neighbours of some records, which are in their order.

@@ -23,10 +23,10 @@ test_that("with all points as neighbours the likelihood is that of dense matrice
   small_cells(rows = 20, heads = 5)
   d <- table_data(90)
   x <- model.matrix(~ w + kind, d)
+  # all points are in the halo of each cell
+  replaced_locally(halo_reach = function(level, m, d) 100, heads_near_cell = function(blocks, k) blocks$heads)
   for (reml in c(FALSE, TRUE)) {
     dense <- dense_value(d, x, 0, 1, reml)
-    # all points are in the halo of each cell
-    replaced_locally(halo_reach = function(level, m, d) 100, heads_near_cell = function(blocks, k) blocks$heads)
     fit <- gp(z ~ w + kind, gp_table(d), ~ x + y, known_covariance(), estimate = "none", neighbours = 89)
     if (reml) fit <- gp(z ~ w + kind, gp_table(d), ~ x + y, known_with_fixed(), estimate = "REML", neighbours = 89)
     expect_gt(length(fit$blocks$units), 3)
