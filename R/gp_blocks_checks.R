@@ -12,7 +12,8 @@ check_table_settings <- function(chosen, family, transform, how, call) {
 
 check_table_model <- function(formula, covariance, coords, how, call) {
   if (!inherits(coords, "formula")) {
-    stop_kernops("input", "{.arg coords} of a table must be a formula such as {.code ~ x + y}, or names of columns.", call = call)
+    stop_kernops("input", "{.arg coords} of a table must be a formula such as {.code ~ x + y}, or names of columns.",
+                 call = call)
   }
   if (!how$method %in% c("auto", "vecchia")) {
     stop_kernops("input", "A table is fitted by {.code method = \"vecchia\"}, not {.val {how$method}}.", call = call)
