@@ -17,7 +17,8 @@ spatial_parts.stars <- function(data) {
   check_raster(data, raster_axes(data))
   cells <- map_cells(data)
   values <- as.data.frame(lapply(data, function(x) `dim<-`(x, NULL)), optional = TRUE)
-  u <- without_masked(as.matrix(cells[raster_axes(data)]), values)
+  cells <- without_masked(cells, values)
+  u <- as.matrix(cells[raster_axes(data)])
   list(data = with_coordinates(values, cells), u = u, long_lat = isTRUE(sf::st_is_longlat(data)),
        crs = sf::st_crs(data), kind = "stars")
 }

@@ -101,8 +101,10 @@ check_plain_coordinates <- function(coords, call) {
 # A vector is one point, or the points of one coordinate.
 one_or_many_points <- function(x, d) if (length(dim(x)) || d == 1) as.matrix(x) else t(x)
 
+differ_in_crs <- function(a, b) !(is.null(a) || is.null(b) || is.na(a) || is.na(b) || a == b)
+
 check_same_crs <- function(fitted, new, call) {
-  if (is.null(fitted) || is.null(new) || is.na(fitted) || is.na(new) || fitted == new) return(invisible())
+  if (!differ_in_crs(fitted, new)) return(invisible())
   stop_kernops(c("crs", "input"), c("{.arg newdata} has the reference system {.val {format(new)}}, but the fit has
                                      {.val {format(fitted)}}.",
                                     i = "{.fn sf::st_transform} converts points, {.fn terra::project} and

@@ -1,9 +1,9 @@
 # Variables and coordinates of points of sf, terra and sp. Maps are read by data_maps.R; give_back() of
 # predict_columns.R returns results of the same class.
 
-is_spatial <- function(x) inherits(x, c("sf", "sfc", "stars", "Spatial", "SpatVector", "SpatRaster"))
+is_spatial <- function(x) inherits(x, c("sf", "sfc", "Spatial", "SpatVector")) || is_map(x)
 
-is_map <- function(x) inherits(x, c("stars", "SpatRaster"))
+is_map <- function(x) inherits(x, c("stars", "SpatRaster", "map_window"))
 
 # A list of
 #   data      the variables; a data frame, a list or NULL stays the same, the columns of a matrix are variables

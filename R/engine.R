@@ -88,6 +88,7 @@
 #   orthonormal_columns      those of a decomposition by qr()
 #   first_rows               the first row with the values of each row
 #   say_progress             a step of the bar
+#   part_of_bar              code whose steps move the bar from one fraction to another
 #   with_seed                code with random numbers of its own
 #   random_signs             a matrix of signs
 #   normal_numbers           a matrix of normal numbers

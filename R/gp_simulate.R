@@ -16,6 +16,7 @@
 #'   spectral simulation is used: each draw is a sum of `features` cosine functions with random frequencies (random
 #'   Fourier features), with memory proportional to the number of points. A fit by `method = "vecchia"` does not use it:
 #'   its draws are made point after point, given the nearest points before, at any number of points.
+#' @param ... not used: further arguments are an error.
 #'
 #' @details Spectral simulation is available for all covariances of the package, their sums and products, with
 #'   frequencies drawn from their spectral densities; [linear()] and [constant()] are simulated directly. The spectral

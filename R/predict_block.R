@@ -41,7 +41,8 @@ nodes_of <- function(points) {
   if (is.null(blocks)) return(points)
   if (!is.null(points$nodes)) return(points$nodes)
   of_points <- function(x) x[blocks$of, , drop = FALSE]
-  list(u = blocks$u, x = of_points(points$x), offset = points$offset[blocks$of], centres = of_points(points$u))
+  list(u = blocks$u, x = of_points(points$x), offset = points$offset[blocks$of], centres = of_points(points$u),
+       among = points$among)
 }
 
 # The predictive of means of responses over blocks: mean and variance by the joint normal distribution of the nodes,

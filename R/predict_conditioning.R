@@ -41,8 +41,9 @@ all_errors <- function(errors_among) function(targets) errors_among(targets)(seq
 
 errors_of_some <- function(errors) function(targets) function(numbers) errors(some_targets(targets, numbers))
 
-# The conditioning of a fit; `how` is that of prediction_request().
+# The conditioning of a fit; `how` is that of prediction_request(). Windows of a map have it once, `prepared`.
 conditioning_for <- function(object, how = field_request$how) {
+  if (!is.null(object$prepared)) return(object$prepared)
   if (is_local_trend(how)) return(local_trend_conditioning(object, how))
   if (has_neighbours(object) && has_effects(object$model)) return(effects_kriging(object, how))
   switch(object$method, exact = exact_conditioning(object, how$local),

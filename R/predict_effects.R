@@ -62,6 +62,7 @@ with_new <- function(fitted, entries, known, new = 0) {
 # Targets of the field.
 field_targets <- function(fitted, targets) {
   targets$x <- matrix(0, targets$n, 0)
+  targets$among <- moved_among(targets$among, fitted$points_of)
   replace(targets, "u", list(fitted$points_of(targets$u)))
 }
 

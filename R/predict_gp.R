@@ -50,7 +50,11 @@
 #' @param terms,exclude names of the parts that predictions have, or do not have: `"trend"`, and terms of the covariance
 #'   as `print()` shows them without parameters, such as `"matern"`, `"(1 | site)"`, `"s(x)"` or `"svc(z) * matern"`.
 #'   Default: all. A smooth has its columns of the trend. See the section about parts.
-#' @param ... not used: further arguments are an error.
+#' @param what names of the columns of the result, such as `c("fit", "se.fit")`, in their order, instead of `se.fit`,
+#'   `interval`, `probs` and `above`: `"fit"`, `"se.fit"`, `"lwr"` and `"upr"` (of `interval`, by default
+#'   `"confidence"`), quantiles such as `"q0.05"` and probabilities such as `"above500"`; or `"trend"` and `"process"`.
+#' @param ... for maps: `filename`, `zones`, and other arguments of predictions by windows, see [predict_maps]. Other
+#'   arguments are an error.
 #'
 #' @details Quantiles and probabilities are those of the normal distribution of a new observation with `interval =
 #'   "prediction"`, otherwise of the field.
@@ -155,7 +159,8 @@
 #' Carr, J. R. and Palmer, J. A. (1993) Revisiting the accurate calculation of block-sample covariances
 #' using Gauss quadrature. *Mathematical Geology* 25, 507-524.
 #'
-#' @seealso [gp()], [simulate()][simulate.gp] for draws, [gp_cv()] for cross-validation, [plot()][plot.gp].
+#' @seealso [gp()], [predict_maps] for maps larger than memory, [simulate()][simulate.gp] for draws, [gp_cv()] for
+#'   cross-validation, [plot()][plot.gp].
 #' @examples
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 40)
@@ -214,15 +219,16 @@
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
                        se = c("exact", "local"), nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE, probs = NULL,
-                       above = NULL, joint = NULL, sums = NULL, terms = NULL, exclude = NULL, ...) {
-  no_further("predict", ...)
+                       above = NULL, joint = NULL, sums = NULL, terms = NULL, exclude = NULL, what = NULL, ...) {
+  options <- options_of_map(newdata, list(...))
   request <- prediction_request(as.list(environment()), object, c("response", "link", "terms"), missing(interval))
   fit <- object
   object <- with_parts(object, terms, exclude)
   if (length(control)) object <- with_control(object, control)
   object <- with_joint(object, joint)
   object$how$backend <- usable_backend(object$how$backend)
-  with_trees(predicted(object, fit, newdata, request))
+  with_trees(if (is.null(options)) predicted(object, fit, newdata, request) else
+    predict_map(object, fit, newdata, request, options))
 }
 
 # newdata -> points -> predictive -> columns -> class of newdata. The predictive is that of `object`, which may be draws
@@ -230,16 +236,21 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
 predicted <- function(object, fit, newdata, request, call = caller_env()) {
   points <- points_of_parts(object, new_points(fit, newdata, request$coords, request$block, request$sums, call))
   check_prediction(points, request, call)
-  columns <- if (request$type == "terms") {
-    predicted_moments(object, points, request$how, FALSE)[c("trend", "process")]
-  } else predictive_columns(predictive_at(object, points, request), request)
-  table <- collapse(fit$parts$layout, as.data.frame(columns, optional = TRUE), points$variable)
-  if (identical(request$cov, "variables")) {
-    table <- cbind(table, covariance_columns(fit, points, request$how, is_noisy(request)))
-  }
+  table <- predicted_table(object, fit, points, request)
   result <- give_back_points(table, points, if (is.null(request$sums)) newdata, fit)
   if (!isTRUE(request$cov)) return(result)
   list(fit = result, cov = matrix_of_rows(covariance_at(object, points, request), fit, points))
+}
+
+# The columns of the predictions of complete points.
+predicted_table <- function(object, fit, points, request) {
+  columns <- if (request$type == "terms") {
+    predicted_moments(object, points, request$how, FALSE)[c("trend", "process")]
+  } else predictive_columns(predictive_at(object, points, request), request)
+  if (!is.null(request$what)) columns <- columns[request$what]
+  table <- collapse(fit$parts$layout, as.data.frame(columns, optional = TRUE), points$variable)
+  if (!identical(request$cov, "variables")) return(table)
+  cbind(table, covariance_columns(fit, points, request$how, is_noisy(request)))
 }
 
 with_joint <- function(object, joint, call = caller_env()) {

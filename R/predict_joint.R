@@ -15,7 +15,7 @@ joint_conditioning <- function(object, base = joint_base(object), nearest = near
 }
 
 joint_moments <- function(object, base, targets, variance) {
-  places <- joint_places(object, base, targets$u, if (variance) base$posterior())
+  places <- places_of_targets(object, base, targets, variance)
   by_tiles(object, base, targets, places, function(field, some) {
     means <- field$means(if (variance) cbind(base$process, base$trend()) else base$process)
     process <- means[, 1]
@@ -55,6 +55,8 @@ joint_tile <- 4e5
 # The rows f(field, targets) of all targets, for the joint fields of tiles of them. The order of all points and the
 # points on which a tile depends are those of the whole, so that results do not depend on the tiles.
 by_tiles <- function(object, base, targets, places, f) {
+  among <- targets$among$numbers
+  if (!is.null(among)) return(f(joint_field(object, base, targets, places, among), targets))
   if (places$count <= joint_tile) return(f(joint_field(object, base, targets, places), targets))
   last <- cumsum(tabulate(targets$of, targets$n))
   tiles <- tiles_of(targets$u[last, seq_len(object$model$d), drop = FALSE], joint_tile * targets$n / length(targets$of))

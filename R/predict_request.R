@@ -3,9 +3,11 @@
 # `given` are the arguments of a method. A request has two more fields: `unbiased`, whether means of transformed
 # responses are unbiased over all fields, or given the data; and `draws`, their number for quantiles over blocks.
 prediction_request <- function(given, fit, types, unnamed, call = caller_env()) {
+  given <- with_what(given, unnamed, call)
   local <- check_choice(given[["se"]] %||% "exact", "se", c("exact", "local"), call) == "local"
   request <- c(list(how = c(list(local = local), given[c("nmax", "maxdist")]), unbiased = TRUE, draws = 4000),
-               given[c("se.fit", "interval", "level", "type", "coords", "block", "cov", "probs", "above", "sums")])
+               given[c("se.fit", "interval", "level", "type", "coords", "block", "cov", "probs", "above", "sums",
+                       "what")])
   check_local_limits(request$how, call)
   request$interval <- check_choice(given$interval, "interval", c("none", "confidence", "prediction"), call)
   request$type <- check_choice(given$type, "type", types, call)

@@ -2,11 +2,12 @@
 
 # A list: the number `n` of targets and their trend `x`, a row each; the coordinates `u` of all points with their
 # weights, and `of`, the target of each point, in ascending order. A target that is a point has one. `centres` are the
-# centres of blocks, whose nearest observations matter.
+# centres of blocks, whose nearest observations matter. `among`: their numbers among all cells of a map, see
+# all_cells().
 targets_of <- function(object, points) {
   n <- nrow(points$u)
   centres <- points$centres %||% if (!is.null(points$blocks)) points$u
-  c(list(x = estimated_trend(object, points), n = n, centres = centres),
+  c(list(x = estimated_trend(object, points), n = n, centres = centres, among = points$among),
     points$blocks %||% list(u = points$u, of = seq_len(n), weight = rep(1, n)))
 }
 
@@ -16,7 +17,8 @@ some_targets <- function(targets, rows) {
   points <- if (is.null(number)) rows else which(!is.na(number))
   list(x = targets$x[rows, , drop = FALSE], n = length(rows), u = targets$u[points, , drop = FALSE],
        of = if (is.null(number)) seq_along(rows) else number[points], weight = targets$weight[points],
-       centres = targets$centres[rows, , drop = FALSE])
+       centres = targets$centres[rows, , drop = FALSE],
+       among = if (!is.null(targets$among)) replace(targets$among, "numbers", list(targets$among$numbers[points])))
 }
 
 # Each target is one point.

@@ -15,7 +15,7 @@ joint_sets <- function(values, theta, base, new, m, diagonal = 1, ordered = join
   order <- ordered$order
   n <- nrow(base$u)
   m <- min(m, n + length(order) - 1L)
-  positions <- if (is.null(some)) seq_along(order) else order(order)[some]
+  positions <- if (is.null(some)) seq_along(order) else ordered$position[some]
   part <- dependencies(ordered, m, n, positions, values)
   rows <- order[part$positions]
   u <- new$u[rows, , drop = FALSE]
@@ -43,17 +43,19 @@ joint_parts <- function(values, theta, base, new, m, diagonal = 1, ordered = joi
   function(some = NULL) joint_sets(values, theta, base, new, m, diagonal, ordered, some)
 }
 
-# The order of the new points, and neighbours(m, of, values): those of the positions `of` in this order among the base
-# points and the new points before them, searched on the backend of `values`. If base points are dense in one direction
-# alone, as along tracks, the nearest of them say little about the other directions. Therefore up to a third of the
-# neighbours are the nearest of the few base points `base$cover()`, which lie everywhere.
+# The order of the new points, the position of each in it, and neighbours(m, of, values): those of the positions `of`
+# in this order among the base points and the new points before them, searched on the backend of `values`. If base
+# points are dense in one direction alone, as along tracks, the nearest of them say little about the other directions.
+# Therefore up to a third of the neighbours are the nearest of the few base points `base$cover()`, which lie
+# everywhere.
 joint_order <- function(base, new) {
   tree <- search_tree(new$near)
   base_tree <- search_tree(base$near)
   order <- vecchia_order(new$near, tree = tree)
   delayedAssign("cover", base$cover())
   delayedAssign("cover_tree", search_tree(base$near[cover, , drop = FALSE]))
-  list(order = order, neighbours = function(m, of, values) {
+  position <- replace(integer(length(order)), order, seq_along(order))
+  list(order = order, position = position, neighbours = function(m, of, values) {
     near <- following_neighbours(base_tree, tree, order, m, of, values)
     if (is.null(base$cover) || m < 3 || m >= nrow(base$near)) return(near)
     query <- new$near[if (is.null(of)) order else order[of], , drop = FALSE]

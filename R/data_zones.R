@@ -1,0 +1,60 @@
+# Zones of a map: a layer, or polygons, to which the cells belong whose centres these contain.
+
+# f(rows): the cells of rows of a map that are in zones, with numbers from the first of them: a data frame of `cell`,
+# `zone` and `area`.
+zone_reader <- function(zones, template, call) {
+  cells_of <- if (inherits(zones, "SpatRaster")) cells_of_layer(zones, template, call) else
+    cells_of_polygons(zones, template, call)
+  function(rows) {
+    window <- window_template(template, rows)
+    cells <- cells_of(rows, window)
+    area <- if (isTRUE(terra::is.lonlat(template))) {
+      as.vector(terra::values(terra::cellSize(window, unit = "km")))[cells$cell]
+    } else prod(terra::res(template))
+    cbind(cells, area = rep_len(area, nrow(cells)))
+  }
+}
+
+cells_of_layer <- function(zones, template, call) {
+  check_same_geometry(zones, template, "zones", call)
+  if (terra::nlyr(zones) != 1) {
+    stop_kernops("input", "{.arg zones} must have one layer, not {terra::nlyr(zones)}.", call = call)
+  }
+  windows <- map_windows(zones, call = call)
+  function(rows, window) {
+    zone <- windows$read(rows)$data[[1]]
+    cell <- which(!is.na(zone))
+    data.frame(cell = cell, zone = as.character(zone[cell]))
+  }
+}
+
+cells_of_polygons <- function(zones, template, call) {
+  if (!inherits(zones, c("sf", "sfc", "SpatVector")) || !is_area(zones)) {
+    stop_kernops("input", "{.arg zones} must be a SpatRaster or polygons of sf or terra, not
+                           {.obj_type_friendly {zones}}.", call = call)
+  }
+  if (!inherits(zones, "SpatVector")) zones <- terra::vect(if (inherits(zones, "sf")) sf::st_geometry(zones) else zones)
+  if (differ_in_crs(system_of(terra::crs(zones)), system_of(terra::crs(template)))) {
+    stop_kernops(c("crs", "input"), c("{.arg zones} and {.arg newdata} must have the same reference system.",
+                                      i = "{.fn sf::st_transform} and {.fn terra::project} convert polygons."),
+                 call = call)
+  }
+  function(rows, window) {
+    cells <- terra::cells(window, zones)
+    cells <- cells[!is.na(cells[, "cell"]), , drop = FALSE]
+    data.frame(cell = unname(cells[, "cell"]), zone = as.character(cells[, "ID"]))
+  }
+}
+
+window_template <- function(template, rows) {
+  box <- as.vector(terra::ext(template))
+  top <- box[["ymax"]] - (rows[[1]] - 1) * terra::yres(template)
+  terra::rast(nrows = length(rows), ncols = terra::ncol(template), crs = terra::crs(template),
+              extent = terra::ext(box[["xmin"]], box[["xmax"]], top - length(rows) * terra::yres(template), top))
+}
+
+check_same_geometry <- function(x, template, name, call) {
+  if (inherits(x, "SpatRaster") && isTRUE(terra::compareGeom(x, template, stopOnError = FALSE))) return(invisible())
+  stop_kernops("input", "{.arg {name}} must be a SpatRaster with the rows, columns, extent and reference system of
+                         {.arg newdata}.", call = call)
+}

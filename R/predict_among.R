@@ -1,0 +1,60 @@
+# Windows of a map in joint predictions: the order of the cells, and those on which the cells of a window depend, are
+# those of the whole map. All cells have their coordinates and neighbours' tree in memory, not their predictions.
+
+# TRUE for joint predictions of up to `most_joint_cells` cells, or if the user asked for joint ones.
+is_joint_map <- function(object, cells) {
+  object$method == "vecchia" && is_joint(object) && (isTRUE(object$vecchia$joint) || cells <= most_joint_cells)
+}
+
+most_joint_cells <- 2e7
+
+# The points of targets among those of all windows. An environment: their coordinates `u`, how many complete cells of
+# the map are `before` each row of each tile, the numbers of `variables` and of `nodes` of a cell; and the results of
+# places_of_targets(), which are computed once.
+all_cells <- function(job) {
+  parts <- counts <- list()
+  with_bar("Reading", for (k in seq_along(job$tiles)) {
+    template <- job$tiles[[k]]$template
+    count <- numeric(terra::nrow(template))
+    for (rows in rows_in_windows(template, job$height[[k]])) {
+      points <- points_of_window(job, window_of_tile(job, k, rows))
+      parts <- c(parts, list(targets_of(job$object, points)$u))
+      count[rows] <- colSums(matrix(points$complete, terra::ncol(template)))
+    }
+    counts <- c(counts, list(count))
+  })
+  variables <- max(1, length(response_names(job$object)))
+  u <- lapply(seq_len(variables), function(variable) do.call(rbind, lapply(parts, function(u) {
+    u[(variable - 1) * nrow(u) / variables + seq_len(nrow(u) / variables), , drop = FALSE]
+  })))
+  before <- c(0, cumsum(unlist(counts)))
+  cells <- before[[length(before)]]
+  list2env(list(u = if (variables == 1) u[[1]] else do.call(rbind, u), cells = cells, variables = variables,
+                nodes = if (cells) sum(vapply(parts, nrow, 0L)) / cells / variables else 1,
+                before = split(before[-length(before)], rep(seq_along(counts), lengths(counts)))))
+}
+
+# The points of the targets of rows of tile k, with `count` complete cells, among those of all cells.
+among_cells <- function(whole, k, rows, count) {
+  first <- whole$before[[k]][[rows[[1]]]] * whole$nodes
+  of_variables <- (seq_len(whole$variables) - 1) * whole$cells * whole$nodes
+  list(whole = whole, numbers = rep(of_variables, each = count * whole$nodes) + first + seq_len(count * whole$nodes))
+}
+
+# The points of all cells as another fit reads them.
+moved_among <- function(among, f) {
+  if (is.null(among)) return(NULL)
+  whole <- among$whole
+  whole$moved <- whole$moved %||% list2env(list(u = f(whole$u)))
+  replace(among, "whole", list(whole$moved))
+}
+
+# joint_places() of targets, or of all cells among which they are.
+places_of_targets <- function(object, base, targets, given) {
+  posterior <- function() if (given) base$posterior()
+  whole <- targets$among$whole
+  if (is.null(whole)) return(joint_places(object, base, targets$u, posterior()))
+  name <- if (given) "places_given_data" else "places"
+  whole[[name]] <- whole[[name]] %||% joint_places(object, base, whole$u, posterior())
+  whole[[name]]
+}

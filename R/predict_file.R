@@ -1,0 +1,107 @@
+# Predictions of a map on the way to their file. Until these are complete, the rows that are finished are beside the
+# file `map.tif`, in `map.tif.part`, as doubles with the layers of a cell side by side, which terra reads by a header of
+# ENVI. An interrupted prediction resumes behind these rows.
+
+part_file <- function(file) paste0(file, ".part")
+
+part_files <- function(file) paste0(part_file(file), c("", ".hdr", ".aux.xml", ".rds"))
+
+# Appends a matrix with a row for each cell behind the first `done` rows of the map.
+append_rows <- function(file, values, template, done, call) {
+  size <- 8 * done * terra::ncol(template) * ncol(values)
+  name <- part_file(file)
+  while_writing(file, call, {
+    connection <- file(name, if (done) "r+b" else "wb")
+    on.exit(close(connection))
+    if (done) seek(connection, size, rw = "write")
+    writeBin(as.vector(t(values)), connection)
+    on.exit()
+    close(connection)
+    if (file.size(name) < size + 8 * length(values)) stop("the disk is full, or files may not be larger")
+  })
+}
+
+# The map in its file, once all rows are finished. `options` are those of terra::writeRaster().
+finish_file <- function(file, template, layers, options, call) {
+  header <- c("ENVI", paste("samples =", terra::ncol(template)), paste("lines =", terra::nrow(template)),
+              paste("bands =", length(layers)), "header offset = 0", "file type = ENVI Standard", "data type = 5",
+              "interleave = bip", paste("byte order =", as.integer(.Platform$endian == "big")))
+  while_writing(file, call, {
+    writeLines(header, paste0(part_file(file), ".hdr"))
+    map <- suppressWarnings(terra::rast(part_file(file))) # without an extent
+    terra::ext(map) <- terra::ext(template)
+    terra::crs(map, warn = FALSE) <- terra::crs(template)
+    names(map) <- layers
+    on.exit(unlink(c(file, paste0(part_file(file), ".hdr"))))
+    do.call(terra::writeRaster, c(list(map, file, overwrite = TRUE), utils::modifyList(list(datatype = "FLT8S"),
+                                                                                       options)))
+    if (!identical(missing_in_last_row(terra::rast(file)), missing_in_last_row(map))) stop("the disk is full")
+    on.exit()
+  })
+  unlink(part_files(file))
+}
+
+# GDAL may report a full disk only when it reads the file again.
+missing_in_last_row <- function(map) {
+  terra::readStart(map)
+  on.exit(terra::readStop(map))
+  is.na(terra::readValues(map, terra::nrow(map), 1, mat = TRUE))
+}
+
+while_writing <- function(file, call, code) {
+  tryCatch(suppressWarnings(code), error = function(e) {
+    stop_kernops("file", "{.file {file}} cannot be written: {conditionMessage(e)}.", call = call)
+  })
+}
+
+# What is known of an interrupted prediction: the numbers of rows that are finished of each tile, TRUE for `complete`
+# ones, and the state of sums over zones. It belongs to one fit, map and request, which `digest` tells apart.
+new_record <- function(digest, tiles) {
+  list(digest = digest, rows = numeric(tiles), complete = logical(tiles), zones = NULL)
+}
+
+save_record <- function(file, record, call) {
+  name <- paste0(part_file(file), ".rds")
+  while_writing(file, call, {
+    on.exit(unlink(paste0(name, "+")))
+    saveRDS(record, paste0(name, "+"), compress = FALSE)
+    readRDS(paste0(name, "+")) # R does not report a full disk
+    file.rename(paste0(name, "+"), name)
+  })
+}
+
+# The record of the earlier call to resume, or a new one.
+record_of_file <- function(file, digest, tiles, options, call) {
+  name <- paste0(part_file(file), ".rds")
+  begun <- file.exists(name)
+  if (begun && options$resume) {
+    record <- tryCatch(readRDS(name), error = function(e) NULL)
+    if (identical(record$digest, digest)) return(record)
+    changed <- names(digest)[digest != (record$digest %||% "")]
+    stop_kernops(c("file", "input"), c(
+      "The interrupted prediction in {.file {name}} cannot be resumed: it is of another {changed}.",
+      i = "{.code overwrite = TRUE} without {.arg resume} begins again."
+    ), call = call)
+  }
+  if (begun && !options$overwrite) {
+    stop_kernops(c("file", "input"), c("{.file {name}} has an interrupted prediction of {.file {file}}.",
+                                       i = "{.code resume = TRUE} continues it, {.code overwrite = TRUE} begins
+                                            again."), call = call)
+  }
+  if (file.exists(file) && !options$overwrite) {
+    stop_kernops(c("file", "input"), c("{.file {file}} exists.", i = "{.code overwrite = TRUE} replaces it."),
+                 call = call)
+  }
+  new_record(digest, tiles)
+}
+
+# A folder that is missing or not writable is found before hours of predictions.
+check_map_file <- function(file, call) {
+  if (!is.character(file) || length(file) != 1 || is.na(file) || !nzchar(file)) {
+    stop_kernops("input", paste0("{.arg filename} must be the name of a file, not ", shown(file), "."), call = call)
+  }
+  file <- path.expand(file)
+  if (file.access(dirname(file), 2) == 0 && !dir.exists(file)) return(file)
+  stop_kernops("file", "{.file {file}} cannot be written: {.file {dirname(file)}} is not a folder that can be written
+                        to, or the file is a folder.", call = call)
+}
