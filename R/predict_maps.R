@@ -35,7 +35,8 @@ map_job <- function(object, fit, map, request, options, call) {
   joint <- is_joint_map(object, sum(vapply(templates, terra::ncell, 0)))
   if (has_neighbours(object)) object$vecchia$joint <- joint
   object$prepared <- conditioning_for(object, request$how)
-  one <- predicted_table(object, fit, one_point(object, fit, call), request)
+  one <- rlang::with_options(predicted_table(object, fit, one_point(object, fit, call), request),
+                             kernops.progress = "none")
   of_tiles <- function(f) lapply(templates, f)
   zones <- if (!is.null(options$zones)) of_tiles(function(template) zone_reader(options$zones, template, call))
   rectangles <- if (!is.null(zones)) rectangles_of_zones(zones, templates, options$nodes)

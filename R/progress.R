@@ -47,7 +47,7 @@ say_progress <- function(step = NULL, fraction = NULL, detail = NULL) {
 # The bar moves from one fraction to the other by the fractions 0 to 1 that `code` tells.
 part_of_bar <- function(from, to, code) {
   whole <- the$bar
-  if (is.null(whole)) return(code)
+  if (is.null(whole) || from == 0 && to == 1) return(code)
   on.exit(the$bar <- whole)
   the$bar <- function(step = NULL, fraction = NULL, detail = NULL) {
     whole(NULL, if (length(fraction)) from + (to - from) * fraction, if (is.null(step)) detail else paste0(", ", step))

@@ -41,6 +41,19 @@ test_that("standard errors and cross-validation of the iterative method have a b
   expect_identical(unique(said_during(gp_cv(fit))$what), "Leaving out")
 })
 
+test_that("windows of a map share one bar, in which each has its part", {
+  skip_if_not_installed("terra")
+  fit <- map_fit("iterative")
+  said <- said_during(predict(fit, small_map(), se.fit = TRUE, interval = "none", window = 12))
+  expect_identical(unique(said$what), "Predicting")
+  expect_match(said$step[!is.na(said$step)], "^row [1-9] of 9$")
+  moved <- said$fraction[!is.na(said$fraction)]
+  expect_gt(length(moved), 9)
+  expect_false(is.unsorted(moved))
+  expect_lt(max(moved), 1)
+  expect_match(said$detail[!is.na(said$detail)], "^, (standard error|solving)")
+})
+
 test_that("without a session to see it, or when not wanted, there is no bar", {
   expect_null(said_during(gp(z ~ 1, case[1:30, ], ~ a + b, control = gp_control(progress = "none"))))
   withr::local_options(rlang_interactive = FALSE)
