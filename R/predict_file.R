@@ -54,7 +54,7 @@ while_writing <- function(file, call, code) {
   })
 }
 
-# What is known of an interrupted prediction: the numbers of rows that are finished of each tile, TRUE for `complete`
+# The record of an interrupted prediction: the numbers of rows that are finished of each tile, TRUE for `complete`
 # ones, and the state of sums over zones. It belongs to one fit, map and request, which `digest` tells apart.
 new_record <- function(digest, tiles) {
   list(digest = digest, rows = numeric(tiles), complete = logical(tiles), zones = NULL)

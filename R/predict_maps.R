@@ -137,7 +137,7 @@ leave_parts <- function(job) {
                          there."), class = "kernops_resume")
 }
 
-# What an interrupted prediction belongs to.
+# The fit, the map and the request that an interrupted prediction belongs to.
 digest_of <- function(job) {
   fit <- job$fit
   about_fit <- list(fit[c("theta", "beta", "method", "phi")], fit$data[c("u", "x", "y", "noise", "weights")],

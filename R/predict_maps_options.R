@@ -39,8 +39,8 @@
 #'   `joint = FALSE`, which is the default for more than 2e7 cells, each cell is conditioned on its nearest
 #'   observations, and memory does not grow with the map.
 #'
-#'   Cells with missing values in the layers that the fit uses are missing in the result. Of a map whose layers the fit
-#'   does not use, these are the cells without any value.
+#'   Cells with missing values in the layers that the fit uses are missing in the result. If the fit uses none of the
+#'   layers, cells without any value are.
 #'
 #' @section Interrupted predictions: After each window, the finished rows are in `filename` with the ending `.part`, in
 #'   double precision. After an error or an interrupt, a message of class `kernops_resume` tells how many there are, and
