@@ -7,7 +7,7 @@ part_file <- function(file) paste0(file, ".part")
 part_files <- function(file) paste0(part_file(file), c("", ".hdr", ".aux.xml", ".rds"))
 
 # Appends a matrix with a row for each cell behind the first `done` rows of the map.
-append_rows <- function(file, values, template, done, call) {
+append_map_rows <- function(file, values, template, done, call) {
   size <- 8 * done * terra::ncol(template) * ncol(values)
   name <- part_file(file)
   while_writing(file, call, {
@@ -22,7 +22,7 @@ append_rows <- function(file, values, template, done, call) {
 }
 
 # The map in its file, once all rows are finished. `options` are those of terra::writeRaster().
-finish_file <- function(file, template, layers, options, call) {
+finish_map <- function(file, template, layers, options, call) {
   header <- c("ENVI", paste("samples =", terra::ncol(template)), paste("lines =", terra::nrow(template)),
               paste("bands =", length(layers)), "header offset = 0", "file type = ENVI Standard", "data type = 5",
               "interleave = bip", paste("byte order =", as.integer(.Platform$endian == "big")))

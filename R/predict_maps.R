@@ -63,7 +63,7 @@ predict_tiles <- function(job, record) {
   for (k in which(!record$complete)) {
     if (length(job$tiles) > 1) say_progress(step = paste("tile", k, "of", length(job$tiles)))
     record <- part_of_bar(done[[k]], done[[k + 1]], predict_tile(job, k, record))
-    finish_file(job$files[[k]], job$tiles[[k]]$template, job$layers, job$options$wopt, job$call)
+    finish_map(job$files[[k]], job$tiles[[k]]$template, job$layers, job$options$wopt, job$call)
     record$complete[[k]] <- TRUE
     save_record(job$file, record, job$call)
   }
@@ -78,7 +78,7 @@ predict_tile <- function(job, k, record) {
     rows <- done + seq_len(min(job$height[[k]], total - done))
     say_progress(step = paste("row", done + 1, "of", total), fraction = done / total)
     window <- part_of_bar(done / total, max(rows) / total, predict_window(job, k, rows))
-    append_rows(job$files[[k]], window$values, template, done, job$call)
+    append_map_rows(job$files[[k]], window$values, template, done, job$call)
     if (!is.null(job$zones) && !is.null(window$table)) {
       record$zones <- add_to_zones(record$zones, job$zones[[k]](rows), window, rows, terra::ncol(template), k,
                                    job$rectangles)
