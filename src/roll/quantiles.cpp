@@ -86,6 +86,6 @@ class MovingQuantiles {
 
 }  // namespace
 
-void roll_quantiles(const RollPart& part) { MovingQuantiles(part).run(); }
+void roll_ranks(const RollPart& part) { MovingQuantiles(part).run(); }
 
 }  // namespace kernops

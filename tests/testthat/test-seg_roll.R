@@ -62,6 +62,30 @@ test_that("order statistics in windows", {
   expect_identical(seg_roll(c(1, NA, 3, 4), 2, op = "median", na.rm = TRUE), c(NA, 1, 3, 3.5))
 })
 
+test_that("medians and quantiles of narrow and wide windows, of infinite, equal and missing values", {
+  withr::local_seed(7)
+  x <- c(round(rnorm(150), 1), -Inf, Inf, Inf, 0, -0, 1e-310, 2^-30 * (1:40) + 1, rep(2, 20), 1e300, -1e300)
+  x <- sample(c(x, -x))
+  for (width in c(1, 2, 5, 32, 33, 200)) for (align in c("right", "center")) {
+    left <- if (align == "right") width - 1 else (width - 1) %/% 2
+    windows <- fixed(left, width - 1 - left)
+    at <- list(seq_along(x))
+    expected <- \(x, p, type) oracle_roll(x, at, windows, \(v, used) {
+      if (anyNA(v)) NA else stats::quantile(v, p, type = type, names = FALSE)
+    }, TRUE)
+    rolled <- \(x, p, type) seg_roll(x, width, op = "quantile", probs = p, type = type, align = align, partial = TRUE)
+    for (type in c(1, 2, 7)) for (p in c(0, 0.4, 0.5)) expect_identical(rolled(x, p, type), expected(x, p, type))
+    gaps <- replace(x, c(100, 250), NA)
+    expect_identical(rolled(gaps, 0.4, 3), expected(gaps, 0.4, 3))
+  }
+  long <- c(rnorm(40000), sample(100, 40000, TRUE) / 7, 1 + 1e-12 * runif(10000))
+  for (width in c(3, 31, 33, 1001)) {
+    inside <- (width + 1):(90000 - width)
+    expect_identical(seg_roll(long, width, op = "median", align = "center")[inside],
+                     c(stats::runmed(long, width))[inside])
+  }
+})
+
 test_that("adaptive windows, in order and not", {
   withr::local_seed(3)
   x <- rnorm(60)
