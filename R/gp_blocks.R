@@ -124,6 +124,8 @@ block_fit <- function(blocks, pilot, search, how, estimate, call) {
   parts[c("y", "offset", "noise", "weights", "rows")] <- list(numeric())
   fit <- fitted_parts(fit, search, how, parts, pilot$known, estimate, class = "gp_blocks")
   fit$blocks <- blocks
+  fit$vecchia$moved <- NULL
+  fit$vecchia$changes[c("predictions", "se")] <- NA_real_
   if (estimate != "none") {
     warn_about_search(fit$search, how$control)
     warn_about_fit(replace(fit, "data", list(data_of_records(typical_records(blocks)))))

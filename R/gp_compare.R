@@ -92,7 +92,8 @@ anova.gp <- function(object, ...) {
 check_comparable <- function(fits, call = caller_env()) {
   if (length(fits) < 2) return(invisible())
   ours <- Filter(function(fit) inherits(fit, "gp"), fits)
-  response <- function(fit) fit$parts$response %||% fit$parts$y
+  # of a table, the number of observations and the norm of the response
+  response <- function(fit) fit$blocks$response %||% fit$parts$response %||% fit$parts$y
   y <- response(ours[[1]])
   same <- vapply(ours, function(fit) isTRUE(all.equal(response(fit), y, tolerance = 1e-12)), NA)
   counts <- vapply(ours, function(fit) isTRUE(fit$family$density$discrete), NA)
@@ -100,7 +101,7 @@ check_comparable <- function(fits, call = caller_env()) {
     stop_kernops("input", "Densities of continuous responses and probabilities of counts cannot be compared.",
                  call = call)
   }
-  if (!all(same) || any(vapply(fits, stats::nobs, 0) != length(y))) {
+  if (!all(same) || any(vapply(fits, stats::nobs, 0) != (ours[[1]]$blocks$n %||% length(y)))) {
     stop_kernops("input", c("Likelihoods of fits to different data cannot be compared.",
                             i = "The responses must be the same, and so must the observations with missing values."),
                  call = call)

@@ -6,6 +6,7 @@
 #   heads                   records of the first points of the ordering, in their order
 #   m, units, sizes         the number of neighbours, the units of the sets and their numbers of points
 #   trend                   coefficients and factor by which the trend is orthonormal
+#   response                the number of observations and the norm of the response, to tell data apart
 #   noise                   0 if all noise variances are 0
 #   model, theta, near_of   the covariance by which distances are compared, see neighbour_coordinates()
 #   head_near()             such coordinates of the heads
@@ -22,6 +23,7 @@ table_blocks <- function(source, columns, pilot, store, m, size, call) {
   unlink(in_store(store, "rows-", seq_len(cell_count(partition))))
   blocks <- c(sorted[c("n", "read", "rows", "boxes", "columns", "noise")], ordered, list(
     store = store, partition = partition, d = ncol(pilot$data$u), m = min(m, sorted$n - 1),
+    response = c(sorted$n, sqrt(sum(sorted$root[, ncol(sorted$root)]^2))),
     trend = block_trend(sorted$root, colnames(pilot$data$x)), model = pilot$model, theta = pilot$theta,
     near_of = near_of
   ))

@@ -157,4 +157,14 @@ test_that("methods that need all observations are errors, and printing works", {
   }
   expect_output(print(fit), "200 observations")
   expect_output(print(summary(fit)), "Residuals")
+  expect_identical(glance(fit)$nobs, 200)
+  expect_error(augment(fit), "augment", class = "kernops_input_error")
+})
+
+test_that("fits of a table are compared with each other, not with those of other data", {
+  d <- table_data(300)
+  fit <- fit_of_table(d)
+  expect_equal(diff(AIC(fit, fit_of_table(d, z ~ w + kind))$df), 2)
+  expect_error(AIC(fit, fit_of_table(d[-1, ])), "different data", class = "kernops_input_error")
+  expect_error(AIC(fit, fit_of_table(transform(d, z = 2 * z))), "different data", class = "kernops_input_error")
 })
