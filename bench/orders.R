@@ -23,7 +23,7 @@ lengths_of <- function(mean) {
   lengths[length(lengths)] <- n - before[length(lengths)]
   lengths
 }
-# Of results that stay there, one row is waited for.
+# Calls with results that stay on the GPU end when one row of the last one is there.
 gpu_ms <- function(call, calls = 3, runs = 3) {
   wait <- \(result) as.matrix((if (is.list(result)) result[[1]] else result)[1, ])
   once <- function() system.time({for (k in seq_len(calls)) result <- call(); wait(result)})[["elapsed"]]

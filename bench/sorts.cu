@@ -5,6 +5,7 @@
 // Medians by CUDA events, of floats out of place. Our results are compared with CUB's bit by bit.
 #include <kernops/cuda/segments/plan.cuh>
 #include <kernops/cuda/segments/sorted_values.cuh>
+#include <kernops/jobs/sort_pieces.h>
 
 #include <cstring>
 
@@ -15,63 +16,53 @@ KERNOPS_SEGMENT_SORT(float, SortedValues<float>)
 
 // As DeviceSegments and seg_sort() of src/cuda/segments do.
 struct Sort {
-  static constexpr int capacity = kernops::sort_capacity(sizeof(float)), tiles = count / kernops::segment_tile;
+  static constexpr int tiles = count / kernops::segment_tile;
+  using Pieces = Array<kernops::SortPiece>;
 
   explicit Sort(const std::vector<long long>& edges)
-      : offsets(edges),
+      : sizes(kernops::piece_sizes(sizeof(float), false)),
+        lists(edges, sizes),
+        offsets(edges),
         ends(count / 32),
         limits(tiles + 1),
-        pieces(whole_pieces(edges, longest)),
-        parts(part_pieces(edges)) {
+        of_short(lists.of_short),
+        of_medium(lists.of_medium),
+        parts(lists.parts) {
+    for (size_t s = 0; s + 1 < edges.size(); ++s) longest = std::max(longest, edges[s + 1] - edges[s]);
     const kernops::OffsetsJob job{
         {ends.data, limits.data, nullptr, count, tiles}, offsets.data, 0, int(edges.size()) - 1};
     kernops_plan_limits<<<tiles / 128 + 1, 128>>>(job);
     kernops_plan_ends<<<tiles, 128>>>(job);
   }
 
-  static std::vector<kernops::SortPiece> whole_pieces(const std::vector<long long>& edges, long long& longest) {
-    std::vector<kernops::SortPiece> list;
-    longest = 0;
-    for (size_t s = 0; s + 1 < edges.size(); ++s) {
-      const long long begin = edges[s], end = edges[s + 1];
-      longest = std::max(longest, end - begin);
-      if (end - begin > capacity) continue;
-      if (!list.empty() && list.back().first + list.back().count == begin && end - list.back().first <= capacity)
-        list.back().count = int(end - list.back().first), ++list.back().segments;
-      else
-        list.push_back({begin, (long long)s, 0, int(end - begin), 1});
-    }
-    return list;
-  }
-  static std::vector<kernops::SortPiece> part_pieces(const std::vector<long long>& edges) {
-    std::vector<kernops::SortPiece> list;
-    for (size_t s = 0; s + 1 < edges.size(); ++s)
-      for (long long first = edges[s]; edges[s + 1] - edges[s] > capacity && first < edges[s + 1]; first += capacity)
-        list.push_back({first, edges[s], edges[s + 1], int(std::min<long long>(capacity, edges[s + 1] - first)), 0});
-    return list;
-  }
-
   void operator()(const Array<float>& x, const Array<float>& out, const Array<unsigned> (&keys)[2]) const {
     kernops::SortRun job{};
     job.run.plan = {ends.data, limits.data, nullptr, count, tiles};
-    job.run.x = x.data, job.run.x_row = 1, job.run.out = out.data, job.missing_last = 1, job.pieces = pieces.data;
-    if (pieces.size > 0) kernops_sort_pieces<<<int(pieces.size), kernops::sort_threads>>>(job);
-    if (parts.size == 0) return;
-    job.pieces = parts.data, job.to = keys[0].data;
-    kernops_sort_pieces<<<int(parts.size), kernops::sort_threads>>>(job);
+    job.run.x = x.data, job.run.x_row = 1, job.run.out = out.data, job.missing_last = 1;
+    job.run.offsets = offsets.data;
+    const auto run = [&](void (*kernel)(kernops::SortRun), const Pieces& pieces) {
+      job.pieces = pieces.data;
+      if (pieces.size > 0) kernel<<<int(pieces.size), kernops::sort_threads>>>(job);
+    };
+    run(kernops_sort_short, of_short);
+    run(kernops_sort_medium, of_medium);
+    job.to = keys[0].data;
+    run(kernops_sort_parts, parts);
     int from = 0;
-    for (job.width = capacity; job.width < longest; job.width *= 2) {
+    for (job.width = sizes.capacity; job.width < longest; job.width *= 2) {
       job.from = keys[from].data, from = 1 - from;
       job.to = 2 * job.width < longest ? keys[from].data : nullptr;
-      kernops_sort_merge<<<int(parts.size), kernops::sort_threads>>>(job);
+      run(kernops_sort_merge, parts);
     }
   }
 
-  long long longest;
+  const kernops::PieceSizes sizes;
+  const kernops::PieceLists lists;
+  long long longest = 0;
   const Array<long long> offsets;
   const Array<unsigned> ends;
   const Array<int> limits;
-  const Array<kernops::SortPiece> pieces, parts;
+  const Pieces of_short, of_medium, parts;
 };
 
 void compare(const char* name, const std::vector<long long>& edges, const Array<float>& x,

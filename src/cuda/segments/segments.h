@@ -1,6 +1,7 @@
 // Reductions of segments on the GPU: their texts, and where they are on the device.
 #pragma once
 #include <kernops/jobs/device_segments.h>
+#include <kernops/jobs/sort_pieces.h>
 
 #include <algorithm>
 
@@ -119,13 +120,15 @@ struct BatchPlan {
   int ended = 0;  // of keys: segments that end here
 };
 
-// The values that blocks sort (jobs/device_sorts.h): `whole` pieces of short segments, then `parts` of long ones, whose
-// numbers are kept.
+// The values that blocks sort (jobs/sort_pieces.h).
 struct SortPieces {
-  SortPieces(const Segments& segments, int capacity);
-  int capacity;
-  unsigned whole, parts, long_segments;
-  std::unique_ptr<Buffer> memory, numbers;
+  SortPieces(const Segments& segments, PieceSizes sizes);
+  const PieceSizes sizes;
+  struct List {
+    unsigned count;
+    std::unique_ptr<Buffer> memory;
+  };
+  List short_ones, medium, parts, numbers;  // parts are of long segments, which have these numbers
 };
 
 // Kept with Segments, so that a plan is made once, unless it is too large to be kept.
@@ -135,7 +138,7 @@ class DeviceSegments : public BackendCache {
   DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first = nullptr);
   const BatchPlan& plan(size_t batch);
   const unsigned* order();
-  const SortPieces& sort_pieces(int capacity);
+  const SortPieces& sort_pieces(PieceSizes sizes);
   bool serves(Count batch_values) const;
   std::vector<SegmentBatch> batches;
 

@@ -13,32 +13,36 @@ struct Sorting {
   std::string text;
   size_t key_bytes;
   bool placed, by_segment;
-  int capacity() const { return sort_capacity(int(key_bytes)); }
   size_t item_bytes() const { return placed ? 2 * key_bytes : key_bytes; }
+  PieceSizes sizes() const { return piece_sizes(int(key_bytes), placed); }
 };
 
 size_t key_bytes(const SegmentValues& x) { return x.type == SegmentValues::floats ? 4 : 8; }
 
 void sort_column(const Segments& segments, SortRun job, const SortPieces& pieces, const Sorting& sorting) {
-  const auto kernel = [&](const char* name) { return function(sorting.text, name); };
-  const SortPiece* list = at<SortPiece>(*pieces.memory);
-  job.pieces = list;
-  if (pieces.whole > 0) launch(kernel("kernops_sort_pieces"), pieces.whole, 1, sort_threads, &job);
-  if (pieces.parts == 0) return;
+  const auto run = [&](const char* name, const SortPieces::List& list) {
+    if (list.count > 0) launch(function(sorting.text, name), list.count, 1, sort_threads, &job);
+  };
+  const auto run_pieces = [&](const char* name, const SortPieces::List& list) {
+    job.pieces = at<SortPiece>(*list.memory);
+    run(name, list);
+  };
+  run_pieces("kernops_sort_short", pieces.short_ones);
+  run_pieces("kernops_sort_medium", pieces.medium);
+  if (pieces.parts.count == 0) return;
   const size_t bytes = size_t(segments.covered) * sorting.item_bytes();
   const Buffer keys[2] = {Buffer(bytes), Buffer(bytes)};
-  job.pieces = list + pieces.whole, job.to = keys[0].address();
-  launch(kernel("kernops_sort_pieces"), pieces.parts, 1, sort_threads, &job);
+  job.to = keys[0].address();
+  run_pieces("kernops_sort_parts", pieces.parts);
   int from = 0;
-  for (job.width = sorting.capacity(); job.width < segments.longest; job.width *= 2) {
+  for (job.width = sorting.sizes().capacity; job.width < segments.longest; job.width *= 2) {
     const bool last = 2 * job.width >= segments.longest;
     job.from = keys[from].address(), from = 1 - from;
     job.to = last && !sorting.by_segment ? nullptr : keys[from].address();
-    launch(kernel("kernops_sort_merge"), pieces.parts, 1, sort_threads, &job);
+    run("kernops_sort_merge", pieces.parts);
   }
-  if (!sorting.by_segment) return;
-  job.from = keys[from].address(), job.long_segments = at<long long>(*pieces.numbers);
-  launch(kernel("kernops_sort_long"), pieces.long_segments, 1, sort_threads, &job);
+  job.from = keys[from].address(), job.long_segments = at<long long>(*pieces.numbers.memory);
+  if (sorting.by_segment) run("kernops_sort_long", pieces.numbers);
 }
 
 // `job` has what is the same for all columns.
@@ -48,7 +52,7 @@ void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sortin
     job.run = jobs(0);
     const char* const x = static_cast<const char*>(job.run.x);
     const size_t bytes = work.x.type == SegmentValues::doubles ? 8 : 4;
-    const SortPieces& pieces = device.sort_pieces(sorting.capacity());
+    const SortPieces& pieces = device.sort_pieces(sorting.sizes());
     for (Count c = 0; c < columns; ++c) {
       job.run.x = x + size_t(c * job.run.x_column) * bytes;
       job.run.out = column_of(work.out, first + c);
@@ -67,30 +71,18 @@ void fill_empties(const SegmentRequest& work, Count outputs, double value) {
   on_results("kernops_fill", work, job);
 }
 
+template <class T> SortPieces::List copied(const std::vector<T>& list) {
+  SortPieces::List there{unsigned(list.size()), std::make_unique<Buffer>(list.size() * sizeof(T))};
+  fill(*there.memory, list.data(), list.size());
+  return there;
+}
+
 }  // namespace
 
-SortPieces::SortPieces(const Segments& segments, int most) : capacity(most) {
-  std::vector<SortPiece> list, long_ones;
-  std::vector<long long> which;
-  const std::vector<Count>& offsets = segments.offsets();
-  for (size_t s = 0; s + 1 < offsets.size(); ++s) {
-    const Count begin = offsets[s], end = offsets[s + 1];
-    if (end - begin > most) {
-      which.push_back((long long)s);
-      for (Count first = begin; first < end; first += most)
-        long_ones.push_back({first, begin, end, int(std::min<Count>(most, end - first)), 0});
-    } else if (!list.empty() && list.back().first + list.back().count == begin && end - list.back().first <= most) {
-      list.back().count = int(end - list.back().first), ++list.back().segments;
-    } else {
-      list.push_back({begin, (long long)s, 0, int(end - begin), 1});
-    }
-  }
-  whole = unsigned(list.size()), parts = unsigned(long_ones.size()), long_segments = unsigned(which.size());
-  list.insert(list.end(), long_ones.begin(), long_ones.end());
-  memory = std::make_unique<Buffer>(list.size() * sizeof(SortPiece));
-  fill(*memory, list.data(), list.size());
-  numbers = std::make_unique<Buffer>(which.size() * sizeof(long long));
-  fill(*numbers, which.data(), which.size());
+SortPieces::SortPieces(const Segments& segments, PieceSizes sizes) : sizes(sizes) {
+  const PieceLists lists(segments.offsets(), sizes);
+  short_ones = copied(lists.of_short), medium = copied(lists.of_medium), parts = copied(lists.parts);
+  numbers = copied(lists.long_segments);
 }
 
 void seg_sort(const SortRequest& request) {

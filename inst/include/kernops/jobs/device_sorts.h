@@ -9,7 +9,7 @@ namespace kernops {
 // part of the one from `begin` to `end`.
 struct SortPiece {
   long long first, begin, end;
-  int count, segments;
+  int count, segments, longest;
 };
 
 // How results follow from values in order.
@@ -39,5 +39,8 @@ constexpr int sort_threads = 256, sort_bytes = 32768;  // of shared memory for t
 
 // So many values has a piece at most; an item is a key of `bytes`, the number of its segment, and its place.
 constexpr int sort_capacity(int bytes) { return sort_bytes / (2 * bytes); }
+
+// So many values has a segment at most that lanes of a warp sort, by the bytes of a key or of a key and its place.
+constexpr int short_segment(int bytes) { return bytes > 4 ? 512 : 1024; }
 
 }  // namespace kernops

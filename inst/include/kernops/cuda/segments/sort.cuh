@@ -1,6 +1,8 @@
 // Sorting of the values of segments by merging:
 //
-//   kernops_sort_pieces   sorts pieces that fit a block: several short segments, or a part of a long one
+//   kernops_sort_short    sorts pieces of short segments, each segment by itself (sort_short.cuh)
+//   kernops_sort_medium   sorts pieces of longer segments, which fit a block
+//   kernops_sort_parts    sorts parts of long segments
 //   kernops_sort_merge    merges runs of a long segment in pairs, each block its part of the result
 //   kernops_sort_long     makes results of long segments in order, each block of its segment
 //
@@ -12,7 +14,7 @@
 //   whole_long(job, segment)     of a long segment, by the block
 #pragma once
 #include <kernops/cuda/segments/merge_runs.cuh>
-#include <kernops/cuda/segments/sort_keys.cuh>
+#include <kernops/cuda/segments/sort_short.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -30,8 +32,6 @@ template <class V, class Finish> struct SegmentSort {
                        room = capacity + capacity / 16;
   static_assert(capacity * sizeof(Item) <= sort_bytes, "items fit");
 
-  static __device__ __forceinline__ bool is_whole(const SortPiece& piece) { return piece.end == 0; }
-
   // The number of segments that end before each word of bits, from the piece's first value on.
   static __device__ __forceinline__ void count_ends(const SegmentPlan& plan, int first, int count, int* before) {
     if (threadIdx.x >= 32) return;
@@ -46,24 +46,21 @@ template <class V, class Finish> struct SegmentSort {
     }
   }
 
+  // Items with the numbers of their segments.
   static __device__ __forceinline__ void load(const SortRun& job, const SortPiece& piece, Gapped<Item> items) {
     __shared__ int before[capacity / 32 + 1];
+    const unsigned* const ends = job.run.plan.ends;
     const int first = int(piece.first - job.run.first);
-    if (is_whole(piece)) count_ends(job.run.plan, first, piece.count, before);
+    count_ends(job.run.plan, first, piece.count, before);
     __syncthreads();
-    for (int k = threadIdx.x; k < capacity; k += threads) {
+    load_keys(job, piece.first, [&](int k, auto key) {
       items[k] = Item::last();
-      if (k >= piece.count) continue;
+      if (k >= piece.count) return;
       const int n = first + k;
-      unsigned segment = 0;
-      if (is_whole(piece)) {
-        unsigned word = job.run.plan.ends[n / 32] & ((1u << n % 32) - 1);
-        if (n / 32 == first / 32) word &= ~0u << first % 32;
-        segment = before[n / 32 - first / 32] + __popc(word);
-      }
-      items[k] = Item::of(segment, Finish::template key<V>(job, row_at(job.run, piece.first + k)), k);
-    }
-    __syncthreads();
+      unsigned word = ends[n / 32] & ((1u << n % 32) - 1);
+      if (n / 32 == first / 32) word &= ~0u << first % 32;
+      items[k] = Item::of(unsigned(before[n / 32 - first / 32] + __popc(word)), key(), k);
+    });
   }
 
   template <class Any> static __device__ __forceinline__ void put(const Any (&mine)[VT], Gapped<Any> items) {
@@ -72,27 +69,61 @@ template <class V, class Finish> struct SegmentSort {
     __syncthreads();
   }
 
-  static __device__ __forceinline__ void sort_pieces(const SortRun& job) {
+  // Warps sort their items in registers; then runs are merged in pairs.
+  template <class Any> static __device__ __forceinline__ void sort_block(Gapped<Any> items, int count) {
+    const int own = threadIdx.x * VT;
+    Any mine[VT];
+    KERNOPS_EACH(k, VT) mine[k] = items[own + k];
+    if (threadIdx.x / 32 * 32 * VT < count) sort_across<32>(mine);
+    put(mine, items);
+    for (int width = 32 * VT; width < count; width *= 2) {
+      const int pair = own / (2 * width) * 2 * width;
+      const auto a = items.from(pair), b = items.from(pair + width);
+      if (b[0] < b[-1]) merge_share(mine, a, width, b, width, own - pair, Any::last());
+      put(mine, items);
+    }
+  }
+
+  template <class Load>
+  static __device__ __forceinline__ void load_keys(const SortRun& job, long long first, Load load) {
+    KERNOPS_EACH(n, VT) {
+      const int k = threadIdx.x + n * threads;
+      load(k, [&] { return Finish::template key<V>(job, row_at(job.run, first + k)); });
+    }
+    __syncthreads();
+  }
+
+  static __device__ __forceinline__ void sort_short(const SortRun& job) {
+    __shared__ Long memory[room];
+    const Gapped<Long> items{memory, 0};
+    const SortPiece piece = job.pieces[blockIdx.x];
+    load_keys(job, piece.first, [&](int k, auto key) {
+      if (k < piece.count) items[k] = Long::of(key(), unsigned(k));
+    });
+    sort_each(PieceSegments{job.run.offsets + piece.begin, piece.first, piece.segments, piece.longest}, items);
+    __syncthreads();
+    Finish::template whole<T>(job, piece, items);
+  }
+
+  static __device__ __forceinline__ void sort_medium(const SortRun& job) {
     __shared__ Item memory[room];
     const Gapped<Item> items{memory, 0};
     const SortPiece piece = job.pieces[blockIdx.x];
     load(job, piece, items);
-    const int own = threadIdx.x * VT;
-    Item mine[VT];
-    KERNOPS_EACH(k, VT) mine[k] = items[own + k];
-    sort_by_network(mine);
-    put(mine, items);
-    for (int width = VT; width < piece.count; width *= 2) {
-      const int pair = own / (2 * width) * 2 * width;
-      const auto a = items.from(pair), b = items.from(pair + width);
-      if (b[0] < b[-1]) merge_share(mine, a, width, b, width, own - pair, Item::last());
-      put(mine, items);
-    }
-    if (is_whole(piece)) return Finish::template whole<T>(job, piece, items);
+    sort_block(items, piece.count);
+    Finish::template whole<T>(job, piece, items);
+  }
+
+  static __device__ __forceinline__ void sort_parts(const SortRun& job) {
+    __shared__ Long memory[room];
+    const Gapped<Long> items{memory, 0};
+    const SortPiece piece = job.pieces[blockIdx.x];
     const unsigned place = unsigned(piece.first - piece.begin);
+    load_keys(job, piece.first,
+              [&](int k, auto key) { items[k] = k < piece.count ? Long::of(key(), place + k) : Long::last(); });
+    sort_block(items, piece.count);
     for (int k = threadIdx.x; k < piece.count; k += threads)
-      static_cast<Long*>(job.to)[piece.first + k - job.run.first] =
-          Long::of(key_of(items[k]), place + place_of(items[k]));
+      static_cast<Long*>(job.to)[piece.first + k - job.run.first] = items[k];
   }
 
   static __device__ __forceinline__ void merge(const SortRun& job) {
@@ -139,7 +170,9 @@ template <class V, class Finish> struct SegmentSort {
   namespace kernops {                                     \
   using SortFinish = __VA_ARGS__;                         \
   }                                                       \
-  KERNOPS_SORT_KERNEL(pieces, V, SortFinish, sort_pieces) \
+  KERNOPS_SORT_KERNEL(short, V, SortFinish, sort_short)   \
+  KERNOPS_SORT_KERNEL(medium, V, SortFinish, sort_medium) \
+  KERNOPS_SORT_KERNEL(parts, V, SortFinish, sort_parts)   \
   KERNOPS_SORT_KERNEL(merge, V, SortFinish, merge)        \
   KERNOPS_SORT_KERNEL(long, V, SortFinish, finish_long)
 
