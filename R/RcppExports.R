@@ -333,6 +333,10 @@ gpu_upload <- function(x, single, device) {
     .Call(`_kernops_gpu_upload`, x, single, device)
 }
 
+gpu_fill <- function(to, x) {
+    .Call(`_kernops_gpu_fill`, to, x)
+}
+
 gpu_move <- function(x, device) {
     .Call(`_kernops_gpu_move`, x, device)
 }

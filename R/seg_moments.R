@@ -14,5 +14,5 @@ reduce_moments <- function(x, plan, op, na.rm, w, empty, stay, call = caller_env
   result <- mean_of(from_mean^order) / mean_of(from_mean^2)^(order / 2)
   none <- c(run_plan(x, plan, "count", na.rm, NULL, "cpu", w)) %in% 0
   result[none] <- empty %||% NA
-  if (stay) gpu_matrix(matrix(result, segment_count(plan))) else shape_by_segment(result, x, plan, op)
+  if (stay) to_gpu(matrix(result, segment_count(plan)), stay) else shape_by_segment(result, x, plan, op)
 }

@@ -58,7 +58,9 @@
 #'   than the reduction.
 #' @param output `"host"` for an R vector or array; `"gpu"`, if the GPU reduces, for a `float64` [gpu_matrix()] with a
 #'   row for each segment: without names, `NaN` for missing results, and for a range the smallest values before the
-#'   largest ones; for several quantiles, the first one of all columns before the second one.
+#'   largest ones; for several quantiles, the first one of all columns before the second one. A [gpu_matrix()] other
+#'   than `x` is overwritten with the result and returned: its size, precision and GPU must be those that `"gpu"` gives.
+#'   Repeated calls then allocate no memory for results.
 #' @param probs probabilities of `"quantile"`.
 #' @param type the type of quantiles, from 1 to 9, as in [quantile()].
 #' @param nth which value `"nth"` returns: 1 for the smallest, 2 for the second smallest, -1 for the largest.
@@ -115,7 +117,7 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   backend <- check_backend(backend)
   x <- check_reducible(x, op, backend)
   check_bits(op, x)
-  stay <- check_output(output)
+  stay <- check_target(output, x)
   if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
   plan <- make_plan(offsets, lengths, g, plan, sources, value_count(x), sort, "`x`")
   check_flag(na.rm, "na.rm")

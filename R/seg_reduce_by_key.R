@@ -52,7 +52,7 @@ reduce_by_key <- function(keys = NULL, x, op = "sum", same = NULL, ..., plan = N
                               "{value_count(x)} value{?s}, not {count}."))
   }
   if (!kept) temporary(plan)
-  stay <- check_output(output)
+  stay <- check_target(output, x)
   values <- seg_reduce(x, plan = plan, op = op, ..., backend = backend, output = output)
   runs <- describe_runs(plan, stay)
   list(keys = runs$keys, values = values, lengths = runs$lengths)

@@ -34,7 +34,8 @@
 #'   and values that do not fit in the memory of the GPU together with their results.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
 #'   [gpu_matrix()] in the precision of `x` (with `empty`, or reduced by the CPU, `float64`): without names, `NaN` for
-#'   missing results, and for a range the smallest values before the largest ones.
+#'   missing results, and for a range the smallest values before the largest ones; or a [gpu_matrix()]
+#'   that is overwritten, as in [seg_reduce()].
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range and several quantiles
 #'   have an additional dimension.
@@ -64,7 +65,7 @@ seg_roll <- function(x, width, offsets = NULL, lengths = NULL, g = NULL, op = "s
   }
   op <- check_roll_op(op)
   backend <- check_backend(backend)
-  stay <- check_output(output)
+  stay <- check_target(output, x)
   align <- check_choice(align, "align", c("right", "center", "left"))
   details <- if (is_order_op(op)) order_details(op, probs, type, nth)
   x <- check_reducible(x, op, backend)

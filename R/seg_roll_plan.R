@@ -10,7 +10,7 @@ roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, 
     x <- if (is_gpu_matrix(x)) as.matrix(x) else x
     result <- roll_plan(x, plan, windows, op, details, na.rm, empty)
   }
-  if (stay) gpu_matrix(matrix(as.numeric(result), value_count(x)), "float64") else result
+  if (stay) to_gpu(matrix(as.numeric(result), value_count(x)), stay) else result
 }
 
 roll_plan <- function(x, plan, windows, op, details, na.rm, empty) {
@@ -29,7 +29,7 @@ roll_by_backend <- function(x, plan, windows, op, details, na.rm, empty, backend
              list(probs = as.numeric(probs), type = if (identical(op, "quantile")) details$type else 2L, na.rm = na.rm))
     seg_roll_run(segments(plan)$pointer, x, windows, how, segment_settings(backend, stay, progress = progress_bar()))
   }
-  result <- run(op, probs, stay && (is.null(empty) || formula))
+  result <- run(op, probs, if (is.null(empty) || formula) stay else FALSE)
   if (is.null(result) || is_gpu_matrix(result)) return(result)
   if (formula) return(shape_like(result, x))
   delayedAssign("left", run("count"))

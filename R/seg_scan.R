@@ -26,7 +26,8 @@
 #'   GPU together with their results, are scanned by the CPU.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
 #'   [gpu_matrix()] in the precision of `x` (with `empty`, `float64`): without names, `NaN` for missing results, and for
-#'   a range the smallest values before the largest ones.
+#'   a range the smallest values before the largest ones; or a [gpu_matrix()]
+#'   that is overwritten, as in [seg_reduce()].
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`. A range has an additional
 #'   dimension, `c("min", "max")`.
@@ -60,7 +61,7 @@ seg_scan <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", ex
   backend <- check_backend(backend)
   x <- check_reducible(x, op, backend)
   check_bits(op, x)
-  stay <- check_output(output)
+  stay <- check_target(output, x)
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   scan <- list(exclusive = check_flag(exclusive, "exclusive"), reverse = check_flag(reverse, "reverse"))
   check_flag(na.rm, "na.rm")
@@ -86,14 +87,14 @@ scan_plan <- function(x, plan, op, scan, na.rm = FALSE, empty = NULL, backend = 
     seg_run(segments(plan)$pointer, x, c(operation, scan), na.rm, NULL,
             segment_settings(backend, stay, progress = progress_bar()))
   }
-  if (stay && is.null(empty)) return(run(op, TRUE))
+  if (stay && is.null(empty)) return(run(op, stay))
   result <- run(op)
   if (!inherits(op, "seg_op")) {
     delayedAssign("left", run("count"))
     if (!is.null(empty)) result[rep_len(left == 0, length(result)) %in% TRUE] <- empty
     result <- settle_kind(result, x, op, left, empty, NULL)
   }
-  if (stay) gpu_matrix(matrix(as.numeric(result), value_count(x)), "float64") else shape_by_value(result, x, op)
+  if (stay) to_gpu(matrix(as.numeric(result), value_count(x)), stay) else shape_by_value(result, x, op)
 }
 
 shape_by_value <- function(result, x, op) {

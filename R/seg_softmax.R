@@ -6,7 +6,7 @@
 #' @inheritParams seg_reduce
 #' @param ... the segments and further arguments of [seg_reduce()], except `op`.
 #'
-#' @param output as in [seg_reduce()]; a softmax kept on the GPU has the precision of `x`.
+#' @param output as in [seg_reduce()]; a softmax kept on the GPU, or a given [gpu_matrix()], has the precision of `x`.
 #'
 #' @return `seg_softmax()`: an array like `x`. A segment of `-Inf` only gives `NaN`; values in no segment give `NA`.
 #'   `seg_logsumexp()`: a result for each segment, `-Inf` if it is empty or all its values are `-Inf`.
@@ -24,7 +24,7 @@ seg_softmax <- function(x, offsets = NULL, lengths = NULL, g = NULL, na.rm = FAL
                         backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
   backend <- check_backend(backend)
   x <- check_values(x, backend)
-  stay <- check_output(output)
+  stay <- check_target(output, x)
   if (is.null(lengths)) check_no_groups(offsets, value_count(x), sys.call())
   plan <- make_plan(offsets, lengths, g, plan, NULL, value_count(x), sort, "`x`")
   refuse_sources(plan)

@@ -16,7 +16,8 @@
 #'   more than 2^28 values, and values that do not fit in the memory of the GPU together with their results.
 #' @param output `"host"` for an R vector or matrix; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
 #'   [gpu_matrix()], of `seg_sort()` in the precision of `x`, else in `float64`. The matrices of `seg_top()` have a
-#'   row for each segment, and the first choices of all columns of `x` before the second ones.
+#'   row for each segment, and the first choices of all columns of `x` before the second ones. All functions but
+#'   `seg_top()` also overwrite a [gpu_matrix()], as [seg_reduce()] does.
 #' @param k how many values `seg_top()` returns of each segment.
 #'
 #' @return `seg_sort()`: a vector or matrix with the size of `x`, without names of values: the first row of a segment
@@ -44,7 +45,7 @@
 #' @export
 seg_sort <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL,
                      backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
-  place <- sort_place(backend, output)
+  place <- sort_place(backend, output, x)
   x <- check_reducible(x, "sort", place$backend)
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   how <- sort_settings("values", decreasing, check_flag(na.last, "na.last"))
@@ -61,7 +62,7 @@ seg_sort <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = F
 #' @export
 seg_order <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = FALSE, na.last = TRUE, plan = NULL,
                       backend = c("auto", "cpu", "cuda"), output = c("host", "gpu")) {
-  place <- sort_place(backend, output)
+  place <- sort_place(backend, output, x)
   x <- in_order_of(check_reducible(x, "order", place$backend), "order")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   rows <- run_sort(x, plan, sort_settings("rows", decreasing, check_flag(na.last, "na.last")), place)
@@ -73,7 +74,7 @@ seg_order <- function(x, offsets = NULL, lengths = NULL, g = NULL, decreasing = 
 seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("average", "first", "last", "min", "max",
                      "random"), decreasing = FALSE, na.last = "keep", plan = NULL, backend = c("auto", "cpu", "cuda"),
                      output = c("host", "gpu")) {
-  place <- sort_place(backend, output)
+  place <- sort_place(backend, output, x)
   x <- in_order_of(check_reducible(x, "rank", place$backend), "rank")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
   kinds <- c("average", "first", "last", "min", "max", "random")
@@ -154,8 +155,9 @@ sort_settings <- function(result, decreasing, na.last, ties = 0L, top = 1, call 
 }
 
 # Where to compute, and whether results stay there.
-sort_place <- function(backend, output, call = caller_env()) {
-  list(backend = check_backend(backend, call = call), stay = check_output(output, call))
+sort_place <- function(backend, output, x = NULL, call = caller_env()) {
+  stay <- if (is.null(x)) check_output(output, call) else check_target(output, x, call)
+  list(backend = check_backend(backend, call = call), stay = stay)
 }
 
 run_sort <- function(x, plan, how, place) {

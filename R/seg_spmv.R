@@ -21,7 +21,8 @@
 #'   for repeated products, only `v` is copied.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU if `v` is a [gpu_matrix()]; the product then has the precision
 #'   of `v`.
-#' @param output `"host"` for an R vector or matrix; `"gpu"`, if the GPU multiplies, for a `float64` [gpu_matrix()].
+#' @param output `"host"` for an R vector or matrix; `"gpu"`, if the GPU multiplies, for a `float64` [gpu_matrix()]; or
+#'   a [gpu_matrix()] that is overwritten, as in [seg_reduce()].
 #'
 #' @return A vector with an entry for each row of `A`, with the row names of `A`; for a matrix `v` a matrix.
 #'   `spmv_plan()`: an object for the argument `plan`.
@@ -52,7 +53,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
     }
   }
   v <- check_values(v, backend, name = "v")
-  stay <- check_output(output)
+  stay <- check_target(output, v)
   if (value_count(v) != plan$columns && (plan$exact || value_count(v) < plan$columns)) {
     stop_kernops("dim", c("{.arg v} must have one entry for each column of {.arg A}.",
                           x = "{.arg A} has {plan$columns} column{?s}, {.arg v} has {value_count(v)}."))

@@ -47,8 +47,10 @@ run_settings <- function(..., backend = "auto", cpu = TRUE) {
 }
 
 # The same for segments and axes, whose data are on one GPU at most.
+# `into` is a gpu_matrix that receives the result.
 segment_settings <- function(backend, stay, ...) {
-  run_settings(backend = backend, devices = first_device(), stay = stay, tile = segment_tile(), ...)
+  run_settings(backend = backend, devices = first_device(), stay = !isFALSE(stay), into = attr(stay, "into"),
+               tile = segment_tile(), ...)
 }
 
 # Each stops where an option, or its environment variable, does not fit.

@@ -1065,6 +1065,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// gpu_fill
+SEXP gpu_fill(SEXP to, Rcpp::NumericMatrix x);
+RcppExport SEXP _kernops_gpu_fill(SEXP toSEXP, SEXP xSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type to(toSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    rcpp_result_gen = Rcpp::wrap(gpu_fill(to, x));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_move
 SEXP gpu_move(SEXP x, int device);
 RcppExport SEXP _kernops_gpu_move(SEXP xSEXP, SEXP deviceSEXP) {
@@ -1993,6 +2004,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 6},
     {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 5},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
+    {"_kernops_gpu_fill", (DL_FUNC) &_kernops_gpu_fill, 2},
     {"_kernops_gpu_move", (DL_FUNC) &_kernops_gpu_move, 2},
     {"_kernops_gpu_download", (DL_FUNC) &_kernops_gpu_download, 1},
     {"_kernops_gpu_describe", (DL_FUNC) &_kernops_gpu_describe, 1},

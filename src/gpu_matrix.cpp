@@ -88,6 +88,13 @@ void read_memory_limit() {
   cuda::memory_limit() = bytes < 1e18 ? size_t(bytes) : 0;
 }
 
+void check_size(const Matrix& target, Count rows, Count columns) {
+  const auto size = [](Count m, Count n) { return std::to_string(m) + " x " + std::to_string(n); };
+  if (target.rows == rows && target.columns == columns) return;
+  throw InputError("dim", "`output` must be a gpu_matrix of " + size(rows, columns) + " numbers, not of " +
+                              size(target.rows, target.columns) + ".");
+}
+
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device) {
   return guard([&]() -> SEXP {
@@ -95,6 +102,16 @@ SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device) {
     auto matrix = std::make_unique<Matrix>(x.nrow(), x.ncol(), single, device);
     matrix->copy_from(x.begin());
     return wrap_gpu_matrix(std::move(matrix));
+  });
+}
+
+// The numbers of a matrix of R, written into a matrix of the same size.
+// [[Rcpp::export(rng = false)]]
+SEXP gpu_fill(SEXP to, Rcpp::NumericMatrix x) {
+  return guard([&]() -> SEXP {
+    check_size(gpu_matrix(to), x.nrow(), x.ncol());
+    gpu_matrix(to).copy_from(x.begin());
+    return to;
   });
 }
 

@@ -30,6 +30,7 @@ bool is_gpu_matrix(SEXP x);
 // Its device becomes current; throws InputError where x has lost its memory.
 kernops::cuda::Matrix& gpu_matrix(SEXP x);
 SEXP wrap_gpu_matrix(std::unique_ptr<kernops::cuda::Matrix> matrix);
+void check_size(const kernops::cuda::Matrix& target, kernops::Count rows, kernops::Count columns);
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 void read_memory_limit();  // the option kernops.gpu_memory
 Rcpp::NumericMatrix gpu_download(SEXP x);

@@ -6,11 +6,33 @@ void check_stays(bool stays, const Backend& backend) {
     throw InputError("input", "`output = \"gpu\"` requires a GPU matrix or the backend \"cuda\".");
 }
 
-Result::Result(bool on_device, int device, Count rows, Count columns, bool single) : rows_(rows) {
-  if (on_device)
-    matrix_ = std::make_unique<cuda::Matrix>(rows, columns, single, device);
-  else
+namespace {
+
+// A matrix of the user that is to receive results.
+cuda::Matrix& target(SEXP into, int device, Count rows, Count columns, bool single) {
+  cuda::Matrix& matrix = gpu_matrix(into);
+  check_size(matrix, rows, columns);
+  if (matrix.single != single)
+    throw InputError("input", std::string("`output` must be a gpu_matrix in ") + (single ? "float32" : "float64") +
+                                  ", not in " + (matrix.single ? "float32" : "float64") + ".");
+  if (matrix.device != device)
+    throw InputError("input", "`output` must be a gpu_matrix on GPU " + std::to_string(device) + ", not on GPU " +
+                                  std::to_string(matrix.device) + ".");
+  return matrix;
+}
+
+}  // namespace
+
+Result::Result(bool on_device, int device, Count rows, Count columns, bool single, SEXP into)
+    : rows_(rows), into_(into) {
+  if (!Rf_isNull(into)) {
+    matrix_ = &target(into, device, rows, columns, single);
+  } else if (on_device) {
+    made_ = std::make_unique<cuda::Matrix>(rows, columns, single, device);
+    matrix_ = made_.get();
+  } else {
     numbers_ = new_numbers(double(rows) * double(columns));
+  }
 }
 
 Output Result::output() const {
@@ -29,12 +51,13 @@ void Result::keep_rows(Count rows) {
   if (2 * rows >= rows_) return;  // else much would be kept for little
   auto exact = std::make_unique<cuda::Matrix>(rows, 1, matrix_->single, matrix_->device);
   cuda::copy_across(exact->memory.pointer(), exact->device, matrix_->memory.pointer(), matrix_->device, exact->bytes());
-  matrix_ = std::move(exact);
+  made_ = std::move(exact), matrix_ = made_.get();
 }
 
 SEXP Result::give(bool stays) {
   if (!matrix_) return numbers_;
-  if (stays) return wrap_gpu_matrix(std::move(matrix_));
+  if (!made_) return into_;
+  if (stays) return wrap_gpu_matrix(std::move(made_));
   const Rcpp::NumericVector numbers = new_numbers(double(matrix_->length()));
   matrix_->copy_to(const_cast<double*>(numbers.begin()));
   return numbers;

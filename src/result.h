@@ -9,8 +9,8 @@ void check_stays(bool stays, const Backend& backend);
 
 class Result {
  public:
-  // Results on a device may be floats; numbers of R are doubles.
-  Result(bool on_device, int device, Count rows, Count columns, bool single = false);
+  // Results on a device may be floats; numbers of R are doubles. `into` is a gpu_matrix that receives them, or NULL.
+  Result(bool on_device, int device, Count rows, Count columns, bool single = false, SEXP into = R_NilValue);
   Output output() const;  // column by column
   void fill(double value);
   void keep_rows(Count rows);  // of one column, the first ones
@@ -18,7 +18,9 @@ class Result {
 
  private:
   Count rows_;
-  std::unique_ptr<cuda::Matrix> matrix_;
+  std::unique_ptr<cuda::Matrix> made_;
+  cuda::Matrix* matrix_ = nullptr;
+  Rcpp::RObject into_;
   Rcpp::NumericVector numbers_;
 };
 

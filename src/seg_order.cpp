@@ -52,7 +52,8 @@ SEXP seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP we
     const Backend& chosen = read_request(request, x, wanted);
     read_order(how, request);
     request.weights = Rf_isNull(weights) ? nullptr : REAL(weights);
-    Result result(wanted.stay, device, request.segments.count, request.columns * request.outputs());
+    Result result(wanted.stay, device, request.segments.count, request.columns * request.outputs(), false,
+                  settings["into"]);
     request.out = result.output();
     chosen.order_statistics(request);
     return result.give(wanted.stay);
@@ -74,7 +75,7 @@ SEXP seg_sorted(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List how, 
     request.ties = SortRequest::Ties(int(how["ties"])), request.top = Count(Rcpp::as<double>(how["top"]));
     const bool single = request.result == SortRequest::values && request.x.type == SegmentValues::floats;
     Result result(wanted.stay, device, request.result_rows(), request.columns * request.outputs(),
-                  wanted.stay && single);
+                  wanted.stay && single, settings["into"]);
     request.out = result.output();
     if (!wanted.stay && request.segments.covered < request.segments.values) result.fill(NA_REAL);
     chosen.sort(request);

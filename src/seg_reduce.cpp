@@ -38,13 +38,14 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
     const Backend& chosen = choose_backend(request.settings.backend, {space_of(request.x)}, 0);
     check_stays(stay, chosen);
     // one pass may count the segments and reduce one column of values
-    const bool together =
-        !request.segments.known() && request.columns == 1 && request.outputs() == 1 && request.x.on_device;
+    const SEXP into = settings["into"];
+    const bool together = Rf_isNull(into) && !request.segments.known() && request.columns == 1 &&
+                          request.outputs() == 1 && request.x.on_device;
     const bool by_groups = request.segments.groups && &chosen == &cpu_backend();  // which the CPU may not have to count
     if (!together && !by_groups) request.segments.find();
     const Count rows = together ? request.segments.values : request.rows();
     Result result(stay || together, request.settings.devices[0], rows, request.columns * request.outputs(),
-                  stay && request.by_value() && request.x.type == SegmentValues::floats);
+                  stay && request.by_value() && request.x.type == SegmentValues::floats, into);
     request.out = result.output();
     if (request.by_value() && !stay && request.segments.covered < rows) result.fill(NA_REAL);
     chosen.segments(request);
@@ -69,7 +70,7 @@ SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp
     const Operand incoming(eta, chosen, request.settings.devices[0]);
     (request.softmax ? request.weights : request.incoming) = read_values(incoming.values(), rows, request.columns);
     Result result(stay, request.settings.devices[0], in_place ? request.segments.values : request.segments.covered,
-                  request.columns, request.x.type == SegmentValues::floats);
+                  request.columns, request.x.type == SegmentValues::floats, settings["into"]);
     request.out = result.output();
     chosen.segment_gradient(request);
     return result.give(stay);

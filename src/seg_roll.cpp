@@ -57,7 +57,8 @@ SEXP seg_roll_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List win
     request.settings = std::move(wanted);
     const Backend& chosen = choose_backend(request.settings.backend, {space_of(request.x)}, 0);
     check_stays(stay, chosen);
-    Result result(stay, request.settings.devices[0], segments->values, request.columns * request.outputs(), single);
+    Result result(stay, request.settings.devices[0], segments->values, request.columns * request.outputs(), single,
+                  settings["into"]);
     request.out = result.output();
     if (!stay && segments->covered < segments->values) result.fill(NA_REAL);
     return chosen.roll(request) ? result.give(stay) : R_NilValue;

@@ -113,7 +113,8 @@ SEXP spmv_run(SEXP entries, SEXP values, SEXP v, Rcpp::List operation, std::stri
     } else if (!Rf_isNull(values)) {
       request.x = {SegmentValues::doubles, false, REAL(in_memory(values))};
     }
-    Result result(wanted.stay, number, request.segments.count, request.columns * request.outputs());
+    Result result(wanted.stay, number, request.segments.count, request.columns * request.outputs(), false,
+                  settings["into"]);
     request.out = result.output();
     chosen.segments(request);
     if (!on_device && any_nan(request.out.data, request.segments.count * request.columns)) return R_NilValue;
