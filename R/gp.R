@@ -114,9 +114,10 @@
 #' gaps. The likelihood, its gradient and its information are sums over cells in a fixed order, and do not depend on
 #' `memory`. With package future.apply, neighbours and likelihoods are distributed over the processes of
 #' `future::plan()` on this machine, or others that see the work directory: each keeps its cells, the results are the
-#' same digits, and the cells of a process that dies are computed again. The search starts from the optimum of some 12,000 observations, and of an eighth of the cells.
-#' Distances are compared by the given parameters, or by the estimates from 20,000 rows where several ranges or an
-#' anisotropy are estimated; they are not compared again after the search.
+#' same digits, and the cells of a process that dies are computed again. The search starts from the optimum of some
+#' 12,000 observations, and of an eighth of the cells. Distances are compared by the given parameters, or by the
+#' estimates from 20,000 rows where several ranges or an anisotropy are estimated; they are not compared again after the
+#' search.
 #'
 #' On the simulated tables of `bench/tables.R` the log-likelihood differs from that with the maximum-minimum distance
 #' ordering of all points by less than 0.001 for each observation, less than with a random ordering.
