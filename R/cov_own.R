@@ -14,7 +14,7 @@ own_values_formula <- function(leaf) code_text("Sum_Reduction(", leaf$kernel$con
 
 # The covariances of x and y, row by row.
 own_pairs <- function(leaf, d) {
-  kernel_operator(own_values_formula(leaf), sub("y = Vj", "y = Vi", own_variables(leaf, d)), "auto", "float64", "cpu")
+  recent_operator(own_values_formula(leaf), sub("y = Vj", "y = Vi", own_variables(leaf, d)), "auto", "float64", "cpu")
 }
 
 check_own_formula <- function(leaf, d) {

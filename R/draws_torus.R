@@ -22,7 +22,7 @@ own_spectrum <- function(x, where, call) {
 
 # k(a_i, b_i) for rows of two matrices
 own_values <- function(model, a, b) {
-  pairs <- kernel_operator(code_text("Sum_Reduction(", model$formula, ", 1)"),
+  pairs <- recent_operator(code_text("Sum_Reduction(", model$formula, ", 1)"),
                            sub("y = Vj", "y = Vi", point_declarations(model)), "auto", "float64", "cpu")
   as.vector(pairs(list(theta = model$parameters$value, x = a, y = b)))
 }

@@ -23,7 +23,7 @@ check_density_formula <- function(formula, parameters, link, call = caller_env()
   names <- c("y", "w", "eta", "mu", names(parameters))
   used <- names[vapply(names, mentions, NA, formula = formula)]
   declared <- sprintf("%s = %s(1)", used, ifelse(used %in% names(parameters), "Pm", "Vi"))
-  operator <- kernel_operator(code_text("Sum_Reduction(", formula, ", 1)"), declared, "auto", "float64", "cpu")
+  operator <- recent_operator(code_text("Sum_Reduction(", formula, ", 1)"), declared, "auto", "float64", "cpu")
   size <- environment(operator)$about$size
   if (size != 1) {
     stop_kernops("input", "{.code {formula}} must be one number for each observation, not {size}.", call = call)

@@ -21,7 +21,7 @@ centres_of <- function(targets) targets$centres %||% gathered(targets$u, targets
 # k(x_i, y_i), row by row.
 covariance_pairs <- function(model) {
   declared <- sub("y = Vj", "y = Vi", point_declarations(model))
-  kernel_operator(code_text("Sum_Reduction(", model$formula, ", 1)"), declared, "auto", "float64", "cpu")
+  recent_operator(code_text("Sum_Reduction(", model$formula, ", 1)"), declared, "auto", "float64", "cpu")
 }
 
 # f(targets): a list with the nearest observations of each target, of its group: at most nmax, not beyond maxdist of its

@@ -184,7 +184,7 @@ for_nearest <- function(model, u, test, some = 200) {
 nearest_semivariance <- function(model, x, y) {
   formula <- code_text("KMin_Reduction(", semivariance_text(model), ", 2, 1)")
   # CPU cores take less time than the compilation of a GPU kernel that runs once
-  least <- kernel_operator(formula, point_declarations(model), "auto", "float64", "cpu")
+  least <- recent_operator(formula, point_declarations(model), "auto", "float64", "cpu")
   input <- list(theta = model$parameters$value, x = x, y = y)
   list(variance = as.vector(covariance_diagonal(model)(input[c("theta", "x")])),
        semivariance = matrix(least(input), nrow(x))[, 2])

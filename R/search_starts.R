@@ -112,7 +112,7 @@ periodogram_peaks <- function(u, y, most = 2e4) {
   spacing <- stats::median(diff(sort(unique(u))))
   frequency <- seq(1, min(extent / spacing / 2, most / 8), by = 1 / 8) / extent
   if (length(frequency) < 3) return(NULL)
-  wave <- kernel_operator("Sum_Reduction(Concat(Cos(w * u), Sin(w * u)) * y, 1)",
+  wave <- recent_operator("Sum_Reduction(Concat(Cos(w * u), Sin(w * u)) * y, 1)",
                           c("w = Vi(1)", "u = Vj(1)", "y = Vj(1)"), "auto", "float64", "cpu")
   power <- rowSums(wave(list(w = 2 * pi * frequency, u = u - mean(u), y = y))^2)
   inner <- seq_along(power)[-c(1, length(power))]
@@ -135,7 +135,7 @@ subset_rows <- function(u, size, seed, block = NULL) {
   some <- order[seq_len(size %/% 2)]
   width <- column_extents(u)
   scaled <- moved_columns(u, divisor = ifelse(width > 0, width, 1))
-  nearest <- kernel_operator("ArgKMin_Reduction(SqDist(x, y), 2, 1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), ncol(u)),
+  nearest <- recent_operator("ArgKMin_Reduction(SqDist(x, y), 2, 1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), ncol(u)),
                              "auto", "float64", "auto")
   neighbours <- t(nearest(list(x = scaled[some, , drop = FALSE], y = scaled)))
   sort(utils::head(unique(c(some, neighbours, order)), size))

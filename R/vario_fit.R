@@ -101,7 +101,7 @@ variogram_curves <- function(variogram, covariance, call = caller_env()) {
 
 model_semivariance <- function(model, lags) {
   formula <- code_text("Sum_Reduction(", semivariance_text(model), ", 1)")
-  op <- kernel_operator(formula, point_declarations(model), "auto", "float64", "cpu")
+  op <- recent_operator(formula, point_declarations(model), "auto", "float64", "cpu")
   # beside the origin, where an intrinsic field is 0
   here <- matrix(1, 1, ncol(lags))
   function(theta) {
