@@ -281,6 +281,14 @@ posterior_effects <- function(held) {
     .Call(`_kernops_posterior_effects`, held)
 }
 
+responses_optima <- function(operators, held, responses, parameters, starts, reml, settings) {
+    .Call(`_kernops_responses_optima`, operators, held, responses, parameters, starts, reml, settings)
+}
+
+responses_products <- function(operators, theta, nugget, held, responses, settings) {
+    .Call(`_kernops_responses_products`, operators, theta, nugget, held, responses, settings)
+}
+
 sets_hold <- function(points, noise, noise_slope, values, neighbours, threads = 1L) {
     .Call(`_kernops_sets_hold`, points, noise, noise_slope, values, neighbours, threads)
 }

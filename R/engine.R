@@ -7,8 +7,7 @@
 #   keops_kernel             a function that evaluates a formula
 #   keops_grad               the function that evaluates its gradient
 #   keops_ops                the table of operations
-#   kernel_operator          as keops_kernel(), without checks of arguments
-#   recent_operator          as kernel_operator(); the last ones are kept
+#   recent_operator          as keops_kernel(), without checks of arguments; the last operators are kept
 #
 # Linear systems by products with a matrix
 #   kernel_system            (K + lambda I) of an operator, its diagonal, entries and vector space
@@ -41,6 +40,7 @@
 #   set_slopes               derivatives of weights and standard deviations
 #   sparse_multiply          U x, U' x, U^-1 x, U'^-1 x for the sparse U of such weights
 #   row_sparse               a matrix with few entries for each point, and its products with such a U
+#   held_responses           many responses at the same points: the optimum of each, and products at one theta
 #   neighbour_means          weighted sums over neighbours, and their transpose
 #   joint_parts              joint distributions of some new points given base points: values, draws, variances, sums
 #   joint_functions          the functions of such a distribution

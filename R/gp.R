@@ -210,12 +210,15 @@
 #'   response, `dispersion` is the predictor of the logarithm of the standard deviation of the noise, in place of a
 #'   [nugget()]. See the section about linear predictors in [gp_family()].
 #' @param predictors a list of such formulas for other parameters of the family, by their names: `list(power = ~ x)`.
+#' @param responses `NULL` for one response; `"independent"` fits each column of a matrix of responses by itself, and
+#'   `"common"` all of them with the same ranges and ratio of variances: see [gp_responses].
 #' @param ... the same arguments by their names, as in `gp(z ~ 1, d, ~ x, progress = FALSE)`.
 #'
 #' @return An object of class `gp`, with the usual methods: `summary()`, `coef()`, `vcov()`, `confint()`,
 #'   `fitted()`, `residuals()`, `logLik()`, [predict()][predict.gp], [simulate()][simulate.gp], `update()`,
 #'   [plot()][plot.gp]; those of broom ([gp_broom]) and emmeans, for marginal means of the trend; and [gp_cv()]. Its
-#'   list elements `covariance` (with the values found), `beta`, `loglik` and `search` may be read.
+#'   list elements `covariance` (with the values found), `beta`, `loglik` and `search` may be read. With `responses`, an
+#'   object of class [gp_responses].
 #'
 #' @section Errors and warnings:
 #' Class `kernops_input_error` for invalid arguments, such as duplicate locations without a nugget, a constant response,
@@ -313,13 +316,18 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...),
                family = stats::gaussian(), group = NULL, prior = NULL, zi = NULL, dispersion = NULL,
-               predictors = NULL, ...) {
+               predictors = NULL, responses = NULL, ...) {
   here <- environment()
   clock <- new_clock()
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia", "vif"))
   by_default <- missing(estimate)
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
   how <- list(method = method, precision = check_precision(precision), backend = check_backend(backend))
+  many <- many_responses(responses, formula, data, here)
+  if (!is.null(many)) {
+    formula <- many$formula
+    data <- many$data
+  }
   family <- with_predictors(as_family(family), predictors, zi, dispersion, here)
   covariance <- if (missing(covariance)) default_covariance(formula, family) else {
     covariance_argument(covariance, family)
@@ -353,6 +361,15 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                     subset = within_data(rlang::enquo(subset), source$data, here),
                     noise = noise_values(known$noise, source$data, here),
                     group = group_column(rlang::enquo(group), source$data, here), na.action = na.action)
+  if (!is.null(many)) {
+    check_responses_settings(list(family = family, known = known, transform = transform, prior = prior,
+                                  group = arguments$group), method, estimate, how$control, here)
+    fit <- with_bar("Fitting", wanted = how$control$progress == "bar", {
+      with_trees(fit_responses(many, covariance, source, coords, arguments, how, estimate, here))
+    })
+    fit["call"] <- list(match.call())
+    return(fit)
+  }
   problem <- with_clock(clock, "data", {
     data_and_model(formula, covariance, source, coords, arguments, method, family, here)
   })

@@ -36,7 +36,8 @@
 #'   and the remaining time; `"steps"`: a line for each likelihood of the search; `"none"`. `TRUE` and `FALSE`
 #'   stand for the first and the last.
 #' @param neighbours number m of neighbours on which an observation is conditioned (vecchia). Default: 60, and 30 for
-#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]; 30 for
+#'   more than 20,000 observations with up to 3 coordinates; 20 with a [family][gp_families]; 10 with `responses`;
+#'   30 for
 #'   `method = "vif"`; up to 120 where `method = "auto"` chooses more, see [gp()]. With `"auto"`, the search begins with
 #'   this number and doubles it, see below. In [predict()][predict.gp], it is the number of neighbours of new points.
 #'   With package future.apply, likelihoods and predictions that take long are distributed over the processes of
@@ -46,6 +47,7 @@
 #' @param neighbour_tol the tolerable change of the log-likelihood by twice as many neighbours, for each observation;
 #'   it scales the other tolerances, too, see below.
 #' @param neighbour_limit the largest number of neighbours with `neighbours = "auto"`.
+#' @param null_draws number of simulated responses without a field that give the p-values of [gp_responses].
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @param workdir a directory for the files of a fit of a table that is read in chunks, see [gp()]. Each fit makes a
 #'   directory of its own in it, which stays, so that the saved fit predicts in another session, and an interrupted fit
@@ -100,7 +102,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
                        neighbours = NULL, neighbour_tol = 1e-3, neighbour_limit = 240, inducing = 200,
                        ordering = c("maxmin", "random", "coordinate", "given"),
                        precond = c("auto", "vecchia", "pivoted_cholesky", "rpcholesky"), workdir = NULL,
-                       memory = NULL) {
+                       memory = NULL, null_draws = 400) {
   for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
   check_number(probes, "probes", least = 0, whole = TRUE)
   if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
@@ -111,6 +113,7 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   check_neighbours(neighbours)
   check_number(inducing, "inducing", least = 1, whole = TRUE)
   check_number(neighbour_tol, "neighbour_tol", least = 0, above = TRUE)
+  check_number(null_draws, "null_draws", least = 0, whole = TRUE)
   check_number(neighbour_limit, "neighbour_limit", least = 1, whole = TRUE)
   ordering <- check_choice(ordering, "ordering", c("maxmin", "random", "coordinate", "given"))
   precond <- check_choice(precond, "precond", c("auto", "vecchia", "pivoted_cholesky", "rpcholesky"))

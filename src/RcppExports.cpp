@@ -883,6 +883,37 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// responses_optima
+Rcpp::List responses_optima(Rcpp::List operators, SEXP held, Rcpp::NumericMatrix responses, Rcpp::List parameters, Rcpp::List starts, bool reml, Rcpp::List settings);
+RcppExport SEXP _kernops_responses_optima(SEXP operatorsSEXP, SEXP heldSEXP, SEXP responsesSEXP, SEXP parametersSEXP, SEXP startsSEXP, SEXP remlSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type operators(operatorsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type responses(responsesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type parameters(parametersSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type starts(startsSEXP);
+    Rcpp::traits::input_parameter< bool >::type reml(remlSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(responses_optima(operators, held, responses, parameters, starts, reml, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// responses_products
+SEXP responses_products(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, Rcpp::NumericMatrix responses, Rcpp::List settings);
+RcppExport SEXP _kernops_responses_products(SEXP operatorsSEXP, SEXP thetaSEXP, SEXP nuggetSEXP, SEXP heldSEXP, SEXP responsesSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type operators(operatorsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< int >::type nugget(nuggetSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type responses(responsesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(responses_products(operators, theta, nugget, held, responses, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // sets_hold
 SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope, Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, int threads);
 RcppExport SEXP _kernops_sets_hold(SEXP pointsSEXP, SEXP noiseSEXP, SEXP noise_slopeSEXP, SEXP valuesSEXP, SEXP neighboursSEXP, SEXP threadsSEXP) {
@@ -1991,6 +2022,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_differentiate", (DL_FUNC) &_kernops_posterior_differentiate, 4},
     {"_kernops_posterior_with_effects", (DL_FUNC) &_kernops_posterior_with_effects, 5},
     {"_kernops_posterior_effects", (DL_FUNC) &_kernops_posterior_effects, 1},
+    {"_kernops_responses_optima", (DL_FUNC) &_kernops_responses_optima, 7},
+    {"_kernops_responses_products", (DL_FUNC) &_kernops_responses_products, 6},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 6},
     {"_kernops_sets_with_factors", (DL_FUNC) &_kernops_sets_with_factors, 2},
     {"_kernops_sets_sums", (DL_FUNC) &_kernops_sets_sums, 6},

@@ -1,26 +1,15 @@
 // Sets of points of R/lik_vecchia.R, as the engine conditions them.
 #include "cuda/sets/sets.h"
 
-#include "block.h"
 #include "cpu/cpu.h"
+#include "held_sets.h"
 #include "run/parallel_for.h"
 #include "whole_numbers.h"
 
 using namespace kernops;
 
-namespace {
+namespace kernops {
 
-// The data that R keeps between likelihoods: points, their sets, and the copies on a GPU.
-struct HeldSets {
-  Rcpp::NumericMatrix points;
-  Rcpp::NumericVector noise, noise_slope;
-  Rcpp::NumericMatrix values;
-  Rcpp::IntegerMatrix neighbours;
-  std::shared_ptr<BackendCache> kept;
-  Rcpp::NumericMatrix factors;  // rank x points, of a low-rank part of the covariance; without rows where there is none
-};
-
-// `operators` has `values`, the covariance, and maybe `derivatives` with respect to theta.
 SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& theta, const Rcpp::NumericMatrix& points,
                       const Rcpp::NumericVector& noise, const Rcpp::IntegerMatrix& neighbours,
                       const Rcpp::List& settings) {
@@ -38,8 +27,6 @@ SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& th
   return request;
 }
 
-// The request for sets that are held, with at most `count` neighbours. `nugget` is the number of the parameter that
-// multiplies the slopes of the noise, or 0.
 SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& theta, int nugget, const HeldSets& sets,
                       double count, const Rcpp::List& settings) {
   SetRequest request = request_of(operators, theta, sets.points, sets.noise, sets.neighbours, settings);
@@ -49,6 +36,10 @@ SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& th
   if (sets.factors.nrow()) request.factors = sets.factors.begin(), request.rank = sets.factors.nrow();
   return request;
 }
+
+}  // namespace kernops
+
+namespace {
 
 // Pairs of a set take some tens of operations each, and its factor a sixth of the cube of its size.
 const Backend& chosen(const SetRequest& request) {

@@ -14,6 +14,7 @@ void segment_gradient(const SegmentGradient& request);
 void axes(const AxisRequest& request);
 SetTotals set_sums(const SetRequest& request);
 void set_weights(const SetRequest& request, double* weights, double* sd);
+void multiply_columns(const ColumnJob& job, const Settings& settings);  // jobs/sets.h
 // The gradient, with respect to the parameters, of a function with these derivatives with respect to the weights and to
 // the logarithms of the standard deviations. `solved` receives, for each set, the inverse of the covariance of its
 // neighbours times the derivatives with respect to their weights.

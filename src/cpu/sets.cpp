@@ -112,6 +112,8 @@ void set_weights(const SetRequest& request, double* weights, double* sd) {
   each_chunk(job, request.settings, [&](Count begin, Count end, Count) { engine.weigh(job, begin, end); });
 }
 
+void multiply_columns(const ColumnJob& job, const Settings& settings) { set_engine(settings.isa).multiply(job); }
+
 std::vector<double> set_adjoint(const SetRequest& request, const double* weights, const double* log_sd,
                                 double* solved) {
   PreparedSets job(request);

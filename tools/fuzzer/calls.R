@@ -13,6 +13,7 @@ fit <- gp(z ~ 1, d, ~ u + v, known, "exact", "none")
 likely <- list(range = lognormal(), variance = lognormal(), nugget = lognormal())
 drawn <- gp_posterior(gp(z ~ 1, d, ~ u + v, known, prior = likely), n = 20)
 g <- rep(1:2, 5)
+many <- gp(cbind(z, z^2) ~ 1, d, ~ u + v, matern() + nugget(), responses = "independent", null_draws = 20)
 clusters <- cluster_ranges_centroids(x, sort(g))$ranges
 vgm <- structure(data.frame(model = factor("Exp"), psill = 1, range = 1, kappa = 0.5, ang1 = 0, ang2 = 0, ang3 = 0,
                             anis1 = 1, anis2 = 1), class = c("variogramModel", "data.frame"))
@@ -49,6 +50,8 @@ processes <- list(
   gp_cv = list(object = fit, folds = 3, seed = 1), gp_variogram = list(x = x, y = d$z, breaks = c(0, 0.1, 0.3, 1)),
   predict.gp = list(object = fit, newdata = d, se.fit = TRUE, interval = "none", terms = "trend",
                     what = "fit"),
+  as.data.frame.gp_responses = list(many, adjust = "BH"), "[.gp_responses" = list(many, i = 2),
+  predict.gp_responses = list(object = many, newdata = d, responses = 1, se.fit = TRUE, interval = "prediction"),
   update.gp = list(fit, data = d, covariance = known),
   simulate.gp = list(object = fit, nsim = 2, seed = 1, newdata = d), coef.gp = list(fit, type = "both"),
   confint.gp = list(fit, parm = 1, level = 0.9), residuals.gp = list(fit),

@@ -3,6 +3,7 @@
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/cpu/sets/adjoint.h>
+#include <kernops/cpu/sets/products.h>
 #include <kernops/cpu/sets/sums.h>
 #include <kernops/cpu/sets/weights.h>
 
@@ -21,6 +22,7 @@ const SetEngine KERNOPS_JOIN(set_engine_, KERNOPS_ISA) = {
     },
     [](const SetJob& job, Count begin, Count end) { SetWeights(job).write(begin, end); },
     [](const SetJob& job, Count begin, Count end, double* sums) { SetAdjoint(job).sum(begin, end, sums); },
+    [](const ColumnJob& job) { ColumnProducts(job).sum(); },
 };
 
 }  // namespace kernops

@@ -10,6 +10,7 @@ struct SetEngine {
   bool (*sum)(const SetJob& job, Count begin, Count end, double* sums, Count* bad);
   void (*weigh)(const SetJob& job, Count begin, Count end);
   void (*adjoin)(const SetJob& job, Count begin, Count end, double* sums);
+  void (*multiply)(const ColumnJob& job);
 };
 extern const SetEngine set_engine_baseline, set_engine_avx2, set_engine_avx512;
 

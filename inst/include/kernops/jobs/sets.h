@@ -46,4 +46,18 @@ struct SetJob {
   int sums() const { return (1 + products()) * (1 + parameters) + parameters * (parameters + 1) / 2; }
 };
 
+// Columns that are whitened by the weights of one covariance, some at a time: set s is that of point s.
+constexpr int column_block = 16;
+
+struct ColumnJob {
+  const double *weights, *sd;  // of each set, as above
+  const int* neighbours;
+  int m, stride;
+  Count sets;
+  const double* columns;   // of each point: `column_block` values
+  const double* whitened;  // of each point: `trend` whitened values, whose products with the columns are wanted, too
+  int trend;
+  double* sums;  // of each column the sum of squares; then the products with each of the trend
+};
+
 }  // namespace kernops

@@ -1,0 +1,43 @@
+# Responses in blocks, and in groups with the same observations.
+
+# Numbers of responses in blocks whose values take some 30 MB.
+response_blocks <- function(many, count = length(many$names)) {
+  width <- max(16, min(4096, floor(4e6 / many$n)))
+  split(seq_len(count), ceiling(seq_len(count) / width))
+}
+
+# The responses of a block in groups with the same observations: lists of `columns`, `sets`, and what
+# standard_responses() returns. `problem` is the reason why responses have no fit, NA for the others.
+grouped_responses <- function(task, many, columns, parts, call) {
+  y <- response_block(many, columns, parts$rows) - parts$offset
+  check_finite_responses(y, many$names[columns], call)
+  gaps <- is.na(y)
+  pattern <- rep("", length(columns))
+  some <- which(colSums(gaps) > 0)
+  pattern[some] <- apply(gaps[, some, drop = FALSE], 2, function(gap) paste(which(gap), collapse = " "))
+  problem <- rep(NA_character_, length(columns))
+  groups <- lapply(split(seq_along(columns), pattern), function(of) {
+    rows <- which(!gaps[, of[[1]]])
+    sets <- if (length(rows)) task$sets_of(rows)
+    if (is.null(sets)) {
+      problem[of] <<- if (length(rows)) "few" else "missing"
+      return(NULL)
+    }
+    standard <- standard_responses(y[rows, of, drop = FALSE], sets)
+    problem[of[standard$constant]] <<- "constant"
+    good <- !standard$constant
+    if (!any(good)) return(NULL)
+    list(columns = columns[of[good]], sets = sets, y = standard$y[, good, drop = FALSE], sd = standard$sd[good],
+         beta = standard$beta[, good, drop = FALSE])
+  })
+  list(groups = Filter(Negate(is.null), unname(groups)), problem = problem)
+}
+
+check_finite_responses <- function(y, names, call) {
+  bad <- names[colSums(is.infinite(y)) > 0]
+  if (length(bad)) {
+    stop_kernops("input", "Responses must be finite or missing: see {.code {bad}}.", call = call)
+  }
+  size <- max(abs(y), 0, na.rm = TRUE)
+  if (size > magnitude_limits[[2]]) check_magnitude(cbind(size), "the responses", call)
+}

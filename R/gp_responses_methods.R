@@ -1,0 +1,65 @@
+# Summaries, prints and parts of fits of many responses.
+
+#' @rdname gp_responses
+#' @export
+summary.gp_responses <- function(object, adjust = "BH", ...) {
+  no_more("summary.gp_responses", ...)
+  table <- as.data.frame(object, adjust = adjust)
+  numbers <- coef(object)
+  quantiles <- apply(numbers, 2, stats::quantile, c(0, 0.25, 0.5, 0.75, 1), na.rm = TRUE)
+  structure(list(fit = object, table = table, adjust = adjust, quantiles = t(quantiles),
+                 found = sum(table$p.adjusted < 0.05, na.rm = TRUE)), class = "summary.gp_responses")
+}
+
+#' @rdname gp_responses
+#' @export
+print.gp_responses <- function(x, n = 6, ...) {
+  no_more("print.gp_responses", ...)
+  check_number(n, "n", least = 0, whole = TRUE)
+  cat_responses(x)
+  table <- as.data.frame(x)
+  first <- utils::head(order(table$p.value, -table$logLik), n)
+  if (length(first)) print(format(table[first, ], digits = 4), row.names = FALSE)
+  if (nrow(table) > length(first)) cli::cat_line("  ... and ", nrow(table) - length(first), " more")
+  invisible(x)
+}
+
+#' @export
+print.summary.gp_responses <- function(x, ...) {
+  cat_responses(x$fit)
+  if (x$fit$kind == "independent") {
+    cli::cat_line("  with a field    ", x$found, " (p-values adjusted by ", x$adjust, " below 0.05)")
+  }
+  print(signif(x$quantiles, 4))
+  invisible(x)
+}
+
+cat_responses <- function(x) {
+  cli::cat_line("<gp_responses> ", counted(length(x$loglik), "response"), " at ", counted(nrow(x$data$u), "point"),
+                ", ", if (x$kind == "common") "common parameters" else "each with its own parameters")
+  cat_labelled("covariance", unique(leaf_labels(x$model$covariance)), " +")
+  cli::cat_line("  neighbours      ", min(x$how$neighbours, nrow(x$data$u) - 1), " (", x$how$control$ordering, ")")
+  missing <- sum(!is.na(x$problem))
+  if (missing) cli::cat_line("  without a fit   ", missing)
+}
+
+#' @rdname gp_responses
+#' @export
+`[.gp_responses` <- function(x, i) {
+  numbers <- response_numbers(x$responses, i)
+  for (name in c("theta", "beta")) x[[name]] <- x[[name]][, numbers, drop = FALSE]
+  each <- c("loglik", "statistic", "n_used", "evaluations", "converged", "problem")
+  for (name in each) x[[name]] <- x[[name]][numbers]
+  x$responses$names <- x$responses$names[numbers]
+  values <- x$responses$values
+  x$responses$values <- if (x$responses$by_row) values[numbers, , drop = FALSE] else values[, numbers, drop = FALSE]
+  x
+}
+
+# Further arguments of a method of gp_responses are errors.
+no_more <- function(method, ..., call = caller_env()) {
+  arguments <- list(...)
+  takes <- setdiff(names(formals(method)), c("object", "x", "..."))
+  generic <- sub("\\.gp_.*", "", method)
+  if (length(arguments)) stop_further_arguments(paste0("{.fn ", generic, "}"), arguments, takes, call)
+}

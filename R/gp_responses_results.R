@@ -1,0 +1,45 @@
+# The results of fits of many responses, which groups of them fill in.
+
+empty_fits <- function(task, many, parts) {
+  count <- length(many$names)
+  numbers <- rep(NA_real_, count)
+  parameters <- task$model$parameters$name
+  list(theta = matrix(NA_real_, length(parameters), count, dimnames = list(parameters, many$names)),
+       beta = matrix(NA_real_, ncol(parts$x), count, dimnames = list(colnames(parts$x), many$names)),
+       loglik = numbers, statistic = numbers, n_used = rep(0L, count), evaluations = numbers,
+       converged = rep(NA, count), problem = rep(NA_character_, count))
+}
+
+# Fits with those of a group: `found` are parameters of standard responses.
+with_fits <- function(fits, task, group, found) {
+  columns <- group$columns
+  sets <- group$sets
+  independent <- !all(is.na(found$evaluations))
+  null <- null_fits(task, group)
+  # no field is a special case of the covariance, so that a search that ends below it is at a local optimum
+  none <- independent & !(found$value < null$value - 1e-7) %in% TRUE
+  found$theta[, none] <- null$theta
+  for (name in c("value", "scale")) found[[name]][none] <- null[[name]][none]
+  found$coefficients[, none] <- null$coefficients[, none]
+  degrees <- sets$n - if (task$reml) nrow(group$beta) else 0
+  scaled <- task$model$scale
+  found$theta[scaled, ] <- found$theta[scaled, , drop = FALSE] * rep(found$scale * group$sd^2, each = length(scaled))
+  fits$theta[, columns] <- found$theta
+  fits$beta[, columns] <- group$beta + if (nrow(group$beta)) {
+    backsolve(sets$trend$r, found$coefficients * rep(group$sd, each = nrow(group$beta)))
+  } else 0
+  fits$loglik[columns] <- -found$value / 2 - degrees * log(group$sd)
+  if (independent) fits$statistic[columns] <- pmax(null$value - found$value, 0) * !none
+  fits$n_used[columns] <- sets$n
+  fits$evaluations[columns] <- found$evaluations
+  fits$converged[columns] <- none | found$converged == 1
+  fits
+}
+
+# The fits without a field: independent errors.
+null_fits <- function(task, group) {
+  s <- task$starts$s[, 1]
+  s[[task$parameters$first]] <- 0
+  theta <- response_theta(task$parameters, s)
+  c(profiled_products(task$held(group)$products(theta), group$sets$n, task$reml), list(theta = theta))
+}

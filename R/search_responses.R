@@ -1,0 +1,102 @@
+# The search of parameters for many responses at the same points: what it moves, and where it begins.
+
+# The roles of parameters, by which C++ knows them (src/sets/response_parameters.h).
+response_roles <- c("fixed", "logarithm", "linear", "first", "nugget", "multiple")
+
+# The parameters of a model with bounds on the scale of the search: the share of the nugget is exp(-s), that of the
+# first variance 1 - exp(-s), and other variances are exp(s) times the first.
+response_parameters <- function(model) {
+  table <- model$parameters
+  first <- setdiff(model$scale, model$nugget)[[1]]
+  role <- ifelse(table$fixed, "fixed", ifelse(table$log, "logarithm", "linear"))
+  role[model$scale] <- "multiple"
+  role[c(first, model$nugget)] <- c("first", "nugget")
+  bounds <- function(values) to_search(table, values)
+  low <- ifelse(role == "multiple", -log(1e6), ifelse(role == "first", 0, bounds(table$lower)))
+  high <- ifelse(role == "multiple", log(1e6), ifelse(role == "first", log(1e8), bounds(table$upper)))
+  # see without_ridge()
+  far <- table$kind == "range" & table$coordinate == 0 & !table$fixed
+  ridge <- ifelse(far, pmin(high, to_search(table, 20 * table$extent)), high)
+  finite <- function(x) ifelse(is.finite(x), x, sign(x) * 1e300)
+  list(role = match(role, response_roles), value = ifelse(is.na(table$value), 1, table$value), unit = table$unit,
+       low = finite(low), high = finite(high), ridge = finite(ridge), first = first)
+}
+
+# The parameters theta of a column s.
+response_theta <- function(parameters, s) {
+  role <- response_roles[parameters$role]
+  first <- -expm1(-s[role == "first"])
+  theta <- parameters$value
+  for (row in seq_along(s)) theta[[row]] <- switch(
+    role[[row]], fixed = theta[[row]], logarithm = exp(s[[row]]), linear = s[[row]] * parameters$unit[[row]],
+    first = first, nugget = 1 - first, multiple = first * exp(s[[row]])
+  )
+  theta
+}
+
+is_searched <- function(parameters) !response_roles[parameters$role] %in% c("fixed", "nugget")
+
+# Starts that fill the space of the parameters evenly; each has the numbers of its nearest neighbours.
+response_starts <- function(model, u, parameters, count = NULL) {
+  table <- model$parameters
+  searched <- is_searched(parameters)
+  open <- !table$fixed
+  axes <- min(sum(searched), 4)
+  count <- count %||% c(24, 300, 500, 700)[[axes]]
+  unit <- even_points(count, nrow(table) + 1)
+  along <- unit[, -1, drop = FALSE]
+  theta <- lapply(seq_len(count), function(n) start_at(model, u, 1, open, c(unit[n, 1], along[n, open]), NULL, n))
+  s <- vapply(theta, to_search, numeric(nrow(table)), parameters = table)
+  ranges <- which(searched & table$kind == "range")
+  s[ranges, ] <- longer_axis(s[ranges, , drop = FALSE])
+  s[parameters$first, ] <- 0.01 * 700^along[, parameters$first]
+  multiple <- which(response_roles[parameters$role] == "multiple")
+  s[multiple, ] <- log(0.1) + log(100) * t(along[, multiple])
+  s[!searched, ] <- 0
+  apart <- cbind(unit[, 1], along[, searched & table$kind != "range", drop = FALSE])
+  near <- nearest_points(apart, apart, min(3 * axes + 1, count))[-1, , drop = FALSE]
+  list(s = pmin(pmax(s, parameters$low), parameters$high), near = near, within = 3, most = 3L, gain = 1e-6)
+}
+
+# The parameters s that all responses share: the optimum of the sum of their profile likelihoods. `groups` are lists of
+# `sets` and standard responses `y`, of which held(group) are held_responses().
+common_optimum <- function(held, groups, parameters, starts, reml) {
+  searched <- is_searched(parameters)
+  total <- function(groups, s) {
+    theta <- response_theta(parameters, s)
+    sums <- vapply(groups, function(group) {
+      products <- held(group)$products(theta)
+      if (is.null(products)) Inf else sum(profiled_products(products, group$sets$n, reml)$value)
+    }, 0)
+    if (all(is.finite(sums))) sum(sums) else 1e300
+  }
+  some <- few_responses(groups)
+  values <- apply(starts$s, 2, total, groups = some)
+  start <- starts$s[, which.min(values)]
+  size <- sum(vapply(groups, function(group) ncol(group$y), 0))
+  end <- stats::nlminb(start[searched], function(s) total(groups, replace(start, which(searched), s)) / size,
+                       lower = parameters$low[searched], upper = parameters$ridge[searched],
+                       control = list(rel.tol = 1e-12, iter.max = 200, eval.max = 400))
+  replace(start, which(searched), end$par)
+}
+
+# The groups with at most about `most` responses.
+few_responses <- function(groups, most = 64) {
+  left <- most
+  kept <- list()
+  for (group in groups) {
+    if (left <= 0) break
+    group$y <- group$y[, seq_len(min(left, ncol(group$y))), drop = FALSE]
+    left <- left - ncol(group$y)
+    kept <- c(kept, list(group))
+  }
+  kept
+}
+
+# Logarithms of ranges that begin at a sixteenth of the spacing of evenly spaced points: short ranges depend on few
+# points that are close to each other.
+longer_axis <- function(s) {
+  if (!length(s)) return(s)
+  high <- apply(s, 1, max)
+  high - (high - s) * (1 + log(16) / max(high - apply(s, 1, min)))
+}

@@ -1,0 +1,24 @@
+# Many responses at the same points, each with its own parameters of one covariance (src/sets/responses.h).
+
+# Responses with the held `sets`, which have the columns of the trend, in the order of the sets. Row `nugget` of theta
+# multiplies the noise. A list of functions:
+#   optima(parameters, starts, reml)  the optimum of each response. `parameters` are response_parameters(); `starts` a
+#      list of `s`, a column for each start on the scale of the search, `near`, the numbers of the starts nearest to
+#      each, and the settings `within`, `most` and `gain` of the search. A list of `theta`, `s`, `coefficients` of the
+#      trend, a column for each response, and of `value` (-2 log-likelihood), `scale`, the number of `evaluations` and
+#      `converged` for each; NA where all starts are singular
+#   products(theta)  `logdet`, the factor `root` of the products of the whitened trend, and of the whitened responses
+#      the `squares` and the products `across` with the trend; NULL where the covariance is singular
+held_responses <- function(operators, nugget, sets, responses) {
+  settings <- settings_of(operators$values)
+  list(
+    optima = function(parameters, starts, reml) {
+      found <- responses_optima(lapply(operators, live), sets(), responses, parameters, starts, reml, settings)
+      for (name in c("theta", "s", "coefficients")) found[[name]] <- matrix(found[[name]], ncol = ncol(responses))
+      found
+    },
+    products = function(theta) {
+      responses_products(lapply(operators["values"], live), theta, nugget, sets(), responses, settings)
+    }
+  )
+}

@@ -1,0 +1,37 @@
+// A minimum within bounds by quasi-Newton steps (BFGS) that begin with an information matrix; the steps of
+// R/search_newton.R without R. Values are -2 log-likelihoods.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "sets/eigen.h"
+
+namespace kernops {
+
+struct SearchPoint {
+  Eigen::VectorXd s;
+  double value = INFINITY;  // INFINITY: not regular
+  Eigen::VectorXd gradient;
+  Eigen::MatrixXd information;  // an approximation of the second derivatives
+};
+
+struct Bounds {
+  Eigen::VectorXd low, high;
+  std::vector<bool> jumps;  // which parameters may go to their upper bounds in one step
+};
+
+struct SearchTarget {
+  std::function<SearchPoint(const Eigen::VectorXd&)> visit;
+  double gain;  // the search ends where a step would increase the log-likelihood by less
+};
+
+struct SearchEnd {
+  SearchPoint point;
+  bool converged = false;
+};
+
+// A search that will not reach a value `below` is given up.
+SearchEnd quasi_newton(const SearchTarget& target, const Eigen::VectorXd& start, const Bounds& bounds,
+                       double below = INFINITY);
+
+}  // namespace kernops
