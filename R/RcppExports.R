@@ -237,8 +237,8 @@ posterior_hold <- function(near, threads) {
     .Call(`_kernops_posterior_hold`, near, threads)
 }
 
-posterior_hold_effects <- function(near, start, columns, within, threads) {
-    .Call(`_kernops_posterior_hold_effects`, near, start, columns, within, threads)
+posterior_hold_effects <- function(near, wide, start, columns, within, threads) {
+    .Call(`_kernops_posterior_hold_effects`, near, wide, start, columns, within, threads)
 }
 
 posterior_observe <- function(held, across, within) {
@@ -255,6 +255,10 @@ posterior_factor <- function(held, diagonal, threads) {
 
 posterior_solve <- function(held, diagonal, b, x, tol, most, threads) {
     .Call(`_kernops_posterior_solve`, held, diagonal, b, x, tol, most, threads)
+}
+
+posterior_lanczos <- function(held, diagonal, z, tol, most, threads) {
+    .Call(`_kernops_posterior_lanczos`, held, diagonal, z, tol, most, threads)
 }
 
 posterior_variances <- function(held, threads) {

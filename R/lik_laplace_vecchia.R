@@ -3,6 +3,8 @@
 #
 # With f the field at its mode, h = f + nugget k the process of each observation, and k = dlog p / dh,
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(Q + D) - log det Q + sum log(1 + nugget W)
+#
+# Beside effects, log det(Q + D) is corrected by an estimate of the error of the incomplete factor (lik_latent_error.R).
 
 vecchia_laplace <- function(data, model, how) {
   parts <- latent_parts(model$field, data$u)
@@ -17,10 +19,12 @@ vecchia_laplace <- function(data, model, how) {
     m = neighbour_count(how$control, field$d, most, default = 20), most = most
   )
   fewer <- NULL # the sets with the latest limited number
+  rough <- wide_sets(probes = 4, enough = Inf)
   limited <- function(sets) {
     if (tracker$limit() >= tracker$count()) return(sets)
     if (!identical(fewer$near, sets$near)) {
-      fewer <<- with_latent_neighbours(sets, sets$neighbours[seq_len(tracker$limit()), , drop = FALSE])
+      few <- sets$neighbours[seq_len(tracker$limit()), , drop = FALSE]
+      fewer <<- with_latent_neighbours(replace(sets, "wide", list(rough)), few)
     }
     fewer
   }
@@ -39,7 +43,8 @@ vecchia_laplace <- function(data, model, how) {
     sets <- tracker$sets()
     m <- tracker$count()
     list(m = m, all = m == most, ordering = how$control$ordering,
-         local = as.integer(min(max(30L, m), nrow(sets$points))), order = sets$order, neighbours = sets$neighbours)
+         local = as.integer(min(max(30L, m), nrow(sets$points))), order = sets$order, neighbours = sets$neighbours,
+         wide = parts$wide$count)
   }
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, subset_sizes = function() tenth(data, 2e4))
 }
@@ -53,13 +58,19 @@ tenth <- function(data, least) {
 latent_state <- function(sets, parts, data, model, theta, latest) {
   theta <- split_parameters(theta, model, data)
   if (is_degenerate(parts$effects, theta$field)) return(singular_state())
-  system <- latent_system(sets, parts$field, theta$field[parts$rows], whole = theta$field)
-  mode <- if (!is.null(system)) timed("mode", field_mode(system, data, theta, latest))
+  repeat {
+    system <- latent_system(sets, parts$field, theta$field[parts$rows], whole = theta$field)
+    if (is.null(system)) return(singular_state())
+    mode <- timed("mode", field_mode(system, data, theta, latest))
+    if (has_precise_factor(mode, sets) || !widen(sets)) break
+  }
   if (is.null(mode)) return(singular_state())
   weight <- mode$terms$weight
   project <- function(b) system$project(weight, b)
   value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + mode$posterior$logdet
-  results <- c(mode, theta, list(value = value, variances = once(function() system$variances(system$posterior))))
+  error <- mode$posterior$error$std_error
+  results <- c(mode, theta, list(value = value, logdet_error = error,
+                                 variances = once(function() system$variances(system$posterior))))
   results$changes <- once(function() latent_changes(sets, system, results, parts))
   results$trend <- function() {
     if (!ncol(data$x)) return(no_trend(data))
@@ -72,7 +83,11 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     }
     list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE)))
   }
-  new_state(results, warn = function() warn_unless_mode(mode),
+  warn <- function() {
+    warn_unless_mode(mode)
+    warn_of_factor(error)
+  }
+  new_state(results, warn = warn,
             gradient = function() latent_gradient(sets, system, results, data, parts),
             information = function(profiled = FALSE) {
               laplace_information(latent_derivatives(sets, system, results, parts), project, results, data)
@@ -80,7 +95,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
 }
 
 # The mode, searched from a field of zero and from the latest field, as weighted_mode() has it; `posterior` has the
-# `logdet` of I + K W.
+# `logdet` of I + K W, and the `error` of the factor by which it is corrected.
 field_mode <- function(system, data, theta, latest) {
   terms_at <- terms_of(data, theta)
   newton <- latent_newton(system)
@@ -93,7 +108,9 @@ field_mode <- function(system, data, theta, latest) {
   weighted_mode(latent_mode(newton, terms_at, starts, enough = 1e-20, less = less), terms_at, function(terms) {
     alone <- 1 + system$nugget * terms$weight
     logdet <- if (all(alone > 0)) system$logdet(terms$weight) + sum(log(alone)) else NaN
-    if (is.finite(logdet)) list(logdet = logdet)
+    if (!is.finite(logdet)) return(NULL)
+    error <- system$error()
+    list(logdet = logdet + (error$logdet %||% 0), error = error)
   })
 }
 

@@ -8,7 +8,7 @@ latent_parts <- function(model, u) {
   effects <- effects_of(model, u)
   field <- field_part(model)
   list(field = field, rows = field$rows, u = points_of_field(field, u), effects = effects, all_u = u,
-       without_field = is_noise_alone(field))
+       without_field = is_noise_alone(field), wide = wide_sets())
 }
 
 # The places of the field; without a field, one place, where nothing is observed.

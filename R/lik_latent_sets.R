@@ -12,22 +12,22 @@ field_places <- function(u, model) {
 }
 
 # Places in their order, the neighbours of each, `of`, the position of each observation in this order, and the operators
-# of the covariance. `parts` of latent_parts() may have effects.
+# of the covariance. `parts` of latent_parts() may have effects. pattern() is that of the factor.
 latent_sets <- function(places, model, theta, m, how, parts = NULL, whole = theta) {
   sets <- ordered_sets(neighbour_coordinates(model, theta, places$u), how)
   sets <- c(sets, list(points = places$u[sets$order, , drop = FALSE], of = order(sets$order)[places$of],
                        operators = set_operators(model, how$backend)))
   sets$observed <- observed_effects(parts, sets$of, nrow(places$u), whole)
   sets$without_field <- isTRUE(parts$without_field)
+  sets$wide <- parts$wide
   with_latent_neighbours(sets, sets$search(m))
 }
 
 with_latent_neighbours <- function(sets, neighbours) {
   sets$neighbours <- neighbours
-  sets$pattern <- tryCatch(sparse_pattern(neighbours, sets$observed), kernops_input_error = function(e) {
-    stop_coefficients(sets$observed$count)
-  })
-  sets
+  if (!is.null(sets$observed)) return(replace(sets, "pattern", list(wide_pattern(sets))))
+  pattern <- sparse_pattern(neighbours)
+  replace(sets, "pattern", list(function() pattern))
 }
 
 # The factor by which the variances of the field are enlarged, so that smooth covariances have a Cholesky factor.
@@ -48,12 +48,13 @@ latent_factor <- function(sets, theta) {
 #   variances(posterior)   of the process of observations, from those of the field
 #   mean(weight, b, from)  (Q + D)^-1 b, for columns of b, from an approximation of it; NULL where there is no factor
 #   logdet(weight)         log det(Q + D) - log det Q, by the factor
+#   error()                of logdet() beside effects, by error_of_factor(); else NULL
 #   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
 #   posterior              the precision Q + D, of sparse_posterior()
 #   entries                of effects, a result of effect_entries()
 latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta), whole = theta) {
   if (is.null(factor)) return(NULL)
-  posterior <- sparse_posterior(sets$pattern, factor)
+  posterior <- sparse_posterior(sets$pattern(), factor)
   nugget <- if (length(model$nugget)) theta[[model$nugget]] else 0
   share <- function(weight) weight / (1 + nugget * weight)
   observed <- if (isTRUE(sets$without_field)) no_places(sets) else observed_places(sets)
@@ -64,6 +65,7 @@ latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta
   c(observed, list(
     factor = factor, nugget = nugget, share = share, mean = mean, posterior = posterior,
     logdet = function(weight) posterior$logdet(precision(weight)) + 2 * sum(log(factor$sd)),
+    error = function() if (has_dropped_entries(sets)) error_of_factor(posterior, sets),
     project = function(weight, r) {
       r <- as.matrix(r)
       share(weight) * (r - observed$spread(mean(weight, gather(share(weight) * r))))

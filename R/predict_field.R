@@ -52,6 +52,12 @@ fitted_system <- function(object) {
                of = order(about$order)[places$of],
                operators = list(values = field_covariance(replace(object, "model", list(parts$field)))))
   sets$observed <- observed_effects(parts, sets$of, nrow(places$u), unname(object$theta))
+  sets$wide <- parts$wide
+  if (!is.null(about$wide)) sets$wide$count <- about$wide
+  sets$search <- function(m) {
+    tree <- search_tree(neighbour_coordinates(parts$field, unname(object$theta)[parts$rows], places$u))
+    ordered_neighbours(tree, m, order = about$order)
+  }
   sets <- with_latent_neighbours(sets, about$neighbours)
   theta <- object$theta
   system <- latent_system(sets, parts$field, theta[parts$rows], whole = unname(theta))

@@ -6,13 +6,17 @@
 # observations: `count`, the `columns` start[i] + 1 .. start[i + 1] of the coefficients that are observed together with
 # point i, and the sparse_symmetric() matrix `within` of those that are observed together. Precisions are then lists, of
 # the `diagonal`, of the entries `across` in the order of `columns`, and of the matrix `within` of coefficients, whose
-# diagonal is a part of the former.
-sparse_pattern <- function(neighbours, effects = NULL) {
+# diagonal is a part of the former. The factor of effects drops fewer entries with `wide` sets: neighbours for the
+# pattern of the factor alone.
+sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , drop = FALSE]) {
   held <- if (is.null(effects)) posterior_hold(neighbours, threads()) else {
-    near <- neighbours + effects$count * (neighbours > 0)
-    storage.mode(near) <- "integer"
+    behind_effects <- function(near) {
+      near <- near + effects$count * (near > 0)
+      storage.mode(near) <- "integer"
+      cbind(matrix(0L, nrow(near), effects$count), near)
+    }
     start <- as.integer(c(integer(effects$count), effects$start))
-    posterior_hold_effects(cbind(matrix(0L, nrow(near), effects$count), near), start, effects$columns, effects$within,
+    posterior_hold_effects(behind_effects(neighbours), behind_effects(wide), start, effects$columns, effects$within,
                            threads())
   }
   list(held = held, filled = new.env(), coefficients = c(effects$count, 0L)[[1]], within = effects$within)
@@ -30,6 +34,7 @@ sparse_pattern <- function(neighbours, effects = NULL) {
 # With effects also
 #   sum_variances(points, columns, values)  variances of points and effects times values, see row_sparse()
 #   effects()              the covariances of the coefficients that are observed together
+#   log_forms(z)           z' log(L^-1 (Q + D) L'^-1) z for columns z of the same length
 # long: the operators of one matrix, each some lines, which share its data
 sparse_posterior <- function(pattern, factor) {
   self <- new.env()
@@ -102,6 +107,10 @@ sparse_posterior <- function(pattern, factor) {
     sum_variances = function(points, columns, values) {
       posterior_with_effects(inverted(), as.integer(length(alone) + points), columns, values, threads())
     },
-    effects = function() pattern$within$with(posterior_effects(inverted()))
+    effects = function() pattern$within$with(posterior_effects(inverted())),
+    log_forms = function(z) {
+      runs <- posterior_lanczos(current(), observed(latest), z, 1e-4, 200L, threads())
+      vapply(seq_len(ncol(z)), \(k) sum(z[, k]^2) * log_corner(runs$step[, k], runs$ratio[, k]), 0)
+    }
   )
 }

@@ -745,16 +745,17 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_hold_effects
-SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerVector start, Rcpp::IntegerVector columns, Rcpp::List within, int threads);
-RcppExport SEXP _kernops_posterior_hold_effects(SEXP nearSEXP, SEXP startSEXP, SEXP columnsSEXP, SEXP withinSEXP, SEXP threadsSEXP) {
+SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start, Rcpp::IntegerVector columns, Rcpp::List within, int threads);
+RcppExport SEXP _kernops_posterior_hold_effects(SEXP nearSEXP, SEXP wideSEXP, SEXP startSEXP, SEXP columnsSEXP, SEXP withinSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type wide(wideSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type start(startSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type within(withinSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_hold_effects(near, start, columns, within, threads));
+    rcpp_result_gen = Rcpp::wrap(posterior_hold_effects(near, wide, start, columns, within, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -806,6 +807,21 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< int >::type most(mostSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
     rcpp_result_gen = Rcpp::wrap(posterior_solve(held, diagonal, b, x, tol, most, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_lanczos
+Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix z, double tol, int most, int threads);
+RcppExport SEXP _kernops_posterior_lanczos(SEXP heldSEXP, SEXP diagonalSEXP, SEXP zSEXP, SEXP tolSEXP, SEXP mostSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type z(zSEXP);
+    Rcpp::traits::input_parameter< double >::type tol(tolSEXP);
+    Rcpp::traits::input_parameter< int >::type most(mostSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_lanczos(held, diagonal, z, tol, most, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -2011,11 +2027,12 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_following", (DL_FUNC) &_kernops_points_following, 6},
     {"_kernops_points_joined", (DL_FUNC) &_kernops_points_joined, 3},
     {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
-    {"_kernops_posterior_hold_effects", (DL_FUNC) &_kernops_posterior_hold_effects, 5},
+    {"_kernops_posterior_hold_effects", (DL_FUNC) &_kernops_posterior_hold_effects, 6},
     {"_kernops_posterior_observe", (DL_FUNC) &_kernops_posterior_observe, 3},
     {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 4},
     {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 3},
     {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
+    {"_kernops_posterior_lanczos", (DL_FUNC) &_kernops_posterior_lanczos, 6},
     {"_kernops_posterior_variances", (DL_FUNC) &_kernops_posterior_variances, 2},
     {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 4},
     {"_kernops_posterior_parts", (DL_FUNC) &_kernops_posterior_parts, 4},

@@ -30,9 +30,11 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
   return x.begin();
 }
 
-SEXP held_posterior(const Rcpp::IntegerMatrix& near, neighbours::ObservedEffects effects, int threads) {
-  const neighbours::PointSets sets = sets_of(near, near.ncol());
-  auto posterior = std::make_unique<Posterior>(sets, std::move(effects), for_threads(threads));
+SEXP held_posterior(const Rcpp::IntegerMatrix& near, const Rcpp::IntegerMatrix& wide,
+                    neighbours::ObservedEffects effects, int threads) {
+  const neighbours::PointSets sets = sets_of(near, near.ncol()), wide_sets = sets_of(wide, near.ncol());
+  if (wide_sets.count != sets.count) throw InputError("dim", "each point has a wide set");
+  auto posterior = std::make_unique<Posterior>(sets, wide_sets, std::move(effects), for_threads(threads));
   const double bytes = posterior->bytes();
   return external_pointer(std::move(posterior), bytes);
 }
@@ -48,15 +50,18 @@ void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, con
 // The posterior of points and their earlier neighbours.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
-  return guard_new([&]() -> SEXP { return held_posterior(near, {}, threads); });
+  return guard_new([&]() -> SEXP {
+    const Rcpp::IntegerMatrix none(0, near.ncol());
+    return held_posterior(near, none, {}, threads);
+  });
 }
 
 // The same where the first points are effects. Point i is observed with effects columns[start[i] + 1] ..
 // columns[start[i + 1]], counted from 1, in ascending order; `within` is the lower triangle of those that are observed
-// together, as a sparse_symmetric() matrix.
+// together, as a sparse_symmetric() matrix. Pairs of the points of `wide` sets are in the pattern of the factor.
 // [[Rcpp::export(rng = false)]]
-SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerVector start, Rcpp::IntegerVector columns,
-                            Rcpp::List within, int threads) {
+SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start,
+                            Rcpp::IntegerVector columns, Rcpp::List within, int threads) {
   return guard_new([&]() -> SEXP {
     if (start.size() != near.ncol() + 1) throw InputError("dim", "each point has effects");
     const Rcpp::IntegerVector within_start = within["start"], within_row = within["row"];
@@ -68,7 +73,7 @@ SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerVector start,
     observed.within_start.assign(within_start.begin(), within_start.end());
     observed.within_row.assign(within_row.begin(), within_row.end());
     for (const int column : columns) observed.column.push_back(column - 1);
-    return held_posterior(near, std::move(observed), threads);
+    return held_posterior(near, wide, std::move(observed), threads);
   });
 }
 
@@ -123,6 +128,34 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
                  [&](Count c, Count) { taken[c] = posterior.solve(d, from + c * n, to + c * n, tol, most, within); });
     out.attr("steps") = steps;
     return out;
+  });
+}
+
+// The runs of conjugate gradients for (Q + D) x = L z, with the latest factor L L' as the preconditioner, for columns
+// z: their steps and ratios (R/solve_lanczos.R), a column each, NA behind the last one.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix z, double tol, int most,
+                             int threads) {
+  return guard([&] {
+    const Posterior& posterior = posterior_of(held);
+    const Count n = posterior.points(), columns = z.ncol();
+    const double *const d = of_length(diagonal, n), *const from = of_length(z, n * columns);
+    std::vector<neighbours::LanczosRun> runs(static_cast<size_t>(columns));
+    const int workers = std::max(1, std::min(threads, int(columns)));
+    const Settings within = for_threads(threads / workers);
+    parallel_for(columns, workers, with_threads(threads), [&](Count c, Count) {
+      std::vector<double> b(from + c * n, from + (c + 1) * n), x(static_cast<size_t>(n), 0.0);
+      posterior.multiply_by_factor(b.data(), within);
+      posterior.solve(d, b.data(), x.data(), tol, most, within, &runs[size_t(c)]);
+    });
+    Rcpp::NumericMatrix step(most, int(columns)), ratio(most, int(columns));
+    std::fill(step.begin(), step.end(), NA_REAL), std::fill(ratio.begin(), ratio.end(), NA_REAL);
+    for (Count c = 0; c < columns; ++c) {
+      const neighbours::LanczosRun& run = runs[size_t(c)];
+      std::copy(run.step.begin(), run.step.end(), step.begin() + c * most);
+      std::copy(run.ratio.begin(), run.ratio.end(), ratio.begin() + c * most);
+    }
+    return named_list({{"step", step}, {"ratio", ratio}});
   });
 }
 

@@ -52,6 +52,7 @@ class SparseCholesky {
   // For `columns` of n numbers: L^-1 P x, P' L'^-1 x, or S^-1 x.
   enum class Half { first, second, both };
   void solve(double* x, Count columns, Half half, const Settings& settings) const;
+  void multiply(double* x) const;  // P' L x
   // The entries of S^-1 in the pattern of S.
   void invert(double* values, const Settings& settings) const;
   // The variances of weighted sums of N(0, S^-1), as Posterior::sum_points().

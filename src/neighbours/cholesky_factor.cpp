@@ -150,6 +150,15 @@ void SparseCholesky::solve(double* x, Count columns, Half half, const Settings& 
   });
 }
 
+void SparseCholesky::multiply(double* x) const {
+  Numbers product(static_cast<size_t>(n_), 0.0);
+  for (int j = 0; j < n_; ++j) {
+    const Column l = column(j, value_);
+    for (int k = 0; k < l.length; ++k) product[size_t(l.row[k])] += l.value[k] * x[j];
+  }
+  for (int j = 0; j < n_; ++j) x[j] = product[size_t(position_[size_t(j)])];
+}
+
 // From the last node to the first (Takahashi et al. 1973).
 SparseCholesky::Numbers SparseCholesky::inverse(const Settings& settings) const {
   Numbers z(value_.size());

@@ -18,7 +18,8 @@ constexpr Count unit = 256;  // rows
 
 }  // namespace
 
-Posterior::Posterior(const PointSets& neighbours, ObservedEffects effects, const Settings& settings)
+Posterior::Posterior(const PointSets& neighbours, const PointSets& wide, ObservedEffects effects,
+                     const Settings& settings)
     : n_(neighbours.count),
       m_(neighbours.m),
       effects_(std::move(effects)),
@@ -35,7 +36,7 @@ Posterior::Posterior(const PointSets& neighbours, ObservedEffects effects, const
   });
   set_start_.resize(size_t(n_) + 1), set_entry_.resize(at_.size());
   find_columns(at_.data(), n_, m_, set_start_.data(), set_entry_.data());
-  find_pattern(settings), find_later();
+  find_pattern(wide, settings), find_later();
   entry_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
   find_entries_of_effects();
 }

@@ -18,6 +18,12 @@
 
 namespace kernops::neighbours {
 
+// The coefficients of conjugate gradients, which are the entries of the matrix of Lanczos in another form
+// (R/solve_lanczos.R).
+struct LanczosRun {
+  std::vector<double> step, ratio;
+};
+
 // Which of the first `count` points are observed with point i: column[start[i]] .. column[start[i + 1] - 1], ascending;
 // and the pairs of them that are observed together, rows within_row[within_start[j]] .. of column j of a lower
 // triangle.
@@ -54,8 +60,9 @@ class Posterior {
   };
 
   using Numbers = std::vector<double>;
-  // The posterior of each point given its neighbours. Results do not depend on the number of threads.
-  Posterior(const PointSets& neighbours, ObservedEffects effects, const Settings& settings);
+  // The posterior of each point given its neighbours. The pattern of the factor also has the pairs of the points of
+  // `wide` sets: fewer entries are dropped. Results do not depend on the number of threads.
+  Posterior(const PointSets& neighbours, const PointSets& wide, ObservedEffects effects, const Settings& settings);
 
   Count points() const { return n_; }
   Count effects() const { return effects_.count; }
@@ -72,7 +79,9 @@ class Posterior {
   bool factor(const double* diagonal, const Settings& settings);
   double logdet() const;
   // x becomes (Q + D)^-1 b, from x as it is, by conjugate gradients with the latest factor: the number of steps.
-  int solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings) const;
+  int solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings,
+            LanczosRun* run = nullptr) const;
+  void multiply_by_factor(double* x, const Settings& settings) const;  // L x for the latest factor L L'
   // The derivative of logdet() with respect to the entries of Q + D: its inverse, where the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
@@ -117,8 +126,8 @@ class Posterior {
                            double* product) const;
   // See neighbours/posterior_pattern.cpp.
   struct Pattern;
-  void find_pattern(const Settings& settings);
-  std::vector<std::vector<int>> rows_of_sets(const Settings& settings);
+  void find_pattern(const PointSets& wide, const Settings& settings);
+  std::vector<std::vector<int>> rows_of_sets(const PointSets& wide, const Settings& settings);
   Pattern cheapest_pattern(const std::vector<std::vector<int>>& columns, const Settings& settings) const;
   Pattern pattern_with_head(const std::vector<std::vector<int>>& columns, Count head, const Settings& settings) const;
   void find_rows_of_head(Pattern& pattern, const Settings& settings) const;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "neighbours/posterior.h"
+#include "neighbours/sparse_inverse.h"
 #include "run/rows.h"
 
 namespace kernops::neighbours {
@@ -57,9 +58,12 @@ struct Posterior::Pattern {
   bool possible() const { return !head || (factor && factor->operations() <= most_effect_operations); }
 };
 
-// The rows of points: the earlier points in the sets that a point is in, and the effects that are observed with points
-// of these sets.
-std::vector<std::vector<int>> Posterior::rows_of_sets(const Settings& settings) {
+// The rows of points: the earlier points in the sets that a point is in, wide ones among them, and the effects that are
+// observed with points of these sets.
+std::vector<std::vector<int>> Posterior::rows_of_sets(const PointSets& wide, const Settings& settings) {
+  Numbers wide_start(size_t(n_) + 1);
+  std::vector<int> wide_entry(size_t(wide.count * wide.m));
+  find_columns(wide.at, n_, wide.m, wide_start.data(), wide_entry.data());
   Lists columns(size_t(ceil_div(n_, unit)));
   Lists found(size_t(row_workers(n_, settings)), std::vector<int>(size_t(n_), -1));
   start_.assign(size_t(n_) + 1, 0);
@@ -68,20 +72,30 @@ std::vector<std::vector<int>> Posterior::rows_of_sets(const Settings& settings) 
     std::vector<int>&row = columns[size_t(i / unit)], &seen = found[size_t(worker)];
     const size_t before = row.size();
     const auto add = [&](int j) {
-      if (j >= 0 && seen[size_t(j)] != i) seen[size_t(j)] = int(i), row.push_back(j);
+      if (j >= 0 && j < i && seen[size_t(j)] != i) seen[size_t(j)] = int(i), row.push_back(j);
+    };
+    const auto add_effects = [&](Count set) {
+      for (int t = first_effect(set); t < first_effect(set + 1); ++t) add(effects_.column[size_t(t)]);
+    };
+    const auto add_wide = [&](Count set) {
+      for (int s = 0; s < wide.m; ++s) add(wide.at[set * wide.m + s] - 1);
+      add_effects(set);
     };
     each_set(i, [&](Count set, int slot) {
       for (int s = 0; s < slot; ++s) add(member(set, s));
-      for (int t = first_effect(set); t < first_effect(set + 1); ++t) add(effects_.column[size_t(t)]);
+      add_effects(set);
     });
+    if (wide.m) add_wide(i);
+    for (Count k = Count(wide_start[size_t(i)]); k < Count(wide_start[size_t(i + 1)]); ++k)
+      add_wide(wide_entry[size_t(k)] / wide.m);
     std::sort(row.begin() + std::ptrdiff_t(before), row.end());
     start_[size_t(i + 1)] = Count(row.size() - before);
   });
   return columns;
 }
 
-void Posterior::find_pattern(const Settings& settings) {
-  Lists columns = rows_of_sets(settings), head_rows;
+void Posterior::find_pattern(const PointSets& wide, const Settings& settings) {
+  Lists columns = rows_of_sets(wide, settings), head_rows;
   if (effects_.count) {
     Pattern pattern = cheapest_pattern(columns, settings);
     if (!pattern.possible()) throw TooManyEffects();

@@ -68,8 +68,20 @@ void Posterior::precondition(const double* r, double* x, const Settings& setting
   });
 }
 
-int Posterior::solve(const double* diagonal, const double* b, double* x, double tol, int most,
-                     const Settings& settings) const {
+void Posterior::multiply_by_factor(double* x, const Settings& settings) const {
+  Numbers scaled(x, x + n_);
+  for (Count i = head_; i < n_; ++i) scaled[size_t(i)] *= std::sqrt(pivot_[size_t(i)]);
+  if (head_) within_->multiply(scaled.data());
+  each_row(n_, unit, settings, [&](Count i, Count) {
+    double sum = scaled[size_t(i)];
+    for (Count t = later_points(i); t < later_start_[size_t(i + 1)]; ++t)
+      sum += later_factor_[size_t(t)] * scaled[size_t(later_[size_t(t)])];
+    x[i] = sum;
+  });
+}
+
+int Posterior::solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings,
+                     LanczosRun* run) const {
   Numbers r(b, b + n_), z(size_t(n_), 0.0), p, image(size_t(n_), 0.0);
   const double enough = tol * std::sqrt(dot(r, r));
   times(diagonal, x, image.data(), settings);
@@ -83,10 +95,12 @@ int Posterior::solve(const double* diagonal, const double* b, double* x, double 
       p = z;
     else
       for (Count i = 0; i < n_; ++i) p[size_t(i)] = z[size_t(i)] + now / before * p[size_t(i)];
+    if (run && step > 0) run->ratio.push_back(now / before);
     before = now;
     times(diagonal, p.data(), image.data(), settings);
     const double length = now / dot(p, image);
     if (!std::isfinite(length)) return most;
+    if (run) run->step.push_back(length);
     for (Count i = 0; i < n_; ++i) x[i] += length * p[size_t(i)], r[size_t(i)] -= length * image[size_t(i)];
   }
 }

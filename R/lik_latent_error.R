@@ -1,0 +1,73 @@
+# The error of the incomplete factor of the posterior precision of a field and of effects (src/neighbours/posterior.h).
+#
+# With the factor L, the precision H has log det H = log det L L' + tr log A, A = L^-1 H L'^-1. As A is nearly the
+# identity, few random signs z estimate the trace tr log A = E z' log(A) z well (Ubaru, Chen and Saad 2017). It hardly
+# depends on the parameters: the estimate at the first parameters is kept with the pattern of the factor, so that the
+# gradient of log det L L' is that of the likelihood. Levels of many neighbouring observations require a factor with
+# more entries: where the standard error of the trace is large, or L L' is not positive definite, pairs of points of
+# wider sets are added to the pattern.
+
+# The number `count` of neighbours in wide sets, which grows up to `most`, the number of `probes`, and the standard
+# error of log det H that is small `enough`. The sets of a likelihood share this environment.
+wide_sets <- function(count = 0, probes = 16, enough = 2 * allowed_monte_carlo) {
+  list2env(list(count = count, most = Inf, probes = probes, enough = enough))
+}
+
+# A function whose value is the pattern of sets, found again where the number of neighbours has grown. Where wide sets
+# have too many pairs, the pattern has the neighbours alone.
+wide_pattern <- function(sets) {
+  pattern <- NULL
+  count <- NULL
+  pattern_with <- function(wide) {
+    tryCatch(sparse_pattern(sets$neighbours, sets$observed, wide), kernops_input_error = function(e) NULL)
+  }
+  function() {
+    if (identical(count, sets$wide$count)) return(pattern)
+    wide <- as.integer(min(sets$wide$count, nrow(sets$points) - 1))
+    is_wide <- wide > nrow(sets$neighbours)
+    pattern <<- if (is_wide) pattern_with(sets$search(wide))
+    if (is_wide && is.null(pattern)) sets$wide$most <- sets$wide$count <- 0
+    pattern <<- pattern %||% pattern_with(sets$neighbours[0, , drop = FALSE])
+    if (is.null(pattern)) stop_coefficients(sets$observed$count)
+    count <<- sets$wide$count
+    pattern
+  }
+}
+
+# TRUE if the sets are wider now. Patterns of up to `most_wide` neighbours of all points take some gigabytes.
+widen <- function(sets) {
+  if (!has_dropped_entries(sets)) return(FALSE)
+  wide <- sets$wide
+  count <- max(wide$count, nrow(sets$neighbours))
+  most <- min(wide$most, nrow(sets$points) - 1, 90, most_wide %/% nrow(sets$points))
+  if (count >= most) return(FALSE)
+  wide$count <- min(most, ceiling(1.5 * count))
+  TRUE
+}
+most_wide <- 4e7
+
+# The factor of effects alone is exact, and that of a field alone nearly so.
+has_dropped_entries <- function(sets) !is.null(sets$observed) && !sets$without_field
+
+has_precise_factor <- function(mode, sets) {
+  !is.null(mode) && (!has_dropped_entries(sets) || mode$posterior$error$std_error <= sets$wide$enough)
+}
+
+# The estimate of tr log A, `logdet`, and its `std_error`, at the first weights of the pattern.
+error_of_factor <- function(posterior, sets) {
+  kept <- sets$pattern()$filled
+  if (is.null(kept$error)) {
+    count <- sets$wide$probes
+    forms <- posterior$log_forms(with_seed(1, random_signs(sets$observed$count + nrow(sets$points), count)))
+    kept$error <- list(logdet = mean(forms), std_error = stats::sd(forms) / sqrt(count))
+  }
+  kept$error
+}
+
+warn_of_factor <- function(std_error) {
+  if ((std_error %||% 0) / 2 <= allowed_monte_carlo) return(invisible())
+  cli::cli_warn(c("The log-likelihood has a Monte Carlo error of {signif(std_error / 2, 2)}: the factor of the precision
+                   of the field and of random effects drops entries.",
+                  i = "Levels of many neighbouring observations make this error large."),
+                class = c("kernops_monte_carlo_error", "kernops_warning"))
+}

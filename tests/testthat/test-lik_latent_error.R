@@ -1,0 +1,90 @@
+# The error of the incomplete factor of a field and of levels in cells, by dense matrices in plain R.
+
+# A field at n points with `count` neighbours, levels in side^2 cells, and the dense precision H.
+cells_case <- function(n = 500, side = 3, m = 10, wide = 0, probes = 64, weight = NULL) {
+  withr::local_seed(11)
+  u <- matrix(runif(2 * n), n)
+  d <- data.frame(a = u[, 1], b = u[, 2], g = floor(u[, 1] * side) * side + floor(u[, 2] * side), y = rpois(n, 2))
+  fit <- gp(y ~ 1, d, ~ a + b, matern(3/2, 0.3, 0.2) + random_effect(~ 1 | g, 0.2), method = "vecchia",
+            family = poisson(), estimate = "none", neighbours = m)
+  theta <- unname(fit$theta)
+  parts <- kernops:::latent_parts(fit$model, fit$data$u)
+  parts$wide <- kernops:::wide_sets(count = wide, probes = probes)
+  places <- kernops:::places_of_parts(parts)
+  sets <- kernops:::latent_sets(places, parts$field, theta[parts$rows], m, fit$how, parts, theta)
+  system <- kernops:::latent_system(sets, parts$field, theta[parts$rows], whole = theta)
+  near <- sets$neighbours
+  U <- diag(n)
+  for (i in seq_len(n)) U[i, near[near[, i] > 0, i]] <- -system$factor$weights[near[, i] > 0, i]
+  Q <- crossprod(U / system$factor$sd)
+  B <- outer(d$g, sort(unique(d$g)), `==`) * sqrt(theta[3])
+  A <- matrix(0, n, n)
+  A[cbind(seq_len(n), sets$of)] <- 1
+  W <- if (is.null(weight)) runif(n, 0.5, 10) else rep(weight, n)
+  C <- cbind(B, A)
+  H <- crossprod(C, W * C)
+  q <- ncol(B)
+  H[seq_len(q), seq_len(q)] <- H[seq_len(q), seq_len(q)] + diag(q)
+  H[-seq_len(q), -seq_len(q)] <- H[-seq_len(q), -seq_len(q)] + Q
+  log_sd <- 2 * sum(log(system$factor$sd))
+  list(fit = fit, sets = sets, system = system, W = W, H = H, C = C, q = q,
+       logdet = as.numeric(determinant(H)$modulus) + log_sd)
+}
+
+test_that("the determinant with its error is that of dense algebra", {
+  case <- cells_case()
+  logdet <- case$system$logdet(case$W)
+  error <- case$system$error()
+  expect_gt(abs(logdet - case$logdet), 4 * error$std_error)
+  expect_lt(abs(logdet + error$logdet - case$logdet), 4 * error$std_error)
+  wide <- cells_case(wide = 20)
+  expect_lt(abs(wide$system$logdet(wide$W) - wide$logdet), abs(logdet - case$logdet) / 5)
+})
+
+test_that("forms of the logarithm are those of dense algebra", {
+  # all pairs are in the pattern: the factor is exact
+  full <- cells_case(wide = 499)
+  expect_equal(full$system$logdet(full$W), full$logdet, tolerance = 1e-12)
+  expect_lt(abs(full$system$error()$logdet), 1e-9)
+  # tr log A = log det H - log det L L', and signs of one entry give the trace
+  case <- cells_case(n = 60, side = 2, m = 5)
+  logdet <- case$system$logdet(case$W)
+  forms <- case$system$posterior$log_forms(diag(nrow(case$H)))
+  expect_equal(sum(forms), case$logdet - logdet, tolerance = 1e-3)
+  expect_gt(abs(sum(forms)), 0.001)
+})
+
+test_that("sets widen until the log-likelihood is precise, and the gradient is its derivative", {
+  case <- cells_case(n = 1500, side = 4)
+  fit <- case$fit
+  likelihood <- kernops:::likelihood_for(fit$response, fit$outer, fit$how)
+  theta <- fit$outer_theta
+  state <- likelihood$evaluate(theta)
+  expect_lte(state$logdet_error / 2, 0.05)
+  expect_gt(likelihood$kept_neighbours(theta)$wide, 10)
+  gradient <- state$gradient()
+  slope <- central_difference(\(t) likelihood$evaluate(t)$value, theta, 1e-3)
+  expect_close(matrix(gradient, 1), slope, tolerance = 1e-5, scale = max(abs(slope)))
+  # the correction is constant
+  expect_identical(likelihood$evaluate(1.01 * theta)$posterior$error, state$posterior$error)
+  sets <- cells_case()$sets
+  expect_true(kernops:::widen(sets))
+  expect_equal(sets$wide$count, 15)
+  sets$wide$most <- 15
+  expect_false(kernops:::widen(sets))
+})
+
+test_that("levels of hundreds of neighbouring observations have a factor", {
+  case <- cells_case(n = 1500, side = 2, m = 8, weight = 20)
+  expect_identical(case$system$logdet(case$W), NaN) # without wide sets
+  wide <- cells_case(n = 1500, side = 2, m = 8, wide = 20, weight = 20)
+  logdet <- wide$system$logdet(wide$W)
+  error <- wide$system$error()
+  expect_lt(abs(logdet + error$logdet - wide$logdet), 4 * error$std_error)
+})
+
+test_that("an imprecise factor is reported", {
+  expect_warning(kernops:::warn_of_factor(0.4), class = "kernops_monte_carlo_error")
+  expect_silent(kernops:::warn_of_factor(0.08))
+  expect_silent(kernops:::warn_of_factor(NULL))
+})
