@@ -59,9 +59,10 @@ disk <- function(path) sum(file.size(list.files(path, full.names = TRUE, recursi
 
 run <- function(n, path) {
   time <- system.time(fit <- gp(z ~ w, path, ~ x + y, memory = "3 GB"))
-  cat(sprintf("n = %g: fit %.0f s (%.0f s of the cores), %d likelihoods, peak %.2f GB (%.2f of addresses), disk %.2f GB\n",
-              n, time[["elapsed"]], sum(time[1:2]), fit$search$evaluations, peaks()[1], peaks()[2],
-              disk(fit$blocks$store$path)))
+  cat(sprintf("n = %g: fit %.0f s (%.0f s of the cores), %d likelihoods\n", n, time[["elapsed"]], sum(time[1:2]),
+              fit$search$evaluations),
+      sprintf("peak %.2f GB (%.2f GB of addresses), disk %.2f GB\n", peaks()[1], peaks()[2],
+              disk(fit$blocks$store$path)), sep = "")
   print(fit)
   print(fit$cost)
   out <- tempfile(fileext = ".csv")

@@ -39,6 +39,19 @@ test_that("predictions are those from all observations, also in gaps and far awa
   }
 })
 
+test_that("points whose neighbours are beyond the halo of their cell have them", {
+  small_cells(heads = 150)
+  d <- table_data(3000)
+  d <- d[!(d$x > 0.2 & d$x < 0.9 & d$y < 0.8), ]
+  rownames(d) <- NULL
+  fit <- fit_of_table(d)
+  fit$vecchia$local <- 4L
+  new <- expand.grid(x = seq(0, 1, length.out = 25), y = seq(0, 1, length.out = 25), w = 0)
+  expect_equal(predict(fit, new, se.fit = TRUE, interval = "confidence"),
+               predict(like_in_memory(fit, d), new, se.fit = TRUE, interval = "confidence", joint = FALSE),
+               tolerance = 1e-10)
+})
+
 test_that("local kriging is that from all observations", {
   small_cells()
   d <- table_data(1500)
