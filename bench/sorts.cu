@@ -16,12 +16,12 @@ KERNOPS_SEGMENT_SORT(float, SortedValues<float>)
 
 // As DeviceSegments and seg_sort() of src/cuda/segments do.
 struct Sort {
+  static constexpr int capacity = kernops::sort_capacity(sizeof(float));
   static constexpr int tiles = count / kernops::segment_tile;
   using Pieces = Array<kernops::SortPiece>;
 
   explicit Sort(const std::vector<long long>& edges)
-      : sizes(kernops::piece_sizes(sizeof(float), false)),
-        lists(edges, sizes),
+      : lists(edges, capacity),
         offsets(edges),
         ends(count / 32),
         limits(tiles + 1),
@@ -49,14 +49,13 @@ struct Sort {
     job.to = keys[0].data;
     run(kernops_sort_parts, parts);
     int from = 0;
-    for (job.width = sizes.capacity; job.width < longest; job.width *= 2) {
+    for (job.width = capacity; job.width < longest; job.width *= 2) {
       job.from = keys[from].data, from = 1 - from;
       job.to = 2 * job.width < longest ? keys[from].data : nullptr;
       run(kernops_sort_merge, parts);
     }
   }
 
-  const kernops::PieceSizes sizes;
   const kernops::PieceLists lists;
   long long longest = 0;
   const Array<long long> offsets;

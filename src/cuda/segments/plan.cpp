@@ -148,8 +148,9 @@ const unsigned* DeviceSegments::order() {
   return at<unsigned>(*order_);
 }
 
-const SortPieces& DeviceSegments::sort_pieces(PieceSizes sizes) {
-  if (!sort_pieces_ || !(sort_pieces_->sizes == sizes)) sort_pieces_ = std::make_unique<SortPieces>(segments_, sizes);
+const SortPieces& DeviceSegments::sort_pieces(int capacity) {
+  if (!sort_pieces_ || sort_pieces_->capacity != capacity)
+    sort_pieces_ = std::make_unique<SortPieces>(segments_, capacity);
   return *sort_pieces_;
 }
 

@@ -122,8 +122,8 @@ struct BatchPlan {
 
 // The values that blocks sort (jobs/sort_pieces.h).
 struct SortPieces {
-  SortPieces(const Segments& segments, PieceSizes sizes);
-  const PieceSizes sizes;
+  SortPieces(const Segments& segments, int capacity);
+  const int capacity;
   struct List {
     unsigned count;
     std::unique_ptr<Buffer> memory;
@@ -138,7 +138,7 @@ class DeviceSegments : public BackendCache {
   DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first = nullptr);
   const BatchPlan& plan(size_t batch);
   const unsigned* order();
-  const SortPieces& sort_pieces(PieceSizes sizes);
+  const SortPieces& sort_pieces(int capacity);
   bool serves(Count batch_values) const;
   std::vector<SegmentBatch> batches;
 

@@ -14,7 +14,7 @@ struct Sorting {
   size_t key_bytes;
   bool placed, by_segment;
   size_t item_bytes() const { return placed ? 2 * key_bytes : key_bytes; }
-  PieceSizes sizes() const { return piece_sizes(int(key_bytes), placed); }
+  int capacity() const { return sort_capacity(int(key_bytes)); }
 };
 
 size_t key_bytes(const SegmentValues& x) { return x.type == SegmentValues::floats ? 4 : 8; }
@@ -35,7 +35,7 @@ void sort_column(const Segments& segments, SortRun job, const SortPieces& pieces
   job.to = keys[0].address();
   run_pieces("kernops_sort_parts", pieces.parts);
   int from = 0;
-  for (job.width = sorting.sizes().capacity; job.width < segments.longest; job.width *= 2) {
+  for (job.width = sorting.capacity(); job.width < segments.longest; job.width *= 2) {
     const bool last = 2 * job.width >= segments.longest;
     job.from = keys[from].address(), from = 1 - from;
     job.to = last && !sorting.by_segment ? nullptr : keys[from].address();
@@ -52,7 +52,7 @@ void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sortin
     job.run = jobs(0);
     const char* const x = static_cast<const char*>(job.run.x);
     const size_t bytes = work.x.type == SegmentValues::doubles ? 8 : 4;
-    const SortPieces& pieces = device.sort_pieces(sorting.sizes());
+    const SortPieces& pieces = device.sort_pieces(sorting.capacity());
     for (Count c = 0; c < columns; ++c) {
       job.run.x = x + size_t(c * job.run.x_column) * bytes;
       job.run.out = column_of(work.out, first + c);
@@ -79,8 +79,8 @@ template <class T> SortPieces::List copied(const std::vector<T>& list) {
 
 }  // namespace
 
-SortPieces::SortPieces(const Segments& segments, PieceSizes sizes) : sizes(sizes) {
-  const PieceLists lists(segments.offsets(), sizes);
+SortPieces::SortPieces(const Segments& segments, int capacity) : capacity(capacity) {
+  const PieceLists lists(segments.offsets(), capacity);
   short_ones = copied(lists.of_short), medium = copied(lists.of_medium), parts = copied(lists.parts);
   numbers = copied(lists.long_segments);
 }

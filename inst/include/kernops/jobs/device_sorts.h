@@ -40,7 +40,7 @@ constexpr int sort_threads = 256, sort_bytes = 32768;  // of shared memory for t
 // So many values has a piece at most; an item is a key of `bytes`, the number of its segment, and its place.
 constexpr int sort_capacity(int bytes) { return sort_bytes / (2 * bytes); }
 
-// So many values has a segment at most that lanes of a warp sort, by the bytes of a key or of a key and its place.
-constexpr int short_segment(int bytes) { return bytes > 4 ? 512 : 1024; }
+// So many values has a segment at most that lanes of a warp sort.
+constexpr int short_segment = 512;
 
 }  // namespace kernops

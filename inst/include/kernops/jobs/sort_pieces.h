@@ -7,31 +7,22 @@
 
 namespace kernops {
 
-// The most values of a piece, and of a short segment.
-struct PieceSizes {
-  int capacity, shortest;
-  bool operator==(const PieceSizes& other) const { return capacity == other.capacity && shortest == other.shortest; }
-};
-inline PieceSizes piece_sizes(int key_bytes, bool placed) {
-  return {sort_capacity(key_bytes), short_segment(placed ? 2 * key_bytes : key_bytes)};
-}
-
 // Pieces of short segments, of longer ones that fit a block, and parts of those that do not, with their numbers.
 struct PieceLists {
   std::vector<SortPiece> of_short, of_medium, parts;
   std::vector<long long> long_segments;
 
   // Segment s has the positions offsets[s] .. offsets[s + 1] - 1.
-  template <class Offsets> PieceLists(const Offsets& offsets, const PieceSizes& sizes) {
+  template <class Offsets> PieceLists(const Offsets& offsets, int capacity) {
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
       const long long begin = offsets[s], end = offsets[s + 1], length = end - begin;
-      if (length <= sizes.capacity) {
-        append(length <= sizes.shortest ? of_short : of_medium, (long long)s, begin, int(length), sizes.capacity);
+      if (length <= capacity) {
+        append(length <= short_segment ? of_short : of_medium, (long long)s, begin, int(length), capacity);
         continue;
       }
       long_segments.push_back((long long)s);
-      for (long long first = begin; first < end; first += sizes.capacity)
-        parts.push_back({first, begin, end, int(std::min<long long>(sizes.capacity, end - first)), 0, 0});
+      for (long long first = begin; first < end; first += capacity)
+        parts.push_back({first, begin, end, int(std::min<long long>(capacity, end - first)), 0, 0});
     }
   }
 

@@ -91,7 +91,6 @@ template <class Item> __device__ __forceinline__ void sort_each(const PieceSegme
   sort_class<8, 16>(segments, items, 64);
   sort_class<16, 16>(segments, items, 128);
   sort_class<32, 16>(segments, items, 256);
-  if (most == 32) sort_class<32, most>(segments, items, 512);
 }
 
 }  // namespace KERNOPS_ISA
