@@ -99,7 +99,7 @@ check_flag <- function(x, name, call = caller_env()) {
 # An error about `arguments` in dots that no function takes. `what` may be marked up.
 stop_further_arguments <- function(what, arguments, known = NULL, call = caller_env()) {
   names <- setdiff(names(arguments), "")
-  known <- cli::cli_vec(known, list("vec-trunc" = Inf)) # show all
+  if (length(known)) known <- cli::cli_vec(known, list("vec-trunc" = Inf)) # show all
   stop_kernops("input", call = call, c(
     paste(what, if (length(names)) "has no argument {.arg {names}}." else "has too many arguments."),
     i = if (length(known)) "Available arguments: {.arg {known}}."

@@ -23,7 +23,7 @@ map_case <- function(n = 70) {
 map_fit <- function(method = "exact", formula = z ~ w + g, d = map_case(), ...) {
   gp(formula, d, ~ x + y, matern(3/2, 1, 300) + nugget(0.04), method = method, estimate = "none", ...)
 }
-few <- gp_control(neighbours = 8)
+eight_near <- gp_control(neighbours = 8)
 cell_values <- function(map) unname(terra::values(map))
 on_disk <- function(map, file = withr::local_tempfile(fileext = ".tif", .local_envir = parent.frame())) {
   terra::writeRaster(map, file, datatype = "FLT8S")

@@ -76,7 +76,8 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
       positions = function() most(list(x = rows, y = matrix(1))),
       values = function() seg_reduce(seq_len(many), lengths = many),
       softmax = function() {
-        ns$seg_run(plan(7e7), seq_len(7e7), ns$segment_operation("softmax"), FALSE, NULL, list(backend = "cpu"))
+        ns$seg_run(plan(7e7), seq_len(7e7), ns$segment_operation("softmax"), FALSE, NULL,
+                   ns$segment_settings("cpu", FALSE))
       },
       rows = function() ns$seg_values(plan()),
       number = function() ns$seg_number_keys(seq_len(many), FALSE),
@@ -85,7 +86,7 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
       block = function() ns$block_new(20000L, 20000L, -1L),
       sparse = function() {
         ns$spmv_run(ns$spmv_entries(plan(), 1L), as.numeric(seq_len(many)), 1, ns$segment_operation("sum"), "a * b",
-                    TRUE, list(backend = "cpu"))
+                    TRUE, ns$segment_settings("cpu", FALSE))
       }
     )
     megabytes <- function() gc()[2, 2]

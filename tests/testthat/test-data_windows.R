@@ -16,7 +16,7 @@ values_by_place <- function(map) {
 
 test_that("maps of stars and their proxies are predicted by windows as at once", {
   map <- stars_case()
-  fit <- map_fit("vecchia", z ~ w + x, control = few)
+  fit <- map_fit("vecchia", z ~ w + x, control = eight_near)
   whole <- predict(fit, map, what = c("fit", "se.fit"))
   ours <- predict(fit, map, what = c("fit", "se.fit"), window = 24)
   expect_s3_class(ours, "stars_proxy")

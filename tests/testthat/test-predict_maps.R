@@ -20,7 +20,7 @@ test_that("each method predicts a map by windows as it does at once", {
     expect_same_map(map_fit(method, control = gp_control(neighbours = 8, inducing = 10)), map, se.fit = TRUE,
                     interval = "prediction")
   }
-  fit <- map_fit("vecchia", control = few)
+  fit <- map_fit("vecchia", control = eight_near)
   expect_same_map(fit, map, joint = FALSE, interval = "confidence", probs = c(0.1, 0.25), above = 1)
   expect_same_map(fit, map, type = "terms", windows = 40)
   expect_same_map(fit, map, exclude = "trend", windows = 40)
@@ -31,23 +31,23 @@ test_that("each method predicts a map by windows as it does at once", {
 
 test_that("joint predictions of families, effects, transformations and several variables do not depend on windows", {
   map <- small_map()
-  counts <- map_fit("vecchia", count ~ w, family = poisson(), control = few)
+  counts <- map_fit("vecchia", count ~ w, family = poisson(), control = eight_near)
   expect_same_map(counts, map, se.fit = TRUE, above = 2, windows = 36)
   expect_same_map(counts, map, block = c(100, 100), se.fit = TRUE, windows = 36)
   effects <- gp(z ~ w, map_case(), ~ x + y, matern(3/2, 1, 300) + random_effect(~ 1 | g, 0.5) + nugget(0.04), "vecchia",
-                "none", control = few)
+                "none", control = eight_near)
   expect_same_map(effects, map, interval = "confidence", se.fit = TRUE, windows = 36)
-  expect_same_map(map_fit("vecchia", exp(z) ~ w, transform = "log", control = few), map, interval = "prediction",
+  expect_same_map(map_fit("vecchia", exp(z) ~ w, transform = "log", control = eight_near), map, interval = "prediction",
                   windows = 36)
   two <- lmc(matern(3/2, range = 300), nugget(), sills = list(matrix(c(1, 0.5, 0.5, 1), 2), c(0.1, 0.2)))
-  both <- gp(cbind(z, other) ~ w, map_case(), ~ x + y, two, "vecchia", "none", control = few)
+  both <- gp(cbind(z, other) ~ w, map_case(), ~ x + y, two, "vecchia", "none", control = eight_near)
   expect_same_map(both, map, interval = "confidence", windows = 36)
 })
 
 test_that("a mask and missing values are not predicted; coordinates are variables", {
   map <- small_map()
   mask <- terra::rast(map, nlyrs = 1, vals = c(NA, NA, rep(1, 106)))
-  fit <- map_fit("vecchia", control = few)
+  fit <- map_fit("vecchia", control = eight_near)
   file <- withr::local_tempfile(fileext = ".tif")
   parts <- predict(fit, map, mask = mask, filename = file, window = 30)
   expect_identical(which(is.na(cell_values(parts))), c(1:3, 40L, 41L, 108L))
@@ -67,7 +67,7 @@ test_that("longitudes and latitudes keep their distances", {
   points <- terra::vect(d, geom = c("x", "y"), crs = "EPSG:4326")
   for (method in c("exact", "vecchia")) {
     fit <- gp(z ~ 1, points, covariance = exponential(1, 3000) + nugget(0.1), method = method, estimate = "none",
-              control = few)
+              control = eight_near)
     expect_same_map(fit, world, interval = "confidence", windows = 40)
   }
   terra::crs(world) <- "EPSG:3857"
@@ -78,7 +78,7 @@ test_that("tiles have a file each, which are a map of the whole", {
   map <- small_map()
   tiles <- lapply(list(c(0, 600), c(600, 1200)), function(x) terra::crop(map, terra::ext(x[1], x[2], 0, 900)))
   folder <- withr::local_tempdir()
-  fit <- map_fit(control = few)
+  fit <- map_fit(control = eight_near)
   file <- file.path(folder, "all.vrt")
   ours <- predict(fit, tiles, what = c("fit", "se.fit"), filename = file, window = 20)
   expect_setequal(list.files(folder), c("all.vrt", "all_1.tif", "all_2.tif"))
@@ -86,7 +86,7 @@ test_that("tiles have a file each, which are a map of the whole", {
   whole <- predict(fit, map, what = c("fit", "se.fit"))
   expect_equal(cell_values(ours), cell_values(whole), tolerance = 1e-12)
   # cells are predicted jointly across the edges of tiles
-  joint <- map_fit("vecchia", control = few)
+  joint <- map_fit("vecchia", control = eight_near)
   across <- predict(joint, tiles, what = c("fit", "se.fit"))
   swapped <- predict(joint, rev(tiles), what = c("fit", "se.fit"), window = 50)
   expect_equal(cell_values(across), cell_values(predict(joint, map, what = c("fit", "se.fit"))), tolerance = 0.05)

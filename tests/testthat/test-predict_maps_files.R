@@ -39,7 +39,7 @@ test_that("a prediction that a full disk interrupts is resumed where it ended", 
   map <- small_map()
   source <- withr::local_tempfile(fileext = ".tif")
   on_disk(map, source)
-  for (fit in list(map_fit(), map_fit("vecchia", control = few))) {
+  for (fit in list(map_fit(), map_fit("vecchia", control = eight_near))) {
     file <- withr::local_tempfile(fileext = ".tif")
     arguments <- list(what = c("fit", "se.fit"), window = 12)
     # 9 rows have 1728 bytes

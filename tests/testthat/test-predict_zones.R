@@ -70,9 +70,9 @@ test_that("zones do not depend on windows, and agree with predict(sums = )", {
   cells <- zone_cells(map)
   weights <- matrix(0, 108, 2)
   weights[cells$east, 1] <- weights[cells$west, 2] <- 1e4
-  log_fit <- map_fit("vecchia", exp(z / 3) ~ w + g, transform = "log", control = few)
-  counts <- map_fit("vecchia", count ~ w, family = poisson(), control = few)
-  for (fit in list(map_fit("vecchia", control = few), log_fit, counts)) {
+  log_fit <- map_fit("vecchia", exp(z / 3) ~ w + g, transform = "log", control = eight_near)
+  counts <- map_fit("vecchia", count ~ w, family = poisson(), control = eight_near)
+  for (fit in list(map_fit("vecchia", control = eight_near), log_fit, counts)) {
     whole <- predict(fit, map, sums = weights, se.fit = TRUE, interval = "confidence")
     cells <- as.vector(terra::values(predict(fit, map)))
     cells[is.na(cells)] <- 0
@@ -91,7 +91,7 @@ test_that("polygons may overlap", {
   map <- small_map()
   square <- \(x0, x1) sprintf("POLYGON ((%g 0, %g 0, %g 900, %g 900, %g 0))", x0, x1, x1, x0, x0)
   polygons <- terra::vect(c(square(0, 700), square(500, 1200)))
-  fit <- map_fit("vecchia", control = few)
+  fit <- map_fit("vecchia", control = eight_near)
   all <- predict(fit, map, zones = polygons, above = 1, window = 24)$zones
   x <- terra::xyFromCell(map, 1:108)[, 1]
   complete <- !is.na(terra::values(map)[, "w"])
@@ -108,7 +108,7 @@ test_that("fewer nodes change standard errors alone, and little, whatever the wi
   zones <- terra::rast(map, vals = 1 + (terra::xFromCell(map, 1:2400) > 300))
   # errors are correlated over less than a rectangle, and over more
   for (range in c(30, 300)) {
-    fit <- gp(z ~ 1, map_case(), ~ x + y, matern(3/2, 1, range) + nugget(0.04), "vecchia", "none", control = few)
+    fit <- gp(z ~ 1, map_case(), ~ x + y, matern(3/2, 1, range) + nugget(0.04), "vecchia", "none", control = eight_near)
     all <- predict(fit, map, zones = zones, above = 1)$zones
     some <- lapply(c(60, 1000, 1e5), function(window) {
       predict(fit, map, zones = zones, above = 1, window = window, nodes = 200)$zones
