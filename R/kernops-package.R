@@ -26,7 +26,8 @@
 #'   \item{`vignette("from-mgcv", "kernops")`}{calls of mgcv and ours}
 #'   \item{`vignette("from-spmodel-and-sdmTMB", "kernops")`}{calls of spmodel and sdmTMB and ours}
 #'   \item{`vignette("large-kriging", "kernops")`}{kriging with many points, on the CPU and on GPUs}
-#'   \item{`vignette("large-data", "kernops")`}{rasters and tables that do not fit into memory}
+#'   \item{`vignette("large-data", "kernops")`}{rasters and tables that do not fit into memory;
+#'     thousands of responses}
 #'   \item{`vignette("segments", "kernops")`}{groups, runs, sparse matrices, dimensions of arrays}
 #'   \item{`vignette("from-keops", "kernops")`}{for users of KeOps, PyKeOps and rkeops}
 #' }
