@@ -22,10 +22,7 @@ vecchia_laplace <- function(data, model, how) {
   rough <- wide_sets(probes = 4, enough = Inf)
   limited <- function(sets) {
     if (tracker$limit() >= tracker$count()) return(sets)
-    if (!identical(fewer$near, sets$near)) {
-      few <- sets$neighbours[seq_len(tracker$limit()), , drop = FALSE]
-      fewer <<- with_latent_neighbours(replace(sets, "wide", list(rough)), few)
-    }
+    if (!identical(fewer$near, sets$near)) fewer <<- with_fewer(sets, tracker$limit(), rough)
     fewer
   }
   latest <- NULL
@@ -47,6 +44,11 @@ vecchia_laplace <- function(data, model, how) {
          wide = parts$wide$count)
   }
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, subset_sizes = function() tenth(data, 2e4))
+}
+
+# Sets of the m nearest neighbours; `wide` is the state of their wider pattern.
+with_fewer <- function(sets, m, wide) {
+  with_latent_neighbours(replace(sets, "wide", list(wide)), sets$neighbours[seq_len(m), , drop = FALSE])
 }
 
 # Sizes of subsets: a tenth of at least `least` observations.

@@ -11,7 +11,7 @@ options(width = 150)
 x <- tryCatch(gpu_matrix(rep_len(stats::rnorm(2^20), n), "float32"), kernops_cuda_error = \(e) NULL)
 if (is.null(x)) stop("This table needs a GPU; bench/segments.R has the windows of the CPU.")
 
-# Of results that stay on the GPU, the last one is waited for.
+# Results stay on the GPU; the last one is waited for.
 gpu_ms <- function(call, runs = 5, calls = 10) {
   once <- function() system.time({for (k in seq_len(calls)) result <- call(); as.matrix(result[1, ])})[["elapsed"]]
   once()

@@ -50,7 +50,8 @@ class Columns {
     const RollKernels kernels{roll_text(work_, output, each), each, bytes};
     roll_columns(request_, work_, kernels, job_);
     const StatisticId op = StatisticId(work_.op);
-    if (!work_.formula && (op == StatisticId::first || op == StatisticId::last || op == StatisticId::count)) return;
+    const bool is_value = op == StatisticId::first || op == StatisticId::last;  // which brings its own gap
+    if (!work_.formula && (is_value || op == StatisticId::count)) return;
     if (!any_gap(work_, job_, kernels.text)) return;
     job_.incomplete = 0;
     roll_columns(request_, work_, {roll_gaps_text(work_), 15, sizeof(double)}, job_);

@@ -61,7 +61,7 @@ struct RollTile : RollRing<Op, Late, V, VT> {
     __syncthreads();
   }
 
-  // What precedes the thread's values further on: without cuts among its values, all from its last own value on.
+  // The part before the thread's values, further on: without cuts among its values, all from its last own value on.
   __device__ __forceinline__ Part join(const LatePart& late, const Part& early, int step) const {
     if (cuts) return early;
     Part part = no_part<Op>();

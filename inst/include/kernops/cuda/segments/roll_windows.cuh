@@ -78,7 +78,7 @@ template <class Op, class V, class Stored, bool by_count> struct RollWindows {
     if (node < count / 2) below[count + node] = Op::combine(below[2 * node], below[2 * node + 1]);
   }
 
-  // Of values lo .. hi - 1, counted from `base`.
+  // The state of values lo .. hi - 1, counted from `base`.
   static __device__ __forceinline__ State window(const RollRun& job, const V* x, const State* level_nodes, int lo,
                                                  int hi) {
     State s = Op::lift(x[lo], number_of(job, lo));

@@ -63,7 +63,7 @@ struct PieceSegments {
   __device__ __forceinline__ int begin(int s) const { return int(offsets[s] - first); }
 };
 
-// Those of more than `least` and at most lanes * VT values.
+// Sorts the segments of more than `least` and at most lanes * VT values.
 template <int lanes, int VT, class Item>
 __device__ __forceinline__ void sort_class(const PieceSegments& segments, Gapped<Item> items, int least) {
   if (segments.longest <= least) return;
