@@ -1,12 +1,5 @@
 # Methods that fits of tables do not have: those that need all observations at once.
 
-refuse_of_blocks <- function(..., call = caller_env()) {
-  if (...length()) {
-    stop_further_arguments("{.fn predict} of a fit of a table", list(...),
-                           setdiff(names(formals(predict.gp_blocks)), c("object", "...")), call)
-  }
-}
-
 # Stops unless `object` is a fit whose observations are in memory, for the function `what`.
 check_fit <- function(object, name, what, call = caller_env()) {
   if (!inherits(object, "gp")) stop_kernops("input", "{.arg {name}} must be a fit of {.fn gp}.", call = call)

@@ -59,9 +59,7 @@ refuse_cut <- function(cut) {
 #' @rdname gp_indicator
 #' @export
 predict.gp_indicator <- function(object, newdata = NULL, probs = NULL, coords = NULL, nmax = Inf, maxdist = Inf, ...) {
-  if (...length()) {
-    stop_further_arguments("{.fn predict}", list(...), c("newdata", "probs", "coords", "nmax", "maxdist"))
-  }
+  refuse_arguments("predict.gp_indicator", list(...))
   how <- list(local = FALSE, nmax = nmax, maxdist = maxdist)
   check_local_limits(how)
   check_levels(probs, NULL)

@@ -96,8 +96,14 @@ NULL
 no_further <- function(name, ..., call = caller_env()) {
   arguments <- list(...)
   arguments <- arguments[!(names(arguments) %||% character(length(arguments))) %in% "complete"]
-  takes <- setdiff(names(formals(get(paste0(name, ".gp")))), c("object", "x", "..."))
-  if (length(arguments)) stop_further_arguments(paste0("{.fn ", name, "}"), arguments, takes, call)
+  refuse_arguments(paste0(name, ".gp"), arguments, call = call)
+}
+
+# Stops at the arguments in the dots of a method for fits, such as "coef.gp". `what` is how the error names it.
+refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub("[.]gp(_[a-z]+)?$", "", method), "}"),
+                             call = caller_env()) {
+  takes <- setdiff(names(formals(get(method, mode = "function"))), c("object", "x", "..."))
+  if (length(arguments)) stop_further_arguments(what, arguments, takes, call)
 }
 
 #' @rdname gp_methods

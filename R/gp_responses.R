@@ -101,7 +101,7 @@ NULL
 #' @rdname gp_responses
 #' @export
 as.data.frame.gp_responses <- function(x, row.names = NULL, optional = FALSE, adjust = "BH", ...) {
-  no_more("as.data.frame.gp_responses", ...)
+  refuse_arguments("as.data.frame.gp_responses", list(...))
   adjust <- check_choice(adjust, "adjust", stats::p.adjust.methods)
   p <- if (x$kind == "independent") null_p_values(x$statistic, x$null) else rep(NA_real_, length(x$loglik))
   table <- data.frame(response = x$responses$names, n = x$n_used)
@@ -113,14 +113,14 @@ as.data.frame.gp_responses <- function(x, row.names = NULL, optional = FALSE, ad
 #' @rdname gp_responses
 #' @export
 tidy.gp_responses <- function(x, adjust = "BH", ...) {
-  no_more("tidy.gp_responses", ...)
+  refuse_arguments("tidy.gp_responses", list(...))
   as_table(as.data.frame(x, adjust = adjust))
 }
 
 #' @rdname gp_responses
 #' @export
 coef.gp_responses <- function(object, ...) {
-  no_more("coef.gp_responses", ...)
+  refuse_arguments("coef.gp_responses", list(...))
   theta <- object$theta
   table <- object$model$parameters
   if (!is.null(object$model$unit)) theta <- theta * object$model$unit
@@ -134,6 +134,6 @@ coef.gp_responses <- function(object, ...) {
 #' @rdname gp_responses
 #' @export
 logLik.gp_responses <- function(object, ...) {
-  no_more("logLik.gp_responses", ...)
+  refuse_arguments("logLik.gp_responses", list(...))
   stats::setNames(object$loglik, object$responses$names)
 }

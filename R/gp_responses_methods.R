@@ -3,7 +3,7 @@
 #' @rdname gp_responses
 #' @export
 summary.gp_responses <- function(object, adjust = "BH", ...) {
-  no_more("summary.gp_responses", ...)
+  refuse_arguments("summary.gp_responses", list(...))
   table <- as.data.frame(object, adjust = adjust)
   numbers <- coef(object)
   quantiles <- apply(numbers, 2, stats::quantile, c(0, 0.25, 0.5, 0.75, 1), na.rm = TRUE)
@@ -14,7 +14,7 @@ summary.gp_responses <- function(object, adjust = "BH", ...) {
 #' @rdname gp_responses
 #' @export
 print.gp_responses <- function(x, n = 6, ...) {
-  no_more("print.gp_responses", ...)
+  refuse_arguments("print.gp_responses", list(...))
   check_number(n, "n", least = 0, whole = TRUE)
   cat_responses(x)
   table <- as.data.frame(x)
@@ -54,12 +54,4 @@ cat_responses <- function(x) {
   values <- x$responses$values
   x$responses$values <- if (x$responses$by_row) values[numbers, , drop = FALSE] else values[, numbers, drop = FALSE]
   x
-}
-
-# Further arguments of a method of gp_responses are errors.
-no_more <- function(method, ..., call = caller_env()) {
-  arguments <- list(...)
-  takes <- setdiff(names(formals(method)), c("object", "x", "..."))
-  generic <- sub("\\.gp_.*", "", method)
-  if (length(arguments)) stop_further_arguments(paste0("{.fn ", generic, "}"), arguments, takes, call)
 }

@@ -6,15 +6,10 @@ predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
                                  interval = c("none", "confidence", "prediction"), level = 0.95,
                                  type = c("response", "link"), coords = NULL, nmax = Inf, maxdist = Inf, block = NULL,
                                  cov = FALSE, probs = NULL, above = NULL, sums = NULL, ...) {
-  refuse_further("predict", ...)
+  refuse_arguments("predict.gp_posterior", list(...))
   request <- prediction_request(as.list(environment()), object$fit, c("response", "link"), missing(interval))
   object$fit$how$backend <- usable_backend(object$fit$how$backend)
   predicted(object, object$fit, newdata, request)
-}
-
-refuse_further <- function(name, ..., call = caller_env()) {
-  takes <- setdiff(names(formals(get(paste0(name, ".gp_posterior")))), c("object", "..."))
-  if (...length()) stop_further_arguments(paste0("{.fn ", name, "}"), list(...), takes, call)
 }
 
 # f(fit, rows) at the parameters of each draw, once for the `rows` of equal draws.
@@ -55,7 +50,7 @@ simulate.gp_posterior <- function(object, nsim = 1, seed = NULL, newdata = NULL,
                                   noise = !is.null(object$fit$family) && is.null(newdata) && is.null(coords) &&
                                     missing(type),
                                   features = 2000, coords = NULL, type = c("link", "response"), ...) {
-  refuse_further("simulate", ...)
+  refuse_arguments("simulate.gp_posterior", list(...))
   check_simulation(nsim, seed, conditional, noise, features)
   object$fit$drawn <- check_choice(type, "type", c("link", "response"))
   fit <- object$fit

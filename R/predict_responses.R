@@ -4,7 +4,7 @@
 #' @export
 predict.gp_responses <- function(object, newdata = NULL, responses = NULL, se.fit = FALSE,
                                  interval = c("confidence", "prediction"), coords = NULL, nmax = NULL, ...) {
-  no_more("predict.gp_responses", ...)
+  refuse_arguments("predict.gp_responses", list(...))
   check_flag(se.fit, "se.fit")
   interval <- check_choice(interval, "interval", c("confidence", "prediction"))
   if (!is.null(nmax)) check_number(nmax, "nmax", least = 1, whole = TRUE)

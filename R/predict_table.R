@@ -8,7 +8,7 @@
 predict.gp_blocks <- function(object, newdata, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                               level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
                               nmax = Inf, maxdist = Inf, probs = NULL, above = NULL, filename = NULL, ...) {
-  refuse_of_blocks(...)
+  refuse_arguments("predict.gp_blocks", list(...), "{.fn predict} of a fit of a table")
   given <- c(as.list(environment()), cov = FALSE)
   request <- prediction_request(given, object, c("response", "link", "terms"), missing(interval))
   if (missing(newdata) || is.null(newdata)) {
