@@ -99,7 +99,7 @@ search_blocks <- function(blocks, pilot, how, estimate, call) {
   }
   target <- reporting_target(target_of(seq_along(blocks$units)))
   best <- descend(theta, target)
-  if (is_singular(best)) stop_singular_blocks(call)
+  if (is_singular(best)) stop_singular(list(data = block_data(blocks)), singular_state(), call)
   resumable(c(best, start["rivals"]), target)
 }
 
@@ -115,9 +115,7 @@ problem_of_some <- function(pilot, data, residual) {
 
 block_fit <- function(blocks, pilot, search, how, estimate, call) {
   problem <- replace(pilot, "data", list(block_data(blocks)))
-  likelihood <- block_likelihood(blocks, pilot$model, how)
-  if (is_singular(likelihood$evaluate(search$theta))) stop_singular_blocks(call)
-  fit <- finish_fit(problem, likelihood, search, call)
+  fit <- finish_fit(problem, block_likelihood(blocks, pilot$model, how), search, call)
   parts <- pilot$parts
   for (name in c("x", "u", "z")) parts[[name]] <- parts[[name]][0, , drop = FALSE]
   parts$frame <- parts$frame[1, , drop = FALSE]
@@ -131,10 +129,4 @@ block_fit <- function(blocks, pilot, search, how, estimate, call) {
     warn_about_fit(replace(fit, "data", list(data_of_records(typical_records(blocks)))))
   }
   fit
-}
-
-stop_singular_blocks <- function(call) {
-  stop_kernops("singular", c("The covariance matrix of the observations is not positive definite.",
-                             i = "Add {.fn nugget}, choose a rougher covariance such as {.code matern(3/2)}, or a
-                                  shorter range."), call = call)
 }

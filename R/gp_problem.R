@@ -177,14 +177,16 @@ place_keys <- function(model, u) {
   first_rows(columns, digits = 15)
 }
 
+# Observations that are not in memory have no rows here.
 stop_singular <- function(problem, state, call) {
   bad <- state$bad %||% 1L
-  row <- problem$data$rows[[bad]]
+  rows <- problem$data$rows
+  row <- if (length(rows)) rows[[bad]]
   others <- problem$data$u[-bad, , drop = FALSE]
-  here <- problem$data$u[bad, ]
-  nearest <- if (nrow(others)) problem$data$rows[-bad][[which.min(colSums((t(others) - here)^2))]]
+  nearest <- if (nrow(others)) rows[-bad][[which.min(colSums((t(others) - problem$data$u[bad, ])^2))]]
   stop_kernops("singular", c(
-    "The covariance matrix of the observations is not positive definite (detected at row {row}).",
+    paste0("The covariance matrix of the observations is not positive definite",
+           if (length(row)) " (detected at row {row})", "."),
     x = if (length(nearest)) "The nearest observation is row {nearest}.",
     i = "Add {.fn nugget}, choose a rougher covariance such as {.code matern(3/2)}, or a shorter range.",
     i = if (state$only_rounded()) "It is positive definite in {.code precision = \"float64\"}."

@@ -26,6 +26,12 @@ test_that("a table of many cells has the optimum of its likelihood, also with ra
   }
 })
 
+test_that("a table whose covariance matrix has no factor is an error", {
+  small_cells()
+  expect_error(fit_of_table(table_data(800), z ~ 1, squared_exponential(0.5, 100)), "not positive definite[.]",
+               class = "kernops_singular_error")
+})
+
 test_that("distances on the sphere and priors are those of fits in memory", {
   small_cells()
   withr::local_seed(2)
