@@ -67,9 +67,12 @@ without_data <- function(call) {
   as.call(lapply(call, short))
 }
 
+# A number of bytes, such as "1.6 GB".
+size_text <- function(bytes) format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
+
 # `bytes` is the size of the object that did not fit the memory, if known.
 stop_memory <- function(bytes = NA) {
-  size <- if (!is.na(bytes)) format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
+  size <- if (!is.na(bytes)) size_text(bytes)
   stop_input("memory", paste0("there is not enough memory for this computation",
                               if (!is.null(size)) paste0(": R could not allocate ", size)))
 }

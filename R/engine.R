@@ -61,6 +61,7 @@
 #   check_numbers            a numeric vector or matrix
 #   check_text               one string, or several
 #   check_seed               a seed, or NULL
+#   size_text                a number of bytes in words
 #   check_memory             an error where so many bytes cannot be allocated
 #   check_backend            a backend that can be used here
 #   check_precision          float64 or float32

@@ -63,8 +63,8 @@ check_table_memory <- function(memory, n, pilot, call) {
   if (is.null(memory)) return(invisible())
   needed <- needed_memory(n, pilot)
   if (needed <= memory_bytes(memory)) return(invisible())
-  size <- function(bytes) format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
-  stop_kernops("memory", c("A fit of {n} rows needs about {size(needed)} of memory, more than {.arg memory} allows.",
+  size <- size_text(needed)
+  stop_kernops("memory", c("A fit of {n} rows needs about {size} of memory, more than {.arg memory} allows.",
                            i = "Cells have {cell_rows} rows: their size does not depend on {.arg memory}."),
                call = call)
 }

@@ -162,7 +162,7 @@ check_dense <- function(x, frame) {
   asks <- name_of_frame(frame)
   unseen <- is_of_r(frame) && !asks %in% c("lapply", "vapply", "mapply")
   if (length(x) <= most || !unseen) return(invisible())
-  bytes <- format(structure(8 * length(x) * number_size(x), class = "object_size"), units = "auto", standard = "SI")
+  bytes <- size_text(8 * length(x) * number_size(x))
   size <- paste(in_digits(dim(x)), collapse = " x ")
   other <- instead[asks]
   asks <- sub("[.]default$", "", asks)

@@ -261,6 +261,6 @@ setMethod("show", "LazyTensor", function(object) {
   if (!is.null(object@ranges)) cli::cat_line("  ranges     ", about_ranges(object@ranges))
   if (!anyNA(dim(object))) {
     bytes <- prod(dim(object)) * (if (is_complex(object)) 16 else 8)
-    cli::cat_line("  dense      ", format(structure(bytes, class = "object_size"), units = "auto", standard = "SI"))
+    cli::cat_line("  dense      ", size_text(bytes))
   }
 })
