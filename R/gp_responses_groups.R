@@ -12,11 +12,8 @@ grouped_responses <- function(task, many, columns, parts, call) {
   y <- response_block(many, columns, parts$rows) - parts$offset
   check_finite_responses(y, many$names[columns], call)
   gaps <- is.na(y)
-  pattern <- rep("", length(columns))
-  some <- which(colSums(gaps) > 0)
-  pattern[some] <- apply(gaps[, some, drop = FALSE], 2, function(gap) paste(which(gap), collapse = " "))
   problem <- rep(NA_character_, length(columns))
-  groups <- lapply(split(seq_along(columns), pattern), function(of) {
+  groups <- lapply(columns_by_gaps(gaps), function(of) {
     rows <- which(!gaps[, of[[1]]])
     sets <- if (length(rows)) task$sets_of(rows)
     if (is.null(sets)) {
@@ -31,6 +28,14 @@ grouped_responses <- function(task, many, columns, parts, call) {
          beta = standard$beta[, good, drop = FALSE])
   })
   list(groups = Filter(Negate(is.null), unname(groups)), problem = problem)
+}
+
+# The numbers of the columns with the same gaps, a list.
+columns_by_gaps <- function(gaps) {
+  pattern <- rep("", ncol(gaps))
+  some <- which(colSums(gaps) > 0)
+  pattern[some] <- apply(gaps[, some, drop = FALSE], 2, function(gap) paste(which(gap), collapse = " "))
+  split(seq_along(pattern), pattern)
 }
 
 check_finite_responses <- function(y, names, call) {

@@ -33,8 +33,7 @@ block_data <- function(blocks, some = seq_along(blocks$units)) {
 
 # Records as observation_data() has observations.
 data_of_records <- function(records) {
-  x <- records[, grep("^x", colnames(records)), drop = FALSE]
-  list(y = unname(records[, "y"]), x = unname(x), u = coordinates_of_records(records),
+  list(y = unname(records[, "y"]), x = design_of_records(records), u = coordinates_of_records(records),
        noise = unname(records[, "noise"]), weights = unname(records[, "weight"]), rows = unname(records[, "row"]),
        block = rep(1L, nrow(records)), logdet_xx = 0)
 }
@@ -82,7 +81,7 @@ new_held_unit <- function(unit, trend) {
 }
 
 values_of_records <- function(records, trend) {
-  x <- records[, grep("^x", colnames(records)), drop = FALSE]
+  x <- design_of_records(records)
   if (!ncol(x)) return(cbind(unname(records[, "y"])))
   unname(cbind(records[, "y"] - x %*% trend$coefficients, t(backsolve(trend$r, t(x), transpose = TRUE))))
 }

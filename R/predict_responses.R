@@ -38,8 +38,7 @@ predicted_responses <- function(object, points, count, se) {
     columns <- block[is.na(object$problem[block])]
     y <- response_block(object$responses, columns, object$parts$rows) - object$parts$offset
     gaps <- is.na(y)
-    pattern <- apply(gaps, 2, function(gap) paste(which(gap), collapse = " "))
-    for (of in split(seq_along(columns), pattern)) {
+    for (of in columns_by_gaps(gaps)) {
       local <- local_sets(object, which(!gaps[, of[[1]]]), points, count, se)
       for (k in of) {
         say_progress(step = "response", fraction = (done <- done + 1) / size)

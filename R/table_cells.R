@@ -68,7 +68,9 @@ sort_into_cells <- function(source, columns, pilot, partition, near_of, store, s
        columns = record_columns(ncol(pilot$data$u), ncol(pilot$data$x)))
 }
 
-trend_of_records <- function(records) unname(records[, c(grep("^x", colnames(records)), 3L), drop = FALSE])
+trend_of_records <- function(records) cbind(design_of_records(records), unname(records[, "y"]))
+
+design_of_records <- function(records) unname(records[, grep("^x", colnames(records)), drop = FALSE])
 
 coordinates_of_records <- function(records) unname(records[, grep("^u", colnames(records)), drop = FALSE])
 
