@@ -1,15 +1,16 @@
 # Simulations of fits with a family, and new responses of the observations of any fit.
 
 #' @rdname simulate.gp
-#' @param type for a fit with a `family`: draws of the linear predictor (`"link"`), or of its inverse link; see
-#'   [gp_families]. With `noise = TRUE` they are new observations: at new points of one trial or weight 1.
+#' @param type `"field"`: draws of the field, trend included, also at the observations. For a fit with a `family` this
+#'   is the linear predictor, which `"link"` names, too; `"response"` is its inverse link, see [gp_families]. With
+#'   `noise = TRUE` the draws are new observations: at new points of one trial or weight 1.
 #' @export
 simulate.gp_family_fit <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE,
                                    noise = is.null(newdata) && is.null(coords) && missing(type), features = 2000,
-                                   coords = NULL, type = c("link", "response"), ...) {
+                                   coords = NULL, type = c("link", "response", "field"), ...) {
   no_further("simulate", ...)
   check_flag(noise, "noise")
-  object$drawn <- check_choice(type, "type", c("link", "response"))
+  object$drawn <- check_choice(type, "type", c("link", "response", "field"))
   simulate.gp(object, nsim, seed, newdata, conditional, noise, features, coords)
 }
 

@@ -1,6 +1,7 @@
 #' Simulations of a Gaussian process
 #'
-#' Simulates the field at given points, or new observations, conditional on the data or unconditionally from the model.
+#' Simulates new responses of the observations, or the field at given points, conditional on the data or unconditionally
+#' from the model.
 #' Conditional draws have the mean and the covariance of kriging, including the uncertainty of the trend: an
 #' unconditional draw at the observations and the new points is corrected by kriging the differences from the data
 #' (Matheron's rule). Fits by `method = "vecchia"` draw from the joint distribution of the new points that
@@ -10,8 +11,8 @@
 #' @param nsim number of draws.
 #' @param seed a seed for [set.seed()]; the state of the generator is then restored.
 #' @param conditional whether the draws are conditional on the data.
-#' @param noise whether to draw new observations, with their noise, instead of the field. Default: of a fit with a
-#'   `family` without `newdata`, `coords` and `type`; otherwise the field.
+#' @param noise whether to draw new observations, with their noise, instead of the field. Default: new observations
+#'   without `newdata`, `coords` and `type`; otherwise the field.
 #' @param features Draws are exact for up to `control$exact_limit` points, observations included. For more points,
 #'   spectral simulation is used: each draw is a sum of `features` cosine functions with random frequencies (random
 #'   Fourier features), with memory proportional to the number of points. A fit by `method = "vecchia"` does not use it:
@@ -23,11 +24,12 @@
 #'   density of a user-defined formula is computed by a Fourier transform: the formula must be stationary, with at most
 #'   3 coordinates.
 #'
-#' @section New responses: `simulate(fit, noise = TRUE)` without `newdata` repeats the experiment: it draws new
-#'   responses of the observations of the fit, with their weights, numbers of trials and variances `known$noise`. A fit
-#'   with a [family][gp_families] does so by default, as [stats::simulate()] does for [glm()]. The field is that of the
-#'   data: `conditional = FALSE` draws another field from the model for each column, as a parametric bootstrap needs.
-#'   The field at the observations is `simulate(fit, noise = FALSE)`, the default of Gaussian observations.
+#' @section New responses: `simulate(fit)` without `newdata` repeats the experiment, as [stats::simulate()] does for
+#'   [lm()] and [glm()]: it draws new responses of the observations of the fit, with their weights, numbers of trials
+#'   and variances `known$noise`. The field is that of the data: `conditional = FALSE` draws another field from the model
+#'   for each column, as a parametric bootstrap needs. `simulate(fit, type = "field")` draws the field at the
+#'   observations. A message says so once in a session for Gaussian observations, whose default was the field in early
+#'   versions of the package.
 #'
 #' @return A matrix with a row for each point and a column for each draw; for points and maps of sf, stars, terra and
 #'   sp, an object of the same class with the columns or layers `sim1`, `sim2`, ... New responses of the observations
@@ -50,20 +52,34 @@
 #' fit <- gp(y ~ 1, coords = ~ x, covariance = matern(5/2) + nugget())
 #' simulate(fit, nsim = 2, seed = 1, newdata = data.frame(x = 1:3))
 #' # new responses of all observations
-#' head(simulate(fit, nsim = 2, seed = 1, noise = TRUE))
+#' head(simulate(fit, nsim = 2, seed = 1))
+#' # the field at the observations
+#' head(simulate(fit, nsim = 2, seed = 1, type = "field"))
 #' counts <- data.frame(x, k = rpois(40, exp(1 + sin(x))))
 #' poisson_fit <- gp(k ~ 1, counts, ~ x, matern(5/2), family = poisson())
 #' head(simulate(poisson_fit, nsim = 2, seed = 1))
 #' @importFrom stats simulate
 #' @export
-simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE, noise = FALSE,
-                        features = 2000, coords = NULL, ...) {
+simulate.gp <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE,
+                        noise = is.null(newdata) && is.null(coords) && missing(type), features = 2000, coords = NULL,
+                        type = "field", ...) {
   no_further("simulate", ...)
+  check_choice(type, "type", "field")
+  if (missing(noise) && missing(type)) tell_new_responses(noise)
   check_simulation(nsim, seed, conditional, noise, features)
   object$how$backend <- usable_backend(object$how$backend)
   simulate_points(object, newdata, coords, nsim, seed, noise, function(points) {
     simulated(object, points, nsim, conditional, noise, features)
   })
+}
+
+# A message, once a session: the default for Gaussian observations was the field.
+tell_new_responses <- function(noise) {
+  if (!noise) return(invisible())
+  cli::cli_inform(c(i = "{.fn simulate} draws new responses of the observations, as {.fn stats::simulate}.",
+                    i = "{.code type = \"field\"} draws the field, which was the default in early versions.",
+                    i = "{.code noise = TRUE} suppresses this message."),
+                  class = "kernops_new_responses", .frequency = "once", .frequency_id = "kernops_new_responses")
 }
 
 # newdata -> points -> draw(points) -> class of the response, or of newdata.
@@ -147,42 +163,4 @@ with_variance <- function(object, points) {
 
 conditional_draws <- function(object, points, nsim, features) {
   conditioning_for(object)$draws(points, nsim, features)
-}
-
-# Blocks of points without covariances are drawn one by one; points that coincide have one value.
-separate_draws <- function(object, u, nsim, features) {
-  draws <- matrix(0, nrow(u), nsim)
-  for (rows in split(seq_len(nrow(u)), separate_blocks(object$model, u))) {
-    own <- u[rows, , drop = FALSE]
-    draws[rows, ] <- if (length(rows) > object$how$control$exact_limit) fourier_draws(object, own, nsim, features) else
-      draws_at_places(object, own, nsim, distinct_draws)
-  }
-  draws
-}
-
-draws_at_places <- function(object, u, nsim, draw) {
-  places <- place_keys(object$model, u)
-  first <- which(!duplicated(places))
-  draw(object, u[first, , drop = FALSE], nsim)[match(places, places[first]), , drop = FALSE]
-}
-
-distinct_draws <- function(object, u, nsim) {
-  n <- nrow(u)
-  k <- dense_factor(n)
-  values <- covariance_matrix(object$model)
-  x <- unname(u)
-  variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = u)))
-  if (all(variance == 0)) return(matrix(0, n, nsim)) # noise alone
-  jitter <- 0
-  repeat {
-    # also where a point has none
-    added <- jitter * pmax(variance, .Machine$double.eps * max(variance))
-    bad <- k$fill(values, unname(object$theta), x, rep_len(added, n))
-    if (bad == 0 || !is.finite(jitter) || !all(is.finite(variance))) break
-    # points that nearly coincide: a jitter of the size of rounding, that no draw shows
-    jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter
-  }
-  draws <- k$times(normal_numbers(n, nsim))
-  if (!anyNA(draws)) return(draws)
-  stop_kernops("input", "The covariance is not finite for some pairs of points.", call = NULL)
 }

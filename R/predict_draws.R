@@ -47,12 +47,12 @@ with_parameters.gp <- function(fit, likelihood, theta) {
 #' @rdname gp_posterior
 #' @export
 simulate.gp_posterior <- function(object, nsim = 1, seed = NULL, newdata = NULL, conditional = TRUE,
-                                  noise = !is.null(object$fit$family) && is.null(newdata) && is.null(coords) &&
-                                    missing(type),
-                                  features = 2000, coords = NULL, type = c("link", "response"), ...) {
+                                  noise = is.null(newdata) && is.null(coords) && missing(type), features = 2000,
+                                  coords = NULL, type = c("link", "response", "field"), ...) {
   refuse_arguments("simulate.gp_posterior", list(...))
   check_simulation(nsim, seed, conditional, noise, features)
-  object$fit$drawn <- check_choice(type, "type", c("link", "response"))
+  object$fit$drawn <- check_choice(type, "type", c("link", "response", "field"))
+  if (missing(noise) && missing(type) && is.null(object$fit$family)) tell_new_responses(noise)
   fit <- object$fit
   fit$how$backend <- object$fit$how$backend <- usable_backend(fit$how$backend)
   rows <- rep_len(seq_len(nrow(object$theta)), nsim)

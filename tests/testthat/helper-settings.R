@@ -60,7 +60,7 @@ calls_of_fits <- function(d) {
     anisotropic = \() logLik(at(matern(5/2, 1, 0.3, angle = 30, ratio = 0.5) + periodic(1, 2, 0.4) + nugget(0.1))),
     one_dimension = \() logLik(at(exponential(1, 0.3, dims = 2) * linear(1, 0.3) + nugget(0.1))),
     prediction = \() predict(fit(), new, se.fit = TRUE), levels = \() predict(fit(), new, probs = 0.025, above = 1e5),
-    draws = \() simulate(fit(), 2, seed = 1), cv = \() gp_cv(fit(), folds = 5),
+    draws = \() simulate(fit(), 2, seed = 1, type = "field"), cv = \() gp_cv(fit(), folds = 5),
     effects = \() predict(at(matern(3/2, 1, 0.3) + effect + nugget(0.1)), new),
     smooth = \() {
       skip_if_not_installed("mgcv")

@@ -63,7 +63,7 @@ test_that("who asks for standard errors without naming an interval is told once 
   expect_match(told(noisy, d, se.fit = TRUE), "without the known noise")
   rlang::reset_message_verbosity("kernops_field_se")
   expect_no_message(gp_cv(fit, 2))
-  expect_no_message(simulate(fit, 1))
+  expect_no_message(simulate(fit, 1, type = "field"))
   if (requireNamespace("generics", quietly = TRUE)) expect_no_message(generics::augment(fit, d))
   told(fit, se.fit = TRUE)
 })

@@ -9,7 +9,7 @@ test_that("R's random numbers go on as if there had been no fit", {
     predict(fit, d[1:3, ], se.fit = TRUE)
     gp_cv(fit)
     gp_cv(fit, folds = 3)
-    simulate(fit, seed = 1)
+    simulate(fit, seed = 1, type = "field")
   }
   expect_identical(.Random.seed, before)
 })

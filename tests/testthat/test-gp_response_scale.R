@@ -155,6 +155,7 @@ test_that("new responses have the moments of the model, given the data or of ano
   link <- simulate(fit, 2, seed = 5, noise = FALSE)
   expect_true(is.matrix(link))
   expect_equal(simulate(fit, 2, seed = 5, type = "response"), exp(link))
+  expect_identical(simulate(fit, 2, seed = 5, type = "field"), link)
 })
 
 test_that("new responses of Gaussian observations have their own noise variances", {
@@ -166,10 +167,30 @@ test_that("new responses of Gaussian observations have their own noise variances
   expect_equal(apply(drawn, 1, sd), 3 / sqrt(weights), tolerance = 0.05, ignore_attr = TRUE)
   known <- gp(z ~ 0, d, ~ x, exponential(1e-8, 1), estimate = "none", known = list(noise = c(1, 4, 9)))
   expect_equal(apply(simulate(known, 4000, seed = 2, noise = TRUE), 1, sd), 1:3, tolerance = 0.05, ignore_attr = TRUE)
-  expect_true(is.matrix(simulate(fit, 2)))
+  expect_true(is.matrix(simulate(fit, 2, type = "field")))
+  expect_true(is.matrix(simulate(fit, 2, noise = FALSE)))
+  expect_identical(simulate(fit, 2, seed = 3), simulate(fit, 2, seed = 3, noise = TRUE))
   set.seed(9)
   state <- .Random.seed
   expect_identical(attr(simulate(fit, 1, noise = TRUE), "seed"), state)
+})
+
+test_that("simulate() draws new responses of Gaussian observations by default, as for lm(), with a message once", {
+  withr::local_options(rlib_message_verbosity = NULL)
+  d <- plain[1:30, ]
+  peer <- simulate(lm(y ~ w, d), 2, seed = 1)
+  fit <- without_field(y ~ w, d, field = exponential(1e-8, 0.3) + nugget(0.25), known = list(beta = coef(lm(y ~ w, d))))
+  rlang::reset_message_verbosity("kernops_new_responses")
+  expect_message(drawn <- simulate(fit, 4000, seed = 1), "field", class = "kernops_new_responses")
+  expect_no_message(simulate(fit, 1))
+  expect_identical(attributes(drawn[1:2])[c("names", "class", "row.names")],
+                   attributes(peer)[c("names", "class", "row.names")])
+  expect_identical(attr(drawn, "seed"), attr(peer, "seed"))
+  expect_equal(rowMeans(drawn), fitted(lm(y ~ w, d)), tolerance = 0.02)
+  expect_equal(unname(apply(drawn, 1, sd)), rep(0.5, 30), tolerance = 0.05)
+  rlang::reset_message_verbosity("kernops_new_responses")
+  expect_no_message(simulate(fit, 1, seed = 1, newdata = d[1:2, ]))
+  for (type in c("link", "response")) expect_error(simulate(fit, type = type), class = "kernops_input_error")
 })
 
 test_that("omitted rows are NA in new responses where residuals are", {
@@ -190,6 +211,10 @@ test_that("posterior draws have new responses, too", {
   drawn <- simulate(suppressWarnings(gp_posterior(fit, 5)), 3, seed = 1)
   expect_named(drawn, paste0("sim_", 1:3))
   expect_true(is.integer(drawn$sim_3))
+  fit <- gp(y ~ 1, plain, ~ a + b, exponential() + nugget(),
+            prior = list(range = pc_range(0.1), variance = pc_sd(3), nugget = pc_sd(1)))
+  drawn <- suppressMessages(simulate(suppressWarnings(gp_posterior(fit, 5)), 3, seed = 1))
+  expect_named(drawn, paste0("sim_", 1:3))
 })
 
 test_that("prior weights of counts are ignored with a warning, as by glm()", {
