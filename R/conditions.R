@@ -102,10 +102,11 @@ check_flag <- function(x, name, call = caller_env()) {
 # An error about `arguments` in dots that no function takes. `what` may be marked up.
 stop_further_arguments <- function(what, arguments, known = NULL, call = caller_env()) {
   names <- setdiff(names(arguments), "")
+  similar <- unique(unlist(lapply(names, similar_name, known)))
   if (length(known)) known <- cli::cli_vec(known, list("vec-trunc" = Inf)) # show all
   stop_kernops("input", call = call, c(
     paste(what, if (length(names)) "has no argument {.arg {names}}." else "has too many arguments."),
-    i = if (length(known)) "Available arguments: {.arg {known}}."
+    i = if (length(similar)) "Did you mean {.or {.arg {similar}}}?" else if (length(known)) "Available arguments: {.arg {known}}."
   ))
 }
 
@@ -140,13 +141,22 @@ caret <- function(text, position, window = 76) {
 # Text that C++ made from a formula.
 utf8 <- function(text) `Encoding<-`(text, "UTF-8")
 
-# The most similar known name, if it is similar enough; the common suffix of all reductions does not count.
+# The operation or reduction with the most similar name.
 suggestion <- function(unknown) {
-  if (!nzchar(unknown) || nchar(unknown, "bytes") > 60) return(NULL)
   known <- c(ops_table()$name, paste0(reductions_table()$name, "_Reduction"), "Grad", "Let")
-  distance <- utils::adist(unknown, known, ignore.case = TRUE)
+  similar <- similar_name(unknown, known)
+  if (!is.null(similar)) c(i = paste0("Did you mean `", similar, "`?"))
+}
+
+# The most similar known name, if it is similar enough; the common suffix of all reductions does not count. Two letters
+# that changed places are one change.
+similar_name <- function(unknown, known) {
+  if (!length(known) || !nzchar(unknown) || nchar(unknown, "bytes") > 60) return(NULL)
+  distance <- as.vector(utils::adist(unknown, known, ignore.case = TRUE))
+  letters <- function(x) vapply(strsplit(tolower(x), ""), \(x) paste(sort(x), collapse = ""), "")
+  distance <- distance - (distance == 2 & letters(known) == letters(unknown))
   if (min(distance) > max(1, nchar(sub("_reduction$", "", unknown, ignore.case = TRUE)) %/% 3)) return(NULL)
-  c(i = paste0("Did you mean `", known[which.min(distance)], "`?"))
+  known[which.min(distance)]
 }
 
 check_seed <- function(seed, call = caller_env()) {

@@ -339,7 +339,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   check_several_settings(covariance, family, transform, known, method, here)
   check_predictor_settings(family, method, estimate, known, transform, here)
   if (!is.null(family)) check_family_settings(method, estimate, known, transform, here)
-  if (!missing(control) && ...length()) {
+  if (missing(control)) check_settings_of_gp(list(...), here) else if (...length()) {
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
   }
   how$control <- as_control(control)

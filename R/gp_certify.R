@@ -228,6 +228,7 @@ certificate_words <- function(x) {
 #' @method tidy gp_certificate
 #' @export
 tidy.gp_certificate <- function(x, ...) {
+  refuse_arguments("tidy.gp_certificate", list(...))
   off <- largest_differences(x)
   largest <- off$predictions[["largest"]]
   as_table(data.frame(quantity = c("logLik", "prediction", "std.error"),
@@ -238,7 +239,10 @@ tidy.gp_certificate <- function(x, ...) {
 #' @rdname certify
 #' @method glance gp_certificate
 #' @export
-glance.gp_certificate <- function(x, ...) as_table(glanced_certificate(x))
+glance.gp_certificate <- function(x, ...) {
+  refuse_arguments("glance.gp_certificate", list(...))
+  as_table(glanced_certificate(x))
+}
 
 # The columns of glance().
 glanced_certificate <- function(x) {

@@ -47,6 +47,7 @@ BIC.gp <- function(object, ...) {
 #' @importFrom stats extractAIC
 #' @export
 extractAIC.gp <- function(fit, scale = 0, k = 2, ...) {
+  no_further("extractAIC", ...)
   if (fit$estimate == "REML") {
     stop_kernops("input", c("Restricted likelihoods of different trends are not comparable.",
                             i = "{.code update(fit, estimate = \"ML\")} maximises the likelihood."))

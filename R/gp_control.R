@@ -122,6 +122,16 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
   mget(names(formals()))
 }
 
+# Further arguments of gp() are settings.
+check_settings_of_gp <- function(arguments, call) {
+  settings <- names(formals(gp_control))
+  names <- names(arguments) %||% character(length(arguments))
+  unknown <- !names %in% settings
+  if (!any(unknown)) return(invisible())
+  known <- c(setdiff(names(formals(gp)), "..."), settings)
+  stop_further_arguments("{.fn gp}", arguments[unknown], known, call)
+}
+
 # Checks settings; missing settings keep their values in `before`.
 as_control <- function(control, before = list(), call = caller_env()) {
   if (!is.list(control)) {

@@ -280,6 +280,7 @@ st_as_sf.gp_cv <- function(x, ...) {
 
 #' @export
 summary.gp_cv <- function(object, ...) {
+  refuse_arguments("summary.gp_cv", list(...))
   object <- object[!is.na(object$fit), ]
   if (!is.null(object$variable)) return(summary_of_each(object))
   structure(list(

@@ -126,6 +126,7 @@ print.gp_posterior <- function(x, ...) {
 #' @rdname gp_posterior
 #' @export
 summary.gp_posterior <- function(object, ...) {
+  refuse_arguments("summary.gp_posterior", list(...))
   draws <- as.data.frame.gp_posterior(object)
   quantiles <- t(vapply(draws, stats::quantile, numeric(3), c(0.025, 0.5, 0.975)))
   data.frame(mean = colMeans(draws), sd = vapply(draws, stats::sd, 0), quantiles, check.names = FALSE)
@@ -134,5 +135,6 @@ summary.gp_posterior <- function(object, ...) {
 #' @rdname gp_posterior
 #' @export
 as.data.frame.gp_posterior <- function(x, row.names = NULL, optional = FALSE, ...) {
+  refuse_arguments("as.data.frame.gp_posterior", list(...))
   as.data.frame(reported_draws(x), row.names = row.names)
 }

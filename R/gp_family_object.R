@@ -2,11 +2,15 @@
 
 #' @importFrom stats family
 #' @export
-family.gp <- function(object, ...) stats::gaussian()
+family.gp <- function(object, ...) {
+  no_further("family", ...)
+  stats::gaussian()
+}
 
 # The object is a family for gp(), too.
 #' @export
 family.gp_family_fit <- function(object, ...) {
+  no_further("family", ...)
   family <- object$family
   structure(c(family, stats_functions(family, object$phi)), class = c("gp_family", "family"))
 }

@@ -94,15 +94,16 @@ NULL
 # Arguments that the method of gp for the generic `name` does not have are errors. Some packages, such as car, pass
 # `complete` to coef() and vcov(), as for lm().
 no_further <- function(name, ..., call = caller_env()) {
-  arguments <- list(...)
-  arguments <- arguments[!(names(arguments) %||% character(length(arguments))) %in% "complete"]
-  refuse_arguments(paste0(name, ".gp"), arguments, call = call)
+  refuse_arguments(paste0(name, ".gp"), list(...), ignored = "complete", call = call)
 }
 
-# Stops at the arguments in the dots of a method for fits, such as "coef.gp". `what` is how the error names it.
-refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub("[.]gp(_[a-z]+)?$", "", method), "}"),
-                             call = caller_env()) {
-  takes <- setdiff(names(formals(get(method, mode = "function"))), c("object", "x", "..."))
+# Stops at the arguments in the dots of a method, such as "coef.gp". `what` is how the error names it. Callers in other
+# packages pass arguments with the names `ignored`, which do not change the result.
+refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_class, "", method), "}"),
+                             ignored = character(), call = caller_env()) {
+  of_class <- "[.](gp(_[a-z]+)?|LazyTensor|gpu_matrix)$"
+  arguments <- arguments[!(names(arguments) %||% character(length(arguments))) %in% ignored]
+  takes <- setdiff(names(formals(get(method, mode = "function"))), c("object", "x", "fit", "A", "..."))
   if (length(arguments)) stop_further_arguments(what, arguments, takes, call)
 }
 
@@ -125,30 +126,44 @@ logLik.gp <- function(object, ...) {
 #' @importFrom stats nobs coef confint fitted formula logLik model.frame model.matrix predict residuals terms
 #' @importFrom stats vcov weights
 #' @export
-nobs.gp <- function(object, ...) object$data[["n"]] %||% length(object$data$location %||% object$data$y)
+nobs.gp <- function(object, ...) {
+  refuse_arguments("nobs.gp", list(...), ignored = "use.fallback") # of step() and drop1()
+  object$data[["n"]] %||% length(object$data$location %||% object$data$y)
+}
 
 #' @export
 formula.gp <- function(x, ...) {
+  no_further("formula", ...)
   # random effects and smooths are no terms of the trend
   if (inherits(x$formula, "formula") && length(split_effects(x$formula[[3]])$effects)) return(x$formula)
   stats::formula(x$parts$terms)
 }
 
 #' @export
-terms.gp <- function(x, ...) x$parts$terms
+terms.gp <- function(x, ...) {
+  no_further("terms", ...)
+  x$parts$terms
+}
 
 #' @export
-model.frame.gp <- function(formula, ...) formula$parts$frame
+model.frame.gp <- function(formula, ...) {
+  no_further("model.frame", ...)
+  formula$parts$frame
+}
 
 #' @export
 model.matrix.gp <- function(object, ...) {
+  no_further("model.matrix", ...)
   x <- stats::model.matrix(object$parts$terms, object$parts$frame, contrasts.arg = object$parts$contrasts)
   smooth <- setdiff(colnames(object$parts$x), colnames(x))
   if (has_smooths(object)) cbind(x, object$parts$x[, smooth, drop = FALSE]) else x
 }
 
 #' @export
-weights.gp <- function(object, ...) stats::naresid(object$na.action, stats::model.weights(object$parts$frame))
+weights.gp <- function(object, ...) {
+  no_further("weights", ...)
+  stats::naresid(object$na.action, stats::model.weights(object$parts$frame))
+}
 
 #' @export
 fitted.gp <- function(object, ...) {

@@ -200,14 +200,17 @@ check_square <- function(K, call = caller_env()) {
 
 #' @exportS3Method RSpectra::eigs_sym
 eigs_sym.LazyTensor <- function(A, k, which = "LM", sigma = NULL, opts = list(), ...) {
+  refuse_arguments("eigs_sym.LazyTensor", list(...))
   spectrum(RSpectra::eigs_sym, A, k, which, sigma, opts)
 }
 #' @exportS3Method RSpectra::eigs
 eigs.LazyTensor <- function(A, k, which = "LM", sigma = NULL, opts = list(), ...) {
+  refuse_arguments("eigs.LazyTensor", list(...))
   spectrum(RSpectra::eigs, A, k, which, sigma, opts)
 }
 #' @exportS3Method RSpectra::svds
 svds.LazyTensor <- function(A, k, nu = k, nv = k, opts = list(), ...) {
+  refuse_arguments("svds.LazyTensor", list(...))
   RSpectra::svds(products(A), k, nu, nv, opts, Atrans = products(t(A)), dim = dim(A))
 }
 

@@ -156,9 +156,15 @@ at_batch <- function(x, k, shape = x@points$batches) {
 }
 
 #' @export
-as.matrix.LazyTensor <- function(x, ...) dense(x, parent.frame())
+as.matrix.LazyTensor <- function(x, ...) {
+  refuse_arguments("as.matrix.LazyTensor", list(...))
+  dense(x, parent.frame())
+}
 #' @export
-as.array.LazyTensor <- function(x, ...) dense(x, parent.frame())
+as.array.LazyTensor <- function(x, ...) {
+  refuse_arguments("as.array.LazyTensor", list(...))
+  dense(x, parent.frame())
+}
 
 # All values, for a function of R that needs the dense matrix.
 dense <- function(x, frame) {

@@ -129,6 +129,7 @@ unit_step <- function(x) entrywise("Step(%s)", list(x))
 #' @export
 clamp <- function(x, a, b, ...) {
   if (belongs_elsewhere("clamp", if (!missing(x)) x)) return(hand_on("clamp", sys.call(), "x", x))
+  refuse_arguments("clamp", list(...))
   entrywise("Clamp(%s, %s, %s)", list(x, a, b))
 }
 #' @rdname lazy_op
@@ -137,6 +138,7 @@ if_else <- function(f, a, b, ...) {
   if (missing(f) || belongs_elsewhere("if_else", f, if (!missing(a)) a, if (!missing(b)) b)) {
     return(hand_on("if_else", sys.call(), "f", f))
   }
+  refuse_arguments("if_else", list(...))
   if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
   if (is_truth(f)) f <- f - 0.5 # 0 is a number of those that choose a
   if (!is_complex_value(a) && !is_complex_value(b)) return(entrywise("IfElse(%s, %s, %s)", list(f, a, b)))
@@ -149,6 +151,7 @@ if_else <- function(f, a, b, ...) {
 #' @export
 mod <- function(x, n, offset = 0, ...) {
   if (belongs_elsewhere("mod", if (!missing(x)) x, if (!missing(n)) n)) return(hand_on("mod", sys.call(), "x", x))
+  refuse_arguments("mod", list(...))
   entrywise("Mod(%s, %s, %s)", list(x, n, offset))
 }
 #' @rdname lazy_op
@@ -170,6 +173,7 @@ extract <- function(x, m, d, ...) {
   if (missing(x) || "data" %in% ...names() || belongs_elsewhere("extract", x)) {
     return(hand_on("extract", sys.call(), "x", x))
   }
+  refuse_arguments("extract", list(...))
   size <- entries(as_lazy(x))
   check_number(m, "m", least = 1, whole = TRUE, most = size)
   check_number(d, "d", least = 1, whole = TRUE, most = size - m + 1)
