@@ -41,3 +41,12 @@ residuals_of_heads <- function(object, most = 5000) {
   if (!is.null(object$known$beta)) object["known"] <- list(NULL) # the response is without the known mean
   data$y - columns_from_blocks(object, points, field_request)$fit
 }
+
+#' @export
+hatvalues.gp_blocks <- function(model, ...) stop_blocks("hatvalues")
+
+#' @export
+rstandard.gp_blocks <- function(model, ...) stop_blocks("rstandard")
+
+#' @export
+cooks.distance.gp_blocks <- function(model, ...) stop_blocks("cooks.distance")

@@ -103,7 +103,7 @@ refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_cl
                              ignored = character(), call = caller_env()) {
   of_class <- "[.](gp(_[a-z]+)?|LazyTensor|gpu_matrix)$"
   arguments <- arguments[!(names(arguments) %||% character(length(arguments))) %in% ignored]
-  takes <- setdiff(names(formals(get(method, mode = "function"))), c("object", "x", "fit", "A", "..."))
+  takes <- setdiff(names(formals(get(method, mode = "function"))), c("object", "x", "fit", "model", "A", "..."))
   if (length(arguments)) stop_further_arguments(what, arguments, takes, call)
 }
 
