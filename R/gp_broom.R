@@ -3,7 +3,9 @@
 #' Methods of the generic functions `tidy()`, `glance()` and `augment()` of packages generics and broom. With package
 #' emmeans, `emmeans()` gives marginal means of the trend on the scale of the linear predictor; `type = "response"`
 #' gives those of the response, by the inverse of the link of a [family][gp_families] or of the transformation of
-#' [gp()]. Differences are then ratios, such as odds ratios.
+#' [gp()]. Differences are then ratios, such as odds ratios. Packages insight and performance take fits as models:
+#' `insight::get_predicted()` and `insight::get_data()` include the coordinates, and `rmse()`, `mae()` and `r2()` of
+#' performance are on the scale of the residuals, for `log(y) ~ x` that of the logarithm.
 #'
 #' @param x a fit of [gp()].
 #' @param conf.int,conf.level whether to add confidence limits, as of `confint()`, and their level.
@@ -37,7 +39,8 @@
 #' glance(fit)
 #' augment(fit, data.frame(x = 1:3))
 #' @seealso [gp_methods] for the usual methods of fits.
-#' @aliases emm_basis.gp recover_data.gp
+#' @aliases emm_basis.gp recover_data.gp find_formula.gp get_data.gp get_df.gp get_loglikelihood.gp get_predicted.gp
+#' @aliases get_statistic.gp model_performance.gp performance_mae.gp r2.gp
 #' @name gp_broom
 NULL
 

@@ -1,0 +1,78 @@
+# Methods of packages insight and performance, which are found once these packages are loaded. Their defaults take the
+# response and predictions from variables of the data, before the formula transforms them, and do not know coordinates.
+
+#' @exportS3Method insight::find_formula
+find_formula.gp <- function(x, verbose = TRUE, ...) {
+  terms <- if (inherits(x$formula, "formula")) split_effects(x$formula[[3]])$effects
+  groups <- Filter(function(term) is.call(term) && identical(term[[1]], quote(`|`)), lapply(terms, without_brackets))
+  random <- lapply(groups, function(term) stats::as.formula(call("~", term), environment(x$formula)))
+  formulas <- list(conditional = stats::formula(x$parts$terms))
+  if (length(random)) formulas$random <- if (length(random) == 1) random[[1]] else random
+  structure(formulas, class = c("insight_formula", "list"))
+}
+
+without_brackets <- function(term) {
+  while (is.call(term) && identical(term[[1]], quote(`(`))) term <- term[[2]]
+  term
+}
+
+# The variables of the formula, and coordinates, which predictions require.
+#' @exportS3Method insight::get_data
+get_data.gp <- function(x, verbose = TRUE, ...) {
+  data <- NextMethod(verbose = FALSE)
+  u <- as.data.frame(x$parts$u)
+  lacking <- setdiff(names(u), names(data))
+  if (is.null(data) || nrow(data) != nrow(u)) data else cbind(data, u[lacking])
+}
+
+#' @exportS3Method insight::get_statistic
+get_statistic.gp <- function(x, ...) {
+  estimate <- coef(x)
+  structure(data.frame(Parameter = names(estimate), Statistic = unname(estimate / sqrt(diag(vcov(x))))),
+            statistic = "z")
+}
+
+#' @exportS3Method insight::get_df
+get_df.gp <- function(x, type = "residual", ...) {
+  switch(tolower(type), model = x$df, wald = , normal = Inf, stats::df.residual(x))
+}
+
+#' @exportS3Method insight::get_loglikelihood
+get_loglikelihood.gp <- function(x, ...) stats::logLik(x)
+
+#' @exportS3Method insight::get_predicted
+get_predicted.gp <- function(x, data = NULL, predict = "expectation", ci = NULL, ...) {
+  type <- if (identical(predict, "link")) "link" else "response"
+  if (is.null(data) && is.null(ci) && type == "response") {
+    return(structure(as.vector(stats::fitted(x)), class = c("get_predicted", "numeric")))
+  }
+  interval <- if (is.null(ci)) "none" else if (identical(predict, "prediction")) "prediction" else "confidence"
+  table <- stats::predict(x, data, se.fit = !is.null(ci), interval = interval, level = ci %||% 0.95, type = type)
+  if (is.null(ci)) return(structure(as.vector(table), class = c("get_predicted", "numeric")))
+  limits <- data.frame(Row = seq_along(table$fit), SE = table$se.fit, CI_low = table$lwr, CI_high = table$upr)
+  structure(table$fit, ci_data = limits, ci = ci, class = c("get_predicted", "numeric"))
+}
+
+# On the scale of the residuals, which is that of the formula: for log(y), that of the logarithm.
+#' @exportS3Method performance::performance_mae
+performance_mae.gp <- function(model, ...) mean(abs(stats::residuals(model, "response")), na.rm = TRUE)
+
+#' @exportS3Method performance::r2
+r2.gp <- function(model, ...) {
+  y <- observed_numbers(model)
+  off <- stats::residuals(replace(model, "na.action", list(NULL)), "response")
+  structure(list(R2 = c(R2 = 1 - sum(off^2) / sum((y - mean(y))^2))), class = c("r2_generic", "list"))
+}
+
+observed_numbers <- function(model) {
+  refuse_several(model, "{.fn r2} is")
+  if (is.null(model$family)) model$parts$y else model$response$y
+}
+
+#' @exportS3Method performance::model_performance
+model_performance.gp <- function(model, ...) {
+  table <- data.frame(AIC = stats::AIC(model), BIC = stats::BIC(model), R2 = unname(r2.gp(model)$R2),
+                      RMSE = sqrt(mean(stats::residuals(model, "response")^2, na.rm = TRUE)))
+  if (is.null(model$family)) table$Sigma <- stats::sigma(model)
+  structure(table, class = c("performance_model", "data.frame"))
+}
