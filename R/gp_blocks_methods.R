@@ -34,12 +34,10 @@ weights.gp_blocks <- function(object, ...) stop_blocks("weights")
 
 # Residuals of some of the first observations of the ordering, which cover the region evenly.
 residuals_of_heads <- function(object, most = 5000) {
-  records <- object$blocks$heads
-  records <- records[some_positions(nrow(records), most), , drop = FALSE]
-  data <- data_of_records(records)
-  points <- list(u = data$u, x = data$x, offset = 0 * data$y)
+  rows <- some_positions(nrow(object$blocks$heads), most)
   if (!is.null(object$known$beta)) object["known"] <- list(NULL) # the response is without the known mean
-  data$y - columns_from_blocks(object, points, field_request)$fit
+  predicted <- columns_from_blocks(object, points_of_heads(object, rows), field_request)$fit
+  object$blocks$heads[rows, "y"] - predicted
 }
 
 #' @export

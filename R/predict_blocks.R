@@ -4,6 +4,7 @@
 # The columns of predictions at `points` as new_points() has them, in their order.
 columns_from_blocks <- function(object, points, request) {
   blocks <- object$blocks
+  if (!nrow(points$u)) return(columns_from_data(object, points, blocks$heads, request))
   near <- blocks$near_of(points$u)
   of <- cells_of(blocks$partition, near)
   groups <- split(seq_along(of), of)
@@ -14,6 +15,12 @@ columns_from_blocks <- function(object, points, request) {
                      first_reach(blocks, as.integer(names(groups)[[k]]), object$vecchia$local))
   })
   do.call(rbind, columns)[order(unlist(groups)), , drop = FALSE]
+}
+
+# Points at some of the first observations of the ordering, `rows` of the heads.
+points_of_heads <- function(object, rows) {
+  data <- data_of_records(object$blocks$heads[rows, , drop = FALSE])
+  list(u = data$u, x = data$x, offset = 0 * data$y, complete = rep(TRUE, length(rows)), fitted = FALSE)
 }
 
 # A distance within which a point of a cell has, as a rule, `count` observations.

@@ -244,7 +244,9 @@ predicted <- function(object, fit, newdata, request, call = caller_env()) {
 
 # The columns of the predictions of complete points.
 predicted_table <- function(object, fit, points, request) {
-  columns <- if (request$type == "terms") {
+  columns <- if (!is.null(object$blocks)) {
+    columns_from_blocks(object, points, request)
+  } else if (request$type == "terms") {
     predicted_moments(object, points, request$how, FALSE)[c("trend", "process")]
   } else predictive_columns(predictive_at(object, points, request), request)
   if (!is.null(request$what)) columns <- columns[request$what]

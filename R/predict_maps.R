@@ -34,7 +34,7 @@ map_job <- function(object, fit, map, request, options, call) {
     ".tif")
   joint <- is_joint_map(object, sum(vapply(templates, terra::ncell, 0)))
   if (has_neighbours(object)) object$vecchia$joint <- joint
-  object$prepared <- conditioning_for(object, request$how)
+  if (is.null(object$blocks)) object$prepared <- conditioning_for(object, request$how)
   one <- rlang::with_options(predicted_table(object, fit, one_point(object, fit, call), request),
                              kernops.progress = "none")
   of_tiles <- function(f) lapply(templates, f)
@@ -52,7 +52,7 @@ rows_of_window <- function(template, cells, rows) rows * max(1, floor(cells / te
 
 # A point for the names of columns.
 one_point <- function(object, fit, call) {
-  all <- rows_as_points(fit, NULL, NULL, NULL, call)
+  all <- if (is.null(fit$blocks)) rows_as_points(fit, NULL, NULL, NULL, call) else points_of_heads(fit, 1)
   point <- c(some_points(all, 1), list(complete = TRUE, fitted = FALSE))
   points_of_parts(object, expand(fit$parts$layout, point))
 }
@@ -141,7 +141,7 @@ leave_parts <- function(job) {
 digest_of <- function(job) {
   fit <- job$fit
   about_fit <- list(fit[c("theta", "beta", "method", "phi")], fit$data[c("u", "x", "y", "noise", "weights")],
-                    as.vector(fit$center), deparse(fit$formula), fit$family$name)
+                    as.vector(fit$center), deparse(fit$formula), fit$family$name, fit$blocks[c("n", "heads")])
   about_map <- list(lapply(job$tiles, `[[`, "about"), lapply(job$masks, `[[`, "about"))
   about_request <- list(job$request, job$object$left_out, job$object$vecchia$joint, job$object$how$control,
                         job$rectangles)

@@ -11,7 +11,8 @@
 #'         zones = NULL, nodes = 1e4, nsim = 1000, window = 2e5, wopt = list())}
 #'
 #' @section Arguments:
-#' * `object`: a fit of [gp()].
+#' * `object`: a fit of [gp()], also of a table that is read in chunks, see [gp_table()], for which `zones` are not
+#'   available.
 #' * `newdata`: a `SpatRaster` of terra, also of several files; a map of stars, such as the proxy of
 #'   `stars::read_stars(proxy = TRUE)`, on a regular grid; or a list of these, which are tiles of one map.
 #' * `...`: arguments of [predict()][predict.gp], such as `what = c("fit", "se.fit")` for the layers.
@@ -135,6 +136,9 @@ check_map_request <- function(fit, request, options, call) {
                  call = call)
   }
   if (is.null(options$zones)) return(invisible())
+  if (inherits(fit, "gp_blocks")) {
+    stop_kernops("input", "{.arg zones} are not available for a fit of a table that is read in chunks.", call = call)
+  }
   refuse_several(fit, "{.arg zones} is", call = call)
   refused <- c('type = "terms"' = request$type == "terms", 'interval = "prediction"' = is_noisy(request),
                block = !is.null(request$block))

@@ -3,23 +3,26 @@
 
 #' @rdname predict.gp
 #' @param filename for new points in a table that is read in chunks, see [gp_table()]: the path of a CSV file of
-#'   predictions with a line for each row of the table. Default: they are returned.
+#'   predictions with a line for each row of the table. Default: they are returned. For maps, see [predict_maps].
 #' @export
 predict.gp_blocks <- function(object, newdata, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                               level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
-                              nmax = Inf, maxdist = Inf, probs = NULL, above = NULL, filename = NULL, ...) {
-  refuse_arguments("predict.gp_blocks", list(...), "{.fn predict} of a fit of a table")
+                              nmax = Inf, maxdist = Inf, probs = NULL, above = NULL, what = NULL, filename = NULL,
+                              ...) {
   given <- c(as.list(environment()), cov = FALSE)
   request <- prediction_request(given, object, c("response", "link", "terms"), missing(interval))
   if (missing(newdata) || is.null(newdata)) {
     stop_kernops("input", "Predictions of a fit of a table need {.arg newdata}.")
   }
-  if (!is.null(filename) && !is_table(newdata)) {
-    stop_kernops("input", "{.arg filename} is for {.arg newdata} in a table, a result of {.fn gp_table}.")
+  options <- if (is_map(newdata) || is_tiles(newdata)) options_of_map(newdata, c(list(...), filename = filename)) else {
+    refuse_arguments("predict.gp_blocks", list(...), "{.fn predict} of a fit of a table")
+  }
+  if (!is.null(filename) && is.null(options) && !is_table(newdata)) {
+    stop_kernops("input", "{.arg filename} is for {.arg newdata} in a map, or in a table, a result of {.fn gp_table}.")
   }
   if (is.numeric(control$neighbours)) object$vecchia$local <- min(control$neighbours, nobs.gp(object))
   object$how$backend <- usable_backend(object$how$backend)
-  with_bar("Predicting", with_trees(
+  with_trees(if (!is.null(options)) predict_map(object, object, newdata, request, options) else with_bar("Predicting",
     if (is_table(newdata)) predict_in_table(object, gp_table(newdata), request, filename) else {
       predict_in_memory(object, newdata, request)
     }
@@ -31,10 +34,7 @@ predict_in_memory <- function(object, newdata, request, call = caller_env()) {
   if (!is.null(points$blocks)) {
     stop_kernops("input", "Means over polygons are not available for a fit of a table.", call = call)
   }
-  table <- if (nrow(points$u)) columns_from_blocks(object, points, request) else {
-    columns_from_data(object, points, object$blocks$heads, request)
-  }
-  give_back_points(as.data.frame(table, optional = TRUE), points, newdata, object)
+  give_back_points(predicted_table(object, object, points, request), points, newdata, object)
 }
 
 # Rows of a result that are in memory at a time.
@@ -81,7 +81,7 @@ predict_cells <- function(object, request, store) {
       values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
       points <- list(offset = values[, 2], u = unname(values[, 2 + seq_len(d), drop = FALSE]),
                      x = unname(values[, -seq_len(2 + d), drop = FALSE]))
-      table <- columns_from_blocks(object, points, request)
+      table <- predicted_table(object, object, points, request)
       names <- names(table)
       to <- (values[, 1] - 1) %/% result_rows
       for (part in unique(to)) {

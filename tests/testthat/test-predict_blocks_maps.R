@@ -1,0 +1,60 @@
+# Predictions of fits of tables on maps, by windows and in files.
+
+table_on_map <- function() {
+  small_cells(frame = parent.frame())
+  d <- map_case(1500)
+  rownames(d) <- NULL
+  known <- matern(3/2, 1, 300) + nugget(0.04)
+  fit <- gp(z ~ w + g, gp_table(d), ~ x + y, known, estimate = "none", neighbours = 10)
+  same <- gp(z ~ w + g, d, ~ x + y, known, "vecchia", "none", neighbours = 10)
+  same$vecchia$local <- fit$vecchia$local
+  same$beta <- fit$beta
+  same$state$root <- fit$state$root
+  list(fit = fit, same = same)
+}
+
+test_that("a map in windows and in memory has the predictions of a fit in memory", {
+  skip_if_not_installed("terra")
+  case <- table_on_map()
+  map <- small_map()
+  expected <- predict(case$same, map, what = c("fit", "se.fit", "above2"), joint = FALSE)
+  what <- c("fit", "se.fit", "above2")
+  expect_equal(cell_values(predict(case$fit, map, what = what)), cell_values(expected), tolerance = 1e-10)
+  file <- withr::local_tempfile(fileext = ".tif")
+  written <- predict(case$fit, on_disk(map), filename = file, what = what, window = 24)
+  expect_equal(names(written), what)
+  expect_equal(normalizePath(terra::sources(written)), normalizePath(file))
+  expect_equal(cell_values(written), cell_values(expected), tolerance = 1e-10)
+})
+
+test_that("an interrupted map resumes", {
+  skip_if_not_installed("terra")
+  case <- table_on_map()
+  map <- on_disk(small_map())
+  file <- withr::local_tempfile(fileext = ".tif")
+  whole <- predict(case$fit, map, what = "fit")
+  windows <- 0
+  replaced_locally(append_map_rows = local({
+    append <- utils::getFromNamespace("append_map_rows", "kernops")
+    function(...) {
+      windows <<- windows + 1
+      if (windows == 3) rlang::interrupt()
+      append(...)
+    }
+  }))
+  interrupted <- rlang::catch_cnd(predict(case$fit, map, filename = file, what = "fit", window = 24), "interrupt")
+  expect_s3_class(interrupted, "interrupt")
+  expect_true(file.exists(paste0(file, ".part")))
+  resumed <- predict(case$fit, map, filename = file, what = "fit", window = 24, resume = TRUE)
+  expect_equal(windows, 6)
+  expect_equal(cell_values(resumed), cell_values(whole), tolerance = 1e-12)
+})
+
+test_that("zones and files of other data are refused", {
+  skip_if_not_installed("terra")
+  case <- table_on_map()
+  map <- small_map()
+  expect_error(predict(case$fit, map, zones = map[["g"]]), "zones.*fit of a table", class = "kernops_input_error")
+  expect_error(predict(case$fit, map_case(3), filename = tempfile()), "filename.*map", class = "kernops_input_error")
+  expect_error(predict(case$fit, map, fielname = "a.tif"), "filename", class = "kernops_input_error")
+})
