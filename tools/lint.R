@@ -13,12 +13,15 @@ lint_r <- function() {
   }
   cache <- file.path(".lib", "lintr")
   dir.create(cache, recursive = TRUE, showWarnings = FALSE)
-  for (folder in c("R", "tests", "tools", "bench")) {
-    found <- as.data.frame(lintr::lint_dir(folder, relative_path = TRUE, cache = cache))
-    found <- found[!(found$linter == "line_length_linter" & grepl("^#' \\|", found$line)), ] # rows of tables are lines
-    say(sprintf("%s/%s:%s", rep(folder, nrow(found)), found$filename, found$line_number),
-        sprintf("%s [%s]", found$message, found$linter))
+  lint_file <- function(file) {
+    findings <- as.data.frame(lintr::lint(file, cache = cache))
+    table_row <- grepl("^#' \\|", findings$line)
+    findings <- findings[!(findings$linter == "line_length_linter" & table_row), ]
+    sprintf("%s:%s: %s [%s]", rep(file, nrow(findings)), findings$line_number, findings$message, findings$linter)
   }
+  cores <- if (.Platform$OS.type == "unix") parallel::detectCores() else 1
+  files <- find(c("R", "tests", "tools", "bench"), "[.]R$")
+  writeLines(unlist(parallel::mclapply(sample(files), lint_file, mc.cores = cores)))
 }
 
 # ---- Functions of more than 40 lines, where no comment directly above says why: `long: reason` ----
