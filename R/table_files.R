@@ -67,6 +67,7 @@ read_rows <- function(path, names, skip = 0, count = Inf) {
 
 # R does not report a disk that is full before a file is closed, and then not always: its size tells.
 write_bytes <- function(path, bytes, append) {
+  force(bytes) # an error of its computation is not one of the disk
   before <- if (append && file.exists(path)) file.size(path) else 0
   tryCatch(put_bytes(path, bytes, if (append) "ab" else "wb"), error = function(e) stop_disk(path, e),
            warning = function(w) stop_disk(path, w))

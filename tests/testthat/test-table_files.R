@@ -67,3 +67,8 @@ test_that("a work directory that cannot be made is an error", {
   writeLines("a file", path)
   expect_error(new_store(path, "key"), class = "kernops_disk_error")
 })
+
+test_that("an error of a value is not one of the disk", {
+  path <- withr::local_tempfile()
+  expect_error(write_object(path, stop("not a number")), "^not a number$")
+})
