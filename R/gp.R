@@ -112,7 +112,7 @@
 #' others follow by their distance from earlier points of their cell, the largest first. Neighbours are found among the
 #' points of the cell, those near its box, and the first ones, which contain the nearest earlier points except beside
 #' gaps. The likelihood, its gradient and its information are sums over cells in a fixed order, and do not depend on
-#' `memory`. With package future.apply, neighbours and likelihoods are distributed over the processes of
+#' `memory`. With package future.apply, neighbours, likelihoods and predictions are distributed over the processes of
 #' `future::plan()` on this machine, or others that see the work directory: each keeps its cells, the results are the
 #' same digits, and the cells of a process that dies are computed again. The search starts from the optimum of some
 #' 12,000 observations, and of an eighth of the cells. Distances are compared by the given parameters, or by the

@@ -8,13 +8,27 @@ columns_from_blocks <- function(object, points, request) {
   near <- blocks$near_of(points$u)
   of <- cells_of(blocks$partition, near)
   groups <- split(seq_along(of), of)
-  columns <- lapply(seq_along(groups), function(k) {
-    say_progress(step = paste("cell", k, "of", length(groups)), fraction = (k - 1) / length(groups))
-    rows <- groups[[k]]
-    columns_of_group(object, some_points(points, rows), near[rows, , drop = FALSE], request,
-                     first_reach(blocks, as.integer(names(groups)[[k]]), object$vecchia$local))
-  })
+  units <- Map(function(rows, cell, fraction) {
+    list(points = some_points(points, rows), near = near[rows, , drop = FALSE], cell = as.integer(cell),
+         fraction = fraction)
+  }, groups, names(groups), (seq_along(groups) - 1) / length(groups))
+  columns <- over_units(unname(units), columns_of_unit, fit_for_tasks(object), request)
   do.call(rbind, columns)[order(unlist(groups)), , drop = FALSE]
+}
+
+columns_of_unit <- function(unit, object, request) {
+  say_progress(fraction = unit$fraction)
+  with_trees(columns_of_group(object, unit$points, unit$near, request,
+                              first_reach(object$blocks, unit$cell, object$vecchia$local)))
+}
+
+# What predictions in another process need of a fit: few numbers, no connections and no environments of formulas.
+fit_for_tasks <- function(object) {
+  blocks <- object$blocks[c("columns", "n", "rows", "d", "partition", "boxes", "level", "near_of")]
+  blocks$store <- list(path = object$blocks$store$path)
+  object$parts <- object$parts["layout"]
+  object[c("formula", "call", "search", "blocks")] <- list(NULL, NULL, NULL, blocks)
+  object
 }
 
 # Points at some of the first observations of the ordering, `rows` of the heads.

@@ -43,7 +43,7 @@ result_rows <- 2^20
 # Predictions at the rows of a table: sorted into the files of cells, predicted cell by cell, sorted back by rows.
 predict_in_table <- function(object, source, request, filename, call = caller_env()) {
   if (!is.null(filename)) check_text(filename, "filename", one = TRUE)
-  store <- new_store(NULL, "predictions", call)
+  store <- new_store(NULL, "predictions", call, dirname(object$blocks$store$path))
   on.exit(remove_store(store))
   n <- sort_new_points(object, source, store, call)
   names <- predict_cells(object, request, store)
@@ -69,28 +69,42 @@ sort_new_points <- function(object, source, store, call) {
 
 # Writes the predictions of all cells to files by rows; returns the names of their columns.
 predict_cells <- function(object, request, store) {
+  cells <- which(file.exists(in_store(store, "new-", seq_along(object$blocks$rows))))
+  path <- list(path = store$path)
+  names <- over_units(cells, predict_cell, fit_for_tasks(object), request, path)
+  for (k in cells) {
+    part_by_rows(in_store(store, "predicted-", k), c("row", names[[1]]), store)
+    unlink(in_store(store, c("new-", "predicted-"), k))
+  }
+  if (length(names)) names[[1]]
+}
+
+# Writes the predictions of a cell to a file, each with the number of its row; returns the names of their columns.
+predict_cell <- function(k, object, request, store) {
   d <- object$model$d
   width <- 2 + d + length(object$beta %||% object$known$beta)
-  names <- NULL
-  for (k in seq_along(object$blocks$rows)) {
-    path <- in_store(store, "new-", k)
-    if (!file.exists(path)) next
-    count <- file.size(path) / (8 * width)
-    for (skip in seq(0, count - 1, by = cell_rows)) {
-      say_progress(step = paste("cell", k, "of", length(object$blocks$rows)), fraction = k / length(object$blocks$rows))
-      values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
-      points <- list(offset = values[, 2], u = unname(values[, 2 + seq_len(d), drop = FALSE]),
-                     x = unname(values[, -seq_len(2 + d), drop = FALSE]))
-      table <- predicted_table(object, object, points, request)
-      names <- names(table)
-      to <- (values[, 1] - 1) %/% result_rows
-      for (part in unique(to)) {
-        append_rows(in_store(store, "result-", part), cbind(values[, 1], as.matrix(table))[to == part, , drop = FALSE])
-      }
-    }
-    unlink(path)
+  path <- in_store(store, "new-", k)
+  result <- in_store(store, "predicted-", k)
+  unlink(partial_path(result))
+  say_progress(fraction = k / length(object$blocks$rows))
+  for (skip in seq(0, file.size(path) / (8 * width) - 1, by = cell_rows)) {
+    values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
+    points <- list(offset = values[, 2], u = unname(values[, 2 + seq_len(d), drop = FALSE]),
+                   x = unname(values[, -seq_len(2 + d), drop = FALSE]))
+    table <- predicted_table(object, object, points, request)
+    append_rows(partial_path(result), cbind(values[, 1], as.matrix(table)))
   }
-  names
+  finish_file(result)
+  names(table)
+}
+
+# Appends the rows of a file to the files of successive rows of the result.
+part_by_rows <- function(path, names, store) {
+  for (skip in seq(0, file.size(path) / (8 * length(names)) - 1, by = result_rows)) {
+    values <- read_rows(path, names, skip, result_rows)
+    to <- (values[, "row"] - 1) %/% result_rows
+    for (part in unique(to)) append_rows(in_store(store, "result-", part), values[to == part, , drop = FALSE])
+  }
 }
 
 # The predictions in the order of the n rows: a data frame, or a file.

@@ -36,9 +36,12 @@ table_blocks <- function(source, columns, pilot, store, m, size, call) {
 
 # f(u): coordinates in which the most correlated points are the nearest, by the covariance of the pilot.
 near_function <- function(pilot) {
-  model <- pilot$model
-  theta <- pilot$theta
-  reference <- typical_sites(pilot$sample$u, 4096)
+  near_by_reference(pilot$model, pilot$theta, typical_sites(pilot$sample$u, 4096))
+}
+
+near_by_reference <- function(model, theta, reference) {
+  # a task in another process has these values, not the frame of the caller
+  force(list(model, theta, reference))
   function(u) neighbour_coordinates(model, theta, u, reference)
 }
 

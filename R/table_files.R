@@ -1,9 +1,8 @@
 # The work directory of a table: files that appear whole or not at all, so that an interrupted fit continues from them.
 
-# A directory of its own below `workdir` for the fit with this key; without a `workdir`, a temporary one, which goes
-# with the last reference to the store.
-new_store <- function(workdir, key, call = caller_env()) {
-  parent <- workdir %||% tempdir()
+# A new directory below `workdir` for the fit with this key; without a `workdir`, a temporary one below `parent`, which
+# goes with the last reference to the store.
+new_store <- function(workdir, key, call = caller_env(), parent = workdir %||% tempdir()) {
   kept <- !is.null(workdir)
   path <- file.path(parent, paste0("kernops-", substr(rlang::hash(key), 1, 16)))
   if (!kept) path <- tempfile("kernops-", parent)
