@@ -70,4 +70,5 @@
   here <- file.path(libname, pkgname)
   cuda_set_paths(file.path(here, "include"), file.path(here, "cuda"), if (is.na(the$cache)) "" else the$cache,
                  unname(getNamespaceVersion(pkgname)))
+  when_loaded("terra", register_in_terra)
 }

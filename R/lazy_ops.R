@@ -8,7 +8,9 @@
 #' `lazy_op()`, whose arguments are those of the formula: `elem(x, 1)` is `lazy_op("Elem", x, 0)`.
 #'
 #' tidyr, dplyr, magrittr and terra have functions `extract()`, `if_else()`, `mod()` and `clamp()`, too. Where such a
-#' package is attached before kernops, these functions hand on to it what is not symbolic.
+#' package is attached before kernops, these functions hand on to it what is not symbolic. Where terra or tidyr is
+#' attached after kernops, their `clamp()` and `extract()` have methods for symbolic matrices; `kernops::if_else()` is
+#' the one of kernops wherever dplyr is.
 #'
 #' Vectors represent matrices and tensors in row-major order: in `matvecmult(x, y)`, x contains the first row of a
 #' matrix, then the second one. A parameter may be an ordinary matrix, `Pm(A)`.
@@ -43,6 +45,7 @@
 #' lazy_op("BesselK", 0.5, norm2(x - y))[1:2, 1:3]
 #' sum(elem(x, 1) * elem(y, 2), "j")[1:3]
 #' clamp(-2:2, -1, 1) # numbers in, numbers out
+#' @aliases extract.LazyTensor
 #' @export
 lazy_op <- function(name, ...) {
   name <- check_text(name, "name", one = TRUE)

@@ -7,6 +7,7 @@ local({
 
   of_classes <- offered$S3methods
   of_classes <- ifelse(is.na(of_classes[, 3]), paste(of_classes[, 1], of_classes[, 2], sep = "."), of_classes[, 3])
+  of_classes <- trimws(sub("^.*::", "", of_classes)) # methods for generics of other packages
   for (name in unique(c(offered$exports, of_classes))) {
     f <- get0(name, namespace, mode = "function", inherits = FALSE)
     dispatches <- "UseMethod" %in% all.names(body(f)) # which only the body itself can do

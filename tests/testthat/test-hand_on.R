@@ -48,6 +48,20 @@ test_that("tidyr and dplyr get their columns", {
   expect_match(paste(run(code), collapse = " "), "1 2 yes NA$")
 })
 
+test_that("functions of packages that are attached later take symbolic matrices", {
+  run <- function(package) {
+    code <- sprintf("suppressPackageStartupMessages({library(kernops); library(%s)}); X <- matrix(c(0.5, 2, -1, 3), 2)",
+                    package)
+    code <- paste(code, switch(package, tidyr = "cat('', sum(extract(Vi(X), 2, 1), 'j'))", terra =
+      "cat(sum(clamp(Vi(X), 0, 1), 'j'), values(clamp(rast(X), 0, 1)), sum(extract(Vi(X), m = 2, d = 1), 'j'))"),
+      sep = "; ")
+    paste(system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE, stderr = TRUE),
+          collapse = " ")
+  }
+  if (requireNamespace("terra", quietly = TRUE)) expect_match(run("terra"), "0.5 1 0 1 0.5 0 1 1 -1 3$")
+  if (requireNamespace("tidyr", quietly = TRUE)) expect_match(run("tidyr"), "-1 3$")
+})
+
 test_that("no function of base R is masked by another one", {
   ours <- intersect(getNamespaceExports("kernops"), ls(baseenv()))
   for (name in ours) {

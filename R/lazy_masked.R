@@ -1,0 +1,19 @@
+# Methods for generic functions of other packages that have the names of functions of kernops: a call reaches kernops
+# also where such a package is attached later and masks it.
+
+# S4 methods of terra, set when terra is loaded; they are kept in an environment that sees the generic functions.
+register_in_terra <- function(...) {
+  methods_of <- new.env(parent = asNamespace("terra"))
+  methods::setMethod("clamp", "LazyTensor", function(x, ...) clamp(x, ...), methods_of)
+  methods::setMethod("extract", "LazyTensor", function(x, y, ...) {
+    if (missing(y)) extract(x, ...) else extract(x, y, ...)
+  }, methods_of)
+}
+
+when_loaded <- function(package, register) {
+  if (isNamespaceLoaded(package)) register()
+  setHook(packageEvent(package, "onLoad"), register)
+}
+
+#' @exportS3Method tidyr::extract
+extract.LazyTensor <- function(data, ...) extract(data, ...)
