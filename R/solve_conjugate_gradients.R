@@ -36,7 +36,8 @@ conjugate_gradients <- list(
 stop_indefinite <- function(columns, call = caller_env()) {
   stop_kernops("input", call = call, c(
     "The matrix is not positive definite (detected in column{?s} {as.character(columns)} of the right-hand side).",
-    i = "Increase {.arg lambda}, or check that both axes have the same points.",
-    i = "{.code method = \"minres\"} also solves indefinite systems."
+    i = "Both axes must have the same points.",
+    i = "A larger {.arg lambda}, such as 1e-6 times the diagonal, makes a matrix of nearly equal rows definite.",
+    i = "{.code method = \"minres\"} solves systems with negative eigenvalues."
   ))
 }
