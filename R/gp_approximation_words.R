@@ -5,7 +5,15 @@ approximation_words <- function(object) {
   if (verdict == "exact") return("none: all observations are neighbours")
   if (verdict == "unknown") return("not compared with that of more neighbours")
   largest <- which.max(relative_changes_of(object))
-  c(paste0(verdict, ": ", change_words(object)[[largest]], " ", twice_words(object)), approximation_advice(object))
+  c(paste0(verdict, ": ", change_words(object)[[largest]], " ", twice_words(object),
+           if (verdict != "good") paste0(" (tolerable: ", tolerable_words(object)[[largest]], ")")),
+    approximation_advice(object))
+}
+
+# The changes that are tolerable, in the units of change_words().
+tolerable_words <- function(object) {
+  changes <- tolerable_changes(nobs.gp(object), object$how$control$neighbour_tol)
+  sprintf(c("%.2g", "%.2g", "%.2g", "%.2g %%"), changes * c(1, 1, 1, 100))
 }
 
 # The advice for a poor approximation whose number of neighbours the fit did not choose; else NULL.

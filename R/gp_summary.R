@@ -2,8 +2,9 @@
 
 #' @export
 print.gp <- function(x, ...) {
-  cli::cat_line("<gp> ", deparse1(x$formula), ", ", counted(nobs.gp(x), "observation"), variable_words(x),
-                if (x$model$d > 0) paste(" at points of", counted(x$model$d, "coordinate")))
+  words <- paste0("<gp> ", deparse1(x$formula), ", ", counted(nobs.gp(x), "observation"), variable_words(x),
+                  if (x$model$d > 0) paste(" at points of", counted(x$model$d, "coordinate")))
+  cat(strwrap(words, exdent = 5), sep = "\n")
   cat_labelled("covariance", term_words(x$covariance), " +")
   if (is_lmc(x$model$covariance)) cat_labelled("sills", sill_words(x), ",")
   if (!is.null(group_of(x$model))) cli::cat_line("  groups          ", group_words(x))
