@@ -7,6 +7,7 @@ is_map <- function(x) inherits(x, c("stars", "SpatRaster", "map_window"))
 
 # A list of
 #   data      the variables; a data frame, a list or NULL stays the same, the columns of a matrix are variables
+#   added     the names of coordinates among these, which a dot in a formula does not mean
 #   u         the coordinates, a matrix; NULL where the class has none
 #   long_lat  whether these are longitude and latitude
 #   crs       their reference system, as package sf has it; NULL where there is none or sf is not installed
@@ -29,7 +30,8 @@ spatial_parts.sfc <- function(data) {
   values <- if (inherits(data, "sf")) sf::st_drop_geometry(data) else data.frame(row.names = seq_along(data))
   long_lat <- isTRUE(sf::st_is_longlat(data))
   if (long_lat) check_no_heights(u)
-  list(data = values, u = u, long_lat = long_lat, crs = sf::st_crs(data), kind = "sf")
+  list(data = with_coordinates(values, u), added = setdiff(colnames(u), names(values)), u = u, long_lat = long_lat,
+       crs = sf::st_crs(data), kind = "sf")
 }
 
 spatial_parts.sf <- function(data) spatial_parts.sfc(data)
@@ -52,7 +54,9 @@ spatial_parts.SpatVector <- function(data) {
   check_single_points(tabulate(points[, "geom"], nrow(data)), "terra::disagg(x)")
   u <- matrix(NA_real_, nrow(data), 2, dimnames = list(NULL, c("x", "y")))
   u[points[, "geom"], ] <- points[, c("x", "y")]
-  list(data = terra::as.data.frame(data), u = u, long_lat = isTRUE(terra::is.lonlat(data)),
+  values <- terra::as.data.frame(data)
+  if (!ncol(values)) values <- data.frame(row.names = seq_len(nrow(u)))
+  list(data = with_coordinates(values, u), added = setdiff(colnames(u), names(values)), u = u, long_lat = isTRUE(terra::is.lonlat(data)),
        crs = system_of(terra::crs(data)), kind = "SpatVector")
 }
 

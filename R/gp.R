@@ -138,6 +138,8 @@
 #' are missing are not predicted. A map is processed as a whole: `terra::interpolate()` does one that does not fit
 #' in memory, block by block, with a fit whose coordinates are a formula.
 #'
+#' The trend may have the coordinates as variables, `z ~ X + Y` with sf and `z ~ x + y` with terra, if no column has
+#' the same name; a dot in the formula of sf and terra stands for the columns alone.
 #' Coordinates of sf are X, Y and, in a projected reference system, Z where points have it: `sf::st_zm()` drops Z.
 #' Heights beside longitude and latitude are an error. A measure M is not a coordinate and is ignored. Each feature must
 #' have one point: a `MULTIPOINT` of several points is an error, `sf::st_cast(x, "POINT")` separates them. Empty points
@@ -156,7 +158,8 @@
 #'   table that is read in chunks, such as the path of a file or a result of [gp_table()].
 #' @param coords the coordinates: a one-sided formula such as `~ x + y`, names of columns of `data` such as
 #'   `c("x", "y")`, or a matrix with one row for each observation and any number of columns. Not needed for spatial
-#'   objects, which have their own, and if no term of the covariance is a field. In a formula, `scale(x)` uses the mean
+#'   objects, which have their own, and if no term of the covariance is a field: a covariance in this position is then
+#'   taken as `covariance`, as in `gp(z ~ 1, points, matern(3/2) + nugget())`. In a formula, `scale(x)` uses the mean
 #'   and the standard deviation of the fitted data at new points, too. In a formula or a data frame, dates, times and
 #'   durations (`Date`, `POSIXct`, `difftime`) are numbers of days, and columns of class units are numbers in their
 #'   unit: see the section about classes of new data in [predict()][predict.gp].
@@ -329,6 +332,14 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     data <- many$data
   }
   family <- with_predictors(as_family(family), predictors, zi, dispersion, here)
+  if (is_model_of_covariance(coords)) {
+    if (!missing(covariance)) {
+      stop_kernops("input", c("The third argument of {.fn gp} is {.arg coords}, not a covariance.",
+                              i = "Name the arguments that follow it: {.code covariance = }, {.code method = }."))
+    }
+    covariance <- coords
+    coords <- NULL
+  }
   covariance <- if (missing(covariance)) default_covariance(formula, family) else {
     covariance_argument(covariance, family)
   }
@@ -405,11 +416,20 @@ covariance_argument <- function(covariance, family, call = caller_env()) {
   stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are for Gaussian observations.", call = call)
 }
 
+is_model_of_covariance <- function(x) is_covariance(x) || inherits(x, c("variogramModel", "gstat"))
+
+# A formula whose dot stands for the columns of spatial data, without their coordinates.
+without_dot <- function(formula, source) {
+  if (!length(source$added) || !inherits(formula, "formula") || !"." %in% all.vars(formula)) return(formula)
+  columns <- source$data[setdiff(names(source$data), source$added)]
+  stats::formula(stats::terms(formula, data = columns, allowDotAsName = FALSE))
+}
+
 # The observations, a result of gp_data(), and the model of their covariance. `arguments` is a list of values for each
 # observation.
 data_and_model <- function(formula, covariance, source, coords, arguments, method, family, call) {
   if (!is.null(arguments$group)) check_grouped(covariance, call)
-  effects <- with_effects(formula, covariance, source$data, call)
+  effects <- with_effects(without_dot(formula, source), covariance, source$data, call)
   covariance <- effects$covariance
   check_effects(covariance, call)
   coords <- named_coordinates(coords, source$data)
