@@ -14,14 +14,43 @@ bool sums_by_tiles(const Plan& plan, SumScheme scheme) {
   return reduction_table()[plan.reduction.row].sums() && (scheme == SumScheme::automatic || scheme == SumScheme::block);
 }
 
+// Many rows meet few columns: up to 160 sums or extrema of columns, measured in bench/verbs.R, where the fixed time of a
+// row is no longer the larger part. KMin and its like keep a list for each row, and stored values have no state.
+bool suits_lanes(const Plan& plan, const Data& data, Count rows) {
+  constexpr Count most = 160, rows_each = 8;
+  const ReductionRow& reduction = reduction_table()[plan.reduction.row];
+  const Count columns = data.length(both & ~plan.rows), entries = std::max(plan.f_size, plan.w_size);
+  return !reduction.stores() && !reduction.counted && !data.pairs(plan.rows) && columns > 0 &&
+         columns * entries <= most && rows >= rows_each * columns;
+}
+
+// Rows for columns, and columns for rows.
+Plan transpose(Plan plan) {
+  for (Slot& slot : plan.slots)
+    if (slot.level == Level::row || slot.level == Level::column)
+      slot.level = slot.level == Level::row ? Level::column : Level::row;
+  std::swap(plan.loads[int(Level::row)], plan.loads[int(Level::column)]);
+  std::swap(plan.steps[int(Level::row)], plan.steps[int(Level::column)]);
+  std::swap(plan.entries[int(Level::row)], plan.entries[int(Level::column)]);
+  plan.pair_footprint = footprint_of_pairs(plan);
+  return plan;
+}
+
 }  // namespace
 
 PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
                          const Output& target)
-    : Job(), plan_(plan, sums_by_tiles(plan, settings.scheme), settings.single) {
+    : PreparedJob(plan, data, settings, row_begin, row_end, target, suits_lanes(plan, data, row_end - row_begin)) {}
+
+PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
+                         const Output& target, bool in_lanes)
+    : Job(),
+      plan_(in_lanes ? transpose(plan) : plan, !in_lanes && sums_by_tiles(plan, settings.scheme), settings.single) {
+  rows_in_lanes = in_lanes;
   rows = row_end - row_begin;
   const Blocks* ranges = data.pairs(plan.rows);
-  const Count all_columns = data.length(both & ~plan.rows);
+  Count all_columns = data.length(both & ~plan.rows);
+  if (in_lanes) std::swap(rows, all_columns);
   pairs_ = ranges ? clip(*ranges, row_begin, row_end, 0, all_columns) : all_pairs(rows, all_columns);
   blocks = pairs_.rows.data(), block_count = Count(pairs_.rows.size()), intervals = pairs_.columns.data();
   for (const RowBlock& block : pairs_.rows) columns = std::max(columns, block.columns);
@@ -29,7 +58,7 @@ PreparedJob::PreparedJob(const Plan& plan, const Data& data, const Settings& set
   scheme = settings.scheme, accumulate_double = settings.accumulate_double;
   take_plan();
   find_sources(data, row_begin);
-  choose_sizes(settings);
+  in_lanes ? choose_lane_sizes(settings) : choose_sizes(settings);
 }
 
 void PreparedJob::take_plan() {
@@ -47,7 +76,7 @@ void PreparedJob::take_plan() {
 
 void PreparedJob::find_sources(const Data& data, Count row_begin) {
   const auto source_of = [&](const Load& load, Level level) {
-    const Count first = level == Level::row ? row_begin : 0;
+    const Count first = level == level_of_result() ? row_begin : 0;
     const ArrayRef* array = data.array(load);
     if (!array) return Source{load, nullptr, 0, 0, first};
     return Source{load, static_cast<const double*>(array->data) + first * array->item, array->entry, array->item,
@@ -87,8 +116,17 @@ void PreparedJob::choose_sizes(const Settings& settings) {
   columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);
 }
 
+// The numbers of a tile of rows and their states should fit the first-level cache.
+void PreparedJob::choose_lane_sizes(const Settings& settings) {
+  const Count bytes = settings.single ? 4 : 8, state_bytes = 32 * (Count(f_size) + w_size);
+  for (tile = int(4096 / bytes); tile > 64 && tile * (bytes * (plan_.pair_footprint + 1) + state_bytes) > 32 * 1024;)
+    tile /= 2;
+  row_block = int(rows);
+  const Count tiles = (columns + tile - 1) / tile, parts = std::min<Count>(tiles, 8 * settings.threads);
+  columns_per_split = (tiles + parts - 1) / parts * tile;
+}
+
 void PreparedJob::keep_partials(size_t bytes) {
-  if (splits() == 1) return;
   memory_.resize(size_t(rows) * splits() * bytes);
   partials = memory_.data();
 }

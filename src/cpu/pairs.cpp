@@ -90,9 +90,9 @@ class CpuPairs final : public Pairs {
     const Engine& engine = engine_for(settings.isa);
     PreparedJob job(plan, data, settings, row_begin, row_end, out);
     if (job.rows == 0) return;
-    job.keep_partials(engine.partial_bytes(job, settings.single));
+    if (job.merges()) job.keep_partials(engine.partial_bytes(job, settings.single));
     Schedule(job, settings).run(engine);
-    if (job.splits() > 1) engine.merge(job, settings.single);
+    if (job.merges()) engine.merge(job, settings.single);
   }
 };
 

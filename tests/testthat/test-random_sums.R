@@ -44,8 +44,10 @@ for (seed in 1:12) test_that(paste("random sums of vectors are right, seed", see
   for (n in 1:40) {
     D <- either(2, 3, 5, 6, 7, 8, 17)
     points <- \(n) matrix(rnorm(n * D), n) / sqrt(D)
-    data <- list(x = points(21), y = points(27), h = points(21), v = points(27), f = matrix(runif(21) + 0.5),
-                 u = matrix(runif(27) + 0.5), w = matrix(2^sample(-1:1, D, TRUE) * either(1, 1, -1, 0), 1))
+    m <- either(21, 21, 150) # many rows meet few columns in the lanes of the CPU
+    few <- if (m == 150) either(1, 5) else 27
+    data <- list(x = points(m), y = points(few), h = points(m), v = points(few), f = matrix(runif(m) + 0.5),
+                 u = matrix(runif(few) + 0.5), w = matrix(2^sample(-1:1, D, TRUE) * either(1, 1, -1, 0), 1))
     formula <- paste(sum_number(), "*", sum_vector())
     axis <- either(0, 1)
     expected <- sums_of_pairs(formula, data, axis)

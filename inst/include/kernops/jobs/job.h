@@ -68,6 +68,7 @@ struct Job {
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   bool accumulate_double;  // sums of floats are doubles
+  bool rows_in_lanes;      // the job is transposed, see kernops/cpu/rows_in_lanes.h
   Count rows, columns;     // columns: the most that a row meets
   const RowBlock* blocks;  // of all rows, in order
   Count block_count;
@@ -80,6 +81,7 @@ struct Job {
   Count out_entry, out_row;
   int positions, size;  // which entries of the result are positions of columns, from 1: positions .. size - 1
 
+  bool merges() const { return splits() > 1 && !rows_in_lanes; }
   Count splits() const { return columns == 0 ? 1 : (columns + columns_per_split - 1) / columns_per_split; }
 };
 
