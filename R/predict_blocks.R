@@ -22,7 +22,7 @@ columns_of_unit <- function(unit, object, request) {
                               first_reach(object$blocks, unit$cell, object$vecchia$local)))
 }
 
-# What predictions in another process need of a fit: few numbers, no connections and no environments of formulas.
+# The parts of a fit for predictions in another process: few numbers, no connections and no environments of formulas.
 fit_for_tasks <- function(object) {
   blocks <- object$blocks[c("columns", "n", "rows", "d", "partition", "boxes", "level", "near_of")]
   blocks$store <- list(path = object$blocks$store$path)

@@ -207,7 +207,7 @@ test_that("NA and NaN are those of base R", {
   expect_identical(axis_reduce(c(5L, NA), 1, "bit_and", na.rm = TRUE), 5L)
 })
 
-test_that("of equal extremes the first one counts, in whatever order the dimensions are walked", {
+test_that("the first of equal extremes counts, in every order of the dimensions", {
   withr::local_seed(8)
   for (size in list(c(4, 7, 40), c(4, 2, 7, 5), c(3, 2, 1300), c(2, 3, 2, 100), c(2, 9, 300))) {
     for (values in list(c(-1, 1), c(-Inf, Inf, 0), c(Inf, NA), -Inf, c(NaN, Inf, -Inf))) {

@@ -56,7 +56,7 @@ test_that("the kernels of several right-hand sides, other GPUs, few rows and few
   }
 })
 
-test_that("what cannot be run is taken by the next kernel, at last by tiles", {
+test_that("a computation that a kernel cannot run goes to the next kernel, finally to tiles", {
   op <- keops_kernel("ArgKMin_Reduction(SqDist(x, y), 11, 1)", c("x = Vi(64)", "y = Vj(64)"))
   attempt <- \(n) choose_kernels(environment(op), typical_gpu("sm_90"), gpu_extent(1e5, 1e5, FALSE, n))[[1]]
   expect_identical(c(attempt(0L)$mainloop, attempt(1L)$mainloop, attempt(2L)$mainloop), c("lists", "lists", "wide"))

@@ -1,6 +1,6 @@
 # Arguments of many functions are checked by those of conditions.R: what does not fit has a class, whatever it is.
 
-test_that("what has no value to show is told by its kind", {
+test_that("messages name the kind of objects that have no value to show", {
   for (unfit in list(mean, new.env(), quote(a), y ~ x, Vi(1:3), list(), character(), NULL)) {
     expect_error(seg_reduce(1:3, lengths = 3, na.rm = unfit), "`na.rm` must be TRUE or FALSE, not",
                  class = "kernops_input_error")
@@ -18,7 +18,7 @@ test_that("what has no value to show is told by its kind", {
   expect_error(linear(dims = NaN), "`dims` must contain", class = "kernops_input_error")
 })
 
-test_that("of an argument that lists its choices, only the whole list stands for the first", {
+test_that("only the whole list of choices of an argument stands for the first choice", {
   fit <- gp(dist ~ 1, cars, ~ speed, exponential(1, 1) + nugget(1), estimate = "none")
   expect_identical(coef(fit, c("trend", "covariance", "both", "transform")), coef(fit))
   expect_error(coef(fit, c("covariance", "trend")), "`type` must be one of .*\"covariance\" and \"trend\"",
@@ -102,7 +102,7 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
   }
 })
 
-test_that("what is very long, or no text, is told within a second, with class, in short", {
+test_that("messages shorten long values and objects that are not text, within a second", {
   invalid <- `Encoding<-`(c("x\xff", "\xc3"), "UTF-8")
   x <- matrix(1, 3)
   op <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))

@@ -95,7 +95,7 @@ test_that("the difference that a sum has may be read elsewhere, or be the opposi
   }
 })
 
-test_that("what multiplies a sum may be read elsewhere", {
+test_that("a factor of a sum may be an input elsewhere", {
   withr::local_seed(1)
   x <- points(61, 3)
   y <- points(67, 3)

@@ -69,7 +69,7 @@ test_that("in a product one factor keeps its variance", {
   expect_identical(model$parameters$name[model$scale], c("matern.variance", "exponential.variance"))
 })
 
-test_that("of redundant variances all but one are held, and no others", {
+test_that("all redundant variances but one are fixed, and no others", {
   held <- function(covariance) {
     table <- kernops:::covariance_model(covariance, 1)$parameters
     setNames(table$value, table$name)[table$fixed]

@@ -190,7 +190,7 @@ test_that("a line of the catalogue stands for every choice it names", {
   expect_setequal(vapply(found$args, paste, "", collapse = " "), c("x = Vi(1)", "x = Vi(2)", "p = Pm(1)"))
 })
 
-test_that("what the README writes is in the catalogue, with its gradient", {
+test_that("the formula of the README is in the catalogue, with its gradient", {
   known <- catalogue_sources(catalogue(catalogue_file))
   sources <- \(op) unlist(lapply(c(TRUE, FALSE), \(single) cuda_sources(environment(op)$kernel, single, few = FALSE)))
   gauss <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
@@ -198,7 +198,7 @@ test_that("what the README writes is in the catalogue, with its gradient", {
   for (op in list(gauss, keops_grad(gauss, "x"), keops_grad(gauss, "s"))) expect_true(all(sources(op) %in% known))
 })
 
-test_that("what a fit takes of a covariance and a nugget in the plane is in the catalogue", {
+test_that("the kernels of a fit with a covariance and a nugget in the plane are in the catalogue", {
   known <- catalogue_sources(catalogue(catalogue_file))
   for (field in list(squared_exponential(), exponential(), matern(3 / 2), matern(5 / 2))) {
     formula <- covariance_model(field + nugget(), 2)$formula

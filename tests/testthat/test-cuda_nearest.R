@@ -80,7 +80,7 @@ test_that("they are found wherever the points are, in whichever order and of whi
   })
 })
 
-test_that("of points that are as near, the first is the nearest, however many there are and however near", {
+test_that("the first of equally near points is the nearest, for any number of points and any distance", {
   withr::local_seed(1)
   D <- 24
   small <- \(n) matrix(sample(0:3, n * D, TRUE), n)

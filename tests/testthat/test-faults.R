@@ -112,7 +112,7 @@ test_that("systems and sets of points survive what fails", {
   expect_survives("sets", \() as.numeric(fit()), expected)
 })
 
-test_that("what is compiled or loaded anew survives what fails", {
+test_that("kernels that are compiled or loaded again survive failures", {
   skip_without_emulator()
   n <- 0
   call <- function() { # a text that no cache has

@@ -154,7 +154,7 @@ test_that("new points have more neighbours where that changes their predictions"
   expect_identical(none$vecchia$new, none$vecchia$local)
 })
 
-test_that("of many observations those near the sites give the same predictions", {
+test_that("the observations near the sites give the predictions of many observations", {
   case <- withr::with_seed(3, data.frame(a = runif(5000), b = runif(5000), z = rnorm(5000)))
   fit <- gp(z ~ a, case, ~ a + b, exponential(1, 0.2), "vecchia", "none", control = gp_control(neighbours = 10))
   fit$vecchia$new <- 40L
@@ -185,7 +185,7 @@ oracle_kriging <- function(d, sites, range, noise) {
   list(mean = drop(crossprod(weights, d$z)), se = sqrt(1 - colSums(weights * of(d, sites))))
 }
 
-test_that("of many noisy observations, new points take the field where observations are not enough", {
+test_that("new points take the field where single noisy observations are not enough", {
   local_value("few_latent", 900)
   d <- plane(1500, 1, 0.4, nu = 2.5)
   d$z <- d$z - 3

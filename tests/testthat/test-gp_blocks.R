@@ -132,7 +132,7 @@ test_that("a fit that is read again predicts from its work directory", {
   expect_error(predict(again, d[1:5, ]), "work directory", class = "kernops_disk_error")
 })
 
-test_that("what a fit of a table cannot have is an error that says so", {
+test_that("features that fits of tables lack are errors that name these features", {
   d <- table_data(60)
   table <- gp_table(d)
   expect_snapshot(error = TRUE, {

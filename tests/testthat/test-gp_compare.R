@@ -3,7 +3,7 @@
 noise_alone <- function() nugget()
 points <- withr::with_seed(40, transform(smooth_case(60, noise = 0.4), v = runif(60)))
 
-test_that("of independent observations, sigma(), deviance() and their like are those of lm()", {
+test_that("sigma(), deviance() and similar functions of independent observations are those of lm()", {
   same <- function(ours, lm) {
     expect_equal(as.numeric(ours), as.numeric(lm), tolerance = 1e-4, label = deparse1(substitute(ours)))
   }

@@ -105,7 +105,7 @@ test_that("given the draws, all columns are those of the mixture", {
   }
 })
 
-test_that("of a transformed response: means of the means, and limits transformed back", {
+test_that("draws of a transformed response give means of the means, and limits transformed back", {
   logs <- update(fit, exp(z) ~ w, transform = "log")
   by_logs <- gp_posterior(logs, 12)
   expect_equal(by_logs$theta, few$theta, tolerance = 1e-6)
@@ -124,7 +124,7 @@ test_that("of a transformed response: means of the means, and limits transformed
   expect_equal(back$se.fit, sqrt(rowMeans(errors^2) + rowMeans((means - rowMeans(means))^2)), tolerance = 1e-9)
 })
 
-test_that("of a transformed response over blocks, and joint covariances", {
+test_that("draws of a transformed response give means over blocks, and joint covariances", {
   by_logs <- gp_posterior(update(fit, exp(z) ~ w, transform = "log"), 12)
   each <- lapply(seq_len(12), function(k) {
     of <- by_logs$theta[k, ]

@@ -95,7 +95,7 @@ test_that("a strong prior holds a parameter, also outside the usual bounds", {
   expect_equal(coef(held, "covariance")[["matern.range"]], 300, tolerance = 1e-2)
 })
 
-test_that("of a family, the profile of the likelihood times the prior has its maximum there", {
+test_that("the profile of a family's likelihood times the prior has its maximum at the estimate", {
   withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
   counts <- withr::with_seed(4, transform(case, n = rpois(40, exp(1 + z))))
   prior <- list(range = lognormal(log(0.3), 0.2))

@@ -243,7 +243,7 @@ test_that("a machine without a GPU says so", {
   expect_snapshot(gpu_matrix(diag(2)), error = TRUE, transform = reason)
 })
 
-test_that("what is saved is empty when it is read", {
+test_that("a saved matrix is empty when it is read", {
   skip_without_gpu()
   file <- withr::local_tempfile()
   saveRDS(gpu_matrix(diag(2)), file)

@@ -76,7 +76,7 @@ test_that("conditions choose complex entries as wholes", {
   expect_error(if_else(Vi(f), Vi(X + 1i), Vi(w)), class = "kernops_formula_error")
 })
 
-test_that("what knows nothing of complex numbers refuses them", {
+test_that("operations without complex numbers refuse them", {
   z <- X + 1i * X[, 3:1]
   Z <- Vi(z)
   for (refused in alist(relu(Z), clamp(Z, 0, 1), mod(Z, 2), tensorprod(Z, Z), matvecmult(Z, Z), !Z,

@@ -152,7 +152,7 @@ test_that("the text of expressions that share much is as long as their parts", {
   expect_equal(suppressMessages(solve(square, X, 5, tol = 1e-12)), solve(dense + diag(5, 10), X), tolerance = 1e-8)
 })
 
-test_that("what is used once stays where it is used", {
+test_that("a part that is used once stays in its place", {
   x <- Vi(X)
   long <- Reduce(`+`, lapply(1:20, \(k) sin(k * x)))
   expect_no_match(keops_formula(long), "Let")

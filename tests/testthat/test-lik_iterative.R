@@ -58,7 +58,7 @@ test_that("with a preconditioner of full rank the likelihood has no Monte-Carlo 
   }
 })
 
-test_that("what the tolerance of the search leaves in the gradient is small beside what the probes do", {
+test_that("the tolerance of the search leaves less error in the gradient than the probes do", {
   fit <- fitted_by("exact")
   gradient <- function(seed, tol) {
     how <- list(reml = FALSE, precision = "float64", backend = "cpu",
@@ -225,7 +225,7 @@ test_that("the same seed gives the same likelihood, and leaves R's generator alo
   expect_false(identical(fitted_by("iterative", control = gp_control(seed = 2))$loglik, one$loglik))
 })
 
-test_that("what does not converge warns with the residual", {
+test_that("a solution that does not converge warns with the residual", {
   expect_warning(fitted_by("iterative", control = gp_control(rank = 0, cg_tol = 1e-17, probes = 2)),
                  class = "kernops_not_converged", "residual")
 })

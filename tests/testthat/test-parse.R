@@ -158,7 +158,7 @@ test_that("a size is never taken for another one, however large", {
   expect_identical(op("Sum_Reduction(SumT(x, 1048576), 1)")(list(2)), matrix(2, 1, 2^20))
 })
 
-test_that("what calls itself twice, or doubles with each derivative, ends", {
+test_that("formulas that double with each derivative end", {
   expect_s3_class(keops_kernel("Sum_Reduction(BSpline(k, x, 30), 1)", c("k = Pm(40)", "x = Vj(1)")), "keops_kernel")
   tower <- paste0(strrep("Grad(", 40), "Exp(Sin(x) * x)", strrep(", x, 1)", 40))
   expect_error(keops_kernel(sprintf("Sum_Reduction(%s, 1)", tower), "x = Vj(1)"), class = "kernops_formula_error")

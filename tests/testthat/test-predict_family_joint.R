@@ -211,7 +211,7 @@ test_that("rows with missing values have none", {
   expect_identical(is.na(diag(ours$cov)), c(`1` = FALSE, `2` = TRUE, `3` = FALSE, `4` = FALSE))
 })
 
-test_that("of many fields, points and means over blocks exceed what they do as often as predicted", {
+test_that("points and means over blocks of many fields exceed thresholds as often as predicted", {
   withr::local_seed(8)
   nodes <- 4.1 + gauss$at / 2
   at <- data.frame(x = 4.1)

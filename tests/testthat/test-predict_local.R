@@ -108,7 +108,7 @@ test_that("the variance of a sum of local predictions follows from their joint c
   }
 })
 
-test_that("what has no prediction has no covariance", {
+test_that("points without a prediction have no covariance", {
   far <- rbind(new, data.frame(a = 9, b = 9, w = 0))
   ours <- predict(fits(z ~ 1), far, cov = TRUE, maxdist = 0.5)
   expect_identical(unname(is.na(diag(ours$cov))), unname(is.na(ours$fit)))

@@ -98,7 +98,7 @@ test_that("probabilities, quantiles and draws are those of the transformed norma
   expect_equal(log(draws), simulate(plain, 3, seed = 1, newdata = new))
 })
 
-test_that("what is on the scale of the model stays there", {
+test_that("results on the scale of the model stay on that scale", {
   expect_equal(fitted(logged), fitted(plain))
   expect_equal(residuals(logged), residuals(plain))
   expect_equal(predict(logged, new, type = "link"), predict(plain, new))

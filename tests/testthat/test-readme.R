@@ -25,7 +25,7 @@ limits <- list(
 
 test_that("README.md denies nothing that kernops does", {
   skip_if_not(file.exists(readme))
-  expect_identical(items_of_section("What it is not for"), names(limits))
+  expect_identical(items_of_section("Limits"), names(limits))
   set.seed(1)
   d <- data.frame(x = runif(300), w = runif(300), site = rep(1:5, 60), z = rnorm(300), count = rpois(300, 3))
   for (limit in names(limits)) {

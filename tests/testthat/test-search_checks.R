@@ -12,7 +12,7 @@ test_that("a nugget far below the variance of a smooth field is not taken for no
   expect_warning(fit(exponential() + nugget()), "estimated as zero", class = "kernops_degenerate")
 })
 
-test_that("of several variables, too, a nugget far below the variance of a smooth field is not taken for none", {
+test_that("a nugget far below the variance of a smooth field is kept, also for several variables", {
   case <- withr::with_seed(2, {
     x <- matrix(stats::runif(1200), 300, dimnames = list(NULL, paste0("x", 1:4)))
     field <- rowSums(sin(2 * x)) + x[, 1] * x[, 2]

@@ -60,7 +60,7 @@ test_that("the search ends with the average information, which is near the obser
   }
 })
 
-test_that("what was given has no standard error", {
+test_that("parameters with given values have no standard error", {
   withr::local_seed(19)
   d <- smooth_case(60)
   fit <- gp(z ~ 1, d, ~ a + b, matern(3/2, range = 0.4) + nugget())

@@ -112,7 +112,7 @@ test_that("more neighbours are closer to the exact process, and \"auto\" finds e
   expect_gt(fit$vecchia$m, 30)
 })
 
-test_that("what more neighbours change is estimated by some of the points", {
+test_that("a sample of the points estimates the change by more neighbours", {
   case <- field_case(1000, 0, 0.05)
   for (formula in c(z ~ 0, z ~ a)) {
     fit <- gp(formula, case, ~ a + b, matern(3/2, 1, 0.1) + nugget(0.05), "vecchia", "none",

@@ -61,7 +61,7 @@ test_that("empty segments give the identity, or what is asked for", {
   expect_identical(seg_reduce(numeric(), g = character()), stats::setNames(numeric(), character()))
 })
 
-test_that("what is empty leaves the type and other results alone, also where values are left out", {
+test_that("empty segments leave the type and other results unchanged, also where values are left out", {
   of <- \(x, op, ...) seg_reduce(x, lengths = c(1, 2), op = op, na.rm = TRUE, ...)
   expect_identical(of(c(TRUE, FALSE, TRUE), "any", empty = FALSE), c(TRUE, TRUE))
   expect_identical(of(c(NA, FALSE, TRUE), "all", empty = NA), c(NA, FALSE))
@@ -78,7 +78,7 @@ test_that("what is empty leaves the type and other results alone, also where val
                    c(0, NA, NaN))
 })
 
-test_that("what is empty may be anything, and an array of one dimension is a vector", {
+test_that("empty values may have any type, and an array of one dimension is a vector", {
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "argmin", empty = 0), c(1L, 0L))
   expect_identical(seg_reduce(c(1, 2), lengths = c(2, 0), op = "any", empty = NA), c(TRUE, NA))
   expect_identical(seg_reduce(NaN, lengths = c(1, 0), op = "any", empty = -1), c(NA, -1))

@@ -37,7 +37,7 @@ test_that("where all values are infinite, the first one is the extreme", {
   }
 })
 
-test_that("what is found of keys on the GPU stays there", {
+test_that("groups of keys that the GPU computes stay on the GPU", {
   skip_without_gpu()
   withr::local_seed(6)
   keys <- rep(sample(c(-1:2, NaN), 2000, replace = TRUE), sample(c(1, 2, 9, 500), 2000, replace = TRUE))
@@ -85,7 +85,7 @@ test_that("one pass that finds runs of keys and reduces gives the bits of two", 
   }
 })
 
-test_that("what is left out, empty or weighted is so on the GPU too", {
+test_that("the GPU leaves out, weights and empties values as the CPU does", {
   skip_without_gpu()
   withr::local_seed(2)
   x <- replace(rnorm(sum(lengths)), sample(sum(lengths), 2000), NA)

@@ -25,7 +25,7 @@ test_that("runs are those of rle(), for keys of any type", {
   expect_identical(reduce_by_key(numeric(), numeric()), list(keys = numeric(), values = numeric(), lengths = numeric()))
 })
 
-test_that("what is the same may be said by a function or a formula", {
+test_that("a function and a formula of the same operation give the same result", {
   expect_identical(reduce_by_key(c(1.2, 1.9, 2.1), 1:3, same = floor),
                    list(keys = c(1.2, 2.1), values = c(3L, 3L), lengths = c(2, 1)))
   expect_identical(reduce_by_key(c(1, 2, 4, 4.5), 1:4, same = "Abs(a - b) <= 1")$values, c(3L, 7L))

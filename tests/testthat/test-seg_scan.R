@@ -263,7 +263,7 @@ test_that("bits of a scan on the GPU do not depend on which tiles are first", {
   }
 })
 
-test_that("what cannot be scanned is an error", {
+test_that("operations without a scan are errors", {
   expect_snapshot(error = TRUE, {
     seg_scan("a")
     seg_scan(1:3, op = "softmax")

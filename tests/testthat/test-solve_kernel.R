@@ -130,7 +130,7 @@ test_that("float32 solves to the tolerance, in float64", {
   })
 })
 
-test_that("what float32 cannot reach is said", {
+test_that("a tolerance that float32 cannot reach is a warning", {
   withr::local_seed(14)
   case <- problem(100)
   hopeless <- \() kernel_solve(gaussian(precision = "float32"), "b", case$input, 1e-5, tol = 1e-10, maxit = 400)

@@ -53,7 +53,7 @@ test_that("there may be no neighbours at all", {
   expect_equal(found$log_sd, t(outer(0.5 / (2 + noise), c(1, 0, 0, 0, 1, 0))), tolerance = 1e-14)
 })
 
-test_that("what rows give their neighbours is the transposed product", {
+test_that("sums of rows over their neighbours are the transposed product", {
   near <- case_of(6, 1)
   B <- matrix(0, n, n)
   for (i in 1:n) B[i, near$neighbours[, i]] <- near$weights[near$neighbours[, i] > 0, i]

@@ -54,7 +54,7 @@ test_that("the entries of vectors are the last dimension", {
   })
 })
 
-test_that("what depends on few variables is stored for every pair", {
+test_that("a part of few variables is stored for every pair", {
   x <- matrix(c(0.5, -1, 2))
   y <- matrix(1:2)
   for_each_stored(function(make, precision) {
@@ -162,7 +162,7 @@ test_that("covariance matrices on a GPU are those of plain R", {
   }
 })
 
-test_that("what stays on a GPU is the same matrix", {
+test_that("a result that stays on a GPU is the same matrix", {
   skip_without_gpu()
   withr::local_seed(7)
   x <- uniform(150, 3)

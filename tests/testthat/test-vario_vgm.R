@@ -34,7 +34,7 @@ test_that("variograms of gstat's models are those of the covariances, and become
   }
 })
 
-test_that("what gstat leaves open is estimated", {
+test_that("parameters that gstat leaves open are estimated", {
   skip_if_not_installed("gstat")
   expect_identical(as_gp(gstat::vgm("Sph")), spherical() + microscale())
   expect_identical(as_gp(gstat::vgm(0.5, "Mat", NA, kappa = 1.5, nugget = 0.1), fixed = TRUE),
