@@ -64,7 +64,8 @@ assay_named <- function(assays, name, call) {
 }
 
 evaluated_responses <- function(formula, data, call) {
-  variables <- spatial_parts(data)$data
+  source <- spatial_parts(data)
+  variables <- without_response(source, formula)$data
   tryCatch(eval(formula[[2]], if (is.list(variables)) variables, environment(formula)), error = function(e) {
     stop_kernops("input", "The responses {.code {deparse1(formula[[2]])}} cannot be evaluated: {conditionMessage(e)}.",
                  call = call)

@@ -425,11 +425,21 @@ without_dot <- function(formula, source) {
   stats::formula(stats::terms(formula, data = columns, allowDotAsName = FALSE))
 }
 
+# A response is no coordinate of the data: `Y ~ 1` with points of sf takes Y from elsewhere.
+without_response <- function(source, formula) {
+  if (!inherits(formula, "formula") || length(formula) < 3) return(source)
+  lost <- setdiff(intersect(source$added, all.vars(formula[[2]])), all.vars(formula[[3]]))
+  source$data[lost] <- NULL
+  source
+}
+
 # The observations, a result of gp_data(), and the model of their covariance. `arguments` is a list of values for each
 # observation.
 data_and_model <- function(formula, covariance, source, coords, arguments, method, family, call) {
   if (!is.null(arguments$group)) check_grouped(covariance, call)
-  effects <- with_effects(without_dot(formula, source), covariance, source$data, call)
+  formula <- without_dot(formula, source)
+  source <- without_response(source, formula)
+  effects <- with_effects(formula, covariance, source$data, call)
   covariance <- effects$covariance
   check_effects(covariance, call)
   coords <- named_coordinates(coords, source$data)

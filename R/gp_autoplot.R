@@ -24,7 +24,8 @@ autoplot_map <- function(object, which, n, level, mask) {
   ggplot2::ggplot(cells[!is.na(cells$value), ], ggplot2::aes(x, y, fill = value)) + ggplot2::geom_raster() +
     ggplot2::scale_fill_viridis_c() + ggplot2::coord_fixed(map_aspect(object)) +
     ggplot2::labs(x = names[[1]], y = names[[2]],
-                  fill = if (which == "field") response_name(object) else "standard error")
+                  fill = if (which == "field") field_words(object) else "standard error",
+                  title = if (which == "field") map_title(object) else "Standard errors of the field")
 }
 
 autoplot_curve <- function(object, which, n, level, mask) {
@@ -72,8 +73,12 @@ autoplot.gp_variogram <- function(object, model = NULL, ...) {
     ggplot2::labs(x = "distance", y = "semivariance", colour = "variable and direction")
 }
 
+# Such as "zinc, 45 degrees"; the name of the variable alone where there is one direction.
 direction_words <- function(id, table) {
-  paste0(id, " ", table$dir.hor, ifelse(table$dir.ver != 0, paste(" up", table$dir.ver), ""))
+  if (is.null(table) || !nrow(table)) return(character())
+  angle <- paste0(table$dir.hor, " degrees", ifelse(table$dir.ver != 0, paste(" up", table$dir.ver), ""))
+  ids <- if (length(unique(id)) > 1) paste0(id, ", ") else ""
+  paste0(ids, angle)
 }
 
 #' @rdname plot.gp
@@ -93,6 +98,6 @@ autoplot.gp_cv <- function(object, which = c("observed", "qq", "map"), ...) {
   }
   coords <- map_coordinates(object)
   ggplot2::ggplot(data.frame(x = coords[, 1], y = coords[, 2], table), ggplot2::aes(x, y, colour = zscore)) +
-    ggplot2::geom_point() + ggplot2::scale_colour_gradient2() + ggplot2::coord_fixed() +
+    ggplot2::geom_point() + ggplot2::scale_colour_gradient2() + ggplot2::coord_fixed(attr(object, "aspect") %||% 1) +
     ggplot2::labs(x = colnames(coords)[[1]], y = colnames(coords)[[2]], colour = "standardised error")
 }

@@ -76,7 +76,8 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
                       row.names = observation_labels(layout, rownames(object$parts$frame)))
   if (!is.null(layout$names)) table <- cbind(variable = factor(layout$names[layout$variable], layout$names), table)
   table <- at_points(table, object$parts)
-  structure(table, class = c("gp_cv", class(table)), coords = object$parts$u)
+  aspect <- if (object$parts$long_lat) map_aspect(object)
+  structure(table, class = c("gp_cv", class(table)), coords = object$parts$u, aspect = aspect)
 }
 
 # One for each of the rows that were used; labels of all rows of the data will do.

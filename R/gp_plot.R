@@ -12,6 +12,10 @@
 #' @param model a fit of [gp()], a covariance or a variogram model of gstat, whose variogram is drawn over the empirical
 #'   one, along each of its directions. Clouds, directional and robust variograms are drawn in the same way.
 #' @param mask whether to draw a map within the convex hull of the observations only.
+#' @param newdata new points with covariates, such as a grid, to draw maps of a fit whose trend has covariates: a data
+#'   frame, or points or a map of sf, stars, terra or sp. `which` is then `"field"` (the default), `"se"` or both.
+#' @param add an overlay of maps: lines, polygons or points of sf, terra or sp, such as a coastline, or a function
+#'   without arguments that draws.
 #' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.
 #' @param level the level of the band around a curve.
 #' @param ... further arguments of [plot()][graphics::plot.default] or [image()][graphics::image]; for the variogram of
@@ -20,6 +24,9 @@
 #' @details The field cannot be drawn between the observations if the trend has variables other than the coordinates (by
 #'   name), if there are more than two coordinates, or if the points lie on a line along one of two coordinates. Then
 #'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
+#'
+#'   Of more than 5,000 observations, a sample of 5,000 evenly spaced ones is drawn, and none over a map. Margins
+#'   follow the labels. Coordinates that are dates have an axis of dates.
 #'
 #'   The empirical variogram is that of the response minus its trend, which is lower than that of the model at long
 #'   distances if the trend has many coefficients. If there are more than 20,000 observations, a sample of 20,000 is
@@ -49,7 +56,9 @@
 #'      gp(z ~ 1, d, ~ a + b))
 #' @aliases plot.gp_cv plot.gp_variogram autoplot.gp autoplot.gp_cv autoplot.gp_variogram
 #' @export
-plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, mask = TRUE, ...) {
+plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, mask = TRUE,
+                    newdata = NULL, add = NULL, ...) {
+  if (!is.null(newdata)) return(plot_newdata(x, newdata, which, missing(which), ..., add = add))
   if (is_lmc(x$model$covariance)) return(plot_several(x, which, missing(which), ...))
   draw <- list(field = plot_field, se = plot_errors, residuals = plot_residuals, covariance = plot_covariance,
                variogram = plot_variogram)
@@ -60,13 +69,37 @@ plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, 
   before <- panels(length(which))
   on.exit(graphics::par(before))
   for (name in which) {
-    settings <- if (name == "variogram") list(settings = arguments$settings)
+    settings <- if (name == "variogram") list(settings = arguments$settings) else
+      if (name %in% c("field", "se")) list(add = add)
     do.call(draw[[name]], c(list(x, n, level, mask = mask), settings, arguments$graphics))
   }
   invisible(x)
 }
 
-panels <- function(count) if (count > 1) graphics::par(mfrow = c(ceiling(count / 2), 2))
+# Maps at the points of newdata.
+plot_newdata <- function(x, newdata, which, default, ..., add, call = caller_env()) {
+  if (default) which <- "field"
+  check_subset(which, "which", c("field", "se"), call)
+  before <- panels(length(which))
+  on.exit(graphics::par(before))
+  for (name in which) {
+    plot_map_of_rows(x, newdata, if (name == "se") "se.fit" else "fit",
+                     if (name == "se") "Standard errors of the field" else map_title(x), ..., add = add, call = call)
+  }
+  invisible(x)
+}
+
+map_title <- function(x) if (is.null(x$family)) paste("Field of", response_name(x)) else field_words(x)
+
+# Of three panels the first one takes the left half.
+panels <- function(count) {
+  if (count == 3) {
+    before <- graphics::par("mfrow")
+    graphics::layout(matrix(c(1, 1, 2, 3), 2))
+    return(list(mfrow = before))
+  }
+  if (count > 1) graphics::par(mfrow = if (count == 2) c(1, 2) else c(ceiling(count / 2), 2))
+}
 
 # f(...), where arguments of the user replace the defaults.
 draw_with <- function(f, ..., overrides) do.call(f, utils::modifyList(list(...), overrides))
@@ -75,23 +108,24 @@ viridis <- function(n) grDevices::hcl.colors(n, "viridis")
 
 response_name <- function(x) deparse1(x$formula[[2]])
 
-plot_field <- function(x, n, level, ..., mask) {
+plot_field <- function(x, n, level, ..., mask, add = NULL) {
   switch(field_kind(x), curve = plot_curve(x, n %||% 200, level, ...),
-         map = plot_map(x, map_of(x, n %||% 1e4, mask), paste("Field of", response_name(x)), ...),
-         plot_observations(x, ...))
+         map = plot_map(x, map_of(x, n %||% 1e4, mask), map_title(x), ..., add = add),
+         plot_observations(x, ..., add = add))
 }
 
-plot_errors <- function(x, n, level, ..., mask) {
+plot_errors <- function(x, n, level, ..., mask, add = NULL) {
   kind <- field_kind(x)
   if (kind == "map") {
-    return(plot_map(x, map_of(x, n %||% 1e4, mask, "se.fit"), "Standard errors of the field", ...))
+    return(plot_map(x, map_of(x, n %||% 1e4, mask, "se.fit"), "Standard errors of the field", ..., add = add))
   }
   if (kind != "curve") stop_between_observations()
   curve <- errors_of_curve(x, n %||% 200)
-  draw_with(graphics::plot, x = curve$x, y = curve$value, type = "l", las = 1, lwd = 2, col = viridis(3)[[1]],
-            xlab = colnames(x$parts$u), ylab = "standard error", main = "Standard errors of the field",
-            overrides = list(...))
-  graphics::rug(x$parts$u[, 1])
+  before <- open_panel(axis_values(x, 1, curve$x), curve$value, colnames(x$parts$u), "standard error",
+                       "Standard errors of the field", list(...))
+  on.exit(graphics::par(before))
+  graphics::lines(curve$x, curve$value, lwd = 2, col = viridis(3)[[1]])
+  graphics::rug(x$parts$u[drawn_rows(nrow(x$parts$u)), 1])
 }
 
 errors_of_curve <- function(x, n) {
@@ -113,9 +147,11 @@ field_kind <- function(x) {
 # TRUE if the trend can be computed from the coordinates alone, by their names.
 follows_coordinates <- function(x) {
   if (length(x$parts$columns) || !all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
-  again <- tryCatch(new_points(x, coordinate_frame(x, x$parts$u), x$parts$u), kernops_error = function(e) NULL)
-  isTRUE(all.equal(unname(again$x), unname(x$parts$x), check.attributes = FALSE)) &&
-    isTRUE(all.equal(again$offset, x$parts$offset))
+  some <- drawn_rows(nrow(x$parts$u))
+  u <- x$parts$u[some, , drop = FALSE]
+  again <- tryCatch(new_points(x, coordinate_frame(x, u), u), kernops_error = function(e) NULL)
+  isTRUE(all.equal(unname(again$x), unname(x$parts$x[some, , drop = FALSE]), check.attributes = FALSE)) &&
+    isTRUE(all.equal(again$offset, x$parts$offset[some]))
 }
 
 # Predictions at a matrix of points, for trends without other variables than coordinates.
@@ -166,63 +202,60 @@ in_hull <- function(points, u, margin = 0) {
 plot_curve <- function(x, n, level, ...) {
   u <- x$parts$u[, 1]
   curve <- curve_of(x, n, level)
-  points <- curve$points
+  points <- axis_values(x, 1, curve$points)
   band <- curve$band
-  draw_with(graphics::plot, x = u, y = x$parts$y, type = "n", xlab = colnames(x$parts$u), ylab = response_name(x),
-            las = 1, ylim = range(band, x$parts$y), main = paste0("Field and ", 100 * level, "% band"),
-            overrides = list(...))
+  before <- open_panel(points, c(unlist(band), x$parts$y), colnames(x$parts$u), response_name(x),
+                       paste0("Field and ", 100 * level, "% band"), list(...))
+  on.exit(graphics::par(before))
   graphics::polygon(c(points, rev(points)), c(band$lwr, rev(band$upr)), border = NA,
                     col = grDevices::adjustcolor(viridis(3)[[2]], 0.35))
   graphics::lines(points, band$fit, col = viridis(3)[[1]], lwd = 2)
-  graphics::points(u, x$parts$y, pch = 16, cex = 0.5, col = grDevices::adjustcolor("black", 0.6))
-}
-
-plot_map <- function(x, map, title, ...) {
-  u <- x$parts$u
-  axes <- map$axes
-  z <- map$z
-  levels <- pretty(z, 8)
-  before <- graphics::par(mar = replace(graphics::par("mar"), 4, 5))
-  on.exit(graphics::par(before))
-  draw_with(graphics::image, x = axes[[1]], y = axes[[2]], z = z, col = viridis(length(levels) - 1),
-            breaks = levels, useRaster = TRUE, asp = map_aspect(x), las = 1, xlab = colnames(u)[[1]],
-            ylab = colnames(u)[[2]], main = title, overrides = list(...))
-  graphics::contour(axes[[1]], axes[[2]], z, levels = levels, add = TRUE, drawlabels = FALSE,
-                    col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
-  graphics::points(u, pch = 16, cex = 0.3)
-  classes <- paste(format(levels[-length(levels)]), format(levels[-1]), sep = " to ")
-  corner <- graphics::par("usr")[c(2, 4)]
-  graphics::legend(corner[[1]], corner[[2]], rev(classes), fill = rev(viridis(length(classes))), bty = "n", cex = 0.75,
-                   xpd = NA)
+  some <- drawn_rows(length(u))
+  graphics::points(u[some], x$parts$y[some], pch = 16, cex = 0.5, col = grDevices::adjustcolor("black", 0.6))
 }
 
 # Degrees of longitude are shorter than those of latitude.
 map_aspect <- function(x) if (x$parts$long_lat) 1 / cos(mean(x$parts$u[, 2]) * pi / 180) else 1
 
-# The observations over their first two coordinates, or over the only one, with their fitted values.
+# Up to `most_drawn` observations over their first two coordinates, or over the only one, with their fitted values.
 observations_of <- function(x) {
-  u <- x$parts$u
-  value <- fitted(x)
-  value <- value[!is.na(value)]
-  list(table = data.frame(x = u[, 1], y = if (ncol(u) > 1) u[, 2] else value, value = value, row.names = NULL),
+  some <- fitted_sample(x)
+  u <- x$parts$u[some$rows, , drop = FALSE]
+  list(table = data.frame(x = u[, 1], y = if (ncol(u) > 1) u[, 2] else some$fitted, value = some$fitted,
+                          row.names = NULL),
        names = c(colnames(u), response_name(x))[1:2], aspect = if (x$model$d == 2) map_aspect(x) else NA)
 }
 
-plot_observations <- function(x, ...) {
+# Fitted values and residuals of up to `most_drawn` observations, and their numbers.
+fitted_sample <- function(x, residuals = FALSE) {
+  n <- nobs.gp(x)
+  if (n <= most_drawn || is_lmc(x$model$covariance)) {
+    all <- replace(x, "na.action", list(NULL))
+    return(list(rows = seq_len(n), fitted = unname(stats::fitted(all)),
+                residual = if (residuals) unname(stats::residuals(all))))
+  }
+  rows <- drawn_rows(n)
+  points <- some_points(new_points(x, NULL, NULL), rows)
+  mean <- predicted_mean(x, points)
+  if (is.null(x$family)) return(list(rows = rows, fitted = mean, residual = x$parts$y[rows] - mean))
+  x <- with_phi_of(x, points$u)
+  fitted <- mean_of(x, mean)
+  list(rows = rows, fitted = fitted,
+       residual = family_residuals(x, x$response$y[rows], fitted, x$parts$weights[rows], "deviance"))
+}
+
+plot_observations <- function(x, ..., add = NULL) {
   observed <- observations_of(x)
-  breaks <- pretty(observed$table$value, 6)
-  classes <- cut(observed$table$value, breaks, include.lowest = TRUE)
-  colours <- viridis(nlevels(classes))
-  draw_with(graphics::plot, x = observed$table$x, y = observed$table$y, pch = 16, col = colours[classes], las = 1,
-            asp = observed$aspect, xlab = observed$names[[1]], ylab = observed$names[[2]],
-            main = paste("Fitted", response_name(x)), overrides = list(...))
-  graphics::legend("topleft", levels(classes), pch = 16, col = colours, bty = "n", cex = 0.8)
+  plot_values(as.matrix(observed$table[1:2]), observed$table$value, observed$names,
+              paste("Fitted", response_name(x)), observed$aspect, ..., add = add)
 }
 
 plot_residuals <- function(x, n, level, ..., mask) {
-  draw_with(graphics::plot, x = fitted(x), y = residuals(x), pch = 16, cex = 0.6, las = 1, xlab = "fitted",
-            ylab = "residual", main = "Residuals", col = grDevices::adjustcolor(viridis(3)[[1]], 0.6),
-            overrides = list(...))
+  some <- fitted_sample(x, residuals = TRUE)
+  title <- if (length(some$rows) < nobs.gp(x)) paste("Residuals of", length(some$rows), "observations") else "Residuals"
+  before <- open_panel(some$fitted, some$residual, "fitted", "residual", title, list(...))
+  on.exit(graphics::par(before))
+  graphics::points(some$fitted, some$residual, pch = 16, cex = 0.6, col = grDevices::adjustcolor(viridis(3)[[1]], 0.6))
   graphics::abline(h = 0, col = "grey40", lty = 2)
 }
 
@@ -242,12 +275,16 @@ covariance_curves <- function(x) {
     h <- seq(0, reach[[k]], length.out = 200)
     shifted <- origin[rep(1, 200), , drop = FALSE]
     shifted[, k] <- shifted[, k] + h
-    list(h = h, k = as.vector(product(list(theta = x$theta, x = shifted, y = origin, b = 1))))
+    km <- if (on_globe(x$model)) sqrt(rowSums((on_sphere(shifted) - on_sphere(origin[rep(1, 200), , drop = FALSE]))^2))
+    list(h = h, km = km, k = as.vector(product(list(theta = x$theta, x = shifted, y = origin, b = 1))))
   })
   # one curve is enough if all are the same
-  longest <- which.max(reach)
+  longest <- which.max(vapply(curves, function(curve) max(curve$km %||% curve$h), 0))
   same <- vapply(curves, function(curve) {
-    isTRUE(all.equal(stats::approx(curves[[longest]]$h, curves[[longest]]$k, curve$h)$y, curve$k, tolerance = 1e-2))
+    along <- function(curve) curve$km %||% curve$h
+    longest <- curves[[longest]]
+    near <- along(curve) <= max(along(longest))
+    isTRUE(all.equal(stats::approx(along(longest), longest$k, along(curve)[near])$y, curve$k[near], tolerance = 1e-2))
   }, NA)
   list(curves = curves, reach = reach, shown = if (all(same)) longest else seq_len(d))
 }
@@ -255,17 +292,17 @@ covariance_curves <- function(x) {
 plot_covariance <- function(x, n, level, ..., mask) {
   result <- covariance_curves(x)
   curves <- result$curves
-  reach <- result$reach
   shown <- result$shown
-  colours <- viridis(length(curves) + 1)
-  draw_with(graphics::plot, x = range(0, reach), type = "n", las = 1, ylab = "covariance",
-            xlab = if (measures_degrees(x)) "distance in degrees" else "distance",
-            y = range(0, lapply(curves, `[[`, "k"), nugget_of(x) + curves[[1]]$k[[1]]), main = "Covariance",
-            overrides = list(...))
+  if (on_globe(x$model)) for (k in shown) curves[[k]]$h <- curves[[k]]$km
+  colours <- class_colours(length(curves))
+  total <- nugget_of(x) + curves[[1]]$k[[1]]
+  before <- open_panel(c(0, unlist(lapply(curves[shown], `[[`, "h"))), c(0, unlist(lapply(curves, `[[`, "k")), total),
+                       distance_label(x), "covariance", "Covariance", list(...))
+  on.exit(graphics::par(before))
   for (k in shown) graphics::lines(curves[[k]]$h, curves[[k]]$k, col = colours[[k]], lty = match(k, shown), lwd = 2)
-  if (nugget_of(x) > 0) graphics::points(0, nugget_of(x) + curves[[1]]$k[[1]], pch = 1, col = colours[[1]])
+  if (nugget_of(x) > 0) graphics::points(0, total, pch = 1, col = colours[[1]])
   if (length(shown) > 1) {
-    graphics::legend("topright", paste("along", colnames(x$parts$u)), lty = shown, col = colours[shown], lwd = 2,
-                     bty = "n")
+    graphics::legend("topright", paste("along", colnames(x$parts$u)[shown]), lty = seq_along(shown),
+                     col = colours[shown], lwd = 2, bty = "n")
   }
 }

@@ -17,11 +17,12 @@ split_settings <- function(arguments, drawn, call = caller_env()) {
 
 plot_variogram <- function(x, n, level, ..., settings, mask) {
   parts <- variogram_of(x, settings)
-  draw_with(graphics::plot, x = parts$empirical$dist, y = parts$empirical$gamma, pch = 16, las = 1,
-            xlim = c(0, max(parts$empirical$upper)), ylim = range(0, parts$empirical$gamma, parts$model$gamma),
-            xlab = parts$xlab, ylab = "semivariance", main = "Variogram", overrides = list(...))
+  before <- open_panel(c(0, parts$empirical$upper), c(0, parts$empirical$gamma, parts$model$gamma), parts$xlab,
+                       "semivariance", "Variogram", list(...))
+  on.exit(graphics::par(before))
+  graphics::points(parts$empirical$dist, parts$empirical$gamma, pch = 16)
   along <- unique(parts$model$along)
-  colours <- viridis(length(along) + 1)
+  colours <- class_colours(length(along))
   for (k in seq_along(along)) {
     with(parts$model[parts$model$along == along[[k]], ], graphics::lines(dist, gamma, col = colours[[k]], lwd = 2,
                                                                          lty = k))
@@ -62,7 +63,7 @@ variogram_of <- function(x, settings = list()) {
   })
   model <- do.call(rbind, model)
   list(empirical = empirical, model = model[model$dist <= max(empirical$upper), ],
-       xlab = if (globe) "distance in km" else if (measures_degrees(x)) "distance in degrees" else "distance")
+       xlab = distance_label(x))
 }
 
 #' @rdname plot.gp
@@ -73,23 +74,38 @@ plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
   coords <- if ("map" %in% which) map_coordinates(x)
   before <- panels(length(which))
   on.exit(graphics::par(before))
+  some <- drawn_rows(nrow(x))
   colour <- grDevices::adjustcolor(viridis(3)[[1]], 0.6)
+  drawn <- function(x, y) graphics::points(x, y, pch = 16, cex = 0.6, col = colour)
+  inner <- graphics::par("mar", "mgp")
+  on.exit(graphics::par(inner), add = TRUE, after = FALSE)
   if ("observed" %in% which) {
-    draw_with(graphics::plot, x = x$fit, y = x$observed, pch = 16, cex = 0.6, las = 1, col = colour,
-              xlab = "predicted without it", ylab = "observed", main = "Cross-validation", overrides = list(...))
+    open_panel(x$fit, x$observed, "predicted without it", "observed", "Cross-validation", list(...))
+    drawn(x$fit[some], x$observed[some])
     graphics::abline(0, 1, lty = 2, col = "grey40")
   }
   if ("qq" %in% which) {
-    stats::qqnorm(x$zscore, pch = 16, cex = 0.6, las = 1, col = colour, main = "Standardised errors")
+    quantiles <- stats::qqnorm(x$zscore[is.finite(x$zscore)], plot.it = FALSE)
+    open_panel(quantiles$x, quantiles$y, "normal quantile", "standardised error", "Standardised errors", list())
+    drawn(quantiles$x, quantiles$y)
     graphics::abline(0, 1, lty = 2, col = "grey40")
   }
-  if ("map" %in% which) {
-    draw_with(graphics::plot, x = coords[, 1], y = coords[, 2], asp = 1, las = 1, pch = ifelse(x$zscore < 0, 25, 24),
-              cex = pmin(abs(x$zscore), 4) / 2, bg = ifelse(x$zscore < 0, viridis(3)[[1]], viridis(3)[[3]]),
-              xlab = colnames(coords)[[1]], ylab = colnames(coords)[[2]], main = "Standardised errors",
-              overrides = list(...))
-  }
+  if ("map" %in% which) plot_errors_of_cv(x, coords, some, list(...))
   invisible(x)
+}
+
+# Triangles that point up are observations above their predictions.
+plot_errors_of_cv <- function(x, coords, some, arguments) {
+  colours <- class_colours(2)
+  words <- c("above", "below", "prediction")
+  open_panel(coords[, 1], coords[, 2], colnames(coords)[[1]], colnames(coords)[[2]], "Standardised errors", arguments,
+             words, attr(x, "aspect") %||% 1)
+  above <- x$zscore[some] >= 0
+  graphics::points(coords[some, , drop = FALSE], pch = ifelse(above, 24, 25), cex = pmin(abs(x$zscore[some]), 4) / 2,
+                   bg = colours[ifelse(above, 1, 2)])
+  corner <- graphics::par("usr")[c(2, 4)]
+  graphics::legend(corner[[1]], corner[[2]], words, pch = c(24, 25, NA), pt.bg = c(colours, NA), bty = "n",
+                   cex = legend_cex, xpd = NA)
 }
 
 has_map <- function(cv) {

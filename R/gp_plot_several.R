@@ -12,8 +12,9 @@ plot_several <- function(x, which, default, ...) {
   variograms <- variograms_of_each(x)
   names <- response_names(x)
   p <- length(names)
-  before <- graphics::par(mfrow = c(p, p), mar = c(4, 4, 2, 1))
+  before <- graphics::par("mfrow", "mar", "mgp")
   on.exit(graphics::par(before))
+  graphics::par(mfrow = c(p, p))
   for (i in seq_len(p)) for (j in seq_len(p)) {
     if (j > i) {
       graphics::plot.new()
@@ -23,9 +24,9 @@ plot_several <- function(x, which, default, ...) {
     of <- function(table) table[table$id == pair, ]
     empirical <- of(variograms$empirical)
     model <- of(variograms$model)
-    draw_with(graphics::plot, x = empirical$dist, y = empirical$gamma, pch = 16, las = 1, xlab = "distance",
-              ylab = "semivariance", main = pair, xlim = c(0, max(variograms$empirical$upper)),
-              ylim = range(0, empirical$gamma, model$gamma), overrides = list(...))
+    open_panel(c(0, variograms$empirical$upper), c(0, empirical$gamma, model$gamma), distance_label(x), "semivariance",
+               pair, list(...))
+    graphics::points(empirical$dist, empirical$gamma, pch = 16)
     for (along in split(model, model$along)) graphics::lines(along$dist, along$gamma, lwd = 2, lty = along$number[[1]])
   }
   invisible(x)

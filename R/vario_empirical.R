@@ -190,16 +190,22 @@ variogram_breaks <- function(x, breaks, cutoff, call = caller_env()) {
 plot.gp_variogram <- function(x, model = NULL, xlab = "distance", ylab = "semivariance", ...) {
   curves <- if (!is.null(model)) variogram_curves(x, model)
   # a colour for each variable and direction
-  curve <- interaction(x$id, x$dir.hor, x$dir.ver, drop = TRUE)
-  colours <- if (nlevels(curve) > 1) viridis(nlevels(curve))[as.integer(curve)] else viridis(3)[[1]]
-  draw_with(graphics::plot, x = x$dist, y = x$gamma, xlim = c(0, max(x$upper, x$dist, 0)),
-            ylim = range(0, x$gamma, curves$gamma, na.rm = TRUE), pch = 16, las = 1, col = colours, xlab = xlab,
-            ylab = ylab, overrides = list(...))
-  # in the order of the colours
-  lines <- if (!is.null(model)) split(curves, interaction(curves$dir.hor, curves$dir.ver, drop = TRUE))
-  for (k in seq_along(lines)) {
-    colour <- if (length(lines) > 1) viridis(length(lines))[[k]] else viridis(3)[[1]]
-    with(lines[[k]], graphics::lines(dist, gamma, col = colour, lwd = 2))
+  curve <- factor(direction_words(x$id, x), unique(direction_words(x$id, x)))
+  colours <- class_colours(nlevels(curve))
+  words <- if (nlevels(curve) > 1) levels(curve)
+  before <- open_panel(c(0, x$upper, x$dist), c(0, x$gamma, curves$gamma), xlab, ylab, "", list(...), words)
+  on.exit(graphics::par(before))
+  some <- drawn_rows(nrow(x))
+  graphics::points(x$dist[some], x$gamma[some], pch = 16, col = colours[curve[some]])
+  lines <- split(curves, direction_words(x$id[[1]], curves))
+  one <- all(vapply(lines, function(along) isTRUE(all.equal(along$gamma, lines[[1]]$gamma)), NA))
+  for (name in names(lines)) {
+    colour <- if (one || !name %in% levels(curve)) "black" else colours[[match(name, levels(curve))]]
+    graphics::lines(lines[[name]]$dist, lines[[name]]$gamma, col = colour, lwd = 2)
+  }
+  if (length(words)) {
+    corner <- graphics::par("usr")[c(2, 4)]
+    graphics::legend(corner[[1]], corner[[2]], words, pch = 16, col = colours, bty = "n", cex = legend_cex, xpd = NA)
   }
   invisible(x)
 }

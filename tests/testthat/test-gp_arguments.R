@@ -32,6 +32,9 @@ test_that("coordinates of sf, terra and sp are variables of the trend", {
     points <- sf::st_as_sf(sites, coords = c("X", "Y"))
     same(points, sf::st_as_sf(at, coords = c("X", "Y")))
     expect_named(coef(gp(z ~ ., points, covariance = known, estimate = "none")), c("(Intercept)", "e"))
+    Y <- sites$z
+    expect_equal(coef(gp(Y ~ X, points, covariance = known, estimate = "none")),
+                 coef(gp(z ~ X, points, covariance = known, estimate = "none")))
     taken <- sf::st_as_sf(transform(sites, x = X, y = Y, X = e), coords = c("x", "y"))
     fit <- gp(z ~ X, taken, covariance = known, estimate = "none")
     expect_equal(coef(fit)[["X"]], coef(gp(z ~ e, sites, ~ X + Y, known, estimate = "none"))[["e"]])

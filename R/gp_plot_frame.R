@@ -1,0 +1,98 @@
+# The frame of a panel of plot(): margins that fit the labels of axes and the legend, which are measured on the device.
+
+# Colours of classes that the colour-blind tell apart, without yellow, which is pale on white.
+class_colours <- function(count) {
+  safe <- grDevices::palette.colors(8, "Okabe-Ito")[c("blue", "vermillion", "bluishgreen", "orange", "reddishpurple",
+                                                      "skyblue")]
+  if (count > length(safe)) viridis(count) else unname(safe)[seq_len(count)]
+}
+
+most_drawn <- 5000
+
+# Numbers of up to `most` of n observations, evenly spaced.
+drawn_rows <- function(n, most = most_drawn) unique(round(seq(1, n, length.out = min(n, most))))
+
+# An empty panel for x and y, which may be dates. `arguments` of the user replace the defaults; `legend`, if any, is text
+# that stands in the right margin. Returns the line of the left margin for the label of the axis.
+open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = NA) {
+  chosen <- utils::modifyList(list(xlim = range(x, na.rm = TRUE, finite = TRUE),
+                                   ylim = range(y, na.rm = TRUE, finite = TRUE),
+                                   xlab = xlab, ylab = ylab, main = main, asp = asp, las = 1), arguments)
+  graphics::plot.new()
+  before <- graphics::par("mar", "mgp")
+  margins <- margins_for(chosen, legend)
+  graphics::par(mar = margins, mgp = c(2.2, 0.7, 0))
+  graphics::par(mar = margins_to_scale(margins, chosen), new = TRUE)
+  label <- chosen$ylab
+  title <- chosen$main
+  chosen[c("ylab", "main")] <- ""
+  drawn <- intersect(names(chosen), c("xlim", "ylim", "xlab", "ylab", "main", "sub", "asp", "las", "log", "cex.axis",
+                                      "cex.lab", "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt"))
+  do.call(graphics::plot.default, c(list(x = chosen$xlim, y = chosen$ylim, type = "n"), chosen[drawn]))
+  graphics::title(ylab = label, line = margins[[2]] - 1.3)
+  graphics::title(main = title, line = 0.8)
+  before
+}
+
+# Inches of a line of a margin.
+line_inches <- function() graphics::par("mai")[[1]] / graphics::par("mar")[[1]]
+
+text_inches <- function(text, cex = 1) {
+  if (length(text)) max(graphics::strwidth(text, "inches", cex = cex)) else 0
+}
+
+# Tick labels stand 0.7 lines away from the axis, with the label of the axis beyond; a legend has a box for each line.
+# Half of the last label of the horizontal axis may stand beyond the panel.
+margins_for <- function(chosen, legend) {
+  lines <- function(text, cex = graphics::par("cex.axis")) text_inches(text, cex) / line_inches()
+  right <- max(0.5 + lines(format(pretty(chosen$xlim))) / 2,
+               if (length(legend)) 2.5 + lines(legend, legend_cex))
+  c(3.6, lines(format(pretty(chosen$ylim))) + 2.7, if (nzchar(chosen$main)) 2.4 else 1, right)
+}
+
+# Wider margins of a map to scale, so that its frame fits the data.
+margins_to_scale <- function(margins, chosen) {
+  if (is.na(chosen$asp) || any(vapply(chosen[c("xlim", "ylim")], diff, 0) <= 0)) return(margins)
+  room <- graphics::par("pin")
+  high <- chosen$asp * diff(chosen$ylim) / diff(chosen$xlim) * room[[1]]
+  spare <- c(max(0, room[[2]] - high), max(0, room[[1]] - room[[1]] * room[[2]] / high)) / line_inches() / 2
+  margins + spare[c(1, 2, 1, 2)]
+}
+
+legend_cex <- 0.75
+
+# A legend in the right margin, from top to bottom.
+margin_legend <- function(text, fill) {
+  corner <- graphics::par("usr")[c(2, 4)]
+  graphics::legend(corner[[1]], corner[[2]], text, fill = fill, bty = "n", cex = legend_cex, xpd = NA,
+                   xjust = 0, text.width = max(graphics::strwidth(text, cex = legend_cex)))
+}
+
+# Classes of values between `levels`, the largest first.
+class_words <- function(levels) {
+  levels <- format(levels, trim = TRUE)
+  rev(paste(levels[-length(levels)], levels[-1], sep = " to "))
+}
+
+# Coordinates in the classes of the data, such as dates, for an axis.
+axis_values <- function(x, k, values) {
+  name <- colnames(x$parts$u)[[k]]
+  fitted <- x$parts$classes[[name]]
+  if (inherits(fitted, c("Date", "POSIXct"))) from_days(values, fitted) else values
+}
+
+# "distance in km" on the globe; the unit of the reference system of the data where it is known.
+distance_label <- function(x) {
+  if (on_globe(x$model)) return("distance in km")
+  if (measures_degrees(x)) return("distance in degrees")
+  unit <- if (inherits(x$parts$crs, "crs") && isNamespaceLoaded("sf")) x$parts$crs$units
+  paste(c("distance", if (is.character(unit) && length(unit) == 1 && !is.na(unit)) paste("in", unit)), collapse = " ")
+}
+
+# A name of the field on the scale that is drawn.
+field_words <- function(x) {
+  kind <- x$family$density$response
+  if (is.null(kind)) return(response_name(x))
+  response <- if (is.call(x$formula[[2]]) && kind == "binomial") deparse1(x$formula[[2]][[2]]) else response_name(x)
+  paste(if (kind == "binomial") "Probability of" else "Mean of", response)
+}
