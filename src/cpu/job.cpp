@@ -14,8 +14,8 @@ bool sums_by_tiles(const Plan& plan, SumScheme scheme) {
   return reduction_table()[plan.reduction.row].sums() && (scheme == SumScheme::automatic || scheme == SumScheme::block);
 }
 
-// Many rows meet few columns: up to 160 sums or extrema of columns, measured in bench/verbs.R, where the fixed time of a
-// row is no longer the larger part. KMin and its like keep a list for each row, and stored values have no state.
+// Many rows meet few columns: up to 160 sums or extrema of columns, measured in bench/verbs.R, where the fixed time of
+// a row is no longer the larger part. KMin and its like keep a list for each row, and stored values have no state.
 bool suits_lanes(const Plan& plan, const Data& data, Count rows) {
   constexpr Count most = 160, rows_each = 8;
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];

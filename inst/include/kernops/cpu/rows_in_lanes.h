@@ -15,8 +15,7 @@ inline namespace KERNOPS_ISA {
 
 template <class T, class Reduction> class LaneWorker {
  public:
-  explicit LaneWorker(const Job& job)
-      : job_(job), values_(job), states_(job), partial_(Reduction::partial_bytes(job)) {
+  explicit LaneWorker(const Job& job) : job_(job), values_(job), states_(job), partial_(Reduction::partial_bytes(job)) {
     values_.start_rows(0, int(job.rows));
     for (int j = 0; j < job.rows; ++j) values_.start_row(j, j);
   }
