@@ -649,3 +649,11 @@ spmv_run <- function(entries, values, v, operation, product, plain, settings) {
     .Call(`_kernops_spmv_run`, entries, values, v, operation, product, plain, settings)
 }
 
+points_knn <- function(stored, query, k, settings) {
+    .Call(`_kernops_points_knn`, stored, query, k, settings)
+}
+
+points_within <- function(stored, query, radius, count, threads) {
+    .Call(`_kernops_points_within`, stored, query, radius, count, threads)
+}
+

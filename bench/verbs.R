@@ -1,7 +1,8 @@
-# R_LIBS=.lib Rscript bench/verbs.R [columns]
+# R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods]
 #
 # The verbs beside the packages that users have for these tasks, on one core: CPU seconds, in pairs that take turns, and
-# how many times ours. `columns`: nanoseconds of one row that meets few columns.
+# how many times ours. `columns`: nanoseconds of one row that meets few columns. `methods`: both methods of knn(), from
+# which R/verb_knn.R chooses.
 
 library(kernops)
 options(kernops.threads = 1, kernops.backend = "cpu")
@@ -35,4 +36,25 @@ if (wanted("columns")) {
     }
     do.call(row, c(list(columns = n), lapply(formulas, time)))
   }))
+}
+
+if (wanted("knn")) {
+  title("10 nearest of 1e5 points: CPU seconds, and times ours")
+  show(lapply(c(2, 3, 10, 50), \(d) {
+    x <- cloud(1e5, d)
+    runs <- if (d <= 3) 3 else 1
+    times <- turns(\() knn(x, k = 10), \() FNN::get.knn(x, 10), \() RANN::nn2(x, k = 11), runs = runs)
+    row(d = d, knn = times[[1]], FNN = times[[2]], RANN = times[[3]], "FNN / knn" = times[[2]] / times[[1]],
+        "RANN / knn" = times[[3]] / times[[1]])
+  }))
+}
+
+if (wanted("methods")) {
+  title("10 nearest: CPU seconds of the methods of knn()")
+  cases <- expand.grid(n = c(1e3, 1e4, 5e4), d = c(3, 5, 6, 8, 10, 12, 16, 24))
+  show(Map(\(n, d) {
+    x <- cloud(n, d)
+    times <- turns(\() knn(x, k = 10, method = "tree"), \() knn(x, k = 10, method = "panels"), runs = 1)
+    row(n = n, d = d, tree = times[[1]], panels = times[[2]])
+  }, cases$n, cases$d))
 }

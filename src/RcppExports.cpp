@@ -1966,6 +1966,33 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// points_knn
+Rcpp::List points_knn(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, int k, Rcpp::List settings);
+RcppExport SEXP _kernops_points_knn(SEXP storedSEXP, SEXP querySEXP, SEXP kSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type stored(storedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::NumericMatrix> >::type query(querySEXP);
+    Rcpp::traits::input_parameter< int >::type k(kSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_knn(stored, query, k, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
+// points_within
+SEXP points_within(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, double radius, bool count, int threads);
+RcppExport SEXP _kernops_points_within(SEXP storedSEXP, SEXP querySEXP, SEXP radiusSEXP, SEXP countSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type stored(storedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::NumericMatrix> >::type query(querySEXP);
+    Rcpp::traits::input_parameter< double >::type radius(radiusSEXP);
+    Rcpp::traits::input_parameter< bool >::type count(countSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_within(stored, query, radius, count, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_kernops_axis_run", (DL_FUNC) &_kernops_axis_run, 7},
@@ -2130,6 +2157,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sparse_apply", (DL_FUNC) &_kernops_sparse_apply, 3},
     {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
+    {"_kernops_points_knn", (DL_FUNC) &_kernops_points_knn, 4},
+    {"_kernops_points_within", (DL_FUNC) &_kernops_points_within, 5},
     {NULL, NULL, 0}
 };
 

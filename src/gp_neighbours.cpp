@@ -1,79 +1,11 @@
 // Orderings and nearest neighbours of points for R: positions from 1, n x d coordinates that R has checked.
-#include <algorithm>
-#include <cmath>
-
 #include "border.h"
 #include "neighbours/merge.h"
-#include "neighbours/neighbours.h"
-#include "run/parallel_for.h"
-#include "settings.h"
+#include "stored_points.h"
 
 using namespace kernops;
 
 namespace {
-
-// A power of two by which the coordinates are multiplied, so that no squared distance is infinite and few are 0.
-double unit(const Rcpp::NumericMatrix& u) {
-  double largest = 0;
-  for (const double x : u) largest = std::max(largest, std::abs(x));
-  return largest > 0 ? std::ldexp(1.0, std::clamp(-std::ilogb(largest), -1000, 1000)) : 1;
-}
-
-neighbours::Points points_of(const Rcpp::NumericMatrix& u, double unit, const Settings& settings) {
-  neighbours::Points points{LargeVector<double>(size_t(u.size())), u.nrow(), u.ncol()};
-  const double* const from = u.begin();
-  in_parts(points.n, settings, [&](Count first, Count last) {
-    for (Count k = 0; k < points.d; ++k)
-      for (Count i = first; i < last; ++i) points.at[size_t(i * points.d + k)] = unit * from[k * points.n + i];
-  });
-  return points;
-}
-
-Rcpp::IntegerMatrix positions_of(int rows, Count columns) {
-  const double bytes = bytes_of(INTSXP, double(rows) * double(columns));
-  Rcpp::IntegerMatrix positions(allocate(bytes, [&] { return Rf_allocMatrix(INTSXP, rows, int(columns)); }));
-  in_huge_pages(positions.begin(), size_t(bytes));
-  return positions;
-}
-
-// Points that R holds between searches.
-struct StoredPoints {
-  StoredPoints(const Rcpp::NumericMatrix& u, double unit, int threads)
-      : u(u),
-        unit(unit),
-        tree(points_of(u, unit, with_threads(threads)), neighbours::leaf_size, with_threads(threads)),
-        by_row(tree, nullptr, with_threads(threads)) {}
-
-  // The coordinates of the points at `places`, from 0, of an order of rows, or of rows.
-  LargeVector<double> coordinates(const std::vector<int>& places, const int* order) const {
-    LargeVector<double> to;
-    to.reserve(places.size() * size_t(u.ncol()));
-    for (const int place : places)
-      for (int k = 0; k < u.ncol(); ++k) to.push_back(unit * u(order ? order[place] - 1 : place, k));
-    return to;
-  }
-
-  const Rcpp::NumericMatrix u;
-  const double unit;
-  const neighbours::KdTree tree;
-  const neighbours::Positions by_row;
-  std::shared_ptr<BackendCache> kept;
-};
-
-StoredPoints& points_in(SEXP stored) { return *Rcpp::XPtr<StoredPoints>(stored); }
-
-// body(points), at a scale at which squared distances to queries of the unit `other` are finite.
-template <class Body> void at_common_scale(StoredPoints& points, double other, int threads, const Body& body) {
-  if (other >= std::ldexp(points.unit, -400)) return body(points);
-  StoredPoints again(points.u, other, threads);
-  body(again);
-}
-
-// A search takes some hundreds of operations for each point that it finds.
-void search(const neighbours::Request& request, int* to) {
-  const double work = 300.0 * double(request.count) * request.most;
-  choose_backend(request.settings.backend, {MemorySpace::host}, work).nearest(request, to);
-}
 
 // Checks that `some` holds numbers of points.
 void check_numbers(const Rcpp::IntegerVector& some, Count n) {

@@ -97,6 +97,12 @@ segments <- list(
   spmv = list(A = A, v = c(1, 2, 3), mul = "*", add = "+"), spmv_plan = list(A = A)
 )
 
+tasks <- list(
+  knn = list(x = x, y = x, k = 2, radius = 1, method = "tree"),
+  knn_graph = list(near = knn(x, k = 2), mutual = TRUE, weights = "one"),
+  neighbours_within = list(x = x, radius = 0.3, y = x, count = FALSE)
+)
+
 # symbolic matrices: operations of one, two and more arguments, and reductions
 of_one <- c("exp1j", "imag2complex", "inv", "norm2", "normalize", "real2complex", "relu", "rsqrt", "sinxdivx",
             "sqnorm2", "square", "unit_step", "xlogx")
@@ -122,4 +128,4 @@ symbolic <- c(
     hvp = list(f = f, var = p, u = Vi(x)), jvp = list(f = f, var = p, u = Vi(x))
   )
 )
-calls <- c(operators, processes, segments, symbolic)
+calls <- c(operators, processes, segments, tasks, symbolic)

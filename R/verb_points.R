@@ -1,0 +1,47 @@
+# The verbs: functions for tasks rather than formulas. The contract of the files verb_*.R:
+#
+# - A verb checks its arguments by the functions of this file, so that all verbs refuse the same input: missing and
+#   infinite coordinates, no points, another number of coordinates.
+# - A verb is thin. Sums over pairs are formulas of recent_operator(), which keeps compiled operators, runs on each
+#   backend and takes `backend`; searches of neighbours are those of search_tree().
+# - A verb has no settings of its own: threads, precision and device are the options of kernops.
+# - Random numbers come from R's generator, as in stats, so that set.seed() repeats a result.
+
+# n x d doubles from a matrix, a data frame or a vector, of which each number is a point.
+verb_points <- function(x, name, columns = NULL, call = caller_env()) {
+  x <- plain_numbers(x, name, call)
+  x <- if (is.matrix(x)) x else if (is.atomic(x) && is.null(dim(x))) matrix(x, dimnames = list(names(x), NULL)) else x
+  if (!is.matrix(x) || !is.numeric(x)) {
+    stop_kernops("input", "{.arg {name}} must be a matrix or data frame of numbers with a row for each point, or a
+                           vector, not {.obj_type_friendly {x}}.", call = call)
+  }
+  if (nrow(x) == 0) stop_kernops("input", "{.arg {name}} must have at least one point.", call = call)
+  if (ncol(x) == 0) stop_kernops("dim", "{.arg {name}} must have at least one coordinate.", call = call)
+  if (!is.null(columns) && ncol(x) != columns) {
+    stop_kernops("dim", "{.arg {name}} must have {columns} coordinate{?s} as {.arg x} has, not {ncol(x)}.",
+                 call = call)
+  }
+  if (!is.double(x)) storage.mode(x) <- "double"
+  if (length(columns_with_gaps(x))) {
+    bad <- which(!is.finite(rowSums(abs(x))))
+    stop_kernops("input", "The coordinates of {.arg {name}} must be finite: see {cli::qty(length(bad))}row{?s} {bad}.",
+                 call = call)
+  }
+  x
+}
+
+# One non-negative finite weight for each of n points, of which one is positive; NULL for none.
+verb_weights <- function(weights, n, call = caller_env()) {
+  if (is.null(weights)) return(NULL)
+  if (!is_plain_numeric(weights) || length(weights) != n || !all(is.finite(weights)) || any(weights < 0)) {
+    stop_kernops("input", "{.arg weights} must have one finite non-negative number for each of the {n} point{?s}.",
+                 call = call)
+  }
+  if (all(weights == 0)) stop_kernops("input", "One of the {.arg weights} must be positive.", call = call)
+  as.numeric(weights)
+}
+
+# The operator of a formula with the settings of the user.
+verb_operator <- function(formula, declared, backend, precision = "float64") {
+  recent_operator(formula, declared, "auto", precision, backend)
+}

@@ -1,0 +1,42 @@
+#' Points within a radius
+#'
+#' Finds all pairs of points of `x` and `y` whose Euclidean distance is at most `radius`, or counts them.
+#'
+#' @param x n x d points: a matrix or data frame of finite numbers, or a vector of n numbers.
+#' @param radius the largest distance: one non-negative number.
+#' @param y m x d points. Without `y`, these are the points of `x`, and no point is a neighbour of itself.
+#' @param count if `TRUE`, only the number of points of `x` within the radius of each point of `y` is returned, which
+#'   takes no memory for the pairs.
+#'
+#' @details
+#' The search uses a kd-tree of `x`; its time is proportional to the number of pairs for a few coordinates. Counts of
+#' large balls are faster than their lists, as parts of the tree inside a ball are counted as a whole.
+#'
+#' @return An n x m sparse matrix of class `dgCMatrix` of the package Matrix: the distance of each such pair. Distances
+#'   of 0 are stored as explicit zeros. With `count`, a vector of m numbers.
+#'
+#' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, and for more than 2^31 -
+#'   1 pairs; `kernops_dim_error` if `y` has another number of coordinates than `x`; `kernops_memory_error` if the
+#'   result is too large.
+#'
+#' @seealso [knn()] for a fixed number of neighbours.
+#' @examples
+#' set.seed(1)
+#' x <- matrix(runif(2000), 1000)
+#' neighbours_within(x, 0.05, count = TRUE)[1:10]
+#' if (requireNamespace("Matrix", quietly = TRUE)) neighbours_within(x, 0.05)[1:10, 1:10]
+#' @export
+neighbours_within <- function(x, radius, y = NULL, count = FALSE) {
+  x <- verb_points(x, "x")
+  if (!is.null(y)) y <- verb_points(y, "y", ncol(x))
+  check_radius(radius, "radius")
+  check_flag(count, "count")
+  if (!count) rlang::check_installed("Matrix", "for sparse matrices.")
+  radius <- min(radius, .Machine$double.xmax)
+  parts <- points_within(search_tree(unname(x)), if (!is.null(y)) unname(y), radius, count, threads())
+  if (count) return(parts)
+  columns <- if (is.null(y)) rownames(x) else rownames(y)
+  names <- list(rownames(x), columns)
+  Matrix::sparseMatrix(i = parts$i, p = parts$p, x = parts$x, dims = c(nrow(x), nrow(y %||% x)), index1 = FALSE,
+                       dimnames = if (is.null(unlist(names))) list(NULL, NULL) else names)
+}

@@ -1,0 +1,62 @@
+// All points within a radius, for R/verb_within.R.
+#include "neighbours/within.h"
+
+#include <climits>
+#include <numeric>
+
+#include "stored_points.h"
+
+using namespace kernops;
+
+namespace {
+
+using Lists = std::vector<std::vector<neighbours::Within>>;
+
+// The lists of queries, whose number is rows[q], as the columns of a sparse matrix: their ends, the rows from 0, and
+// the distances.
+SEXP sparse_parts(const Lists& lists, const int* rows, double unit) {
+  std::vector<const std::vector<neighbours::Within>*> of_row(lists.size());
+  for (size_t q = 0; q < lists.size(); ++q) of_row[size_t(rows[q])] = &lists[q];
+  double total = 0;
+  for (const auto& list : lists) total += double(list.size());
+  Rcpp::IntegerVector ends = new_integers(double(lists.size()) + 1), points = new_integers(total);
+  Rcpp::NumericVector distances = new_numbers(total);
+  int *end = ends.begin(), *point = points.begin();
+  double* distance = distances.begin();
+  *end = 0;
+  for (const auto* list : of_row) {
+    for (const neighbours::Within& one : *list) *point++ = one.row, *distance++ = one.distance / unit;
+    *++end = int(point - points.begin());
+  }
+  return named_list({{"p", ends}, {"i", points}, {"x", distances}});
+}
+
+}  // namespace
+
+// The points within `radius` of each row of `query`, or of the points themselves without it: the parts of a sparse
+// matrix with a column for each query, or with `count` the numbers of these points. No point is near itself.
+// [[Rcpp::export(rng = false)]]
+SEXP points_within(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, double radius, bool count, int threads) {
+  return guard_new([&]() -> SEXP {
+    const Settings settings = with_threads(threads);
+    Rcpp::RObject result;
+    at_scale_of(stored, query, settings, [&](StoredPoints& points) {
+      const TreeQueries queries(points, query, settings);
+      const int* const skip = query.isNull() ? queries.rows() : nullptr;
+      const double scaled = radius * points.unit;
+      const std::vector<double> counts =
+          neighbours::count_within(points.tree, queries.data(), queries.count(), scaled, skip, settings);
+      if (count) {
+        Rcpp::NumericVector by_row = new_numbers(double(counts.size()));
+        for (size_t q = 0; q < counts.size(); ++q) by_row[queries.rows()[q]] = counts[q];
+        result = by_row;
+        return;
+      }
+      if (std::accumulate(counts.begin(), counts.end(), 0.0) > INT_MAX)
+        throw InputError("input", "a sparse matrix holds at most 2^31 - 1 pairs: use a smaller radius");
+      const Lists lists = neighbours::find_within(points.tree, queries.data(), queries.count(), scaled, skip, settings);
+      result = sparse_parts(lists, queries.rows(), points.unit);
+    });
+    return result;
+  });
+}
