@@ -649,6 +649,10 @@ spmv_run <- function(entries, values, v, operation, product, plain, settings) {
     .Call(`_kernops_spmv_run`, entries, values, v, operation, product, plain, settings)
 }
 
+cluster_sums <- function(x, label, weights, count) {
+    .Call(`_kernops_cluster_sums`, x, label, weights, count)
+}
+
 points_knn <- function(stored, query, k, settings) {
     .Call(`_kernops_points_knn`, stored, query, k, settings)
 }

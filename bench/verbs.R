@@ -1,4 +1,4 @@
-# R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods]
+# R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods] [kmeans]
 #
 # The verbs beside the packages that users have for these tasks, on one core: CPU seconds, in pairs that take turns, and
 # how many times ours. `columns`: nanoseconds of one row that meets few columns. `methods`: both methods of knn(), from
@@ -57,4 +57,17 @@ if (wanted("methods")) {
     times <- turns(\() knn(x, k = 10, method = "tree"), \() knn(x, k = 10, method = "panels"), runs = 1)
     row(n = n, d = d, tree = times[[1]], panels = times[[2]])
   }, cases$n, cases$d))
+}
+
+if (wanted("kmeans")) {
+  title("20 iterations of k-means, 1e5 points: CPU seconds, and times ours")
+  show(Map(\(d, k) {
+    x <- cloud(1e5, d)
+    start <- x[seq_len(k), ]
+    ours <- \() suppressWarnings(kmeans_large(x, start, iter.max = 20))
+    theirs <- \() suppressWarnings(stats::kmeans(x, start, iter.max = 20, algorithm = "Lloyd"))
+    stopifnot(all.equal(ours()$tot.withinss, theirs()$tot.withinss, tolerance = 1e-3))
+    times <- turns(ours, theirs)
+    row(d = d, k = k, kmeans_large = times[[1]], "stats, Lloyd" = times[[2]], "stats / ours" = times[[2]] / times[[1]])
+  }, c(2, 3, 10, 10, 50), c(10, 7, 10, 50, 100)))
 }

@@ -1966,6 +1966,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// cluster_sums
+Rcpp::NumericMatrix cluster_sums(Rcpp::NumericMatrix x, Rcpp::IntegerVector label, Rcpp::NumericVector weights, int count);
+RcppExport SEXP _kernops_cluster_sums(SEXP xSEXP, SEXP labelSEXP, SEXP weightsSEXP, SEXP countSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type label(labelSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< int >::type count(countSEXP);
+    rcpp_result_gen = Rcpp::wrap(cluster_sums(x, label, weights, count));
+    return rcpp_result_gen;
+END_RCPP
+}
 // points_knn
 Rcpp::List points_knn(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, int k, Rcpp::List settings);
 RcppExport SEXP _kernops_points_knn(SEXP storedSEXP, SEXP querySEXP, SEXP kSEXP, SEXP settingsSEXP) {
@@ -2157,6 +2170,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sparse_apply", (DL_FUNC) &_kernops_sparse_apply, 3},
     {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
+    {"_kernops_cluster_sums", (DL_FUNC) &_kernops_cluster_sums, 4},
     {"_kernops_points_knn", (DL_FUNC) &_kernops_points_knn, 4},
     {"_kernops_points_within", (DL_FUNC) &_kernops_points_within, 5},
     {NULL, NULL, 0}

@@ -1,0 +1,123 @@
+#' k-means clustering of many points
+#'
+#' Clusters points by the algorithm of Lloyd (1982), with the result of [stats::kmeans()]. Distances are computed on all
+#' cores or on a GPU.
+#'
+#' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
+#' @param centers the number of clusters, at least 1 and at most the number of distinct points; or initial centres, a
+#'   matrix of d columns.
+#' @param iter.max the most iterations.
+#' @param nstart the number of starts with different random centres, of which the best result is returned.
+#' @param weights a non-negative weight for each point; default: 1. A point of weight 2 counts as two points.
+#' @param seeding the choice of initial centres: `"++"` draws each centre with a probability proportional to the weight
+#'   times the squared distance to the nearest centre so far (Arthur and Vassilvitskii 2007), `"random"` draws distinct
+#'   points as [stats::kmeans()] does.
+#' @param batch `NULL`, or the number of random points from which an iteration moves the centres (mini-batch k-means,
+#'   Sculley 2010): faster for millions of points, and less accurate. All points are assigned at the end.
+#' @param backend `"auto"`, `"cpu"` or `"cuda"`.
+#'
+#' @details
+#' An iteration assigns each point to its nearest centre, of equally near centres the first, and moves each centre to
+#' the weighted mean of its points. It ends when no assignment changes. A centre that loses all its points moves to the
+#' point with the largest weighted squared distance to its own centre, which is not the only point of its cluster, so
+#' that no cluster is empty. The algorithm finds a local minimum of the weighted sum of squares: use several starts.
+#'
+#' Random numbers are those of R: see [set.seed()].
+#'
+#' @return A list of class `kmeans` with the elements of [stats::kmeans()]: `cluster`, `centers`, `totss`, `withinss`,
+#'   `tot.withinss`, `betweenss`, `size` (numbers of points), `iter` and `ifault`, which is 2 if `iter.max` was reached.
+#'   With weights, sums of squares are weighted sums. Methods such as `fitted()` and `print()` apply.
+#'
+#' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, or more clusters than
+#'   distinct points of positive weight; `kernops_dim_error` for centres with another number of coordinates. A warning
+#'   of class `kernops_not_converged` says that `iter.max` was reached.
+#'
+#' @references
+#' Arthur, D. and Vassilvitskii, S. (2007) k-means++: the advantages of careful seeding. *Proceedings of the 18th Annual
+#' ACM-SIAM Symposium on Discrete Algorithms*, 1027-1035.
+#'
+#' Lloyd, S. P. (1982) Least squares quantization in PCM. *IEEE Transactions on Information Theory* 28(2), 129-137.
+#'
+#' Sculley, D. (2010) Web-scale k-means clustering. *Proceedings of the 19th International Conference on World Wide
+#' Web*, 1177-1178.
+#'
+#' @seealso [stats::kmeans()], which is faster for up to about 10 clusters of points with two or three coordinates, and
+#'   whose default algorithm, that of Hartigan and Wong, often finds a better minimum from one start.
+#' @examples
+#' set.seed(1)
+#' x <- rbind(matrix(rnorm(200, sd = 0.3), ncol = 2), matrix(rnorm(200, mean = 1, sd = 0.3), ncol = 2))
+#' fit <- kmeans_large(x, 2, nstart = 5)
+#' fit$centers
+#' table(fit$cluster, rep(1:2, each = 100))
+#' @export
+kmeans_large <- function(x, centers, iter.max = 100, nstart = 1, weights = NULL, seeding = c("++", "random"),
+                         batch = NULL, backend = c("auto", "cpu", "cuda")) {
+  x <- verb_points(x, "x")
+  check_number(iter.max, "iter.max", least = 1, whole = TRUE)
+  check_number(nstart, "nstart", least = 1, whole = TRUE)
+  if (!is.null(batch)) check_number(batch, "batch", least = 1, whole = TRUE)
+  problem <- list(x = x, weights = verb_weights(weights, nrow(x)), batch = batch, iter.max = iter.max,
+                  assign = nearest_centre(unname(x), check_backend(backend)))
+  seeding <- check_choice(seeding, "seeding", c("++", "random"))
+  start <- starting_centres(centers, x, problem$weights, seeding)
+  fits <- lapply(seq_len(if (is.function(start)) nstart else 1), function(n) {
+    run_lloyd(problem, if (is.function(start)) start() else start)
+  })
+  fit <- fits[[which.min(vapply(fits, `[[`, 0, "tot.withinss"))]]
+  if (fit$ifault == 2) {
+    cli::cli_warn("The clusters still changed after {iter.max} iteration{?s}: use a larger {.arg iter.max}.",
+                  class = "kernops_not_converged")
+  }
+  fit
+}
+
+# A function that gives the number of the nearest centre of each point, or of the points in `rows`.
+nearest_centre <- function(x, backend) {
+  op <- verb_operator("ArgMin_Reduction(SqDist(x, c), 1)", sprintf(c("x = Vi(%d)", "c = Vj(%d)"), ncol(x)), backend)
+  resident <- resident_points(op, x)
+  function(centres, rows = NULL) {
+    as.integer(op(list(if (is.null(rows)) resident else x[rows, , drop = FALSE], centres)))
+  }
+}
+
+# The centres that the user gave, or a function that draws them.
+starting_centres <- function(centers, x, weights, seeding, call = caller_env()) {
+  if (is.matrix(centers) || is.data.frame(centers)) {
+    centres <- verb_points(centers, "centers", ncol(x), call)
+    if (anyDuplicated(centres)) stop_kernops("input", "Initial {.arg centers} must be distinct.", call = call)
+    count <- nrow(centres)
+  } else {
+    check_number(centers, "centers", least = 1, whole = TRUE, call = call)
+    count <- centers
+  }
+  x <- unname(x)
+  used <- if (is.null(weights)) seq_len(nrow(x)) else which(weights > 0)
+  distinct <- distinct_points(x, utils::head(used, 100 + 4 * count)) # are often enough
+  if (count > length(distinct) || seeding == "random") distinct <- distinct_points(x, used)
+  if (count > length(distinct)) {
+    stop_kernops("input", "There must be at most as many clusters as distinct points of positive weight,
+                           {length(distinct)}, not {count}.", call = call)
+  }
+  if (is.matrix(centers) || is.data.frame(centers)) return(unname(centres))
+  switch(seeding, "++" = function() seed_by_distance(x, count, weights),
+         random = function() x[distinct[sample.int(length(distinct), count)], , drop = FALSE])
+}
+
+# Those of the rows that repeat no earlier one of them.
+distinct_points <- function(x, rows) rows[first_rows(x[rows, , drop = FALSE]) == seq_along(rows)]
+
+# k-means++: a centre repeats no point, as the weight of a point at a centre is 0.
+seed_by_distance <- function(x, count, weights) {
+  draw <- function(mass) {
+    ends <- cumsum(mass)
+    which.max(ends > stats::runif(1) * ends[length(ends)])
+  }
+  square_to <- verb_operator("Sum_Reduction(SqDist(x, c), 1)", sprintf(c("x = Vi(%d)", "c = Vj(%d)"), ncol(x)), "cpu")
+  chosen <- draw(weights %||% rep(1, nrow(x)))
+  square <- rep(Inf, nrow(x))
+  while (length(chosen) < count) {
+    square <- pmin(square, square_to(list(x, x[chosen[length(chosen)], , drop = FALSE])))
+    chosen <- c(chosen, draw(if (is.null(weights)) square else square * weights))
+  }
+  x[chosen, , drop = FALSE]
+}

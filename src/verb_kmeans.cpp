@@ -1,0 +1,26 @@
+// The step of k-means that is no reduction of pairs, for R/verb_kmeans.R.
+#include "border.h"
+
+using namespace kernops;
+
+// The weighted sums of the rows of each of `count` clusters, and in a last column the sums of their weights. Labels are
+// from 1; weights are 1 where there are none.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix cluster_sums(Rcpp::NumericMatrix x, Rcpp::IntegerVector label, Rcpp::NumericVector weights,
+                                 int count) {
+  return guard_new([&] {
+    const R_xlen_t n = x.nrow(), d = x.ncol();
+    if (label.size() != n || (weights.size() != 0 && weights.size() != n))
+      throw InputError("dim", "each row has a label and a weight");
+    for (const int one : label)
+      if (one < 1 || one > count) throw InputError("input", "labels are numbers of clusters");
+    const double* const w = weights.size() ? weights.begin() : nullptr;
+    Rcpp::NumericMatrix sums = zeros(count, int(d) + 1);
+    for (R_xlen_t k = 0; k <= d; ++k) {
+      double* const to = &sums(0, 0) + k * count - 1;
+      const double* const from = k < d ? x.begin() + k * n : nullptr;
+      for (R_xlen_t i = 0; i < n; ++i) to[label[i]] += (from ? from[i] : 1) * (w ? w[i] : 1);
+    }
+    return sums;
+  });
+}
