@@ -1,4 +1,4 @@
-# R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods] [kmeans]
+# R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods] [kmeans] [kde] [tests]
 #
 # The verbs beside the packages that users have for these tasks, on one core: CPU seconds, in pairs that take turns, and
 # how many times ours. `columns`: nanoseconds of one row that meets few columns. `methods`: both methods of knn(), from
@@ -70,4 +70,31 @@ if (wanted("kmeans")) {
     times <- turns(ours, theirs)
     row(d = d, k = k, kmeans_large = times[[1]], "stats, Lloyd" = times[[2]], "stats / ours" = times[[2]] / times[[1]])
   }, c(2, 3, 10, 10, 50), c(10, 7, 10, 50, 100)))
+}
+
+if (wanted("kde")) {
+  title("Densities of 1e4 points at 1,000: CPU seconds, and times ours")
+  show(lapply(1:4, \(d) {
+    x <- cloud(1e4, d)
+    at <- cloud(1000, d)
+    h <- kde(x[1:1000, , drop = FALSE])$bandwidth / 10
+    theirs <- \() if (d == 1) ks::kde(x[, 1], h = sqrt(h[1, 1]), eval.points = at[, 1], binned = FALSE)
+                  else ks::kde(x, H = h, eval.points = at, binned = FALSE)
+    ours <- \() kde(x, at, h)
+    stopifnot(all.equal(ours()$density, theirs()$estimate))
+    times <- turns(ours, theirs)
+    row(d = d, kde = times[[1]], ks = times[[2]], "ks / ours" = times[[2]] / times[[1]])
+  }))
+}
+
+if (wanted("tests")) {
+  title("Two samples of 1,000 points, 199 permutations: CPU seconds, and times ours")
+  show(lapply(c(1, 3, 10), \(d) {
+    x <- cloud(2000, d)
+    ours <- \() energy_test(x[1:1000, ], x[1001:2000, ], 199)
+    theirs <- \() energy::eqdist.etest(x, c(1000, 1000), R = 199)
+    stopifnot(all.equal(ours()$statistic, theirs()$statistic, check.attributes = FALSE))
+    times <- turns(ours, theirs)
+    row(d = d, energy_test = times[[1]], energy = times[[2]], "energy / ours" = times[[2]] / times[[1]])
+  }))
 }
