@@ -25,6 +25,7 @@
 #'   \item{`vignette("from-gstat", "kernops")`}{calls of gstat and ours}
 #'   \item{`vignette("from-mgcv", "kernops")`}{calls of mgcv and ours}
 #'   \item{`vignette("from-spmodel-and-sdmTMB", "kernops")`}{calls of spmodel and sdmTMB and ours}
+#'   \item{`vignette("for-package-developers", "kernops")`}{imports, operators as fields, threads, tests, headers}
 #'   \item{`vignette("large-kriging", "kernops")`}{kriging with many points, on the CPU and on GPUs}
 #'   \item{`vignette("large-data", "kernops")`}{rasters and tables that do not fit into memory;
 #'     thousands of responses}

@@ -70,3 +70,17 @@ test_that("the advice of solve() for a matrix of nearly equal rows works", {
   a <- solve(K, b, lambda = 1e-6)
   expect_lt(max(abs(as.matrix(K) %*% a + 1e-6 * a - b)), 1e-4)
 })
+
+test_that("the calls of an engine of parsnip give numbers", {
+  # as parsnip builds them from set_fit() and set_pred(), with the arguments of set_engine()
+  fitted <- eval(rlang::call2("gp", .ns = "kernops", formula = z ~ e, data = quote(sites), coords = ~ X + Y,
+                              covariance = known, estimate = "none"))
+  object <- list(fit = fitted)
+  new_data <- sites[1:3, ]
+  values <- eval(rlang::call2("predict", object = quote(object$fit), newdata = quote(new_data)))
+  expect_type(values, "double")
+  expect_null(dim(values))
+  trend <- gp(z ~ e, sites, ~ X + Y, nugget(0.1), estimate = "none")
+  values <- predict(trend, newdata = new_data)
+  expect_equal(unname(values), unname(predict(lm(z ~ e, sites), new_data)))
+})
