@@ -103,7 +103,7 @@ starting_centres <- function(centers, x, weights, seeding, call = caller_env()) 
          random = function() x[distinct[sample.int(length(distinct), count)], , drop = FALSE])
 }
 
-# Those of the rows that repeat no earlier one of them.
+# The numbers among `rows` whose points differ from those of earlier numbers.
 distinct_points <- function(x, rows) rows[first_rows(x[rows, , drop = FALSE]) == seq_along(rows)]
 
 # k-means++: a centre repeats no point, as the weight of a point at a centre is 0.

@@ -88,11 +88,11 @@ if (wanted("kde")) {
 }
 
 if (wanted("tests")) {
-  title("Two samples of 1,000 points, 199 permutations: CPU seconds, and times ours")
+  title("Two samples of 500 points, 199 permutations: CPU seconds, and times ours")
   show(lapply(c(1, 3, 10), \(d) {
-    x <- cloud(2000, d)
-    ours <- \() energy_test(x[1:1000, ], x[1001:2000, ], 199)
-    theirs <- \() energy::eqdist.etest(x, c(1000, 1000), R = 199)
+    x <- cloud(1000, d)
+    ours <- \() energy_test(x[1:500, ], x[501:1000, ], 199)
+    theirs <- \() energy::eqdist.etest(x, c(500, 500), R = 199)
     stopifnot(all.equal(ours()$statistic, theirs()$statistic, check.attributes = FALSE))
     times <- turns(ours, theirs)
     row(d = d, energy_test = times[[1]], energy = times[[2]], "energy / ours" = times[[2]] / times[[1]])
