@@ -106,8 +106,20 @@ stop_further_arguments <- function(what, arguments, known = NULL, call = caller_
   if (length(known)) known <- cli::cli_vec(known, list("vec-trunc" = Inf)) # show all
   stop_kernops("input", call = call, c(
     paste(what, if (length(names)) "has no argument {.arg {names}}." else "has too many arguments."),
-    i = if (length(similar)) "Did you mean {.or {.arg {similar}}}?" else if (length(known)) "Available arguments: {.arg {known}}."
+    i = if (length(similar)) "Did you mean {.or {.arg {similar}}}?" else if (length(known)) {
+      "Available arguments: {.arg {known}}."
+    }
   ))
+}
+
+# Stops at the arguments in the dots of a method, such as "coef.gp". `what` is how the error names it. Callers in other
+# packages pass arguments with the names `ignored`, which do not change the result.
+refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_class, "", method), "}"),
+                             ignored = character(), call = caller_env()) {
+  of_class <- "[.](gp(_[a-z]+)?|LazyTensor|gpu_matrix)$"
+  arguments <- arguments[!(names(arguments) %||% character(length(arguments))) %in% ignored]
+  takes <- setdiff(names(formals(get(method, mode = "function"))), c("object", "x", "fit", "model", "A", "..."))
+  if (length(arguments)) stop_further_arguments(what, arguments, takes, call)
 }
 
 # Named `arguments` in dots must be among the known arguments; they may be abbreviated.

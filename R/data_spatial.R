@@ -56,7 +56,8 @@ spatial_parts.SpatVector <- function(data) {
   u[points[, "geom"], ] <- points[, c("x", "y")]
   values <- terra::as.data.frame(data)
   if (!ncol(values)) values <- data.frame(row.names = seq_len(nrow(u)))
-  list(data = with_coordinates(values, u), added = setdiff(colnames(u), names(values)), u = u, long_lat = isTRUE(terra::is.lonlat(data)),
+  list(data = with_coordinates(values, u), added = setdiff(colnames(u), names(values)), u = u,
+       long_lat = isTRUE(terra::is.lonlat(data)),
        crs = system_of(terra::crs(data)), kind = "SpatVector")
 }
 

@@ -54,6 +54,7 @@
 
 # Functions that serve both sides: conditions, checks, progress, settings, text.
 #   stop_kernops             a classed error with the call of the user
+#   refuse_arguments         an error about arguments that a method does not have
 #   stop_further_arguments   an error where a method received unknown arguments
 #   check_choice             one of some strings
 #   check_flag               TRUE or FALSE

@@ -2,8 +2,8 @@
 
 #' Influence of observations
 #'
-#' Leverages, standardised residuals and Cook's distances of the observations of a fit by [gp()], for given parameters of
-#' the covariance. Without a field they are those of [lm()] and [glm()] for the same variance.
+#' Leverages, standardised residuals and Cook's distances of the observations of a fit by [gp()], for given parameters
+#' of the covariance. Without a field they are those of [lm()] and [glm()] for the same variance.
 #'
 #' @param model a fit by [gp()].
 #' @param ... not used: further arguments are an error.
@@ -25,8 +25,8 @@
 #' @references
 #' Cook, R. D. (1977) Detection of influential observations in linear regression. *Technometrics* 19(1), 15-18.
 #'
-#' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Journal of the International Association for
-#' Mathematical Geology* 15, 687-699.
+#' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Journal of the International Association
+#' for Mathematical Geology* 15, 687-699.
 #' @seealso [gp_cv()], [residuals()][gp_methods].
 #' @examples
 #' set.seed(1)

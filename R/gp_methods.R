@@ -97,16 +97,6 @@ no_further <- function(name, ..., call = caller_env()) {
   refuse_arguments(paste0(name, ".gp"), list(...), ignored = "complete", call = call)
 }
 
-# Stops at the arguments in the dots of a method, such as "coef.gp". `what` is how the error names it. Callers in other
-# packages pass arguments with the names `ignored`, which do not change the result.
-refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_class, "", method), "}"),
-                             ignored = character(), call = caller_env()) {
-  of_class <- "[.](gp(_[a-z]+)?|LazyTensor|gpu_matrix)$"
-  arguments <- arguments[!(names(arguments) %||% character(length(arguments))) %in% ignored]
-  takes <- setdiff(names(formals(get(method, mode = "function"))), c("object", "x", "fit", "model", "A", "..."))
-  if (length(arguments)) stop_further_arguments(what, arguments, takes, call)
-}
-
 #' @rdname gp_methods
 #' @export
 coef.gp <- function(object, type = c("trend", "covariance", "both", "transform"), ...) {

@@ -25,7 +25,7 @@
 #'   name), if there are more than two coordinates, or if the points lie on a line along one of two coordinates. Then
 #'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
 #'
-#'   Of more than 5,000 observations, a sample of 5,000 evenly spaced ones is drawn, and none over a map. Margins
+#'   If there are more than 5,000 observations, every n-th of them is drawn, 5,000 in all, and none over a map. Margins
 #'   follow the labels. Coordinates that are dates have an axis of dates.
 #'
 #'   The empirical variogram is that of the response minus its trend, which is lower than that of the model at long
@@ -91,7 +91,7 @@ plot_newdata <- function(x, newdata, which, default, ..., add, call = caller_env
 
 map_title <- function(x) if (is.null(x$family)) paste("Field of", response_name(x)) else field_words(x)
 
-# Of three panels the first one takes the left half.
+# The first one of three panels takes the left half.
 panels <- function(count) {
   if (count == 3) {
     before <- graphics::par("mfrow")

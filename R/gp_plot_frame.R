@@ -12,8 +12,8 @@ most_drawn <- 5000
 # Numbers of up to `most` of n observations, evenly spaced.
 drawn_rows <- function(n, most = most_drawn) unique(round(seq(1, n, length.out = min(n, most))))
 
-# An empty panel for x and y, which may be dates. `arguments` of the user replace the defaults; `legend`, if any, is text
-# that stands in the right margin. Returns the line of the left margin for the label of the axis.
+# An empty panel for x and y, which may be dates. `arguments` of the user replace the defaults; `legend`, if any, is
+# text that stands in the right margin. Returns the graphical parameters before.
 open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = NA) {
   chosen <- utils::modifyList(list(xlim = range(x, na.rm = TRUE, finite = TRUE),
                                    ylim = range(y, na.rm = TRUE, finite = TRUE),
