@@ -237,12 +237,16 @@ posterior_hold <- function(near, threads) {
     .Call(`_kernops_posterior_hold`, near, threads)
 }
 
-posterior_hold_effects <- function(near, wide, start, columns, within, threads) {
-    .Call(`_kernops_posterior_hold_effects`, near, wide, start, columns, within, threads)
+posterior_hold_effects <- function(near, wide, start, columns, within, dense, threads) {
+    .Call(`_kernops_posterior_hold_effects`, near, wide, start, columns, within, dense, threads)
 }
 
 posterior_observe <- function(held, across, within) {
     invisible(.Call(`_kernops_posterior_observe`, held, across, within))
+}
+
+posterior_observe_border <- function(held, of, columns, values, share) {
+    invisible(.Call(`_kernops_posterior_observe_border`, held, of, columns, values, share))
 }
 
 posterior_fill <- function(held, weights, sd, threads) {
@@ -283,6 +287,10 @@ posterior_with_effects <- function(held, points, columns, values, threads) {
 
 posterior_effects <- function(held) {
     .Call(`_kernops_posterior_effects`, held)
+}
+
+posterior_border <- function(held) {
+    .Call(`_kernops_posterior_border`, held)
 }
 
 responses_optima <- function(operators, held, responses, parameters, starts, reml, settings) {

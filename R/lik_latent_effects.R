@@ -27,18 +27,48 @@ no_places <- function(sets) {
   )
 }
 
-# The pairs of places and coefficients of observations at the places `of`: as sparse_pattern() takes them, and `pair`,
-# the pair of each entry of the columns. Without a field, no place is observed.
+# The `count` of coefficients, the `dense` ones, and for the others the pairs of places and coefficients of observations
+# at the places `of`: `sparse`, as sparse_pattern() takes them, and `pair`, the pair of each entry of the columns.
+# Without a field, no place is observed.
 observed_effects <- function(parts, of, places, theta) {
   if (is.null(parts$effects)) return(NULL)
   entries <- effect_entries(parts$effects, theta, parts$all_u)
-  count <- entries$size
-  columns <- if (isTRUE(parts$without_field)) entries$columns[0, , drop = FALSE] else entries$columns
+  dense <- if (!isTRUE(parts$without_field)) dense_coefficients_of(entries, parts$effects)
+  sparse <- without_coefficients(entries, dense)
+  count <- sparse$size
+  columns <- if (isTRUE(parts$without_field)) sparse$columns[0, , drop = FALSE] else sparse$columns
   keys <- rep((of - 1) * count, each = nrow(columns)) + as.vector(columns)
   pairs <- sort(unique(keys))
-  list(count = as.integer(count), start = cumsum(c(0, tabulate((pairs - 1) %/% count + 1, places))),
-       columns = as.integer((pairs - 1) %% count + 1), pair = match(keys, pairs), parts = parts,
-       within = weighted_products(entries, rep(1, ncol(columns))))
+  list(count = as.integer(entries$size), dense = dense, pair = match(keys, pairs), parts = parts, sparse = list(
+    count = count, start = cumsum(c(0, tabulate((pairs - 1) %/% count + 1, places))),
+    columns = as.integer((pairs - 1) %% count + 1), dense = dense,
+    within = weighted_products(sparse, rep(1, length(of)))
+  ))
+}
+
+# The numbers of the coefficients of effects that are observed with every point, such as those of smooths. An effect has
+# all of its coefficients among these, or none.
+dense_coefficients_of <- function(entries, effects) {
+  columns <- entries$columns
+  constant <- vapply(seq_len(nrow(columns)), function(row) all(columns[row, ] == columns[[row, 1]]), NA)
+  once <- setdiff(columns[constant, 1], as.vector(columns[!constant, ]))
+  once <- setdiff(once, columns[constant, 1][duplicated(columns[constant, 1])])
+  whole <- lapply(effects, function(effect) {
+    rows <- effect$before + seq_len(effect$size * max(1, length(effect$levels)))
+    if (all(rows %in% once)) rows
+  })
+  sort(unlist(whole, use.names = FALSE))
+}
+
+# The entries of the other coefficients.
+without_coefficients <- function(entries, dense) {
+  if (!length(dense)) return(entries)
+  rows <- !entries$columns[, 1] %in% dense
+  number <- replace(seq_len(entries$size), dense, 0L)
+  number[-dense] <- seq_len(entries$size - length(dense))
+  columns <- entries$columns[rows, , drop = FALSE]
+  columns[] <- number[columns]
+  row_sparse(columns, entries$values[rows, , drop = FALSE], entries$size - length(dense))
 }
 
 # The products B' W B of effects for the diagonal W of weights, of both signs.
@@ -58,18 +88,22 @@ weighted_products <- function(entries, weights) {
 with_observed_effects <- function(system, observed, theta) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)
+  sparse <- without_coefficients(entries, observed$dense)
+  of <- as.integer(system$of)
   first <- seq_len(observed$count)
   pairs <- if (length(observed$pair)) {
-    row_sparse(matrix(observed$pair, 1), matrix(entries$values, 1), length(observed$columns))
+    row_sparse(matrix(observed$pair, 1), matrix(sparse$values, 1), length(observed$sparse$columns))
   }
   replace(system, c("entries", "gather", "spread", "precision", "at_places", "variances"), list(
     entries, function(x) rbind(entries$crossprod(x), system$gather(x)),
     function(x) entries$times(x[first, , drop = FALSE]) + system$spread(x[-first, , drop = FALSE]),
     function(share) {
-      within <- weighted_products(entries, share)
-      across <- if (!is.null(pairs)) as.vector(pairs$crossprod(rep(share, each = nrow(entries$columns))))
-      list(diagonal = c(within$diagonal(within$value), system$precision(share)),
-           within = within, across = as.numeric(across))
+      within <- weighted_products(sparse, share)
+      across <- if (!is.null(pairs)) as.vector(pairs$crossprod(rep(share, each = nrow(sparse$columns))))
+      list(diagonal = c(within$diagonal(within$value), system$precision(share)), within = within,
+           across = as.numeric(across), share = share, border = function(held) {
+             posterior_observe_border(held, of, entries$columns, entries$values, share)
+           })
     },
     function(process, k) {
       coefficients <- entries$crossprod(k)

@@ -19,7 +19,7 @@ wide_pattern <- function(sets) {
   pattern <- NULL
   count <- NULL
   pattern_with <- function(wide) {
-    tryCatch(sparse_pattern(sets$neighbours, sets$observed, wide), kernops_input_error = function(e) NULL)
+    tryCatch(sparse_pattern(sets$neighbours, sets$observed$sparse, wide), kernops_input_error = function(e) NULL)
   }
   function() {
     if (identical(count, sets$wide$count)) return(pattern)

@@ -7,7 +7,9 @@
 # point i, and the sparse_symmetric() matrix `within` of those that are observed together. Precisions are then lists, of
 # the `diagonal`, of the entries `across` in the order of `columns`, and of the matrix `within` of coefficients, whose
 # diagonal is a part of the former. The factor of effects drops fewer entries with `wide` sets: neighbours for the
-# pattern of the factor alone.
+# pattern of the factor alone. Coefficients that are observed with every point may have the ascending numbers `dense`
+# among all coefficients: `count`, `columns` and `within` are then those of the others, and precisions have the function
+# border(held), which calls posterior_observe_border(). See src/neighbours/border.h.
 sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , drop = FALSE]) {
   held <- if (is.null(effects)) posterior_hold(neighbours, threads()) else {
     behind_effects <- function(near) {
@@ -17,9 +19,10 @@ sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , dr
     }
     start <- as.integer(c(integer(effects$count), effects$start))
     posterior_hold_effects(behind_effects(neighbours), behind_effects(wide), start, effects$columns, effects$within,
-                           threads())
+                           as.integer(effects$dense), threads())
   }
-  list(held = held, filled = new.env(), coefficients = c(effects$count, 0L)[[1]], within = effects$within)
+  list(held = held, filled = new.env(), coefficients = c(effects$count, 0L)[[1]], within = effects$within,
+       dense = effects$dense)
 }
 
 # The field with the rows of U in `factor`, a list of `weights` and `sd`. A list of functions:
@@ -33,7 +36,7 @@ sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , dr
 #   differentiate(f, g)    derivatives of the likelihood with respect to the rows of U
 # With effects also
 #   sum_variances(points, columns, values)  variances of points and effects times values, see row_sparse()
-#   effects()              the covariances of the coefficients that are observed together
+#   effects()              the covariances of the coefficients that are observed together, or of those of the border
 #   log_forms(z)           z' log(L^-1 (Q + D) L'^-1) z for columns z of the same length
 # long: the operators of one matrix, each some lines, which share its data
 sparse_posterior <- function(pattern, factor) {
@@ -52,8 +55,9 @@ sparse_posterior <- function(pattern, factor) {
   }
   # the diagonal; other entries are kept in the matrix
   observed <- function(w) {
-    if (!length(alone)) return(w)
+    if (!is.list(w)) return(w)
     posterior_observe(current(), w$across, w$within$value)
+    if (length(pattern$dense)) w$border(current())
     w$diagonal
   }
   fill()
@@ -66,7 +70,7 @@ sparse_posterior <- function(pattern, factor) {
     pattern$held
   }
   # functions of the matrix of effects are never identical
-  numbers <- function(w) if (is.list(w)) list(w$diagonal, w$across, w$within$value) else w
+  numbers <- function(w) if (is.list(w)) list(w$diagonal, w$across, w$within$value, w$share) else w
   factorise <- function(w) {
     if (!identical(numbers(w), numbers(latest))) {
       latest <<- w
@@ -105,12 +109,37 @@ sparse_posterior <- function(pattern, factor) {
       list(weights = by$weights[, -alone, drop = FALSE], log_sd = by$log_sd[-alone])
     },
     sum_variances = function(points, columns, values) {
-      posterior_with_effects(inverted(), as.integer(length(alone) + points), columns, values, threads())
+      before <- length(alone) + length(pattern$dense)
+      posterior_with_effects(inverted(), as.integer(before + points), columns, values, threads())
     },
-    effects = function() pattern$within$with(posterior_effects(inverted())),
+    effects = function() {
+      sparse <- pattern$within$with(posterior_effects(inverted()))
+      if (!length(pattern$dense)) return(sparse)
+      bordered_symmetric(sparse, posterior_border(inverted()), pattern$dense)
+    },
     log_forms = function(z) {
       runs <- posterior_lanczos(current(), observed(latest), z, 1e-4, 200L, threads())
       vapply(seq_len(ncol(z)), \(k) sum(z[, k]^2) * log_corner(runs$step[, k], runs$ratio[, k]), 0)
     }
   )
+}
+
+# The symmetric matrix with the dense block `border` in its ascending rows `dense`, and the sparse_symmetric() block
+# `sparse` in the others. diagonal(value) is its diagonal.
+bordered_symmetric <- function(sparse, border, dense) {
+  others <- seq_len(length(dense) + length(sparse$start) - 1)
+  others <- others[!others %in% dense]
+  diagonal <- function(value) {
+    all <- numeric(length(dense) + length(others))
+    replace(replace(all, dense, diag(border)), others, sparse$diagonal(sparse$value))
+  }
+  structure(list(sparse = sparse, border = border, dense = dense, others = others, diagonal = diagonal),
+            class = "bordered_matrix")
+}
+
+# The rows of an effect are all dense or all sparse.
+sum_of_blocks.bordered_matrix <- function(x, before, size, count) {
+  in_border <- (before + 1) %in% x$dense
+  rows <- if (in_border) x$dense else x$others
+  sum_of_blocks(if (in_border) x$border else x$sparse, match(before + 1, rows) - 1, size, count)
 }

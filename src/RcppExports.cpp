@@ -745,8 +745,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_hold_effects
-SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start, Rcpp::IntegerVector columns, Rcpp::List within, int threads);
-RcppExport SEXP _kernops_posterior_hold_effects(SEXP nearSEXP, SEXP wideSEXP, SEXP startSEXP, SEXP columnsSEXP, SEXP withinSEXP, SEXP threadsSEXP) {
+SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start, Rcpp::IntegerVector columns, Rcpp::List within, Rcpp::IntegerVector dense, int threads);
+RcppExport SEXP _kernops_posterior_hold_effects(SEXP nearSEXP, SEXP wideSEXP, SEXP startSEXP, SEXP columnsSEXP, SEXP withinSEXP, SEXP denseSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
@@ -754,8 +754,9 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type start(startSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type within(withinSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type dense(denseSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_hold_effects(near, wide, start, columns, within, threads));
+    rcpp_result_gen = Rcpp::wrap(posterior_hold_effects(near, wide, start, columns, within, dense, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -767,6 +768,19 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type across(acrossSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type within(withinSEXP);
     posterior_observe(held, across, within);
+    return R_NilValue;
+END_RCPP
+}
+// posterior_observe_border
+void posterior_observe_border(SEXP held, Rcpp::IntegerVector of, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericVector share);
+RcppExport SEXP _kernops_posterior_observe_border(SEXP heldSEXP, SEXP ofSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP shareSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type of(ofSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type share(shareSEXP);
+    posterior_observe_border(held, of, columns, values, share);
     return R_NilValue;
 END_RCPP
 }
@@ -896,6 +910,16 @@ BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
     rcpp_result_gen = Rcpp::wrap(posterior_effects(held));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_border
+Rcpp::NumericMatrix posterior_border(SEXP held);
+RcppExport SEXP _kernops_posterior_border(SEXP heldSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_border(held));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -2067,8 +2091,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_points_following", (DL_FUNC) &_kernops_points_following, 6},
     {"_kernops_points_joined", (DL_FUNC) &_kernops_points_joined, 3},
     {"_kernops_posterior_hold", (DL_FUNC) &_kernops_posterior_hold, 2},
-    {"_kernops_posterior_hold_effects", (DL_FUNC) &_kernops_posterior_hold_effects, 6},
+    {"_kernops_posterior_hold_effects", (DL_FUNC) &_kernops_posterior_hold_effects, 7},
     {"_kernops_posterior_observe", (DL_FUNC) &_kernops_posterior_observe, 3},
+    {"_kernops_posterior_observe_border", (DL_FUNC) &_kernops_posterior_observe_border, 5},
     {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 4},
     {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 3},
     {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
@@ -2079,6 +2104,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_differentiate", (DL_FUNC) &_kernops_posterior_differentiate, 4},
     {"_kernops_posterior_with_effects", (DL_FUNC) &_kernops_posterior_with_effects, 5},
     {"_kernops_posterior_effects", (DL_FUNC) &_kernops_posterior_effects, 1},
+    {"_kernops_posterior_border", (DL_FUNC) &_kernops_posterior_border, 1},
     {"_kernops_responses_optima", (DL_FUNC) &_kernops_responses_optima, 7},
     {"_kernops_responses_products", (DL_FUNC) &_kernops_responses_products, 6},
     {"_kernops_sets_hold", (DL_FUNC) &_kernops_sets_hold, 6},

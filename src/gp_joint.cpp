@@ -17,7 +17,7 @@ struct Joint {
     points = {Rcpp::as<int>(sets["base"]), near.ncol(), near.nrow(), weights.begin(), sd.begin(), near.begin(), nullptr,
               Rcpp::as<int>(sets["total"])};
     if (!Rf_isNull(posterior)) points.posterior = Rcpp::XPtr<neighbours::Posterior>(posterior).get();
-    if (points.posterior && points.posterior->points() != points.base)
+    if (points.posterior && points.posterior->length() != points.base)
       throw InputError("dim", "each base point has a posterior");
     if (weights.size() != near.size() || sd.size() != points.count)
       throw InputError("dim", "each neighbour has a weight, and each point a standard deviation");

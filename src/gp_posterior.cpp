@@ -30,18 +30,29 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
   return x.begin();
 }
 
+// Vectors have all effects before the points; see Posterior::inner().
+std::vector<double> inward(const Posterior& posterior, const double* x) {
+  std::vector<double> out(static_cast<size_t>(posterior.length()));
+  for (size_t i = 0; i < out.size(); ++i) out[posterior.inner(i)] = x[i];
+  return out;
+}
+
+void outward(const Posterior& posterior, const std::vector<double>& x, double* to) {
+  for (size_t i = 0; i < x.size(); ++i) to[i] = x[posterior.inner(i)];
+}
+
 SEXP held_posterior(const Rcpp::IntegerMatrix& near, const Rcpp::IntegerMatrix& wide,
-                    neighbours::ObservedEffects effects, int threads) {
+                    neighbours::ObservedEffects effects, const std::vector<int>& dense, int threads) {
   const neighbours::PointSets sets = sets_of(near, near.ncol()), wide_sets = sets_of(wide, near.ncol());
   if (wide_sets.count != sets.count) throw InputError("dim", "each point has a wide set");
-  auto posterior = std::make_unique<Posterior>(sets, wide_sets, std::move(effects), for_threads(threads));
+  auto posterior = std::make_unique<Posterior>(sets, wide_sets, std::move(effects), dense, for_threads(threads));
   const double bytes = posterior->bytes();
   return external_pointer(std::move(posterior), bytes);
 }
 
 void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, const Rcpp::NumericMatrix& weights,
                 int threads, double* to, double* parts) {
-  const neighbours::PointSets sets = sets_of(near, posterior.points());
+  const neighbours::PointSets sets = sets_of(near, posterior.length());
   posterior.sum_points(sets, of_length(weights, sets.count * sets.m), with_threads(threads), to, parts);
 }
 
@@ -52,28 +63,36 @@ void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, con
 SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
   return guard_new([&]() -> SEXP {
     const Rcpp::IntegerMatrix none(0, near.ncol());
-    return held_posterior(near, none, {}, threads);
+    return held_posterior(near, none, {}, {}, threads);
   });
 }
 
 // The same where the first points are effects. Point i is observed with effects columns[start[i] + 1] ..
 // columns[start[i + 1]], counted from 1, in ascending order; `within` is the lower triangle of those that are observed
-// together, as a sparse_symmetric() matrix. Pairs of the points of `wide` sets are in the pattern of the factor.
+// together, as a sparse_symmetric() matrix. Pairs of the points of `wide` sets are in the pattern of the factor. In
+// vectors, the effects with the ascending numbers `dense` are among the others, which keep their order.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start,
-                            Rcpp::IntegerVector columns, Rcpp::List within, int threads) {
+                            Rcpp::IntegerVector columns, Rcpp::List within, Rcpp::IntegerVector dense, int threads) {
   return guard_new([&]() -> SEXP {
     if (start.size() != near.ncol() + 1) throw InputError("dim", "each point has effects");
     const Rcpp::IntegerVector within_start = within["start"], within_row = within["row"];
     const neighbours::LowerTriangle lower{int(within_start.size()) - 1, within_start.begin(), within_row.begin()};
-    if (lower.n < 1 || lower.n > near.ncol() || lower.entries() != within_row.size())
+    if ((lower.n < 1 && columns.size()) || lower.n > near.ncol() || lower.entries() != within_row.size())
       throw InputError("dim", "each effect is observed with itself");
     lower.check();
     neighbours::ObservedEffects observed{lower.n, {start.begin(), start.end()}, {}, {}, {}};
     observed.within_start.assign(within_start.begin(), within_start.end());
     observed.within_row.assign(within_row.begin(), within_row.end());
     for (const int column : columns) observed.column.push_back(column - 1);
-    return held_posterior(near, wide, std::move(observed), threads);
+    std::vector<int> border;
+    for (const int effect : dense) {
+      const bool ascends = border.empty() || effect - 1 > border.back();
+      if (!ascends || effect < 1 || effect > lower.n + dense.size())
+        throw InputError("dim", "dense effects are effects");
+      border.push_back(effect - 1);
+    }
+    return held_posterior(near, wide, std::move(observed), border, threads);
   });
 }
 
@@ -85,6 +104,24 @@ void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericVecto
     Posterior& posterior = posterior_of(held);
     of_length(within, posterior.observed_within());
     posterior.observe(of_length(across, posterior.observed()), within.begin());
+    return 0;
+  });
+}
+
+// The entries of the border: the places `of` observations, and the effects `columns` with these values.
+// [[Rcpp::export(rng = false)]]
+void posterior_observe_border(SEXP held, Rcpp::IntegerVector of, Rcpp::IntegerMatrix columns,
+                              Rcpp::NumericMatrix values, Rcpp::NumericVector share) {
+  guard([&] {
+    Posterior& posterior = posterior_of(held);
+    const Count count = of.size(), each = columns.nrow();
+    const Count effects = posterior.effects() + posterior.border().width, places = posterior.length() - effects;
+    if (columns.ncol() != count || values.size() != columns.size()) throw InputError("dim", "each point has effects");
+    const auto outside = [](const auto& numbers, Count most) {
+      return std::any_of(numbers.begin(), numbers.end(), [&](int k) { return k < 1 || k > most; });
+    };
+    if (outside(of, places) || outside(columns, effects)) throw InputError("input", "there is no such effect");
+    posterior.observe_border({count, each, of.begin(), columns.begin(), values.begin(), of_length(share, count)});
     return 0;
   });
 }
@@ -115,17 +152,21 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
                                     Rcpp::NumericMatrix x, double tol, int most, int threads) {
   return guard([&] {
     const Posterior& posterior = posterior_of(held);
-    const Count n = posterior.points(), columns = b.ncol();
+    const Count n = posterior.length(), columns = b.ncol();
     of_length(b, n * columns), of_length(x, n * columns);
-    Rcpp::NumericMatrix out = Rcpp::clone(x);
+    Rcpp::NumericMatrix out = zeros(int(n), int(columns));
     Rcpp::IntegerVector steps(columns);
-    const double *const d = of_length(diagonal, n), *const from = b.begin();
+    const double *const d = of_length(diagonal, posterior.points()), *const from = b.begin(), *const begin = x.begin();
     double* const to = out.begin();
     int* const taken = steps.begin();
     const int workers = std::max(1, std::min(threads, int(columns)));
     const Settings within = for_threads(threads / workers);
-    parallel_for(columns, workers, with_threads(threads),
-                 [&](Count c, Count) { taken[c] = posterior.solve(d, from + c * n, to + c * n, tol, most, within); });
+    parallel_for(columns, workers, with_threads(threads), [&](Count c, Count) {
+      const std::vector<double> right = inward(posterior, from + c * n);
+      std::vector<double> solution = inward(posterior, begin + c * n);
+      taken[c] = posterior.solve(d, right.data(), solution.data(), tol, most, within);
+      outward(posterior, solution, to + c * n);
+    });
     out.attr("steps") = steps;
     return out;
   });
@@ -138,13 +179,13 @@ Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::Nume
                              int threads) {
   return guard([&] {
     const Posterior& posterior = posterior_of(held);
-    const Count n = posterior.points(), columns = z.ncol();
-    const double *const d = of_length(diagonal, n), *const from = of_length(z, n * columns);
+    const Count n = posterior.length(), columns = z.ncol();
+    const double *const d = of_length(diagonal, posterior.points()), *const from = of_length(z, n * columns);
     std::vector<neighbours::LanczosRun> runs(static_cast<size_t>(columns));
     const int workers = std::max(1, std::min(threads, int(columns)));
     const Settings within = for_threads(threads / workers);
     parallel_for(columns, workers, with_threads(threads), [&](Count c, Count) {
-      std::vector<double> b(from + c * n, from + (c + 1) * n), x(static_cast<size_t>(n), 0.0);
+      std::vector<double> b = inward(posterior, from + c * n), x(static_cast<size_t>(n), 0.0);
       posterior.multiply_by_factor(b.data(), within);
       posterior.solve(d, b.data(), x.data(), tol, most, within, &runs[size_t(c)]);
     });
@@ -165,7 +206,12 @@ Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
   return guard([&] {
     Posterior& posterior = posterior_of(held);
     posterior.invert(for_threads(threads));
-    return Rcpp::NumericVector(posterior.variances().begin(), posterior.variances().end());
+    std::vector<double> variances = posterior.variances();
+    const neighbours::Border::Matrix border = posterior.border().covariance();
+    for (Count k = 0; k < border.rows(); ++k) variances.push_back(border(k, k));
+    Rcpp::NumericVector out(posterior.length());
+    outward(posterior, variances, out.begin());
+    return out;
   });
 }
 
@@ -185,7 +231,7 @@ Rcpp::NumericMatrix posterior_parts(SEXP held, Rcpp::IntegerMatrix near, Rcpp::N
   return guard([&] {
     const Posterior& posterior = posterior_of(held);
     Rcpp::NumericVector variances(weights.ncol());
-    Rcpp::NumericMatrix out = zeros(int(posterior.points()), weights.ncol());
+    Rcpp::NumericMatrix out = zeros(int(posterior.length()), weights.ncol());
     sum_points(posterior, near, weights, threads, variances.begin(), out.begin());
     return out;
   });
@@ -199,7 +245,9 @@ Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::Numer
     const Count n = posterior.points();
     Rcpp::NumericMatrix weights = zeros(posterior.neighbours(), int(n));
     Rcpp::NumericVector sd = zeros(double(n));
-    posterior.differentiate(of_length(f, n), of_length(g, n), weights.begin(), sd.begin(), for_threads(threads));
+    const std::vector<double> along = inward(posterior, of_length(f, posterior.length())),
+                              other = inward(posterior, of_length(g, posterior.length()));
+    posterior.differentiate(along.data(), other.data(), weights.begin(), sd.begin(), for_threads(threads));
     return named_list({{"weights", weights}, {"log_sd", sd}});
   });
 }
@@ -218,15 +266,8 @@ Rcpp::NumericVector posterior_with_effects(SEXP held, Rcpp::IntegerVector points
     const double* const value = values.begin();
     double* const to = out.begin();
     parallel_for(n, std::min<Count>(threads, n), with_threads(threads), [&](Count i, Count) {
-      const Count point = at[i] - 1;
-      double sum = posterior.variances()[size_t(point)];
-      for (Count a = i * each; a < (i + 1) * each; ++a) {
-        double along = 2 * posterior.covariance(point, of[a] - 1);
-        for (Count b = i * each; b < (i + 1) * each; ++b)
-          along += value[b] * posterior.covariance(of[a] - 1, of[b] - 1);
-        sum += value[a] * along;
-      }
-      to[i] = sum;
+      to[i] =
+          posterior.variance_of_sum(Count(posterior.inner(size_t(at[i] - 1))), of + i * each, value + i * each, each);
     });
     return out;
   });
@@ -240,5 +281,14 @@ Rcpp::NumericVector posterior_effects(SEXP held) {
     Rcpp::NumericVector out(posterior.observed_within());
     posterior.invert_within(out.begin());
     return out;
+  });
+}
+
+// The covariance matrix of the effects of the border.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix posterior_border(SEXP held) {
+  return guard([&] {
+    const neighbours::Border::Matrix border = posterior_of(held).border().covariance();
+    return Rcpp::NumericMatrix(int(border.rows()), int(border.cols()), border.data());
   });
 }

@@ -19,7 +19,7 @@ constexpr Count unit = 256;  // rows
 }  // namespace
 
 Posterior::Posterior(const PointSets& neighbours, const PointSets& wide, ObservedEffects effects,
-                     const Settings& settings)
+                     const std::vector<int>& dense, const Settings& settings)
     : n_(neighbours.count),
       m_(neighbours.m),
       effects_(std::move(effects)),
@@ -38,7 +38,7 @@ Posterior::Posterior(const PointSets& neighbours, const PointSets& wide, Observe
   find_columns(at_.data(), n_, m_, set_start_.data(), set_entry_.data());
   find_pattern(wide, settings), find_later();
   entry_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
-  find_entries_of_effects();
+  find_entries_of_effects(), place_effects(dense);
 }
 
 void Posterior::find_entries_of_effects() {

@@ -6,11 +6,13 @@
 // The first points may be coefficients of effects. Each of the other points is observed together with some of them, so
 // that D has entries in the rows of points and columns of effects, and among effects. The effects are eliminated last,
 // with the first of the other points where these are farther apart than the observations of an effect: `head_` points
-// in all, by a sparse Cholesky factor of what the others leave of their rows, without dropped entries.
+// in all, by a sparse Cholesky factor of what the others leave of their rows, without dropped entries. Effects that are
+// observed with every point are the border of the matrix, behind all points: see neighbours/border.h.
 #pragma once
 #include <memory>
 #include <vector>
 
+#include "neighbours/border.h"
 #include "neighbours/cholesky.h"
 #include "neighbours/reach.h"
 #include "run/backend.h"
@@ -45,26 +47,48 @@ class Posterior {
   struct Rows {
     const Posterior& of;
     static constexpr double nothing = 1e-18;
-    size_t position(size_t point) const { return of.reversed(point); }  // of a point among the rows
-    double variance(size_t i) const { return in_head(i) ? head().variance(i) : 1 / of.pivot_[i]; }
-    double scale(size_t i, double value) const { return in_head(i) ? head().scale(i, value) : value * variance(i); }
+    // Of a point among the rows; points of users may follow.
+    size_t position(size_t point) const { return Count(point) < of.length() ? row(of.inner(point)) : point; }
+    double variance(size_t i) const {
+      if (i < border()) return 1 / (of.border_.pivot(i) * of.border_.pivot(i));
+      return in_head(i) ? head().variance(i - border()) : 1 / of.pivot_[i - border()];
+    }
+    double scale(size_t i, double value) const {
+      if (i < border()) return value / of.border_.pivot(i);
+      return in_head(i) ? head().scale(i - border(), value) : value * variance(i);
+    }
     template <class Each> void each(size_t i, const Each& each) const {
-      if (in_head(i)) return head().each(i, each);
-      for (Count k = of.start_[i]; k < of.start_[i + 1]; ++k)
-        each(of.factor_[size_t(k)], position(size_t(of.column_[size_t(k)])));
+      if (i < border()) return of.border_.each(i, each);
+      const size_t point = i - border();
+      if (in_head(i))
+        head().each(point, [&](double entry, size_t j) { each(entry, j + border()); });
+      else
+        for (Count k = of.start_[point]; k < of.start_[point + 1]; ++k)
+          each(of.factor_[size_t(k)], row(size_t(of.column_[size_t(k)])));
+      const Count column = in_head(i) ? of.head_ - 1 - Count(point) : Count(point);
+      for (Count k = 0; k < of.border_.width; ++k) each(of.border_.factor(k, column), of.border_.row(k));
     }
 
    private:
-    bool in_head(size_t i) const { return Count(i) < of.head_; }
+    size_t border() const { return size_t(of.border_.width); }
+    size_t row(size_t i) const {
+      return Count(i) < of.n_ ? border() + of.reversed(i) : of.border_.row(Count(i) - of.n_);
+    }
+    bool in_head(size_t i) const { return Count(i - border()) < of.head_; }
     SparseCholesky::Rows head() const { return {*of.within_}; }
   };
 
   using Numbers = std::vector<double>;
   // The posterior of each point given its neighbours. The pattern of the factor also has the pairs of the points of
-  // `wide` sets: fewer entries are dropped. Results do not depend on the number of threads.
-  Posterior(const PointSets& neighbours, const PointSets& wide, ObservedEffects effects, const Settings& settings);
+  // `wide` sets: fewer entries are dropped. Among all effects, those of the border have the ascending numbers `dense`,
+  // from 0. Results do not depend on the number of threads.
+  Posterior(const PointSets& neighbours, const PointSets& wide, ObservedEffects effects, const std::vector<int>& dense,
+            const Settings& settings);
 
   Count points() const { return n_; }
+  Count length() const { return n_ + border_.width; }  // of vectors
+  // Of the vectors of users, which have all effects before the points, where element `point` is in vectors.
+  size_t inner(size_t point) const;
   Count effects() const { return effects_.count; }
   Count observed() const { return Count(effects_.column.size()); }
   int neighbours() const { return m_; }
@@ -72,6 +96,8 @@ class Posterior {
   // The entries of D beside its diagonal: those of points with the effects that are observed with them, and those of
   // pairs of effects, in the order of within_row.
   void observe(const double* across, const double* within);
+  void observe_border(const Observations& observed);
+  const Border& border() const { return border_; }
   Count observed_within() const { return Count(effects_.within_row.size()); }
   // The entries of the inverse for these pairs.
   void invert_within(double* to) const;
@@ -85,8 +111,8 @@ class Posterior {
   // The derivative of logdet() with respect to the entries of Q + D: its inverse, where the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
-  // Entry (i, effect) of this inverse; 0 outside of the pattern.
-  double covariance(Count i, int effect) const;
+  // The variance of point i plus effects times values, with the numbers of effects that users have, from 1.
+  double variance_of_sum(Count i, const int* column, const double* value, Count each) const;
   Rows rows() const { return {*this}; }  // of the latest factor
   // The variances of weighted sums of the points of sets, by the factor. With `parts`, each sum has there a column of
   // zeros, one for each point, which becomes a column whose inner products are the covariances of sums.
@@ -98,7 +124,8 @@ class Posterior {
                      const Settings& settings) const;
   // The memory taken once it is filled and factored: of each pair of a set, entry of the pattern, and neighbour.
   double bytes() const {
-    return 4.0 * double(place_.size()) + 44.0 * double(column_.size()) + 36.0 * double(at_.size());
+    return 4.0 * double(place_.size()) + 44.0 * double(column_.size()) + 36.0 * double(at_.size()) +
+           24.0 * double(n_ * border_.width);
   }
 
  private:
@@ -151,11 +178,24 @@ class Posterior {
   int first_effect(Count i) const { return effects_.count ? effects_.start[size_t(i)] : 0; }
   void times(const double* diagonal, const double* x, double* y, const Settings& settings) const;
   void add_effects(const double* x, double* y) const;
+  double covariance(Count i, int effect) const;  // of the inverse; 0 outside of the pattern
+  // See neighbours/posterior_border.cpp.
+  void place_effects(const std::vector<int>& dense);
+  bool factor_border(const Settings& settings);
+  void solve_head(Border::Matrix& x, SparseCholesky::Half half, const Settings& settings) const;
+  void invert_border(const Settings& settings);
+  double invert_row_beside(Count i, double* sum) const;
+  void add_border(const double* x, double* y) const;
+  void precondition_border(const double* r, double* x) const;
+  void multiply_by_border(const Numbers& z, double* x) const;
+  double logdet_border() const;
   void precondition(const double* r, double* x, const Settings& settings) const;
 
   Count n_;
   int m_;
   ObservedEffects effects_;
+  Border border_;
+  std::vector<int> effect_position_;              // of all effects, see inner()
   Count head_ = 0;                                // the effects and the points that are eliminated with them
   std::vector<int> effect_place_, within_place_;  // of each entry of effects_, where it is in the pattern
   std::unique_ptr<SparseCholesky> within_;        // the factor of the head, given what the other points leave of it

@@ -38,13 +38,14 @@ bool Posterior::factor(const double* diagonal, const Settings& settings) {
     wait_for_later(i, after);
     if (!eliminate(i, diagonal[i], rows[size_t(worker)])) positive = false;
   });
-  if (!positive || !head_) return positive;
+  if (!positive) return false;
+  if (!head_) return factor_border(settings);
   each_row(head_, 16, settings, [&](Count e, Count worker) { eliminate(e, diagonal[e], rows[size_t(worker)]); });
   std::vector<double> within;
   within.reserve(size_t(within_->pattern_entries()));
   each_of_head([&](Count e) { within.push_back(pivot_[size_t(e)]); },
                [&](size_t at) { within.push_back(factor_[at]); });
-  return within_->factor(within.data(), settings);
+  return within_->factor(within.data(), settings) && factor_border(settings);
 }
 
 // Row i of the points behind the head; of the head, the row that these leave.
@@ -66,7 +67,7 @@ bool Posterior::eliminate(Count i, double diagonal, OpenRow& row) {
 }
 
 double Posterior::logdet() const {
-  double sum = head_ ? within_->logdet() : 0;
+  double sum = (head_ ? within_->logdet() : 0) + logdet_border();
   for (size_t i = size_t(head_); i < pivot_.size(); ++i) sum += std::log(pivot_[i]);
   return sum;
 }
@@ -75,7 +76,7 @@ double Posterior::logdet() const {
 void Posterior::invert(const Settings& settings) {
   inverse_.resize(column_.size());
   std::vector<OpenRow> rows = open_rows(settings);
-  invert_head(settings);
+  invert_head(settings), invert_border(settings);
   rows_in_order(n_, settings, [&](Count i, Count worker, const auto& after) {
     if (i < head_) return;
     const Count begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
@@ -96,7 +97,7 @@ void Posterior::invert(const Settings& settings) {
       }
       row.sum[size_t(k + 1)] += mine;
     }
-    double variance = 1 / pivot;
+    double variance = 1 / pivot + invert_row_beside(i, row.sum.data() + 1);
     for (Count k = 0; k < length; ++k) {
       inverse_[size_t(begin + k)] = -row.sum[size_t(k + 1)];
       variance += row.sum[size_t(k + 1)] * row.share[size_t(k + 1)];
@@ -119,9 +120,9 @@ void Posterior::sum_points(const PointSets& sets, const double* weights, const S
                            double* parts) const {
   std::vector<int> at(sets.at, sets.at + sets.count * sets.m);
   for (int& point : at)
-    if (point > 0) point = int(reversed(size_t(point) - 1)) + 1;
+    if (point > 0) point = int(rows().position(size_t(point) - 1)) + 1;
   const PointSets ordered{at.data(), sets.count, sets.m};
-  variances_of_all_sums(rows(), n_, ordered, weights, alike_together(ordered, settings), settings, to, parts);
+  variances_of_all_sums(rows(), length(), ordered, weights, alike_together(ordered, settings), settings, to, parts);
 }
 
 }  // namespace kernops::neighbours

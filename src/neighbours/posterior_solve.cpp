@@ -31,7 +31,7 @@ void Posterior::times(const double* diagonal, const double* x, double* y, const 
       sum -= by_column_[size_t(k)] * whitened[size_t(set_entry_[size_t(k)] / m_)];
     y[i] = sum;
   });
-  add_effects(x, y);
+  add_effects(x, y), add_border(x, y);
 }
 
 void Posterior::add_effects(const double* x, double* y) const {
@@ -57,8 +57,10 @@ void Posterior::precondition(const double* r, double* x, const Settings& setting
   });
   if (head_) {
     each_row(head_, 16, settings, [&](Count e, Count) { before(e); });
-    within_->solve(x, 1, SparseCholesky::Half::both, settings);
+    within_->solve(x, 1, SparseCholesky::Half::first, settings);
   }
+  precondition_border(r, x);
+  if (head_) within_->solve(x, 1, SparseCholesky::Half::second, settings);
   rows_in_order(n_, settings, [&](Count i, Count, const auto& after) {
     if (i < head_) return;
     wait_for_earlier(i, after);
@@ -71,6 +73,7 @@ void Posterior::precondition(const double* r, double* x, const Settings& setting
 void Posterior::multiply_by_factor(double* x, const Settings& settings) const {
   Numbers scaled(x, x + n_);
   for (Count i = head_; i < n_; ++i) scaled[size_t(i)] *= std::sqrt(pivot_[size_t(i)]);
+  multiply_by_border(scaled, x);
   if (head_) within_->multiply(scaled.data());
   each_row(n_, unit, settings, [&](Count i, Count) {
     double sum = scaled[size_t(i)];
@@ -82,10 +85,11 @@ void Posterior::multiply_by_factor(double* x, const Settings& settings) const {
 
 int Posterior::solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings,
                      LanczosRun* run) const {
-  Numbers r(b, b + n_), z(size_t(n_), 0.0), p, image(size_t(n_), 0.0);
+  const Count n = length();
+  Numbers r(b, b + n), z(size_t(n), 0.0), p, image(size_t(n), 0.0);
   const double enough = tol * std::sqrt(dot(r, r));
   times(diagonal, x, image.data(), settings);
-  for (Count i = 0; i < n_; ++i) r[size_t(i)] -= image[size_t(i)];
+  for (Count i = 0; i < n; ++i) r[size_t(i)] -= image[size_t(i)];
   double before = 0;
   for (int step = 0;; ++step) {
     if (std::sqrt(dot(r, r)) <= enough || step == most) return step;
@@ -94,14 +98,14 @@ int Posterior::solve(const double* diagonal, const double* b, double* x, double 
     if (step == 0)
       p = z;
     else
-      for (Count i = 0; i < n_; ++i) p[size_t(i)] = z[size_t(i)] + now / before * p[size_t(i)];
+      for (Count i = 0; i < n; ++i) p[size_t(i)] = z[size_t(i)] + now / before * p[size_t(i)];
     if (run && step > 0) run->ratio.push_back(now / before);
     before = now;
     times(diagonal, p.data(), image.data(), settings);
     const double length = now / dot(p, image);
     if (!std::isfinite(length)) return most;
     if (run) run->step.push_back(length);
-    for (Count i = 0; i < n_; ++i) x[i] += length * p[size_t(i)], r[size_t(i)] -= length * image[size_t(i)];
+    for (Count i = 0; i < n; ++i) x[i] += length * p[size_t(i)], r[size_t(i)] -= length * image[size_t(i)];
   }
 }
 

@@ -226,7 +226,8 @@ test_that("coefficients with too many pairs for a factor are refused", {
   within <- list(start = 0:count, row = seq_len(count) - 1L)
   start <- as.integer(c(integer(count), 4 * (0:points)))
   none <- matrix(0L, 0, count + points)
-  expect_error(kernops:::posterior_hold_effects(matrix(0L, 1, count + points), none, start, columns, within, 1L),
+  expect_error(kernops:::posterior_hold_effects(matrix(0L, 1, count + points), none, start, columns, within,
+                                                integer(), 1L),
                "too many pairs", class = "kernops_input_error")
   expect_snapshot(kernops:::stop_coefficients(30000L), error = TRUE)
 })
@@ -235,10 +236,12 @@ test_that("the sparse posterior checks its input", {
   one <- kernops:::sparse_symmetric(0:1, 0L, 1)
   near <- matrix(0L, 1, 3)
   wide <- matrix(0L, 0, 3)
-  expect_error(kernops:::posterior_hold_effects(near, wide, 0:1, 1L, one, 1L), "each point has effects")
-  expect_error(kernops:::posterior_hold_effects(near, wide[, 1:2], 0:3, 1:3, one, 1L), "each point has a wide set")
+  hold <- kernops:::posterior_hold_effects
+  expect_error(hold(near, wide, 0:1, 1L, one, integer(), 1L), "each point has effects")
+  expect_error(hold(near, wide[, 1:2], 0:3, 1:3, one, integer(), 1L), "each point has a wide set")
   none <- list(start = 0L, row = integer())
-  expect_error(kernops:::posterior_hold_effects(near, wide, 0:3, 1:3, none, 1L), "each effect is observed with itself")
+  expect_error(hold(near, wide, 0:3, 1:3, none, integer(), 1L), "each effect is observed with itself")
+  expect_error(hold(near, wide, 0:3, 1L, one, 3L, 1L), "dense effects are effects")
 })
 
 test_that("a GPU finds what the CPU finds", {

@@ -1,0 +1,45 @@
+// The border of a sparse matrix: the rows of coefficients that are observed with every point, such as those of smooths.
+// In a sparse factor these would be entries of every row. They are eliminated last, so that the factor of
+//   [H A'; A D]  is  [L 0; X' C],  X = L^-1 A,  C C' = D - X' X,
+// for the factor L of H. Matrices with a column for each point are stored by columns.
+#pragma once
+#include <Eigen/Dense>
+
+#include "run/backend.h"
+
+namespace kernops::neighbours {
+
+struct Border {
+  using Matrix = Eigen::MatrixXd;
+
+  Count width = 0;
+  Matrix across, within;  // A' and D
+  Matrix factor;   // the columns of X' in units of the rows of L, see Posterior::eliminate(); those of the head in
+                   // the order of its elimination
+  Matrix root;     // C
+  Matrix inverse;  // of the whole matrix, beside the border: a column for each point
+
+  // As Posterior::Rows, in the reverse order of elimination.
+  size_t row(Count k) const { return size_t(width - 1 - k); }
+  double pivot(size_t row) const { return root(width - 1 - Count(row), width - 1 - Count(row)); }
+  template <class Each> void each(size_t row, const Each& each) const {
+    const Count k = width - 1 - Count(row);
+    for (Count j = k + 1; j < width; ++j) each(root(j, k), this->row(j));
+  }
+  // The inverse of the border, C'^-1 C^-1, and C^-1 x.
+  Matrix covariance() const {
+    const Matrix half = root.triangularView<Eigen::Lower>().solve(Matrix::Identity(width, width));
+    return half.transpose() * half;
+  }
+  template <class X> void solve_root(X&& x) const { root.triangularView<Eigen::Lower>().solveInPlace(x); }
+};
+
+// Observations of points and of effects: point[i], and the effects `column` with the values `value`, `each` of them for
+// an observation, counted from 1. The precision of an observation is `share`.
+struct Observations {
+  Count count, each;
+  const int *point, *column;
+  const double *value, *share;
+};
+
+}  // namespace kernops::neighbours

@@ -1,0 +1,191 @@
+// The border of a posterior precision: what is computed for the coefficients that are observed with every point.
+#include <Eigen/Cholesky>
+#include <vector>
+
+#include "neighbours/posterior.h"
+#include "run/rows.h"
+
+namespace kernops::neighbours {
+
+namespace {
+
+using Matrix = Border::Matrix;
+
+constexpr Count together = 1024;  // columns of a product
+
+// work(first, count, part) for the parts of some columns.
+template <class Work> void by_columns(Count columns, const Settings& settings, const Work& work) {
+  const Count parts = ceil_div(columns, together);
+  parallel_for(parts, std::max<Count>(1, std::min<Count>(settings.threads, parts)), settings, [&](Count part, Count) {
+    work(part * together, std::min(together, columns - part * together), size_t(part));
+  });
+}
+
+// The sum of product(first, count) over parts, which does not depend on the number of threads.
+template <class Product> Matrix sum_of_products(Count columns, const Settings& settings, const Product& product) {
+  std::vector<Matrix> parts(static_cast<size_t>(ceil_div(columns, together)));
+  by_columns(columns, settings, [&](Count first, Count count, size_t part) { parts[part] = product(first, count); });
+  for (size_t part = 1; part < parts.size(); ++part) parts[0] += parts[part];
+  return parts[0];
+}
+
+}  // namespace
+
+size_t Posterior::inner(size_t point) const {
+  const size_t effects = effect_position_.size();
+  return point < effects ? size_t(effect_position_[point]) : point - size_t(border_.width);
+}
+
+// The effects of the border are behind all points.
+void Posterior::place_effects(const std::vector<int>& dense) {
+  border_.width = Count(dense.size());
+  effect_position_.resize(size_t(effects_.count) + dense.size());
+  size_t k = 0;
+  for (size_t e = 0; e < effect_position_.size(); ++e)
+    effect_position_[e] = k < dense.size() && dense[k] == int(e) ? int(n_) + int(k++) : int(e - k);
+}
+
+void Posterior::observe_border(const Observations& observed) {
+  const Count d = border_.width;
+  if (!d) return;
+  border_.across.setZero(d, n_), border_.within.setIdentity(d, d);
+  Matrix block(d, together), scaled(d, together);
+  for (Count first = 0; first < observed.count; first += together) {
+    const Count count = std::min(together, observed.count - first);
+    for (Count i = 0; i < count; ++i) {
+      const int* const column = observed.column + (first + i) * observed.each;
+      const double* const value = observed.value + (first + i) * observed.each;
+      const double share = observed.share[first + i];
+      for (Count a = 0; a < observed.each; ++a)
+        if (const Count k = Count(inner(size_t(column[a] - 1))); k >= n_) block(k - n_, i) = value[a];
+      scaled.col(i) = share * block.col(i);
+      border_.across.col(effects_.count + observed.point[first + i] - 1) += scaled.col(i);
+      for (Count a = 0; a < observed.each; ++a)
+        if (const Count k = Count(inner(size_t(column[a] - 1))); k < n_)
+          border_.across.col(k) += value[a] * scaled.col(i);
+    }
+    border_.within.noalias() += block.leftCols(count) * scaled.leftCols(count).transpose();
+  }
+}
+
+// False if the matrix is not positive definite.
+bool Posterior::factor_border(const Settings& settings) {
+  if (!border_.width) return true;
+  Matrix& x = border_.factor = border_.across;
+  const auto subtract_later = [&](Count i) {
+    for (Count t = later_points(i); t < later_start_[size_t(i + 1)]; ++t)
+      x.col(i) -= later_factor_[size_t(t)] * x.col(later_[size_t(t)]);
+  };
+  rows_in_order(n_ - head_, settings, [&](Count number, Count, const auto& after) {
+    const Count i = n_ - 1 - number;
+    wait_for_later(i, after);
+    subtract_later(i);
+  });
+  each_row(head_, 16, settings, [&](Count e, Count) { subtract_later(e); });
+  solve_head(x, SparseCholesky::Half::first, settings);
+  const Matrix left = sum_of_products(n_, settings, [&](Count first, Count count) -> Matrix {
+    Matrix scaled = x.middleCols(first, count);
+    for (Count i = std::max(first, head_); i < first + count; ++i) scaled.col(i - first) /= pivot_[size_t(i)];
+    return scaled * x.middleCols(first, count).transpose();
+  });
+  const Eigen::LLT<Matrix> root(border_.within - left);
+  border_.root = root.matrixL();
+  return root.info() == Eigen::Success && border_.root.allFinite();
+}
+
+// The columns of the head.
+void Posterior::solve_head(Matrix& x, SparseCholesky::Half half, const Settings& settings) const {
+  if (!head_) return;
+  Matrix head = x.leftCols(head_).transpose();
+  within_->solve(head.data(), x.rows(), half, settings);
+  x.leftCols(head_) = head.transpose();
+}
+
+// The rows of points and columns of the border of the inverse, -L'^-1 X (C C')^-1; of the head, the changes of all
+// entries.
+void Posterior::invert_border(const Settings& settings) {
+  if (!border_.width) return;
+  Matrix& k = border_.inverse = -border_.factor;
+  by_columns(n_, settings, [&](Count first, Count count, size_t) { border_.solve_root(k.middleCols(first, count)); });
+  solve_head(k, SparseCholesky::Half::second, settings);
+  rows_in_order(n_, settings, [&](Count i, Count, const auto& after) {
+    if (i < head_) return;
+    wait_for_earlier(i, after);
+    for (Count e = start_[size_t(i)]; e < start_[size_t(i + 1)]; ++e)
+      k.col(i) -= factor_[size_t(e)] * k.col(column_[size_t(e)]);
+    k.col(i) /= pivot_[size_t(i)];
+  });
+  each_row(head_, 256, settings, [&](Count i, Count) {
+    inverse_diagonal_[size_t(i)] += k.col(i).squaredNorm();
+    for (Count e = start_[size_t(i)]; e < start_[size_t(i + 1)]; ++e)
+      inverse_[size_t(e)] += k.col(i).dot(k.col(column_[size_t(e)]));
+  });
+  by_columns(n_, settings, [&](Count first, Count count, size_t) {
+    border_.root.triangularView<Eigen::Lower>().transpose().solveInPlace(k.middleCols(first, count));
+  });
+}
+
+// What the border adds to the sums of row i in Posterior::invert(), and to the variance of the point.
+double Posterior::invert_row_beside(Count i, double* sum) const {
+  if (!border_.width) return 0;
+  const Eigen::VectorXd share = border_.factor.col(i) / pivot_[size_t(i)];
+  for (Count e = start_[size_t(i)]; e < start_[size_t(i + 1)]; ++e)
+    *sum++ += share.dot(border_.inverse.col(column_[size_t(e)]));
+  return -share.dot(border_.inverse.col(i));
+}
+
+void Posterior::add_border(const double* x, double* y) const {
+  if (!border_.width) return;
+  using Vector = Eigen::Map<const Eigen::VectorXd>;
+  const Vector points(x, n_), border(x + n_, border_.width);
+  Eigen::Map<Eigen::VectorXd>(y, n_).noalias() += border_.across.transpose() * border;
+  Eigen::Map<Eigen::VectorXd>(y + n_, border_.width).noalias() = border_.across * points + border_.within * border;
+}
+
+// From L^-1 r of the points to the solution for the border; x of the points becomes what is left of L^-1 r.
+void Posterior::precondition_border(const double* r, double* x) const {
+  if (!border_.width) return;
+  Eigen::Map<Eigen::VectorXd> points(x, n_), border(x + n_, border_.width);
+  Eigen::VectorXd scaled = points;
+  for (Count i = head_; i < n_; ++i) scaled[i] /= pivot_[size_t(i)];
+  border = Eigen::Map<const Eigen::VectorXd>(r + n_, border_.width) - border_.factor * scaled;
+  border_.solve_root(border);
+  border_.root.triangularView<Eigen::Lower>().transpose().solveInPlace(border);
+  points.noalias() -= border_.factor.transpose() * border;
+}
+
+// The rows of the border of a product with the factor, for the numbers z of the points in units of its columns.
+void Posterior::multiply_by_border(const Numbers& z, double* x) const {
+  if (!border_.width) return;
+  Eigen::VectorXd scaled = Eigen::Map<const Eigen::VectorXd>(z.data(), n_);
+  for (Count i = head_; i < n_; ++i) scaled[i] /= pivot_[size_t(i)];
+  Eigen::Map<Eigen::VectorXd> border(x + n_, border_.width);
+  border = border_.root * Eigen::VectorXd(border) + border_.factor * scaled;
+}
+
+double Posterior::logdet_border() const { return border_.width ? 2 * border_.root.diagonal().array().log().sum() : 0; }
+
+// The variance of point i plus effects `column` times values; both are counted from 0 there.
+double Posterior::variance_of_sum(Count point, const int* column, const double* value, Count each) const {
+  double sum = inverse_diagonal_[size_t(point)];
+  Eigen::VectorXd dense = Eigen::VectorXd::Zero(border_.width), along = dense;
+  if (border_.width) along = border_.inverse.col(point);
+  for (Count a = 0; a < each; ++a) {
+    const Count i = Count(inner(size_t(column[a] - 1)));
+    if (i >= n_) {
+      dense[i - n_] += value[a];
+      continue;
+    }
+    if (border_.width) along += value[a] * border_.inverse.col(i);
+    double covariances = 2 * covariance(point, int(i));
+    for (Count b = 0; b < each; ++b)
+      if (const Count j = Count(inner(size_t(column[b] - 1))); j < n_) covariances += value[b] * covariance(i, int(j));
+    sum += value[a] * covariances;
+  }
+  if (!border_.width) return sum;
+  sum += 2 * dense.dot(along);
+  border_.solve_root(dense);
+  return sum + dense.squaredNorm();
+}
+
+}  // namespace kernops::neighbours
