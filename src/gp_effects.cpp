@@ -38,6 +38,14 @@ struct Effects {
   const int size;
 };
 
+std::vector<double> by_rows(const Rcpp::NumericMatrix& x) {
+  const Count n = x.nrow(), p = x.ncol();
+  std::vector<double> rows(static_cast<size_t>(n * p));
+  for (Count k = 0; k < p; ++k)
+    for (Count i = 0; i < n; ++i) rows[size_t(i * p + k)] = x[k * n + i];
+  return rows;
+}
+
 // A row of U C: the columns with entries, and the entries by column.
 class WhiteRow {
  public:
@@ -363,11 +371,15 @@ Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
 Rcpp::NumericMatrix effects_times(Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix x) {
   return guard_new([&] {
     const Effects effects(columns, values, x.nrow(), columns.ncol());
-    const Count n = columns.ncol();
-    Rcpp::NumericMatrix out = zeros(int(n), x.ncol());
-    for (Count k = 0; k < x.ncol(); ++k)
-      for (Count i = 0; i < n; ++i)
-        effects.entries(i, [&](int c, double value) { out[k * n + i] += value * x[k * x.nrow() + c]; });
+    const Count n = columns.ncol(), p = x.ncol();
+    const std::vector<double> rows = by_rows(x);
+    std::vector<double> sum(static_cast<size_t>(p));
+    Rcpp::NumericMatrix out = zeros(int(n), int(p));
+    for (Count i = 0; i < n; ++i) {
+      std::fill(sum.begin(), sum.end(), 0.0);
+      effects.entries(i, [&](int c, double value) { add_scaled(value, rows.data() + c * p, p, sum.data()); });
+      for (Count k = 0; k < p; ++k) out[k * n + i] = sum[size_t(k)];
+    }
     return out;
   });
 }
@@ -378,10 +390,15 @@ Rcpp::NumericMatrix effects_crossprod(Rcpp::IntegerMatrix columns, Rcpp::Numeric
                                       int size) {
   return guard_new([&] {
     const Effects effects(columns, values, size, x.nrow());
-    Rcpp::NumericMatrix out = zeros(size, x.ncol());
-    for (Count k = 0; k < x.ncol(); ++k)
-      for (Count i = 0; i < x.nrow(); ++i)
-        effects.entries(i, [&](int c, double value) { out[k * size + c] += value * x[k * x.nrow() + i]; });
+    const Count n = x.nrow(), p = x.ncol();
+    std::vector<double> row(static_cast<size_t>(p)), sums(static_cast<size_t>(size * p), 0.0);
+    for (Count i = 0; i < n; ++i) {
+      for (Count k = 0; k < p; ++k) row[size_t(k)] = x[k * n + i];
+      effects.entries(i, [&](int c, double value) { add_scaled(value, row.data(), p, sums.data() + c * p); });
+    }
+    Rcpp::NumericMatrix out = zeros(size, int(p));
+    for (Count k = 0; k < p; ++k)
+      for (Count c = 0; c < size; ++c) out[k * size + c] = sums[size_t(c * p + k)];
     return out;
   });
 }
