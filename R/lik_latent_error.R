@@ -25,6 +25,7 @@ wide_pattern <- function(sets) {
     if (identical(count, sets$wide$count)) return(pattern)
     wide <- as.integer(min(sets$wide$count, nrow(sets$points) - 1))
     is_wide <- wide > nrow(sets$neighbours)
+    pattern <<- NULL # the next one can have its memory
     pattern <<- if (is_wide) pattern_with(sets$search(wide))
     if (is_wide && is.null(pattern)) sets$wide$most <- sets$wide$count <- 0
     pattern <<- pattern %||% pattern_with(sets$neighbours[0, , drop = FALSE])
@@ -34,17 +35,20 @@ wide_pattern <- function(sets) {
   }
 }
 
-# TRUE if the sets are wider now. Patterns of up to `most_wide` neighbours of all points take some gigabytes.
-widen <- function(sets) {
-  if (!has_dropped_entries(sets)) return(FALSE)
+# TRUE if the sets are wider now, after a standard error `std_error`. Patterns of up to `most_wide` neighbours of all
+# points take some gigabytes. Ten more neighbours divide the error by five, as a rule (bench/RESULTS.md).
+widen <- function(sets, std_error = NULL) {
+  if (!can_widen(sets)) return(FALSE)
   wide <- sets$wide
-  count <- max(wide$count, nrow(sets$neighbours))
-  most <- min(wide$most, nrow(sets$points) - 1, 90, most_wide %/% nrow(sets$points))
-  if (count >= most) return(FALSE)
-  wide$count <- min(most, ceiling(1.5 * count))
+  count <- wide_count(sets)
+  lacking <- if (is.null(std_error)) count / 2 else 10 * log(std_error / wide$enough, 5)
+  wide$count <- min(most_wide_count(sets), ceiling(count + min(max(lacking, count / 10), count)))
   TRUE
 }
 most_wide <- 4e7
+wide_count <- function(sets) max(sets$wide$count, nrow(sets$neighbours))
+most_wide_count <- function(sets) min(sets$wide$most, nrow(sets$points) - 1, 90, most_wide %/% nrow(sets$points))
+can_widen <- function(sets) has_dropped_entries(sets) && wide_count(sets) < most_wide_count(sets)
 
 # The factor of effects alone is exact, and that of a field alone nearly so.
 has_dropped_entries <- function(sets) !is.null(sets$observed) && !sets$without_field

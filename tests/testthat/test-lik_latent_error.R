@@ -70,7 +70,10 @@ test_that("sets widen until the log-likelihood is precise, and the gradient is i
   sets <- cells_case()$sets
   expect_true(kernops:::widen(sets))
   expect_equal(sets$wide$count, 15)
-  sets$wide$most <- 15
+  # ten more neighbours divide the error by five
+  expect_true(kernops:::widen(sets, 5 * sets$wide$enough))
+  expect_equal(sets$wide$count, 25)
+  sets$wide$most <- 25
   expect_false(kernops:::widen(sets))
 })
 
