@@ -32,7 +32,7 @@ laplace_likelihood <- function(data, model, how, call = caller_env()) {
       value = -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + posterior$logdet,
       trend = function() if (ncol(data$x)) posterior$trend(unname(data$x)) else no_trend(data)
     ))
-    new_state(results, resolution = sum(value_rounding(mode$terms)), warn = function() warn_unless_mode(mode),
+    new_state(results, resolution = sum(value_rounding(mode$terms)), warn = function() warn_of_mode(mode),
               gradient = function() dense_laplace_gradient(factor, results, data, field),
               information = function(profiled = FALSE) {
                 derivatives <- noisy_derivatives(derivatives_of, list(alpha = mode$k), data, field, theta$field)
@@ -44,11 +44,17 @@ laplace_likelihood <- function(data, model, how, call = caller_env()) {
 
 no_trend <- function(data) list(root = matrix(0, 0, 0), z = matrix(0, length(data$y), 0))
 
-warn_unless_mode <- function(mode) {
-  if (mode$converged) return(invisible())
-  cli::cli_warn(c("The mode of the process was not found in {mode$steps} step{?s}: the likelihood is not that of the
-                   Laplace approximation.", i = "A field of smaller variance, or other starting values, may help."),
-                class = "kernops_not_converged")
+warn_of_mode <- function(mode) {
+  if (!mode$converged) {
+    cli::cli_warn(c("The mode of the process was not found in {mode$steps} step{?s}: the likelihood is not that of the
+                     Laplace approximation.", i = "A field of smaller variance, or other starting values, may help."),
+                  class = "kernops_not_converged")
+  }
+  if (is.null(mode$terms$curvature)) return(invisible())
+  cli::cli_warn(c("The likelihood uses expected weights: with the second derivatives of the log density, the precision
+                   of the process is not positive definite at the mode.",
+                  i = "Outliers among neighbours cause this. Standard errors are those of the expected information."),
+                class = c("kernops_expected_weights", "kernops_warning"))
 }
 
 # theta as parameters of the covariance, of the family (`own`; `phi` are those of its density) and of the trend.

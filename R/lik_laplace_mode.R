@@ -27,11 +27,12 @@ positive_weights <- function(terms) {
 }
 
 # The mode with the weights for the determinant, and its `posterior`, posterior_of(terms), which is NULL where the
-# precision of the process given the data is not positive definite. The weights are then the expected ones.
-weighted_mode <- function(mode, terms_at, posterior_of) {
+# precision of the process given the data is not positive definite. With `fallback`, the weights are then the expected
+# ones.
+weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
   if (is.null(mode)) return(NULL)
   posterior <- posterior_of(mode$terms)
-  if (is.null(posterior) && !is.null(mode$terms$expected)) {
+  if (is.null(posterior) && fallback && !is.null(mode$terms$expected)) {
     mode$terms <- terms_at(mode$h, fallback = TRUE)
     posterior <- posterior_of(mode$terms)
   }

@@ -66,7 +66,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
   repeat {
     system <- latent_system(sets, parts$field, theta$field[parts$rows], whole = theta$field)
     if (is.null(system)) return(singular_state())
-    mode <- timed("mode", field_mode(system, data, theta, latest))
+    mode <- timed("mode", field_mode(system, data, theta, latest, fallback = !can_widen(sets)))
     if (has_precise_factor(mode, sets) || !widen(sets, mode$posterior$error$std_error)) break
     # the mode is that of wider sets, too, whose pattern can have the memory
     if (!is.null(mode) && data$family$density$one_mode) latest <- mode$h
@@ -92,7 +92,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE)))
   }
   warn <- function() {
-    warn_unless_mode(mode)
+    warn_of_mode(mode)
     warn_of_factor(error)
   }
   new_state(results, warn = warn,
@@ -103,8 +103,9 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
 }
 
 # The mode, searched from a field of zero and from the latest field, as weighted_mode() has it; `posterior` has the
-# `logdet` of I + K W, and the `error` of the factor by which it is corrected.
-field_mode <- function(system, data, theta, latest) {
+# `logdet` of I + K W, and the `error` of the factor by which it is corrected. Without `fallback` to expected weights,
+# the result is NULL where the factor does not exist: at a maximum, the factor of wider sets does.
+field_mode <- function(system, data, theta, latest, fallback = TRUE) {
   terms_at <- terms_of(data, theta)
   newton <- latent_newton(system)
   none <- numeric(length(data$y))
@@ -113,13 +114,14 @@ field_mode <- function(system, data, theta, latest) {
   # where weights are second derivatives, Newton's steps soon converge quadratically
   less <- if (data$family$density$one_mode) 0.1 else 1
   if (!all(lengths(starts))) return(NULL)
-  weighted_mode(latent_mode(newton, terms_at, starts, enough = 1e-20, less = less), terms_at, function(terms) {
+  highest <- latent_mode(newton, terms_at, starts, enough = 1e-20, less = less)
+  weighted_mode(highest, terms_at, function(terms) {
     alone <- 1 + system$nugget * terms$weight
     logdet <- if (all(alone > 0)) system$logdet(terms$weight) + sum(log(alone)) else NaN
     if (!is.finite(logdet)) return(NULL)
     error <- system$error()
     list(logdet = logdet + (error$logdet %||% 0), error = error)
-  })
+  }, fallback || !highest$converged)
 }
 
 once <- function(f) {

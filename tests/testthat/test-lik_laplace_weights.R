@@ -109,8 +109,8 @@ test_that("without a maximum, the expected weights take the place of those", {
   weight <- 3 / 5 / 0.5^2
   expected <- -2 * sum(dt(d$y / 0.5, 2, log = TRUE) - log(0.5)) + log(det(diag(4) + K * weight))
   for (method in methods) {
-    fit <- gp(y ~ 0, d, ~ x, exponential(9, 1), family = family, estimate = "none", method = method,
-              neighbours = 3)
+    expect_warning(fit <- gp(y ~ 0, d, ~ x, exponential(9, 1), family = family, estimate = "none", method = method,
+                             neighbours = 3), class = "kernops_expected_weights")
     expect_equal(fit$latent$h, numeric(4))
     expect_lt(max(fit$latent$terms$curvature), 0)
     expect_equal(-2 * fit$loglik, expected, tolerance = 1e-8)

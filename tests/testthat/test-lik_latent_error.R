@@ -86,6 +86,26 @@ test_that("levels of hundreds of neighbouring observations have a factor", {
   expect_lt(abs(logdet + error$logdet - wide$logdet), 4 * error$std_error)
 })
 
+test_that("where weights of both signs have no factor, sets widen before weights are the expected ones", {
+  withr::local_seed(3)
+  d <- data.frame(a = runif(200), b = runif(200), g = rep(1:4, 50))
+  d$y <- sin(6 * d$a) + rt(200, 2) / 4
+  factor <- kernops:::posterior_factor
+  withr::defer(utils::assignInNamespace("posterior_factor", factor, "kernops"))
+  failed <- FALSE
+  utils::assignInNamespace("posterior_factor", function(held, diagonal, threads) {
+    fails <- !failed && min(diagonal) < 0
+    if (fails) failed <<- TRUE
+    if (fails) NaN else factor(held, diagonal, threads)
+  }, "kernops")
+  fit <- gp(y ~ 1, d, ~ a + b, matern(3/2, 0.3, 0.2) + random_effect(~ 1 | g, 0.2), method = "vecchia",
+            family = student(2, 0.25), estimate = "none", neighbours = 10)
+  expect_true(failed)
+  expect_lt(min(fit$latent$terms$weight), 0)
+  expect_null(fit$latent$terms$curvature) # of expected weights
+  expect_gte(fit$vecchia$wide, 15)
+})
+
 test_that("an imprecise factor is reported", {
   expect_warning(kernops:::warn_of_factor(0.4), class = "kernops_monte_carlo_error")
   expect_silent(kernops:::warn_of_factor(0.08))
