@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -17,6 +18,10 @@ constexpr Count unit = 256;  // rows
 
 // The factor of this number of effects takes no longer than the other points do.
 constexpr Count few_effects = 400;
+
+// For each point, about as many operations as the elimination of the points behind the head: a factor of the head that
+// takes no more is not compared with another.
+constexpr double few_operations = 2000;
 
 using Lists = std::vector<std::vector<int>>;
 
@@ -125,12 +130,15 @@ void Posterior::find_pattern(const PointSets& wide, const Settings& settings) {
 // Points that are farther apart than the observations of an effect are near many effects: eliminated before these, they
 // would leave entries for all their pairs. As many points as effects are such points where effects are in clusters.
 Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Settings& settings) const {
-  Pattern alone = pattern_with_head(columns, effects_.count, settings);
-  if (effects_.count <= few_effects) return alone;
+  const auto alone = [&] { return pattern_with_head(columns, effects_.count, settings); };
+  if (effects_.count <= few_effects) return alone();
   Pattern together = pattern_with_head(columns, std::min(n_, 2 * effects_.count), settings);
-  if (!together.possible()) return alone;
-  const bool cheaper = !alone.possible() || together.factor->operations() < alone.factor->operations();
-  return cheaper ? std::move(together) : std::move(alone);
+  const auto operations = [](const Pattern& pattern) {
+    return pattern.possible() ? pattern.factor->operations() : std::numeric_limits<double>::infinity();
+  };
+  if (operations(together) <= few_operations * double(n_)) return together;
+  Pattern other = alone();
+  return operations(other) <= operations(together) ? std::move(other) : std::move(together);
 }
 
 // The rows of points behind the head also have the effects in the rows of the later points that have the point in their
