@@ -21,12 +21,9 @@ vecchia_laplace <- function(data, model, how) {
   fewer <- NULL # the sets with the latest limited number
   rough <- wide_sets(probes = 4, enough = Inf)
   limited <- function(sets) {
-    if (tracker$limit() >= tracker$count()) {
-      fewer <<- NULL # with its pattern
-      return(sets)
-    }
-    if (!identical(fewer$near, sets$near)) fewer <<- with_fewer(sets, tracker$limit(), rough)
-    fewer
+    if (tracker$limit() >= tracker$count()) fewer <<- NULL else
+      if (!identical(fewer$near, sets$near)) fewer <<- with_fewer(sets, tracker$limit(), rough)
+    fewer %||% sets
   }
   latest <- NULL
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
@@ -68,9 +65,8 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     if (is.null(system)) return(singular_state())
     mode <- timed("mode", field_mode(system, data, theta, latest, fallback = !can_widen(sets)))
     if (has_precise_factor(mode, sets) || !widen(sets, mode$posterior$error$std_error)) break
-    # the mode is that of wider sets, too, whose pattern can have the memory
     if (!is.null(mode) && data$family$density$one_mode) latest <- mode$h
-    mode <- system <- NULL
+    mode <- system <- NULL # the pattern of wider sets can have the memory
   }
   if (is.null(mode)) return(singular_state())
   weight <- mode$terms$weight
