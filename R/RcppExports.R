@@ -477,8 +477,8 @@ seg_describe_runs <- function(segments) {
     .Call(`_kernops_seg_describe_runs`, segments)
 }
 
-seg_from_groups <- function(codes, base, span, rows, count, threads = 1L) {
-    .Call(`_kernops_seg_from_groups`, codes, base, span, rows, count, threads)
+seg_from_groups <- function(codes, base, span, rows, count, check = TRUE, threads = 1L) {
+    .Call(`_kernops_seg_from_groups`, codes, base, span, rows, count, check, threads)
 }
 
 seg_number_keys <- function(g, sort) {

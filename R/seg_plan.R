@@ -134,7 +134,8 @@ segments <- function(plan, counted = TRUE) {
     n <- plan$n %||% -1
     cell$made <- switch(plan$how, offsets = seg_from_offsets(plan$input, plan$sources, n),
                         lengths = seg_from_lengths(plan$input, plan$sources, n),
-                        g = seg_from_groups(plan$input, plan$base, plan$span, plan$rows, plan$count, threads()),
+                        g = seg_from_groups(plan$input, plan$base, plan$span, plan$rows, plan$count,
+                                            !isTRUE(cell$temporary), threads()),
                         keys = seg_from_keys(plan$input))
   }
   if (counted && plan$how == "g" && is.null(cell$made$about$longest)) {
@@ -146,6 +147,7 @@ segments <- function(plan, counted = TRUE) {
 # A plan for one call of the function whose environment is `frame`: when that ends, also by an error or interrupt, the
 # plan's memory is freed. It is memory of C++, which R's collector does not see.
 temporary <- function(plan, frame = caller_env()) {
+  plan$cell$temporary <- TRUE
   do.call(on.exit, list(as.call(list(free_plan, plan)), add = TRUE), envir = frame)
   plan
 }

@@ -1479,8 +1479,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // seg_from_groups
-Rcpp::List seg_from_groups(SEXP codes, int base, double span, SEXP rows, double count, int threads);
-RcppExport SEXP _kernops_seg_from_groups(SEXP codesSEXP, SEXP baseSEXP, SEXP spanSEXP, SEXP rowsSEXP, SEXP countSEXP, SEXP threadsSEXP) {
+Rcpp::List seg_from_groups(SEXP codes, int base, double span, SEXP rows, double count, bool check, int threads);
+RcppExport SEXP _kernops_seg_from_groups(SEXP codesSEXP, SEXP baseSEXP, SEXP spanSEXP, SEXP rowsSEXP, SEXP countSEXP, SEXP checkSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type codes(codesSEXP);
@@ -1488,8 +1488,9 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< double >::type span(spanSEXP);
     Rcpp::traits::input_parameter< SEXP >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< double >::type count(countSEXP);
+    Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(seg_from_groups(codes, base, span, rows, count, threads));
+    rcpp_result_gen = Rcpp::wrap(seg_from_groups(codes, base, span, rows, count, check, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -2151,7 +2152,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_from_keys", (DL_FUNC) &_kernops_seg_from_keys, 1},
     {"_kernops_seg_count_runs", (DL_FUNC) &_kernops_seg_count_runs, 1},
     {"_kernops_seg_describe_runs", (DL_FUNC) &_kernops_seg_describe_runs, 1},
-    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 6},
+    {"_kernops_seg_from_groups", (DL_FUNC) &_kernops_seg_from_groups, 7},
     {"_kernops_seg_number_keys", (DL_FUNC) &_kernops_seg_number_keys, 2},
     {"_kernops_seg_compile", (DL_FUNC) &_kernops_seg_compile, 1},
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},

@@ -2,6 +2,7 @@
 #include <kernops/jobs/segments.h>
 
 #include <climits>
+#include <numeric>
 
 #include "run/huge_pages.h"
 #include "run/parallel_for.h"
@@ -42,7 +43,7 @@ class Grouped : public Segments {
       : codes_(codes), rows_(rows), threads_(threads) {
     values = covered = Rf_xlength(codes);
     this->count = count;
-    groups = {INTEGER(codes), base, span, Rf_isNull(rows) ? nullptr : INTEGER(rows)};
+    groups = {INTEGER(codes), base, span, Rf_isNull(rows) ? nullptr : INTEGER(rows), base == 1 && Rf_isNull(rows)};
   }
 
   // Without groups that decrease, and values of no group, the values are in order.
@@ -71,8 +72,16 @@ class Grouped : public Segments {
     for (const auto& part : counts)
       for (Count group = 0; group < groups.span; ++group)
         if (const Count row = groups.row(group); row >= 0) lengths[size_t(row)] += part[size_t(group)];
+    if (std::accumulate(lengths.begin(), lengths.end(), Count(0)) < values) refuse_strays();
     set_lengths(lengths, 0, {});
     counted_ = true;
+  }
+
+  void refuse_strays() const override {
+    if (!groups.unchecked) return;
+    for (Count n = 0; n < values; ++n)
+      if (const int code = groups.code[n]; code != NA_INTEGER && groups.number(n) < 0)
+        refuse("g", "must number the groups from 1 to " + in_words(double(count)), n, std::to_string(code));
   }
 
  private:
@@ -81,34 +90,19 @@ class Grouped : public Segments {
   bool counted_ = false;
 };
 
-// A loop of constant length becomes vector instructions.
-void check_codes(const int* codes, Count n, double count) {
-  constexpr Count lanes = 64;
-  const int most = int(std::min(count, double(INT_MAX)));
-  for (Count first = 0; first < n; first += lanes) {
-    int wrong = 0;
-    if (first + lanes <= n) {
-      for (Count k = 0; k < lanes; ++k)
-        wrong |= int(codes[first + k] > most) | (int(codes[first + k] < 1) & int(codes[first + k] != NA_INTEGER));
-      if (!wrong) continue;
-    }
-    for (Count k = first; k < std::min(n, first + lanes); ++k)
-      if (codes[k] != NA_INTEGER && !(codes[k] >= 1 && codes[k] <= count))
-        refuse("g", "must number the groups from 1 to " + in_words(count), k, std::to_string(codes[k]));
-  }
-}
-
 }  // namespace
 
 // Value n is in the group codes[n] - base, from 0 and below `span`, else in none; `rows` says which result a group has,
-// from 0, or -1, if it is not its number. Codes from 1 without rows are checked.
+// from 0, or -1, if it is not its number. Codes from 1 without rows are checked: now, or by the pass that reduces them.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List seg_from_groups(SEXP codes, int base, double span, SEXP rows, double count, int threads = 1) {
+Rcpp::List seg_from_groups(SEXP codes, int base, double span, SEXP rows, double count, bool check = true,
+                           int threads = 1) {
   return guard_new([&] {
     const Rcpp::IntegerVector groups(in_memory(codes, INTSXP));
     if (!(std::max(count, span) < 1e18)) throw NoMemory(count * sizeof(Count));
-    if (base == 1 && Rf_isNull(rows)) check_codes(groups.begin(), groups.size(), count);
     auto grouped = std::make_unique<Grouped>(groups, base, Count(span), rows, Count(count), threads);
+    if (check && grouped->groups.has_strays(grouped->values)) grouped->refuse_strays();
+    if (check) grouped->groups.unchecked = false;
     if (grouped->is_sorted()) {
       grouped->put_in_order();
       return described(std::move(grouped));

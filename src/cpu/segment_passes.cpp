@@ -208,6 +208,14 @@ const SegmentPasses& segment_passes() {
   return passes;
 }
 
+// Results by segment; says whether none of them can be NaN by its values.
+bool reduce_on_host(SegmentRequest request) {
+  bool no_nan = false;
+  request.no_nan = &no_nan;
+  reduce_segments(segment_passes(), request);
+  return no_nan;
+}
+
 void segments(const SegmentRequest& request) {
   request.segments.come_to_host();
   if (request.by_value()) request.segments.find();
@@ -215,8 +223,8 @@ void segments(const SegmentRequest& request) {
     scan_segments(request);
   else if (request.softmax)
     run_engine(request);
-  else
-    reduce_segments(segment_passes(), request);
+  else if (reduce_on_host(request))
+    return;
   mark_missing_on_host(request);
 }
 

@@ -1,5 +1,6 @@
 // Reductions of segments on the CPU: equal numbers of values for every thread, whatever the lengths.
 #include <algorithm>
+#include <atomic>
 
 #include "cpu/segments.h"
 #include "run/huge_pages.h"
@@ -91,33 +92,44 @@ class SegmentRun {
     return std::max<Count>(1, std::min<Count>(16, segments_.values / (16 * job_.groups.span + 16384)));
   }
 
+  // Bytes of a split, so that the next one begins at a multiple of 64 as well.
+  size_t split_bytes(size_t of_group) const { return (size_t(job_.groups.span + 1) * of_group + 127) / 64 * 64; }
+
+  // The pages of far states stay untouched where no group has many values.
   void scatter() {
-    const Count values = segments_.values, span = job_.groups.span, splits = this->splits();
-    const Count split = ceil_div(values, splits);
-    const size_t bytes = (size_t(span + 1) * engine_.state_bytes + 127) / 64 * 64;
-    const Count together = std::min(request_.columns, std::max<Count>(1, 16 / splits));
-    const std::unique_ptr<char[]> memory(new char[size_t(together * splits) * bytes + 64]);
-    char* const states = aligned(memory.get());
-    in_huge_pages(states, size_t(together * splits) * bytes);
-    for (Count from = 0; from < request_.columns; from += together) {
-      const Count columns = std::min(together, request_.columns - from), units = columns * splits;
-      std::vector<std::vector<char>> scratch(threads(units), std::vector<char>(2048 * sizeof(double)));
-      parallel_for(units, threads(units), request_.settings, [&](Count unit, Count thread) {
-        const Count first = unit % splits * split;
-        engine_.scatter(job_, from + unit / splits, first, std::min(first + split, values),
-                        states + size_t(unit) * bytes, scratch[thread].data());
-      });
-      parallel_for(columns, threads(columns), request_.settings, [&](Count column, Count) {
-        engine_.join_scattered(job_, from + column, states + size_t(column * splits) * bytes, splits, bytes);
-      });
-    }
+    const Count splits = this->splits(), together = std::min(request_.columns, std::max<Count>(1, 16 / splits));
+    const size_t near_bytes = split_bytes(engine_.near_bytes), far_bytes = split_bytes(engine_.far_bytes);
+    const size_t all_near = size_t(together * splits) * near_bytes, all_far = size_t(together * splits) * far_bytes;
+    const std::unique_ptr<char[]> near_memory(new char[all_near + 64]), far_memory(new char[all_far + 64]);
+    const ScatterMemory memory = {aligned(near_memory.get()), aligned(far_memory.get()), near_bytes, far_bytes};
+    in_huge_pages(memory.near, all_near), in_huge_pages(memory.far, all_far);
+    for (Count from = 0; from < request_.columns; from += together)
+      scatter_columns(from, std::min(together, request_.columns - from), splits, memory);
+    if (strays_) request_.segments.refuse_strays();
+    request_.segments.groups.unchecked = false;
+    if (request_.no_nan) *request_.no_nan = !any_nan_;
     fill_empties();
+  }
+
+  void scatter_columns(Count from, Count columns, Count splits, ScatterMemory memory) {
+    const Count values = segments_.values, split = ceil_div(values, splits), units = columns * splits;
+    std::vector<std::vector<char>> scratch(threads(units), std::vector<char>(2048 * sizeof(double)));
+    parallel_for(units, threads(units), request_.settings, [&](Count unit, Count thread) {
+      const Count first = unit % splits * split;
+      if (engine_.scatter(job_, from + unit / splits, first, std::min(first + split, values), memory.split(unit),
+                          scratch[thread].data()))
+        strays_ = true;
+    });
+    parallel_for(columns, threads(columns), request_.settings, [&](Count column, Count) {
+      if (engine_.join_scattered(job_, from + column, memory.split(column * splits), splits)) any_nan_ = true;
+    });
   }
 
   const SegmentRequest& request_;
   const Segments& segments_;
   SegmentJob job_;
   const SegmentEngine engine_;
+  std::atomic<bool> strays_{false}, any_nan_{false};
 };
 
 }  // namespace

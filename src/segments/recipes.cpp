@@ -11,7 +11,7 @@ Count result_count(const SegmentRequest& request) { return request.segments.coun
 // The same segments, reduced to numbers that stay where the backend computes, as precise as they can be.
 Temporary reduced(const SegmentPasses& passes, SegmentRequest part, StatisticId op) {
   Temporary there = passes.numbers(result_count(part));
-  part.op = int(op), part.softmax = false, part.formula = nullptr, part.empty = nullptr;
+  part.op = int(op), part.softmax = false, part.formula = nullptr, part.empty = nullptr, part.no_nan = nullptr;
   part.out = {there.data, part.segments.count, 1, there.space, there.device};
   passes.reduce(part);
   return there;
@@ -63,7 +63,7 @@ void fill_empty(const SegmentPasses& passes, const SegmentRequest& request) {
   if (!fills_empty(request)) return;
   Temporary count = passes.numbers(result_count(request));
   SegmentRequest counted = request;
-  counted.op = int(StatisticId::count), counted.formula = nullptr, counted.empty = nullptr;
+  counted.op = int(StatisticId::count), counted.formula = nullptr, counted.empty = nullptr, counted.no_nan = nullptr;
   counted.out = {count.data, request.segments.count, 1, count.space, count.device};
   is_weighted(request) ? reduce_weighted(passes, counted) : passes.reduce(counted);
   for (int output = 0; output < request.outputs(); ++output)

@@ -39,6 +39,7 @@ class Segments {
   virtual bool known() const { return true; }
   virtual void find() {}
   virtual Segments& on(int) { return *this; }  // as that device can read them
+  virtual void refuse_strays() const {}        // throws if a code is neither NA nor of a group
 
   // From lengths in order, of which some may be 0; `begin` is the position of the first value.
   void set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of);
@@ -119,6 +120,7 @@ struct SegmentRequest {
   const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
   bool by_masses = false;          // weighted means of groups in one pass
   bool precise = false;            // floats are reduced as doubles
+  bool* no_nan = nullptr;          // set where a backend knows that no result of values is NaN
 
   int outputs() const { return formula || softmax ? 1 : statistics()[size_t(op)].outputs; }
   bool by_value() const { return softmax || scan != SegmentScan::none; }        // has a result for each row of x

@@ -1,5 +1,28 @@
 # Segments of values in any order: keys and columns as tapply() and rowsum() have them.
 
+test_that("codes of no level are refused by every call, wherever they stand", {
+  g <- structure(c(rep(1:2, 3000), 7L, NA), levels = c("a", "b"), class = "factor")
+  x <- as.numeric(seq_along(g))
+  refused <- "must number the groups from 1 to 2; element 6001 is 7"
+  for (op in c("sum", "mean", "min", "sd", "first", "last", "median", "argmax")) {
+    expect_error(seg_reduce(x, g = g, op = op), refused, class = "kernops_input_error", info = op)
+  }
+  expect_error(seg_reduce(x, g = g, op = "mean", weights = x), refused, class = "kernops_input_error")
+  expect_error(seg_scan(x, g = g), refused, class = "kernops_input_error")
+  expect_error(seg_plan(g = g), refused, class = "kernops_input_error")
+  g[6001] <- NA
+  expect_identical(seg_reduce(x, g = g, op = "first"), c(a = 1, b = 2))
+})
+
+test_that("missing results of groups with values and of empty groups are told from each other", {
+  g <- factor(c(3, 1, 3, 4, 4, 1), 1:5)
+  x <- c(NaN, 1, NA, NaN, 2, 3)
+  expect_identical(unname(seg_reduce(x, g = g, op = "mean")), c(2, NaN, NA, NaN, NaN))
+  expect_identical(unname(seg_reduce(x, g = g, op = "mean", weights = 1:6)), c(20 / 8, NaN, NA, NaN, NaN))
+  expect_identical(unname(seg_reduce(x, g = g, op = "first")), c(1, NA, NaN, NaN, NA))
+  expect_identical(unname(seg_reduce(x[c(2, 6)], g = g[c(2, 6)], op = "mean")), c(2, NaN, NaN, NaN, NaN))
+})
+
 test_that("groups are named, ordered and left out as tapply() does", {
   x <- c(1, 2, 4, 8, 16)
   keys <- list(c("b", "a", NA, "", "b"), c(3L, -1L, NA, 3L, 2L), c(2.5, NaN, 1, 2.5, NA),

@@ -14,11 +14,27 @@ struct GroupCodes {
   int base = 1;
   Count span = 0;
   const int* rows = nullptr;  // of the result, one for each group, or -1; null: the groups are the rows
+  bool unchecked = false;     // codes may be those of no group: the first pass over all of them must look
 
   explicit operator bool() const { return code != nullptr; }
   __attribute__((always_inline)) Count number(Count n) const {
     const Count group = Count(code[n]) - base;
     return (unsigned long long)(group) < (unsigned long long)(span) ? group : -1;
+  }
+  // Is one of these codes, which may not have been checked, neither NA nor of a group?
+  __attribute__((always_inline)) bool has_strays(Count count) const {
+    if (!unchecked) return false;
+    constexpr int lanes = 64;  // a loop of constant length becomes vector instructions
+    const int low = base, high = span < INT32_MAX - base ? int(base + span) : INT32_MAX;
+    int any = 0;
+    Count n = 0;
+    for (; n + lanes <= count; n += lanes)
+      for (int k = 0; k < lanes; ++k) any |= is_stray(code[n + k], low, high);
+    for (; n < count; ++n) any |= is_stray(code[n], low, high);
+    return any;
+  }
+  __attribute__((always_inline)) static int is_stray(int code, int low, int high) {
+    return int(code >= high) | (int(code < low) & int(code != INT32_MIN));
   }
   __attribute__((always_inline)) Count row(Count group) const { return rows && group >= 0 ? rows[group] : group; }
   __attribute__((always_inline)) Count operator[](Count n) const { return row(number(n)); }
@@ -58,21 +74,33 @@ struct SegmentJob {
   Count row(Count segment) const { return rows ? rows[segment] : segment; }
 };
 
+// The memory of a split of a scattered reduction, in two arrays: bytes that every split writes, and bytes of groups of
+// many values. Both begin at multiples of 64; the splits of a column are `near_step` and `far_step` bytes apart.
+struct ScatterMemory {
+  char *near, *far;
+  std::size_t near_step, far_step;
+  __attribute__((always_inline)) ScatterMemory split(Count n) const {
+    return {near + std::size_t(n) * near_step, far + std::size_t(n) * far_step, near_step, far_step};
+  }
+};
+
 // How one instruction set does one operation. Scratch is memory of a thread, of the bytes that
 // scratch_bytes() says.
 struct SegmentEngine {
-  std::size_t state_bytes;  // of a block, or of a group of a scattered reduction
+  std::size_t state_bytes;  // of a block
   std::size_t (*scratch_bytes)(const SegmentJob&, Count values, Count segments);
   // Segments first .. last - 1, none of them longer than a block.
   void (*segments)(const SegmentJob&, Count column, Count first, Count last, char* scratch);
   void (*block)(const SegmentJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);
   void (*map)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
-  // Rows first .. last - 1 of x into the states of all groups and one more, from an address that is a multiple of 64.
-  // The states of all splits, which are `split_bytes` apart, are then joined.
-  void (*scatter)(const SegmentJob&, Count column, Count first, Count last, char* states, char* scratch);
-  void (*join_scattered)(const SegmentJob&, Count column, char* states, Count splits, std::size_t split_bytes);
-  double (*nothing)(int output);  // of an empty segment
+  // Rows first .. last - 1 of x into the states of all groups and one more. The result says whether the pass met a code
+  // that is neither NA nor of a group. The states of all splits are then joined; that result says whether the result of
+  // a group that has values may be NaN.
+  bool (*scatter)(const SegmentJob&, Count column, Count first, Count last, ScatterMemory memory, char* scratch);
+  bool (*join_scattered)(const SegmentJob&, Count column, ScatterMemory memory, Count splits);
+  double (*nothing)(int output);              // of an empty segment
+  std::size_t near_bytes = 0, far_bytes = 0;  // of a group in ScatterMemory
 };
 
 }  // namespace kernops

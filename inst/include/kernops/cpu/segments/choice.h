@@ -2,6 +2,7 @@
 #pragma once
 #include <kernops/cpu/segments/states.h>
 #include <kernops/cpu/segments/values.h>
+#include <kernops/missing.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -12,20 +13,25 @@ template <class R> struct ScatteredChoice {
   // The memory of a split: the values of all groups, then whether they have one. Number -1 is for values of no group,
   // which are not read.
   struct States {
-    States(const SegmentJob& job, char* memory)
-        : values(reinterpret_cast<double*>(memory) + 1),
-          met(memory + (job.groups.span + 1) * Count(sizeof(double)) + 1) {}
+    States(const SegmentJob& job, ScatterMemory memory)
+        : values(reinterpret_cast<double*>(memory.near) + 1),
+          met(memory.near + (job.groups.span + 1) * Count(sizeof(double)) + 1) {}
     double* values;
     char* met;
   };
 
-  static void choose(const SegmentJob& job, Count column, Count first, Count last, char* memory, char*) {
+  // A pass that ends early has not met all codes.
+  static bool add_rows(const SegmentJob& job, Count column, Count first, Count last, ScatterMemory memory, char*) {
+    GroupCodes groups = job.groups;
+    groups.code += first;
+    const bool strays = groups.has_strays(last - first);
     const States states(job, memory);
     for (Count n = -1; n < job.groups.span; ++n) states.met[n] = n < 0;
     if (job.integers)
       take(job, states, first, last, static_cast<const std::int32_t*>(job.x) + column * job.x_column);
     else
       take(job, states, first, last, static_cast<const double*>(job.x) + column * job.x_column);
+    return strays;
   }
   template <class T> static void take(const SegmentJob& job, States states, Count first, Count last, const T* x) {
     const GroupCodes groups = job.groups;
@@ -40,20 +46,21 @@ template <class R> struct ScatteredChoice {
     }
   }
 
-  static void join(const SegmentJob& job, Count column, char* memory, Count splits, std::size_t split_bytes) {
-    const States states(job, memory);
+  // A NaN is one of the values, and needs no mark.
+  static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);
       if (row < 0) continue;
       double& result = job.result(0, column, row);
-      result = not_a_number<double>();
+      result = missing();
       for (Count k = 0; k < splits; ++k) {
-        const Count skip = (forward ? k : splits - 1 - k) * Count(split_bytes);
-        if (!states.met[n + skip]) continue;
-        result = states.values[n + skip / Count(sizeof(double))];
+        const States states(job, memory.split(forward ? k : splits - 1 - k));
+        if (!states.met[n]) continue;
+        result = states.values[n];
         break;
       }
     }
+    return false;
   }
 };
 

@@ -7,19 +7,16 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The memory of a split: for all groups, and number -1 for the values of no group, the tiles and how many values each
-// has; then the states of those groups that had a full tile, whose numbers have the highest bit.
+// Of all groups, and number -1 for the values of no group: the tiles and how many values each has, near each other; and
+// the states of those groups that had a full tile, whose numbers have the highest bit.
 template <class R> struct GroupStates {
   using Tile = GroupTile<R>;
   using Whole = OneState<R>;
-  static constexpr std::size_t bytes = sizeof(Tile) + sizeof(Whole) + 1;
 
-  GroupStates(const SegmentJob& job, char* memory) {
-    const Count all = job.groups.span + 1;
-    char* const states = memory + all * Count(sizeof(Tile));
-    tiles = reinterpret_cast<Tile*>(memory) + 1;
-    wholes = reinterpret_cast<Whole*>(states);
-    numbers = reinterpret_cast<unsigned char*>(states + all * Count(sizeof(Whole))) + 1;
+  GroupStates(const SegmentJob& job, ScatterMemory memory) {
+    tiles = reinterpret_cast<Tile*>(memory.near) + 1;
+    numbers = reinterpret_cast<unsigned char*>(memory.near + (job.groups.span + 1) * Count(sizeof(Tile))) + 1;
+    wholes = reinterpret_cast<Whole*>(memory.far);
   }
   Tile* tiles;
   Whole* wholes;
@@ -57,108 +54,126 @@ template <class R> struct GroupStates {
   }
 };
 
-// Are all numbers finite?
-inline bool all_finite(const double* x, Count n) {
-  constexpr int lanes = 8;
-  double differences[lanes] = {0};
-  Count k = 0;
-  for (; k + lanes <= n; k += lanes)
-    for (int lane = 0; lane < lanes; ++lane) differences[lane] += x[k + lane] - x[k + lane];
-  for (; k < n; ++k) differences[0] += x[k] - x[k];
-  double sum = 0;
-  for (const double difference : differences) sum += difference;
-  return sum == 0;
+// Are all values and masses finite?
+template <int count> KERNOPS_INLINE bool all_finite(const double* x, const double* masses) {
+  int wrong = 0;
+  for (int n = 0; n < count; ++n) wrong |= int(x[n] - x[n] != 0) | int(masses[n] - masses[n] != 0);
+  return !wrong;
 }
 
 template <class R> struct ScatteredReduction {
   using States = GroupStates<R>;
   static constexpr bool weighted = std::is_same<R, WeightedMean>::value;
 
-  static void add_rows(const SegmentJob& job, Count column, Count first, Count last, char* memory, char* scratch) {
+  static bool add_rows(const SegmentJob& job, Count column, Count first, Count last, ScatterMemory memory,
+                       char* scratch) {
     const States states(job, memory);
     states.start(job.groups.span);
     constexpr Count at_once = 2048, cache = 1 << 19;  // bytes of tiles that a processor keeps near
     const bool far = job.groups.span * Count(sizeof(typename States::Tile)) > cache;
+    bool strays = false;
     for (Count row = first; row < last; row += at_once) {
       const Count count = last - row < at_once ? last - row : at_once;
       const double* x = rows_at(job, column, row, count, reinterpret_cast<double*>(scratch));
       const double* masses = weighted ? job.masses + row : x;
       GroupCodes groups = job.groups;
       groups.code += row;
-      const auto add = [&](auto skip, auto finite) {
-        far ? add_tile<skip, finite, true>(groups, count, x, masses, states)
-            : add_tile<skip, finite, false>(groups, count, x, masses, states);
+      strays |= groups.has_strays(count);
+      const auto add = [&](auto skip) {
+        far ? add_tile<skip, true>(groups, count, x, masses, states)
+            : add_tile<skip, false>(groups, count, x, masses, states);
       };
-      if (weighted && all_finite(x, count) && all_finite(masses, count))
-        add(std::false_type(), std::true_type());
-      else
-        job.skip_missing ? add(std::true_type(), std::false_type()) : add(std::false_type(), std::false_type());
+      job.skip_missing ? add(std::true_type()) : add(std::false_type());
     }
+    return strays;
+  }
+
+  // Weighted values and masses are looked at a few at a time, so that products need no comparison with 0.
+  template <bool skip, bool far>
+  static void add_tile(const GroupCodes groups, Count count, const double* x, const double* masses, States states) {
+    constexpr int few = weighted ? 16 : 1;
+    Count n = 0;
+    for (; n + few <= count; n += few) {
+      const bool finite = weighted && all_finite<few>(x + n, masses + n);
+      if (finite)
+        for (Count k = n; k < n + few; ++k) add_value<skip, weighted, far>(groups, k, count, x, masses, states);
+      else
+        for (Count k = n; k < n + few; ++k) add_value<skip, false, far>(groups, k, count, x, masses, states);
+    }
+    for (; n < count; ++n) add_value<skip, false, far>(groups, n, count, x, masses, states);
   }
 
   // The tiles of later values are fetched ahead if they are far away.
   template <bool skip, bool finite, bool far>
-  static void add_tile(const GroupCodes groups, Count count, const double* x, const double* masses, States states) {
+  KERNOPS_INLINE static void add_value(const GroupCodes& groups, Count n, Count count, const double* x,
+                                       const double* masses, const States& states) {
     constexpr Count ahead = 32;
-    for (Count n = 0; n < count; ++n) {
-      if constexpr (far) __builtin_prefetch(states.tiles + groups.number(n + ahead < count ? n + ahead : n));
-      const Count number = groups.number(n), group = skip && !weighted && x[n] != x[n] ? -1 : number;
-      auto& tile = states.tiles[group];
-      if constexpr (weighted && finite)
-        tile.add_finite(x[n], masses[n]);
-      else
-        tile.template add<skip>(x[n], masses[n], States::Tile::fills ? states.numbers[group] & (group_block - 1) : 0);
-      states.count(group);
-    }
+    if constexpr (far) __builtin_prefetch(states.tiles + groups.number(n + ahead < count ? n + ahead : n));
+    const Count number = groups.number(n), group = skip && !weighted && x[n] != x[n] ? -1 : number;
+    auto& tile = states.tiles[group];
+    if constexpr (finite)
+      tile.add_finite(x[n], masses[n]);
+    else
+      tile.template add<skip>(x[n], masses[n], States::Tile::fills ? states.numbers[group] & (group_block - 1) : 0);
+    states.count(group);
   }
 
   // The statistic of a group that has a full tile in no split is that of the tiles.
-  static bool join_tiles(const States& first, Count group, Count splits, std::size_t split_bytes, double& result) {
+  static bool join_tiles(const SegmentJob& job, ScatterMemory memory, Count group, Count splits, double& result) {
+    const States first(job, memory);
     auto tile = first.tiles[group];
     int n = first.numbers[group], all = n;
     for (Count split = 1; split < splits; ++split) {
-      const std::size_t skip = std::size_t(split) * split_bytes;
-      const int more = *(first.numbers + group + skip);
-      all |= more, n += more;
-      tile.join(
-          *reinterpret_cast<const typename States::Tile*>(reinterpret_cast<const char*>(first.tiles + group) + skip));
+      const States states(job, memory.split(split));
+      all |= states.numbers[group], n += states.numbers[group];
+      tile.join(states.tiles[group]);
     }
     if (all & group_block) return false;
     return result = tile.result(n), true;
   }
 
-  static void join(const SegmentJob& job, Count column, char* memory, Count splits, std::size_t split_bytes) {
-    const States first(job, memory);
+  // The number of values tells the NaN of an empty group from that of values.
+  static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
+    bool any_nan = false;
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);
       if (row < 0) continue;
-      if constexpr (States::Tile::adds)
-        if (join_tiles(first, n, splits, split_bytes, job.result(0, column, row))) continue;
-      auto s = first.whole(n);
-      for (Count split = 1; split < splits; ++split) {
-        const States states(job, memory + split * Count(split_bytes));
-        R::merge(s, states.whole(n));
-      }
-      R::settle(s);
-      give<R>(job, column, row, s);
-      if constexpr (std::is_base_of<Variance, R>::value)
-        if (s.v[4] < 2) job.result(0, column, row) = missing();  // NaN would have to be told from that of values
+      double& result = job.result(0, column, row);
+      join_group(job, column, memory, splits, n, row);
+      any_nan |= result != result && (!States::Tile::fills || has_values(job, memory, splits, n));
     }
+    return any_nan;
+  }
+  static bool has_values(const SegmentJob& job, ScatterMemory memory, Count splits, Count group) {
+    for (Count split = 0; split < splits; ++split)
+      if (States(job, memory.split(split)).numbers[group]) return true;
+    return false;
+  }
+  static void join_group(const SegmentJob& job, Count column, ScatterMemory memory, Count splits, Count n, Count row) {
+    if constexpr (States::Tile::adds)
+      if (join_tiles(job, memory, n, splits, job.result(0, column, row))) return;
+    auto s = States(job, memory).whole(n);
+    for (Count split = 1; split < splits; ++split) R::merge(s, States(job, memory.split(split)).whole(n));
+    R::settle(s);
+    give<R>(job, column, row, s);
+    if constexpr (std::is_base_of<Variance, R>::value)
+      if (s.v[4] < 2) job.result(0, column, row) = missing();  // NaN would have to be told from that of values
   }
 };
 
 // How an engine does so, where it can.
+template <class Way> void set_scatter(SegmentEngine& engine, std::size_t near_bytes, std::size_t far_bytes) {
+  engine.near_bytes = near_bytes, engine.far_bytes = far_bytes;
+  engine.scatter = Way::add_rows, engine.join_scattered = Way::join;
+}
 template <class R> void set_scatter(SegmentEngine& engine) {
-  engine.state_bytes = GroupStates<R>::bytes;
-  engine.scatter = ScatteredReduction<R>::add_rows;
-  engine.join_scattered = ScatteredReduction<R>::join;
+  using States = GroupStates<R>;
+  set_scatter<ScatteredReduction<R>>(engine, sizeof(typename States::Tile) + 1, sizeof(typename States::Whole));
 }
 template <class R> void add_scatter(const SegmentJob& job, SegmentEngine& engine) {
   if (!job.groups) return;
   if constexpr (std::is_same<R, First>::value || std::is_same<R, Last>::value) {
-    engine.state_bytes = sizeof(double) + 1;
-    engine.scatter = ScatteredChoice<R>::choose;
-    engine.join_scattered = ScatteredChoice<R>::join;
+    set_scatter<ScatteredChoice<R>>(engine, sizeof(double) + 1, 0);
   } else if constexpr (std::is_same<R, Mean>::value) {
     job.masses ? set_scatter<WeightedMean>(engine) : set_scatter<Mean>(engine);
   } else if constexpr (R::indices == 0 && (R::values <= 3 || std::is_base_of<Variance, R>::value) &&
