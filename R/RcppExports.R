@@ -541,6 +541,10 @@ seg_as_integers <- function(results) {
     .Call(`_kernops_seg_as_integers`, results)
 }
 
+seg_windows_by_row <- function(segments, widths, align) {
+    .Call(`_kernops_seg_windows_by_row`, segments, widths, align)
+}
+
 seg_windows_by <- function(segments, by, widths, align) {
     .Call(`_kernops_seg_windows_by`, segments, by, widths, align)
 }

@@ -91,13 +91,15 @@ check_roll_op <- function(op, call = caller_env()) {
 # How far each window reaches to the left and to the right: two numbers, or two for each position of the segments.
 windows_of <- function(plan, width, by, align, partial, n, call = caller_env()) {
   if (!is.null(by)) return(c(windows_in_time(plan, width, by, align, n, call), partial = TRUE))
+  by_row <- is_plain_numeric(width) && length(width) == n && n > 1
+  windows <- if (by_row) seg_windows_by_row(segments(plan)$pointer, width, align_number(align))
+  if (!is.null(windows)) return(c(windows, partial = partial))
   width <- check_width(width, n, whole = TRUE, call)
   left <- switch(align, right = width - 1, center = (width - 1) %/% 2, left = 0)
-  if (length(width) == 1) return(list(left = left, right = width - 1 - left, partial = partial))
-  rows <- seg_values(segments(plan)$pointer)$row
-  left <- rep_len(left, n)
-  list(before = as.integer(left[rows]), after = as.integer((width - 1 - left)[rows]), partial = partial)
+  list(left = left, right = width - 1 - left, partial = partial)
 }
+
+align_number <- function(align) match(align, c("right", "center", "left")) - 1L
 
 windows_in_time <- function(plan, width, by, align, n, call) {
   if (inherits(by, c("Date", "POSIXct", "difftime")) && inherits(width, "difftime")) {
@@ -111,7 +113,7 @@ windows_in_time <- function(plan, width, by, align, n, call) {
                             x = "It is {.obj_type_friendly {by}} of length {length(by)}."), call = call)
   }
   width <- check_width(width, n, whole = FALSE, call)
-  seg_windows_by(segments(plan)$pointer, as.numeric(by), width, match(align, c("right", "center", "left")) - 1L)
+  seg_windows_by(segments(plan)$pointer, as.numeric(by), width, align_number(align))
 }
 
 check_width <- function(width, n, whole, call) {

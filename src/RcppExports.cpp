@@ -1666,6 +1666,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_windows_by_row
+SEXP seg_windows_by_row(Rcpp::XPtr<kernops::Segments> segments, SEXP widths, int align);
+RcppExport SEXP _kernops_seg_windows_by_row(SEXP segmentsSEXP, SEXP widthsSEXP, SEXP alignSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type widths(widthsSEXP);
+    Rcpp::traits::input_parameter< int >::type align(alignSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_windows_by_row(segments, widths, align));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_windows_by
 Rcpp::List seg_windows_by(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericVector by, Rcpp::NumericVector widths, int align);
 RcppExport SEXP _kernops_seg_windows_by(SEXP segmentsSEXP, SEXP bySEXP, SEXP widthsSEXP, SEXP alignSEXP) {
@@ -2168,6 +2180,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_run", (DL_FUNC) &_kernops_seg_run, 6},
     {"_kernops_seg_gradient", (DL_FUNC) &_kernops_seg_gradient, 6},
     {"_kernops_seg_as_integers", (DL_FUNC) &_kernops_seg_as_integers, 1},
+    {"_kernops_seg_windows_by_row", (DL_FUNC) &_kernops_seg_windows_by_row, 3},
     {"_kernops_seg_windows_by", (DL_FUNC) &_kernops_seg_windows_by, 4},
     {"_kernops_seg_roll_run", (DL_FUNC) &_kernops_seg_roll_run, 5},
     {"_kernops_cuda_set_paths", (DL_FUNC) &_kernops_cuda_set_paths, 4},

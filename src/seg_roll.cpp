@@ -1,4 +1,6 @@
 // seg_roll() seen from R.
+#include <cmath>
+
 #include "result.h"
 #include "roll/roll.h"
 #include "segment_values.h"
@@ -20,7 +22,47 @@ Windows read_windows(const Rcpp::List& list) {
   return windows;
 }
 
+// Are all widths whole numbers from 1 that R's integers hold?
+template <class T> bool are_widths(const T* widths, Count n) {
+  int wrong = 0;
+  for (Count k = 0; k < n; ++k) {
+    const double width = double(widths[k]);
+    wrong |= int(!(width >= 1 && width < 2147483648.0)) | int(width != std::floor(width));
+  }
+  return !wrong;
+}
+
+// Positions of the segments one after another; align as below.
+template <class T> void set_windows(const Segments& segments, const T* widths, int align, int* before, int* after) {
+  const auto set = [&](Count k, Count row) {
+    const int around = int(widths[row]) - 1, left = align == 0 ? around : align == 1 ? around / 2 : 0;
+    before[k] = left, after[k] = around - left;
+  };
+  const bool in_place = !segments.groups && segments.sources.empty();
+  for (Count k = 0; in_place && k < segments.covered; ++k) set(k, segments.first + k);
+  for (Count s = 0; !in_place && s < segments.segments(); ++s)
+    for (Count m = segments.offsets()[size_t(s)]; m < segments.offsets()[size_t(s) + 1]; ++m)
+      set(m - segments.first, segments.source(s, m));
+}
+
 }  // namespace
+
+// Windows by a width for each row, as a list of before and after; NULL if a width is not a positive whole number.
+// [[Rcpp::export(rng = false)]]
+SEXP seg_windows_by_row(Rcpp::XPtr<kernops::Segments> segments, SEXP widths, int align) {
+  return guard_new([&]() -> SEXP {
+    in_memory(widths);
+    const bool whole = TYPEOF(widths) == INTSXP;
+    const Count n = Rf_xlength(widths);
+    if (whole ? !are_widths(INTEGER(widths), n) : !are_widths(REAL(widths), n)) return R_NilValue;
+    segments->find();
+    const double covered = double(segments->covered);
+    Rcpp::IntegerVector before = new_integers(covered), after = new_integers(covered);
+    whole ? set_windows(*segments, INTEGER(widths), align, before.begin(), after.begin())
+          : set_windows(*segments, REAL(widths), align, before.begin(), after.begin());
+    return named_list({{"before", before}, {"after", after}});
+  });
+}
 
 // Windows by the ordered numbers `by`, as a list of before and after; align is 0 (right), 1 (centre) or 2 (left).
 // [[Rcpp::export(rng = false)]]

@@ -20,7 +20,17 @@ fixed <- \(left, right) \(k, n, row) c(k - left, k + right)
 
 lengths_here <- c(0, 1, 2, 0, 7, 30, 5)
 
-for (op in names(oracle_segment)) test_that(paste("fixed windows:", op), {
+for (op in names(oracle_segment)) test_that("each width is checked, and may be an integer or a double", {
+  x <- c(3, 1, 2, 5)
+  g <- c("b", "a", NA, "b")
+  expect_identical(seg_roll(x, c(1L, 1L, 9L, 2L), g = g), seg_roll(x, c(1, 1, 9, 2), g = g))
+  expect_identical(seg_roll(x, c(1, 1, 9, 2), g = g), c(3, 1, NA, 8))
+  for (width in list(c(1, 2, 0, 1), c(1, NA, 1, 1), c(1L, NA, 1L, 1L), c(1, 2.5, 1, 1), c(1, 2, 3, 2^31))) {
+    expect_error(seg_roll(x, width, g = g), "positive whole number; element [234]", class = "kernops_input_error")
+  }
+})
+
+test_that(paste("fixed windows:", op), {
   withr::local_seed(1)
   list2env(segment_case(op, lengths_here, 4, levels = 1:5), environment())
   near <- \(actual, expected) expect_equal(as.numeric(actual), expected, tolerance = 1e-12)
