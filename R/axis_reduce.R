@@ -33,9 +33,9 @@
 #' An empty slice gives the identity of the operation: sum 0, product 1, minimum `Inf`, maximum `-Inf`, `"any"` `FALSE`,
 #' `"all"` `TRUE`, log-sum-exp `-Inf`, mean `NaN`, and `NA` for operations without an identity.
 #'
-#' Order statistics, skewness, kurtosis and a [seg_op()] run on the CPU, which receives copies of values on the GPU. The
-#' array is read where it is if the reduced dimensions are adjacent (apart from dimensions of size 1); otherwise it is
-#' first rearranged.
+#' Order statistics, skewness and kurtosis run on the CPU, which receives copies of values on the GPU. For them, and for
+#' a [seg_op()] on the CPU, the array is read where it is if the reduced dimensions are adjacent (apart from dimensions
+#' of size 1); otherwise it is first rearranged.
 #'
 #' Sums are compensated block by block, so that their error hardly grows with the number of values; sums of integers are
 #' exact. Results are identical for any number of threads.
@@ -67,7 +67,7 @@ axis_reduce <- function(x, dims = axis, op = "sum", keepdims = FALSE, na.rm = FA
     return(reduce_axes_encoded(x, dims, op, plan, run, check_output(output)))
   }
   details <- if (is_order_op(op)) order_details(op, probs, type, nth)
-  if (inherits(op, "seg_op") || is_order_op(op) || is_moment_op(op)) {
+  if (inherits(op, "seg_op") && !is_for_gpu(x, check_backend(backend)) || is_order_op(op) || is_moment_op(op)) {
     return(reduce_slices(x, dims, op, details, keepdims, na.rm, plan, backend, output))
   }
   reduce_axes(x, dims, op, keepdims, na.rm, plan, 1, backend, output)
@@ -92,13 +92,16 @@ reduce_axes <- function(x, dims, op, keepdims, na.rm, plan, alpha, backend, outp
   matrix_rows <- function(op) if (length(dim(x)) == 2) stayed_rows(plan, op) else -1
   plan <- plan_for(x, dims, plan, call)
   run <- function(x, op) {
-    axis_run(x, plan$runs, op, na.rm, alpha, matrix_rows(op), segment_settings(backend, stay))
+    axis_run(x, plan$runs, segment_operation(op), na.rm, alpha, matrix_rows(op), segment_settings(backend, stay))
   }
   result <- run(x, op)
   if (stay) return(result)
+  if (inherits(op, "seg_op")) return(shaped(result, x, plan, keepdims))
   if (op == "softmax") return(`attributes<-`(result, shape_of(x)))
   shaped(typed(settled(result, op, x, run), op, x), x, plan, keepdims, if (op == "range") 2L)
 }
+
+is_for_gpu <- function(x, backend) backend == "cuda" || backend == "auto" && is_gpu_matrix(x)
 
 check_array <- function(x, call) {
   if (is_plain(x) || is_gpu_matrix(x)) return(invisible())
@@ -126,8 +129,8 @@ shape_of <- function(x) if (is_gpu_matrix(x)) list(dim = dim(x)) else attributes
 
 # Rows of a result that stays on the GPU.
 stayed_rows <- function(plan, op) {
-  if (op == "softmax") return(plan$dim[[1]])
-  if (op == "range") 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
+  if (identical(op, "softmax")) return(plan$dim[[1]])
+  if (identical(op, "range")) 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
 }
 
 # NA for missing results: C++ returns NaN for too few values, and position 0 (on the GPU NaN) for none.

@@ -13,7 +13,7 @@ reduce_slices <- function(x, dims, op, details, keepdims, na.rm, plan, backend, 
   backend <- check_backend(backend, call = call)
   values <- if (is_gpu_matrix(x)) as.matrix(x) else x
   several <- if (length(details$probs) > 1) percentages(details$probs)
-  result <- if (is.null(details)) fold_slices(values, op, na.rm, plan, backend) else
+  result <- if (is.null(details)) fold_slices(values, op, na.rm, plan) else
     order_slices(values, op, details, na.rm, plan)
   shaped(result, x, plan, keepdims, several)
 }
@@ -40,14 +40,11 @@ order_slices <- function(x, op, details, na.rm, plan) {
   settle_in_order(c(result), x, op)
 }
 
-# A formula on the GPU, and moments, have the values slice by slice.
-fold_slices <- function(x, op, na.rm, plan, backend) {
-  if (inherits(op, "seg_op") && backend != "cuda") {
+# Moments have the values slice by slice.
+fold_slices <- function(x, op, na.rm, plan) {
+  if (inherits(op, "seg_op")) {
     slices <- slices_in(x, plan)
     return(axis_fold(slices$x, slices$sizes, segment_operation(op), na.rm, segment_settings("cpu", FALSE)))
   }
-  values <- slice_by_slice(x, plan)
-  segments <- temporary(slices_of(plan))
-  if (is_moment_op(op)) return(reduce_moments(values, segments, op, na.rm, NULL, NULL, FALSE))
-  reduce_plan(values, segments, op, na.rm, NULL, NULL, backend)
+  reduce_moments(slice_by_slice(x, plan), temporary(slices_of(plan)), op, na.rm, NULL, NULL, FALSE)
 }

@@ -13,18 +13,18 @@ Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
 // axis_run
-SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip_missing, double alpha, double rows, Rcpp::List settings);
-RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP opSEXP, SEXP skip_missingSEXP, SEXP alphaSEXP, SEXP rowsSEXP, SEXP settingsSEXP) {
+SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, Rcpp::List operation, bool skip_missing, double alpha, double rows, Rcpp::List settings);
+RcppExport SEXP _kernops_axis_run(SEXP xSEXP, SEXP runsSEXP, SEXP operationSEXP, SEXP skip_missingSEXP, SEXP alphaSEXP, SEXP rowsSEXP, SEXP settingsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type runs(runsSEXP);
-    Rcpp::traits::input_parameter< std::string >::type op(opSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type operation(operationSEXP);
     Rcpp::traits::input_parameter< bool >::type skip_missing(skip_missingSEXP);
     Rcpp::traits::input_parameter< double >::type alpha(alphaSEXP);
     Rcpp::traits::input_parameter< double >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
-    rcpp_result_gen = Rcpp::wrap(axis_run(x, runs, op, skip_missing, alpha, rows, settings));
+    rcpp_result_gen = Rcpp::wrap(axis_run(x, runs, operation, skip_missing, alpha, rows, settings));
     return rcpp_result_gen;
 END_RCPP
 }

@@ -1,6 +1,7 @@
 // axis_reduce() and softmax() seen from R.
 #include "axes/axes.h"
 #include "result.h"
+#include "segment_values.h"
 #include "settings.h"
 
 using namespace kernops;
@@ -42,16 +43,20 @@ void read_values(SEXP x, AxisRequest& request) {
 
 }  // namespace
 
-// x holds doubles, integers or logicals, or is a gpu_matrix. Results are doubles, those of one slice side by side; what
-// stays on the GPU is a matrix of so many rows, -1 where x is none.
+// x holds doubles, integers or logicals, or is a gpu_matrix; `operation` is that of segment_operation() of R. Results
+// are doubles, those of one slice side by side; what stays on the GPU is a matrix of so many rows, -1 where x is none.
 // [[Rcpp::export(rng = false)]]
-SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, std::string op, bool skip_missing, double alpha, double rows,
+SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, Rcpp::List operation, bool skip_missing, double alpha, double rows,
               Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
     AxisRequest request;
     request.job = slice_job(runs);
-    request.job.skip = skip_missing, request.job.alpha = alpha, request.job.op = statistic_row(op);
-    request.softmax = op == "softmax";
+    Segments none;
+    SegmentRequest asked{none};
+    read_operation(operation, asked);
+    request.job.skip = skip_missing, request.job.alpha = alpha, request.job.op = asked.op;
+    request.softmax = asked.softmax, request.formula = asked.formula;
+    if (asked.empty) request.job.empty = *asked.empty;
     request.settings = read_settings(settings);
     const bool stay = request.settings.stay;
     read_values(x, request);

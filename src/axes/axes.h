@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "run/data.h"
-#include "segments/statistics.h"
+#include "segments/segments.h"
 
 namespace kernops {
 
@@ -16,9 +16,10 @@ struct AxisRequest {
   SliceJob job{};
   Count values = 0;
   MemorySpace from = MemorySpace::host, to = MemorySpace::host;
-  bool softmax = false;  // exp(x) divided by its sum, instead of statistic number job.op
+  bool softmax = false;                     // exp(x) divided by its sum, instead of statistic number job.op
+  const SegmentFormula* formula = nullptr;  // an operation of the user instead; the CPU has it by segments
   Settings settings{};
-  Count outputs() const { return softmax ? job.slice : statistics().at(size_t(job.op)).outputs; }
+  Count outputs() const { return softmax ? job.slice : formula ? 1 : statistics().at(size_t(job.op)).outputs; }
   Count results() const { return job.results * outputs(); }
 };
 

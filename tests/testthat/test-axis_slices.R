@@ -53,6 +53,26 @@ test_that("arrays larger than what is reduced at once, by any number of threads"
   }
 })
 
+test_that("formulas keep the order of values on every backend, over one chunk of a slice or several", {
+  withr::local_seed(3)
+  last_positive <- seg_op("IfElse(b, b, a)", identity = -7)
+  of_slice <- \(x) if (any(x >= 0)) rev(x[x >= 0])[1] else if (length(x)) x[1] else -7
+  for (size in list(c(5, 7, 3), c(4, 3, 300), c(1, 17000, 1))) {
+    x <- array(round(rnorm(prod(size), -2), 2), size)
+    for (dims in list(1, 2, 3, c(1, 3), 1:3)) if (prod(size[-dims]) < 1e4) for (backend in backends()) {
+      expect_identical(axis_reduce(x, dims, last_positive, backend = backend), oracle(x, dims, of_slice),
+                       info = paste(backend, toString(size), toString(dims)))
+    }
+  }
+  y <- matrix(c(NA, 1, NaN, NaN, -1, 2), 2)
+  for (backend in backends()) {
+    expect_identical(axis_reduce(y, 1, seg_op("a + b"), backend = backend), c(NA, NaN, 1))
+    expect_identical(axis_reduce(y, 1, last_positive, na.rm = TRUE, backend = backend), c(1, -7, 2))
+    expect_identical(axis_reduce(matrix(1:4, 2), 2, seg_op("a - 0 * b + b"), backend = backend), c(4, 6))
+    expect_identical(axis_reduce(array(0, c(0, 3)), 1, last_positive, backend = backend), rep(-7, 3))
+  }
+})
+
 test_that("gradients of order statistics are those of differences", {
   withr::local_seed(1)
   x <- array(sample(24) / 10, 2:4)

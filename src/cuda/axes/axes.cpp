@@ -4,6 +4,7 @@
 
 #include "axes/axes.h"
 #include "cuda/cuda.h"
+#include "cuda/segments/segments.h"
 
 namespace kernops {
 namespace cuda {
@@ -41,17 +42,13 @@ size_t partial_bytes(const SliceJob& job, size_t state_bytes) {
 // Softmax has the states of logsumexp.
 const Statistic& logsumexp() { return statistics()[int(StatisticId::logsumexp)]; }
 
+const char* type_of(const SliceJob& job) { return job.doubles ? "double" : job.floats ? "float" : "int"; }
+
 // The launches of one job.
 class Launcher {
  public:
-  Launcher(SliceJob& job, const std::string& op)
-      : job_(job),
-        text_(axis_source(op,
-                          job.doubles  ? "double"
-                          : job.floats ? "float"
-                                       : "int",
-                          job.skip)),
-        blocks_(unsigned(ceil_div(job.results, block / job.parts))) {}
+  Launcher(SliceJob& job, const std::string& text)
+      : job_(job), text_(text), blocks_(unsigned(ceil_div(job.results, block / job.parts))) {}
 
   void operator()(const char* name) const { run(name, blocks_, unsigned(job_.chunks())); }
   void once(const char* name) const { run(name, blocks_, 1); }
@@ -79,13 +76,23 @@ std::string axis_source(const std::string& op, const std::string& type, bool ski
 
 namespace {
 
-void reduce(SliceJob job) {
+std::string axis_fold_source(const SegmentFormula& formula, const std::string& type, bool skip) {
+  return "#include <kernops/cuda/axes/fold.cuh>\n#include <kernops/cuda/values.cuh>\nusing namespace kernops;\n"
+         "using T = double;\n" +
+         join_function("Join", formula.plan) + "KERNOPS_AXIS_FOLD(Join, " + type + ", " + (skip ? "true" : "false") +
+         ")\n";
+}
+
+constexpr size_t fold_bytes = 16;  // of a FoldState of cuda/axes/fold.cuh
+
+void reduce(SliceJob job, const SegmentFormula* formula) {
   if (job.results == 0) return;
   const Statistic& row = statistics()[job.op];
   lay_out(job);
-  const Buffer memory(partial_bytes(job, row.state_bytes));
+  const Buffer memory(partial_bytes(job, formula ? fold_bytes : row.state_bytes));
   job.partials = memory.address();
-  const Launcher run(job, row.name);
+  const Launcher run(job, formula ? axis_fold_source(*formula, type_of(job), job.skip)
+                                  : axis_source(row.name, type_of(job), job.skip));
   run("kernops_axis_reduce");
   if (job.chunks() > 1) run.by_result("kernops_axis_merge");
   if (!job.skip && !job.floats) run.once("kernops_axis_missing");
@@ -97,7 +104,7 @@ void softmax(SliceJob job) {
   lay_out(job);
   const Buffer memory(partial_bytes(job, logsumexp().state_bytes));
   job.partials = memory.address();
-  const Launcher run(job, "softmax");
+  const Launcher run(job, axis_source("softmax", type_of(job), job.skip));
   if (job.chunks() > 1) {
     run("kernops_axis_reduce");
     run.by_result("kernops_axis_merge");
@@ -119,7 +126,9 @@ std::unique_ptr<Buffer> upload(SliceJob& job, Count values) {
   return there;
 }
 
-void run(const AxisRequest& request, const SliceJob& job) { request.softmax ? softmax(job) : reduce(job); }
+void run(const AxisRequest& request, const SliceJob& job) {
+  request.softmax ? softmax(job) : reduce(job, request.formula);
+}
 
 }  // namespace
 

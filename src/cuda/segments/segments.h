@@ -48,6 +48,7 @@ constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 byte
 // The text of a reduction, for one of its results; of NA among them; of a map; of what is done to results.
 // `staged` values have been put in order.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
+std::string join_function(const std::string& name, const Plan& plan);  // a struct whose join(a, b) is the formula
 std::string scan_text(const SegmentRequest& work, int output);
 std::string sort_text(const SortRequest& request);
 std::string order_text(const OrderRequest& request);

@@ -25,6 +25,8 @@ std::string reduction(const SegmentRequest& work, bool whole) {
   return whole && work.x.type == SegmentValues::integers && !work.weights.data ? "WholeSum" : "DirectSum";
 }
 
+}  // namespace
+
 // The formula's steps, one after another.
 std::string join_function(const std::string& name, const Plan& plan) {
   Names names(plan.slots.size());
@@ -43,6 +45,8 @@ std::string join_function(const std::string& name, const Plan& plan) {
   return out + "    return " + names[plan.f] + ".v[0];\n  }\n" +
          "  template <class G> KERNOPS_FN static T of(const G&, T x, T y) { return join(x, y); }\n};\n";
 }
+
+namespace {
 
 // The term of a value and its weight.
 std::string term(const SegmentRequest& work) {

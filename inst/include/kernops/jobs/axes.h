@@ -32,6 +32,7 @@ struct SliceJob {
   bool skip;                 // NaN is left out
   int op;                    // row of segments.def
   double alpha;              // of softmax: what a slice of its result sums to
+  double empty;              // of a formula: the result of a slice without values
   int parts;                 // of a slice, for as many threads of the GPU
   long long chunk;           // positions of a slice that are reduced in one go; depends on the sizes alone
   void* partials;            // where there are several chunks: the states of result n from n * chunks()
