@@ -44,29 +44,30 @@ calls <- list(
   rank = list(\(x, plan) seg_rank(x, plan = plan, output = "gpu"), by_value = 8)
 )
 
+width <- c(9L, 10L, rep(16L, length(calls)))
 for (precision in c("float32", "float64")) {
   bytes <- if (precision == "float32") 4 else 8
   x <- gpu_matrix(rep(part, length.out = n), precision)
-  rows <- NULL
+  cat("\n", n, " numbers of ", precision, ": milliseconds (TB/s of values and results)\n", sep = "")
+  cat(sprintf("%*s", width, c("length", "segments", names(calls))), "\n")
   for (mean in c(4, 16, 64, 256, 1024, 65536, 2^24, 0)) {
     if (mean > n) next
     lengths <- lengths_of(mean)
     plan <- seg_plan(lengths = lengths)
-    row <- data.frame(length = if (mean) format(mean) else "Pareto", segments = length(lengths))
+    cells <- c(if (mean) format(mean) else "Pareto", length(lengths))
     for (name in names(calls)) {
       call <- calls[[name]]
       result <- if (is.null(call$by_segment)) n * call$by_value else call$by_segment * length(lengths)
       if (name == "sort") result <- n * bytes
       time <- tryCatch(gpu_ms(\() call[[1]](x, plan)), kernops_memory_error = \(e) NA)
-      row[[name]] <- sprintf("%.2f (%.2f)", time, 1e-9 * (bytes * n + result) / time)
+      cells <- c(cells, sprintf("%.2f (%.2f)", time, 1e-9 * (bytes * n + result) / time))
       gc()
     }
-    rows <- rbind(rows, row)
+    cat(sprintf("%*s", width, cells), "\n")
+    flush(stdout()) # a run that is stopped leaves its rows
     rm(plan)
     gc()
   }
-  cat("\n", n, " numbers of ", precision, ": milliseconds (TB/s of values and results)\n", sep = "")
-  print(rows, row.names = FALSE)
   rm(x)
   gc()
 }

@@ -17,7 +17,13 @@ gpu_ms <- function(call, runs = 5, calls = 10) {
   once()
   1e3 * min(replicate(runs, once())) / calls
 }
-show <- function(rows) print(do.call(rbind, rows), digits = 3, row.names = FALSE)
+# Each row as soon as it is measured, so that a run that is stopped leaves its rows.
+write_row <- function(row, header) {
+  width <- as.integer(pmax(nchar(names(row)), 9))
+  if (header) cat(sprintf("%*s", width, names(row)), "\n")
+  cat(sprintf("%*s", width, vapply(row, \(cell) format(signif(cell, 3), scientific = FALSE), "")), "\n")
+  flush(stdout())
+}
 
 for (precision in c("float32", "float64")) {
   if (precision == "float64") x <- gpu_matrix(rep_len(stats::rnorm(2^20), n / 2))
@@ -27,15 +33,16 @@ for (precision in c("float32", "float64")) {
   roll <- \(...) gpu_ms(\() seg_roll(x, ..., plan = plan, output = "gpu"))
   cat(sprintf("\n%g values of %s on %s: a copy takes %.3f ms; milliseconds, and the speed of sums / that of the copy\n",
               values, precision, kernops:::gpu_describe(x)$name, copy))
-  show(lapply(c(1, 8, 31, 100, 1000, 2500, 5000, 10000, 30000), function(width) {
+  for (width in c(1, 8, 31, 100, 1000, 2500, 5000, 10000, 30000)) {
     sum <- roll(width)
-    data.frame(width, sum, "sum / copy" = copy / sum, mean = roll(width, op = "mean"), max = roll(width, op = "max"),
-               logsumexp = roll(width, op = "logsumexp"), var = roll(width, op = "var"),
-               formula = roll(width, op = seg_op("a + b")), check.names = FALSE)
-  }))
+    row <- list(width = width, sum = sum, "sum / copy" = copy / sum, mean = roll(width, op = "mean"),
+                max = roll(width, op = "max"), logsumexp = roll(width, op = "logsumexp"),
+                var = roll(width, op = "var"), formula = roll(width, op = seg_op("a + b")))
+    write_row(row, header = width == 1)
+  }
   cat("\nWithin segments of 65,536 values, cut (partial) or not; and of 100 values beside a multiple of 7 (adaptive)\n")
   plan <- seg_plan(lengths = rep(65536, values / 65536))
   wide <- rep_len(94:106, values)
-  show(list(data.frame(copy, sum = roll(100), partial = roll(100, partial = TRUE), mean = roll(100, op = "mean"),
-                       adaptive = gpu_ms(\() seg_roll(x, wide, plan = plan, output = "gpu"), 1, 1))))
+  write_row(list(copy = copy, sum = roll(100), partial = roll(100, partial = TRUE), mean = roll(100, op = "mean"),
+                 adaptive = gpu_ms(\() seg_roll(x, wide, plan = plan, output = "gpu"), 1, 1)), header = TRUE)
 }

@@ -101,12 +101,26 @@ measure <- function(name, precision, empty) {
              "/ copy" = copy / time, check.names = FALSE)
 }
 
+# Each row as soon as it is measured, so that a run that is stopped leaves its rows.
+write_row <- function(row, header) {
+  shown <- \(cell) if (is.numeric(cell)) format(signif(cell, 3), scientific = FALSE) else as.character(cell)
+  cells <- vapply(row, shown, "")
+  width <- as.integer(pmax(nchar(names(row)), c(15, rep(8, length(row) - 1))))
+  if (header) cat(sprintf("%*s", width, names(row)), "\n")
+  cat(sprintf("%*s", width, cells), "\n")
+  flush(stdout())
+}
+
 set.seed(1)
 cat(if (on_gpu) kernops:::gpu_describe(gpu_matrix(0))$name else "one core of a CPU", "\n", sep = "")
-rows <- list()
+least <- Inf
+first <- TRUE
 for (precision in if (on_gpu) c("float32", "float64") else "float64") for (empty in c(FALSE, TRUE)) {
-  rows <- c(rows, lapply(names(matrices), measure, precision, empty))
+  for (name in names(matrices)) {
+    row <- measure(name, precision, empty)
+    write_row(row, header = first)
+    first <- FALSE
+    least <- min(least, row[["/ copy"]])
+  }
 }
-rows <- do.call(rbind, rows)
-print(rows, digits = 3, row.names = FALSE)
-cat(sprintf("\nThe least ratio: %.2f\n", min(rows[["/ copy"]])))
+cat(sprintf("\nThe least ratio: %.2f\n", least))
