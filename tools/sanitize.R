@@ -113,8 +113,27 @@ families <- alist(
   `segments by key` = reduce_by_key(rep(seq_along(lengths), lengths), values),
   `segments by key, in one pass` =
     reduce_by_key(gpu_matrix(rep(seq_along(lengths), lengths), "float32"), gpu_matrix(values, "float32")),
+  `scans of segments` = for (op in c("sum", "var", "last")) seg_scan(values, lengths = lengths, op = op),
+  `rolling windows` = for (op in c("sum", "mean", "max", "argmax", "var")) {
+    for (width in c(3, 40)) seg_roll(values, width, lengths = lengths, op = op, partial = TRUE)
+  },
+  `long rolling windows` = for (width in c(700, 6000)) {
+    seg_roll(values, width, lengths = length(values), partial = TRUE)
+  },
+  `rolling windows of several widths` = seg_roll(values, rep_len(1:60, length(values)), lengths = lengths),
+  `rolling windows by a formula` = seg_roll(values, 9, lengths = lengths, op = seg_op("a + b + a * b", 0)),
+  `sorts of segments` = {
+    for (sort in list(seg_sort, seg_order, seg_rank)) sort(values, lengths = lengths)
+    seg_top(values, 3, lengths = lengths)
+  },
+  `order statistics of segments` = for (op in c("median", "quantile", "mad", "mode", "n_distinct")) {
+    seg_reduce(values, lengths = lengths, op = op)
+  },
   `softmax of segments` = seg_softmax(values, lengths = lengths),
   `axes` = for (dims in list(1, 2, 3, 1:2, c(1, 3), 1:3)) axis_reduce(array(values[1:10500], c(30, 70, 5)), dims),
+  `axes by a formula` = for (dims in list(1, 2, c(1, 3), 1:3)) {
+    axis_reduce(array(values[1:10500], c(30, 70, 5)), dims, seg_op("a + b + a * b", 0))
+  },
   `softmax of axes` = for (dims in 1:2) softmax(matrix(values[1:10000], 100), dims),
   `stored pairs` = for (precision in c("float32", "float64")) {
     x <- LazyTensor(random(700, 3), index = "i")
