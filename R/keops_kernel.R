@@ -131,7 +131,14 @@ keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "bl
   device <- check_device(device)
   backend <- check_backend(backend, device)
   accumulator <- check_choice(accumulator, "accumulator", c("auto", "float64"))
-  kernel_operator(formula, args, sum_scheme, precision, backend, device, accumulator)
+  op <- kernel_operator(formula, args, sum_scheme, precision, backend, device, accumulator)
+  unused <- shortly(environment(op)$about$unused)
+  if (length(unused)) {
+    cli::cli_warn(c("The formula does not contain the variable{?s} {.val {unused}}.",
+                    i = "The operator takes {cli::qty(unused)}{?it/them} as input, but does not read {?it/them}."),
+                  class = "kernops_unused_variable")
+  }
+  op
 }
 
 sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")

@@ -66,9 +66,11 @@ setMethod("!", "LazyTensor", function(x) condition("Not(%s)", list(x)))
 functions <- c(abs = "Abs", sign = "Sign", sqrt = "Sqrt", ceiling = "Ceil", floor = "Floor", trunc = "Trunc",
                exp = "Exp", expm1 = "Expm1", log1p = "Log1p", log2 = "Log2", log10 = "Log10", cos = "Cos",
                cosh = "Cosh", sin = "Sin", sinh = "Sinh", tan = "Tan", tanh = "Tanh", acos = "Acos", asin = "Asin",
-               atan = "Atan", gamma = "Gamma", lgamma = "Lgamma", digamma = "Digamma")
+               atan = "Atan", asinh = "Asinh", acosh = "Acosh", atanh = "Atanh", sinpi = "SinPi", cospi = "CosPi",
+               gamma = "Gamma", lgamma = "Lgamma", digamma = "Digamma")
 
 setMethod("Math", "LazyTensor", function(x) {
+  if (.Generic == "tanpi") return(sinpi(x) / cospi(x))
   if (.Generic == "trigamma") return(combined("Polygamma(%s, 1)", list(x)))
   if (!.Generic %in% names(functions)) {
     stop_undefined(.Generic)
@@ -103,7 +105,11 @@ setMethod("round", "LazyTensor", function(x, digits = 0) {
   check_number(digits, "digits", least = -400, whole = TRUE)
   combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x), is_complex(x))
 })
-setMethod("signif", "LazyTensor", function(x, digits = 6) stop_undefined("signif"))
+setMethod("signif", "LazyTensor", function(x, digits = 6) {
+  check_number(digits, "digits", least = -400, whole = TRUE)
+  if (is_complex(x)) stop_undefined("signif", "ComplexLazyTensor")
+  combined(sprintf("Signif(%%s, %d)", as.integer(max(1, digits))), list(x))
+})
 
 # ---- complex numbers
 

@@ -114,6 +114,7 @@ setMethod("atan2", signature("ANY", "LazyTensor"), function(y, x) combined("Atan
 #' @export
 is.na.LazyTensor <- function(x) {
   by <- asked_by(parent.frame(), "is.na")
+  if (by == "is.na" && !is_complex(x)) return(condition("IsNaN(%s)", list(x)))
   if (!by %in% c("pmin", "pmax")) stop_undefined(by)
   short <- sub("p", "", by)
   stop_kernops("input", c("{.fn {by}} is not defined for a {.cls LazyTensor}.",

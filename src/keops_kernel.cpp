@@ -58,7 +58,8 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
   for (const Variable& v : program.variables)
     names.push_back(Rcpp::String(v.name, CE_UTF8)), kinds.push_back(category(v.axes)), sizes.push_back(v.size);
   const auto text = [&](Tree t) { return text_of(program.graph, t, program.variables); };
-  Rcpp::CharacterVector stages;
+  Rcpp::CharacterVector stages, unused;
+  for (const std::string& name : program.unused) unused.push_back(Rcpp::String(name, CE_UTF8));
   const std::vector<Plan>& plans = kernel->plans[number_of(cpu_backend())];
   for (const Plan& plan : plans) {
     const Reduction& r = plan.reduction;
@@ -73,7 +74,8 @@ Rcpp::List kernel_describe(Rcpp::XPtr<kernops::Kernel> kernel) {
   return Rcpp::List::create(
       Rcpp::_["variables"] = Rcpp::DataFrame::create(Rcpp::_["name"] = names, Rcpp::_["category"] = kinds,
                                                      Rcpp::_["size"] = sizes, Rcpp::_["stringsAsFactors"] = false),
-      Rcpp::_["size"] = result.size, Rcpp::_["axis"] = category(result.axes()), Rcpp::_["stages"] = stages);
+      Rcpp::_["size"] = result.size, Rcpp::_["axis"] = category(result.axes()), Rcpp::_["stages"] = stages,
+      Rcpp::_["unused"] = unused);
 }
 
 // [[Rcpp::export(rng = false)]]

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "formula/built.h"
+#include "formula/declare.h"
 #include "formula/text.h"
 #include "formula/gradient.h"
 #include "formula/limits.h"
@@ -55,7 +56,7 @@ class Builder {
     if (e.text == "^") return power(e);
     if (e.text == "Grad") return grad(e);
     if (e.text == "Let") return let(e);
-    if (e.text == "Var") return declared_variable(e);
+    if (is_inline_variable(e)) return declared_variable(e);
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos) return reduction(e, e.text.substr(0, end));
     if (const Built* kind = find_built(e.text)) return built(e, *kind);
@@ -64,9 +65,21 @@ class Builder {
       of_two.text += "2";
       return call(of_two);
     }
+    if (const Expr whole = with_default(e); whole.args.size() > e.args.size()) return call(whole);
     const int op = find_op(e.text);
     if (op < 0) throw FormulaError("there is no operation `" + e.text + "`", e.position, e.text);
     return operation(e, op);
+  }
+
+  // Round(a) is Round(a, 0), and Mod(a, b) is Mod(a, b, 0), as in KeOps.
+  static Expr with_default(Expr e) {
+    if ((e.text == "Round" && e.args.size() == 1) || (e.text == "Mod" && e.args.size() == 2)) {
+      e.args.emplace_back();
+      e.args.back().kind = Expr::number;
+      e.args.back().value = 0;
+      e.args.back().position = e.position;
+    }
+    return e;
   }
 
   Tree operation(const Expr& e, int op) {
@@ -123,10 +136,10 @@ class Builder {
     });
   }
 
-  // A list, of which one number in parentheses looks like the number.
+  // A list, also Ind(2, 3) for [2, 3]. One number in parentheses looks like the number.
   std::vector<int> integers(const Expr& call, size_t n) {
     const Expr& list = call.args[n];
-    if (list.kind != Expr::list) return {integer(call, n)};
+    if (list.kind != Expr::list && !(list.kind == Expr::call && list.text == "Ind")) return {integer(call, n)};
     std::vector<int> all;
     for (size_t k = 0; k < list.args.size(); ++k) all.push_back(integer(list, k));
     return all;

@@ -24,6 +24,8 @@ Tree grad_matrix(Graph& graph, const Trees& args, const Lists& lists);  // formu
 Tree diff(Graph& graph, const Trees& args, const Lists& lists);
 Tree divergence(Graph& graph, const Trees& args, const Lists& lists);
 Tree laplacian(Graph& graph, const Trees& args, const Lists& lists);
+Tree trace_operator(Graph& graph, const Trees& args, const Lists& lists);
+Tree adjoint_operator(Graph& graph, const Trees& args, const Lists& lists);
 
 [[noreturn]] void fail(const std::string& message);  // formula/built.cpp
 Tree concat(Graph& graph, const Trees& parts);

@@ -16,6 +16,11 @@ bool is_name(const std::string& text) {
                      [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80; });
 }
 
+const std::map<std::string, Axes>& kinds_of_variables() {
+  static const std::map<std::string, Axes> kinds = {{"Vi", axis_i}, {"Vj", axis_j}, {"Pm", none}};
+  return kinds;
+}
+
 // "x = Vi(3)", "x = Vi(0, 3)"; position -1 where none is given.
 Variable declared(const std::string& text) {
   const size_t equals = text.find('=');
@@ -28,9 +33,8 @@ Variable declared(const std::string& text) {
   const int shift = int(equals) + 1;
   try {
     const Expr e = parse(value);
-    static const std::map<std::string, Axes> kinds = {{"Vi", axis_i}, {"Vj", axis_j}, {"Pm", none}};
-    const auto kind = kinds.find(e.text);
-    if (e.kind != Expr::call || kind == kinds.end() || e.args.empty() || e.args.size() > 2)
+    const auto kind = kinds_of_variables().find(e.text);
+    if (e.kind != Expr::call || kind == kinds_of_variables().end() || e.args.empty() || e.args.size() > 2)
       throw FormulaError("expected `Vi(size)`, `Vj(size)` or `Pm(size)`", e.position);
     const int position = e.args.size() == 2 ? whole_number(e.args[0], "the position", 0) : -1;
     return {name, position, whole_number(e.args.back(), "the size", 1), kind->second};
@@ -40,16 +44,25 @@ Variable declared(const std::string& text) {
   }
 }
 
-// Adds the variables Var(position, size, category) of the formula that are not declared yet: category 0 is i, 1 is j,
-// 2 a parameter.
-void declare_inline(const Expr& e, std::vector<Variable>& variables) {
-  for (const Expr& arg : e.args) declare_inline(arg, variables);
-  if (e.kind != Expr::call || e.text != "Var") return;
+// The axes of a variable within the formula. Category 0 is i, 1 is j, 2 a parameter.
+Axes inline_axes(const Expr& e) {
+  if (e.text != "Var") {
+    if (e.args.size() != 2)
+      throw FormulaError("within a formula `" + e.text + "(position, size)` takes 2 arguments", e.position);
+    return kinds_of_variables().at(e.text);
+  }
   if (e.args.size() != 3) throw FormulaError("`Var(position, size, category)` takes 3 arguments", e.position);
-  const int position = whole_number(e.args[0], "the position", 0), size = whole_number(e.args[1], "the size", 1);
   const int category = whole_number(e.args[2], "the category", 0);
   if (category > 2) throw FormulaError("the category is 0 (Vi), 1 (Vj) or 2 (Pm)", e.args[2].position);
-  const Axes axes = category == 0 ? axis_i : category == 1 ? axis_j : none;
+  return category == 0 ? axis_i : category == 1 ? axis_j : none;
+}
+
+// Adds the variables within the formula that are not declared yet.
+void declare_inline(const Expr& e, std::vector<Variable>& variables) {
+  for (const Expr& arg : e.args) declare_inline(arg, variables);
+  if (!is_inline_variable(e)) return;
+  const Axes axes = inline_axes(e);
+  const int position = whole_number(e.args[0], "the position", 0), size = whole_number(e.args[1], "the size", 1);
   for (const Variable& known : variables) {
     if (known.position != position) continue;
     if (known.size != size || known.axes != axes)
@@ -88,7 +101,7 @@ void sort_by_position(std::vector<Variable>& variables) {
 void collect_used(const Expr& e, std::set<std::string>& names, std::set<double>& positions) {
   for (const Expr& arg : e.args) collect_used(arg, names, positions);
   if (e.kind == Expr::name) names.insert(e.text);
-  if (e.kind == Expr::call && e.text == "Var") positions.insert(e.args.at(0).value);
+  if (is_inline_variable(e)) positions.insert(e.args.at(0).value);
 }
 
 }  // namespace
@@ -120,13 +133,18 @@ std::vector<Variable> declare(const std::vector<std::string>& declarations, cons
   return variables;
 }
 
-void check_used(const std::vector<Variable>& variables, const Expr& formula) {
+bool is_inline_variable(const Expr& e) {
+  return e.kind == Expr::call && (e.text == "Var" || kinds_of_variables().count(e.text));
+}
+
+std::vector<std::string> unused_variables(const std::vector<Variable>& variables, const Expr& formula) {
   std::set<std::string> names;
   std::set<double> positions;
   collect_used(formula, names, positions);
+  std::vector<std::string> unused;
   for (const Variable& v : variables)
-    if (!names.count(v.name) && !positions.count(v.position))
-      throw FormulaError("the variable `" + v.name + "` is declared but not used", -1);
+    if (!names.count(v.name) && !positions.count(v.position)) unused.push_back(v.name);
+  return unused;
 }
 
 }  // namespace kernops

@@ -54,6 +54,30 @@ Tree divergence(Graph& graph, const Trees& args, const Lists&) {
   return sum;
 }
 
+// The gradient of a linear map along any g does not depend on the variable.
+void check_linear(Graph& graph, Tree f, Tree v) {
+  const Tree g = graph.variable(-1 - graph.count(), graph[f].size, none);
+  const Tree back = gradient(graph, f, v, g);
+  if (back < 0) return;
+  const Tree h = graph.variable(-1 - graph.count(), graph[back].size, none);
+  if (gradient(graph, back, v, h) >= 0) fail("the first argument must be linear in the variable");
+}
+
+Tree trace_operator(Graph& graph, const Trees& args, const Lists& lists) {
+  const Tree trace = divergence(graph, args, lists);
+  check_linear(graph, args[0], args[1]);
+  return trace;
+}
+
+Tree adjoint_operator(Graph& graph, const Trees& args, const Lists&) {
+  check_variable(graph, args[1]);
+  if (graph[args[2]].size != graph[args[0]].size)
+    fail("the adjoint is applied to a vector of the size of the first argument, " +
+         std::to_string(graph[args[0]].size) + ", not " + std::to_string(graph[args[2]].size));
+  check_linear(graph, args[0], args[1]);
+  return gradient_or_zeros(graph, args[0], args[1], args[2]);
+}
+
 Tree laplacian(Graph& graph, const Trees& args, const Lists&) {
   check_variable(graph, args[1]);
   if (graph[args[0]].size != 1) fail("a Laplacian requires a scalar");

@@ -123,7 +123,7 @@ Program compile(const std::string& formula, const std::vector<std::string>& decl
   Program program;
   program.variables = declare(declarations, expr);
   const Reduction result = Compiler(program).reduction(expr);
-  check_used(program.variables, expr);
+  program.unused = unused_variables(program.variables, expr);
   for (Variable& v : program.variables)
     v.matrices = program.graph.matrices[program.graph.variable(v.position, v.size, v.axes)];
   program.result = program.graph[program.graph.reduced(result)].id;

@@ -15,6 +15,7 @@ struct Program {
   Graph graph;
   std::vector<Variable> variables;  // in the order of the arguments
   int result;                       // the last reduction; those it needs come before it
+  std::vector<std::string> unused;  // variables that the formula does not contain
 };
 Program compile(const std::string& formula, const std::vector<std::string>& declarations);
 

@@ -33,6 +33,7 @@ wide <- between(-8, 8)
 positive <- between(0.3, 1)
 wide_positive <- between(0.3, 15)
 inside_1 <- between(-0.45, 0.45)
+above_1 <- between(1.2, 8)
 small_integer <- one_of(-1:1)
 off_integers <- \(n) one_of(-2:1)(n) + between(0.15, 0.35)(n)
 tens_ones_tenths <- \(n) one_of(c(-10, 0, 10))(n) + one_of(-1:1)(n) + one_of(-2:2 / 10)(n)
@@ -108,6 +109,11 @@ oracle_ops <- list(
   Sinh             = each(sinh, real),
   Cosh             = each(cosh, real),
   Tanh             = each(tanh, real),
+  Asinh            = each(asinh, wide),
+  Acosh            = each(acosh, above_1),
+  Atanh            = each(atanh, inside_1),
+  SinPi            = each(sinpi, wide),
+  CosPi            = each(cospi, wide),
   Expm1            = each(expm1, real),
   Log1p            = each(log1p, inside_1),
   Log2             = each(log2, positive),
@@ -126,9 +132,11 @@ oracle_ops <- list(
   Ceil             = each(ceiling, real, flat = TRUE),
   Trunc            = each(trunc, real, flat = TRUE),
   Round            = each(round, decimal, integers = \(m, n) sample(-1:1, 1), flat = TRUE),
+  Signif           = each(signif, wide, integers = \(m, n) sample(1:4, 1), flat = TRUE),
   Mod              = each(\(a, b, c) (a - c) %% b + c, off_integers, one_of(1:2), small_integer),
   Clamp            = each(\(a, b, c) pmin(pmax(a, b), c), off_integers, one_of(c(-2, 0, 2)), odd),
   ClampInt         = each(\(a, p, q) pmin(pmax(a, p), q), off_integers, integers = \(m, n) c(-1, 2)),
+  DiffClampInt     = each(\(a, p, q) as.numeric(p <= a & a <= q), off_integers, integers = \(m, n) c(-1, 2), flat = TRUE),
   Max2             = each(pmax, off_integers, small_integer),
   Min2             = each(pmin, off_integers, small_integer),
   IfElse           = each(\(a, b, c) ifelse(a >= 0, b, c), off_integers, real, real),
@@ -139,6 +147,7 @@ oracle_ops <- list(
   LessOrEqual      = each(logical_number(`<=`), small_integer, small_integer, flat = TRUE),
   And              = each(logical_number(`&`), small_integer, small_integer, flat = TRUE),
   Or               = each(logical_number(`|`), small_integer, small_integer, flat = TRUE),
+  IsNaN            = each(logical_number(is.nan), real, flat = TRUE),
   Not              = each(logical_number(`!`), small_integer, flat = TRUE),
   Gamma            = each(gamma, positive),
   Lgamma           = each(lgamma, positive),
@@ -205,6 +214,8 @@ oracle_ops <- list(
   WeightedSqNorm   = whole(\(a, b) sum(b * weigh(a, b)), real, real, sizes = \(m, n) weights_and(m)),
   WeightedSqDist   = whole(\(a, b, c) sum((b - c) * weigh(a, b - c)), real, real, real,
                            sizes = \(m, n) c(weights_and(m), m)),
+  SqNormIso        = whole(\(a, b) a * sum(b^2), real, real, sizes = \(m, n) c(1, m)),
+  SqNormDiag       = whole(\(a, b) sum(a * b^2), real, real, sizes = \(m, n) c(m, m)),
   SymSqNorm        = whole(\(a, b) sum(b * weigh(a, b)), real, real, sizes = \(m, n) c(m^2, m)),
   Max              = whole(\(a) max(a), wide),
   Min              = whole(\(a) min(a), wide),
@@ -218,7 +229,7 @@ oracle_ops <- list(
   ExtractT         = whole(\(a, p, q) replace(numeric(q), p + seq_along(a), a), real,
                            integers = \(m, n) c(n, m + n + 1)),
   Concat           = whole(\(a, b) c(a, b), real, real, sizes = \(m, n) c(m, n)),
-  OneHot           = whole(\(a, p) as.numeric(a == seq_len(p) - 1), one_of(0:2), sizes = \(m, n) 1,
+  OneHot           = whole(\(a, p) as.numeric(floor(a + 0.5) == seq_len(p) - 1), one_of(c(0:2, 0.7, 1.2)), sizes = \(m, n) 1,
                            integers = \(m, n) m, flat = TRUE),
   MatVecMult       = whole(\(a, b) by_row(a, length(b)) %*% b, real, real, sizes = \(m, n) c(m * n, n)),
   VecMatMult       = whole(\(a, b) a %*% by_row(b, length(b) / length(a)), real, real,

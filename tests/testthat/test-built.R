@@ -40,6 +40,8 @@ test_that("TensorDot contracts any dimensions and permutes the rest", {
   contracted <- \(a, b) tensor_dot(tensor(a, shape_a), tensor(b, shape_b), c(5, 1, 3), c(2, 5, 3))
   lists <- "[2,3,2,2,4], [2,4,2,3,2,3], [4,0,2], [1,4,2]"
   expect_pairwise(sprintf("TensorDot(x, y, %s)", lists), \(a, b) flat(contracted(a, b)), x, y)
+  as_in_keops <- gsub("]", ")", gsub("[", "Ind(", lists, fixed = TRUE), fixed = TRUE)
+  expect_pairwise(sprintf("TensorDot(x, y, %s)", as_in_keops), \(a, b) flat(contracted(a, b)), x, y)
   # dimension n of the product moves to place perm[n]
   moved <- \(a, b) flat(aperm(contracted(a, b), order(c(4, 3, 2, 0, 1))))
   expect_pairwise(sprintf("TensorDot(x, y, %s, [4,3,2,0,1])", lists), moved, x, y)
@@ -101,6 +103,20 @@ test_that("SoftDTW_SqDist aligns series of any lengths, and is differentiable by
     by_gamma <- keops_grad(op, "g")(list(x, y, 0.5, rep(1, 3)))
     expect_close(by_gamma, central_difference(total, 0.5), precision, gradient_tolerance[[precision]])
   })
+})
+
+test_that("the trace and the adjoint of linear maps are those of their matrices", {
+  withr::local_seed(5)
+  A <- matrix(rnorm(9), 3)
+  B <- matrix(rnorm(6), 2)
+  x <- matrix(rnorm(12), 4)
+  u <- matrix(rnorm(10), 5)
+  trace <- keops_kernel("Sum_Reduction(TraceOperator(Exp(-SqNorm2(y)) * MatVecMult(A, x), x), 1)",
+                        c("A = Pm(9)", "x = Vi(3)", "y = Vj(2)"))
+  expect_equal(trace(list(as.vector(t(A)), x, u)), matrix(sum(exp(-rowSums(u^2))) * sum(diag(A)), 4), tolerance = 1e-12)
+  adjoint <- keops_kernel("Sum_Reduction(AdjointOperator(MatVecMult(B, x), x, u), 1)",
+                          c("B = Pm(6)", "x = Vi(3)", "u = Vj(2)"))
+  expect_equal(adjoint(list(as.vector(t(B)), x, u)), matrix(colSums(u %*% B), 4, 3, byrow = TRUE), tolerance = 1e-12)
 })
 
 test_that("GradMatrix, Diff, Divergence and Laplacian are derivatives", {
@@ -336,6 +352,9 @@ test_mistakes("kernops_formula_error", alist(
   `a smoothing that is a vector` = make("SoftDTW_SqDist(x, y, y)"),
   `series that are too long` = make("SoftDTW_SqDist(SumT(Elem(x, 0), 4091), y, 1)"),
   `a derivative by no variable` = make("Laplacian(SqDist(x, y), x + y)"),
+  `a trace of a map that is not linear` = make("TraceOperator(x * SqDist(x, y), x)"),
+  `an adjoint of a map that is not linear` = make("AdjointOperator(x * x, x, y)"),
+  `an adjoint at a vector of another size` = make("AdjointOperator(2 * x, x, SqDist(x, y))"),
   `a divergence of a scalar` = make("Divergence(SqDist(x, y), x)"),
   `a direction of another size` = make("Diff(x + y, x, 1)"),
   `an odd complex vector` = keops_kernel("Sum_Reduction(Conj(x), 1)", "x = Vj(3)")

@@ -54,7 +54,7 @@ test_that("lack of memory of the engine has a class of its own", {
 test_that("a size beyond the range of a container is no lack of memory, and keeps its text", {
   many <- rep(1L, 1e5)
   for (threads in c(-1L, -5L, -1000L)) {
-    error <- expect_error(seg_from_groups(many, 1L, 1, NULL, 1, threads), class = "kernops_input_error")
+    error <- expect_error(seg_from_groups(many, 1L, 1, NULL, 1, threads = threads), class = "kernops_input_error")
     expect_match(conditionMessage(error), "vector")
     expect_no_match(conditionMessage(error), "memory")
   }
@@ -112,7 +112,7 @@ test_that("messages shorten long values and objects that are not text, within a 
     compiled(sprintf("Sum_Reduction(%s(x), 1)", text)), compiled(paste0(text, "_Reduction(x, 1)")),
     compiled("Sum_Reduction(x, 1)", text), compiled("Sum_Reduction(x, 1)", paste(text, "= Vi(1)")),
     compiled("Sum_Reduction(x, 1)", sprintf("x = %s(1)", text)),
-    compiled("Sum_Reduction(x, 1)", c("x = Vi(1)", paste(text, "= Vi(1)"))),
+    compiled("Sum_Reduction(x, 1)", c("x = Vi(1)", paste(text, "= Vi(0)"))),
     compiled(sprintf("Sum_Reduction(%s + x, 1)", text), c("x = Vi(2)", paste(text, "= Vi(3)"))),
     compiled("Sum_Reduction(x, 1)", paste(text, "= Vi(1)"))(list(1, 2)),
     compiled("Sum_Reduction(x, 1)", sum_scheme = text), compiled("Sum_Reduction(x, 1)", "x = Vi(1)", precision = text),
@@ -140,6 +140,11 @@ test_that("messages shorten long values and objects that are not text, within a 
   }
   for (text in c(strrep("a", 1e6), invalid)) for (code in of_text) told(code, text = text)
   for (code in of_many) told(code, many = 1:1e5)
+})
+
+test_that("a warning shortens names of unused variables", {
+  warning <- expect_warning(keops_kernel("Sum_Reduction(x, 1)", c("x = Vi(1)", paste(strrep("a", 1e6), "= Vi(1)"))))
+  expect_lt(nchar(conditionMessage(warning)), 3000)
 })
 
 test_that("errors of formulas and data carry what the user called", {

@@ -143,3 +143,10 @@ test_that("quotients that jump are rounded as in R, whatever the axis of the div
     expect_identical(drop(counts(list(x, x))), rowSums(each[[formula]]), info = paste(backend, formula))
   }
 })
+
+test_that("a variable that the formula does not contain is a warning, and counts rows", {
+  expect_warning(op <- keops_kernel("Sum_Reduction(Exp(x), 1)", c("x = Vi(1)", "y = Vj(2)")), "variable \"y\"",
+                 class = "kernops_unused_variable")
+  expect_equal(op(list(c(0, 1), matrix(0, 3, 2))), matrix(3 * exp(c(0, 1))))
+  expect_equal(op(list(c(0, 1), matrix(NaN, 3, 2))), matrix(3 * exp(c(0, 1))))
+})

@@ -68,3 +68,22 @@ test_that("whole quotients are those of R where quotients round up", {
   expect_identical(drop(as.matrix(Vi(a) %/% 0.1)), a %/% 0.1)
   expect_identical(drop(as.matrix(5.5 %/% Vi(c(b, Inf)))), 5.5 %/% c(b, Inf))
 })
+
+test_that("inverse hyperbolic functions, multiples of pi, digits and missing values are those of R", {
+  x <- matrix(c(-2.34567, -1, 0, 0.25, 0.5, 123.456), 6)
+  y <- matrix(c(0.3, 1, -0.01234), 3)
+  K <- Vi(x) * Vj(y)
+  dense <- x %*% t(y)
+  for (f in list(asinh, sinpi, cospi, \(x) tanpi(x / 7), \(x) atanh(tanh(x)), \(x) acosh(1 + x^2), \(x) signif(x, 2),
+                 \(x) signif(x))) {
+    expect_equal(as.matrix(f(K)), f(dense), tolerance = 1e-12)
+  }
+  one <- Vj(matrix(1))
+  extreme <- Vi(c(1e300, -1e300, 1 + 1e-10, 1.2345e-305))
+  expect_equal(as.vector(sum(asinh(extreme) * one, "j")), asinh(c(1e300, -1e300, 1 + 1e-10, 0)), tolerance = 1e-12)
+  expect_equal(as.vector(sum(acosh(extreme) * one, "j"))[c(1, 3)], acosh(c(1e300, 1 + 1e-10)), tolerance = 1e-12)
+  expect_equal(as.vector(sum(signif(extreme, 2) * one, "j")), signif(c(1e300, -1e300, 1, 1.2345e-305), 2),
+               tolerance = 1e-12)
+  expect_identical(as.matrix(is.na(log(K))), suppressWarnings(is.na(log(dense))) + 0)
+  expect_error(signif(K, NA), class = "kernops_input_error")
+})

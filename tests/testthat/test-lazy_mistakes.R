@@ -67,7 +67,6 @@ test_mistakes("kernops_error", alist(
   `a derivative of a number` = grad(5, 1, Vi(X)),
   `words for a bound` = clamp(Vi(X), "low", 1),
   `no numbers for a factor` = Vi(X) * numeric(),
-  `digits that count from the first` = signif(Vi(X), 2),
   `two indices` = sum(sqdist(Vi(X), Vj(Y)), "j", "j"),
   `a column times too many numbers` = Vi(X[, 1]) %*% 1:6,
   `numbers for a parameter, and their size` = Pm(1:3, size = 2),

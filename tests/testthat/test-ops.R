@@ -2,7 +2,7 @@
 
 # Operations without arguments, with lists, or with derivatives have tests of their own.
 tested_apart <- c("IndexI", "IndexJ", "BSpline", "TensorDot", "Kron", "SoftDTW_SqDist", "GradMatrix", "Diff",
-                  "Divergence", "Laplacian")
+                  "Divergence", "Laplacian", "TraceOperator", "AdjointOperator")
 
 # Sums of terms of both signs, whose errors are those of the terms: the largest row tells the size of these.
 cancels <- "DiagSqDist"
@@ -114,7 +114,15 @@ test_that("special points have the values that the help page promises", {
     list("SphericalBesselJ(x, 2)", 0, 0), list("Step(x)", 0, 1), list("Sign(x)", 0, 0), list("ReLU(x)", 0, 0),
     list("IfElse(x, 5, 7)", 0, 5), list("Mask(x, 1 / x)", 0, 0), list("Mask(x, x)", 2, 2), list("Pow(x, 0)", 0, 1),
     list("Normalize(x)", c(0, 0), 0), list("Norm2(x)", c(0, 0), 0),
-    list("Round(x, 0)", 0.5, 0), list("Round(x, 0)", 1.5, 2),
+    list("Round(x)", 0.5, 0), list("Round(x, 0)", 0.5, 0),
+    list("Mod(x, 3)", -1, 2), list("IsNaN(x)", NaN, 1), list("IsNaN(x)", Inf, 0), list("Signif(x, 3)", Inf, Inf),
+    list("Signif(x, 2)", 123456, 120000), list("Signif(x, 2)", -0.00012345, -0.00012), list("Signif(x, 3)", 0, 0),
+    list("Signif(x, 0)", 0.27, 0.3), list("SinPi(x)", 1e15, 0), list("CosPi(x)", 0.5, 0),
+    list("Asinh(x)", 1e30, asinh(1e30)), list("Asinh(x)", -1e-20, -1e-20), list("Asinh(x)", -Inf, -Inf),
+    list("Acosh(x)", 1.5, acosh(1.5)), list("Acosh(x)", 0.5, NaN), list("Acosh(x)", Inf, Inf),
+    list("Atanh(x)", 1, Inf), list("Atanh(x)", 1e-20, 1e-20),
+    list("OneHot(x, 1)", 0.4, 1), list("OneHot(x, 1)", -0.6, 0),
+    list("DiffClampInt(x, 0, 1)", 1.5, 0), list("DiffClampInt(x, 0, 1)", 1, 1), list("Round(x, 0)", 1.5, 2),
     list("Round(x, 0)", 2.5, 2), list("Round(x, 0)", -0.5, 0), list("Round(x, -1)", 25, 20),
     list("Round(x, 2)", Inf, Inf), list("Round(x, 400)", 1.5, 1.5),
     list("Round(x, -400)", 1.5, 0), list("ArgMax(x)", c(1, 3, 3), 1), list("ArgMin(x)", c(2, 1, 1), 1),
@@ -133,7 +141,8 @@ test_that("special points have the values that the help page promises", {
 })
 
 # Arguments that are NaN give NaN, whichever they are, but for what these take from others, or put beside zeros.
-keeps_numbers <- c("IfElse", "Mask", "Factorize", "Concat", "ElemT", "ExtractT", "Real2Complex", "Imag2Complex")
+keeps_numbers <- c("IsNaN", "IfElse", "Mask", "Factorize", "Concat", "ElemT", "ExtractT", "Real2Complex",
+                   "Imag2Complex")
 gives_places <- c("ArgMax", "ArgMin")
 # One formula for each operation with a test of its own, and its arguments.
 nan_apart <- list(
@@ -144,7 +153,9 @@ nan_apart <- list(
   GradMatrix = list("GradMatrix(Exp(a), a)", a = 1:2),
   Diff = list("Diff(Exp(a), a, b)", a = 1:2, b = 1:2),
   Divergence = list("Divergence(Exp(a), a)", a = 1:2),
-  Laplacian = list("Laplacian(Sum(Exp(a)), a)", a = 1:2)
+  Laplacian = list("Laplacian(Sum(Exp(a)), a)", a = 1:2),
+  TraceOperator = list("TraceOperator(Sum(a) * u, u)", a = 1:2),
+  AdjointOperator = list("AdjointOperator(3 * a, a, a)", a = 1:2)
 )
 
 # value(input) in R, formula and input, with sizes of 2

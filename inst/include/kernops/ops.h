@@ -55,6 +55,26 @@ template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   return select(scaled < finest, rounded, a);
 }
 
+// log(x + sqrt(x^2 + 1)) of x >= 0 without cancellation or overflow; odd.
+template <class V> KERNOPS_FN V area_sine(V a) {
+  const V x = abs(a), far = log(x) + V(0.6931471805599453), near = log1p(x + x * (x / (V(1) + hypot(x, V(1)))));
+  const V value = select(x > V(1e8), far, near);
+  return select(a < V(0), -value, value);
+}
+
+// As R rounds to significant digits: decimals by the exponent of 10.
+struct Significant {
+  template <class T> KERNOPS_FN T operator()(T a, T digits) const {
+    if (a == 0 || a - a != 0) return a;
+    const int places = (digits < 1 ? 1 : int(digits)) - 1 - int(floor(log10(abs(a))));
+    const T scale = powi(T(10), places < 0 ? -places : places);
+    if (places < 0) return rint(a / scale) * scale;
+    if (scale - scale == 0) return rint(a * scale) / scale;
+    const T first = powi(T(10), places / 2), second = powi(T(10), places - places / 2);
+    return rint(a * first * second) / first / second;
+  }
+};
+
 // a modulo b as R has it, of the sign of b: exact but for one rounding.
 struct Modulo {
   template <class T> KERNOPS_FN T operator()(T a, T b) const {
