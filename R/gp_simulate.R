@@ -26,8 +26,8 @@
 #'
 #' @section New responses: `simulate(fit)` without `newdata` repeats the experiment, as [stats::simulate()] does for
 #'   [lm()] and [glm()]: it draws new responses of the observations of the fit, with their weights, numbers of trials
-#'   and variances `known$noise`. The field is that of the data: `conditional = FALSE` draws another field from the model
-#'   for each column, as a parametric bootstrap needs. `simulate(fit, type = "field")` draws the field at the
+#'   and variances `known$noise`. The field is that of the data: `conditional = FALSE` draws another field from the
+#'   model for each column, as a parametric bootstrap needs. `simulate(fit, type = "field")` draws the field at the
 #'   observations. A message says so once in a session for Gaussian observations, whose default was the field in early
 #'   versions of the package.
 #'

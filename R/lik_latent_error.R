@@ -36,7 +36,7 @@ wide_pattern <- function(sets) {
 }
 
 # TRUE if the sets are wider now, after a standard error `std_error`. Patterns of up to `most_wide` neighbours of all
-# points take some gigabytes. Ten more neighbours divide the error by five, as a rule (bench/RESULTS.md).
+# points take some gigabytes. Ten more neighbours divide the error by five, as a rule (bench/HISTORY.md).
 widen <- function(sets, std_error = NULL) {
   if (!can_widen(sets)) return(FALSE)
   wide <- sets$wide

@@ -38,7 +38,8 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
 #'   observations for starting values, and by ties of distances.
 #'
 #' @section Methods of fits: `fitted()`, `residuals()`, `simulate()`, `plot()`, `model.frame()`, `model.matrix()`,
-#'   `weights()`, `hatvalues()`, `rstandard()` and `cooks.distance()` need all observations at once; of a fit of a table they are errors of class `kernops_input_error`.
+#'   `weights()`, `hatvalues()`, `rstandard()` and `cooks.distance()` need all observations at once; of a fit of
+#'   a table they are errors of class `kernops_input_error`.
 #'
 #' @section Errors: class `kernops_input_error` for a table that does not exist or cannot be read, for a package that is
 #'   needed but not installed, and for a chunk with other columns than the first one.

@@ -3,7 +3,7 @@
 # Coverage of the intervals that the help recommends, predict(interval = "prediction"), of 95 % nominal, for held-out
 # observations: a random quarter of each data set, eight times. Columns: observations, coverage in per cent of all held
 # out, its range over the splits, the root mean square of the standardised errors (1 where standard errors are right).
-# The table of RESULTS.md.
+# The table of HISTORY.md.
 
 library(kernops)
 from <- function(package, name) {

@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/rolls.R [values]
 #
 # Rolling windows on the GPU, of values there and with results there, beside a copy of the values (goal: rolling sums at
-# 0.8 of its speed or more). The time of a call contains R's part; results go into RESULTS.md.
+# 0.8 of its speed or more). The time of a call contains R's part; results go into HISTORY.md.
 
 library(kernops)
 

@@ -2,7 +2,7 @@
 #
 # Sums of segments on one core, beside base R and, where installed, collapse and data.table. The machine may be shared,
 # so what counts is the ratio of two times of one run. With a GPU, the same there: beside CUB, by segments.cu,
-# scans.cu and sorts.cu, where nvcc is found too, and as R sees it, with data on the GPU. Results go into RESULTS.md.
+# scans.cu and sorts.cu, where nvcc is found too, and as R sees it, with data on the GPU. Results go into HISTORY.md.
 
 library(kernops)
 

@@ -2,7 +2,7 @@
 #
 # One call of seg_reduce() without a plan, by factors, integers and strings of 100, 1e5 and 1e6 groups, beside collapse,
 # which groups in its call as well. One core; both are called in turns. Each time is the smallest one of processor time,
-# which other processes change least. Results go into RESULTS.md.
+# which other processes change least. Results go into HISTORY.md.
 
 library(kernops)
 

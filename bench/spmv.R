@@ -4,7 +4,7 @@
 # vector and the result, each once (goal on a GPU: 0.85 of the copy's speed or more). The matrices are those of
 # Williams et al. (2009, Parallel Computing 35), simulated by their numbers of rows, columns and entries, their laws of
 # row lengths and the reach of their columns; blocks of them on a diagonal have so many `entries` in all. Each is
-# multiplied with all rows, and with a fifth of empty rows among them. Results go into RESULTS.md.
+# multiplied with all rows, and with a fifth of empty rows among them. Results go into HISTORY.md.
 
 library(kernops)
 options(kernops.threads = 1, width = 150)

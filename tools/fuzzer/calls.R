@@ -101,7 +101,8 @@ tasks <- list(
   knn = list(x = x, y = x, k = 2, radius = 1, method = "tree"),
   knn_graph = list(near = knn(x, k = 2), mutual = TRUE, weights = "one"),
   neighbours_within = list(x = x, radius = 0.3, y = x, count = FALSE),
-  kmeans_large = list(x = x, centers = 2, iter.max = 50, nstart = 1, weights = rep(1, 10), seeding = "++", batch = NULL),
+  kmeans_large = list(x = x, centers = 2, iter.max = 50, nstart = 1, weights = rep(1, 10), seeding = "++",
+                      batch = NULL),
   kde = list(x = x, at = x, bandwidth = "scott", weights = rep(1, 10), log = FALSE, gradient = TRUE),
   energy_test = list(x = x[1:5, ], y = x[6:10, ], permutations = 9),
   mmd_test = list(x = x[1:5, ], y = x[6:10, ], permutations = 9, sd = 1)

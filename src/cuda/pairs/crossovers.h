@@ -1,7 +1,7 @@
 // Crossover points between the GPU kernels of all pairs: the one table of measured numbers. choose.cpp reads it to
 // choose a kernel; contraction.cpp, expansion.cpp and nearest.cpp read it to lay out a plan. "Entries" are those of a
 // vector. The letter before each comment says where and when the number was measured; the tables are in
-// bench/RESULTS.md, "GPU" and "Beside torch on a GPU":
+// bench/HISTORY.md, "GPU" and "Beside torch on a GPU":
 //   a  2026-11-21 and 22, H200, bench/gpu.R and bench/long_vectors.R
 //   b  2026-11-24, H200, bench/beside_torch.R
 //   c  2026-11-25, H100, bench/beside_torch.R float32: digits, softmax, nearest columns
