@@ -71,3 +71,10 @@ sum_of_blocks.sparse_symmetric <- function(x, before, size, count) {
   total[as.integer(rownames(sums)) + 1] <- sums
   total + t(total) - diag(diag(total), size)
 }
+
+# The rows of an effect are all dense or all sparse.
+sum_of_blocks.bordered_matrix <- function(x, before, size, count) {
+  in_border <- (before + 1) %in% x$dense
+  rows <- if (in_border) x$dense else x$others
+  sum_of_blocks(if (in_border) x$border else x$sparse, match(before + 1, rows) - 1, size, count)
+}

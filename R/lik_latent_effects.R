@@ -101,9 +101,7 @@ with_observed_effects <- function(system, observed, theta) {
       within <- weighted_products(sparse, share)
       across <- if (!is.null(pairs)) as.vector(pairs$crossprod(rep(share, each = nrow(sparse$columns))))
       list(diagonal = c(within$diagonal(within$value), system$precision(share)), within = within,
-           across = as.numeric(across), share = share, border = function(held) {
-             posterior_observe_border(held, of, entries$columns, entries$values, share)
-           })
+           across = as.numeric(across), share = share, border = list(of = of, entries = entries))
     },
     function(process, k) {
       coefficients <- entries$crossprod(k)

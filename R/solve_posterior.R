@@ -8,8 +8,9 @@
 # the `diagonal`, of the entries `across` in the order of `columns`, and of the matrix `within` of coefficients, whose
 # diagonal is a part of the former. The factor of effects drops fewer entries with `wide` sets: neighbours for the
 # pattern of the factor alone. Coefficients that are observed with every point may have the ascending numbers `dense`
-# among all coefficients: `count`, `columns` and `within` are then those of the others, and precisions have the function
-# border(held), which calls posterior_observe_border(). See src/neighbours/border.h.
+# among all coefficients: `count`, `columns` and `within` are then those of the others, and precisions have their
+# `share` and the list `border`: the points `of` the observations, and their `entries` of effects. See
+# src/neighbours/border.h.
 sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , drop = FALSE]) {
   held <- if (is.null(effects)) posterior_hold(neighbours, threads()) else {
     behind_effects <- function(near) {
@@ -57,7 +58,10 @@ sparse_posterior <- function(pattern, factor) {
   observed <- function(w) {
     if (!is.list(w)) return(w)
     posterior_observe(current(), w$across, w$within$value)
-    if (length(pattern$dense)) w$border(current())
+    if (length(pattern$dense)) {
+      entries <- w$border$entries
+      posterior_observe_border(current(), w$border$of, entries$columns, entries$values, w$share)
+    }
     w$diagonal
   }
   fill()
@@ -135,11 +139,4 @@ bordered_symmetric <- function(sparse, border, dense) {
   }
   structure(list(sparse = sparse, border = border, dense = dense, others = others, diagonal = diagonal),
             class = "bordered_matrix")
-}
-
-# The rows of an effect are all dense or all sparse.
-sum_of_blocks.bordered_matrix <- function(x, before, size, count) {
-  in_border <- (before + 1) %in% x$dense
-  rows <- if (in_border) x$dense else x$others
-  sum_of_blocks(if (in_border) x$border else x$sparse, match(before + 1, rows) - 1, size, count)
 }
