@@ -25,7 +25,7 @@
 #'   name), if there are more than two coordinates, or if the points lie on a line along one of two coordinates. Then
 #'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
 #'
-#'   If there are more than 5,000 observations, every n-th of them is drawn, 5,000 in all, and none over a map. Margins
+#'   If there are more than 5,000 observations, 5,000 of them are drawn at equal steps, and none over a map. Margins
 #'   follow the labels. Coordinates that are dates have an axis of dates.
 #'
 #'   The empirical variogram is that of the response minus its trend, which is lower than that of the model at long

@@ -18,11 +18,15 @@ Tree concat(Graph& graph, const Trees& parts) {
 
 const Built* find_built(const std::string& name) {
   using namespace built;
-  static const std::map<std::string, Built> all = {
-      {"TensorDot", {tensor_dot, 2, 4, 5}},   {"Kron", {kron, 2, 2, 2}}, {"SoftDTW_SqDist", {soft_dtw, 3, 0, 0}},
-      {"GradMatrix", {grad_matrix, 2, 0, 0}}, {"Diff", {diff, 3, 0, 0}}, {"Divergence", {divergence, 2, 0, 0}},
-      {"Laplacian", {laplacian, 2, 0, 0}},    {"TraceOperator", {trace_operator, 2, 0, 0}},
-      {"AdjointOperator", {adjoint_operator, 3, 0, 0}}};
+  static const std::map<std::string, Built> all = {{"TensorDot", {tensor_dot, 2, 4, 5}},
+                                                   {"Kron", {kron, 2, 2, 2}},
+                                                   {"SoftDTW_SqDist", {soft_dtw, 3, 0, 0}},
+                                                   {"GradMatrix", {grad_matrix, 2, 0, 0}},
+                                                   {"Diff", {diff, 3, 0, 0}},
+                                                   {"Divergence", {divergence, 2, 0, 0}},
+                                                   {"Laplacian", {laplacian, 2, 0, 0}},
+                                                   {"TraceOperator", {trace_operator, 2, 0, 0}},
+                                                   {"AdjointOperator", {adjoint_operator, 3, 0, 0}}};
   const auto match = all.find(name);
   return match == all.end() ? nullptr : &match->second;
 }

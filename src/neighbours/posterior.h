@@ -47,7 +47,7 @@ class Posterior {
   struct Rows {
     const Posterior& of;
     static constexpr double nothing = 1e-18;
-    // Of a point among the rows; points of users may follow.
+    // The row of a point; points of users may follow.
     size_t position(size_t point) const { return Count(point) < of.length() ? row(of.inner(point)) : point; }
     double variance(size_t i) const {
       if (i < border()) return 1 / (of.border_.pivot(i) * of.border_.pivot(i));
@@ -87,7 +87,7 @@ class Posterior {
 
   Count points() const { return n_; }
   Count length() const { return n_ + border_.width; }  // of vectors
-  // Of the vectors of users, which have all effects before the points, where element `point` is in vectors.
+  // The position in vectors of element `point` of the user's vectors, which have all effects before the points.
   size_t inner(size_t point) const;
   Count effects() const { return effects_.count; }
   Count observed() const { return Count(effects_.column.size()); }

@@ -125,7 +125,7 @@ void Posterior::invert_border(const Settings& settings) {
   });
 }
 
-// What the border adds to the sums of row i in Posterior::invert(), and to the variance of the point.
+// Adds the part of the border to the sums of row i in Posterior::invert(); returns that in the variance of the point.
 double Posterior::invert_row_beside(Count i, double* sum) const {
   if (!border_.width) return 0;
   const Eigen::VectorXd share = border_.factor.col(i) / pivot_[size_t(i)];

@@ -7,8 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Of all groups, and number -1 for the values of no group: the tiles and how many values each has, near each other; and
-// the states of those groups that had a full tile, whose numbers have the highest bit.
+// The tiles of all groups, and of number -1 for the values of no group, with their numbers of values, near each other;
+// and the states of the groups that had a full tile, whose numbers have the highest bit.
 template <class R> struct GroupStates {
   using Tile = GroupTile<R>;
   using Whole = OneState<R>;
