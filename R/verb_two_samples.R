@@ -32,6 +32,7 @@
 #'
 #' Szekely, G. J. and Rizzo, M. L. (2004) Testing for equal distributions in high dimension. *InterStat* 5.
 #'
+#' @seealso [kde()] for the density of a sample, [knn()] for its neighbours.
 #' @examples
 #' set.seed(1)
 #' setosa <- iris[iris$Species == "setosa", 1:4]
