@@ -197,7 +197,7 @@ plot.gp_variogram <- function(x, model = NULL, xlab = "distance", ylab = "semiva
   on.exit(graphics::par(before))
   some <- drawn_rows(nrow(x))
   graphics::points(x$dist[some], x$gamma[some], pch = 16, col = colours[curve[some]])
-  lines <- split(curves, direction_words(x$id[[1]], curves))
+  lines <- if (!is.null(curves)) split(curves, direction_words(x$id[[1]], curves))
   one <- all(vapply(lines, function(along) isTRUE(all.equal(along$gamma, lines[[1]]$gamma)), NA))
   for (name in names(lines)) {
     colour <- if (one || !name %in% levels(curve)) "black" else colours[[match(name, levels(curve))]]
