@@ -65,21 +65,19 @@ class Builder {
       of_two.text += "2";
       return call(of_two);
     }
-    if (const Expr whole = with_default(e); whole.args.size() > e.args.size()) return call(whole);
+    if (lacks_default(e)) {
+      Expr whole = e;
+      whole.args.emplace_back().position = e.position;  // the number 0
+      return call(whole);
+    }
     const int op = find_op(e.text);
     if (op < 0) throw FormulaError("there is no operation `" + e.text + "`", e.position, e.text);
     return operation(e, op);
   }
 
   // Round(a) is Round(a, 0), and Mod(a, b) is Mod(a, b, 0), as in KeOps.
-  static Expr with_default(Expr e) {
-    if ((e.text == "Round" && e.args.size() == 1) || (e.text == "Mod" && e.args.size() == 2)) {
-      e.args.emplace_back();
-      e.args.back().kind = Expr::number;
-      e.args.back().value = 0;
-      e.args.back().position = e.position;
-    }
-    return e;
+  static bool lacks_default(const Expr& e) {
+    return (e.text == "Round" && e.args.size() == 1) || (e.text == "Mod" && e.args.size() == 2);
   }
 
   Tree operation(const Expr& e, int op) {
