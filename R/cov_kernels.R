@@ -126,8 +126,7 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
   if (any(vapply(parameters, is.null, NA))) {
     stop_kernops("input", "Each of the {.arg parameters} of a user-defined formula needs a starting value.")
   }
-  unused <- Filter(function(name) !mentions(formula, name), words)
-  if (length(unused)) stop_kernops("input", "The formula does not contain the parameter {.val {unused}}.")
+  check_mentioned(formula, words)
   check_subset(positive, "positive", words)
   leaf <- new_leaf(with_constants(own_kernel, formula = formula), parameters, fixed)
   leaf$positive <- positive

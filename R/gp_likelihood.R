@@ -64,8 +64,7 @@ likelihood <- function(formula, parameters = list(),
   texts <- list(formula = check_text(formula, "formula", one = TRUE),
                 expected = if (!is.null(information)) check_text(information, "information", one = TRUE))
   for (text in texts) if (!is.null(text)) check_density_formula(text, parameters, link)
-  unused <- Filter(function(name) !mentions(formula, name), names(parameters))
-  if (length(unused)) stop_kernops("input", "The formula does not contain the parameter {.val {unused}}.")
+  check_mentioned(formula, names(parameters))
   if (!mentions(formula, "eta") && !mentions(formula, "mu")) {
     stop_kernops("input", "The formula must contain {.code eta} or {.code mu}.")
   }

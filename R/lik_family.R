@@ -71,6 +71,13 @@ density_of <- function(row, link) {
 
 mentions <- function(formula, name) grepl(code_text("(?<![\\w.])", name, "(?![\\w.(])"), formula, perl = TRUE)
 
+check_mentioned <- function(formula, names, call = caller_env()) {
+  unused <- Filter(function(name) !mentions(formula, name), names)
+  if (length(unused)) {
+    stop_kernops("input", "The formula does not contain the parameter {.val {unused}}.", call = call)
+  }
+}
+
 gradient_text <- function(formula, variable) {
   if (mentions(formula, variable)) code_text("Grad(", formula, ", ", variable, ", 1)") else "0 * eta"
 }
