@@ -108,7 +108,7 @@ setMethod("round", "LazyTensor", function(x, digits = 0) {
 setMethod("signif", "LazyTensor", function(x, digits = 6) {
   check_number(digits, "digits", least = -400, whole = TRUE)
   if (is_complex(x)) stop_undefined("signif", "ComplexLazyTensor")
-  combined(sprintf("Signif(%%s, %d)", as.integer(max(1, digits))), list(x))
+  combined(sprintf("Signif(%%s, %d)", as.integer(digits)), list(x))
 })
 
 # ---- complex numbers
