@@ -2,7 +2,7 @@
 # as by a fit to these observations with the parameters, coefficients and their errors of the whole.
 
 # The columns of predictions at `points` as new_points() has them, in their order.
-columns_from_blocks <- function(object, points, request) {
+predicted_columns.gp_blocks <- function(object, points, request) {
   blocks <- object$blocks
   if (!nrow(points$u)) return(columns_from_data(object, points, blocks$heads, request))
   near <- blocks$near_of(points$u)
@@ -64,10 +64,7 @@ columns_of_group <- function(object, points, near, request, reach) {
 columns_from_data <- function(object, points, records, request) {
   object[c("data", "cell", "blocks")] <- list(data_of_records(records), new_cell(), NULL)
   class(object) <- "gp"
-  if (request$type == "terms") {
-    return(predicted_moments(object, points, request$how, FALSE)[c("trend", "process")])
-  }
-  as.data.frame(predictive_columns(predictive_at(object, points, request), request), optional = TRUE)
+  as.data.frame(predicted_columns(object, points, request), optional = TRUE)
 }
 
 # The records of observations within `reach` of the box around points `near`, and that reach: it grows until there are

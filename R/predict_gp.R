@@ -244,15 +244,18 @@ predicted <- function(object, fit, newdata, request, call = caller_env()) {
 
 # The columns of the predictions of complete points.
 predicted_table <- function(object, fit, points, request) {
-  columns <- if (!is.null(object$blocks)) {
-    columns_from_blocks(object, points, request)
-  } else if (request$type == "terms") {
-    predicted_moments(object, points, request$how, FALSE)[c("trend", "process")]
-  } else predictive_columns(predictive_at(object, points, request), request)
+  columns <- predicted_columns(object, points, request)
   if (!is.null(request$what)) columns <- columns[request$what]
   table <- collapse(fit$parts$layout, as.data.frame(columns, optional = TRUE), points$variable)
   if (!identical(request$cov, "variables")) return(table)
   cbind(table, covariance_columns(fit, points, request$how, is_noisy(request)))
+}
+
+predicted_columns <- function(object, points, request) UseMethod("predicted_columns")
+
+predicted_columns.default <- function(object, points, request) {
+  if (request$type != "terms") return(predictive_columns(predictive_at(object, points, request), request))
+  predicted_moments(object, points, request$how, FALSE)[c("trend", "process")]
 }
 
 with_joint <- function(object, joint, call = caller_env()) {
