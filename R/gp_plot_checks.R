@@ -103,9 +103,7 @@ plot_errors_of_cv <- function(x, coords, some, arguments) {
   above <- x$zscore[some] >= 0
   graphics::points(coords[some, , drop = FALSE], pch = ifelse(above, 24, 25), cex = pmin(abs(x$zscore[some]), 4) / 2,
                    bg = colours[ifelse(above, 1, 2)])
-  corner <- graphics::par("usr")[c(2, 4)]
-  graphics::legend(corner[[1]], corner[[2]], words, pch = c(24, 25, NA), pt.bg = c(colours, NA), bty = "n",
-                   cex = legend_cex, xpd = NA)
+  margin_legend(words, pch = c(24, 25, NA), pt.bg = c(colours, NA))
 }
 
 has_map <- function(cv) {

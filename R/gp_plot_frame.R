@@ -61,11 +61,10 @@ margins_to_scale <- function(margins, chosen) {
 
 legend_cex <- 0.75
 
-# A legend in the right margin, from top to bottom.
-margin_legend <- function(text, fill) {
+# A legend in the right margin, from top to bottom, with the symbols or colours of legend().
+margin_legend <- function(text, ...) {
   corner <- graphics::par("usr")[c(2, 4)]
-  graphics::legend(corner[[1]], corner[[2]], text, fill = fill, bty = "n", cex = legend_cex, xpd = NA,
-                   xjust = 0, text.width = max(graphics::strwidth(text, cex = legend_cex)))
+  graphics::legend(corner[[1]], corner[[2]], text, ..., bty = "n", cex = legend_cex, xpd = NA)
 }
 
 # Classes of values between `levels`, the largest first.

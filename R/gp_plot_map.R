@@ -15,7 +15,7 @@ plot_map <- function(x, map, title, ..., add = NULL) {
                     col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
   if (nrow(u) <= most_drawn) graphics::points(u, pch = 21, cex = 0.5, bg = "white", col = "black", lwd = 0.5)
   draw_overlay(add)
-  margin_legend(words, rev(colours))
+  margin_legend(words, fill = rev(colours))
 }
 
 # Raster images need equal steps.
@@ -73,5 +73,5 @@ plot_values <- function(u, value, names, title, asp, ..., add = NULL) {
   graphics::points(u[some, , drop = FALSE], pch = 16, cex = 0.8,
                    col = colours[cut(value[some], levels, include.lowest = TRUE)])
   draw_overlay(add)
-  margin_legend(words, rev(colours))
+  margin_legend(words, fill = rev(colours))
 }

@@ -203,9 +203,6 @@ plot.gp_variogram <- function(x, model = NULL, xlab = "distance", ylab = "semiva
     colour <- if (one || !name %in% levels(curve)) "black" else colours[[match(name, levels(curve))]]
     graphics::lines(lines[[name]]$dist, lines[[name]]$gamma, col = colour, lwd = 2)
   }
-  if (length(words)) {
-    corner <- graphics::par("usr")[c(2, 4)]
-    graphics::legend(corner[[1]], corner[[2]], words, pch = 16, col = colours, bty = "n", cex = legend_cex, xpd = NA)
-  }
+  if (length(words)) margin_legend(words, pch = 16, col = colours)
   invisible(x)
 }
