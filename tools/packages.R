@@ -1,6 +1,6 @@
-# Rscript tools/packages.R [docs | dev]
+# Rscript tools/packages.R [docs | dev | coverage]
 #   prints the packages of DESCRIPTION that this R lacks, or has too old, each after "needed" or "suggested"; with a
-#   word, also those of Config/Needs/docs or Config/Needs/dev
+#   word, also those of Config/Needs/<word>
 # Rscript tools/packages.R install name ...
 #   installs these from CRAN into the user's library
 
