@@ -1,5 +1,6 @@
 # Runs the tests on the installed package: every failure, warning and skip in full, then one line of counts. With
-# KERNOPS_TEST_PART=k/n in the environment, of each file the k-th, (k + n)-th, ... test.
+# KERNOPS_TEST_PART=k/n in the environment, of each file the k-th, (k + n)-th, ... test; with KERNOPS_TEST_LIMIT, the files
+# that end within so many seconds.
 
 filter <- commandArgs(TRUE)
 folder <- "tests/testthat"
@@ -18,19 +19,43 @@ if (nzchar(part <- Sys.getenv("KERNOPS_TEST_PART"))) {
   folder <- file.path(tempdir(), "testthat")
 }
 
-results <- tryCatch(
-  as.data.frame(testthat::test_dir(
-    folder,
-    filter = if (length(filter)) paste(filter, collapse = "|"),
-    package = "kernops", load_package = "installed",
-    reporter = testthat::SummaryReporter$new(show_praise = FALSE, max_reports = Inf),
-    stop_on_failure = FALSE
-  )),
-  error = function(e) {
-    message(conditionMessage(e))
-    data.frame(passed = 0, failed = 1, error = FALSE, skipped = FALSE)
-  }
-)
+run <- function(filter) {
+  tryCatch(
+    as.data.frame(testthat::test_dir(
+      folder,
+      filter = if (length(filter)) paste(filter, collapse = "|"),
+      package = "kernops", load_package = "installed",
+      reporter = testthat::SummaryReporter$new(show_praise = FALSE, max_reports = Inf),
+      stop_on_failure = FALSE
+    ))[c("passed", "failed", "error", "skipped")],
+    error = function(e) {
+      message(conditionMessage(e))
+      data.frame(passed = 0, failed = 1, error = FALSE, skipped = FALSE)
+    }
+  )
+}
+
+# With a limit in seconds, in parts of the files: one is left out, with its names, if it would end later, were it as long
+# as the longest before it.
+run_until <- function(limit) {
+  files <- sub("^test-(.*)[.]R$", "\\1", list.files(folder, "^test-.*[.]R$"))
+  longest <- 0
+  begin <- Sys.time()
+  parts <- lapply(split(files, seq_along(files) %% 6), function(part) {
+    elapsed <- as.numeric(Sys.time() - begin, units = "secs")
+    if (elapsed + longest > limit) {
+      cat("test: after ", round(elapsed), " of ", limit, " seconds, these did not run: ", toString(part), "\n", sep = "")
+      return(data.frame(passed = 0, failed = 0, error = FALSE, skipped = rep(TRUE, length(part))))
+    }
+    results <- run(paste0("^(", paste(part, collapse = "|"), ")$"))
+    longest <<- max(longest, as.numeric(Sys.time() - begin, units = "secs") - elapsed)
+    results
+  })
+  do.call(rbind, parts)
+}
+
+limit <- as.numeric(Sys.getenv("KERNOPS_TEST_LIMIT", "Inf"))
+results <- if (is.finite(limit) && !length(filter)) run_until(limit) else run(filter)
 cat(sprintf(
   "%d passed, %d failed, %d skipped\n",
   sum(results$passed), sum(results$failed) + sum(results$error), sum(results$skipped)
