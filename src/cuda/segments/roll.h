@@ -10,8 +10,13 @@ namespace cuda {
 
 inline size_t value_bytes(const SegmentRequest& work) { return work.x.type == SegmentValues::doubles ? 8 : 4; }
 
-// So many results has a thread at a time, an odd number: their states are in registers.
-int roll_values(const SegmentRequest& work);
+// So many results has a thread at a time, an odd number of at most `width`: their states are in registers.
+inline int chunk_values(int most, Count width) {
+  for (const int each : {15, 7, 5, 3})
+    if (each <= most && each <= width) return each;
+  return 1;
+}
+int roll_values(const SegmentRequest& work, Count width);
 
 struct RollKernels {
   std::string text;

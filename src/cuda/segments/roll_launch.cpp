@@ -18,23 +18,23 @@ int state_numbers(const SegmentRequest& work) {
   };
   return work.formula ? 1 + work.skip_missing : numbers[work.op];
 }
-// Windows of one length, as roll.cuh takes them.
+// Windows of one length, as roll.cuh takes them: long ones have more threads, as their ring leaves room for few blocks.
 struct Steps {
-  int width, step, threads, middles, results_bytes;
+  int threads, step, chunks, rest, places, group_bits, results_bytes, states_bytes;
   unsigned shared_bytes;
 };
 Steps steps_of(const SegmentRequest& work, Count width, int each, size_t result_bytes) {
-  const Count most = std::min<Count>(2560, Count(most_roll_threads) * each);
-  const Count parts = ceil_div(width, most), step = width > most / 2 ? width / parts : most / width * width;
-  const Count longest = step + (step <= width ? width - parts * step : 0);
-  const Count results = ceil_div(step * Count(result_bytes), 8) * 8;
-  const Count ring = width + step + each;
-  return {int(width),
-          int(step),
-          int(ceil_div(ceil_div(longest, each), 32) * 32),
-          step <= width ? int(parts - 1) : 0,
-          int(results),
-          unsigned(results + ceil_div(ring * Count(value_bytes(work)), 8) * 8)};
+  const auto aligned = [](Count bytes) { return ceil_div(bytes, 16) * 16; };
+  const Count threads = width > 2048 ? most_roll_threads : most_roll_threads / 2, step = threads * each;
+  const Count chunks = width / each - 1, places = ceil_div(threads + chunks, 32) * 32;
+  int group_bits = 0;
+  while (group_bits < 5 && Count(2) << group_bits <= chunks) ++group_bits;
+  const Count results = aligned(step * Count(result_bytes));
+  const Count states = chunks > 0 ? aligned((threads + places) * state_numbers(work) * Count(sizeof(double))) : 0;
+  const Count ring = aligned((width + step + 2 * each) * Count(value_bytes(work)));
+  return {int(threads),      int(step),   int(chunks),
+          int(width % each), int(places), group_bits,
+          int(results),      int(states), unsigned(results + states + ring)};
 }
 
 // The kernels of one result, for some columns.
@@ -51,7 +51,7 @@ class Roll {
   void run() const {
     const Count n = job_.run.plan.count, width = job_.left + job_.right + 1;
     if (!in_steps(width)) return windows(0, n, 0, n, false);
-    steps(steps_of(work_, width, each_, bytes_));
+    steps(width, steps_of(work_, width, each_, bytes_));
     if (work_.segments.segments() > 1) return windows(0, n, 0, n, true);
     windows(0, job_.left, 0, width - 1, true);
     windows(n - job_.right, job_.right, n - width + 1, width - 1, true);
@@ -64,17 +64,18 @@ class Roll {
     if (request_.windows.before || width > n || (segments > 1 && position && !work_.formula)) return false;
     if (request_.windows.partial && segments > 1 && 8 * width * segments > n) return false;
     const Steps steps = steps_of(work_, width, each_, bytes_);
-    return steps.middles < most_roll_middles && int(steps.shared_bytes) <= current_device().shared_bytes / 2;
+    return int(steps.shared_bytes) <= current_device().shared_bytes;
   }
 
-  void steps(const Steps& steps) const {
+  void steps(Count width, const Steps& steps) const {
     RollRun job = job_;
-    job.width = steps.width, job.step = steps.step, job.middles = steps.middles;
-    job.results_bytes = steps.results_bytes;
+    job.width = int(width), job.step = steps.step, job.chunks = steps.chunks, job.rest = steps.rest;
+    job.places = steps.places, job.group_bits = steps.group_bits, job.results_bytes = steps.results_bytes,
+    job.states_bytes = steps.states_bytes;
     void* kernel = function(text_, "kernops_roll_steps");
-    const Count all = ceil_div(job.run.plan.count - steps.width + 1, steps.step);
+    const Count all = ceil_div(job.run.plan.count - width + 1, steps.step);
     const Count resident = resident_blocks(kernel, int(steps.threads), steps.shared_bytes);
-    const Count least = std::max<Count>(8, ceil_div(Count(32) * steps.width, steps.step));  // the ring is filled anew
+    const Count least = std::max<Count>(8, ceil_div(Count(32) * width, steps.step));  // the ring is filled anew
     Count blocks = all / least;
     if (blocks < 8 * resident) blocks = resident;
     job.steps = int(ceil_div(all, std::min(blocks, all)));
@@ -113,10 +114,10 @@ class Roll {
 
 }  // namespace
 
-int roll_values(const SegmentRequest& work) {
+int roll_values(const SegmentRequest& work, Count width) {
   const bool sums = work.op == int(StatisticId::mean) && !work.skip_missing && !work.formula;
   const int numbers = sums ? 1 : state_numbers(work);
-  return numbers == 1 ? 15 : numbers == 2 ? 7 : numbers == 3 ? 5 : 3;
+  return chunk_values(numbers == 1 ? 15 : numbers == 2 ? 7 : numbers == 3 ? 5 : 3, width);
 }
 
 void roll_columns(const RollRequest& request, const SegmentRequest& work, const RollKernels& kernels,

@@ -55,7 +55,7 @@ std::string order_text(const OrderRequest& request);
 inline int scan_lane_values(const SegmentRequest& work) { return lane_values(work.x.type == SegmentValues::floats); }
 // Windows of which a thread takes `each` results; those that contain NA.
 std::string roll_text(const SegmentRequest& work, int output, int each);
-std::string roll_gaps_text(const SegmentRequest& work);
+std::string roll_gaps_text(const SegmentRequest& work, int each);
 std::string by_key_text(const SegmentRequest& work);
 std::string gaps_text(const SegmentRequest& work, bool staged);
 std::string map_text(const SegmentRequest& work, SegmentMap what, bool in_place, bool staged);

@@ -113,11 +113,11 @@ std::string roll_text(const SegmentRequest& work, int output, int each) {
          (by_count ? "true" : "false") + ")\n";
 }
 
-std::string roll_gaps_text(const SegmentRequest& work) {
+std::string roll_gaps_text(const SegmentRequest& work, int each) {
   return std::string(
              "#include <kernops/cuda/segments/roll.cuh>\nusing namespace kernops;\n"
              "KERNOPS_ROLL(Gaps, Gaps, ") +
-         type_of(work.x) + ", Marked, 15, false)\n";
+         type_of(work.x) + ", Marked, " + number(each) + ", false)\n";
 }
 
 std::string by_key_text(const SegmentRequest& work) {
@@ -190,7 +190,7 @@ std::vector<std::string> all_segment_texts() {
   }
   for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::range, StatisticId::argmax, StatisticId::var})
     work.op = int(op), texts.push_back(roll_text(work, 0, op == StatisticId::sum ? 15 : 5));
-  texts.push_back(roll_gaps_text(work));
+  texts.push_back(roll_gaps_text(work, 15));
   for (const std::string& text : all_sort_texts()) texts.push_back(text);
   work.precise = work.reverse = false, work.scan = SegmentScan::none;
   work.x.type = SegmentValues::floats;

@@ -16,9 +16,10 @@ struct RollRun {
   double incomplete;          // the result of a window that extends beyond its segment and is not cut
 
   // roll.cuh: results of the windows of `width` values that begin at each value, in steps of `step` values.
-  int width, step, steps;  // steps of a block
-  int middles;             // whole steps of a window between its first and its last step
-  int results_bytes;       // of shared memory
+  int width, step, steps;           // steps of a block
+  int chunks, rest;                 // width = (1 + chunks) VT + rest, with rest < VT
+  int places, group_bits;           // of the ring of their states; log2 of the chunks of a group
+  int results_bytes, states_bytes;  // of shared memory
 
   // roll_windows.cuh: the windows of values first .. first + count - 1, which contain the values from `base` on.
   int first, count, base, values;
@@ -30,7 +31,7 @@ struct RollRun {
   int* found;  // of kernops_roll_find_gap
 };
 
-constexpr int roll_leaf = 8, most_roll_threads = 512, most_roll_middles = 16;
+constexpr int roll_leaf = 8, most_roll_threads = 256;
 constexpr int roll_warp_values = 128;  // of roll_windows.cuh
 
 }  // namespace kernops

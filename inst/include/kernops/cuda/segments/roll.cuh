@@ -1,145 +1,160 @@
-// Windows of one length (van Herk 1992; Gil and Werman 1993): a window is joined from the last values of one block of
-// values and the first values of a later one, so that no value is subtracted and the time does not depend on the width.
+// Windows of one length (van Herk 1992; Gil and Werman 1993): a window is joined from the last values of one chunk of
+// values, whole chunks, and the first values of another, so that no value is subtracted and the time hardly depends on
+// the width.
 //
-// A block of threads moves over the values in steps. The windows that begin at values i of a step are the parts S(i) of
-// the step from i on, what is between, and the parts P(i) of the `step` values `width` further on that are before
-// number i of them. A ring in shared memory holds width + step values, so that each value is read once.
-//   step <= width: between are `middles` sums of earlier steps' values further on, and the few values that remain;
-//   step > width:  a step holds several blocks of `width` values, at whose ends S and P are cut.
+// A block of threads moves over the values in steps of one chunk, of VT values, for each thread. The windows that begin
+// at the values of a thread's chunk are joined from
+//   the values from there to the end of the chunk, and `rest` values more;
+//   `chunks` whole chunks, which begin `width` values behind chunks of earlier threads;
+//   the first values of the chunk that begins `width` values behind the thread's own.
+// Two rings in shared memory hold width + step values, so that each is read once, and the states of chunks.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
-#include <kernops/cuda/segments/roll_ring.cuh>
+#include <kernops/cuda/segments/roll_chunks.cuh>
 #include <kernops/cuda/segments/scan.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class Op, class Late, class V, class Stored, int VT, bool by_count>
-struct RollTile : RollRing<Op, Late, V, VT> {
-  using Ring = RollRing<Op, Late, V, VT>;
+// Late is Op for values that come from the last one to the first. VT is odd, so that the chunks of lanes start in
+// different banks of shared memory.
+template <class Op, class Late, class V, class Stored, int VT, bool by_count> struct RollTile {
   using State = typename Op::State;
-  using Part = ScanPart<Op>;
-  using LatePart = ScanPart<Late>;
   using Result = typename Stored::Type;
-  using Ring::chunk, Ring::cuts, Ring::job, Ring::ring, Ring::room, Ring::at;
-  using Ring::early_part, Ring::first_bits, Ring::late_part, Ring::place, Ring::put, Ring::value;
-  static constexpr int most_warps = most_roll_threads / 32;
-
-  struct Shared {
-    LatePart late[most_warps];
-    Part early[most_warps];
-    State middles[most_roll_middles];
-  };
-  Shared& shared;
+  const RollRun& job;
   Result* const results;
+  RollChunks<Op> states;
+  V* const ring;
+  const V* const x;
+  const int room, chunk;  // values of the ring; the first value of the thread in a step
+  int head = 0;           // the place in the ring of the first value of the step
 
-  __device__ __forceinline__ RollTile(const RollRun& job, Shared& shared, double* memory)
-      : Ring(job, reinterpret_cast<char*>(memory) + job.results_bytes),
-        shared(shared),
-        results(reinterpret_cast<Result*>(memory)) {}
+  __device__ __forceinline__ RollTile(const RollRun& job, double* memory)
+      : job(job),
+        results(reinterpret_cast<Result*>(memory)),
+        states(job, reinterpret_cast<char*>(memory) + job.results_bytes),
+        ring(reinterpret_cast<V*>(reinterpret_cast<char*>(memory) + job.results_bytes + job.states_bytes)),
+        x(static_cast<const V*>(job.x) + blockIdx.y * job.x_column),
+        room(job.width + job.step),
+        chunk(int(threadIdx.x) * VT) {}
 
-  // The part of all values of a step.
-  __device__ __forceinline__ Part total() const {
-    Part all = shared.early[0];
-    for (int n = 1; n < int(blockDim.x) / 32; ++n) all = join_parts(all, shared.early[n]);
-    return all;
-  }
-  __device__ __forceinline__ void keep_middle(int step) {
-    if (job.middles > 0 && threadIdx.x == 0) shared.middles[step % (job.middles + 1)] = total().state;
-  }
-
-  // Sums of the steps that the first windows have in their middle.
-  __device__ __forceinline__ void begin(int n, int step) {
-    for (int k = threadIdx.x; k < room; k += blockDim.x) put(k, value(n + k));
-    for (int back = job.middles; back > 0; --back) {
-      __syncthreads();
-      Part part = early_part(n, job.width - back * job.step);
-      Ring::template beside<Op, false>(part, shared.early[threadIdx.x / 32]);
-      __syncthreads();
-      keep_middle(step + job.middles + 1 - back);
+  __device__ __forceinline__ V value(int n) const { return x[n < job.run.plan.count ? n : job.run.plan.count - 1]; }
+  __device__ __forceinline__ void fetch(int n, V (&next)[VT]) const {
+    const int across = blockDim.x;
+    if (n + VT * across <= job.run.plan.count) {
+      const V* const from = x + n;
+      KERNOPS_EACH(k, VT) next[k] = from[k * across];
+    } else {
+      KERNOPS_EACH(k, VT) next[k] = value(n + k * across);
     }
-    __syncthreads();
+  }
+  // Value n of the step is at place(n); the first values are there twice, so that the values that a thread reads in one
+  // go do not wrap.
+  __device__ __forceinline__ int place(int n) const { return head + n < room ? head + n : head + n - room; }
+  __device__ __forceinline__ void put(int n, V v) {
+    const int to = place(n);
+    ring[to] = v;
+    if (to < 2 * VT) ring[room + to] = v;
   }
 
-  // The part before the thread's values, further on: without cuts among its values, all from its last own value on.
-  __device__ __forceinline__ Part join(const LatePart& late, const Part& early, int step) const {
-    if (cuts) return early;
-    Part part = no_part<Op>();
-    part.state = late.state, part.has = late.has;
-    for (int k = 1; k <= job.middles; ++k) {
-      const State& middle = shared.middles[(step + k) % (job.middles + 1)];
-      part.state = part.has ? Op::combine(part.state, middle) : middle, part.has = 1;
-    }
-    Part both = early;
-    both.cut = 0;
-    return join_parts(part, both);
+  // The state of the VT values from number n of the step on, which is number `first` of all.
+  __device__ __forceinline__ State chunk_at(int n, long long first) const {
+    const V* const v = ring + place(n);
+    State s = Op::lift(v[0], first);
+    KERNOPS_UNROLL
+    for (int k = 1; k < VT; ++k) s = Op::add(s, v[k], first + k);
+    return s;
   }
 
-  __device__ __forceinline__ void write(int n, const State (&suffix)[VT], const LatePart& late, Part part) {
-    const int count = job.step - chunk;
-    if (count <= 0) return;
+  // suffix[k]: from value k of the chunk to `rest` values behind the chunk.
+  __device__ __forceinline__ void join_late(long long first, State (&suffix)[VT]) const {
+    const V* const v = ring + place(chunk);
+    int k = VT - 1 + job.rest;
+    State s = Op::lift(v[k], first + k);
+    for (--k; k >= VT - 1; --k) s = Late::add(s, v[k], first + k);
+    suffix[VT - 1] = s;
+    KERNOPS_UNROLL
+    for (int k = VT - 2; k >= 0; --k) suffix[k] = s = Late::add(s, v[k], first + k);
+  }
+
+  // Joins each suffix, the chunks between, and the early values one after another.
+  __device__ __forceinline__ void write(long long first, const State (&suffix)[VT]) const {
     const V* const v = ring + place(job.width + chunk);
-    const int last_cut = 31 - __clz(cuts & first_bits(count));
+    bool has = job.chunks > 0;
+    State between = State();
+    if (has) between = states.between(threadIdx.x);
     KERNOPS_EACH(k, VT) {
-      const State s = part.has ? Op::combine(suffix[k], part.state) : suffix[k];
-      const double y = roll_result<Op, by_count>(job, s, job.run.offsets[0], job.width);
-      if (k < count) results[chunk + k] = Result(y);
-      const long long m = job.run.first + n + job.width + chunk + k;
-      part.state = part.has ? Op::add(part.state, v[k], m) : Op::lift(v[k], m), part.has = 1;
-      if (cuts >> k & 1) {
-        part.has = k == last_cut && late.has;
-        if (part.has) part.state = late.state;
-      }
+      const State s = has ? Op::combine(suffix[k], between) : suffix[k];
+      results[chunk + k] = Result(roll_result<Op, by_count>(job, s, job.run.offsets[0], job.width));
+      const long long m = first + job.width + k;
+      between = has ? Op::add(between, v[k], m) : Op::lift(v[k], m), has = true;
+    }
+  }
+
+  // The results of a step from window n on, of which there are `count` or more.
+  __device__ __forceinline__ void give(int n, int count) const {
+    const int centre = n + int(job.left);
+    if (job.run.order) {
+      for (int k = threadIdx.x; k < job.step && k < count; k += blockDim.x)
+        Stored::put(roll_place<Stored>(job, blockIdx.y, centre + k), results[k]);
+      return;
+    }
+    Result* const to = roll_place<Stored>(job, blockIdx.y, centre);
+    KERNOPS_EACH(k, VT) {
+      const int i = int(threadIdx.x) + k * int(blockDim.x);
+      if (i < count) Stored::put(to + i, results[i]);
+    }
+  }
+
+  // The values of the first step, and the states of the chunks before those that it adds.
+  __device__ __forceinline__ void begin(int n) {
+    for (int k = threadIdx.x; k < room; k += blockDim.x) put(k, value(n + k));
+    __syncthreads();
+    const int earlier = (job.chunks + int(blockDim.x) - 1) / int(blockDim.x);
+    for (int back = earlier; back > 0; --back) {
+      const int from = job.width + chunk - back * job.step, known = from > 0 ? from : 0;
+      states.put(threadIdx.x, chunk_at(known, job.run.first + n + known));
+      states.move();
     }
   }
 
   __device__ __forceinline__ void run() {
-    const int windows = job.run.plan.count - job.width + 1, warps = blockDim.x / 32, warp = threadIdx.x / 32;
+    const int windows = job.run.plan.count - job.width + 1;
     int step = blockIdx.x * job.steps, n = step * job.step;
     if (n >= windows) return;
-    begin(n, step);
+    begin(n);
     for (const int end = step + job.steps; step < end && n < windows; ++step, n += job.step) {
       V next[VT];
-      KERNOPS_EACH(k, VT) next[k] = value(n + room + int(threadIdx.x) + k * int(blockDim.x));
+      fetch(n + room + int(threadIdx.x), next);
+      const long long first = job.run.first + n + chunk;
+      if (job.chunks > 0) states.put(threadIdx.x, chunk_at(job.width + chunk, first + job.width));
       State suffix[VT];
-      const LatePart mine = late_part(n, suffix);
-      const Part early = Ring::template beside<Op, false>(early_part(n, job.width), shared.early[warp]);
-      const LatePart late = Ring::template beside<Late, true>(mine, shared.late[warp]);
+      join_late(first, suffix);
       __syncthreads();
-      LatePart after = no_part<Late>();
-      for (int k = warps - 1; k > warp; --k) after = join_parts(after, shared.late[k]);
-      Part before = no_part<Op>();
-      for (int k = 0; k < warp; ++k) before = join_parts(before, shared.early[k]);
-      after = join_parts(after, late);
-      write(n, suffix, after, join(after, join_parts(before, early), step));
-      keep_middle(step + job.middles + 1);
+      write(first, suffix);
       __syncthreads();
-      for (int k = threadIdx.x; k < job.step && n + k < windows; k += blockDim.x)
-        Stored::put(roll_place<Stored>(job, blockIdx.y, n + k + int(job.left)), results[k]);
-      KERNOPS_EACH(k, VT) {
-        const int to = int(threadIdx.x) + k * int(blockDim.x);
-        if (to < job.step) put(to, next[k]);
-      }
-      at = place(job.step);
+      states.move();
+      give(n, windows - n);
+      KERNOPS_EACH(k, VT) put(int(threadIdx.x) + k * int(blockDim.x), next[k]);
+      head = place(job.step);
       __syncthreads();
     }
   }
 
   static __device__ __forceinline__ void roll(const RollRun& job) {
     KERNOPS_DYNAMIC_SHARED(memory);
-    __shared__ Shared shared;
-    RollTile(job, shared, memory).run();
+    RollTile(job, memory).run();
   }
 };
 
-#define KERNOPS_ROLL(Op, Late, V, Stored, VT, by_count)                                                        \
-  KERNOPS_KERNEL(kernops_roll_leaves, kernops::RollRun, kernops::RollWindows<Op, V, Stored, by_count>::leaves) \
-  KERNOPS_KERNEL(kernops_roll_pairs, kernops::RollRun, kernops::RollWindows<Op, V, Stored, by_count>::pairs)   \
-  KERNOPS_KERNEL(kernops_roll_windows, kernops::RollRun, kernops::RollWindows<Op, V, Stored, by_count>::roll)  \
-  KERNOPS_KERNEL(kernops_roll_gather, kernops::RollRun, kernops::roll_gather<V>)                               \
-  KERNOPS_KERNEL(kernops_roll_find_gap, kernops::RollRun, kernops::roll_find_gap<V>)                           \
-  KERNOPS_KERNEL(__launch_bounds__(kernops::most_roll_threads) kernops_roll_steps, kernops::RollRun,           \
-                 kernops::RollTile<Op, Late, V, Stored, VT, by_count>::roll)
+#define KERNOPS_ROLL(Op, Late, V, Stored, VT, by_count)                                                           \
+  KERNOPS_KERNEL(kernops_roll_leaves, kernops::RollRun, kernops::RollWindows<Op, V, Stored, by_count>::leaves)    \
+  KERNOPS_KERNEL(kernops_roll_pairs, kernops::RollRun, kernops::RollWindows<Op, V, Stored, by_count>::pairs)      \
+  KERNOPS_KERNEL(kernops_roll_windows, kernops::RollRun, kernops::RollWindows<Op, V, Stored, by_count>::roll)     \
+  KERNOPS_KERNEL(kernops_roll_gather, kernops::RollRun, kernops::roll_gather<V>)                                  \
+  KERNOPS_KERNEL(kernops_roll_find_gap, kernops::RollRun, kernops::roll_find_gap<V>)                              \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::most_roll_threads, sizeof(Op::State) > 8 ? 1 : 4) kernops_roll_steps, \
+                 kernops::RollRun, kernops::RollTile<Op, Late, V, Stored, VT, by_count>::roll)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops
