@@ -292,6 +292,13 @@ test_that("a gpu_matrix is reduced where it is", {
       expect_s3_class(weights, "gpu_matrix")
       expect_equal(as.matrix(weights), softmax_of_slices(x, dims, 2), tolerance = 10 * tolerance)
       expect_equal(softmax(there, dims), softmax_of_slices(x, dims), tolerance = 10 * tolerance)
+      farthest <- seg_op("IfElse(Abs(a) - Abs(b), a, b)", identity = 0)
+      stays <- axis_reduce(there, dims, farthest, output = "gpu")
+      expect_s3_class(stays, "gpu_matrix")
+      values <- as.matrix(there)
+      oracle <- \(values) values[which.max(abs(values))]
+      expect_identical(as.vector(as.matrix(stays)),
+                       if (length(dims) == 2) oracle(values) else apply(values, 3 - dims, oracle))
     }
   }
   expect_equal(dim(axis_reduce(gpu_matrix(x), 1, "range", output = "gpu")), c(2, 77))
@@ -343,7 +350,8 @@ test_mistakes("kernops_input_error", alist(
   "a plan and dims" = axis_reduce(x, 1, "sum", plan = axis_plan(2:4, 1)),
   "a plan that is none" = axis_reduce(x, op = "sum", plan = 1:3),
   "an operation that is a function" = axis_reduce(x, 1, sum),
-  "a user-defined operation whose result stays on the GPU" = axis_reduce(x, 1, seg_op("a + b"), output = "gpu"),
+  "a user-defined operation whose result stays on the GPU" =
+    axis_reduce(x, 1, seg_op("a + b"), backend = "cpu", output = "gpu"),
   "a result on the GPU from the CPU" = axis_reduce(x, 1, "sum", backend = "cpu", output = "gpu"),
   "alpha that is no number" = softmax(x, 1, alpha = "much")
 ))
