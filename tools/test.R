@@ -41,7 +41,7 @@ run_until <- function(limit) {
   files <- sub("^test-(.*)[.]R$", "\\1", list.files(folder, "^test-.*[.]R$"))
   longest <- 0
   begin <- Sys.time()
-  parts <- lapply(split(files, seq_along(files) %% 6), function(part) {
+  parts <- lapply(split(files, seq_along(files) %% 4), function(part) {
     elapsed <- as.numeric(Sys.time() - begin, units = "secs")
     if (elapsed + longest > limit) {
       cat("test: after ", round(elapsed), " of ", limit, " seconds, these did not run: ", toString(part), "\n", sep = "")
