@@ -1,6 +1,6 @@
 # Runs the tests on the installed package: every failure, warning and skip in full, then one line of counts. With
-# KERNOPS_TEST_PART=k/n in the environment, of each file the k-th, (k + n)-th, ... test; with KERNOPS_TEST_LIMIT, the files
-# that end within so many seconds.
+# KERNOPS_TEST_PART=k/n in the environment, of each file the k-th, (k + n)-th, ... test; with KERNOPS_TEST_LIMIT, the
+# files that end within so many seconds.
 
 filter <- commandArgs(TRUE)
 folder <- "tests/testthat"
@@ -35,8 +35,8 @@ run <- function(filter) {
   )
 }
 
-# With a limit in seconds, in parts of the files: one is left out, with its names, if it would end later, were it as long
-# as the longest before it.
+# With a limit in seconds, in parts of the files: one is left out, with its names, if it would end later, were it as
+# long as the longest before it.
 run_until <- function(limit) {
   files <- sub("^test-(.*)[.]R$", "\\1", list.files(folder, "^test-.*[.]R$"))
   longest <- 0
@@ -44,7 +44,8 @@ run_until <- function(limit) {
   parts <- lapply(split(files, seq_along(files) %% 4), function(part) {
     elapsed <- as.numeric(Sys.time() - begin, units = "secs")
     if (elapsed + longest > limit) {
-      cat("test: after ", round(elapsed), " of ", limit, " seconds, these did not run: ", toString(part), "\n", sep = "")
+      cat("test: after ", round(elapsed), " of ", limit, " seconds, these did not run: ", toString(part), "\n",
+          sep = "")
       return(data.frame(passed = 0, failed = 0, error = FALSE, skipped = rep(TRUE, length(part))))
     }
     results <- run(paste0("^(", paste(part, collapse = "|"), ")$"))

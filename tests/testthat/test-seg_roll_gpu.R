@@ -26,13 +26,16 @@ test_that("widths around the chunks of threads, of warps and of blocks", {
   withr::local_seed(2)
   x <- rnorm(30000)
   sums <- cumsum(c(0, x))
-  for (width in c(1:8, 14:16, 29:31, 75, 90, 255, 480, 495, 510, 975, 990, 1920, 2048, 2049, 2561, 5121, 9973)) {
+  widths <- c(1:8, 14:16, 29:31, 75, 90, 255, 480, 495, 510, 975, 990, 1920, 2048, 2049, 2561, 5121, 9973)
+  for (width in widths) {
     rolled <- seg_roll(x, width, backend = "cuda")
     expect_equal(rolled[width:30000], sums[(width:30000) + 1] - sums[(width:30000) - width + 1], tolerance = 1e-9)
     expect_true(all(is.na(rolled[seq_len(width - 1)])))
     ends <- compare_roll(x, width, partial = TRUE, align = "center")
     expect_false(anyNA(ends))
-    if (width %in% c(2, 5, 15, 30, 75, 255, 495, 990, 2561)) compare_roll(x, width, op = latest, align = "left", partial = TRUE)
+    if (width %in% c(2, 5, 15, 30, 75, 255, 495, 990, 2561)) {
+      compare_roll(x, width, op = latest, align = "left", partial = TRUE)
+    }
   }
   whole <- sample(100L, 30000, replace = TRUE)
   for (width in c(5121, 8000)) compare_roll(whole, width)
