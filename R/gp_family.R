@@ -55,7 +55,7 @@
 #' method takes the expected information in their place for its steps (for Student's t distribution see Hartmann and
 #' Vanhatalo 2019). The likelihood takes it where the second derivatives of the joint density of process and data are
 #' not those of a maximum: at a saddle between two modes, such as those that an outlier and its neighbours imply. A
-#' warning of class `kernops_expected_weights` reports this.
+#' warning of class `kernops_expected_weights` reports this, and `summary()` states it.
 #'
 #' The method is exact in the sense of [gp()]: covariance matrices are factorised, in some ten steps of Newton's method
 #' for each likelihood. The next section is about more observations.

@@ -102,7 +102,8 @@ print.summary.gp <- function(x, digits = max(3L, getOption("digits") - 3L), ...)
   cli::cat_line("\n", if (fit$estimate == "REML") "REML log" else "Log", "-likelihood ", likelihood_text(fit$loglik),
                 " on ", counted(fit$df, "parameter"), ", AIC ", likelihood_text(stats::AIC(fit)))
   cat(strwrap(paste0("Method: ", fit$method, search_words(fit$search)), exdent = 2), sep = "\n")
-  if (!is.null(error <- likelihood_words(fit))) cli::cat_line(error)
+  words <- c(likelihood_words(fit), weight_words(fit))
+  if (length(words)) cat(strwrap(words, exdent = 2), sep = "\n")
   if (has_neighbours(fit)) {
     cat_labelled("Neighbours", neighbour_words(fit$vecchia), ",")
     cat_labelled("Approximation", approximation_table(fit), ",")
@@ -155,4 +156,11 @@ likelihood_words <- function(fit) {
   error <- fit$state$logdet_error
   if (is.null(error)) return(NULL)
   paste0("Monte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
+}
+
+# The terms of a family's density have minus its second derivatives as `curvature` where its weights are the expected
+# ones.
+weight_words <- function(fit) {
+  if (is.null(fit$latent$terms$curvature)) return(NULL)
+  "Weights of the Laplace approximation: expected instead of observed second derivatives of the log density"
 }

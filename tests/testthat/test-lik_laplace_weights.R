@@ -111,6 +111,8 @@ test_that("without a maximum, the expected weights take the place of those", {
   for (method in methods) {
     expect_warning(fit <- gp(y ~ 0, d, ~ x, exponential(9, 1), family = family, estimate = "none", method = method,
                              neighbours = 3), class = "kernops_expected_weights")
+    expect_match(paste(capture.output(print(suppressWarnings(summary(fit)))), collapse = " "),
+                 "Weights of the Laplace approximation: expected instead of observed")
     expect_equal(fit$latent$h, numeric(4))
     expect_lt(max(fit$latent$terms$curvature), 0)
     expect_equal(-2 * fit$loglik, expected, tolerance = 1e-8)
