@@ -1,6 +1,6 @@
 # Runs the tests on the installed package: every failure, warning and skip in full, then one line of counts. With
 # KERNOPS_TEST_PART=k/n in the environment, of each file the k-th, (k + n)-th, ... test; with
-# KERNOPS_TEST_DEADLINE, in seconds since 1970, the files that end before it.
+# KERNOPS_TEST_DEADLINE, in seconds since 1970, tests that would begin later are skipped (helper-deadline.R).
 
 filter <- commandArgs(TRUE)
 folder <- "tests/testthat"
@@ -19,43 +19,20 @@ if (nzchar(part <- Sys.getenv("KERNOPS_TEST_PART"))) {
   folder <- file.path(tempdir(), "testthat")
 }
 
-run <- function(filter) {
-  tryCatch(
-    as.data.frame(testthat::test_dir(
-      folder,
-      filter = if (length(filter)) paste(filter, collapse = "|"),
-      package = "kernops", load_package = "installed",
-      reporter = testthat::SummaryReporter$new(show_praise = FALSE, max_reports = Inf),
-      stop_on_failure = FALSE
-    ))[c("passed", "failed", "error", "skipped")],
-    error = function(e) {
-      message(conditionMessage(e))
-      data.frame(passed = 0, failed = 1, error = FALSE, skipped = FALSE)
-    }
-  )
-}
+results <- tryCatch(
+  as.data.frame(testthat::test_dir(
+    folder,
+    filter = if (length(filter)) paste(filter, collapse = "|"),
+    package = "kernops", load_package = "installed",
+    reporter = testthat::SummaryReporter$new(show_praise = FALSE, max_reports = Inf),
+    stop_on_failure = FALSE
+  ))[c("passed", "failed", "error", "skipped")],
+  error = function(e) {
+    message(conditionMessage(e))
+    data.frame(passed = 0, failed = 1, error = FALSE, skipped = FALSE)
+  }
+)
 
-# In parts of the files: one is left out, with its names, if it would end after the deadline, were it a fifth
-# longer than the longest before it.
-run_until <- function(deadline) {
-  files <- sub("^test-(.*)[.]R$", "\\1", list.files(folder, "^test-.*[.]R$"))
-  now <- function() as.numeric(Sys.time())
-  longest <- 0
-  parts <- lapply(split(files, seq_along(files) %% 6), function(part) {
-    begin <- now()
-    if (begin + 1.2 * longest > deadline) {
-      cat("test: the time is over, so these did not run: ", toString(part), "\n", sep = "")
-      return(data.frame(passed = 0, failed = 0, error = FALSE, skipped = rep(TRUE, length(part))))
-    }
-    results <- run(paste0("^(", paste(part, collapse = "|"), ")$"))
-    longest <<- max(longest, now() - begin)
-    results
-  })
-  do.call(rbind, parts)
-}
-
-deadline <- as.numeric(Sys.getenv("KERNOPS_TEST_DEADLINE", "Inf"))
-results <- if (is.finite(deadline) && !length(filter)) run_until(deadline) else run(filter)
 cat(sprintf(
   "%d passed, %d failed, %d skipped\n",
   sum(results$passed), sum(results$failed) + sum(results$error), sum(results$skipped)
