@@ -29,10 +29,22 @@ with_basis <- function(column, values, call) {
                  call = call)
   }
   column$basis <- made <- made_smooth(column, smooth_data(column, values), call)
+  column$sample <- sample_of_values(column, values)
   column <- c(column, if (length(made$S) == 1) one_penalty(made) else diagonal_penalties(made, column$label, call))
   column$width <- ncol(column$random)
   colnames(column$trend) <- sprintf("%s.%d", column$title, seq_len(ncol(column$trend)))
   column
+}
+
+# Values of the variables for plots of a smooth: some observations, those with the extremes of each variable, and the
+# corners of the convex hull of two.
+sample_of_values <- function(column, values, most = 200) {
+  values <- unname(values[within_level(column, values) > 0 & stats::complete.cases(values), , drop = FALSE])
+  colnames(values) <- column$names
+  numeric <- values[, setdiff(column$names, c(names(column$factors), column$spec$by)), drop = FALSE]
+  rows <- c(some_positions(nrow(values), most), apply(numeric, 2, which.min), apply(numeric, 2, which.max),
+            if (ncol(numeric) == 2) grDevices::chull(numeric))
+  values[sort(unique(unlist(rows))), , drop = FALSE]
 }
 
 # The smooth of mgcv, which adds up to 0 over the observations. `modCon = 2`: that of t2(), too. The smooths of the

@@ -1,60 +1,43 @@
 # The plots of plot(), for ggplot2.
 
 # Declares columns that aesthetics name, for codetools.
-utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observed", "zscore", "x", "y", "value"))
+utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observed", "zscore", "x", "y", "value",
+                         "level", "part"))
 
 #' @rdname plot.gp
 #' @method autoplot gp
 #' @rawNamespace S3method(ggplot2::autoplot, gp)
-autoplot.gp <- function(object, which = c("field", "se", "variogram"), n = NULL, level = 0.95, mask = TRUE, ...) {
-  which <- check_choice(which, "which", c("field", "se", "variogram"))
-  refuse_several(object, "{.fn autoplot} is", "{.fn plot} draws variograms and cross-variograms.")
-  check_flag(mask, "mask")
-  arguments <- split_settings(list(...), which == "variogram")
-  if (length(arguments$graphics)) stop_further_arguments("{.fn autoplot}", arguments$graphics)
-  if (which == "variogram") return(autoplot_variogram(object, arguments$settings))
-  draw <- list(map = autoplot_map, curve = autoplot_curve, points = autoplot_points)[[field_kind(object)]]
-  draw(object, which, n, level, mask)
-}
-
-autoplot_map <- function(object, which, n, level, mask) {
-  names <- colnames(object$parts$u)
-  map <- map_of(object, n %||% 1e4, mask, if (which == "field") "fit" else "se.fit")
-  cells <- data.frame(expand.grid(x = map$axes[[1]], y = map$axes[[2]]), value = as.vector(map$z))
-  ggplot2::ggplot(cells[!is.na(cells$value), ], ggplot2::aes(x, y, fill = value)) + ggplot2::geom_raster() +
-    ggplot2::scale_fill_viridis_c() + ggplot2::coord_fixed(map_aspect(object)) +
-    ggplot2::labs(x = names[[1]], y = names[[2]],
-                  fill = if (which == "field") field_words(object) else "standard error",
-                  title = if (which == "field") map_title(object) else "Standard errors of the field")
-}
-
-autoplot_curve <- function(object, which, n, level, mask) {
-  if (which == "se") {
-    table <- errors_of_curve(object, n %||% 200)
-    return(ggplot2::ggplot(table, ggplot2::aes(x, value)) + ggplot2::geom_line() +
-             ggplot2::labs(x = colnames(object$parts$u), y = "standard error"))
+autoplot.gp <- function(object, which = "field", n = NULL, level = 0.95, mask = TRUE, newdata = NULL, add = NULL, ...) {
+  which <- names_of_panels(which, object, newdata, missing(which))
+  arguments <- split_settings(list(...), "variogram" %in% which)
+  if (length(arguments$graphics)) {
+    stop_further_arguments("{.fn autoplot}", arguments$graphics, setdiff(names(formals()), c("object", "...")))
   }
-  curve <- curve_of(object, n %||% 200, level)
-  seen <- data.frame(x = object$parts$u[, 1], y = object$parts$y)
-  ggplot2::ggplot(data.frame(x = curve$points, curve$band), ggplot2::aes(x)) +
-    ggplot2::geom_ribbon(ggplot2::aes(ymin = lwr, ymax = upr), alpha = 0.3) +
-    ggplot2::geom_line(ggplot2::aes(y = fit)) + ggplot2::geom_point(ggplot2::aes(x, y), seen, size = 0.8) +
-    ggplot2::labs(x = colnames(object$parts$u), y = response_name(object))
+  panels <- panels_of(object, which, n, level, mask, newdata, arguments$settings)
+  check_overlay(add)
+  plots <- lapply(panels, ggplot_of_panel, overlay_layer(add))
+  if (length(plots) == 1) plots[[1]] else structure(plots, class = "gp_panels")
 }
 
-autoplot_points <- function(object, which, n, level, mask) {
-  if (which == "se") stop_between_observations()
-  points <- observations_of(object)
-  ggplot2::ggplot(points$table, ggplot2::aes(x, y, colour = value)) + ggplot2::geom_point() +
-    ggplot2::scale_colour_viridis_c() + ggplot2::labs(x = points$names[[1]], y = points$names[[2]], colour = "fitted") +
-    if (!is.na(points$aspect)) ggplot2::coord_fixed(points$aspect)
-}
-
-autoplot_variogram <- function(object, settings) {
-  parts <- variogram_of(object, settings)
-  autoplot.gp_variogram(parts$empirical) +
-    ggplot2::geom_line(ggplot2::aes(dist, gamma, linetype = along), parts$model) +
-    ggplot2::labs(x = parts$xlab, linetype = "along")
+#' @export
+print.gp_panels <- function(x, ...) {
+  no_further("print", ...)
+  numbers <- page_matrix(length(x))
+  cex <- page_cex(numbers)
+  small <- ggplot2::theme(text = ggplot2::element_text(size = 11 * cex), plot.title.position = "plot",
+                          legend.key.size = grid::unit(1.2 * cex, "lines"))
+  place <- function(k) {
+    on_page <- which(numbers == 1 + (k - 1) %% max(numbers), arr.ind = TRUE)
+    grid::viewport(layout.pos.row = range(on_page[, 1]), layout.pos.col = range(on_page[, 2]))
+  }
+  for (k in seq_along(x)) {
+    if ((k - 1) %% max(numbers) == 0) {
+      grid::grid.newpage()
+      grid::pushViewport(grid::viewport(layout = grid::grid.layout(nrow(numbers), ncol(numbers))))
+    }
+    print(x[[k]] + small, vp = place(k))
+  }
+  invisible(x)
 }
 
 #' @rdname plot.gp
@@ -70,7 +53,9 @@ autoplot.gp_variogram <- function(object, model = NULL, ...) {
     ggplot2::geom_line(if (nlevels(table$along) > 1) ggplot2::aes(colour = along), curves)
   }
   ggplot2::ggplot(table, ggplot2::aes(dist, gamma)) + points + lines + ggplot2::expand_limits(x = 0, y = 0) +
-    ggplot2::labs(x = "distance", y = "semivariance", colour = "variable and direction")
+    ggplot2::labs(x = distance_words(attr(object, "unit")), y = "semivariance",
+                  colour = "variable and direction", title = "Variogram") + wide_margin() +
+    if (nlevels(table$along) > 1) ggplot2::scale_colour_manual(values = class_colours(nlevels(table$along)))
 }
 
 # Such as "zinc, 45 degrees"; the name of the variable alone where there is one direction.
@@ -88,16 +73,21 @@ autoplot.gp_cv <- function(object, which = c("observed", "qq", "map"), ...) {
   if (...length()) stop_further_arguments("{.fn autoplot}", list(...), "which")
   which <- check_choice(which, "which", c("observed", "qq", "map"))
   table <- as.data.frame(unclass(object)[c("observed", "fit", "zscore")])
+  some <- table[drawn_rows(nrow(table)), ]
+  diagonal <- ggplot2::geom_abline(linetype = 2, colour = "grey40")
   if (which == "observed") {
-    return(ggplot2::ggplot(table, ggplot2::aes(fit, observed)) + ggplot2::geom_abline(linetype = 2) +
-             ggplot2::geom_point() + ggplot2::labs(x = "predicted without it", y = "observed"))
+    return(ggplot2::ggplot(some, ggplot2::aes(fit, observed)) + diagonal + ggplot2::geom_point(alpha = 0.6) +
+             ggplot2::labs(x = "predicted without it", y = "observed", title = "Cross-validation") + wide_margin())
   }
   if (which == "qq") {
-    return(ggplot2::ggplot(table, ggplot2::aes(sample = zscore)) + ggplot2::geom_abline(linetype = 2) +
-             ggplot2::stat_qq() + ggplot2::labs(x = "normal quantile", y = "standardised error"))
+    return(ggplot2::ggplot(table, ggplot2::aes(sample = zscore)) + diagonal + ggplot2::stat_qq(alpha = 0.6) +
+             ggplot2::labs(x = "normal quantile", y = "standardised error", title = "Standardised errors") +
+             wide_margin())
   }
-  coords <- map_coordinates(object)
-  ggplot2::ggplot(data.frame(x = coords[, 1], y = coords[, 2], table), ggplot2::aes(x, y, colour = zscore)) +
-    ggplot2::geom_point() + ggplot2::scale_colour_gradient2() + ggplot2::coord_fixed(attr(object, "aspect") %||% 1) +
-    ggplot2::labs(x = colnames(coords)[[1]], y = colnames(coords)[[2]], colour = "standardised error")
+  axes <- attr(object, "axes")
+  aspect <- attr(object, "aspect") %||% 1
+  ggplot2::ggplot(cbind(map_places(object)[drawn_rows(nrow(table)), ], some), ggplot2::aes(x, y, fill = zscore)) +
+    ggplot2::geom_point(shape = 21, size = 2, stroke = 0.2) + ggplot2::scale_fill_gradient2() +
+    ggplot_scale(list(aspect = aspect)) + wide_margin() +
+    ggplot2::labs(x = axes[[1]], y = axes[[2]], fill = "standardised error", title = "Standardised errors")
 }

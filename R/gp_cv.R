@@ -76,8 +76,11 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
                       row.names = observation_labels(layout, rownames(object$parts$frame)))
   if (!is.null(layout$names)) table <- cbind(variable = factor(layout$names[layout$variable], layout$names), table)
   table <- at_points(table, object$parts)
-  aspect <- if (object$parts$long_lat) map_aspect(object)
-  structure(table, class = c("gp_cv", class(table)), coords = object$parts$u, aspect = aspect)
+  plane <- object$model$d == 2
+  aspect <- if (plane && !identical(map_aspect(object), 1)) map_aspect(object)
+  places <- if (plane && anyNA(aspect)) place_table(object, object$parts$u)
+  structure(table, class = c("gp_cv", class(table)), coords = object$parts$u, aspect = aspect, places = places,
+            axes = if (plane) vapply(1:2, function(k) axis_label(object, k), ""))
 }
 
 # One for each of the rows that were used; labels of all rows of the data will do.

@@ -15,21 +15,28 @@ split_settings <- function(arguments, drawn, call = caller_env()) {
   list(settings = settings, graphics = arguments[!of_pairs])
 }
 
-plot_variogram <- function(x, n, level, ..., settings, mask) {
+variogram_panels <- function(x, settings, call) {
+  if (is_lmc(x$model$covariance)) return(panels_of_pairs(x, settings, call))
   parts <- variogram_of(x, settings)
-  before <- open_panel(c(0, parts$empirical$upper), c(0, parts$empirical$gamma, parts$model$gamma), parts$xlab,
-                       "semivariance", "Variogram", list(...))
-  on.exit(graphics::par(before))
-  graphics::points(parts$empirical$dist, parts$empirical$gamma, pch = 16)
-  along <- unique(parts$model$along)
-  colours <- class_colours(length(along))
-  for (k in seq_along(along)) {
-    with(parts$model[parts$model$along == along[[k]], ], graphics::lines(dist, gamma, col = colours[[k]], lwd = 2,
-                                                                         lty = k))
-  }
-  if (length(along) > 1) {
-    graphics::legend("bottomright", paste("along", along), lty = seq_along(along), col = colours, lwd = 2, bty = "n")
-  }
+  list(variogram_panel("Variogram", parts$xlab, parts$empirical, parts$model))
+}
+
+variogram_panel <- function(title, xlab, empirical, model, reach = max(empirical$upper)) {
+  model <- distinct_curves(model)
+  new_panel("curves", title, xlab, "semivariance", points = data.frame(x = empirical$dist, y = empirical$gamma),
+            curves = data.frame(x = model$dist, fit = model$gamma, along = model$along), legend = "along",
+            zero = TRUE, reach = reach)
+}
+
+# The longest curve if the others do not differ from it.
+distinct_curves <- function(model) {
+  curves <- split(model, model$along)
+  longest <- curves[[which.max(vapply(curves, function(curve) max(curve$dist), 0))]]
+  same <- vapply(curves, function(curve) {
+    expected <- stats::approx(longest$dist, longest$gamma, curve$dist, rule = 2)$y
+    isTRUE(all.equal(expected, curve$gamma, tolerance = 1e-2))
+  }, NA)
+  if (all(same)) longest else model
 }
 
 # The variogram of the response without its trend, nugget included, and the variogram of the model along each coordinate
@@ -43,8 +50,8 @@ variogram_of <- function(x, settings = list()) {
   residual <- x$data$y - if (ncol(x$data$x)) as.vector(x$data$x %*% x$beta) else 0
   globe <- on_globe(x$model)
   place <- function(u) if (globe) on_sphere(u) else u[, seq_len(x$model$d), drop = FALSE]
-  # all pairs of more points take seconds
-  some <- unique(round(seq(1, length(residual), length.out = min(length(residual), 2e4))))
+  # all pairs of more points take more than a second
+  some <- unique(round(seq(1, length(residual), length.out = min(length(residual), 3000))))
   u <- x$data$u[some, , drop = FALSE]
   # pairs of different groups are beyond any distance
   apart <- apart_by_group(place(u), x$model, u, function() place(u))
@@ -71,8 +78,8 @@ variogram_of <- function(x, settings = list()) {
 plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
   if (missing(which) && !has_map(x)) which <- c("observed", "qq")
   check_subset(which, "which", c("observed", "qq", "map"))
-  coords <- if ("map" %in% which) map_coordinates(x)
-  before <- panels(length(which))
+  places <- if ("map" %in% which) map_places(x)
+  before <- open_page(page_matrix(length(which)))
   on.exit(graphics::par(before))
   some <- drawn_rows(nrow(x))
   colour <- grDevices::adjustcolor(viridis(3)[[1]], 0.6)
@@ -90,18 +97,19 @@ plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
     drawn(quantiles$x, quantiles$y)
     graphics::abline(0, 1, lty = 2, col = "grey40")
   }
-  if ("map" %in% which) plot_errors_of_cv(x, coords, some, list(...))
+  if ("map" %in% which) plot_errors_of_cv(x, places, some, list(...))
   invisible(x)
 }
 
 # Triangles that point up are observations above their predictions.
-plot_errors_of_cv <- function(x, coords, some, arguments) {
+plot_errors_of_cv <- function(x, places, some, arguments) {
   colours <- class_colours(2)
   words <- c("above", "below", "prediction")
-  open_panel(coords[, 1], coords[, 2], colnames(coords)[[1]], colnames(coords)[[2]], "Standardised errors", arguments,
-             words, attr(x, "aspect") %||% 1)
+  axes <- attr(x, "axes")
+  open_panel(places$x, places$y, axes[[1]], axes[[2]], "Standardised errors", arguments, words,
+             attr(x, "aspect") %||% 1)
   above <- x$zscore[some] >= 0
-  graphics::points(coords[some, , drop = FALSE], pch = ifelse(above, 24, 25), cex = pmin(abs(x$zscore[some]), 4) / 2,
+  graphics::points(places$x[some], places$y[some], pch = ifelse(above, 24, 25), cex = pmin(abs(x$zscore[some]), 4) / 2,
                    bg = colours[ifelse(above, 1, 2)])
   margin_legend(words, pch = c(24, 25, NA), pt.bg = c(colours, NA))
 }
@@ -111,7 +119,9 @@ has_map <- function(cv) {
   is.matrix(u) && nrow(u) == nrow(cv) && ncol(u) == 2
 }
 
-map_coordinates <- function(cv) {
-  if (has_map(cv)) return(attr(cv, "coords"))
-  stop_kernops("input", "A map needs all observations of a fit with two coordinates.")
+# The coordinates x and y of a map, which may be dates.
+map_places <- function(cv) {
+  if (!has_map(cv)) stop_kernops("input", "A map needs all observations of a fit with two coordinates.")
+  u <- attr(cv, "coords")
+  attr(cv, "places") %||% data.frame(x = u[, 1], y = u[, 2])
 }

@@ -1,32 +1,20 @@
-# Panels of the field and its standard errors: a curve, a map, or points where the trend needs other variables.
+# Panels of the field: a curve, a map, or points where the trend needs other variables; and maps at new data.
 
-plot_field <- function(x, n, level, ..., mask, add = NULL) {
-  switch(field_kind(x), curve = plot_curve(x, n %||% 200, level, ...),
-         map = plot_map(x, map_of(x, n %||% 1e4, mask), map_title(x), ..., add = add),
-         plot_observations(x, ..., add = add))
-}
-
-plot_errors <- function(x, n, level, ..., mask, add = NULL) {
+# A list of panels for each name in `which`: one for each variable of lmc().
+field_panels <- function(x, which, n, level, mask, newdata, call) {
+  if (!is.null(newdata)) return(panels_at_rows(x, which, newdata, call))
   kind <- field_kind(x)
-  if (kind == "map") {
-    return(plot_map(x, map_of(x, n %||% 1e4, mask, "se.fit"), "Standard errors of the field", ..., add = add))
-  }
-  if (kind != "curve") stop_between_observations()
-  curve <- errors_of_curve(x, n %||% 200)
-  before <- open_panel(axis_values(x, 1, curve$x), curve$value, colnames(x$parts$u), "standard error",
-                       "Standard errors of the field", list(...))
-  on.exit(graphics::par(before))
-  graphics::lines(curve$x, curve$value, lwd = 2, col = viridis(3)[[1]])
-  graphics::rug(x$parts$u[drawn_rows(nrow(x$parts$u)), 1])
+  if (kind == "curve") return(curve_panels(x, which, n %||% 200, level))
+  if (kind == "map") return(map_panels(x, which, observed_cells(x, n %||% 1e4, mask)))
+  if (!identical(which, "field") || is_lmc(x$model$covariance)) stop_between_observations(which, call)
+  list(field = list(observations_panel(x)))
 }
 
-errors_of_curve <- function(x, n) {
-  points <- seq(min(x$parts$u), max(x$parts$u), length.out = n)
-  data.frame(x = points, value = predict_at(x, matrix(points), se.fit = TRUE, interval = "none")$se.fit)
-}
-
-stop_between_observations <- function() {
-  stop_kernops("input", "Standard errors cannot be drawn between the observations of this fit: see {.fn plot.gp}.")
+stop_between_observations <- function(which, call) {
+  words <- c(field = "The field", se = "Standard errors")[which[[length(which)]]]
+  if (is.na(words)) words <- "Quantiles and probabilities"
+  stop_kernops("input", c(paste(words, "cannot be drawn between the observations of this fit: see {.fn plot.gp}."),
+                          i = "{.arg newdata} has the points of a map, with the covariates of the fit."), call = call)
 }
 
 # The plot of the field: a curve, a map, or points if the field cannot be drawn between the observations.
@@ -36,20 +24,19 @@ field_kind <- function(x) {
   if (x$model$d == 1) "curve" else if (x$model$d == 2 && wide) "map" else "points"
 }
 
+# The rows of the data: of several variables, they are not the observations.
+parts_by_row <- function(x) x$parts$whole %||% x$parts
+
 # TRUE if the trend can be computed from the coordinates alone, by their names.
 follows_coordinates <- function(x) {
   if (length(x$parts$columns) || !all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
-  some <- drawn_rows(nrow(x$parts$u))
-  u <- x$parts$u[some, , drop = FALSE]
-  again <- tryCatch(new_points(x, coordinate_frame(x, u), u), kernops_error = function(e) NULL)
-  isTRUE(all.equal(unname(again$x), unname(x$parts$x[some, , drop = FALSE]), check.attributes = FALSE)) &&
-    isTRUE(all.equal(again$offset, x$parts$offset[some]))
-}
-
-# Predictions at a matrix of points, for trends without other variables than coordinates.
-predict_at <- function(x, points, ...) {
-  colnames(points) <- colnames(x$parts$u)
-  predict(x, coordinate_frame(x, points), coords = points, type = augment_scale(x), ...)
+  data <- parts_by_row(x)
+  some <- drawn_rows(nrow(data$u))
+  u <- data$u[some, , drop = FALSE]
+  again <- tryCatch(rows_as_points(x, coordinate_frame(x, u), u, NULL, caller_env()),
+                    kernops_error = function(e) NULL)
+  isTRUE(all.equal(unname(again$x), unname(data$x[some, , drop = FALSE]), check.attributes = FALSE)) &&
+    isTRUE(all.equal(again$offset, data$offset[some]))
 }
 
 # Coordinates as variables of the classes that the variables had in the data.
@@ -60,51 +47,51 @@ coordinate_frame <- function(x, u) {
   frame
 }
 
-curve_of <- function(x, n, level) {
-  points <- seq(min(x$parts$u), max(x$parts$u), length.out = n)
-  list(points = points, band = predict_at(x, matrix(points), interval = "confidence", level = level))
-}
-
-# With `mask`, NA outside of the convex hull of the observations.
-map_of <- function(x, n, mask = FALSE, what = "fit") {
-  u <- x$parts$u
-  spans <- apply(u, 2, function(v) diff(range(v)))
-  steps <- pmax(2, round(sqrt(n * spans / rev(spans))))
-  axes <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
-  grid <- as.matrix(expand.grid(axes))
-  shown <- if (mask) in_hull(grid, u, max(spans / steps)) else rep(TRUE, nrow(grid))
-  z <- rep(NA_real_, nrow(grid))
-  some <- grid[shown, , drop = FALSE]
-  z[shown] <- if (what == "fit") predict_at(x, some) else predict_at(x, some, se.fit = TRUE, interval = "none")$se.fit
-  list(axes = axes, z = matrix(z, steps[[1]]))
-}
-
-# TRUE for points in the convex hull of u, or at most `margin` outside.
-in_hull <- function(points, u, margin = 0) {
-  corner <- u[rev(grDevices::chull(u)), , drop = FALSE]  # counter-clockwise
-  along <- corner[c(seq_len(nrow(corner))[-1], 1), , drop = FALSE] - corner
-  inside <- rep(TRUE, nrow(points))
-  for (k in seq_len(nrow(corner))) {
-    across <- along[k, 1] * (points[, 2] - corner[k, 2]) - along[k, 2] * (points[, 1] - corner[k, 1])
-    inside <- inside & across >= -margin * sqrt(sum(along[k, ]^2))
+# Tables of predictions, one for each variable, by predict() of `newdata` at the points u: the columns `which`, and
+# those of the band at `level`. Quantiles and probabilities are on the scale of the response.
+prediction_tables <- function(x, which, newdata, u, level = NULL) {
+  columns <- c(field = "fit", se = "se.fit")[which]
+  columns[is.na(columns)] <- which[is.na(columns)]
+  on_response <- !which %in% c("field", "se")
+  band <- if (!is.null(level) && "field" %in% which) c("lwr", "upr")
+  variables <- response_names(x)
+  before <- if (length(variables)) stats::setNames(paste0(variables, "."), variables) else ""
+  predicted <- function(what, type, band = NULL) {
+    if (!length(what)) return(NULL)
+    table <- predict(x, newdata, coords = u, what = c(what, band), type = type, level = level %||% 0.95,
+                     interval = if (length(band)) "confidence" else "none")
+    # one column has no name, or those of the variables
+    if (length(what) == 1 && !length(band)) stats::setNames(as.data.frame(table), paste0(before, what)) else table
   }
-  inside
+  table <- do.call(cbind, Filter(length, list(predicted(columns[!on_response], augment_scale(x), band),
+                                              predicted(columns[on_response], "response"))))
+  lapply(before, function(before) stats::setNames(table[paste0(before, c(columns, band))], c(which, band)))
 }
 
-plot_curve <- function(x, n, level, ...) {
-  u <- x$parts$u[, 1]
-  curve <- curve_of(x, n, level)
-  points <- axis_values(x, 1, curve$points)
-  band <- curve$band
-  before <- open_panel(points, c(unlist(band), x$parts$y), colnames(x$parts$u), response_name(x),
-                       paste0("Field and ", 100 * level, "% band"), list(...))
-  on.exit(graphics::par(before))
-  graphics::polygon(c(points, rev(points)), c(band$lwr, rev(band$upr)), border = NA,
-                    col = grDevices::adjustcolor(viridis(3)[[2]], 0.35))
-  graphics::lines(points, band$fit, col = viridis(3)[[1]], lwd = 2)
-  some <- drawn_rows(length(u))
-  graphics::points(u[some], x$parts$y[some], pch = 16, cex = 0.5, col = grDevices::adjustcolor("black", 0.6))
+# A list of panels for each name in `which`, of panel(what, table, variable).
+panels_by_variable <- function(which, tables, panel) {
+  variables <- names(tables)
+  stats::setNames(lapply(which, function(what) lapply(seq_along(tables), function(k) {
+    panel(what, tables[[k]], if (length(variables)) variables[[k]])
+  })), which)
 }
 
-# Degrees of longitude are shorter than those of latitude.
-map_aspect <- function(x) if (x$parts$long_lat) 1 / cos(mean(x$parts$u[, 2]) * pi / 180) else 1
+curve_panels <- function(x, which, n, level) {
+  data <- parts_by_row(x)
+  points <- matrix(seq(min(data$u), max(data$u), length.out = n), dimnames = list(NULL, colnames(data$u)))
+  at_points <- coordinate_frame(x, points)
+  panels_by_variable(which, prediction_tables(x, which, at_points, points, level), function(what, table, variable) {
+    curves <- data.frame(x = axis_values(x, 1, points[, 1]), fit = table[[what]])
+    some <- drawn_rows(nrow(data$u))
+    seen <- axis_values(x, 1, data$u[some, 1])
+    if (what != "field") {
+      return(new_panel("curves", field_title(x, what, variable), axis_label(x, 1), field_legend(x, what, variable),
+                       curves = curves, rug = seen))
+    }
+    y <- if (is.null(variable)) data$y[some] else data$y[some, variable]
+    curves[c("lwr", "upr")] <- table[c("lwr", "upr")]
+    title <- paste0("Field and ", 100 * level, "% band")
+    new_panel("curves", paste(c(title, variable), collapse = " of "), axis_label(x, 1), field_words(x, variable),
+              curves = curves, points = data.frame(x = seen, y = y))
+  })
+}

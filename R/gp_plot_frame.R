@@ -13,25 +13,54 @@ most_drawn <- 5000
 drawn_rows <- function(n, most = most_drawn) unique(round(seq(1, n, length.out = min(n, most))))
 
 # An empty panel for x and y, which may be dates. `arguments` of the user replace the defaults; `legend`, if any, is
-# text that stands in the right margin. Returns the graphical parameters before.
-open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = NA) {
+# text that stands in the right margin; `ticks` are words at the vertical positions 1, 2, ... Returns the graphical
+# parameters before.
+open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = NA, ticks = NULL) {
   chosen <- utils::modifyList(list(xlim = range(x, na.rm = TRUE, finite = TRUE),
                                    ylim = range(y, na.rm = TRUE, finite = TRUE),
                                    xlab = xlab, ylab = ylab, main = main, asp = asp, las = 1), arguments)
   graphics::plot.new()
+  # northings such as 5200000 in full
+  digits <- options(scipen = 7)
+  on.exit(options(digits))
   before <- graphics::par("mar", "mgp")
-  margins <- margins_for(chosen, legend)
+  ticks <- legible_ticks(ticks)
+  margins <- margins_for(chosen, legend, ticks)
   graphics::par(mar = margins, mgp = c(2.2, 0.7, 0))
   graphics::par(mar = margins_to_scale(margins, chosen), new = TRUE)
   label <- chosen$ylab
   title <- chosen$main
   chosen[c("ylab", "main")] <- ""
-  drawn <- intersect(names(chosen), c("xlim", "ylim", "xlab", "ylab", "main", "sub", "asp", "las", "log", "cex.axis",
-                                      "cex.lab", "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt"))
+  if (!is.null(ticks)) chosen$yaxt <- "n"
+  drawn <- intersect(names(chosen), arguments_of_frame)
   do.call(graphics::plot.default, c(list(x = chosen$xlim, y = chosen$ylim, type = "n"), chosen[drawn]))
+  if (length(ticks$text)) {
+    graphics::axis(2, seq_along(ticks$text), ticks$text, las = 1, cex.axis = ticks$cex, gap.axis = -1)
+  }
   graphics::title(ylab = label, line = margins[[2]] - 1.3)
-  graphics::title(main = title, line = 0.8)
+  graphics::title(main = title, line = 0.8, cex.main = title_cex(title))
   before
+}
+
+# The arguments of plot() that open_panel() takes; others are for image().
+arguments_of_frame <- c("xlim", "ylim", "xlab", "ylab", "main", "sub", "asp", "las", "log", "cex.axis", "cex.lab",
+                        "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt", "yaxs")
+
+# A long title is as small as the panel requires.
+title_cex <- function(title) {
+  room <- graphics::par("fin")[[1]]
+  wide <- graphics::strwidth(title, "inches", cex = graphics::par("cex.main"), font = graphics::par("font.main"))
+  graphics::par("cex.main") * min(1, 0.95 * room / max(wide, 1e-9))
+}
+
+# Words for an axis with the size at which they fit, and no words if they would be smaller than half a line.
+legible_ticks <- function(words) {
+  if (is.null(words)) return(NULL)
+  room <- graphics::par("fin")[[2]] - 6 * line_inches()
+  cex <- room / (length(words) * 1.3 * graphics::strheight("M", "inches"))
+  if (cex < 0.5) return(list(text = character(), cex = 1))
+  text <- ifelse(nchar(words) > 24, paste0(substr(words, 1, 22), "..."), words)
+  list(text = text, cex = min(1, cex) * graphics::par("cex.axis"))
 }
 
 # Inches of a line of a margin.
@@ -43,11 +72,12 @@ text_inches <- function(text, cex = 1) {
 
 # Tick labels stand 0.7 lines away from the axis, with the label of the axis beyond; a legend has a box for each line.
 # Half of the last label of the horizontal axis may stand beyond the panel.
-margins_for <- function(chosen, legend) {
+margins_for <- function(chosen, legend, ticks = NULL) {
   lines <- function(text, cex = graphics::par("cex.axis")) text_inches(text, cex) / line_inches()
   right <- max(0.5 + lines(format(pretty(chosen$xlim))) / 2,
                if (length(legend)) 2.5 + lines(legend, legend_cex))
-  c(3.6, lines(format(pretty(chosen$ylim))) + 2.7, if (nzchar(chosen$main)) 2.4 else 1, right)
+  left <- if (is.null(ticks)) lines(format(pretty(chosen$ylim))) else lines(ticks$text, ticks$cex)
+  c(3.6, left + 2.7, if (nzchar(chosen$main)) 2.4 else 1, right)
 }
 
 # Wider margins of a map to scale, so that its frame fits the data.
@@ -61,10 +91,12 @@ margins_to_scale <- function(margins, chosen) {
 
 legend_cex <- 0.75
 
-# A legend in the right margin, from top to bottom, with the symbols or colours of legend().
+# A legend in the right margin, from top to bottom, with the symbols or colours of legend(), as small as the panel
+# requires.
 margin_legend <- function(text, ...) {
   corner <- graphics::par("usr")[c(2, 4)]
-  graphics::legend(corner[[1]], corner[[2]], text, ..., bty = "n", cex = legend_cex, xpd = NA)
+  room <- graphics::par("pin")[[2]] / (1.3 * graphics::strheight("M", "inches") * (length(text) + 1))
+  graphics::legend(corner[[1]], corner[[2]], text, ..., bty = "n", cex = min(legend_cex, room), xpd = NA)
 }
 
 # Classes of values between `levels`, the largest first.
@@ -84,14 +116,13 @@ axis_values <- function(x, k, values) {
 distance_label <- function(x) {
   if (on_globe(x$model)) return("distance in km")
   if (measures_degrees(x)) return("distance in degrees")
-  unit <- if (inherits(x$parts$crs, "crs") && isNamespaceLoaded("sf")) x$parts$crs$units
-  paste(c("distance", if (is.character(unit) && length(unit) == 1 && !is.na(unit)) paste("in", unit)), collapse = " ")
+  distance_words(unit_of_system(x$parts$crs))
 }
 
-# A name of the field on the scale that is drawn.
-field_words <- function(x) {
-  kind <- x$family$density$response
-  if (is.null(kind)) return(response_name(x))
-  response <- if (is.call(x$formula[[2]]) && kind == "binomial") deparse1(x$formula[[2]][[2]]) else response_name(x)
-  paste(if (kind == "binomial") "Probability of" else "Mean of", response)
+distance_words <- function(unit) if (is.null(unit)) "distance" else paste("distance in", unit)
+
+# The unit of the coordinates of a reference system of sf, NULL if it is not known.
+unit_of_system <- function(crs) {
+  unit <- if (inherits(crs, "crs") && isNamespaceLoaded("sf")) crs$units
+  if (is.character(unit) && length(unit) == 1 && !is.na(unit)) unit
 }

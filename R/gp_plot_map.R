@@ -1,77 +1,87 @@
-# Maps of fits, with observations and an overlay.
+# Panels of maps: over the observations, and at new data.
 
-plot_map <- function(x, map, title, ..., add = NULL) {
-  u <- x$parts$u
-  levels <- pretty(map$z, 8)
-  words <- class_words(levels)
-  colours <- viridis(length(words))
-  before <- open_panel(map$axes[[1]], map$axes[[2]], colnames(u)[[1]], colnames(u)[[2]], title, list(...), words,
-                       map_aspect(x))
-  on.exit(graphics::par(before))
-  overrides <- list(...)[setdiff(names(list(...)), c("xlab", "ylab", "main", "xlim", "ylim", "asp", "las"))]
-  draw_with(graphics::image, x = map$axes[[1]], y = map$axes[[2]], z = map$z, col = colours, breaks = levels,
-            useRaster = is_even(map$axes), add = TRUE, overrides = overrides)
-  graphics::contour(map$axes[[1]], map$axes[[2]], map$z, levels = levels, add = TRUE, drawlabels = FALSE,
-                    col = grDevices::adjustcolor("white", 0.7), lwd = 0.7)
-  if (nrow(u) <= most_drawn) graphics::points(u, pch = 21, cex = 0.5, bg = "white", col = "black", lwd = 0.5)
-  draw_overlay(add)
-  margin_legend(words, fill = rev(colours))
+# The cells of a map over the observations: two axes, and the points of the grid that are `shown`, with `mask` those
+# within the convex hull of the observations.
+observed_cells <- function(x, n, mask = FALSE) {
+  u <- parts_by_row(x)$u
+  spans <- apply(u, 2, function(v) diff(range(v)))
+  # square cells, unless the coordinates have no common scale
+  steps <- if (is.na(map_aspect(x))) rep(round(sqrt(n)), 2) else round(sqrt(n * spans / rev(spans)))
+  steps <- pmax(2, steps)
+  axes <- lapply(1:2, function(k) seq(min(u[, k]), max(u[, k]), length.out = steps[[k]]))
+  grid <- as.matrix(expand.grid(axes))
+  colnames(grid) <- colnames(u)
+  shown <- if (mask) in_hull(t(t(grid) / spans), t(t(u) / spans), 1 / min(steps)) else rep(TRUE, nrow(grid))
+  list(axes = axes, grid = grid, shown = shown)
 }
 
-# Raster images need equal steps.
-is_even <- function(axes) all(vapply(axes, function(v) {
-  length(v) < 3 || diff(range(diff(v))) <= 1e-6 * diff(range(v))
-}, NA))
-
-# Lines, polygons or points of sf, terra or sp, or a function that draws.
-draw_overlay <- function(add, call = caller_env()) {
-  if (is.null(add)) return(invisible())
-  if (is.function(add)) return(add())
-  if (inherits(add, c("sf", "sfc"))) {
-    return(plot(sf::st_geometry(add), add = TRUE, col = if (is_line_or_point(add)) "black" else NA, border = "black"))
+# TRUE for points in the convex hull of u, or at most `margin` outside.
+in_hull <- function(points, u, margin = 0) {
+  corner <- u[rev(grDevices::chull(u)), , drop = FALSE]  # counter-clockwise
+  along <- corner[c(seq_len(nrow(corner))[-1], 1), , drop = FALSE] - corner
+  inside <- rep(TRUE, nrow(points))
+  for (k in seq_len(nrow(corner))) {
+    across <- along[k, 1] * (points[, 2] - corner[k, 2]) - along[k, 2] * (points[, 1] - corner[k, 1])
+    inside <- inside & across >= -margin * sqrt(sum(along[k, ]^2))
   }
-  if (inherits(add, "SpatVector")) return(terra::plot(add, add = TRUE))
-  if (inherits(add, "Spatial")) return(sp::plot(add, add = TRUE))
-  stop_kernops("input", "{.arg add} must be an object of sf, terra or sp, or a function that draws.", call = call)
+  inside
 }
 
-is_line_or_point <- function(add) !any(grepl("POLYGON", sf::st_geometry_type(add)))
+# The panels `which` of predictions at the cells of a map.
+map_panels <- function(x, which, cells) {
+  points <- cells$grid[cells$shown, , drop = FALSE]
+  tables <- prediction_tables(x, which, coordinate_frame(x, points), points)
+  panels_by_variable(which, tables, function(what, table, variable) {
+    z <- matrix(NA_real_, length(cells$axes[[1]]), length(cells$axes[[2]]))
+    z[cells$shown] <- table[[what]]
+    map_panel(x, cells$axes, z, what, variable)
+  })
+}
 
-# The map of predictions at the rows of `newdata`, a data frame with coordinates or a spatial object: a list as of
-# map_of() if the points are most of a grid, or the points and their values.
-map_of_rows <- function(x, newdata, what, call = caller_env()) {
+map_panel <- function(x, axes, z, what, variable) {
+  new_panel("map", field_title(x, what, variable), axis_label(x, 1), axis_label(x, 2),
+            axes = lapply(1:2, function(k) axis_values(x, k, axes[[k]])), z = z, aspect = map_aspect(x),
+            points = observed_points(x, variable), legend = field_legend(x, what, variable))
+}
+
+# The observations, of one variable, if there are few enough to be seen: a table of x and y.
+observed_points <- function(x, variable = NULL) {
+  data <- parts_by_row(x)
+  u <- if (is.null(variable)) data$u else data$u[!is.na(data$y[, variable]), , drop = FALSE]
+  if (nrow(u) <= most_drawn) place_table(x, u)
+}
+
+place_table <- function(x, u) data.frame(x = axis_values(x, 1, u[, 1]), y = axis_values(x, 2, u[, 2]))
+
+# Degrees of longitude are shorter than those of latitude. A time and a length have no common scale.
+map_aspect <- function(x) {
+  if (x$parts$long_lat) return(1 / cos(mean(x$parts$u[, 2]) * pi / 180))
+  timed <- vapply(x$parts$classes[colnames(x$parts$u)], inherits, NA, c("Date", "POSIXct", "difftime"))
+  if (any(timed)) NA else 1
+}
+
+# Maps at the rows of `newdata`, a data frame with coordinates or a spatial object, if the points are most of a grid,
+# otherwise points with their values.
+panels_at_rows <- function(x, which, newdata, call) {
   source <- data_source(spatial_parts(newdata))
   u <- source$u %||% coordinates_of(x$parts$coords, source, environment(), call)
   if (is.null(u) || ncol(u) != 2 || x$model$d != 2) {
     stop_kernops("input", "{.arg newdata} of a map must have the two coordinates of the fit.", call = call)
   }
-  values <- predict(x, source$data, coords = unname_rows(u), se.fit = what == "se.fit", interval = "none",
-                    type = augment_scale(x))
-  values <- unname(if (what == "se.fit") values$se.fit else values)
+  tables <- prediction_tables(x, which, source$data, unname_rows(u))
   axes <- lapply(1:2, function(k) sort(unique(u[, k])))
-  if (prod(lengths(axes)) > 4 * nrow(u)) return(list(points = u, value = values))
-  z <- matrix(NA_real_, length(axes[[1]]), length(axes[[2]]))
-  z[cbind(match(u[, 1], axes[[1]]), match(u[, 2], axes[[2]]))] <- values
-  list(axes = axes, z = z)
+  gridded <- prod(lengths(axes)) <= 4 * nrow(u)
+  panels_by_variable(which, tables, function(what, table, variable) {
+    if (!gridded) return(values_panel(x, u, table[[what]], what, variable))
+    z <- matrix(NA_real_, length(axes[[1]]), length(axes[[2]]))
+    z[cbind(match(u[, 1], axes[[1]]), match(u[, 2], axes[[2]]))] <- table[[what]]
+    map_panel(x, axes, z, what, variable)
+  })
 }
 
-plot_map_of_rows <- function(x, newdata, what, title, ..., add = NULL, call = caller_env()) {
-  refuse_several(x, "A map by {.fn plot} is", "{.fn predict} has a map for each variable.")
-  map <- map_of_rows(x, newdata, what, call)
-  if (is.null(map$points)) return(plot_map(x, map, title, ..., add = add))
-  plot_values(map$points, map$value, colnames(x$parts$u), title, map_aspect(x), ..., add = add)
-}
-
-# Points, coloured by classes of their values.
-plot_values <- function(u, value, names, title, asp, ..., add = NULL) {
-  levels <- pretty(value, 6)
-  words <- class_words(levels)
-  colours <- viridis(length(words))
-  before <- open_panel(u[, 1], u[, 2], names[[1]], names[[2]], title, list(...), words, asp)
-  on.exit(graphics::par(before))
+values_panel <- function(x, u, value, what, variable) {
   some <- drawn_rows(nrow(u))
-  graphics::points(u[some, , drop = FALSE], pch = 16, cex = 0.8,
-                   col = colours[cut(value[some], levels, include.lowest = TRUE)])
-  draw_overlay(add)
-  margin_legend(words, fill = rev(colours))
+  new_panel("values", field_title(x, what, variable), axis_label(x, 1), axis_label(x, 2), aspect = map_aspect(x),
+            table = cbind(place_table(x, u[some, , drop = FALSE]), value = value[some]),
+            legend = field_legend(x, what, variable))
 }

@@ -1,12 +1,15 @@
 # Panels of observations, residuals and covariances.
 
 # Up to `most_drawn` observations over their first two coordinates, or over the only one, with their fitted values.
-observations_of <- function(x) {
+observations_panel <- function(x) {
   some <- fitted_sample(x)
   u <- x$parts$u[some$rows, , drop = FALSE]
-  list(table = data.frame(x = u[, 1], y = if (ncol(u) > 1) u[, 2] else some$fitted, value = some$fitted,
-                          row.names = NULL),
-       names = c(colnames(u), response_name(x))[1:2], aspect = if (x$model$d == 2) map_aspect(x) else NA)
+  plane <- ncol(u) > 1
+  table <- data.frame(x = axis_values(x, 1, u[, 1]), y = if (plane) axis_values(x, 2, u[, 2]) else some$fitted,
+                      value = some$fitted)
+  new_panel("values", paste("Fitted", response_name(x)), axis_label(x, 1),
+            if (plane) axis_label(x, 2) else response_name(x), table = table,
+            aspect = if (x$model$d == 2) map_aspect(x) else NA, legend = "fitted")
 }
 
 # Fitted values and residuals of up to `most_drawn` observations, and their numbers.
@@ -27,19 +30,11 @@ fitted_sample <- function(x, residuals = FALSE) {
        residual = family_residuals(x, x$response$y[rows], fitted, x$parts$weights[rows], "deviance"))
 }
 
-plot_observations <- function(x, ..., add = NULL) {
-  observed <- observations_of(x)
-  plot_values(as.matrix(observed$table[1:2]), observed$table$value, observed$names,
-              paste("Fitted", response_name(x)), observed$aspect, ..., add = add)
-}
-
-plot_residuals <- function(x, n, level, ..., mask) {
+residual_panel <- function(x) {
   some <- fitted_sample(x, residuals = TRUE)
   title <- if (length(some$rows) < nobs.gp(x)) paste("Residuals of", length(some$rows), "observations") else "Residuals"
-  before <- open_panel(some$fitted, some$residual, "fitted", "residual", title, list(...))
-  on.exit(graphics::par(before))
-  graphics::points(some$fitted, some$residual, pch = 16, cex = 0.6, col = grDevices::adjustcolor(viridis(3)[[1]], 0.6))
-  graphics::abline(h = 0, col = "grey40", lty = 2)
+  new_panel("curves", title, "fitted", "residual", points = data.frame(x = some$fitted, y = some$residual),
+            line = c(0, 0))
 }
 
 measures_degrees <- function(x) {
@@ -72,20 +67,15 @@ covariance_curves <- function(x) {
   list(curves = curves, reach = reach, shown = if (all(same)) longest else seq_len(d))
 }
 
-plot_covariance <- function(x, n, level, ..., mask) {
+# The point is the variance with the nugget.
+covariance_panel <- function(x) {
   result <- covariance_curves(x)
-  curves <- result$curves
-  shown <- result$shown
-  if (on_globe(x$model)) for (k in shown) curves[[k]]$h <- curves[[k]]$km
-  colours <- class_colours(length(curves))
-  total <- nugget_of(x) + curves[[1]]$k[[1]]
-  before <- open_panel(c(0, unlist(lapply(curves[shown], `[[`, "h"))), c(0, unlist(lapply(curves, `[[`, "k")), total),
-                       distance_label(x), "covariance", "Covariance", list(...))
-  on.exit(graphics::par(before))
-  for (k in shown) graphics::lines(curves[[k]]$h, curves[[k]]$k, col = colours[[k]], lty = match(k, shown), lwd = 2)
-  if (nugget_of(x) > 0) graphics::points(0, total, pch = 1, col = colours[[1]])
-  if (length(shown) > 1) {
-    graphics::legend("topright", paste("along", colnames(x$parts$u)[shown]), lty = seq_along(shown),
-                     col = colours[shown], lwd = 2, bty = "n")
-  }
+  names <- colnames(x$parts$u)
+  tables <- lapply(result$shown, function(k) {
+    curve <- result$curves[[k]]
+    data.frame(x = curve$km %||% curve$h, fit = curve$k, along = names[[k]])
+  })
+  total <- nugget_of(x) + result$curves[[1]]$k[[1]]
+  new_panel("curves", "Covariance", distance_label(x), "covariance", curves = do.call(rbind, tables), legend = "along",
+            points = if (nugget_of(x) > 0) data.frame(x = 0, y = total), zero = TRUE)
 }

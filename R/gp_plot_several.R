@@ -1,35 +1,20 @@
-# The variograms and cross-variograms of a fit with several variables: a panel for each pair.
+# The variograms and cross-variograms of a fit with several variables: a panel for each pair, row by row of the lower
+# triangle.
 
-plot_several <- function(x, which, default, ...) {
-  if (!default && !identical(which, "variogram")) {
-    stop_kernops("input", c("Fits of several variables have a plot of their variograms, {.code which = \"variogram\"}.",
-                            i = "{.fn predict} makes a map of each."))
-  }
-  if (any(c("estimator", "cutoff", "width") %in% names(list(...)))) {
+panels_of_pairs <- function(x, settings, call) {
+  if (length(settings)) {
     stop_kernops("input", c("The variograms of a fit of several variables are those of all pairs.",
-                            i = "{.fn gp_variogram} takes other arguments."))
+                            i = "{.fn gp_variogram} takes other arguments."), call = call)
   }
   variograms <- variograms_of_each(x)
   names <- response_names(x)
-  p <- length(names)
-  before <- graphics::par("mfrow", "mar", "mgp")
-  on.exit(graphics::par(before))
-  graphics::par(mfrow = c(p, p))
-  for (i in seq_len(p)) for (j in seq_len(p)) {
-    if (j > i) {
-      graphics::plot.new()
-      next
-    }
-    pair <- if (i == j) names[[i]] else paste(names[[j]], names[[i]], sep = ".")
+  pairs <- do.call(c, lapply(seq_along(names), function(i) lapply(seq_len(i), function(j) names[unique(c(j, i))])))
+  lapply(pairs, function(pair) {
+    pair <- paste(pair, collapse = ".")
     of <- function(table) table[table$id == pair, ]
-    empirical <- of(variograms$empirical)
-    model <- of(variograms$model)
-    open_panel(c(0, variograms$empirical$upper), c(0, empirical$gamma, model$gamma), distance_label(x), "semivariance",
-               pair, list(...))
-    graphics::points(empirical$dist, empirical$gamma, pch = 16)
-    for (along in split(model, model$along)) graphics::lines(along$dist, along$gamma, lwd = 2, lty = along$number[[1]])
-  }
-  invisible(x)
+    variogram_panel(pair, distance_label(x), of(variograms$empirical), of(variograms$model),
+                    max(variograms$empirical$upper))
+  })
 }
 
 # A list of two tables with the columns id, dist, gamma: of the residuals, and of the model along each coordinate.

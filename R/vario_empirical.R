@@ -111,7 +111,7 @@ gp_variogram <- function(x, y = NULL, breaks = 15, backend = c("auto", "cpu", "c
   }, pairs, ids)
   all <- do.call(rbind, unname(tables))
   all$id <- factor(all$id, unique(all$id))
-  structure(all, class = c("gp_variogram", if (!cloud) "gstatVariogram", "data.frame"))
+  structure(all, class = c("gp_variogram", if (!cloud) "gstatVariogram", "data.frame"), unit = parts$unit)
 }
 
 # A list of u, the points in the space of distances, and values, a column for each variable.
@@ -123,7 +123,7 @@ given_values <- function(x, y, call) {
     stop_kernops("dim", "{.arg x} and {.arg y} must be numeric, with as many points in {.arg x} as values in {.arg y}.",
                  call = call)
   }
-  as_variogram_parts(x, matrix(as.numeric(y), dimnames = list(NULL, "var1")), points$long_lat)
+  as_variogram_parts(x, matrix(as.numeric(y), dimnames = list(NULL, "var1")), points$long_lat, points$crs)
 }
 
 trend_residuals <- function(formula, data, coords, call) {
@@ -144,10 +144,11 @@ trend_residuals <- function(formula, data, coords, call) {
     y[!used, k] <- NA
     if (ncol(x) && any(used)) y[used, k] <- stats::lm.fit(x[used, , drop = FALSE], y[used, k])$residuals
   }
-  as_variogram_parts(u, y, is.null(coords) && source$long_lat)
+  as_variogram_parts(u, y, is.null(coords) && source$long_lat, if (is.null(coords)) source$crs)
 }
 
-as_variogram_parts <- function(u, values, long_lat) {
+# `unit` is that of distances, NULL if it is not known.
+as_variogram_parts <- function(u, values, long_lat, crs = NULL) {
   if (long_lat) {
     tell_great_circle("The coordinates as a matrix, by {.fn st_coordinates} of sf, give distances in degrees.")
     u <- on_sphere(u)
@@ -160,7 +161,7 @@ as_variogram_parts <- function(u, values, long_lat) {
   values <- sweep(values, 2, colMeans(values, na.rm = TRUE))
   check_magnitude(u, "the coordinates", NULL)
   check_magnitude(values, "the values", NULL)
-  list(u = unname(u), values = values, long_lat = long_lat)
+  list(u = unname(u), values = values, long_lat = long_lat, unit = if (long_lat) "km" else unit_of_system(crs))
 }
 
 by_width <- function(u, cutoff, width, call = caller_env()) {
@@ -185,14 +186,15 @@ variogram_breaks <- function(x, breaks, cutoff, call = caller_env()) {
 }
 
 #' @rdname plot.gp
-#' @param xlab,ylab the labels of the axes.
+#' @param xlab,ylab the labels of the axes; default: the distance with its unit, and the semivariance.
 #' @export
-plot.gp_variogram <- function(x, model = NULL, xlab = "distance", ylab = "semivariance", ...) {
+plot.gp_variogram <- function(x, model = NULL, xlab = NULL, ylab = "semivariance", ...) {
   curves <- if (!is.null(model)) variogram_curves(x, model)
   # a colour for each variable and direction
   curve <- factor(direction_words(x$id, x), unique(direction_words(x$id, x)))
   colours <- class_colours(nlevels(curve))
   words <- if (nlevels(curve) > 1) levels(curve)
+  xlab <- xlab %||% distance_words(attr(x, "unit"))
   before <- open_panel(c(0, x$upper, x$dist), c(0, x$gamma, curves$gamma), xlab, ylab, "", list(...), words)
   on.exit(graphics::par(before))
   some <- drawn_rows(nrow(x))

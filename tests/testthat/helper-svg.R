@@ -19,7 +19,8 @@ svg_texts <- function(draw, width = 9, height = 7) {
   anchor <- ifelse(grepl("text-anchor: middle|text-anchor='middle'", lines), 0.5,
                    ifelse(grepl("text-anchor: end|text-anchor='end'", lines), 1, 0))
   from <- -anchor * long
-  data.frame(text = gsub("<[^>]*>", "", lines), left = ifelse(turned, x - high, x + from),
+  text <- gsub("&gt;", ">", gsub("<[^>]*>", "", lines), fixed = TRUE)
+  data.frame(text = text, left = ifelse(turned, x - high, x + from),
              right = ifelse(turned, x, x + from + long), top = ifelse(turned, y - from - long, y - high),
              bottom = ifelse(turned, y - from, y), row.names = NULL)
 }

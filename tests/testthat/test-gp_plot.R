@@ -3,12 +3,16 @@
 seen <- withr::with_seed(101, smooth_case(60, noise = 0.3))
 fit <- gp(z ~ 1, seen, ~ a + b, given(), estimate = "none")
 withr::local_pdf(NULL)
+# A panel of a map over the observations.
+map_of <- \(object, n, mask = FALSE, which = "field") {
+  kernops:::panels_of(object, which, n, 0.95, mask, NULL, list())[[1]]
+}
 
 test_that("a map has predictions within the hull of the observations only", {
   skip_if_not_installed("sp")
-  map <- kernops:::map_of(fit, 400, mask = TRUE)
+  map <- map_of(fit, 400, mask = TRUE)
   grid <- expand.grid(a = map$axes[[1]], b = map$axes[[2]])
-  whole <- kernops:::map_of(fit, 400)$z
+  whole <- map_of(fit, 400)$z
   expect_equal(as.vector(whole), unname(predict(fit, grid)))
   expect_equal(map$z[!is.na(map$z)], whole[!is.na(map$z)])
   hull <- seen[chull(seen$a, seen$b), ]
@@ -16,7 +20,7 @@ test_that("a map has predictions within the hull of the observations only", {
   expect_identical(kernops:::in_hull(as.matrix(grid), as.matrix(seen[c("a", "b")])), inside)
   # cells that the hull crosses are drawn
   expect_true(all(!is.na(map$z[inside])) && anyNA(map$z))
-  errors <- kernops:::map_of(fit, 400, what = "se.fit")
+  errors <- map_of(fit, 400, which = "se")
   expect_equal(as.vector(errors$z), predict(fit, grid, se.fit = TRUE, interval = "confidence")$se.fit)
 })
 
@@ -77,33 +81,63 @@ test_that("all panels are drawn, for maps, curves and cross-validation", {
   expect_identical(plot(crossed), crossed)
   expect_identical(plot(gp_cv(curve))$fit, gp_cv(curve)$fit)
   logged <- gp(exp(z) ~ 1, seen, ~ a + b, given(), estimate = "none", transform = "log")
-  expect_equal(kernops:::map_of(logged, 100)$z, kernops:::map_of(fit, 100)$z)
+  expect_equal(map_of(logged, 100)$z, map_of(fit, 100)$z)
 })
 
-test_that("autoplot() has the same numbers", {
-  skip_if_not_installed("ggplot2")
-  map <- kernops:::map_of(fit, 100, mask = TRUE)$z
-  expect_equal(ggplot2::autoplot(fit, n = 100)$data$value, map[!is.na(map)])
+test_that("quantiles and probabilities are those of the normal distribution of the field", {
+  grid <- expand.grid(map_of(fit, 100)$axes) |> stats::setNames(c("a", "b"))
+  moments <- predict(fit, grid, se.fit = TRUE, interval = "none")
+  expect_equal(as.vector(map_of(fit, 100, which = "q0.9")$z), moments$fit + qnorm(0.9) * moments$se.fit)
+  above <- map_of(fit, 100, which = "above0.5")
+  expect_equal(as.vector(above$z), pnorm((moments$fit - 0.5) / moments$se.fit))
+  expect_identical(above[c("title", "legend")], list(title = "Probability that z exceeds 0.5", legend = "probability"))
   curve <- gp(z ~ 1, seen, ~ a, given(), estimate = "none")
-  drawn <- ggplot2::autoplot(curve, n = 50)
-  expect_equal(drawn$data$upr, predict(curve, data.frame(a = drawn$data$x), interval = "confidence")$upr)
-  errors <- ggplot2::autoplot(curve, "se", n = 50)
-  theirs <- predict(curve, data.frame(a = errors$data$x), se.fit = TRUE, interval = "none")
-  expect_equal(errors$data$value, theirs$se.fit)
-  covariate <- gp(z ~ w, transform(seen, w = a^2), ~ a + b, given(), estimate = "none")
-  observations <- ggplot2::autoplot(covariate)
-  expect_equal(observations$data$value, unname(fitted(covariate)))
-  crossed <- gp_cv(fit)
-  shown <- list(ggplot2::autoplot(fit, "se", n = 100), ggplot2::autoplot(fit, "variogram"), ggplot2::autoplot(crossed),
-                ggplot2::autoplot(crossed, "qq"), ggplot2::autoplot(crossed, "map"), drawn,
-                ggplot2::autoplot(gp_variogram(as.matrix(seen[c("a", "b")]), seen$z)), errors, observations)
-  for (plot in shown) expect_s3_class(ggplot2::ggplot_build(plot)$plot, "ggplot")
+  panel <- map_of(curve, 20, which = "q0.1")
+  expect_identical(panel$title, "Quantile 0.1 of z")
+  expect_identical(kernops:::names_of_panels(c("q0.10", "above1e3"), curve, NULL, FALSE), c("q0.1", "above1000"))
+  moments <- predict(curve, data.frame(a = panel$curves$x), se.fit = TRUE, interval = "none")
+  expect_equal(panel$curves$fit, moments$fit - qnorm(0.9) * moments$se.fit)
+  logged <- gp(exp(z) ~ 1, seen, ~ a + b, given(), estimate = "none", transform = "log")
+  expect_equal(map_of(logged, 100, which = "above2")$z, map_of(fit, 100, which = paste0("above", log(2)))$z,
+               tolerance = 1e-6)
+  expect_identical(map_of(logged, 100)$title, "Field of log(exp(z))")
 })
 
-test_that("autoplot() takes the estimator of a variogram", {
-  skip_if_not_installed("ggplot2")
-  drawn <- ggplot2::autoplot(fit, "variogram", estimator = "cressie")
-  expect_equal(drawn$data$gamma, kernops:::variogram_of(fit, list(estimator = "cressie"))$empirical$gamma)
+test_that("several variables have a map each, over their observations and at new data", {
+  two <- transform(seen, y = a + z / 2)
+  two$y[1:20] <- NA
+  both <- gp(cbind(z, y) ~ 1, two, ~ a + b, estimate = "none",
+             covariance = lmc(matern(3/2, range = 0.3), nugget(), sills = list(diag(2) + 0.5, diag(0.1, 2))))
+  panels <- kernops:::panels_of(both, c("field", "q0.2"), 100, 0.95, FALSE, NULL, list())
+  expect_identical(vapply(panels, `[[`, "", "title"),
+                   c("Field of z", "Field of y", "Quantile 0.2 of z", "Quantile 0.2 of y"))
+  grid <- expand.grid(panels[[1]]$axes) |> stats::setNames(c("a", "b"))
+  moments <- predict(both, grid, se.fit = TRUE, interval = "none")
+  expect_equal(as.vector(panels[[2]]$z), moments$y.fit)
+  expect_equal(as.vector(panels[[3]]$z), moments$z.fit + qnorm(0.2) * moments$z.se.fit)
+  expect_identical(lapply(panels[1:2], \(panel) nrow(panel$points)), list(60L, 40L))
+  new <- kernops:::panels_of(both, "above0.5", NULL, 0.95, TRUE, grid, list())
+  expect_equal(as.vector(new[[2]]$z), pnorm((moments$y.fit - 0.5) / moments$y.se.fit))
+  curves <- gp(cbind(z, y) ~ 1, two, ~ a, estimate = "none",
+               covariance = lmc(matern(3/2, range = 0.3), nugget(), sills = list(diag(2) + 0.5, diag(0.1, 2))))
+  panel <- kernops:::panels_of(curves, "field", 10, 0.9, FALSE, NULL, list())[[2]]
+  expect_equal(panel$curves$upr, predict(curves, panel$curves["x"] |> stats::setNames("a"), level = 0.9,
+                                         interval = "confidence")$y.upr)
+  expect_identical(plot(both, c("variogram", "field", "se"), n = 100), both)
+})
+
+test_that("panels fill the page", {
+  for (count in 1:12) {
+    numbers <- kernops:::page_matrix(count)
+    expect_setequal(numbers, seq_len(count))
+    # each panel is a rectangle
+    for (k in seq_len(count)) {
+      on_page <- which(numbers == k, arr.ind = TRUE)
+      expect_identical(nrow(on_page), as.integer(prod(apply(on_page, 2, \(v) diff(range(v)) + 1))))
+    }
+  }
+  expect_identical(kernops:::page_matrix(30), kernops:::page_matrix(12))
+  expect_equal(kernops:::triangle_of_pairs(6), rbind(c(1, 0, 0), c(2, 3, 0), c(4, 5, 6)))
 })
 
 test_mistakes("kernops_input_error", alist(
@@ -116,6 +150,14 @@ test_mistakes("kernops_input_error", alist(
   `a model without values` = plot(gp_variogram(z ~ 1, seen, coords = ~ a + b), spherical()),
   `a model of cross-variograms` = plot(gp_variogram(cbind(z, a) ~ 1, seen, coords = ~ a + b), fit),
   `a panel that is none` = plot(fit, "map"),
+  `panels that are numbers` = plot(fit, 2),
+  `a quantile above 1` = plot(fit, "q1.5"),
+  `residuals of several variables` = plot(gp(
+    cbind(z, a) ~ 1, seen, ~ a + b, estimate = "none",
+    covariance = lmc(matern(3/2, range = 0.3), nugget(), sills = list(diag(2), diag(2)))
+  ), "residuals"),
+  `effects of a fit without any` = plot(fit, "effects"),
+  `quantiles over covariates` = plot(gp(z ~ w, seen, ~ a + b, given(), estimate = "none"), "q0.5"),
   `standard errors over covariates` = plot(gp(z ~ w, seen, ~ a + b, given(), estimate = "none"), "se"),
   `standard errors over covariates, by ggplot2` =
     kernops:::autoplot.gp(gp(z ~ w, transform(seen, w = a^2), ~ a + b, given(), estimate = "none"), "se"),

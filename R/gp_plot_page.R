@@ -1,0 +1,54 @@
+# Pages of several panels, and overlays of maps.
+
+# The numbers of panels on a page, for layout(). Each row fills the page; the first one of three panels takes the left
+# half. More than twelve panels take several pages.
+page_matrix <- function(count) {
+  count <- min(count, 12)
+  if (count <= 2) return(matrix(seq_len(count), 1))
+  if (count == 3) return(matrix(c(1, 1, 2, 3), 2))
+  rows <- round(sqrt(count))
+  last <- round(seq_len(rows) * count / rows)
+  sizes <- diff(c(0, last))
+  wide <- if (length(unique(sizes)) == 1) sizes[[1]] else prod(unique(sizes))
+  numbers <- Map(function(last, size) rep(seq(to = last, length.out = size), each = wide / size), last, sizes)
+  matrix(unlist(numbers), rows, byrow = TRUE)
+}
+
+# The lower triangle of the pairs of variables, row by row.
+triangle_of_pairs <- function(count) {
+  p <- (sqrt(8 * count + 1) - 1) / 2
+  numbers <- matrix(0, p, p)
+  numbers[upper.tri(numbers, TRUE)] <- seq_len(count)
+  t(numbers)
+}
+
+# Text is smaller the more panels there are side by side or above each other, as by par(mfrow = ). Returns the graphical
+# parameters before.
+open_page <- function(numbers) {
+  if (length(numbers) == 1) return(NULL)
+  before <- graphics::par("mfrow")
+  graphics::layout(numbers)
+  graphics::par(cex = page_cex(numbers))
+  list(mfrow = before)
+}
+
+page_cex <- function(numbers) {
+  most <- max(nrow(numbers), apply(numbers, 1, function(row) length(unique(row))))
+  if (most > 2) 0.66 else if (nrow(numbers) == 2) 0.83 else 1
+}
+
+check_overlay <- function(add, call = caller_env()) {
+  if (is.null(add) || is.function(add) || inherits(add, c("sf", "sfc", "SpatVector", "Spatial"))) return(invisible())
+  stop_kernops("input", "{.arg add} must be an object of sf, terra or sp, or a function that draws.", call = call)
+}
+
+# Lines, polygons or points of sf, terra or sp, or a function that draws.
+draw_overlay <- function(add) {
+  if (is.null(add)) return(invisible())
+  if (is.function(add)) return(add())
+  if (inherits(add, "SpatVector")) return(terra::plot(add, add = TRUE))
+  if (inherits(add, "Spatial")) return(sp::plot(add, add = TRUE))
+  plot(sf::st_geometry(add), add = TRUE, col = if (is_line_or_point(add)) "black" else NA, border = "black")
+}
+
+is_line_or_point <- function(add) !any(grepl("POLYGON", sf::st_geometry_type(add)))

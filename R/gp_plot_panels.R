@@ -1,0 +1,86 @@
+# Panels: the contents of plot() and autoplot(), which gp_plot_draw.R and gp_autoplot_panels.R draw.
+#
+# A panel is a list of `kind`, `title`, `xlab`, `ylab` and, by kind,
+#   map     `axes`, two vectors, and the matrix `z`; `aspect`; `points`, the observations; `legend`, the name of z
+#   values  a `table` of x, y and value; `aspect`, `legend`
+#   curves  `curves`, a table of x, fit, perhaps limits lwr and upr, and the `along` of each curve; `points`, a table of
+#           x and y; `rug`, values of x; `line`, intercept and slope of a reference line; `zero`: TRUE if the axes
+#           begin at 0; `legend`, the name of `along`
+#   levels  a `table` of level, fit, lwr and upr
+new_panel <- function(kind, title, xlab, ylab, ...) list(kind = kind, title = title, xlab = xlab, ylab = ylab, ...)
+
+# The panels `which` of a fit, in order.
+panels_of <- function(x, which, n, level, mask, newdata, settings, call = caller_env()) {
+  check_level(level, call)
+  check_flag(mask, "mask", call)
+  if (!is.null(n)) check_number(n, "n", least = 2, whole = TRUE, call = call)
+  fields <- setdiff(which, c("residuals", "covariance", "variogram", "effects"))
+  fields <- if (length(fields)) field_panels(x, fields, n, level, mask, newdata, call)
+  each <- lapply(which, function(name) {
+    switch(name, residuals = list(residual_panel(x)), covariance = list(covariance_panel(x)),
+           variogram = variogram_panels(x, settings, call), effects = effect_panels(x, level, call), fields[[name]])
+  })
+  do.call(c, each)
+}
+
+panels_of_fit <- c("field", "se", "residuals", "covariance", "variogram", "effects")
+panels_of_several <- c("variogram", "field", "se", "effects")
+
+# Names of panels; quantiles and probabilities as columns of predict() have them.
+names_of_panels <- function(which, x, newdata, default, call = caller_env()) {
+  known <- if (!is.null(newdata)) c("field", "se") else
+    if (is_lmc(x$model$covariance)) panels_of_several else panels_of_fit
+  if (default) return(if (!is.null(newdata)) "field" else if (is_lmc(x$model$covariance)) "variogram" else which)
+  text <- is.character(which) && length(which)
+  named <- if (text) grepl(level_pattern("q"), which) | grepl(level_pattern("above"), which) else FALSE
+  if (!text || !all(named | which %in% known)) {
+    other <- if (is.character(which)) setdiff(which[!named], known) else which
+    stop_kernops("input", c(paste0("{.arg which} must be among {.val {known}}, not ", shown(other), "."), i =
+      "Quantiles such as {.val q0.9} and probabilities such as {.val above500} are panels, too."), call = call)
+  }
+  if (any(named)) which[named] <- names_of_columns(which[named], call)
+  which
+}
+
+# The name of a coordinate on an axis, with the unit of the reference system.
+axis_label <- function(x, k) {
+  name <- colnames(x$parts$u)[[k]]
+  if (x$parts$long_lat && identical(name, c("X", "Y")[k])) return(c("longitude", "latitude")[[k]])
+  unit <- if (!x$parts$long_lat && isTRUE(name %in% c("X", "Y", "x", "y"))) unit_of_system(x$parts$crs)
+  if (is.null(unit)) name else paste0(name, " (", unit, ")")
+}
+
+# The name of the field, or of a variable, on the scale that is drawn.
+field_words <- function(x, variable = NULL) {
+  name <- variable %||% response_name(x)
+  if (!is.null(x$transform)) {
+    lambda <- x$transform$lambda
+    return(if (lambda == 0) paste0("log(", name, ")") else paste0("Box-Cox ", signif(lambda, 3), " of ", name))
+  }
+  kind <- x$family$density$response
+  if (is.null(kind)) return(name)
+  response <- if (is.call(x$formula[[2]]) && kind == "binomial") deparse1(x$formula[[2]][[2]]) else name
+  paste(if (kind == "binomial") "Probability of" else "Mean of", response)
+}
+
+# Quantiles and probabilities are on the scale of the response.
+response_words <- function(x, variable = NULL) {
+  if (is.null(x$family)) return(variable %||% response_name(x))
+  words <- field_words(x, variable)
+  paste0("the ", tolower(substr(words, 1, 1)), substring(words, 2))
+}
+
+field_title <- function(x, what, variable = NULL) {
+  level <- sub("^(q|above)", "", what)
+  if (what == "field") return(if (is.null(x$family)) paste("Field of", field_words(x, variable)) else field_words(x))
+  if (what == "se") return(paste("Standard errors of", variable %||% "the field"))
+  words <- response_words(x, variable)
+  if (startsWith(what, "q")) return(paste("Quantile", level, "of", words))
+  paste("Probability that", words, "exceeds", level)
+}
+
+# The name of the values of a map.
+field_legend <- function(x, what, variable = NULL) {
+  if (what == "field") return(field_words(x, variable))
+  if (what == "se") "standard error" else if (startsWith(what, "q")) "quantile" else "probability"
+}
