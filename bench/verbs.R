@@ -98,3 +98,20 @@ if (wanted("tests")) {
     row(d = d, energy_test = times[[1]], energy = times[[2]], "energy / ours" = times[[2]] / times[[1]])
   }))
 }
+
+if (wanted("moran")) {
+  title("Moran's I of 1,000 points, all pairs and within a radius: CPU seconds, and times ours")
+  x <- withr::with_seed(1, matrix(runif(2000), 1000))
+  z <- sin(5 * x[, 1]) + cloud(1000, 1)[, 1]
+  show(lapply(c(Inf, 0.1), \(radius) {
+    theirs <- \() {
+      near <- spdep::dnearneigh(x, 0, min(radius, 2))
+      by_distance <- if (radius == Inf) lapply(spdep::nbdists(near, x), \(d) 1 / d)
+      spdep::moran.test(z, spdep::nb2listw(near, glist = by_distance, style = "B"))
+    }
+    ours <- \() morans_i(x, z, radius)
+    stopifnot(all.equal(ours()$estimate[[1]], theirs()$estimate[[1]]))
+    times <- turns(ours, theirs, runs = 1)
+    row(radius = radius, morans_i = times[[1]], spdep = times[[2]], "spdep / ours" = times[[2]] / times[[1]])
+  }))
+}

@@ -99,3 +99,9 @@ test_mistakes <- function(class, mistakes, env = parent.frame(), needs = NULL) {
 
 # The function of this name in testthat 3.1.6 never fails: it waits for a "messsage".
 expect_no_message <- function(object, class = NULL) testthat::expect_message(object, NA, class = class)
+
+# A function of another package with the same task, as an oracle. Such a package need not be named by DESCRIPTION.
+peer <- function(package, name) {
+  skip_if_not(nzchar(system.file(package = package)), sprintf("the package %s is not installed", package))
+  getExportedValue(package, name)
+}
