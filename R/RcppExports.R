@@ -669,6 +669,10 @@ points_knn <- function(stored, query, k, settings) {
     .Call(`_kernops_points_knn`, stored, query, k, settings)
 }
 
+points_pattern <- function(stored, query, r, window, correction, bandwidth, threads) {
+    .Call(`_kernops_points_pattern`, stored, query, r, window, correction, bandwidth, threads)
+}
+
 points_within <- function(stored, query, radius, count, threads) {
     .Call(`_kernops_points_within`, stored, query, radius, count, threads)
 }

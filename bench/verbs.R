@@ -115,3 +115,20 @@ if (wanted("moran")) {
     row(radius = radius, morans_i = times[[1]], spdep = times[[2]], "spdep / ours" = times[[2]] / times[[1]])
   }))
 }
+
+if (wanted("ripley")) {
+  title("K functions at 513 distances: CPU seconds, and times ours")
+  unit <- cbind(0:1, 0:1)
+  cases <- expand.grid(n = c(3000, 1e5), correction = c("translation", "isotropic"), stringsAsFactors = FALSE)
+  show(Map(\(n, correction) {
+    x <- withr::with_seed(1, matrix(runif(2 * n), n))
+    pattern <- spatstat.geom::ppp(x[, 1], x[, 2])
+    name <- c(translation = "translate", isotropic = "isotropic")[[correction]]
+    theirs <- \() spatstat.explore::Kest(pattern, correction = name, nlarge = Inf)
+    ours <- \() ripley_k(x, unit, correction = correction)
+    stopifnot(all.equal(ours()$K, as.data.frame(theirs())[[3]]))
+    times <- turns(ours, theirs, runs = if (n < 1e4) 3 else 1)
+    row(n = n, correction = correction, ripley_k = times[[1]], spatstat = times[[2]],
+        "spatstat / ours" = times[[2]] / times[[1]])
+  }, cases$n, cases$correction))
+}

@@ -2029,6 +2029,22 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// points_pattern
+Rcpp::NumericVector points_pattern(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, Rcpp::NumericVector r, Rcpp::NumericMatrix window, std::string correction, double bandwidth, int threads);
+RcppExport SEXP _kernops_points_pattern(SEXP storedSEXP, SEXP querySEXP, SEXP rSEXP, SEXP windowSEXP, SEXP correctionSEXP, SEXP bandwidthSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type stored(storedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::NumericMatrix> >::type query(querySEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type r(rSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type window(windowSEXP);
+    Rcpp::traits::input_parameter< std::string >::type correction(correctionSEXP);
+    Rcpp::traits::input_parameter< double >::type bandwidth(bandwidthSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(points_pattern(stored, query, r, window, correction, bandwidth, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // points_within
 SEXP points_within(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, double radius, bool count, int threads);
 RcppExport SEXP _kernops_points_within(SEXP storedSEXP, SEXP querySEXP, SEXP radiusSEXP, SEXP countSEXP, SEXP threadsSEXP) {
@@ -2212,6 +2228,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
     {"_kernops_cluster_sums", (DL_FUNC) &_kernops_cluster_sums, 4},
     {"_kernops_points_knn", (DL_FUNC) &_kernops_points_knn, 4},
+    {"_kernops_points_pattern", (DL_FUNC) &_kernops_points_pattern, 7},
     {"_kernops_points_within", (DL_FUNC) &_kernops_points_within, 5},
     {NULL, NULL, 0}
 };

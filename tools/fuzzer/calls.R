@@ -97,6 +97,7 @@ segments <- list(
   spmv = list(A = A, v = c(1, 2, 3), mul = "*", add = "+"), spmv_plan = list(A = A)
 )
 
+window <- cbind(c(-9, 9), c(-9, 9)) # contains all points
 tasks <- list(
   knn = list(x = x, y = x, k = 2, radius = 1, method = "tree"),
   knn_graph = list(near = knn(x, k = 2), mutual = TRUE, weights = "one"),
