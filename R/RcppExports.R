@@ -661,6 +661,10 @@ spmv_run <- function(entries, values, v, operation, product, plain, settings) {
     .Call(`_kernops_spmv_run`, entries, values, v, operation, product, plain, settings)
 }
 
+line_products <- function(x, y, threads) {
+    .Call(`_kernops_line_products`, x, y, threads)
+}
+
 cluster_sums <- function(x, label, weights, count) {
     .Call(`_kernops_cluster_sums`, x, label, weights, count)
 }

@@ -2003,6 +2003,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// line_products
+Rcpp::NumericVector line_products(Rcpp::NumericVector x, Rcpp::NumericMatrix y, int threads);
+RcppExport SEXP _kernops_line_products(SEXP xSEXP, SEXP ySEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type y(ySEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(line_products(x, y, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cluster_sums
 Rcpp::NumericMatrix cluster_sums(Rcpp::NumericMatrix x, Rcpp::IntegerVector label, Rcpp::NumericVector weights, int count);
 RcppExport SEXP _kernops_cluster_sums(SEXP xSEXP, SEXP labelSEXP, SEXP weightsSEXP, SEXP countSEXP) {
@@ -2226,6 +2238,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sparse_apply", (DL_FUNC) &_kernops_sparse_apply, 3},
     {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
+    {"_kernops_line_products", (DL_FUNC) &_kernops_line_products, 3},
     {"_kernops_cluster_sums", (DL_FUNC) &_kernops_cluster_sums, 4},
     {"_kernops_points_knn", (DL_FUNC) &_kernops_points_knn, 4},
     {"_kernops_points_pattern", (DL_FUNC) &_kernops_points_pattern, 7},
