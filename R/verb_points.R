@@ -31,13 +31,13 @@ verb_points <- function(x, name, columns = NULL, call = caller_env()) {
 }
 
 # One non-negative finite weight for each of n points, of which one is positive; NULL for none.
-verb_weights <- function(weights, n, call = caller_env()) {
+verb_weights <- function(weights, n, name = "weights", call = caller_env()) {
   if (is.null(weights)) return(NULL)
   if (!is_plain_numeric(weights) || length(weights) != n || !all(is.finite(weights)) || any(weights < 0)) {
-    stop_kernops("input", "{.arg weights} must have one finite non-negative number for each of the {n} point{?s}.",
+    stop_kernops("input", "{.arg {name}} must have one finite non-negative number for each of the {n} point{?s}.",
                  call = call)
   }
-  if (all(weights == 0)) stop_kernops("input", "One of the {.arg weights} must be positive.", call = call)
+  if (all(weights == 0)) stop_kernops("input", "One of the {.arg {name}} must be positive.", call = call)
   as.numeric(weights)
 }
 
