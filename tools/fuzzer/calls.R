@@ -99,6 +99,7 @@ segments <- list(
 
 window <- cbind(c(-9, 9), c(-9, 9)) # contains all points
 mixture <- mixture_model(x, 1)
+ridge <- kernel_ridge(x, d$z)
 tasks <- list(
   knn = list(x = x, y = x, k = 2, radius = 1, method = "tree"),
   knn_graph = list(near = knn(x, k = 2), mutual = TRUE, weights = "one"),
