@@ -1,4 +1,5 @@
-# R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods] [kmeans] [kde] [tests]
+# R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods] [kmeans] [kde] [tests] [moran] [ripley] [mixture]
+#   [independence] [sinkhorn] [ridge] [spectra]
 #
 # The verbs beside the packages that users have for these tasks, on one core: CPU seconds, in pairs that take turns, and
 # how many times ours. `columns`: nanoseconds of one row that meets few columns. `methods`: both methods of knn(), from
@@ -198,5 +199,17 @@ if (wanted("ridge")) {
     stopifnot(all.equal(ours(), theirs(), tolerance = 1e-3, check.attributes = FALSE))
     times <- turns(ours, theirs, runs = 1)
     row(n = n, kernel_ridge = times[[1]], kernlab = times[[2]], "kernlab / ours" = times[[2]] / times[[1]])
+  }))
+}
+
+if (wanted("spectra")) {
+  title("Two principal components of n points: CPU seconds, and times ours")
+  show(lapply(c(500, 2000), \(n) {
+    x <- cloud(n, 3)
+    theirs <- \() kernlab::eig(kernlab::kpca(x, kernel = "rbfdot", kpar = list(sigma = 0.5), features = 2))
+    ours <- \() kernel_pca(x, 2, 1)$values / n
+    stopifnot(all.equal(ours(), theirs(), check.attributes = FALSE))
+    times <- turns(ours, theirs, runs = 1)
+    row(n = n, kernel_pca = times[[1]], kernlab = times[[2]], "kernlab / ours" = times[[2]] / times[[1]])
   }))
 }

@@ -100,6 +100,7 @@ segments <- list(
 window <- cbind(c(-9, 9), c(-9, 9)) # contains all points
 mixture <- mixture_model(x, 1)
 ridge <- kernel_ridge(x, d$z)
+components <- kernel_pca(x)
 tasks <- list(
   knn = list(x = x, y = x, k = 2, radius = 1, method = "tree"),
   knn_graph = list(near = knn(x, k = 2), mutual = TRUE, weights = "one"),
@@ -108,7 +109,23 @@ tasks <- list(
                       batch = NULL),
   kde = list(x = x, at = x, bandwidth = "scott", weights = rep(1, 10), log = FALSE, gradient = TRUE),
   energy_test = list(x = x[1:5, ], y = x[6:10, ], permutations = 9),
-  mmd_test = list(x = x[1:5, ], y = x[6:10, ], permutations = 9, sd = 1)
+  mmd_test = list(x = x[1:5, ], y = x[6:10, ], permutations = 9, sd = 1),
+  morans_i = list(x = x, values = d$z, radius = 1, power = 0, standardise = TRUE, alternative = "less",
+                  permutations = 9),
+  ripley_k = list(x = x, window = window, y = x, r = c(0.1, 0.2), correction = "isotropic"),
+  pair_correlation = list(x = x, window = window, y = x, r = c(0.1, 0.2), correction = "translation", bandwidth = 0.1),
+  mixture_model = list(x = x, k = 2, covariance = "diagonal", equal = FALSE, weights = rep(1, 10), start = NULL,
+                       nstart = 1, tol = 1e-4, iter.max = 20),
+  predict.kernops_mixture = list(mixture, newdata = x, type = "probability"),
+  distance_correlation = list(x = x, y = d$z, permutations = 9),
+  hsic_test = list(x = x, y = d$z, permutations = 9, sd = c(1, 1)),
+  sinkhorn = list(x = x, y = x[1:5, ], epsilon = 0.1, weights_x = rep(1, 10), weights_y = rep(2, 5), cost = "distance",
+                  rho = 1, debiased = TRUE, gradient = TRUE, scaling = 0.5, tol = 1e-3, iter.max = 20),
+  kernel_ridge = list(x = x, y = d$z, width = c(0.5, 1), lambda = 0.1, kernel = "matern32", centre = TRUE, folds = 2,
+                      tol = 1e-4),
+  predict.kernops_ridge = list(ridge, newdata = x), predict.kernops_pca = list(components, newdata = x),
+  kernel_pca = list(x = x, k = 2, width = 1, kernel = "exponential"),
+  spectral_embedding = list(x = x, k = 2, width = 1, kernel = "matern52", neighbours = NULL)
 )
 
 # symbolic matrices: operations of one, two and more arguments, and reductions
