@@ -2,15 +2,9 @@
 
 # Replaces functions and constants of the package for the duration of a test.
 replaced_locally <- function(..., frame = parent.frame()) {
+  force(frame) # of the caller, not of a loop
   values <- list(...)
-  for (name in names(values)) {
-    local({
-      name <- name
-      before <- get(name, asNamespace("kernops"))
-      withr::defer(utils::assignInNamespace(name, before, "kernops"), frame)
-    })
-    utils::assignInNamespace(name, values[[name]], "kernops")
-  }
+  for (name in names(values)) local_constant(name, values[[name]], frame)
 }
 
 small_cells <- function(rows = 300, heads = 40, frame = parent.frame()) {
