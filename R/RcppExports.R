@@ -677,6 +677,18 @@ points_pattern <- function(stored, query, r, window, correction, bandwidth, thre
     .Call(`_kernops_points_pattern`, stored, query, r, window, correction, bandwidth, threads)
 }
 
+place_points <- function(x, origin, scale, size, window, threads) {
+    .Call(`_kernops_place_points`, x, origin, scale, size, window, threads)
+}
+
+sums_on_grid <- function(placed, values, threads) {
+    .Call(`_kernops_sums_on_grid`, placed, values, threads)
+}
+
+sums_at_points <- function(placed, grid, threads) {
+    .Call(`_kernops_sums_at_points`, placed, grid, threads)
+}
+
 points_within <- function(stored, query, radius, count, threads) {
     .Call(`_kernops_points_within`, stored, query, radius, count, threads)
 }

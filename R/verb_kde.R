@@ -1,7 +1,8 @@
 #' Kernel density estimates
 #'
 #' Estimates a density from points of any number of coordinates with a Gaussian kernel, at given points or on a grid.
-#' The sums over the points are exact: neither the points nor the kernel are binned.
+#' The sums over the points are exact, or computed to a tolerance in a time proportional to the number of points:
+#' neither the points nor the kernel are binned.
 #'
 #' @param x the points: an n x d matrix or data frame of finite numbers, or a vector of n numbers.
 #' @param at the m points where the density is wanted: m x d. Without `at` and `grid`, these are the points of `x`.
@@ -19,17 +20,20 @@
 #' @param gradient if `TRUE`, the gradients of the densities, or of their logarithms, are returned as well.
 #' @param backend `"auto"`, `"cpu"` or `"cuda"`.
 #' @param precision `"float64"` or `"float32"` arithmetic.
+#' @param tol `NULL` for exact sums, or the largest error relative to the largest density, as in [kernel_sum()]: for
+#'   densities of many points in up to three coordinates, without `log` and `gradient`.
 #'
 #' @return A list of class `kernops_kde`:
 #'   * `at`, m x d, the points of the estimates; on a grid the first coordinate varies fastest;
 #'   * `density`, m numbers, on a grid an array with a dimension for each coordinate;
 #'   * `gradient`, m x d, if wanted;
 #'   * `axes`, a list of the coordinates of the grid, if there is one;
-#'   * `bandwidth`, the matrix H.
+#'   * `bandwidth`, the matrix H;
+#'   * `error`, with `tol` the measured error of the densities relative to the largest one.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, points in a
 #'   lower-dimensional plane whose bandwidth is to be selected, or a bandwidth that is not positive definite;
-#'   `kernops_dim_error` if `at` has another number of coordinates than `x`.
+#'   `kernops_dim_error` if `at` has another number of coordinates than `x`; with `tol` also those of [kernel_sum()].
 #'
 #' @references
 #' Bowman, A. W. (1984) An alternative method of cross-validation for the smoothing of density estimates. *Biometrika*
@@ -41,22 +45,28 @@
 #' Scott, D. W. (1992) *Multivariate density estimation.* Wiley. Silverman, B. W. (1986) *Density estimation for
 #' statistics and data analysis.* Chapman and Hall.
 #'
-#' @seealso [stats::density()], which is faster for one coordinate, as it bins the points.
+#' @seealso [stats::density()], which bins the points of one coordinate; [kernel_sum()] for other kernels.
 #' @examples
 #' fit <- kde(faithful, grid = 60)
 #' fit$bandwidth
 #' contour(fit$axes[[1]], fit$axes[[2]], fit$density, xlab = "eruptions", ylab = "waiting")
 #' # the density and its gradient at two points
 #' kde(faithful, at = rbind(c(2, 55), c(4, 80)), bandwidth = "cv", gradient = TRUE)[c("density", "gradient")]
+#' # many points, to six digits
+#' set.seed(1)
+#' kde(matrix(rnorm(1e5), ncol = 2), bandwidth = 0.1, grid = 100, tol = 1e-6)$error
 #' @export
 kde <- function(x, at = NULL, bandwidth = "silverman", weights = NULL, grid = NULL, log = FALSE, gradient = FALSE,
-                backend = c("auto", "cpu", "cuda"), precision = c("float64", "float32")) {
+                backend = c("auto", "cpu", "cuda"), precision = c("float64", "float32"), tol = NULL) {
   x <- verb_points(x, "x")
   weights <- verb_weights(weights, nrow(x))
   weights <- if (is.null(weights)) rep(1 / nrow(x), nrow(x)) else weights / sum(weights)
   check_flag(log, "log")
   check_flag(gradient, "gradient")
-  run <- list(backend = check_backend(backend), precision = check_precision(precision))
+  run <- list(backend = check_backend(backend), precision = check_precision(precision), tol = tol)
+  if (!is.null(tol) && (log || gradient)) {
+    stop_kernops("input", "{.arg tol} is for densities, without {.arg log} and {.arg gradient}.")
+  }
   if (!is.null(at) && !is.null(grid)) stop_kernops("input", "Use one of {.arg at} and {.arg grid}, not both.")
   at <- if (is.null(at)) x else verb_points(at, "at", ncol(x))
   h <- kernel_covariance(bandwidth, x, weights, run)
@@ -75,10 +85,14 @@ density_at <- function(x, at, h, weights, log, gradient, run) {
   root <- t(chol(h))
   middle <- colMeans(x)
   whiten <- function(points) t(forwardsolve(root, t(unname(points)) - middle))
+  constant <- -ncol(x) / 2 * base::log(2 * pi) - sum(base::log(diag(root)))
+  if (!is.null(run$tol)) {
+    sums <- kernel_sum("Exp(-SqDist(x, y) / 2)", whiten(at), whiten(x), weights, run$tol, run$backend)
+    return(list(density = exp(constant) * as.vector(sums), error = attr(sums, "error")))
+  }
   input <- list(whiten(at), whiten(x), weights)
   declared <- c(sprintf(c("p = Vi(%d)", "x = Vj(%d)"), ncol(x)), "w = Vj(1)")
   reduce <- function(formula) verb_operator(formula, declared, run$backend, run$precision)(input)
-  constant <- -ncol(x) / 2 * base::log(2 * pi) - sum(base::log(diag(root)))
   density <- drop(if (log) constant + reduce("LogSumExp_Reduction(-SqDist(p, x) / 2, w, 1)")
                   else exp(constant) * reduce("Sum_Reduction(Exp(-SqDist(p, x) / 2) * w, 1)"))
   if (!gradient) return(list(density = density))

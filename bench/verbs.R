@@ -1,4 +1,4 @@
-# R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods] [kmeans] [kde] [tests] [moran] [ripley] [mixture]
+# R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods] [kmeans] [kde] [sums] [tests] [moran] [ripley] [mixture]
 #   [independence] [sinkhorn] [ridge] [spectra]
 #
 # The verbs beside the packages that users have for these tasks, on one core: CPU seconds, in pairs that take turns, and
@@ -85,6 +85,19 @@ if (wanted("kde")) {
     stopifnot(all.equal(ours()$density, theirs()$estimate))
     times <- turns(ours, theirs)
     row(d = d, kde = times[[1]], ks = times[[2]], "ks / ours" = times[[2]] / times[[1]])
+  }))
+}
+
+if (wanted("sums")) {
+  title("kernel_sum() of n x n points in the unit square to 1e-6: CPU seconds, exact ones by 1,000 rows, and the error")
+  for (n in c(1e5, 1e6, 1e7)) show(lapply(c("Exp(-SqDist(x, y) / 0.02)", "Exp(-Norm2(x - y) / 0.1)"), \(kernel) {
+    if (n > 1e5 && startsWith(kernel, "Exp(-Norm2")) return(NULL)
+    x <- withr::with_seed(1, matrix(runif(2 * n), n))
+    b <- withr::with_seed(2, rnorm(n))
+    seconds <- cpu(\() sums <<- kernel_sum(kernel, x, b = b, tol = 1e-6))
+    rows <- cpu(\() kernel_sum(kernel, x[1:1000, ], x, b))
+    row(n = n, kernel = kernel, seconds = seconds, exact = rows * n / 1000, error = attr(sums, "error"),
+        modes = attr(sums, "modes")[[1]])
   }))
 }
 

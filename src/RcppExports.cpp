@@ -2057,6 +2057,45 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// place_points
+SEXP place_points(Rcpp::NumericMatrix x, Rcpp::NumericVector origin, Rcpp::NumericVector scale, Rcpp::IntegerVector size, Rcpp::NumericMatrix window, int threads);
+RcppExport SEXP _kernops_place_points(SEXP xSEXP, SEXP originSEXP, SEXP scaleSEXP, SEXP sizeSEXP, SEXP windowSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type origin(originSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type size(sizeSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type window(windowSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(place_points(x, origin, scale, size, window, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sums_on_grid
+Rcpp::NumericVector sums_on_grid(SEXP placed, Rcpp::NumericVector values, int threads);
+RcppExport SEXP _kernops_sums_on_grid(SEXP placedSEXP, SEXP valuesSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type placed(placedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sums_on_grid(placed, values, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// sums_at_points
+Rcpp::NumericVector sums_at_points(SEXP placed, Rcpp::NumericVector grid, int threads);
+RcppExport SEXP _kernops_sums_at_points(SEXP placedSEXP, SEXP gridSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type placed(placedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type grid(gridSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(sums_at_points(placed, grid, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // points_within
 SEXP points_within(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, double radius, bool count, int threads);
 RcppExport SEXP _kernops_points_within(SEXP storedSEXP, SEXP querySEXP, SEXP radiusSEXP, SEXP countSEXP, SEXP threadsSEXP) {
@@ -2242,6 +2281,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_cluster_sums", (DL_FUNC) &_kernops_cluster_sums, 4},
     {"_kernops_points_knn", (DL_FUNC) &_kernops_points_knn, 4},
     {"_kernops_points_pattern", (DL_FUNC) &_kernops_points_pattern, 7},
+    {"_kernops_place_points", (DL_FUNC) &_kernops_place_points, 6},
+    {"_kernops_sums_on_grid", (DL_FUNC) &_kernops_sums_on_grid, 3},
+    {"_kernops_sums_at_points", (DL_FUNC) &_kernops_sums_at_points, 3},
     {"_kernops_points_within", (DL_FUNC) &_kernops_points_within, 5},
     {NULL, NULL, 0}
 };

@@ -94,3 +94,13 @@ test_that("kde() refuses invalid arguments", {
   })
   expect_snapshot(print(kde(1:3, bandwidth = 1)))
 })
+
+test_that("densities to a tolerance are near the exact ones", {
+  replaced_locally(seconds_of_pairs = 1e-4)
+  x <- kde_points(300, 2)
+  exact <- kde(x, bandwidth = 0.4, grid = 20)
+  fit <- kde(x, bandwidth = 0.4, grid = 20, tol = 1e-7)
+  expect_lte(max(abs(fit$density - exact$density)), 1e-7 * max(exact$density))
+  expect_lte(fit$error, 1e-7)
+  expect_error(kde(x, log = TRUE, tol = 1e-3), class = "kernops_input_error")
+})

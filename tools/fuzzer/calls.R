@@ -107,6 +107,7 @@ tasks <- list(
   neighbours_within = list(x = x, radius = 0.3, y = x, count = FALSE),
   kmeans_large = list(x = x, centers = 2, iter.max = 50, nstart = 1, weights = rep(1, 10), seeding = "++",
                       batch = NULL),
+  kernel_sum = list(kernel = "Exp(-SqDist(x, y))", x = x, y = x, b = rep(1, 10), tol = 1e-3),
   kde = list(x = x, at = x, bandwidth = "scott", weights = rep(1, 10), log = FALSE, gradient = TRUE),
   energy_test = list(x = x[1:5, ], y = x[6:10, ], permutations = 9),
   mmd_test = list(x = x[1:5, ], y = x[6:10, ], permutations = 9, sd = 1),

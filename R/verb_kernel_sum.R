@@ -1,0 +1,137 @@
+#' Sums of a kernel over all pairs, exact or to a tolerance
+#'
+#' Computes \eqn{s_i = \sum_j k(x_i, y_j) b_j} for a stationary kernel k, one that depends on the difference x - y only.
+#' Without `tol` the sums are exact and take m n evaluations of the kernel. With `tol`, for up to three coordinates,
+#' they are computed by non-uniform fast Fourier transforms in a time proportional to m + n, and their error is measured.
+#'
+#' @details
+#' The kernel becomes a Fourier series on a torus that contains all differences of points. Values of `y` are spread to a
+#' grid, multiplied by the coefficients of the series, and interpolated at `x`. A kernel that is not smooth at 0,
+#' such as [exponential()], is divided into a smooth part and a part of short range, whose sums over pairs of near
+#' points are exact. Fewer modes make the first part faster, more modes the second one; the numbers of near points are counted
+#' to find the fastest division. Where the sums over all pairs are faster than both, these are computed.
+#'
+#' The error is the largest difference from exact sums at 1,000 points of `x` (all of them if there are fewer), divided
+#' by the largest of these exact sums. While it exceeds `tol`, the sums are computed again with more modes.
+#'
+#' @param kernel a covariance with given parameters and without a nugget, such as `squared_exponential(1, 0.3)`; or a
+#'   formula of two points x and y in the language of [keops_kernel()], such as `"Exp(-SqDist(x, y) / 0.02)"`.
+#' @param x the m points of the sums: an m x d matrix or data frame of finite numbers, or a vector of m numbers.
+#' @param y the n points that are summed over: n x d; default: those of `x`.
+#' @param b a vector of n numbers or an n x p matrix, whose columns are summed separately; default: 1.
+#' @param tol `NULL` for exact sums, or a number from 1e-10 to 0.1: the largest error relative to the largest sum.
+#' @param backend `"auto"`, `"cpu"` or `"cuda"`: where sums over pairs are computed. Fourier transforms use the CPU.
+#'
+#' @return A vector of m numbers, or an m x p matrix if `b` is a matrix. With `tol` it has the attributes `error`, the
+#'   measured error, and `modes`, the number of modes of the Fourier series along each coordinate (0 if there is no such
+#'   series, since the sums over all pairs are faster).
+#'
+#' @section Errors: class `kernops_input_error` for invalid arguments, such as a kernel that does not depend on the
+#'   difference only or has unknown parameters, or `tol` for more than three coordinates; `kernops_dim_error` for shapes
+#'   that do not match; `kernops_tolerance_error` if the tolerance cannot be reached, which is the case if `b` has both
+#'   signs and the sums are small compared with their terms.
+#'
+#' @references
+#' Barnett, A. H., Magland, J. and af Klinteberg, L. (2019) A parallel nonuniform fast Fourier transform library based
+#' on an "exponential of semicircle" kernel. *SIAM Journal on Scientific Computing* 41(5), C479-C504.
+#'
+#' Potts, D. and Steidl, G. (2003) Fast summation at nonequispaced knots by NFFTs. *SIAM Journal on Scientific
+#' Computing*
+#' 24(6), 2013-2037.
+#'
+#' @seealso [keops_kernel()] for sums of any formula, [kde()], whose argument `tol` uses these sums.
+#' @examples
+#' set.seed(1)
+#' x <- matrix(runif(20000), ncol = 2)
+#' b <- rnorm(10000)
+#' s <- kernel_sum(squared_exponential(1, 0.05), x, b = b, tol = 1e-6)
+#' attributes(s)
+#' # a kernel that is not smooth
+#' s <- kernel_sum("Exp(-Norm2(x - y) / 0.1)", x, b = b, tol = 1e-4)
+#' max(abs(s - kernel_sum("Exp(-Norm2(x - y) / 0.1)", x, b = b))) / max(abs(s))
+#' @export
+kernel_sum <- function(kernel, x, y = NULL, b = NULL, tol = NULL, backend = c("auto", "cpu", "cuda")) {
+  x <- verb_points(x, "x")
+  y <- if (is.null(y)) x else verb_points(y, "y", ncol(x))
+  columns <- check_summands(b, nrow(y))
+  kernel <- pair_kernel(kernel, ncol(x), check_backend(backend))
+  if (!is.null(tol)) check_tolerance(tol, ncol(x))
+  check_stationary(kernel, x, y)
+  sums <- if (is.null(tol)) exact_sums(kernel, x, y, columns) else
+    sums_to_tolerance(kernel, unname(x), unname(y), columns, tol)
+  if (is.matrix(b)) return(`colnames<-`(sums, colnames(b)))
+  attributes(sums) <- attributes(sums)[c("error", "modes")]
+  sums
+}
+
+check_summands <- function(b, n, call = caller_env()) {
+  if (is.null(b)) return(matrix(1, n, 1))
+  if (!is_plain_numeric(b) || length(dim(b)) > 2 || !all(is.finite(b))) {
+    stop_kernops("input", "{.arg b} must be a vector or matrix of finite numbers.", call = call)
+  }
+  if (NROW(b) != n || NCOL(b) == 0) {
+    stop_kernops("dim", "{.arg b} must have one number or row for each of the {n} point{?s} that are summed over, not
+                         {NROW(b)}.", call = call)
+  }
+  b <- as.matrix(b)
+  storage.mode(b) <- "double"
+  b
+}
+
+check_tolerance <- function(tol, d, call = caller_env()) {
+  check_number(tol, "tol", least = 1e-10, most = 0.1, call = call)
+  if (d > 3) {
+    stop_kernops("input", c("{.arg tol} is for points of up to three coordinates, not {d}.",
+                            i = "Without {.arg tol} the sums are exact."), call = call)
+  }
+}
+
+# k(x, y) as an operator of sums, with the values of its parameters.
+pair_kernel <- function(kernel, d, backend, call = caller_env()) {
+  if (is_covariance(kernel)) {
+    model <- covariance_model(kernel, d, call = call)
+    theta <- model$parameters$value
+    if (anyNA(theta)) {
+      stop_kernops("input", call = call,
+                   "The parameters of {.arg kernel} must be given, such as {.code squared_exponential(1, 0.3)}.")
+    }
+    if (length(model$nugget)) {
+      stop_kernops("input", "{.arg kernel} must be without {.fn nugget}: add its product with {.arg b} to the sums.",
+                   call = call)
+    }
+    return(list(text = model$formula, declared = point_declarations(model)[[1]], input = list(theta), d = d,
+                backend = backend))
+  }
+  check_text(kernel, "kernel", one = TRUE, call = call)
+  list(text = kernel, declared = character(), input = list(), d = d, backend = backend)
+}
+
+# Sums over j of the kernel times b.
+exact_sums <- function(kernel, x, y, b, ranges = NULL) {
+  declared <- c(kernel$declared, sprintf(c("x = Vi(%d)", "y = Vj(%d)"), kernel$d), sprintf("b = Vj(%d)", ncol(b)))
+  operator <- verb_operator(code_text("Sum_Reduction((", kernel$text, ") * b, 1)"), declared, kernel$backend)
+  operator(c(kernel$input, list(x, y, b)), ranges = ranges)
+}
+
+# The kernel at differences of points, the rows of r.
+kernel_values <- function(kernel, r) drop(exact_sums(kernel, r, matrix(0, 1, ncol(r)), matrix(1)))
+
+# Some pairs of points have the kernel of their differences.
+check_stationary <- function(kernel, x, y, call = caller_env()) {
+  pairs <- 20
+  x <- x[spaced_rows(nrow(x), pairs), , drop = FALSE]
+  y <- y[spaced_rows(nrow(y), pairs), , drop = FALSE]
+  values <- vapply(seq_len(nrow(y)), \(j) kernel_values_at(kernel, x, y[j, , drop = FALSE]), numeric(nrow(x)))
+  by_difference <- vapply(seq_len(nrow(y)), \(j) kernel_values(kernel, sweep(x, 2, y[j, ])), numeric(nrow(x)))
+  if (!all(is.finite(values))) {
+    stop_kernops("input", "{.arg kernel} must be finite at all pairs of points.", call = call)
+  }
+  if (max(abs(values - by_difference)) > 1e-6 * max(abs(values))) {
+    stop_kernops("input", "{.arg kernel} must depend on the difference of {.var x} and {.var y} only.", call = call)
+  }
+}
+
+kernel_values_at <- function(kernel, x, y) drop(exact_sums(kernel, x, y, matrix(1)))
+
+# Up to `most` of n rows, evenly spaced.
+spaced_rows <- function(n, most) unique(round(seq(1, n, length.out = min(n, most))))

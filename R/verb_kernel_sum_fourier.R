@@ -1,0 +1,153 @@
+# Sums of a stationary kernel to a tolerance: a Fourier series on a torus, by non-uniform fast Fourier transforms.
+#
+# The error of the series, of the window and of the negligible kernel beyond the torus are each `precision` relative to
+# the kernel's largest value. The error of the sums is measured; while it exceeds the tolerance, `precision` decreases.
+
+sums_to_tolerance <- function(kernel, x, y, b, tol, call = caller_env()) {
+  rows <- spaced_rows(nrow(x), 1000)
+  exact <- exact_sums(kernel, x[rows, , drop = FALSE], y, b)
+  size <- max(abs(exact))
+  space <- difference_space(x, y)
+  error <- Inf
+  for (precision in tol / c(3, 30, 1000, 1e5)) {
+    way <- if (precision < 1e-13 || !any(space$wide)) NULL else fastest_series(kernel, space, x, y, precision)
+    if (is.null(way)) {
+      if (as.numeric(nrow(x)) * nrow(y) > most_exact_pairs && any(space$wide)) break
+      return(structure(exact_sums(kernel, x, y, b), error = 0, modes = rep(0, ncol(x))))
+    }
+    sums <- series_sums(way, x, y, b)
+    if (!is.null(way$near)) sums <- sums + near_sums(kernel, way$near, x, y, b)
+    error <- if (size > 0) max(abs(sums[rows, ] - exact)) / size else max(abs(sums[rows, ]))
+    if (error <= tol) return(structure(sums, error = error, modes = way$modes))
+  }
+  stop_kernops("tolerance", c("The sums do not reach a tolerance of {tol}.",
+    x = if (is.finite(error)) "The smallest error is {signif(error, 2)}, relative to the largest sum.",
+    i = "Without {.arg tol} the sums are exact."), call = call)
+}
+
+# The box of all differences of points: the least coordinates, and the spans. Coordinates without a span have no modes.
+difference_space <- function(x, y) {
+  ranges <- rbind(column_ranges(x), column_ranges(y))
+  low <- apply(ranges, 2, min)
+  span <- apply(ranges, 2, max) - low
+  list(low = low, span = span, wide = span > 0)
+}
+
+# The Fourier series of a kernel: as few modes as the smooth kernel needs, or, if these are too many or take longer,
+# those of its smooth part. NULL if sums over all pairs are faster.
+fastest_series <- function(kernel, space, x, y, precision) {
+  torus <- kernel_torus(kernel, space, precision)
+  most_seconds <- seconds_of_pairs * nrow(x) * nrow(y)
+  way <- smooth_series(kernel, torus, precision, most_seconds) %||%
+    series_with_near(kernel, torus, x, y, precision, most_seconds)
+  if (is.null(way) || way$seconds > most_seconds) NULL else way
+}
+
+# The series of a smooth kernel, whose last coefficients fall faster than any power of their number. NULL for others.
+smooth_series <- function(kernel, torus, precision, most_seconds) {
+  tail <- Inf
+  for (fineness in 2^seq(0.5, 12, by = 0.5)) {
+    modes <- torus_modes(torus, fineness)
+    cells <- prod(2 * modes)
+    if (cells > most_cells || seconds_of_cells * cells > most_seconds) return(NULL)
+    way <- fourier_series(kernel, torus, modes, precision)
+    if (way$tail <= precision) return(way)
+    if (fineness >= 4 && all(modes >= torus$least) && way$tail > tail / 4) return(NULL) # a power below the fourth
+    tail <- way$tail
+  }
+}
+
+# Sums over more pairs are not computed instead of a series that fails.
+most_exact_pairs <- 1e11
+# Cells of the grid that fit in memory: complex numbers, of which R's fft() makes copies.
+most_cells <- 2^25
+# Seconds of one core for a pair, a pair of near points and a cell: orders of magnitude, from which the way is chosen.
+seconds_of_pairs <- 2e-9
+seconds_of_near <- 3e-8
+seconds_of_cells <- 6e-7
+
+# The periods: a difference that is a period too long has a negligible kernel, or lies beyond all differences, where the
+# kernel is multiplied by a function that falls smoothly to 0: from the span to twice the span. `unit`, a length in
+# which the kernel changes.
+kernel_torus <- function(kernel, space, precision) {
+  wide <- which(space$wide)
+  span <- space$span[wide]
+  box <- sample_box(length(wide)) # rows of numbers in [-1, 1]
+  differences <- matrix(0, nrow(box), length(space$span))
+  differences[, wide] <- sweep(box, 2, span, "*")
+  values <- abs(kernel_values(kernel, differences))
+  top <- max(values, abs(kernel_values(kernel, 0 * differences[1, , drop = FALSE])))
+  extent <- function(level) {
+    vapply(wide, \(k) max(abs(differences[values > level * top, k]), 0), 0)
+  }
+  reach <- 1.05 * pmax(extent(precision), 1e-3 * span)
+  open <- reach >= span # the kernel is not negligible at the largest differences
+  list(wide = wide, low = space$low[wide], span = span, open = open, top = top,
+       period = ifelse(open, 4 * span, span + reach), unit = pmax(extent(0.5), 1e-4 * span),
+       least = ifelse(open, 4 * near_radius(precision), 16)) # modes: the fall beyond the span takes near_radius() cells
+}
+
+# Points of a box in each direction and at each scale: a sequence of low discrepancy, shrunk by powers of 2, and points
+# on the axes.
+sample_box <- function(d) {
+  n <- 4096
+  sequence <- outer(seq_len(n), sqrt(c(2, 3, 5))[seq_len(d)]) %% 1 * 2 - 1
+  inner <- sequence * 2^-(seq_len(n) %% 12)
+  axis <- c(seq(-1, 1, length.out = 401), 2^-(1:24))
+  axes <- lapply(seq_len(d), \(k) replace(matrix(0, length(axis), d), cbind(seq_along(axis), k), axis))
+  do.call(rbind, c(list(inner), axes))
+}
+
+# An even number of modes along each coordinate, `fineness` of them for each unit.
+torus_modes <- function(torus, fineness) {
+  2 * stats::nextn(as.integer(pmin(pmax(ceiling(fineness * torus$period / torus$unit), torus$least) / 2, 2^20)))
+}
+
+# The coefficients of the Fourier series of the kernel, from its values on a grid of as many points as modes, and the
+# sum of the last ones relative to the kernel's largest value.
+fourier_series <- function(kernel, torus, modes, precision) {
+  number <- lapply(modes, \(n) seq_len(n) - 1 - ifelse(seq_len(n) > n / 2, n, 0))
+  axes <- Map(\(k, n, period) k / n * period, number, modes, torus$period)
+  differences <- matrix(0, prod(modes), kernel$d)
+  differences[, torus$wide] <- as.matrix(expand.grid(axes, KEEP.OUT.ATTRS = FALSE))
+  values <- kernel_values(kernel, differences)
+  fall <- Map(\(r, open, span) if (open) smooth_step(abs(r) / span - 1, precision) else rep(1, length(r)), axes,
+              torus$open, torus$span)
+  values <- array(values, modes) * Reduce(outer, fall)
+  coefficients <- stats::fft(values) / prod(modes)
+  outer_modes <- Reduce(`|`, Map(\(k, n, axis) slice.index(values, axis) %in% which(abs(k) > 0.4 * n), number, modes,
+                                 seq_along(modes)))
+  list(torus = torus, modes = modes, coefficients = coefficients, precision = precision,
+       tail = sum(abs(coefficients[outer_modes])) / torus$top, seconds = seconds_of_cells * prod(2 * modes))
+}
+
+# A function that falls from 1 at 0 to 0 at 1 as the normal distribution function does, up to `precision`.
+smooth_step <- function(t, precision) stats::pnorm((1 - 2 * t) * stats::qnorm(precision, lower.tail = FALSE))
+
+# Sums of a Fourier series: values on the grid, multiplied by the coefficients, at the points of x.
+series_sums <- function(way, x, y, b) {
+  torus <- way$torus
+  cells <- as.integer(2 * way$modes)
+  window <- spreading_window(way$precision)
+  place <- function(points) {
+    place_points(points[, torus$wide, drop = FALSE], torus$low, cells / torus$period, cells, window$pieces, threads())
+  }
+  from <- place(y)
+  to <- if (identical(x, y)) from else place(x)
+  factor <- grid_factor(way, cells, window)
+  sums <- lapply(seq_len(ncol(b)), function(column) {
+    grid <- stats::fft(array(sums_on_grid(from, b[, column], threads()), cells))
+    sums_at_points(to, Re(stats::fft(factor * grid, inverse = TRUE)), threads())
+  })
+  do.call(cbind, sums)
+}
+
+# The coefficients among the frequencies of the grid, divided by the transforms of both windows.
+grid_factor <- function(way, cells, window) {
+  places <- Map(function(n, of) c(seq_len(n / 2), of - (n / 2 - 1):1 + 1), way$modes, cells)  # without the last one
+  inner <- lapply(way$modes, \(n) c(seq_len(n / 2), n - (n / 2 - 1):1 + 1))
+  transforms <- Map(function(n, of) window$transform(c(seq_len(n / 2) - 1, -((n / 2 - 1):1)) / of)^2, way$modes, cells)
+  factor <- array(0, cells)
+  values <- do.call(`[`, c(list(way$coefficients), inner, drop = FALSE)) / Reduce(outer, transforms)
+  do.call(`[<-`, c(list(factor), places, list(value = values)))
+}

@@ -1,0 +1,82 @@
+# The division of a kernel that is not smooth at 0: the smooth part is 0 at 0 and equals the kernel from `radius` cells
+# of the grid of modes on; the rest is summed over pairs of near points.
+
+# A smooth step over `radius` cells whose Fourier transform is below `precision` beyond the modes.
+near_radius <- function(precision) {
+  2 * sqrt(2 * log(1 / precision)) / pi * stats::qnorm(precision, lower.tail = FALSE)
+}
+
+# The series of the smooth part with the number of modes for which sums over modes and near pairs are fastest. NULL if
+# they are slower than `most_seconds`.
+series_with_near <- function(kernel, torus, x, y, precision, most_seconds) {
+  best <- list(seconds = most_seconds)
+  for (fineness in 2^seq(-2, 12)) {
+    modes <- torus_modes(torus, fineness)
+    of_modes <- seconds_of_cells * prod(2 * modes)
+    if (prod(2 * modes) > most_cells || of_modes > best$seconds) break
+    near <- near_pairs(torus, modes, x, y, precision)
+    seconds <- seconds_of_near * near$pairs + of_modes
+    if (seconds < best$seconds) best <- list(modes = modes, near = near, seconds = seconds)
+  }
+  if (is.null(best$near)) return(NULL)
+  smooth <- divided_kernel(kernel, best$near, code_text("(1 - ", short_range, ")"))
+  utils::modifyList(fourier_series(smooth, torus, best$modes, precision), best)
+}
+
+# The weight of the part of short range at a pair of points: smooth_step() of their distance in units of the radius.
+short_range <- "(0.5 * Erfc(steep * (2 * Norm2((x - y) * scale) - 1)))"
+
+# The kernel times a weight that is a formula of `scale` and `steep`.
+divided_kernel <- function(kernel, near, weight) {
+  scale <- replace(numeric(kernel$d), near$wide, 1 / near$radius)
+  kernel$text <- code_text("(", kernel$text, ") * ", weight)
+  kernel$declared <- c(kernel$declared, sprintf("scale = Pm(%d)", kernel$d), "steep = Pm(1)")
+  kernel$input <- c(kernel$input, list(scale, stats::qnorm(near$precision, lower.tail = FALSE) / sqrt(2)))
+  kernel
+}
+
+near_sums <- function(kernel, near, x, y, b) {
+  sums <- exact_sums(divided_kernel(kernel, near, short_range), x[near$rows_x, , drop = FALSE],
+                     y[near$rows_y, , drop = FALSE], b[near$rows_y, , drop = FALSE], near$ranges)
+  sums[order(near$rows_x), , drop = FALSE]
+}
+
+# Pairs of points in adjacent cells of the size of the radius: the sorted rows of both, their ranges, and the number of
+# pairs.
+near_pairs <- function(torus, modes, x, y, precision) {
+  radius <- near_radius(precision) * torus$period / modes
+  of_x <- sorted_cells(x, torus, radius)
+  of_y <- if (identical(x, y)) of_x else sorted_cells(y, torus, radius)
+  by_x <- adjacent_ranges(of_x, of_y)
+  by_y <- if (identical(x, y)) by_x else adjacent_ranges(of_y, of_x)
+  list(wide = torus$wide, radius = radius, precision = precision, rows_x = of_x$rows, rows_y = of_y$rows,
+       pairs = by_x$pairs, ranges = new_ranges(c(by_x$ranges, by_y$ranges)))
+}
+
+# The rows of points in the order of their cells, the numbers of the cells, and the points in each. Cells that differ by
+# one in the last coordinate have numbers that differ by one; `strides` are those of the other coordinates. An empty
+# cell is on either side of the box.
+sorted_cells <- function(points, torus, radius) {
+  count <- ceiling(torus$span / radius) + 3
+  cell <- lapply(seq_along(torus$wide), \(k) floor((points[, torus$wide[k]] - torus$low[k]) / radius[k]) + 1)
+  number <- Reduce(\(number, k) number * count[k] + cell[[k]], seq_along(cell)[-1], cell[[1]])
+  rows <- order(number)
+  runs <- rle(number[rows])
+  list(rows = rows, number = runs$values, size = runs$lengths, last = cumsum(runs$lengths),
+       strides = rev(cumprod(rev(count[-1]))))
+}
+
+# For each cell the ranges of the points of `to` in it and its neighbours: three arrays of ranges.
+adjacent_ranges <- function(from, to) {
+  steps <- as.matrix(expand.grid(rep(list(-1:1), length(from$strides))))
+  steps <- if (length(from$strides)) sort(drop(steps %*% from$strides)) else 0
+  middle <- outer(steps, from$number, `+`)
+  last <- c(0, to$last)
+  begin <- last[findInterval(middle - 1.5, to$number) + 1] + 1
+  end <- last[findInterval(middle + 1.5, to$number) + 1]
+  some <- matrix(begin <= end, length(steps))
+  whole <- \(x) `storage.mode<-`(unname(x), "integer")
+  list(pairs = sum(rep(from$size, each = length(steps)) * (end - begin + 1)),
+       ranges = list(whole(cbind(from$last - from$size + 1, from$last)), whole(cumsum(colSums(some))),
+                     whole(cbind(begin, end)[some, , drop = FALSE])))
+}

@@ -1,0 +1,72 @@
+// The steps of a non-uniform fast Fourier transform that are not a Fourier transform, for R/verb_fourier_sum.R.
+#include "border.h"
+#include "fourier/spread.h"
+#include "settings.h"
+
+using namespace kernops;
+
+namespace {
+
+struct Placed {
+  Grid grid;
+  Window window;
+  SortedPoints points;
+};
+
+Grid read_grid(const Rcpp::IntegerVector& size) {
+  Grid grid{int(size.size()), {1, 1, 1}};
+  if (grid.d < 1 || grid.d > 3) throw InputError("dim", "a grid has 1 to 3 coordinates");
+  for (int k = 0; k < grid.d; ++k) {
+    if (size[k] < 2 * Window::most_width) throw InputError("input", "a grid has at least 32 cells along a coordinate");
+    grid.size[size_t(k)] = size[k];
+  }
+  return grid;
+}
+
+Window read_window(const Rcpp::NumericMatrix& coefficients) {
+  const int width = coefficients.nrow(), degree = coefficients.ncol() - 1;
+  if (width < 2 || width > Window::most_width || degree < 0) throw InputError("input", "a window has 2 to 16 cells");
+  return {width, degree, {coefficients.begin(), coefficients.end()}};
+}
+
+}  // namespace
+
+// Points in the order of the grid, for sums_on_grid() and sums_at_points(). `window` has a row for each piece and a
+// column for each power.
+// [[Rcpp::export(rng = false)]]
+SEXP place_points(Rcpp::NumericMatrix x, Rcpp::NumericVector origin, Rcpp::NumericVector scale,
+                  Rcpp::IntegerVector size, Rcpp::NumericMatrix window, int threads) {
+  return guard_new([&]() -> SEXP {
+    const Grid grid = read_grid(size);
+    if (x.ncol() != grid.d || origin.size() != grid.d || scale.size() != grid.d)
+      throw InputError("dim", "points, origin and scale have the coordinates of the grid");
+    const Window read = read_window(window);
+    return Rcpp::XPtr<Placed>(new Placed{
+        grid, read,
+        SortedPoints(x.begin(), x.nrow(), origin.begin(), scale.begin(), grid, read.width, with_threads(threads))});
+  });
+}
+
+// The sums over the points of their values times their windows, in each cell of the grid.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector sums_on_grid(SEXP placed, Rcpp::NumericVector values, int threads) {
+  return guard_new([&] {
+    const Placed& of = *Rcpp::XPtr<Placed>(placed);
+    if (size_t(values.size()) != of.points.row.size()) throw InputError("dim", "each point has a value");
+    Rcpp::NumericVector sums = zeros(double(of.grid.cells()));
+    spread(of.points, of.window, values.begin(), sums.begin(), with_threads(threads));
+    return sums;
+  });
+}
+
+// The sum over the cells of the grid times the window of each point.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector sums_at_points(SEXP placed, Rcpp::NumericVector grid, int threads) {
+  return guard_new([&] {
+    const Placed& of = *Rcpp::XPtr<Placed>(placed);
+    if (grid.size() != of.grid.cells()) throw InputError("dim", "the grid has the cells of the points");
+    Rcpp::NumericVector values = new_numbers(double(of.points.row.size()));
+    interpolate(of.points, of.window, grid.begin(), values.begin(), with_threads(threads));
+    return values;
+  });
+}
