@@ -41,7 +41,8 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
     const SEXP into = settings["into"];
     const bool together = Rf_isNull(into) && !request.segments.known() && request.columns == 1 &&
                           request.outputs() == 1 && request.x.on_device;
-    const bool by_groups = request.segments.groups && &chosen == &cpu_backend();  // which the CPU may not have to count
+    // groups that the CPU may not have to count; results by value need the number of values that are in a group
+    const bool by_groups = request.segments.groups && &chosen == &cpu_backend() && !request.by_value();
     if (!together && !by_groups) request.segments.find();
     const Count rows = together ? request.segments.values : request.rows();
     Result result(stay || together, request.settings.devices[0], rows, request.columns * request.outputs(),
