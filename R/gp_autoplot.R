@@ -80,7 +80,8 @@ autoplot.gp_cv <- function(object, which = c("observed", "qq", "map"), ...) {
              ggplot2::labs(x = "predicted without it", y = "observed", title = "Cross-validation") + wide_margin())
   }
   if (which == "qq") {
-    return(ggplot2::ggplot(table, ggplot2::aes(sample = zscore)) + diagonal + ggplot2::stat_qq(alpha = 0.6) +
+    return(ggplot2::ggplot(normal_quantiles(table$zscore), ggplot2::aes(x, y)) + diagonal +
+             ggplot2::geom_point(alpha = 0.6) +
              ggplot2::labs(x = "normal quantile", y = "standardised error", title = "Standardised errors") +
              wide_margin())
   }

@@ -92,13 +92,20 @@ plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
     graphics::abline(0, 1, lty = 2, col = "grey40")
   }
   if ("qq" %in% which) {
-    quantiles <- stats::qqnorm(x$zscore[is.finite(x$zscore)], plot.it = FALSE)
+    quantiles <- normal_quantiles(x$zscore)
     open_panel(quantiles$x, quantiles$y, "normal quantile", "standardised error", "Standardised errors", list())
     drawn(quantiles$x, quantiles$y)
     graphics::abline(0, 1, lty = 2, col = "grey40")
   }
   if ("map" %in% which) plot_errors_of_cv(x, places, some, list(...))
   invisible(x)
+}
+
+# Up to `most_drawn` ordered values beside the quantiles of the normal distribution.
+normal_quantiles <- function(z) {
+  z <- sort(z[is.finite(z)])
+  some <- drawn_rows(length(z))
+  data.frame(x = stats::qnorm(stats::ppoints(length(z)))[some], y = z[some])
 }
 
 # Triangles that point up are observations above their predictions.

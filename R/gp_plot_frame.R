@@ -31,14 +31,16 @@ open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = N
   label <- chosen$ylab
   title <- chosen$main
   chosen[c("ylab", "main")] <- ""
+  chosen$cex.lab <- chosen$cex.lab %||% text_cex(chosen$xlab, "cex.lab", graphics::par("fin")[[1]])
   if (!is.null(ticks)) chosen$yaxt <- "n"
   drawn <- intersect(names(chosen), arguments_of_frame)
   do.call(graphics::plot.default, c(list(x = chosen$xlim, y = chosen$ylim, type = "n"), chosen[drawn]))
   if (length(ticks$text)) {
     graphics::axis(2, seq_along(ticks$text), ticks$text, las = 1, cex.axis = ticks$cex, gap.axis = -1)
   }
-  graphics::title(ylab = label, line = margins[[2]] - 1.3)
-  graphics::title(main = title, line = 0.8, cex.main = title_cex(title))
+  size <- graphics::par("fin")
+  graphics::title(ylab = label, line = margins[[2]] - 1.3, cex.lab = text_cex(label, "cex.lab", size[[2]]))
+  graphics::title(main = title, line = 0.8, cex.main = text_cex(title, "cex.main", size[[1]]))
   before
 }
 
@@ -46,11 +48,11 @@ open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = N
 arguments_of_frame <- c("xlim", "ylim", "xlab", "ylab", "main", "sub", "asp", "las", "log", "cex.axis", "cex.lab",
                         "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt", "yaxs")
 
-# A long title is as small as the panel requires.
-title_cex <- function(title) {
-  room <- graphics::par("fin")[[1]]
-  wide <- graphics::strwidth(title, "inches", cex = graphics::par("cex.main"), font = graphics::par("font.main"))
-  graphics::par("cex.main") * min(1, 0.95 * room / max(wide, 1e-9))
+# A long title or label is as small as the `room` in inches requires; `size` is "cex.main" or "cex.lab".
+text_cex <- function(text, size, room) {
+  font <- if (size == "cex.main") graphics::par("font.main") else 1
+  long <- graphics::strwidth(text, "inches", cex = graphics::par(size), font = font)
+  graphics::par(size) * min(1, 0.8 * room / max(long, 1e-9))
 }
 
 # Words for an axis with the size at which they fit, and no words if they would be smaller than half a line.

@@ -30,16 +30,24 @@ panels_of_several <- c("variogram", "field", "se", "effects")
 names_of_panels <- function(which, x, newdata, default, call = caller_env()) {
   known <- if (!is.null(newdata)) c("field", "se") else
     if (is_lmc(x$model$covariance)) panels_of_several else panels_of_fit
-  if (default) return(if (!is.null(newdata)) "field" else if (is_lmc(x$model$covariance)) "variogram" else which)
+  if (x$model$d == 0) known <- c("residuals", if (has_effects(x$model)) "effects")
+  if (default) return(default_panels(x, which, newdata, known))
   text <- is.character(which) && length(which)
-  named <- if (text) grepl(level_pattern("q"), which) | grepl(level_pattern("above"), which) else FALSE
+  named <- text && "field" %in% known & grepl(paste(level_pattern(c("q", "above")), collapse = "|"), which)
   if (!text || !all(named | which %in% known)) {
     other <- if (is.character(which)) setdiff(which[!named], known) else which
-    stop_kernops("input", c(paste0("{.arg which} must be among {.val {known}}, not ", shown(other), "."), i =
-      "Quantiles such as {.val q0.9} and probabilities such as {.val above500} are panels, too."), call = call)
+    more <- "Quantiles such as {.val q0.9} and probabilities such as {.val above500} are panels, too."
+    stop_kernops("input", c(paste0("{.arg which} must be among {.val {known}}, not ", shown(other), "."),
+                            i = if ("field" %in% known) more), call = call)
   }
   if (any(named)) which[named] <- names_of_columns(which[named], call)
   which
+}
+
+default_panels <- function(x, which, newdata, known) {
+  if (!is.null(newdata)) return("field")
+  if (x$model$d == 0) return(rev(known))
+  if (is_lmc(x$model$covariance)) "variogram" else which
 }
 
 # The name of a coordinate on an axis, with the unit of the reference system.

@@ -46,6 +46,44 @@ test_that("texts of curves, dates, variograms and cross-validation are legible",
   expect_legible(\() plot(both))
 })
 
+test_that("each further kind of plot is legible", {
+  variogram <- \(formula, ...) gp_variogram(formula, wide, coords = ~ x + y, ...)
+  expect_legible(\() plot(variogram(z ~ 1, cloud = TRUE), fit))
+  crossed <- expect_legible(\() plot(variogram(cbind(z, w) ~ 1)))
+  expect_true(any(grepl("z.w", crossed$text, fixed = TRUE)))
+  along <- at(covariance = matern(3/2, 1e6, c(8000, 2000)) + nugget(1e4))
+  expect_true(all(c("x", "y") %in% expect_legible(\() plot(along, c("covariance", "variogram")), 8, 4)$text))
+  both <- gp(cbind(z, w) ~ 1, wide, ~ x + y, estimate = "none",
+             covariance = lmc(matern(3/2, range = 8000), nugget(), sills = list(diag(c(1e6, 90)), diag(c(1e4, 9)))))
+  boxes <- expect_legible(\() plot(both, c("field", "se", "q0.9"), n = 400), 10, 7)
+  expect_true(all(c("Field of w", "Standard errors of z", "Quantile 0.9 of w") %in% boxes$text))
+  long <- transform(wide, the_concentration_of_zinc_in_the_upper_soil = z, easting_of_the_sample_in_metres = x)
+  long <- gp(log(the_concentration_of_zinc_in_the_upper_soil + 1000) ~ 1, long, ~ easting_of_the_sample_in_metres + y,
+             field, estimate = "none")
+  expect_legible(\() plot(long, c("field", "residuals", "q0.5", "se"), n = 400), 7, 7)
+  solid <- gp(z ~ 1, transform(wide, depth = w), ~ x + y + depth, exponential(1e6, c(8000, 8000, 10)) + nugget(1e4),
+              estimate = "none")
+  expect_true("Fitted z" %in% expect_legible(\() plot(solid))$text)
+})
+
+test_that("fits without coordinates have residuals and effects", {
+  plain <- gp(z ~ w, wide, covariance = nugget(1e4), estimate = "none")
+  expect_true("Residuals" %in% expect_legible(\() plot(plain))$text)
+  grouped <- gp(z ~ w, transform(wide, g = b), covariance = random_effect(~ 1 | g, 10) + nugget(1e4), estimate = "none")
+  expect_true(all(c("(1 | g)", "Residuals") %in% expect_legible(\() plot(grouped))$text))
+  expect_snapshot(error = TRUE, plot(plain, "field"))
+})
+
+test_that("many cross-validated observations are thinned along their order", {
+  z <- withr::with_seed(3, rnorm(20000))
+  drawn <- kernops:::normal_quantiles(z)
+  all <- qqnorm(sort(z), plot.it = FALSE)
+  expect_identical(nrow(drawn), 5000L)
+  expect_equal(drawn[c(1, 5000), ], data.frame(x = range(all$x), y = range(z)), ignore_attr = TRUE)
+  expect_true(all(drawn$y %in% z))
+  expect_equal(drawn$x, all$x[match(drawn$y, sort(z))])
+})
+
 test_that("distances have the unit of the reference system, and maps of degrees their aspect", {
   skip_if_not_installed("sf")
   points <- sf::st_as_sf(wide, coords = c("x", "y"), crs = 32632)
