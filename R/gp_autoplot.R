@@ -7,13 +7,14 @@ utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observe
 #' @rdname plot.gp
 #' @method autoplot gp
 #' @rawNamespace S3method(ggplot2::autoplot, gp)
-autoplot.gp <- function(object, which = "field", n = NULL, level = 0.95, mask = TRUE, newdata = NULL, add = NULL, ...) {
+autoplot.gp <- function(object, which = "field", n = NULL, level = 0.95, mask = TRUE, newdata = NULL, add = NULL,
+                        terms = NULL, exclude = NULL, ...) {
   which <- names_of_panels(which, object, newdata, missing(which))
   arguments <- split_settings(list(...), "variogram" %in% which)
   if (length(arguments$graphics)) {
     stop_further_arguments("{.fn autoplot}", arguments$graphics, setdiff(names(formals()), c("object", "...")))
   }
-  panels <- panels_of(object, which, n, level, mask, newdata, arguments$settings)
+  panels <- panels_of(with_shown_parts(object, terms, exclude), which, n, level, mask, newdata, arguments$settings)
   check_overlay(add)
   plots <- lapply(panels, ggplot_of_panel, overlay_layer(add))
   if (length(plots) == 1) plots[[1]] else structure(plots, class = "gp_panels")
@@ -22,7 +23,7 @@ autoplot.gp <- function(object, which = "field", n = NULL, level = 0.95, mask = 
 #' @export
 print.gp_panels <- function(x, ...) {
   no_further("print", ...)
-  numbers <- page_matrix(length(x))
+  numbers <- page_matrix(length(x), page_shape())
   cex <- page_cex(numbers)
   small <- ggplot2::theme(text = ggplot2::element_text(size = 11 * cex), plot.title.position = "plot",
                           legend.key.size = grid::unit(1.2 * cex, "lines"))

@@ -19,6 +19,7 @@
 #'   probabilities.
 #' @param add an overlay of maps: lines, polygons or points of sf, terra or sp, such as a coastline, or a function
 #'   without arguments that draws; for `autoplot()` one that returns layers of ggplot2.
+#' @param terms,exclude parts of the field that maps and curves have, or do not have, as in [predict()][predict.gp].
 #' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.
 #' @param level the level of the band around a curve, and of the intervals of effects.
 #' @param ... further arguments of [plot()][graphics::plot.default] or [image()][graphics::image]; for the variogram of
@@ -72,13 +73,12 @@
 #' @aliases plot.gp_cv plot.gp_variogram autoplot.gp autoplot.gp_cv autoplot.gp_variogram
 #' @export
 plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, mask = TRUE,
-                    newdata = NULL, add = NULL, ...) {
+                    newdata = NULL, add = NULL, terms = NULL, exclude = NULL, ...) {
   which <- names_of_panels(which, x, newdata, missing(which))
   arguments <- split_settings(list(...), "variogram" %in% which)
-  panels <- panels_of(x, which, n, level, mask, newdata, arguments$settings)
+  panels <- panels_of(with_shown_parts(x, terms, exclude), which, n, level, mask, newdata, arguments$settings)
   check_overlay(add)
-  triangle <- is_lmc(x$model$covariance) && identical(which, "variogram")
-  before <- open_page(if (triangle) triangle_of_pairs(length(panels)) else page_matrix(length(panels)))
+  before <- open_page(page_of_panels(panels, which, is_lmc(x$model$covariance)))
   on.exit(graphics::par(before))
   for (panel in panels) draw_panel(panel, arguments$graphics, add)
   invisible(x)

@@ -1,4 +1,4 @@
-# Diagnostic plots of a fit: the empirical variogram over that of the model, and cross-validation.
+# Panels of the empirical variogram over that of the model.
 
 # The arguments of plot() for gp_variogram(), and all others.
 split_settings <- function(arguments, drawn, call = caller_env()) {
@@ -71,64 +71,4 @@ variogram_of <- function(x, settings = list()) {
   model <- do.call(rbind, model)
   list(empirical = empirical, model = model[model$dist <= max(empirical$upper), ],
        xlab = distance_label(x))
-}
-
-#' @rdname plot.gp
-#' @export
-plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
-  if (missing(which) && !has_map(x)) which <- c("observed", "qq")
-  check_subset(which, "which", c("observed", "qq", "map"))
-  places <- if ("map" %in% which) map_places(x)
-  before <- open_page(page_matrix(length(which)))
-  on.exit(graphics::par(before))
-  some <- drawn_rows(nrow(x))
-  colour <- grDevices::adjustcolor(viridis(3)[[1]], 0.6)
-  drawn <- function(x, y) graphics::points(x, y, pch = 16, cex = 0.6, col = colour)
-  inner <- graphics::par("mar", "mgp")
-  on.exit(graphics::par(inner), add = TRUE, after = FALSE)
-  if ("observed" %in% which) {
-    open_panel(x$fit, x$observed, "predicted without it", "observed", "Cross-validation", list(...))
-    drawn(x$fit[some], x$observed[some])
-    graphics::abline(0, 1, lty = 2, col = "grey40")
-  }
-  if ("qq" %in% which) {
-    quantiles <- normal_quantiles(x$zscore)
-    open_panel(quantiles$x, quantiles$y, "normal quantile", "standardised error", "Standardised errors", list())
-    drawn(quantiles$x, quantiles$y)
-    graphics::abline(0, 1, lty = 2, col = "grey40")
-  }
-  if ("map" %in% which) plot_errors_of_cv(x, places, some, list(...))
-  invisible(x)
-}
-
-# Up to `most_drawn` ordered values beside the quantiles of the normal distribution.
-normal_quantiles <- function(z) {
-  z <- sort(z[is.finite(z)])
-  some <- drawn_rows(length(z))
-  data.frame(x = stats::qnorm(stats::ppoints(length(z)))[some], y = z[some])
-}
-
-# Triangles that point up are observations above their predictions.
-plot_errors_of_cv <- function(x, places, some, arguments) {
-  colours <- class_colours(2)
-  words <- c("above", "below", "prediction")
-  axes <- attr(x, "axes")
-  open_panel(places$x, places$y, axes[[1]], axes[[2]], "Standardised errors", arguments, words,
-             attr(x, "aspect") %||% 1)
-  above <- x$zscore[some] >= 0
-  graphics::points(places$x[some], places$y[some], pch = ifelse(above, 24, 25), cex = pmin(abs(x$zscore[some]), 4) / 2,
-                   bg = colours[ifelse(above, 1, 2)])
-  margin_legend(words, pch = c(24, 25, NA), pt.bg = c(colours, NA))
-}
-
-has_map <- function(cv) {
-  u <- attr(cv, "coords")
-  is.matrix(u) && nrow(u) == nrow(cv) && ncol(u) == 2
-}
-
-# The coordinates x and y of a map, which may be dates.
-map_places <- function(cv) {
-  if (!has_map(cv)) stop_kernops("input", "A map needs all observations of a fit with two coordinates.")
-  u <- attr(cv, "coords")
-  attr(cv, "places") %||% data.frame(x = u[, 1], y = u[, 2])
 }

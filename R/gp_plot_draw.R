@@ -34,7 +34,7 @@ draw_map <- function(panel, arguments, add) {
                       col = faint("white", 0.7), lwd = 0.7)
   }
   if (!is.null(panel$points)) {
-    graphics::points(panel$points$x, panel$points$y, pch = 21, cex = 0.8 * point_size(nrow(panel$points)), bg = "white",
+    graphics::points(panel$points$x, panel$points$y, pch = 21, cex = 0.7 * point_size(nrow(panel$points)), bg = "white",
                      col = "black", lwd = 0.7)
   }
   draw_overlay(add)

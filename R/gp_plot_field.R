@@ -59,7 +59,8 @@ prediction_tables <- function(x, which, newdata, u, level = NULL) {
   predicted <- function(what, type, band = NULL) {
     if (!length(what)) return(NULL)
     table <- predict(x, newdata, coords = u, what = c(what, band), type = type, level = level %||% 0.95,
-                     interval = if (length(band)) "confidence" else "none")
+                     interval = if (length(band)) "confidence" else "none", terms = x$shown$terms,
+                     exclude = x$shown$exclude)
     # one column has no name, or those of the variables
     if (length(what) == 1 && !length(band)) stats::setNames(as.data.frame(table), paste0(before, what)) else table
   }
@@ -90,8 +91,8 @@ curve_panels <- function(x, which, n, level) {
     }
     y <- if (is.null(variable)) data$y[some] else data$y[some, variable]
     curves[c("lwr", "upr")] <- table[c("lwr", "upr")]
-    title <- paste0("Field and ", 100 * level, "% band")
-    new_panel("curves", paste(c(title, variable), collapse = " of "), axis_label(x, 1), field_words(x, variable),
+    title <- paste0(paste(c("Field", variable), collapse = " of "), words_of_parts(x), " and ", 100 * level, "% band")
+    new_panel("curves", title, axis_label(x, 1), field_words(x, variable),
               curves = curves, points = data.frame(x = seen, y = y))
   })
 }

@@ -31,39 +31,21 @@ open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = N
   label <- chosen$ylab
   title <- chosen$main
   chosen[c("ylab", "main")] <- ""
-  chosen$cex.lab <- chosen$cex.lab %||% text_cex(chosen$xlab, "cex.lab", graphics::par("fin")[[1]])
+  chosen$cex.lab <- chosen$cex.lab %||% text_cex(chosen$xlab, "cex.lab", 1)
   if (!is.null(ticks)) chosen$yaxt <- "n"
   drawn <- intersect(names(chosen), arguments_of_frame)
   do.call(graphics::plot.default, c(list(x = chosen$xlim, y = chosen$ylim, type = "n"), chosen[drawn]))
   if (length(ticks$text)) {
     graphics::axis(2, seq_along(ticks$text), ticks$text, las = 1, cex.axis = ticks$cex, gap.axis = -1)
   }
-  size <- graphics::par("fin")
-  graphics::title(ylab = label, line = margins[[2]] - 1.3, cex.lab = text_cex(label, "cex.lab", size[[2]]))
-  graphics::title(main = title, line = 0.8, cex.main = text_cex(title, "cex.main", size[[1]]))
+  graphics::title(ylab = label, line = margins[[2]] - 1.3, cex.lab = text_cex(label, "cex.lab", 2))
+  graphics::title(main = title, line = 0.8, cex.main = text_cex(title, "cex.main", 3))
   before
 }
 
 # The arguments of plot() that open_panel() takes; others are for image().
 arguments_of_frame <- c("xlim", "ylim", "xlab", "ylab", "main", "sub", "asp", "las", "log", "cex.axis", "cex.lab",
                         "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt", "yaxs")
-
-# A long title or label is as small as the `room` in inches requires; `size` is "cex.main" or "cex.lab".
-text_cex <- function(text, size, room) {
-  font <- if (size == "cex.main") graphics::par("font.main") else 1
-  long <- graphics::strwidth(text, "inches", cex = graphics::par(size), font = font)
-  graphics::par(size) * min(1, 0.8 * room / max(long, 1e-9))
-}
-
-# Words for an axis with the size at which they fit, and no words if they would be smaller than half a line.
-legible_ticks <- function(words) {
-  if (is.null(words)) return(NULL)
-  room <- graphics::par("fin")[[2]] - 6 * line_inches()
-  cex <- room / (length(words) * 1.3 * graphics::strheight("M", "inches"))
-  if (cex < 0.5) return(list(text = character(), cex = 1))
-  text <- ifelse(nchar(words) > 24, paste0(substr(words, 1, 22), "..."), words)
-  list(text = text, cex = min(1, cex) * graphics::par("cex.axis"))
-}
 
 # Inches of a line of a margin.
 line_inches <- function() graphics::par("mai")[[1]] / graphics::par("mar")[[1]]
@@ -99,32 +81,4 @@ margin_legend <- function(text, ...) {
   corner <- graphics::par("usr")[c(2, 4)]
   room <- graphics::par("pin")[[2]] / (1.3 * graphics::strheight("M", "inches") * (length(text) + 1))
   graphics::legend(corner[[1]], corner[[2]], text, ..., bty = "n", cex = min(legend_cex, room), xpd = NA)
-}
-
-# Classes of values between `levels`, the largest first.
-class_words <- function(levels) {
-  levels <- format(levels, trim = TRUE)
-  rev(paste(levels[-length(levels)], levels[-1], sep = " to "))
-}
-
-# Coordinates in the classes of the data, such as dates, for an axis.
-axis_values <- function(x, k, values) {
-  name <- colnames(x$parts$u)[[k]]
-  fitted <- x$parts$classes[[name]]
-  if (inherits(fitted, c("Date", "POSIXct"))) from_days(values, fitted) else values
-}
-
-# "distance in km" on the globe; the unit of the reference system of the data where it is known.
-distance_label <- function(x) {
-  if (on_globe(x$model)) return("distance in km")
-  if (measures_degrees(x)) return("distance in degrees")
-  distance_words(unit_of_system(x$parts$crs))
-}
-
-distance_words <- function(unit) if (is.null(unit)) "distance" else paste("distance in", unit)
-
-# The unit of the coordinates of a reference system of sf, NULL if it is not known.
-unit_of_system <- function(crs) {
-  unit <- if (inherits(crs, "crs") && isNamespaceLoaded("sf")) crs$units
-  if (is.character(unit) && length(unit) == 1 && !is.na(unit)) unit
 }

@@ -1,17 +1,25 @@
 # Pages of several panels, and overlays of maps.
 
-# The numbers of panels on a page, for layout(). Each row fills the page; the first one of three panels takes the left
-# half. More than twelve panels take several pages.
-page_matrix <- function(count) {
+# The numbers of panels on a page whose height is `shape` times its width, for layout(). Panels are about square, and
+# each row fills the page. More than twelve panels take several pages.
+page_matrix <- function(count, shape = 1) {
   count <- min(count, 12)
-  if (count <= 2) return(matrix(seq_len(count), 1))
-  if (count == 3) return(matrix(c(1, 1, 2, 3), 2))
-  rows <- round(sqrt(count))
+  rows <- min(count, max(1, round(sqrt(count * shape))))
   last <- round(seq_len(rows) * count / rows)
   sizes <- diff(c(0, last))
   wide <- if (length(unique(sizes)) == 1) sizes[[1]] else prod(unique(sizes))
   numbers <- Map(function(last, size) rep(seq(to = last, length.out = size), each = wide / size), last, sizes)
   matrix(unlist(numbers), rows, byrow = TRUE)
+}
+
+page_shape <- function(size = grDevices::dev.size()) size[[2]] / size[[1]]
+
+# The page of panels; a map beside two diagrams takes the left half.
+page_of_panels <- function(panels, which, several) {
+  if (several && identical(which, "variogram")) return(triangle_of_pairs(length(panels)))
+  maps <- vapply(panels, function(panel) panel$kind %in% c("map", "values"), NA)
+  if (identical(maps, c(TRUE, FALSE, FALSE))) return(matrix(c(1, 1, 2, 3), 2))
+  page_matrix(length(panels), page_shape())
 }
 
 # The lower triangle of the pairs of variables, row by row.

@@ -23,6 +23,19 @@ panels_of <- function(x, which, n, level, mask, newdata, settings, call = caller
   do.call(c, each)
 }
 
+# The fit with the parts that predictions of its field have; NULL for all.
+with_shown_parts <- function(x, terms, exclude) {
+  if (is.null(terms) && is.null(exclude)) x else replace(x, "shown", list(list(terms = terms, exclude = exclude)))
+}
+
+# Such as ": trend, matern" behind a title.
+words_of_parts <- function(x) {
+  parts <- x$shown
+  if (is.null(parts)) return("")
+  words <- c(toString(parts$terms), if (length(parts$exclude)) paste("without", toString(parts$exclude)))
+  paste0(": ", paste(words[nzchar(words)], collapse = " "))
+}
+
 panels_of_fit <- c("field", "se", "residuals", "covariance", "variogram", "effects")
 panels_of_several <- c("variogram", "field", "se", "effects")
 
@@ -78,7 +91,9 @@ response_words <- function(x, variable = NULL) {
   paste0("the ", tolower(substr(words, 1, 1)), substring(words, 2))
 }
 
-field_title <- function(x, what, variable = NULL) {
+field_title <- function(x, what, variable = NULL) paste0(title_of_column(x, what, variable), words_of_parts(x))
+
+title_of_column <- function(x, what, variable) {
   level <- sub("^(q|above)", "", what)
   if (what == "field") return(if (is.null(x$family)) paste("Field of", field_words(x, variable)) else field_words(x))
   if (what == "se") return(paste("Standard errors of", variable %||% "the field"))

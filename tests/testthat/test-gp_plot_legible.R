@@ -18,6 +18,8 @@ test_that("texts of maps and panels are legible", {
   expect_legible(\() plot(at(z ~ w, covariance = field), "field"))
   binary <- at(b ~ 1, covariance = matern(3/2, 1, 8000), family = binomial())
   expect_true("Probability of b" %in% expect_legible(\() plot(binary, "field", n = 400))$text)
+  boxes <- expect_legible(\() plot(binary, c("field", "above0.75"), n = 400), 7, 4)
+  expect_true("Probability that the probability of b exceeds 0.75" %in% boxes$text)
 })
 
 test_that("texts of curves, dates, variograms and cross-validation are legible", {
@@ -72,75 +74,4 @@ test_that("fits without coordinates have residuals and effects", {
   grouped <- gp(z ~ w, transform(wide, g = b), covariance = random_effect(~ 1 | g, 10) + nugget(1e4), estimate = "none")
   expect_true(all(c("(1 | g)", "Residuals") %in% expect_legible(\() plot(grouped))$text))
   expect_snapshot(error = TRUE, plot(plain, "field"))
-})
-
-test_that("many cross-validated observations are thinned along their order", {
-  z <- withr::with_seed(3, rnorm(20000))
-  drawn <- kernops:::normal_quantiles(z)
-  all <- qqnorm(sort(z), plot.it = FALSE)
-  expect_identical(nrow(drawn), 5000L)
-  expect_equal(drawn[c(1, 5000), ], data.frame(x = range(all$x), y = range(z)), ignore_attr = TRUE)
-  expect_true(all(drawn$y %in% z))
-  expect_equal(drawn$x, all$x[match(drawn$y, sort(z))])
-})
-
-test_that("distances have the unit of the reference system, and maps of degrees their aspect", {
-  skip_if_not_installed("sf")
-  points <- sf::st_as_sf(wide, coords = c("x", "y"), crs = 32632)
-  projected <- gp(z ~ 1, points, field, estimate = "none")
-  expect_true("distance in m" %in% expect_legible(\() plot(projected, "covariance"))$text)
-  degrees <- sf::st_transform(points, 4326)
-  globe <- suppressMessages(gp(z ~ 1, degrees, matern(3/2, 1e6, 8) + nugget(1e4), estimate = "none"))
-  expect_true("distance in km" %in% expect_legible(\() plot(globe, "covariance"))$text)
-  expect_true(all(c("longitude", "latitude") %in% expect_legible(\() plot(globe, "field", n = 400))$text))
-  expect_true(all(c("longitude", "latitude") %in% expect_legible(\() plot(gp_cv(globe), "map"))$text))
-  expect_true(all(c("X (m)", "5220000") %in% expect_legible(\() plot(projected, "field", n = 400))$text))
-  expect_true("distance in m" %in% svg_texts(\() plot(gp_variogram(z ~ 1, points)))$text)
-  expect_true("distance in km" %in% svg_texts(\() plot(suppressMessages(gp_variogram(z ~ 1, degrees))))$text)
-  expect_equal(attr(gp_cv(globe), "aspect"), 1 / cos(mean(sf::st_coordinates(degrees)[, 2]) * pi / 180))
-  coast <- sf::st_sfc(sf::st_linestring(cbind(c(4e5, 4.3e5), 5.21e6)), crs = 32632)
-  plain <- svg_texts(\() plot(projected, "field", n = 400))
-  expect_identical(svg_texts(\() plot(projected, "field", n = 400, add = coast)), plain)
-  # the line is drawn, by sf and by terra
-  lines_of <- \(add) {
-    file <- withr::local_tempfile(fileext = ".svg")
-    svglite::svglite(file, 9, 7)
-    tryCatch(plot(projected, "field", n = 400, add = add), finally = grDevices::dev.off())
-    length(grep("<(polyline|line|path)", readLines(file)))
-  }
-  without <- lines_of(NULL)
-  expect_identical(lines_of(coast), without + 1L)
-  if (requireNamespace("terra", quietly = TRUE)) expect_identical(lines_of(terra::vect(coast)), without + 1L)
-  ran <- FALSE
-  expect_legible(\() plot(projected, "field", n = 400, add = \() ran <<- TRUE))
-  expect_true(ran)
-})
-
-test_that("a map of a fit with covariates has the predictions at newdata", {
-  covariate <- at(z ~ w, covariance = field)
-  new <- transform(grid, w = x / 1000)
-  at_rows <- \(which, rows) kernops:::panels_at_rows(covariate, which, rows)[[which]][[1]]
-  map <- at_rows("field", new)
-  expect_equal(map$z[3, 5], predict(covariate, new[(5 - 1) * 12 + 3, ])[[1]])
-  errors <- at_rows("se", new[sample(144), ])
-  expect_equal(errors$z[3, 5], predict(covariate, new[51, ], se.fit = TRUE, interval = "none")$se.fit)
-  expect_legible(\() plot(covariate, c("field", "se"), newdata = new), 12, 6)
-  boxes <- expect_legible(\() plot(covariate, c("field", "se", "q0.9", "above13000"), newdata = new), 12, 9)
-  expect_true(all(c("Quantile 0.9 of z", "Probability that z exceeds 13000") %in% boxes$text))
-  expect_legible(\() plot(covariate, newdata = wide[1:30, ]))
-  expect_error(plot(covariate, newdata = new["x"]), class = "kernops_input_error")
-  expect_error(plot(covariate, "residuals", newdata = new), class = "kernops_input_error")
-  expect_error(plot(fit, "field", add = 1), class = "kernops_input_error")
-})
-
-test_that("a plot of many observations predicts a sample of them", {
-  many <- withr::with_seed(2, data.frame(x = runif(12000), y = runif(12000)))
-  many$z <- sin(6 * many$x)
-  large <- gp(z ~ 1, many, ~ x + y, exponential(1, 0.3) + nugget(0.1), "vecchia", "none", neighbours = 5)
-  some <- kernops:::fitted_sample(large, residuals = TRUE)
-  expect_length(some$fitted, 5000)
-  expect_equal(some$fitted, unname(fitted(large))[some$rows], tolerance = 1e-8)
-  expect_equal(some$residual, many$z[some$rows] - some$fitted)
-  boxes <- svg_texts(\() plot(large, "residuals"))
-  expect_true("Residuals of 5000 observations" %in% boxes$text)
 })
