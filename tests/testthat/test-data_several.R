@@ -293,7 +293,6 @@ test_mistakes("kernops_error", alist(
   `a place twice, without a nugget` = gp(cbind(p, q) ~ 1, seen[c(50, 50:60), ], ~ a + b, lmc(exponential())),
   `nugget and microscale` = update(fit, covariance = lmc(exponential(), nugget(), microscale())),
   `profile intervals` = confint(fit, method = "profile"),
-  `a map` = plot(fit, "field"),
   `covariances of one variable` = predict(gp(q ~ 1, seen, ~ a + b, exponential(1, 1), estimate = "none"),
                                           cov = "variables"),
   `a variogram` = fit_variogram(gp_variogram(seen[c("a", "b")], runif(60)), lmc(exponential()))

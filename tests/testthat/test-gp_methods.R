@@ -91,14 +91,15 @@ test_that("a trend of the coordinates leaves a field to draw: that of predict()"
   for (trend in list(z ~ 1, z ~ a + b, z ~ poly(a, 2) * b, z ~ line(a) + offset(b))) {
     fit <- gp(trend, d, ~ a + b, given(), estimate = "none")
     expect_true("C_raster" %in% drawn(fit), label = deparse(trend))
-    map <- kernops:::map_of(fit, 100)
+    map <- kernops:::panels_of(fit, "field", 100, 0.95, FALSE, NULL, list())[[1]]
     expect_equal(as.vector(map$z), unname(predict(fit, expand.grid(a = map$axes[[1]], b = map$axes[[2]]))))
   }
   by_matrix <- gp(z ~ a, d, as.matrix(d[c("a", "b")]), given(), estimate = "none")
   expect_true("C_raster" %in% drawn(by_matrix))
-  curve <- kernops:::curve_of(gp(z ~ a, d, ~ a, given(), estimate = "none"), 20, 0.9)
   fit <- gp(z ~ a, d, ~ a, given(), estimate = "none")
-  expect_equal(curve$band, predict(fit, data.frame(a = curve$points), interval = "confidence", level = 0.9))
+  curve <- kernops:::panels_of(fit, "field", 20, 0.9, TRUE, NULL, list())[[1]]$curves
+  expect_equal(curve[-1], predict(fit, data.frame(a = curve$x), interval = "confidence", level = 0.9),
+               ignore_attr = "row.names")
   # other variables, even if by the name of a coordinate
   off <- as.matrix(transform(d, a = a + rnorm(40))[c("a", "b")])
   for (fit in list(gp(z ~ h, d, ~ a + b, given(), estimate = "none"), gp(z ~ a, d, off, given(), estimate = "none"))) {
