@@ -26,8 +26,8 @@
 #' for two patterns, n m replaces n (n - 1). For a Poisson process, K(r) is \eqn{\pi r^2} and g(r) is 1; larger values
 #' mean clusters, smaller values mean that points keep apart. The pairs are found by a kd-tree and not stored.
 #'
-#' @return A data frame with a row for each distance: `r`; `poisson`, the function of a Poisson process; and `K` or `g`,
-#'   the estimate. `g` is infinite or `NaN` at r = 0.
+#' @return A data frame of class `kernops_pattern`, which prints few of its rows. It has a row for each distance: `r`;
+#'   `poisson`, the function of a Poisson process; and `K` or `g`, the estimate. `g` is infinite or `NaN` at r = 0.
 #'
 #' @section Errors: class `kernops_input_error` for invalid arguments, such as missing values, points outside of the
 #'   window, or fewer than two points; `kernops_dim_error` for points that do not have two coordinates.
@@ -55,7 +55,7 @@
 ripley_k <- function(x, window, y = NULL, r = NULL, correction = c("isotropic", "translation", "none")) {
   pattern <- pattern_pairs(x, window, y, r, correction)
   sums <- pattern$sums(0)
-  data.frame(r = pattern$r, poisson = pi * pattern$r^2, K = sums)
+  pattern_table(data.frame(r = pattern$r, poisson = pi * pattern$r^2, K = sums))
 }
 
 #' @rdname ripley_k
@@ -65,7 +65,17 @@ pair_correlation <- function(x, window, y = NULL, r = NULL, correction = c("isot
   if (!is.null(bandwidth)) check_number(bandwidth, "bandwidth", least = 0, above = TRUE)
   pattern <- pattern_pairs(x, window, y, r, correction)
   sums <- pattern$sums(bandwidth %||% (0.15 / sqrt(pattern$intensity)))
-  data.frame(r = pattern$r, poisson = 1, g = sums / (2 * pi * pattern$r))
+  pattern_table(data.frame(r = pattern$r, poisson = 1, g = sums / (2 * pi * pattern$r)))
+}
+
+pattern_table <- function(table) structure(table, class = c("kernops_pattern", "data.frame"))
+
+#' @export
+print.kernops_pattern <- function(x, ...) {
+  shown <- x[unique(round(seq(1, nrow(x), length.out = min(nrow(x), 10)))), , drop = FALSE]
+  print(structure(shown, class = "data.frame"), ...)
+  if (nrow(x) > nrow(shown)) cli::cat_line(nrow(shown), " of ", nrow(x), " rows")
+  invisible(x)
 }
 
 # The distances, the number of points per unit of area, and sums(bandwidth), the sums over pairs.
