@@ -10,7 +10,7 @@
 # n x d doubles from a matrix, a data frame or a vector, of which each number is a point.
 verb_points <- function(x, name, columns = NULL, call = caller_env()) {
   x <- plain_numbers(x, name, call)
-  x <- if (is.matrix(x)) x else if (is.atomic(x) && is.null(dim(x))) matrix(x, dimnames = list(names(x), NULL)) else x
+  if (is.atomic(x) && !is.null(x) && is.null(dim(x))) x <- matrix(x, dimnames = list(names(x), NULL))
   if (!is.matrix(x) || !is.numeric(x)) {
     stop_kernops("input", "{.arg {name}} must be a matrix or data frame of numbers with a row for each point, or a
                            vector, not {.obj_type_friendly {x}}.", call = call)

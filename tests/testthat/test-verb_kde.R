@@ -81,6 +81,7 @@ test_that("kde() refuses invalid arguments", {
   expect_snapshot(error = TRUE, {
     kde(c(1, NA))
     kde(numeric())
+    kde(NULL)
     kde(1)
     kde(cbind(1:5, 1:5))
     kde(x, bandwidth = "best")
