@@ -17,7 +17,7 @@ run_part <- function() {
     if (!is.null(error) && !inherits(error, "kernops_cuda_error")) report(name, ": ", conditionMessage(error))
   }
   # a method is not called for another object
-  is_method <- \(name) grepl("[.]gp(_responses)?$", name) || exists(name, baseenv())
+  is_method <- \(name) grepl("[.](gp(_responses)?|kernops_[a-z]+)$", name) || exists(name, baseenv())
   for (name in sample(names(calls))) for (argument in seq_along(calls[[name]])) for (value in wrong) {
     if (argument == 1 && is_method(name)) next
     if (!there_is_time()) return()

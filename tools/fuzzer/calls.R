@@ -111,7 +111,7 @@ tasks <- list(
   kde = list(x = x, at = x, bandwidth = "scott", weights = rep(1, 10), log = FALSE, gradient = TRUE),
   energy_test = list(x = x[1:5, ], y = x[6:10, ], permutations = 9),
   mmd_test = list(x = x[1:5, ], y = x[6:10, ], permutations = 9, sd = 1),
-  morans_i = list(x = x, values = d$z, radius = 1, power = 0, standardise = TRUE, alternative = "less",
+  morans_i = list(x = x, values = d$z, radius = 0.4, power = 0, standardise = TRUE, alternative = "less",
                   permutations = 9),
   ripley_k = list(x = x, window = window, y = x, r = c(0.1, 0.2), correction = "isotropic"),
   pair_correlation = list(x = x, window = window, y = x, r = c(0.1, 0.2), correction = "translation", bandwidth = 0.1),
