@@ -20,8 +20,8 @@
 #' with themselves (Gretton et al. 2008).
 #'
 #' No matrix of all pairs is stored. If x and y have one column each, distance correlations take a time proportional to
-#' n log n (Huo and Szekely 2016), else to n^2. One pass over the pairs computes the statistics of up to 64
-#' permutations.
+#' n log n (Huo and Szekely 2016), else to n^2; tests take this time for each permutation. One pass over the pairs
+#' computes the statistics of up to 64 permutations.
 #'
 #' The p-value is \eqn{(1 + b) / (1 + B)}, with the number b of those of B permutations whose statistic is at least as
 #' large as that of the data. Random numbers are those of R: see [set.seed()].
@@ -103,8 +103,8 @@ observed_together <- function(x, y, permutations, call = caller_env()) {
   list(x = x / units[[1]], y = y / units[[2]], units = units, orders = orders)
 }
 
-# Of centred distances A and B on lines: `products`, mean(A B) for each order of y, and `squares`, mean(A^2) and
-# mean(B^2), from sums over the sorted points.
+# For points on lines with centred distances A and B: `products`, mean(A B) for each order of y, and `squares`,
+# mean(A^2) and mean(B^2), from sums over the sorted points.
 line_means <- function(pair) {
   n <- nrow(pair$x)
   by_x <- order(pair$x)

@@ -42,11 +42,13 @@
 #' @seealso [neighbours_within()] for the pairs, [ripley_k()] for the pattern of the points themselves; [gp()] estimates
 #'   the range of the autocorrelation.
 #' @examples
-#' morans_i(quakes[c("long", "lat")] + 1e-6 * seq_len(1000), quakes$depth)
 #' set.seed(1)
 #' x <- matrix(runif(400), 200)
+#' z <- sin(5 * x[, 1]) + rnorm(200)
+#' morans_i(x, z)
 #' if (requireNamespace("Matrix", quietly = TRUE)) {
-#'   morans_i(x, sin(5 * x[, 1]) + rnorm(200), radius = 0.1, permutations = 99)
+#'   morans_i(x, z, radius = 0.1, permutations = 99)
+#'   morans_i(quakes[c("long", "lat")], quakes$depth, radius = 1)
 #' }
 #' @export
 morans_i <- function(x, values, radius = Inf, power = if (radius < Inf) 0 else 1, standardise = FALSE,
