@@ -109,6 +109,10 @@ effects_sparse_adjoint <- function(rows, columns, values, start, row, by, thread
     .Call(`_kernops_effects_sparse_adjoint`, rows, columns, values, start, row, by, threads)
 }
 
+effects_square_adjoint <- function(rows, columns, values, diagonal, pairs, threads) {
+    .Call(`_kernops_effects_square_adjoint`, rows, columns, values, diagonal, pairs, threads)
+}
+
 effects_times <- function(columns, values, x) {
     .Call(`_kernops_effects_times`, columns, values, x)
 }

@@ -67,6 +67,12 @@ rows_behind <- function(x, p) {
   if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
 }
 
+# The derivatives of log det S with respect to relative changes of the coefficients of levels, whose covariance is L L':
+# the symmetric matrix G with sum(G * H) for the change H = L^-1 d(L L') L'^-1.
+gap_of_blocks <- function(x, before, size, count) UseMethod("gap_of_blocks")
+
+gap_of_blocks.default <- function(x, before, size, count) count * diag(size) - sum_of_blocks(x, before, size, count)
+
 # The sum of `count` diagonal blocks of `size` rows behind the first `before` rows.
 sum_of_blocks.default <- function(x, before, size, count) {
   total <- matrix(0, size, size)

@@ -5,7 +5,8 @@
 #   tr log A = tr (X - X^2 / 2) + tr g(X),  g(x) = log(1 + x) - x + x^2 / 2,
 # the first term is known from the squares of the entries of X. For the second, orthonormal columns Q approximate the
 # eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels: Q' g(X) Q is computed, and random
-# signs z, projected on the complement of Q, estimate the rest. Q and z are chosen at the first parameters and kept.
+# signs z, projected on the complement of Q, estimate the rest. Q and z are chosen at the first parameters and kept. The
+# gradient is the derivative of this estimate.
 
 # The products with C' U' U C of the columns C of `entries`, of which the first `known` are dense. `probes` is the
 # environment of coefficient_probes(), or NULL where no determinant is needed.
@@ -14,9 +15,10 @@ operator_of_products <- function(entries, rows, known, probes) {
                     entries$size - known)
   back <- function(x) low$crossprod(sparse_multiply(rows, x, transposed = TRUE))
   dense <- sparse_multiply(rows, t(entries$values[seq_len(known), , drop = FALSE]))
-  structure(c(low$system(rows), list(
+  system <- low$system(rows)
+  structure(c(system, list(
     size = low$size, within = crossprod(dense), across = back(dense), back = back, points = length(rows$sd),
-    probes = probes
+    probes = probes, square_adjoint = function(pairs) low$square_adjoint(rows, system$diagonal, pairs)
   )), class = "product_operator")
 }
 
@@ -28,36 +30,28 @@ by_columns <- function(b, f, width = 16) {
 
 solve_effects.product_operator <- function(gram, known) {
   root <- sqrt(gram$diagonal)
-  drawn <- if (!is.null(gram$probes)) coefficient_probes(gram, gram$probes)
-  right <- cbind(gram$across / root, drawn$basis, drawn$signs)
-  tol <- rep(c(1e-10, 1e-6), c(known, ncol(right) - known))
-  solved <- gram$solve(right, tol)
-  solution <- solved$solution
-  along <- solution[, seq_len(known), drop = FALSE] / root
+  determinant <- if (!is.null(gram$probes)) logdet_of_coefficients(gram, coefficient_probes(gram, gram$probes))
+  if (is.null(determinant) && !is.null(gram$probes)) return(NULL)
+  along <- gram$solve(gram$across / root, 1e-10)$solution / root
   left <- gram$within - crossprod(gram$across, along)
-  determinant <- if (!is.null(drawn)) {
-    logdet_of_coefficients(gram, solved$quadrature(log_beyond_square)[-seq_len(known)], drawn)
-  }
   list(logdet = determinant$logdet, logdet_error = determinant$error, along = along, gram = (left + t(left)) / 2,
-       by_gram = function(by_known) {
-         probed_adjoint_of_products(gram, solution[, -seq_len(known), drop = FALSE], drawn, along, by_known)
-       },
+       by_gram = function(by_known) adjoint_of_estimate(gram, determinant, along, by_known),
        joint = function(r) joint_by_solver(gram, along[, -1, drop = FALSE], left[-1, -1, drop = FALSE], r))
 }
 
-# g(x) for the eigenvalues 1 + x of A.
-log_beyond_square <- function(eigenvalue) {
-  x <- eigenvalue - 1
-  log1p(x) - x + x^2 / 2
+# log det S and its standard error, with the `directions` of its derivatives and their `signs`, see lik_log_forms.R.
+# NULL where S is not positive definite.
+logdet_of_coefficients <- function(gram, drawn) {
+  forms <- lanczos_forms(gram$product, cbind(drawn$basis, drawn$signs), log_beyond_square)
+  if (is.null(forms)) return(NULL)
+  at_random <- seq_along(forms$value) > ncol(drawn$basis)
+  weights <- ifelse(at_random, 1 / sum(at_random), 1)
+  list(logdet = sum(log(gram$diagonal)) - gram$square / 2 + sum(weights * forms$value),
+       error = error_of_mean(forms$value[at_random]), signs = forms$signs,
+       directions = forms$directions * rep(sqrt(weights[forms$of]), each = gram$size))
 }
 
-# log det S and its standard error, from the forms of the columns of the basis and of the signs over their squares.
-logdet_of_coefficients <- function(gram, forms, drawn) {
-  at_random <- seq_along(forms) > ncol(drawn$basis)
-  estimates <- forms[at_random] * colSums(drawn$signs^2)
-  list(logdet = sum(log(gram$diagonal)) - gram$square / 2 + sum(forms[!at_random]) + mean(estimates),
-       error = stats::sd(estimates) / sqrt(length(estimates)))
-}
+error_of_mean <- function(x) if (length(x)) stats::sd(x) / sqrt(length(x)) else 0
 
 probes_for_coefficients <- function(control) {
   list2env(list(seed = control$seed, count = max(control$probes, 16), needed = FALSE))
@@ -82,8 +76,7 @@ coefficient_probes <- function(gram, kept, wanted = 0.04, most = 96) {
   with_seed(kept$seed, {
     kept$basis <- dominant_basis(gram, min(30, gram$size %/% 4))
     pilot <- kept$signs <- projected_signs(gram$size, kept$count, kept$basis)
-    forms <- gram$solve(pilot, 1e-5)$quadrature(log_beyond_square)
-    error <- logdet_of_coefficients(gram, forms, list(basis = pilot[, 0, drop = FALSE], signs = pilot))$error
+    error <- logdet_of_coefficients(gram, list(basis = pilot[, 0, drop = FALSE], signs = pilot))$error %||% 0
     count <- min(most, ceiling(kept$count * (error / 2 / wanted)^2))
     if (count > kept$count) kept$signs <- cbind(pilot, projected_signs(gram$size, count - kept$count, kept$basis))
   })
@@ -102,27 +95,48 @@ projected_signs <- function(n, count, basis) {
   signs - basis %*% crossprod(basis, signs)
 }
 
-# The derivatives of the determinant: D^-1 exactly, and S^-1 - D^-1 by the basis and the signs. As low_rank_matrix().
-probed_adjoint_of_products <- function(gram, solution, drawn, along, by_known) {
+# The derivatives of the estimate of log det S + sum(by_known * gram). With respect to A, they are M = W - X, with W
+# from the directions of the forms; with respect to S, D^-1/2 M D^-1/2, and on the diagonal also (1 - diag(M A)) / D, as
+# D is the diagonal of S. The result has the numbers of low_rank_adjoint(), `less` for X, and those of gap_of_blocks().
+adjoint_of_estimate <- function(gram, determinant, along, by_known) {
   root <- sqrt(gram$diagonal)
-  probes <- cbind(drawn$basis, drawn$signs)
-  weights <- rep(c(1, 1 / ncol(drawn$signs)), c(ncol(drawn$basis), ncol(drawn$signs)))
-  below <- function(x) rbind(matrix(0, nrow(by_known), ncol(x)), x / root)
-  back <- rbind(diag(nrow(by_known)), -along)
-  low_rank_matrix(cbind(back %*% by_known, below((solution - probes) * rep(weights, each = nrow(probes)))),
-                  cbind(back, below(probes)), c(numeric(nrow(by_known)), 1 / gram$diagonal))
+  known <- nrow(by_known)
+  directions <- determinant$directions
+  signed <- directions * rep(determinant$signs, each = gram$size)
+  images <- by_columns(directions, gram$product)
+  squares <- gram$square_adjoint(matrix(0L, 2, 0))
+  diagonal <- (1 - rowSums(signed * images) + squares$squares) / gram$diagonal
+  below <- function(x) rbind(matrix(0, known, ncol(x)), x / root)
+  back <- rbind(diag(known), -along)
+  structure(list(
+    left = cbind(back %*% by_known, below(signed)), right = cbind(back, below(directions)),
+    diagonal = c(numeric(known), diagonal), less = squares, gram = gram, known = known, signed = signed / root,
+    images = images * root - directions / root, explained = list(along %*% by_known, along)
+  ), class = "probed_adjoint")
 }
 
-# The matrix (left right' + right left') / 2 + diag(diagonal).
-low_rank_matrix <- function(left, right, diagonal) {
-  structure(list(left = left, right = right, diagonal = diagonal), class = "low_rank_matrix")
+# As gap_of_blocks.level_directions(): the upper triangles of blocks of M (S - I), where M are the derivatives with
+# respect to S, less those of the known columns.
+gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
+  rows <- before - x$known + seq_len(size * count)
+  by_level <- function(x) matrix(x[rows, , drop = FALSE], size)
+  gap <- tcrossprod(by_level(x$signed), by_level(x$images)) + squares_of_blocks(x, rows, size)
+  gap[lower.tri(gap)] <- t(gap)[lower.tri(gap)]
+  explained <- tcrossprod(by_level(x$explained[[1]]), by_level(x$explained[[2]]))
+  gap - (explained + t(explained)) / 2
 }
 
-sum_of_blocks.low_rank_matrix <- function(x, before, size, count) {
-  rows <- before + seq_len(size * count)
-  side_by_side <- function(x) matrix(x[rows, , drop = FALSE], size)
-  half <- tcrossprod(side_by_side(x$left), side_by_side(x$right))
-  (half + t(half)) / 2 + diag(rowSums(matrix(x$diagonal[rows], size)), size)
+# The part of the diagonal and of X. The coefficients of a level are observed together.
+squares_of_blocks <- function(x, rows, size) {
+  diagonal <- x$diagonal[x$known + rows]
+  if (size == 1) return(matrix(sum(diagonal * (x$gram$diagonal[rows] - 1) - x$less$squares[rows])))
+  upper <- which(upper.tri(diag(size), TRUE), arr.ind = TRUE)
+  levels <- matrix(rows, size)
+  first <- levels[upper[, 1], , drop = FALSE]
+  products <- x$gram$square_adjoint(rbind(as.integer(first), as.integer(levels[upper[, 2], ])))
+  total <- matrix(0, size, size)
+  total[upper] <- rowSums(matrix(x$diagonal[x$known + first] * products$gram - products$image, nrow(upper)))
+  total
 }
 
 # joint() by solutions: see joint_by_parts().

@@ -18,7 +18,7 @@ gradient_of_effects <- function(effects, theta, by_gram, known) {
   total <- numeric(length(theta))
   for (effect in effects) {
     levels <- max(1, length(effect$levels))
-    gap <- levels * diag(effect$size) - sum_of_blocks(by_gram, known + effect$before, effect$size, levels)
+    gap <- gap_of_blocks(by_gram, known + effect$before, effect$size, levels)
     changes <- whitened_slopes(effect, theta)
     total[effect$rows] <- total[effect$rows] + vapply(changes, function(change) sum(gap * change), 0)
   }

@@ -48,33 +48,17 @@ inverse_root <- function(product, x, width = 64) {
 }
 
 inverse_root_of <- function(product, x, tol = 1e-10, maxit = 200) {
-  scaled <- function(x, by) x * rep(by, each = nrow(x))
-  size <- sqrt(colSums(x^2))
-  basis <- list(scaled(x, 1 / size))
-  diagonal <- below <- matrix(0, 0, ncol(x))
-  before <- matrix(0, 0, ncol(x))
-  repeat {
-    m <- length(basis)
-    r <- product(basis[[m]])
-    diagonal <- rbind(diagonal, colSums(r * basis[[m]]))
-    for (v in c(basis, basis)) r <- r - scaled(v, colSums(r * v))
-    along <- vapply(seq_len(ncol(x)), function(k) corner_of_root(diagonal[, k], below[, k]), numeric(m))
-    along <- matrix(along, m)
-    change <- sqrt(colSums((along - rbind(before, 0))^2))
-    length_of <- sqrt(colSums(r^2))
-    if (m == min(maxit, nrow(x)) || all(change < tol | length_of < 1e-12)) break
+  along <- rep(list(numeric()), ncol(x))
+  run <- krylov_basis(product, x, function(run) {
     before <- along
-    below <- rbind(below, length_of)
-    basis <- c(basis, list(scaled(r, ifelse(length_of < 1e-12, 0, 1 / length_of))))
-  }
-  scaled(Reduce(`+`, Map(scaled, basis, asplit(along, 1))), size)
+    along <<- lapply(seq_len(ncol(x)), function(k) corner_of_root(run$matrix(k)))
+    mapply(function(x, y) sum((x - c(y, numeric(length(x) - length(y))))^2), along, before) < tol^2
+  }, maxit)
+  matrix(vapply(seq_len(ncol(x)), function(k) run$size[[k]] * run$basis(k) %*% along[[k]], numeric(nrow(x))), nrow(x))
 }
 
 # The first column of M^-1/2 for a symmetric tridiagonal matrix M.
-corner_of_root <- function(diagonal, below) {
-  lower <- seq_along(below)
-  M <- diag(diagonal, length(diagonal))
-  M[cbind(lower, lower + 1)] <- M[cbind(lower + 1, lower)] <- below
+corner_of_root <- function(M) {
   e <- eigen(M, symmetric = TRUE)
   as.vector(e$vectors %*% (e$vectors[1, ] / sqrt(pmax(e$values, 1e-12))))
 }

@@ -9,10 +9,11 @@
 #   sparse_gram(rows, most) the same as a sparse_symmetric() matrix; NULL if it has more than `most` entries
 #   system(rows)            I + C' U' U C = D + F: the `diagonal` of D, the `square` of the Frobenius norm of
 #                           D^-1/2 F D^-1/2, and product() and solve() of A = D^-1/2 (D + F) D^-1/2: scaled_system()
+#   square_adjoint(rows, diagonal, pairs)  the derivatives of half that square for a given D: effects_square_adjoint()
 #   adjoint(rows, by_gram)  of a function of these products with the symmetric derivatives `by_gram`, a matrix,
 #                           sparse_symmetric() or the sum of a diagonal and (left right' + right left') / 2: its
 #                           derivatives with respect to the `weights` of the rows of U and `log_sd`, the logarithms of
-#                           their standard deviations
+#                           their standard deviations, less those in `less`
 row_sparse <- function(columns, values, size) {
   storage.mode(columns) <- "integer"
   list(
@@ -29,6 +30,9 @@ row_sparse <- function(columns, values, size) {
       held <- effects_hold(rows, columns, values, size, threads())
       c(held[c("diagonal", "square")], scaled_system(held$pointer, held$diagonal))
     },
+    square_adjoint = function(rows, diagonal, pairs) {
+      effects_square_adjoint(rows, columns, values, diagonal, pairs, threads())
+    },
     adjoint = function(rows, by_gram) {
       if (is.matrix(by_gram)) return(effects_adjoint(rows, columns, values, by_gram, threads()))
       if (!is.null(by_gram$left)) return(low_rank_adjoint(rows, columns, values, by_gram))
@@ -37,22 +41,13 @@ row_sparse <- function(columns, values, size) {
   )
 }
 
-# product(x) is A x; solve(b, tol) the `solution` of A x = b with quadrature(f), the forms b' f(A) b / b' b of columns
-# of b for a function f of numbers.
+# product(x) is A x, and solve(b, tol) has the `solution` of A x = b.
 scaled_system <- function(pointer, diagonal) {
   root <- sqrt(diagonal)
   product <- function(a, precision) effects_product(pointer, as.matrix(a) / root, threads()) / root
   system <- list(space = vector_space(), n = length(root), lambda = 0, precision = "float64", any_width = TRUE,
                  product = product)
-  list(product = product, solve = function(b, tol) {
-    solved <- solve_system(system, b, NULL, tol, check = 0)
-    list(solution = solved$solution, quadrature = function(f) {
-      vapply(seq_len(ncol(b)), function(k) {
-        gauss <- lanczos_run(solved$recorded$step[, k], solved$recorded$ratio[, k])$gauss
-        sum(gauss$weights * f(gauss$nodes))
-      }, 0)
-    })
-  })
+  list(product = product, solve = function(b, tol) solve_system(system, b, NULL, tol, check = 0)["solution"])
 }
 
 # adjoint() of a low-rank matrix, some columns of its factors at a time. With a = U C left and b = U C right, the
@@ -72,5 +67,6 @@ low_rank_adjoint <- function(rows, columns, values, by_gram, width = 16) {
     total$weights <- total$weights - along / sd
     total$log_sd <- total$log_sd - 2 * rowSums(a * b)
   }
-  total
+  if (is.null(by_gram$less)) return(total)
+  list(weights = total$weights - by_gram$less$weights, log_sd = total$log_sd - by_gram$less$log_sd)
 }

@@ -355,6 +355,21 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// effects_square_adjoint
+Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericVector diagonal, Rcpp::IntegerMatrix pairs, int threads);
+RcppExport SEXP _kernops_effects_square_adjoint(SEXP rowsSEXP, SEXP columnsSEXP, SEXP valuesSEXP, SEXP diagonalSEXP, SEXP pairsSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type columns(columnsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type values(valuesSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type pairs(pairsSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(effects_square_adjoint(rows, columns, values, diagonal, pairs, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // effects_times
 Rcpp::NumericMatrix effects_times(Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, Rcpp::NumericMatrix x);
 RcppExport SEXP _kernops_effects_times(SEXP columnsSEXP, SEXP valuesSEXP, SEXP xSEXP) {
@@ -2139,6 +2154,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_effects_product", (DL_FUNC) &_kernops_effects_product, 3},
     {"_kernops_effects_adjoint", (DL_FUNC) &_kernops_effects_adjoint, 5},
     {"_kernops_effects_sparse_adjoint", (DL_FUNC) &_kernops_effects_sparse_adjoint, 7},
+    {"_kernops_effects_square_adjoint", (DL_FUNC) &_kernops_effects_square_adjoint, 6},
     {"_kernops_effects_times", (DL_FUNC) &_kernops_effects_times, 3},
     {"_kernops_effects_crossprod", (DL_FUNC) &_kernops_effects_crossprod, 4},
     {"_kernops_effects_means", (DL_FUNC) &_kernops_effects_means, 5},

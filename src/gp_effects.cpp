@@ -120,17 +120,17 @@ struct WhiteMatrix {
   std::vector<double> value;
 };
 
-// One column of (U C)' U C below the diagonal, while its entries are added.
+// One column of (U C)' U C from row `first` on, while its entries are added.
 struct OpenColumn {
   explicit OpenColumn(int size) : sum(size_t(size)), used(size_t(size)) {}
-  void add(const WhiteMatrix& white, int c) {
+  void add(const WhiteMatrix& white, int c, int first) {
     use(c);
     for (Count e = white.by_column[size_t(c)]; e < white.by_column[size_t(c) + 1]; ++e) {
       const size_t i = size_t(white.of_row[size_t(e)]);
       const double factor = white.value[size_t(white.entry[size_t(e)])];
       for (Count k = white.start[i]; k < white.start[i + 1]; ++k) {
         const int row = white.column[size_t(k)];
-        if (row >= c) use(row), sum[size_t(row)] += factor * white.value[size_t(k)];
+        if (row >= first) use(row), sum[size_t(row)] += factor * white.value[size_t(k)];
       }
     }
     std::sort(rows.begin(), rows.end());
@@ -147,12 +147,14 @@ struct OpenColumn {
   std::vector<int> rows;
 };
 
-// body(column, rows, sums, block) for the columns of the lower triangle of (U C)' U C: the rows with entries in
+// body(column, rows, sums, block) for the columns of (U C)' U C, or of its lower triangle: the rows with entries in
 // ascending order, and the entries by row. The columns of a block come in order; with `stopped`, others are left out.
 constexpr Count columns_of_block = 32;
 
+enum class Triangle { lower, both };
+
 template <class Body>
-void each_gram_column(const WhiteMatrix& white, int size, int threads, const std::atomic<bool>& stopped,
+void each_gram_column(const WhiteMatrix& white, int size, int threads, Triangle part, const std::atomic<bool>& stopped,
                       const Body& body) {
   const Count blocks = ceil_div(Count(size), columns_of_block);
   const Count workers = std::max<Count>(1, std::min<Count>(threads, blocks));
@@ -161,7 +163,7 @@ void each_gram_column(const WhiteMatrix& white, int size, int threads, const std
     OpenColumn& column = open[size_t(worker)];
     for (Count c = block * columns_of_block; c < std::min(Count(size), (block + 1) * columns_of_block); ++c) {
       if (stopped) return;
-      column.add(white, int(c));
+      column.add(white, int(c), part == Triangle::lower ? int(c) : 0);
       body(int(c), column.rows, column.sum, block);
       column.clear();
     }
@@ -179,7 +181,7 @@ struct SparseGram {
         rows[size_t(block)].push_back(row), values[size_t(block)].push_back(sum[size_t(row)]);
       if (total > most) stopped = true;
     };
-    each_gram_column(white, size, threads, stopped, keep);
+    each_gram_column(white, size, threads, Triangle::lower, stopped, keep);
     std::partial_sum(start.begin(), start.end(), start.begin());
   }
 
@@ -260,7 +262,7 @@ Rcpp::List effects_hold(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::Nume
       for (const int row : filled)
         if (row > c) squares[size_t(c)] += 2 * sum[size_t(row)] * sum[size_t(row)] / (d[c] * d[row]);
     };
-    each_gram_column(white, size, threads, std::atomic<bool>(false), add);
+    each_gram_column(white, size, threads, Triangle::lower, std::atomic<bool>(false), add);
     Rcpp::NumericVector square = new_numbers(1);
     square[0] = std::accumulate(squares.begin(), squares.end(), 0.0);
     const double bytes = 24.0 * double(white.column.size());
@@ -302,22 +304,20 @@ Rcpp::NumericMatrix effects_product(SEXP held, Rcpp::NumericMatrix x, int thread
 
 namespace {
 
-// The derivatives of effects_adjoint(), where slope(a, b) is that with respect to the product of columns a and b.
-template <class Slope>
-Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads, const Slope& slope) {
+// The derivatives of effects_adjoint(), where by_entries(row, i, to) writes those with respect to the entries of row i
+// of U C to their columns.
+template <class ByEntries>
+Rcpp::List adjoint_of_rows(const SparseFactor& u, const Effects& effects, int threads, const ByEntries& by_entries) {
   Rcpp::NumericMatrix by_weights = zeros(int(u.m), int(u.sets));
   Rcpp::NumericVector by_log_sd = zeros(double(u.sets));
   double *to = by_weights.begin(), *log_sd = by_log_sd.begin();
   constexpr Count parts = 16;
   const size_t size = size_t(effects.size);
-  std::vector<double> sums(size * size_t(parts));  // 2 by_gram z, where row z has entries
+  std::vector<double> sums(size * size_t(parts));
   each_white_row(u, effects, parts, threads, [&](const WhiteRow& row, Count i, Count part) {
     double *by_row = sums.data() + size_t(part) * size, along = 0;
-    for (const int b : row.columns()) {
-      double sum = 0;
-      for (const int a : row.columns()) sum += slope(a, b) * row[a];
-      by_row[b] = 2 * sum, along += 2 * sum * row[b];
-    }
+    by_entries(row, i, by_row);
+    for (const int b : row.columns()) along += by_row[b] * row[b];
     log_sd[i] = -along;
     u.each(i, [&](double, Count near, Count k) {
       double sum = 0;
@@ -326,6 +326,30 @@ Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads
     });
   });
   return named_list({{"weights", by_weights}, {"log_sd", by_log_sd}});
+}
+
+// The same where slope(a, b) is the derivative with respect to the product of columns a and b.
+template <class Slope>
+Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads, const Slope& slope) {
+  return adjoint_of_rows(u, effects, threads, [&](const WhiteRow& row, Count, double* to) {
+    for (const int b : row.columns()) {
+      double sum = 0;
+      for (const int a : row.columns()) sum += slope(a, b) * row[a];
+      to[b] = 2 * sum;
+    }
+  });
+}
+
+// The sum of x(entry of column a) times y(entry of column b) over the rows with both.
+template <class X, class Y> double column_product(const WhiteMatrix& white, int a, int b, const X& x, const Y& y) {
+  double sum = 0;
+  Count s = white.by_column[size_t(a)], t = white.by_column[size_t(b)];
+  while (s < white.by_column[size_t(a) + 1] && t < white.by_column[size_t(b) + 1]) {
+    const int row = white.of_row[size_t(s)], other = white.of_row[size_t(t)];
+    if (row == other) sum += x(white.entry[size_t(s)]) * y(white.entry[size_t(t)]);
+    s += row <= other, t += other <= row;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -363,6 +387,59 @@ Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
       const Count place = lower.place(a, b);
       return place < start[std::min(a, b) + 1] && row[place] == std::max(a, b) ? slopes[place] : 0;
     });
+  });
+}
+
+// With F the products of U C off the diagonal and X = D^-1/2 F D^-1/2 for a diagonal D: of half the sum of the squares
+// of X, the derivatives with respect to the rows of U for the same D; the sums of `squares` by columns of X; and for
+// pairs of columns that have entries in the same rows, the entries of the products G = C' U' U C, `gram`, and of
+// D^-1 F D^-1 G, `image`.
+// long: one pass over the columns, with the arrays that it writes
+// [[Rcpp::export(rng = false)]]
+Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
+                                  Rcpp::NumericVector diagonal, Rcpp::IntegerMatrix pairs, int threads) {
+  return guard_new([&] {
+    const Rcpp::NumericMatrix weights = rows["weights"];
+    const SparseFactor u = factor_of(rows, weights);
+    const int size = int(diagonal.size());
+    const Effects effects(columns, values, size, u.sets);
+    const bool in_range = std::all_of(pairs.begin(), pairs.end(), [&](int c) { return c >= 1 && c <= size; });
+    if (pairs.nrow() != 2 || !in_range) throw InputError("dim", "a column is out of range");
+    const WhiteMatrix white(u, effects, threads);
+    const double* const d = diagonal.begin();
+    std::vector<double> by_entry(white.value.size());
+    Rcpp::NumericVector squares = zeros(double(size));
+    double* const to_square = squares.begin();
+    const auto differentiate = [&](int c, const std::vector<int>& filled, const std::vector<double>& sum, Count) {
+      const auto entry = [&](int row) { return row == c ? 0 : sum[size_t(row)] / (d[c] * d[row]); };
+      for (const int row : filled) to_square[c] += entry(row) * sum[size_t(row)];
+      for (Count t = white.by_column[size_t(c)]; t < white.by_column[size_t(c) + 1]; ++t) {
+        const size_t i = size_t(white.of_row[size_t(t)]);
+        double& total = by_entry[size_t(white.entry[size_t(t)])];
+        for (Count k = white.start[i]; k < white.start[i + 1]; ++k)
+          total += 2 * entry(white.column[size_t(k)]) * white.value[size_t(k)];
+      }
+    };
+    each_gram_column(white, size, threads, Triangle::both, std::atomic<bool>(false), differentiate);
+    Rcpp::NumericVector gram = zeros(double(pairs.ncol())), image = zeros(double(pairs.ncol()));
+    double *to_gram = gram.begin(), *to_image = image.begin();
+    const int* const pair = pairs.begin();
+    const auto value = [&](Count k) { return white.value[size_t(k)]; };
+    each_point(pairs.ncol(), threads, [&](Count k) {
+      const int a = pair[2 * k] - 1, b = pair[2 * k + 1] - 1;
+      to_gram[k] = column_product(white, a, b, value, value);
+      to_image[k] = column_product(
+          white, a, b, [&](Count e) { return by_entry[size_t(e)] / 2; }, value);
+    });
+    const Rcpp::List by_rows = adjoint_of_rows(u, effects, threads, [&](const WhiteRow& row, Count i, double* to) {
+      const double* from = by_entry.data() + white.start[size_t(i)];
+      for (const int b : row.columns()) to[b] = *from++;
+    });
+    return named_list({{"weights", SEXP(by_rows["weights"])},
+                       {"log_sd", SEXP(by_rows["log_sd"])},
+                       {"squares", squares},
+                       {"gram", gram},
+                       {"image", image}});
   });
 }
 

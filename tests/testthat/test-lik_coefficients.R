@@ -95,7 +95,9 @@ test_that("without a factor, results are those of the dense kind up to the Monte
     expect_lt(abs(both$iterative$value - both$dense$value), 4 * both$iterative$error)
     expect_lt(both$iterative$error, 0.5)
     expect_equal(as.vector(both$iterative$slope), both$dense$gradient, tolerance = 0.01)
-    expect_equal(both$iterative$gradient, both$dense$gradient, tolerance = 0.02)
+    expect_equal(both$iterative$gradient, both$dense$gradient, tolerance = 0.01)
+    slope <- both$iterative$slope
+    expect_close(matrix(both$iterative$gradient, 1), slope, tolerance = 1e-5, scale = max(abs(slope)))
   }
 })
 
@@ -187,4 +189,38 @@ test_that("sparse products check their input", {
   expect_error(kernops:::effects_product(held$pointer, matrix(1, 3, 1), 1L),
                "each column of the matrix has a number")
   expect_error(kernops:::effects_sparse_adjoint(rows, columns, matrix(3, 1, 2), 0:2, 0:1, 1, 1L), "columns have rows")
+})
+
+test_that("derivatives of squares of products are those of dense matrices in plain R", {
+  withr::local_seed(3)
+  n <- 8
+  near <- rbind(c(0L, seq_len(n - 1)), c(0L, 0L, seq_len(n - 2)))
+  columns <- rbind(rep_len(1:3, n), rep_len(c(5L, 4L), n), rep_len(c(7L, 6L), n))
+  values <- matrix(rnorm(3 * n), 3)
+  C <- matrix(0, n, 7)
+  for (i in seq_len(n)) C[i, columns[, i]] <- values[, i]
+  rows <- list(weights = matrix(runif(2 * n, 0, 0.4), 2) * (near > 0), sd = runif(n, 0.5, 1), neighbours = near)
+  products <- \(rows) {
+    U <- diag(n)
+    for (i in seq_len(n)) U[i, near[near[, i] > 0, i]] <- -rows$weights[near[, i] > 0, i]
+    crossprod(U %*% C / rows$sd)
+  }
+  G <- products(rows)
+  D <- 1 + diag(G)
+  squares_of <- \(G) (G^2 / outer(D, D)) * (1 - diag(7))
+  # each of columns 4 and 6, and 5 and 7, is in the rows of the other one
+  pairs <- rbind(c(1L, 4L, 4L, 5L), c(1L, 4L, 6L, 7L))
+  one <- kernops:::effects_square_adjoint(rows, columns, values, D, pairs, 1L)
+  expect_equal(one$squares, rowSums(squares_of(G)))
+  expect_equal(one$gram, G[t(pairs)])
+  off <- G * (1 - diag(7)) / outer(D, D)
+  expect_equal(one$image, (off %*% G)[t(pairs)])
+  half <- \(part, x) sum(squares_of(products(replace(rows, part, list(x))))) / 2
+  slope <- central_difference(\(x) half("weights", matrix(x, 2)), as.vector(rows$weights), 1e-5)
+  expect_equal(as.vector(one$weights)[near > 0], as.vector(slope)[near > 0], tolerance = 1e-7)
+  slope <- central_difference(\(x) half("sd", exp(x)), log(rows$sd), 1e-5)
+  expect_equal(one$log_sd, as.vector(slope), tolerance = 1e-7)
+  square_adjoint <- \(pairs) kernops:::effects_square_adjoint(rows, columns, values, D, pairs, 1L)
+  expect_error(square_adjoint(matrix(8L, 2, 1)), "out of range")
+  expect_error(square_adjoint(matrix(1L, 1, 1)), "out of range")
 })

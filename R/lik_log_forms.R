@@ -1,0 +1,99 @@
+# Forms z' f(A) z of a symmetric matrix A that is known by its products, with their derivatives with respect to A, by
+# the method of Lanczos.
+#
+# With an orthonormal basis V of the Krylov space of z, V' A V = Y diag(t) Y' and the first row y of Y, the form is
+# |z|^2 sum(y^2 f(t)). By the derivative of functions of matrices (Higham 2008, 3.11), a change dA changes the form by
+#   |z|^2 sum_kl y_k y_l f[t_k, t_l] (V Y)_k' dA (V Y)_l,  f[s, t] = (f(s) - f(t)) / (s - t).
+# The matrix y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny: with its eigenvectors, the change is the sum of
+# signs * w' dA w over some columns w, the `directions`.
+
+# f as a list of its `value` and its divided `difference`.
+matrix_logarithm <- list(
+  value = log,
+  difference = function(s, t) {
+    x <- (s - t) / t
+    ifelse(abs(x) < 1e-8, 1 - x / 2, log1p(x) / x) / t
+  }
+)
+
+# log(1 + x) - x + x^2 / 2 for the eigenvalues 1 + x.
+log_beyond_square <- list(
+  value = function(t) log(t) - (t - 1) + (t - 1)^2 / 2,
+  difference = function(s, t) matrix_logarithm$difference(s, t) - 1 + (s + t - 2) / 2
+)
+
+# The forms of columns z: their `value`, the `directions` and the `signs` of the derivatives, and the columns `of` which
+# these are. product(x) is A x. NULL where an eigenvalue of A is not positive.
+lanczos_forms <- function(product, z, f, tol = 1e-8, most = 300, width = 16) {
+  parts <- lapply(split(seq_len(ncol(z)), (seq_len(ncol(z)) - 1) %/% width), function(columns) {
+    run <- krylov_basis(product, z[, columns, drop = FALSE], krylov_solved(tol), most)
+    forms <- lapply(seq_along(columns), function(k) form_of_run(run, k, f))
+    if (all(lengths(forms) > 0)) forms
+  })
+  if (!all(lengths(parts) > 0)) return(NULL)
+  forms <- unlist(parts, recursive = FALSE)
+  signs <- lapply(forms, `[[`, "signs")
+  list(value = vapply(forms, `[[`, 0, "value"), signs = as.numeric(unlist(signs)),
+       directions = matrix(as.numeric(unlist(lapply(forms, `[[`, "directions"))), nrow(z)),
+       of = rep(seq_along(forms), lengths(signs)))
+}
+
+form_of_run <- function(run, k, f, least = 1e-10) {
+  tridiagonal <- run$matrix(k)
+  e <- eigen(tridiagonal, symmetric = TRUE)
+  if (!all(e$values > 0)) return(NULL)
+  first <- run$size[[k]] * e$vectors[1, ]
+  inner <- eigen(outer(first, first) * outer(e$values, e$values, f$difference), symmetric = TRUE)
+  large <- which(abs(inner$values) > least * max(abs(inner$values), .Machine$double.xmin))
+  vectors <- e$vectors %*% inner$vectors[, large, drop = FALSE]
+  list(value = sum(first^2 * f$value(e$values)), signs = sign(inner$values[large]),
+       directions = run$basis(k) %*% (vectors * rep(sqrt(abs(inner$values[large])), each = nrow(vectors))))
+}
+
+# Orthonormal bases of the Krylov spaces of the columns x, each vector made orthogonal to all previous ones; they grow
+# until solved(run) of all columns, which is called for each size. A list of the norms `size` of x, basis(k) of column k
+# and matrix(k), the tridiagonal matrix T of products with it, and the `residual` of A^-1 x relative to x: the last
+# entry of the first column of T^-1 times the next number below the diagonal, by the pivots of T.
+krylov_basis <- function(product, x, solved, most = 300) {
+  scaled <- function(x, by) x * rep(by, each = nrow(x))
+  size <- sqrt(colSums(x^2))
+  vectors <- list(scaled(x, ifelse(size > 0, 1 / size, 0)))
+  diagonal <- below <- matrix(0, 0, ncol(x))
+  residual <- pivot <- 1
+  repeat {
+    m <- length(vectors)
+    r <- product(vectors[[m]])
+    diagonal <- rbind(diagonal, colSums(r * vectors[[m]]))
+    pivot <- diagonal[m, ] - if (m > 1) below[m - 1, ]^2 / pivot else 0
+    for (v in c(vectors, vectors)) r <- r - scaled(v, colSums(r * v))
+    norm <- sqrt(colSums(r^2))
+    ends <- norm <= 1e-12 * abs(diagonal[1, ])
+    below <- rbind(below, ifelse(ends, 0, norm))
+    residual <- residual * norm / abs(pivot)
+    run <- c(krylov_run(vectors, size, diagonal, below), list(residual = residual))
+    if (all(ends | solved(run)) || m >= min(most, nrow(x))) return(run)
+    vectors <- c(vectors, list(scaled(r, ifelse(ends, 0, 1 / norm))))
+  }
+}
+
+# The space of a column ends before the first number 0 `below`.
+krylov_run <- function(vectors, size, diagonal, below) {
+  count <- apply(below, 2, function(b) match(0, b, nomatch = length(b)))
+  list(
+    size = size, count = count, below = below,
+    basis = function(k) {
+      matrix(vapply(vectors[seq_len(count[[k]])], function(v) v[, k], numeric(nrow(vectors[[1]]))), ncol = count[[k]])
+    },
+    matrix = function(k) tridiagonal(diagonal[seq_len(count[[k]]), k], below[seq_len(count[[k]] - 1), k])
+  )
+}
+
+tridiagonal <- function(diagonal, below) {
+  lower <- seq_along(below)
+  M <- diag(diagonal, length(diagonal))
+  M[cbind(lower, lower + 1)] <- M[cbind(lower + 1, lower)] <- below
+  M
+}
+
+# solved() of krylov_basis(): the residual of A^-1 x is below `tol` times x.
+krylov_solved <- function(tol) function(run) run$residual < tol
