@@ -64,7 +64,8 @@ with_prediction_changes <- function(fit) {
 
 compared_fit <- function(fit, theta) {
   none <- c(predictions = NA_real_, se = NA_real_)
-  changes <- if (fit$vecchia$all) none else tryCatch({
+  # standard errors beside iterative coefficients are solutions of conjugate gradients
+  changes <- if (fit$vecchia$all || isTRUE(fit$vecchia$iterative)) none else tryCatch({
     compared <- compared_parts(fit)
     count <- predicting_count(fit)
     if (length(count)) {

@@ -6,20 +6,27 @@
 #
 # Beside effects, log det(Q + D) is corrected by an estimate of the error of the incomplete factor (lik_latent_error.R).
 
+# long: the functions of one likelihood, which share its sets
 vecchia_laplace <- function(data, model, how) {
   parts <- latent_parts(model$field, data$u)
+  parts$kept <- level_probes(how$control$seed, max(how$control$probes, 16))
   field <- parts$field
   places <- places_of_parts(parts)
   most <- max(1L, nrow(places$u) - 1L)
   field_theta <- function(theta) unname(theta)[parts$rows]
   tracker <- neighbour_tracker(
-    group = function(theta, m) latent_sets(places, field, field_theta(theta), m, how, parts, unname(theta)),
+    group = function(theta, m) {
+      parts$kept$reference <- NULL
+      latent_sets(places, field, field_theta(theta), m, how, parts, unname(theta))
+    },
     recount = function(sets, m) with_latent_neighbours(sets, sets$search(m)),
-    moved = function(sets, theta) neighbours_moved(sets, list(u = places$u), field, field_theta(theta)),
+    moved = function(sets, theta) {
+      reference_moved(parts$kept) || neighbours_moved(sets, list(u = places$u), field, field_theta(theta))
+    },
     m = neighbour_count(how$control, field$d, most, default = 20), most = most
   )
   fewer <- NULL # the sets with the latest limited number
-  rough <- wide_sets(probes = 4, enough = Inf)
+  rough <- list(wide = wide_sets(probes = 4, enough = Inf), kept = level_probes(how$control$seed, 4, Inf))
   limited <- function(sets) {
     if (tracker$limit() >= tracker$count()) fewer <<- NULL else
       if (!identical(fewer$near, sets$near)) fewer <<- with_fewer(sets, tracker$limit(), rough)
@@ -41,14 +48,14 @@ vecchia_laplace <- function(data, model, how) {
     m <- tracker$count()
     list(m = m, all = m == most, ordering = how$control$ordering,
          local = as.integer(min(max(30L, m), nrow(sets$points))), order = sets$order, neighbours = sets$neighbours,
-         wide = parts$wide$count)
+         wide = parts$wide$count, iterative = has_iterative_levels(sets))
   }
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, subset_sizes = function() tenth(data, 2e4))
 }
 
-# Sets of the m nearest neighbours; `wide` is the state of their wider pattern.
-with_fewer <- function(sets, m, wide) {
-  with_latent_neighbours(replace(sets, "wide", list(wide)), sets$neighbours[seq_len(m), , drop = FALSE])
+# Sets of the m nearest neighbours; `rough` has the state `wide` of their wider pattern, and `kept`.
+with_fewer <- function(sets, m, rough) {
+  with_latent_neighbours(replace(sets, names(rough), rough), sets$neighbours[seq_len(m), , drop = FALSE])
 }
 
 # Sizes of subsets: a tenth of at least `least` observations.
@@ -89,7 +96,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
   }
   warn <- function() {
     warn_of_mode(mode)
-    warn_of_factor(error)
+    warn_of_factor(error, sets)
   }
   new_state(results, warn = warn,
             gradient = function() latent_gradient(sets, system, results, data, parts),

@@ -8,7 +8,7 @@ latent_parts <- function(model, u) {
   effects <- effects_of(model, u)
   field <- field_part(model)
   list(field = field, rows = field$rows, u = points_of_field(field, u), effects = effects, all_u = u,
-       without_field = is_noise_alone(field), wide = wide_sets())
+       without_field = is_noise_alone(field), wide = wide_sets(), kept = level_probes(determinant = FALSE))
 }
 
 # The places of the field; without a field, one place, where nothing is observed.
@@ -71,12 +71,12 @@ without_coefficients <- function(entries, dense) {
   row_sparse(columns, entries$values[rows, , drop = FALSE], entries$size - length(dense))
 }
 
-# The products B' W B of effects for the diagonal W of weights, of both signs.
+# The products B' W B of effects for the diagonal W of weights, of both signs; NULL if they are too many.
 weighted_products <- function(entries, weights) {
   n <- length(weights)
   products <- function(weights) {
     none <- list(weights = matrix(0, 0, n), neighbours = matrix(0L, 0, n), sd = 1 / sqrt(weights))
-    entries$sparse_gram(none, most_products) %||% stop_coefficients(entries$size)
+    entries$sparse_gram(none, most_products)
   }
   if (all(weights >= 0)) return(products(weights))
   positive <- products(pmax(weights, 0))
@@ -84,8 +84,9 @@ weighted_products <- function(entries, weights) {
 }
 
 # The precision of coefficients and places given observations with precisions `share`, and the products with the matrix
-# [B L, A], whose rows are observations: as observed_places() has them for the places alone, in `system`.
-with_observed_effects <- function(system, observed, theta) {
+# [B L, A], whose rows are observations: as observed_places() has them for the places alone, in `system`. `iterative`
+# ones are those of lik_latent_levels.R.
+with_observed_effects <- function(system, observed, theta, iterative = FALSE) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)
   sparse <- without_coefficients(entries, observed$dense)
@@ -97,7 +98,7 @@ with_observed_effects <- function(system, observed, theta) {
   replace(system, c("entries", "gather", "spread", "precision", "at_places", "variances"), list(
     entries, function(x) rbind(entries$crossprod(x), system$gather(x)),
     function(x) entries$times(x[first, , drop = FALSE]) + system$spread(x[-first, , drop = FALSE]),
-    function(share) {
+    if (iterative) function(share) observed_levels(entries, system, share) else function(share) {
       within <- weighted_products(sparse, share)
       across <- if (!is.null(pairs)) as.vector(pairs$crossprod(rep(share, each = nrow(sparse$columns))))
       list(diagonal = c(within$diagonal(within$value), system$precision(share)), within = within,
@@ -126,8 +127,8 @@ latent_effects_gradient <- function(system, state, parts, u) {
     levels <- max(1, length(effect$levels))
     rows <- effect$before + seq_len(effect$size * levels)
     by_level <- function(x, y) tcrossprod(matrix(x[rows], effect$size), matrix(y[rows], effect$size))
-    block <- levels * diag(effect$size) - sum_of_blocks(covariances, effect$before, effect$size, levels) -
-      by_level(b, b) + (by_level(b, along) + by_level(along, b)) / 2
+    block <- gap_of_blocks(covariances, effect$before, effect$size, levels) - by_level(b, b) +
+      (by_level(b, along) + by_level(along, b)) / 2
     total[effect$rows] <- vapply(whitened_slopes(effect, theta), function(change) sum(block * change), 0)
   }
   total

@@ -14,11 +14,13 @@ wide_sets <- function(count = 0, probes = 16, enough = 2 * allowed_monte_carlo) 
 }
 
 # A function whose value is the pattern of sets, found again where the number of neighbours has grown. Where wide sets
-# have too many pairs, the pattern has the neighbours alone.
+# have too many pairs, the pattern has the neighbours alone; where effects have too many, it is that of the field, with
+# the number of coefficients as `levels` (lik_latent_levels.R).
 wide_pattern <- function(sets) {
   pattern <- NULL
   count <- NULL
   pattern_with <- function(wide) {
+    if (isTRUE(sets$iterative) || is.null(sets$observed$sparse$within)) return(NULL)
     tryCatch(sparse_pattern(sets$neighbours, sets$observed$sparse, wide), kernops_input_error = function(e) NULL)
   }
   function() {
@@ -29,7 +31,7 @@ wide_pattern <- function(sets) {
     pattern <<- if (is_wide) pattern_with(sets$search(wide))
     if (is_wide && is.null(pattern)) sets$wide$most <- sets$wide$count <- 0
     pattern <<- pattern %||% pattern_with(sets$neighbours[0, , drop = FALSE])
-    if (is.null(pattern)) stop_coefficients(sets$observed$count)
+    if (is.null(pattern)) pattern <<- c(sparse_pattern(sets$neighbours), list(levels = sets$observed$count))
     count <<- sets$wide$count
     pattern
   }
@@ -51,7 +53,9 @@ most_wide_count <- function(sets) min(sets$wide$most, nrow(sets$points) - 1, 90,
 can_widen <- function(sets) has_dropped_entries(sets) && wide_count(sets) < most_wide_count(sets)
 
 # The factor of effects alone is exact, and that of a field alone nearly so.
-has_dropped_entries <- function(sets) !is.null(sets$observed) && !sets$without_field
+has_dropped_entries <- function(sets) !is.null(sets$observed) && !sets$without_field && !has_iterative_levels(sets)
+
+has_iterative_levels <- function(sets) !is.null(sets$pattern()$levels)
 
 has_precise_factor <- function(mode, sets) {
   !is.null(mode) && (!has_dropped_entries(sets) || mode$posterior$error$std_error <= sets$wide$enough)
@@ -68,7 +72,8 @@ error_of_factor <- function(posterior, sets) {
   kept$error
 }
 
-warn_of_factor <- function(std_error) {
+warn_of_factor <- function(std_error, sets = NULL) {
+  if (!is.null(sets) && has_iterative_levels(sets)) return(warn_of_monte_carlo(std_error))
   if ((std_error %||% 0) / 2 <= allowed_monte_carlo) return(invisible())
   cli::cli_warn(c("The log-likelihood has a Monte Carlo error of {signif(std_error / 2, 2)}: the factor of the precision
                    of the field and of random effects drops entries.",

@@ -19,7 +19,7 @@ latent_sets <- function(places, model, theta, m, how, parts = NULL, whole = thet
                        operators = set_operators(model, how$backend)))
   sets$observed <- observed_effects(parts, sets$of, nrow(places$u), whole)
   sets$without_field <- isTRUE(parts$without_field)
-  sets$wide <- parts$wide
+  sets[c("wide", "kept")] <- parts[c("wide", "kept")]
   with_latent_neighbours(sets, sets$search(m))
 }
 
@@ -48,24 +48,30 @@ latent_factor <- function(sets, theta) {
 #   variances(posterior)   of the process of observations, from those of the field
 #   mean(weight, b, from)  (Q + D)^-1 b, for columns of b, from an approximation of it; NULL where there is no factor
 #   logdet(weight)         log det(Q + D) - log det Q, by the factor
-#   error()                of logdet() beside effects, by error_of_factor(); else NULL
+#   error()                of logdet() beside effects: by error_of_factor(), or of an estimate; else NULL
 #   project(weight, r)     P r with P the inverse of the covariance of observations with noise 1 / weight
 #   posterior              the precision Q + D, of sparse_posterior()
 #   entries                of effects, a result of effect_entries()
 latent_system <- function(sets, model, theta, factor = latent_factor(sets, theta), whole = theta) {
   if (is.null(factor)) return(NULL)
-  posterior <- sparse_posterior(sets$pattern(), factor)
+  pattern <- sets$pattern()
+  iterative <- !is.null(pattern$levels)
+  posterior <- if (iterative) levels_posterior(pattern, factor, sets$kept) else sparse_posterior(pattern, factor)
   nugget <- if (length(model$nugget)) theta[[model$nugget]] else 0
   share <- function(weight) weight / (1 + nugget * weight)
   observed <- if (isTRUE(sets$without_field)) no_places(sets) else observed_places(sets)
-  if (!is.null(sets$observed)) observed <- with_observed_effects(observed, sets$observed, whole)
+  if (!is.null(sets$observed)) observed <- {
+    with_observed_effects(observed, sets$observed, whole, iterative)
+  }
   gather <- observed$gather
   precision <- function(weight) observed$precision(share(weight))
   mean <- function(weight, b, ...) posterior$solve(precision(weight), b, ...)
   c(observed, list(
     factor = factor, nugget = nugget, share = share, mean = mean, posterior = posterior,
     logdet = function(weight) posterior$logdet(precision(weight)) + 2 * sum(log(factor$sd)),
-    error = function() if (has_dropped_entries(sets)) error_of_factor(posterior, sets),
+    error = function() {
+      if (iterative) posterior$error() else if (has_dropped_entries(sets)) error_of_factor(posterior, sets)
+    },
     project = function(weight, r) {
       r <- as.matrix(r)
       share(weight) * (r - observed$spread(mean(weight, gather(share(weight) * r))))

@@ -45,13 +45,6 @@ effects_problem <- function(data, model, how) {
 # Up to this number of coefficients, S is a matrix in memory whose factor takes less than a second.
 most_coefficients <- 2000
 
-stop_coefficients <- function(count, call = NULL) {
-  stop_kernops("input", c("{.code method = \"vecchia\"} and a {.arg family} take up to about 7000 coefficients of random
-                           effects and smooths, or more where most of them belong to neighbouring observations: these
-                           {count} are too many.",
-                          i = "{.code method = \"exact\"} has no such limit."), call = call)
-}
-
 # Noise has no neighbours.
 neighbour_count_beside_effects <- function(how, field, most) {
   if (is_noise_alone(field)) return(0L)

@@ -47,12 +47,12 @@ fitted_system <- function(object) {
   about <- object$vecchia
   parts <- latent_parts(object$model, object$data$u)
   places <- places_of_parts(parts)
-  sets <- list(without_field = isTRUE(parts$without_field), order = about$order,
+  sets <- list(iterative = about$iterative, without_field = isTRUE(parts$without_field), order = about$order,
                points = places$u[about$order, , drop = FALSE],
                of = order(about$order)[places$of],
                operators = list(values = field_covariance(replace(object, "model", list(parts$field)))))
   sets$observed <- observed_effects(parts, sets$of, nrow(places$u), unname(object$theta))
-  sets$wide <- parts$wide
+  sets[c("wide", "kept")] <- parts[c("wide", "kept")]
   if (!is.null(about$wide)) sets$wide$count <- about$wide
   sets$search <- function(m) {
     tree <- search_tree(neighbour_coordinates(parts$field, unname(object$theta)[parts$rows], places$u))

@@ -2,7 +2,9 @@
 
 # TRUE if new points of a fit by neighbours are predicted jointly, unless it has `vecchia$joint`: not if each new point
 # is conditioned on all observations anyway.
-is_joint <- function(object) object$vecchia$joint %||% (object$vecchia$local < length(object$data$y))
+is_joint <- function(object) {
+  object$vecchia$joint %||% (object$vecchia$local < length(object$data$y) && !isTRUE(object$vecchia$iterative))
+}
 
 joint_conditioning <- function(object, base = joint_base(object), nearest = nearest_conditioning(object)) {
   new_conditioning(

@@ -42,11 +42,19 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   starts <- unname(cbind(process, matrix(others, nrow(process), length(others), byrow = TRUE)))
   # rounding errors accumulate over the steps to the mode
   gain <- if (likelihood$dense) 1e-13 else 1e-11
-  best <- if (!all_given) global_optimum(starts, target) else
-    descend(starts[1, ], target, replace(control, "gain", gain))
+  best <- if (!all_given) global_optimum(starts, target) else trend_alone(starts[1, ], target, gain)
   if (is_singular(best)) stop_no_mode(call)
   if (all_given) best$value <- NULL
   resumable(best, target)
+}
+
+# The coefficients of the trend from a start; again where the likelihood is more accurate with a reference at its end.
+trend_alone <- function(theta, target, gain) {
+  control <- replace(target$how$control, "gain", gain)
+  best <- descend(theta, target, control)
+  if (is_singular(best) || !target$likelihood$outdated(best$theta)) return(best)
+  target$likelihood$regroup(best$theta)
+  descend(best$theta, target, control)
 }
 
 check_all_given <- function(parameters, call) {

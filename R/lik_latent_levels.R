@@ -1,0 +1,75 @@
+# The posterior precision H of a family's field and of effects with too many coefficients for a factor, such as
+# thousands of levels that are scattered over the whole domain.
+#
+# With the precision F = Q + A' D A of the field given observations with weights D, and the columns C of effects,
+#   H = [I + C' D C, C' D A; A' D C, F]     det H = det F det S,  S = I + C' D (C - A F^-1 A' D C).
+# F has the sparse factor of a field alone (lik_latent_sets.R). S is known by its products, each a solution of F:
+# solutions are found by conjugate gradients, log det S by lik_level_forms.R.
+
+# The functions of sparse_posterior() with effects, in which the coefficients come before the places; `factor` are the
+# rows of U and `kept` is a result of level_probes(). In addition, error() is that of the latest logdet(). Precisions
+# are the lists of observed_levels().
+# long: the operators of one matrix, each some lines, which share its data
+levels_posterior <- function(pattern, factor, kept) {
+  field <- sparse_posterior(pattern, factor)
+  first <- seq_len(pattern$levels)
+  latest <- determinant <- changes <- NULL
+  logdet <- function(w) {
+    if (identical(w$share, latest$share)) return(determinant$value)
+    latest <<- w
+    changes <<- NULL
+    of_field <- field$logdet(w$places)
+    levels <- if (!is.nan(of_field) && isTRUE(kept$determinant)) logdet_of_levels(schur_of_levels(field, w), kept)
+    determinant <<- c(list(value = of_field + if (isTRUE(kept$determinant)) levels$logdet %||% NaN else 0), levels)
+    determinant$value
+  }
+  solve <- function(w, b, from = 0 * b, tol = 1e-10) solution_of_levels(field, w, b, from, tol, first)
+  # b' H^-1 b for sparse columns b, some at a time
+  inner <- function(sets) {
+    b <- dense_sets(sets, length(first) + length(factor$sd))
+    crossprod(b, solve(latest, b))
+  }
+  sums <- function(sets) {
+    parts <- split(seq_len(ncol(sets$neighbours)), (seq_len(ncol(sets$neighbours)) - 1) %/% 16)
+    as.numeric(unlist(lapply(parts, function(numbers) diag(inner(some_sets(sets, numbers))))))
+  }
+  changes_of_levels <- function() {
+    changes <<- changes %||% changes_along(field, factor, latest, determinant)
+    changes
+  }
+  list(
+    logdet = logdet, solve = solve, error = function() list(logdet = 0, std_error = determinant$error),
+    held = function() stop_joint_levels(length(first)),
+    variances = function() stop_joint_levels(length(first)),
+    parts = function(sets) semidefinite_half(inner(sets)), sums = sums,
+    differentiate = function(f, g) {
+      by <- field$differentiate(f[-first], g[-first])
+      along <- changes_of_levels()
+      list(weights = by$weights + along$weights, log_sd = by$log_sd + along$log_sd)
+    },
+    sum_variances = function(points, columns, values) {
+      if (isTRUE(kept$determinant)) return(field$variances()[points] + changes_of_levels()$variances)
+      sums(list(neighbours = rbind(columns, length(first) + points), weights = rbind(values, 1)))
+    },
+    effects = function() {
+      along <- if (isTRUE(kept$determinant)) changes_of_levels()[c("signs", "directions", "images")]
+      structure(c(along, list(diagonal = function(...) variances_of_levels(field, latest))), class = "level_directions")
+    }
+  )
+}
+
+# With H = E + E' for lower triangular blocks E of levels, the columns C change by C E, and v' S v by 2 v' (S - I) E v:
+# its derivatives are the upper triangles of the blocks of v v' (S - I).
+gap_of_blocks.level_directions <- function(x, before, size, count) {
+  rows <- before + seq_len(size * count)
+  by_level <- function(x) matrix(x[rows, , drop = FALSE], size)
+  gap <- tcrossprod(by_level(x$directions * rep(x$signs, each = nrow(x$directions))), by_level(x$images))
+  gap[lower.tri(gap)] <- t(gap)[lower.tri(gap)]
+  gap
+}
+
+stop_joint_levels <- function(count, call = NULL) {
+  stop_kernops("input", c("Joint predictions take up to about 7000 coefficients of random effects of a family, or more
+                           where most of them belong to neighbouring observations: these {count} are too many.",
+                          i = "Use {.code joint = FALSE}."), call = call)
+}

@@ -1,0 +1,108 @@
+# log det S of a matrix S that is known by its products, for R/lik_latent_levels.R: the Schur complement of the
+# coefficients of effects in the posterior precision of a family.
+#
+# With a diagonal D, A = D^-1/2 S D^-1/2 and A = I + X,
+#   log det S = log det D + tr log A,  tr log A = sum_q q' log(A) q + E z' log(A) z.
+# Orthonormal columns q approximate the eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels,
+# and random signs z are projected on their complement (Ubaru, Chen and Saad 2017). The error of z' log(A) z is that of
+# z' X z in the first order. The reference takes this out: z' X_0 z, at the parameters where D, q and z are chosen, has
+# the known expected value tr X_0 - sum_q q' X_0 q. X_0 is that of the incomplete factor of the field, whose diagonal is
+# computed from sparse columns. All of this is kept while parameters change, so that the estimate is a smooth function
+# of them, and its derivatives are those of the forms (lik_log_forms.R). The error grows with the distance from the
+# reference: a search is repeated from a reference at its end.
+
+# The number of columns q, and the largest number of columns z.
+level_basis <- 16
+most_level_signs <- 96
+
+# An environment that likelihoods with the same coefficients share: the `seed`, the number `count` of random signs,
+# which grows until the standard error of the log-likelihood is the `wanted` one, the `reference`, and the standard
+# errors of log det S, there (`least`) and of the latest estimate (`error`). Without `determinant`, it is not computed.
+level_probes <- function(seed = 1, count = 16, wanted = 0.04, determinant = TRUE) {
+  list2env(list(seed = seed, count = count, wanted = wanted, determinant = determinant))
+}
+
+# `schur` is a list of the `size`, of product(x), S x, and of `rough`, the product of the incomplete factor: the
+# `diagonal` of its matrix, and forms(x), x' S x for columns x. The result has the `logdet` and its `error`, with the
+# `directions` v and their `signs`: a change dS changes log det S by the sum of signs * v' dS v. NULL where S is not
+# positive definite.
+logdet_of_levels <- function(schur, kept) {
+  fresh <- is.null(kept$reference)
+  first <- kept$reference %||% level_reference(schur, kept)
+  forms <- if (!is.null(first)) forms_of_levels(schur, first)
+  if (is.null(forms)) return(NULL)
+  if (fresh) {
+    kept$reference <- first
+    count <- length(forms$estimates)
+    lacking <- ceiling(count * (error_of_mean(forms$estimates) / 2 / kept$wanted)^2) - count
+    lacking <- min(lacking, most_level_signs - count)
+    if (count > 0 && lacking > 0) {
+      more <- more_signs(schur, kept, lacking)
+      forms <- join_forms(forms, forms_of_levels(schur, replace(more, "basis", list(first$basis[, 0, drop = FALSE]))))
+      kept$reference[c("signs", "forms")] <- list(cbind(first$signs, more$signs), c(first$forms, more$forms))
+    }
+  }
+  kept$error <- error_of_mean(forms$estimates)
+  if (fresh) kept$least <- kept$error
+  weights <- ifelse(forms$random, 1 / length(forms$estimates), 1)
+  list(logdet = sum(log(first$scale)) + forms$exact + if (length(forms$estimates)) mean(forms$estimates) else 0,
+       error = kept$error, signs = forms$signs,
+       directions = forms$directions * rep(sqrt(weights), each = schur$size) / sqrt(first$scale))
+}
+
+# A reference at S: D, q, z, the `forms` z' X_0 z and their expected value, the `trace`. Where the basis is one of the
+# whole space, there are no signs. NULL where S is not positive definite.
+level_reference <- function(schur, kept) {
+  scale <- schur$rough$diagonal()
+  if (!all(scale > 0)) return(NULL)
+  with_seed(kept$seed, {
+    basis <- level_basis_of(schur, scale)
+    signs <- projected_signs(schur$size, if (ncol(basis) < schur$size) kept$count else 0, basis)
+  })
+  rough <- function(x) schur$rough$forms(x / sqrt(scale)) - colSums(x^2)
+  random <- ncol(signs) > 0
+  list(scale = scale, basis = basis, signs = signs, forms = if (random) rough(signs) else numeric(),
+       trace = if (random) -sum(rough(basis)) else 0)
+}
+
+# The reference with `count` other signs.
+more_signs <- function(schur, kept, count) {
+  reference <- kept$reference
+  reference$signs <- with_seed(kept$seed + 1, projected_signs(schur$size, count, reference$basis))
+  reference$forms <- schur$rough$forms(reference$signs / sqrt(reference$scale)) - colSums(reference$signs^2)
+  reference
+}
+
+level_basis_of <- function(schur, scale) {
+  rank <- min(level_basis, schur$size)
+  if (rank == schur$size) return(diag(schur$size))
+  dominant_basis(list(size = schur$size, product = scaled_product(schur, scale)), rank)
+}
+
+# A x for A = D^-1/2 S D^-1/2.
+scaled_product <- function(schur, scale) {
+  root <- sqrt(scale)
+  function(x) schur$product(x / root) / root
+}
+
+# The sum of the forms of the basis, `exact`, and the `estimates` of the rest of tr log A by signs, with the directions
+# of both, those of signs being `random`.
+forms_of_levels <- function(schur, reference) {
+  columns <- cbind(reference$basis, reference$signs)
+  forms <- lanczos_forms(scaled_product(schur, reference$scale), columns, matrix_logarithm)
+  if (is.null(forms)) return(NULL)
+  rank <- ncol(reference$basis)
+  random <- seq_along(forms$value) > rank
+  list(exact = sum(forms$value[!random]), estimates = forms$value[random] - reference$forms + reference$trace,
+       signs = forms$signs, directions = forms$directions, random = forms$of > rank)
+}
+
+join_forms <- function(x, y) {
+  list(exact = x$exact + y$exact, estimates = c(x$estimates, y$estimates), signs = c(x$signs, y$signs),
+       directions = cbind(x$directions, y$directions), random = c(x$random, y$random))
+}
+
+# TRUE if the error of the latest estimate is large, and a reference at its parameters makes it smaller.
+reference_moved <- function(kept, enough = 2 * allowed_monte_carlo) {
+  isTRUE(kept$error > max(enough, 1.2 * kept$least))
+}

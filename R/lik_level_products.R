@@ -1,0 +1,128 @@
+# Products with the posterior precision of a field and of effects, and with the Schur complement of the coefficients of
+# effects, for R/lik_latent_levels.R; their solutions and derivatives.
+
+# The precision of observations with weights `share`: the diagonal of the `places` of the field, and the products of
+# effects, C = `entries`, and of places, by the functions of observed_places().
+observed_levels <- function(entries, system, share) {
+  list(share = share, places = system$precision(share), entries = entries, gather = system$gather,
+       spread = system$spread)
+}
+
+# A' D C x, and C x - A F^-1 A' D C x with `field`, F^-1 A' D C x.
+gathered_levels <- function(w, x) w$gather(w$share * w$entries$times(x))
+
+left_of_levels <- function(field, w, x, tol = level_tolerance) {
+  along <- w$entries$times(x)
+  solved <- solve_places(field, w, w$gather(w$share * along), tol)
+  list(left = along - w$spread(solved), field = solved)
+}
+level_tolerance <- 1e-11
+
+solve_places <- function(field, w, b, tol = level_tolerance) {
+  solved <- field$solve(w$places, b, tol = tol)
+  if (is.null(solved)) b * NaN else solved
+}
+
+# S for logdet_of_levels().
+schur_of_levels <- function(field, w) {
+  list(
+    size = w$entries$size,
+    product = function(x) x + w$entries$crossprod(w$share * left_of_levels(field, w, x)$left),
+    rough = list(
+      diagonal = function() diagonal_of_levels(w) - sums_of_columns(field, w),
+      forms = function(x) {
+        b <- gathered_levels(w, x)
+        near <- matrix(seq_len(nrow(b)), nrow(b), ncol(b))
+        colSums(x^2) + colSums(w$share * w$entries$times(x)^2) - field$sums(list(neighbours = near, weights = b))
+      }
+    )
+  )
+}
+
+# The diagonal of I + C' D C.
+diagonal_of_levels <- function(w) {
+  columns <- w$entries$columns
+  squares <- row_sparse(columns, w$entries$values^2, w$entries$size)
+  1 + as.vector(squares$crossprod(w$share))
+}
+
+# The forms of the columns of A' D C by the factor of the field, those of about the same number of places together.
+sums_of_columns <- function(field, w, most = 1e7) {
+  size <- w$entries$size
+  places <- length(w$places)
+  place <- rep(w$spread(cbind(seq_len(places)))[, 1], each = nrow(w$entries$columns))
+  if (all(place == 0)) return(numeric(size))
+  key <- (as.vector(w$entries$columns) - 1) * places + place
+  value <- as.vector(w$entries$values) * rep(w$share, each = nrow(w$entries$columns))
+  total <- rowsum(value, key)
+  key <- as.numeric(rownames(total))
+  column <- (key - 1) %/% places + 1
+  count <- tabulate(column, size)
+  position <- sequence(count[count > 0])
+  sums <- numeric(size)
+  ordered <- order(count)
+  for (columns in split(ordered, cumsum(as.numeric(count[ordered])) %/% most)) {
+    rows <- which(column %in% columns)
+    at <- cbind(position[rows], match(column[rows], columns))
+    near <- matrix(0L, max(1, count[columns]), length(columns))
+    weights <- 0 * near
+    near[at] <- as.integer((key[rows] - 1) %% places + 1)
+    weights[at] <- total[rows, 1]
+    sums[columns] <- field$sums(list(neighbours = near, weights = weights))
+  }
+  sums
+}
+
+# H^-1 b, from an approximation of it. Without a factor of the field, NULL.
+solution_of_levels <- function(field, w, b, from, tol, first) {
+  b <- as.matrix(b)
+  places <- field$solve(w$places, b[-first, , drop = FALSE])
+  if (is.null(places)) return(NULL)
+  root <- sqrt(diagonal_of_levels(w))
+  right <- b[first, , drop = FALSE] - w$entries$crossprod(w$share * w$spread(places))
+  product <- schur_of_levels(field, w)$product
+  system <- list(space = vector_space(), n = length(first), lambda = 0, precision = "float64", any_width = TRUE,
+                 product = function(x, precision) product(x / root) / root)
+  solved <- solve_system(system, right / root, NULL, tol, x0 = as.matrix(from)[first, , drop = FALSE] * root, check = 0)
+  coefficients <- solved$solution / root
+  rbind(coefficients, places - solve_places(field, w, gathered_levels(w, coefficients)))
+}
+
+dense_sets <- function(sets, size) {
+  b <- matrix(0, size, ncol(sets$neighbours))
+  near <- sets$neighbours > 0
+  total <- rowsum(sets$weights[near], (col(near)[near] - 1) * size + sets$neighbours[near])
+  b[as.numeric(rownames(total))] <- total
+  b
+}
+
+# The derivatives of log det S along the directions v of its forms: with respect to the rows of U, and to the weights of
+# observations, as the `variances` of the process; `images` are (S - I) v. With f = F^-1 A' D C v, a change of Q changes
+# v' S v by f' dQ f, and a change of D by the sum of dD (C v - A f)^2.
+changes_along <- function(field, factor, w, determinant, width = 16) {
+  signs <- determinant$signs
+  directions <- determinant$directions
+  images <- 0 * directions
+  total <- list(weights = 0 * factor$weights, log_sd = 0 * factor$sd, variances = numeric(length(w$share)))
+  sd <- rep(factor$sd, each = nrow(factor$weights))
+  for (part in split(seq_along(signs), (seq_along(signs) - 1) %/% width)) {
+    solved <- left_of_levels(field, w, directions[, part, drop = FALSE])
+    images[, part] <- w$entries$crossprod(w$share * solved$left)
+    total$variances <- total$variances + as.vector(solved$left^2 %*% signs[part])
+    if (is.null(factor$neighbours)) next
+    white <- sparse_multiply(factor, solved$field)
+    signed <- white * rep(signs[part], each = nrow(white))
+    along <- factors_inner(factor$neighbours, t(signed), t(solved$field), threads())
+    total$weights <- total$weights - 2 * along / sd
+    total$log_sd <- total$log_sd - 2 * rowSums(white * signed)
+  }
+  c(total, list(signs = signs, directions = directions, images = images))
+}
+
+# Estimates of the variances of coefficients given the data, by random signs (Bekas, Kokiopoulou and Saad 2007).
+variances_of_levels <- function(field, w, count = 32) {
+  size <- w$entries$size
+  signs <- with_seed(1, random_signs(size, count))
+  b <- rbind(signs, matrix(0, length(w$places), count))
+  rowMeans(signs * solution_of_levels(field, w, b, 0 * b, 1e-5, seq_len(size))[seq_len(size), , drop = FALSE])
+}
