@@ -100,7 +100,7 @@ test_that("units, precision and weights of 0 do not disturb the iteration", {
 test_that("small regularisation gives the cost of sorted samples", {
   x <- withr::with_seed(1, runif(30))
   y <- withr::with_seed(2, runif(30))
-  fit <- sinkhorn(x, y, 1e-5, tol = 1e-4, iter.max = 20000)
+  fit <- sinkhorn(x, y, 1e-5, tol = 1e-3, iter.max = 20000)
   expect_equal(fit$value, mean((sort(x) - sort(y))^2) + 1e-5 * log(30), tolerance = 2e-3) # a permutation
 })
 
