@@ -87,6 +87,31 @@ disk <- function() {
   check(identical(whole, code) || inherits(whole, "kernops_error"), "a part of a kernel was read")
 }
 
+# Fits of tables and their predictions on a disk that is full, in a folder on a file system of some kB, or with files
+# that cannot grow beyond a limit.
+tables <- function(folder) {
+  utils::assignInNamespace("cell_rows", 500, "kernops")
+  utils::assignInNamespace("cell_heads", 50, "kernops")
+  many <- data.frame(u = stats::runif(3000), v = stats::runif(3000), z = stats::rnorm(3000))
+  fit_in <- function(folder) {
+    gp(z ~ 1, gp_table(many), ~ u + v, matern(3/2, 1, 1) + nugget(0.1), estimate = "none", workdir = folder)
+  }
+  full <- function(code, about) {
+    caught <- tryCatch(code, error = identity)
+    check(inherits(caught, "kernops_disk_error"), about, " on a full disk gave ", class(caught)[[1]])
+    check(!length(list.files(folder)), about, " left files behind: ", toString(list.files(folder)))
+  }
+  full(fit_in(folder), "a fit of a table")
+  small <- gp(z ~ 1, gp_table(many[1:60, ]), ~ u + v, matern(3/2, 1, 1) + nugget(0.1), estimate = "none",
+              workdir = folder)
+  kept <- list.files(folder, full.names = TRUE)
+  caught <- tryCatch(stats::predict(small, gp_table(many[rep(1:3000, 20), ]), se.fit = TRUE, interval = "confidence"),
+                     error = identity)
+  check(inherits(caught, "kernops_disk_error"), "predictions on a full disk gave ", class(caught)[[1]])
+  check(identical(list.files(folder, full.names = TRUE), kept), "predictions on a full disk left files behind")
+  all_right("after a full disk")
+}
+
 # A worker of future::plan() is killed while it computes.
 workers <- function() {
   if (!requireNamespace("future.apply", quietly = TRUE)) skip("the workers need package future.apply")
