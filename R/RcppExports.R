@@ -273,8 +273,8 @@ posterior_variances <- function(held, threads) {
     .Call(`_kernops_posterior_variances`, held, threads)
 }
 
-posterior_sums <- function(held, near, weights, threads) {
-    .Call(`_kernops_posterior_sums`, held, near, weights, threads)
+posterior_sums <- function(held, near, weights, nothing, threads) {
+    .Call(`_kernops_posterior_sums`, held, near, weights, nothing, threads)
 }
 
 posterior_parts <- function(held, near, weights, threads) {

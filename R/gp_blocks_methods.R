@@ -36,6 +36,7 @@ weights.gp_blocks <- function(object, ...) stop_blocks("weights")
 residuals_of_heads <- function(object, most = 5000) {
   rows <- some_positions(nrow(object$blocks$heads), most)
   if (!is.null(object$known$beta)) object["known"] <- list(NULL) # the response is without the known mean
+  object$vecchia$joint <- FALSE # the field of all cells takes as long as a fit
   predicted <- predicted_columns(object, points_of_heads(object, rows), field_request)$fit
   object$blocks$heads[rows, "y"] - predicted
 }

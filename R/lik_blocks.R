@@ -18,7 +18,7 @@ block_likelihood <- function(blocks, model, how, some = seq_along(blocks$units))
     data <- data_of_records(halo_of_cell(blocks, which.max(blocks$rows), 0)$records)
     local <- local_count(data, model, theta, min(2L * blocks$m, length(data$y)),
                          covariance_matrix(model, how$precision, how$backend))
-    list(m = blocks$m, all = FALSE, ordering = "cells", local = local, joint = FALSE)
+    list(m = blocks$m, all = FALSE, ordering = "cells", local = local)
   }
   with_prior(new_likelihood(evaluate, count = function() blocks$m, use = function(count) limit <<- count,
                             kept_neighbours = kept_neighbours), model)

@@ -1,13 +1,13 @@
-# Predictions of a fit of a table: the new points of a cell are predicted together from the observations around them,
-# as by a fit to these observations with the parameters, coefficients and their errors of the whole.
+# Predictions of a fit of a table: the new points of a cell are predicted together, from values of the field in the cell
+# (predict_cells.R), or from the observations around them, as by a fit to these observations with the parameters,
+# coefficients and their errors of the whole.
 
 # The columns of predictions at `points` as new_points() has them, in their order.
 predicted_columns.gp_blocks <- function(object, points, request) {
   blocks <- object$blocks
   if (!nrow(points$u)) return(columns_from_data(object, points, blocks$heads, request))
   near <- blocks$near_of(points$u)
-  of <- cells_of(blocks$partition, near)
-  groups <- split(seq_along(of), of)
+  groups <- split(seq_len(nrow(near)), cells_near(blocks, near))
   units <- Map(function(rows, cell, fraction) {
     list(points = some_points(points, rows), near = near[rows, , drop = FALSE], cell = as.integer(cell),
          fraction = fraction)
@@ -18,14 +18,16 @@ predicted_columns.gp_blocks <- function(object, points, request) {
 
 columns_of_unit <- function(unit, object, request) {
   say_progress(fraction = unit$fraction)
-  with_trees(columns_of_group(object, unit$points, unit$near, request,
-                              first_reach(object$blocks, unit$cell, object$vecchia$local)))
+  predictor_of_cell(object, unit$cell, request)(unit$points, unit$near)
 }
 
-# The parts of a fit for predictions in another process: few numbers, no connections and no environments of formulas.
+# The parts of a fit for predictions in another process: few numbers, no connections and no environments of formulas;
+# `first`, the number of heads of each cell, and `halo`, the widths of halos.
 fit_for_tasks <- function(object) {
-  blocks <- object$blocks[c("columns", "n", "rows", "d", "partition", "boxes", "level", "near_of")]
+  blocks <- object$blocks[c("columns", "n", "rows", "d", "m", "partition", "boxes", "level", "near_of")]
   blocks$store <- list(path = object$blocks$store$path)
+  blocks$first <- heads_of(blocks$rows, length(blocks$rows))
+  blocks$halo <- halo_widths(blocks, object$vecchia$halo %||% object$vecchia$local)
   object$parts <- object$parts["layout"]
   object[c("formula", "call", "search", "blocks")] <- list(NULL, NULL, NULL, blocks)
   object
@@ -43,6 +45,11 @@ first_reach <- function(blocks, k, count) {
   box <- box_of_cell(blocks, k)
   reach <- halo_reach(blocks$level[[k]], count, blocks$d)
   if (reach > 0) reach else if (blocks$rows[[k]]) max(box[2, ] - box[1, ]) else 0
+}
+
+# From the nearest observations of each point, for points of cell k.
+columns_by_nearest <- function(object, points, near, request, k) {
+  with_trees(columns_of_group(object, points, near, request, first_reach(object$blocks, k, object$vecchia$local)))
 }
 
 # The observations within `reach` of the box around the points contain the nearest `count` of each point that has so
@@ -63,6 +70,7 @@ columns_of_group <- function(object, points, near, request, reach) {
 
 columns_from_data <- function(object, points, records, request) {
   object[c("data", "cell", "blocks")] <- list(data_of_records(records), new_cell(), NULL)
+  object$vecchia$joint <- FALSE
   class(object) <- "gp"
   as.data.frame(predicted_columns(object, points, request), optional = TRUE)
 }

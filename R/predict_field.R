@@ -2,8 +2,8 @@
 # approximation, and in joint predictions of noisy observations.
 
 # As in predict_base.R, by latent_system() with `sets`, the `weight` of the observations and the mean `field`. The parts
-# for standard errors are computed on first use.
-field_base <- function(object, system, joint) {
+# for standard errors are computed on first use; `nothing` is that of sparse_posterior().
+field_base <- function(object, system, joint, nothing = 1e-18) {
   sets <- system$sets
   posterior <- function() {
     system$logdet(system$weight) # factorises the precision
@@ -26,7 +26,7 @@ field_base <- function(object, system, joint) {
     cover = once(function() covering_points(near)),
     nearest = function(u) weights_at()(u, min(object$vecchia$local, nrow(sets$points))),
     width = 1e5, elsewhere = function(points) FALSE, posterior = function() posterior()$held(),
-    sums = function(sums) posterior()$sums(sums),
+    sums = function(sums) posterior()$sums(sums, nothing),
     parts = function(sums) {
       check_memory(8 * nrow(sets$points) * ncol(sums$weights))
       posterior()$parts(sums)

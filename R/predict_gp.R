@@ -43,7 +43,8 @@
 #'   of the fit.
 #' @param joint for fits by `method = "vecchia"` or `"vif"`: whether a new point is conditioned on other new points,
 #'   too, not only on its nearest observations. Default: `TRUE` with `"vecchia"`, unless each new point is conditioned
-#'   on all observations; `FALSE` with `"vif"`. See the section below.
+#'   on all observations; `FALSE` with `"vif"`. For a fit of a table, whether a new point is conditioned on values of
+#'   the field. See the sections below.
 #' @param sums predicts weighted sums of the values at the rows of `newdata` instead of these values, such as totals
 #'   over regions: a matrix with the weights of each sum in a column, or a vector for one sum. The result has a row for
 #'   each sum. See the section about sums.
@@ -149,6 +150,15 @@
 #'   change predictions at 200 sites less (see [gp_control()]). The factor of the field then takes about as long as the
 #'   fit, and 4 kB of memory for each observation, of which there may be 500,000.
 #'
+#' @section Fits of tables: Predictions of a fit of a table, see [gp_table()], are made cell by cell. A cell has about
+#'   65,536 observations. New points in a cell or nearest to it are conditioned on values of the field at its
+#'   observations and those around it, as many of them as in joint predictions. They do not depend on other new points,
+#'   nor on calls, chunks, windows or workers. Observations beyond a halo around the cell are left out, except coarse
+#'   ones; the halo has six times the area of the disc of observations that local kriging needs. A call takes about as
+#'   long as a fit to the observations of all cells that have new points. `joint = FALSE` conditions new points on their
+#'   nearest observations: it is faster for few new points, and standard errors are larger where observations are noisy.
+#'   Points are predicted so, too, where an observation has no noise, and with more than three coordinates.
+#'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
 #'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system
 #'   differs; `kernops_dim_error` for points with another number of coordinates.
@@ -244,11 +254,14 @@ predicted <- function(object, fit, newdata, request, call = caller_env()) {
 
 # The columns of the predictions of complete points.
 predicted_table <- function(object, fit, points, request) {
-  columns <- predicted_columns(object, points, request)
-  if (!is.null(request$what)) columns <- columns[request$what]
-  table <- collapse(fit$parts$layout, as.data.frame(columns, optional = TRUE), points$variable)
+  table <- table_of_columns(predicted_columns(object, points, request), fit, points, request)
   if (!identical(request$cov, "variables")) return(table)
   cbind(table, covariance_columns(fit, points, request$how, is_noisy(request)))
+}
+
+table_of_columns <- function(columns, fit, points, request) {
+  if (!is.null(request$what)) columns <- columns[request$what]
+  collapse(fit$parts$layout, as.data.frame(columns, optional = TRUE), points$variable)
 }
 
 predicted_columns <- function(object, points, request) UseMethod("predicted_columns")

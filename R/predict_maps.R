@@ -24,6 +24,7 @@ predict_map <- function(object, fit, map, request, options, call = caller_env())
 #   zones       zone_reader() of each tile, or NULL
 #   rectangles  rectangles_of_zones()
 #   height      the rows of a window of each tile
+#   next_values values_by_cells() of a fit of a table, or NULL
 map_job <- function(object, fit, map, request, options, call) {
   check_map_request(fit, request, options, call)
   several <- is_tiles(map)
@@ -32,10 +33,13 @@ map_job <- function(object, fit, map, request, options, call) {
   templates <- lapply(tiles, `[[`, "template")
   file <- options$filename %||% tempfile("map_", terra::terraOptions(print = FALSE)$tempdir, if (several) ".vrt" else
     ".tif")
-  joint <- is_joint_map(object, sum(vapply(templates, terra::ncell, 0)))
-  if (has_neighbours(object)) object$vecchia$joint <- joint
-  if (is.null(object$blocks)) object$prepared <- conditioning_for(object, request$how)
-  one <- rlang::with_options(predicted_table(object, fit, one_point(object, fit, call), request),
+  joint <- is.null(object$blocks) && is_joint_map(object, sum(vapply(templates, terra::ncell, 0)))
+  if (is.null(object$blocks)) {
+    if (has_neighbours(object)) object$vecchia$joint <- joint
+    object$prepared <- conditioning_for(object, request$how)
+  }
+  quick <- if (is.null(object$blocks)) object else with_joint(object, FALSE)
+  one <- rlang::with_options(predicted_table(quick, fit, one_point(object, fit, call), request),
                              kernops.progress = "none")
   of_tiles <- function(f) lapply(templates, f)
   zones <- if (!is.null(options$zones)) of_tiles(function(template) zone_reader(options$zones, template, call))
@@ -60,6 +64,11 @@ one_point <- function(object, fit, call) {
 predict_tiles <- function(job, record) {
   sizes <- vapply(job$tiles, function(tile) terra::ncell(tile$template), 0)
   done <- c(0, cumsum(sizes)) / sum(sizes)
+  if (!is.null(job$object$blocks)) {
+    store <- new_store(NULL, "map", job$call, dirname(job$object$blocks$store$path))
+    on.exit(remove_store(store))
+    job$next_values <- values_by_cells(job, record, store)
+  }
   for (k in which(!record$complete)) {
     if (length(job$tiles) > 1) say_progress(step = paste("tile", k, "of", length(job$tiles)))
     record <- part_of_bar(done[[k]], done[[k + 1]], predict_tile(job, k, record))
@@ -104,6 +113,9 @@ points_of_window <- function(job, window) {
 
 # The `points` of complete cells with their `table`, none if there are none, and the `values` of all cells.
 predict_window <- function(job, k, rows) {
+  if (!is.null(job$next_values)) {
+    return(list(values = job$next_values(length(rows) * terra::ncol(job$tiles[[k]]$template))))
+  }
   points <- points_of_window(job, window_of_tile(job, k, rows))
   values <- matrix(NA_real_, length(points$complete), length(job$layers))
   if (!any(points$complete)) return(list(values = values))

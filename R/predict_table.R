@@ -7,8 +7,8 @@
 #' @export
 predict.gp_blocks <- function(object, newdata, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                               level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
-                              nmax = Inf, maxdist = Inf, probs = NULL, above = NULL, what = NULL, filename = NULL,
-                              ...) {
+                              nmax = Inf, maxdist = Inf, probs = NULL, above = NULL, joint = NULL, what = NULL,
+                              filename = NULL, ...) {
   given <- c(as.list(environment()), cov = FALSE)
   request <- prediction_request(given, object, c("response", "link", "terms"), missing(interval))
   if (missing(newdata) || is.null(newdata)) {
@@ -20,7 +20,11 @@ predict.gp_blocks <- function(object, newdata, se.fit = FALSE, interval = c("non
   if (!is.null(filename) && is.null(options) && !is_table(newdata)) {
     stop_kernops("input", "{.arg filename} is for {.arg newdata} in a map, or in a table, a result of {.fn gp_table}.")
   }
-  if (is.numeric(control$neighbours)) object$vecchia$local <- min(control$neighbours, nobs.gp(object))
+  object <- with_joint(object, joint)
+  if (is.numeric(control$neighbours)) {
+    most <- min(control$neighbours, nobs.gp(object))
+    object$vecchia[c("halo", "local", "new")] <- list(object$vecchia$local, most, most)
+  }
   object$how$backend <- usable_backend(object$how$backend)
   with_trees(if (!is.null(options)) predict_map(object, object, newdata, request, options) else with_bar("Predicting",
     if (is_table(newdata)) predict_in_table(object, gp_table(newdata), request, filename) else {
@@ -51,20 +55,24 @@ predict_in_table <- function(object, source, request, filename, call = caller_en
 }
 
 sort_new_points <- function(object, source, store, call) {
-  blocks <- object$blocks
   first <- 1
   columns <- intersect(unique(c(all.vars(object$parts$terms), all.vars(object$parts$coords))), source$columns)
   scan_source(source, columns, chunk_rows(object$how$control$memory, length(columns)), function(chunk) {
     points <- points_of_source(object, data_source(spatial_parts(chunk)), NULL, call)
-    rows <- first - 1 + which(points$complete)
+    sort_points_by_cell(object$blocks, points, first, store)
     first <<- first + nrow(chunk)
-    of <- cells_of(blocks$partition, blocks$near_of(points$u))
-    values <- cbind(rows, points$offset, points$u, points$x)
-    ordered <- split(order(of), sort(of))
-    for (k in names(ordered)) append_rows(in_store(store, "new-", k), values[ordered[[k]], , drop = FALSE])
     say_progress(step = paste("sorted", first - 1, "new points"))
   }, call)
   first - 1
+}
+
+# Appends complete points to the files of their cells, with their numbers, which begin with `first`.
+sort_points_by_cell <- function(blocks, points, first, store) {
+  if (!any(points$complete)) return(invisible())
+  of <- cells_near(blocks, blocks$near_of(points$u))
+  values <- cbind(first - 1 + which(points$complete), points$offset, points$u, points$x)
+  ordered <- split(order(of), sort(of))
+  for (k in names(ordered)) append_rows(in_store(store, "new-", k), values[ordered[[k]], , drop = FALSE])
 }
 
 # Writes the predictions of all cells to files by rows; returns the names of their columns.
@@ -87,11 +95,13 @@ predict_cell <- function(k, object, request, store) {
   result <- in_store(store, "predicted-", k)
   unlink(partial_path(result))
   say_progress(fraction = k / length(object$blocks$rows))
+  predict_columns <- predictor_of_cell(object, k, request)
   for (skip in seq(0, file.size(path) / (8 * width) - 1, by = cell_rows)) {
     values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
     points <- list(offset = values[, 2], u = unname(values[, 2 + seq_len(d), drop = FALSE]),
                    x = unname(values[, -seq_len(2 + d), drop = FALSE]))
-    table <- predicted_table(object, object, points, request)
+    columns <- predict_columns(points, object$blocks$near_of(points$u))
+    table <- table_of_columns(columns, object, points, request)
     append_rows(partial_path(result), cbind(values[, 1], as.matrix(table)))
   }
   finish_file(result)
@@ -110,12 +120,7 @@ part_by_rows <- function(path, names, store) {
 # The predictions in the order of the n rows: a data frame, or a file.
 paste_results <- function(store, n, names, filename) {
   parts <- lapply(seq(0, max(0, n - 1), by = result_rows), function(first) {
-    table <- matrix(NA_real_, min(result_rows, n - first), length(names), dimnames = list(NULL, names))
-    path <- in_store(store, "result-", first / result_rows)
-    if (file.exists(path)) {
-      values <- read_rows(path, c("row", names))
-      table[values[, 1] - first, ] <- values[, -1]
-    }
+    table <- read_results(store, first, min(result_rows, n - first), names)
     if (is.null(filename)) return(as.data.frame(table))
     write_csv(table, filename, first > 0)
     NULL
@@ -123,6 +128,16 @@ paste_results <- function(store, n, names, filename) {
   if (!is.null(filename)) return(invisible(filename))
   table <- do.call(rbind, parts)
   if (identical(names, "fit")) table$fit else table
+}
+
+# The `count` results from one of the first rows of the files of results; missing where there is none.
+read_results <- function(store, first, count, names) {
+  table <- matrix(NA_real_, count, length(names), dimnames = list(NULL, names))
+  path <- in_store(store, "result-", first / result_rows)
+  if (!file.exists(path)) return(table)
+  values <- read_rows(path, c("row", names))
+  table[values[, 1] - first, ] <- values[, -1]
+  table
 }
 
 write_csv <- function(table, path, append) {

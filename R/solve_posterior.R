@@ -33,7 +33,7 @@ sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , dr
 # By the factor at the latest w:
 #   variances()            diagonal of the inverse
 #   parts(sets)            L^-1 B, for the columns B of weights of `sets`, a list of `neighbours` and `weights`
-#   sums(sets)             the column sums of their squares
+#   sums(sets, nothing)    the column sums of their squares, without what is less than `nothing` of them
 #   differentiate(f, g)    derivatives of the likelihood with respect to the rows of U
 # With effects also
 #   sum_variances(points, columns, values)  variances of points and effects times values, see row_sparse()
@@ -106,7 +106,9 @@ sparse_posterior <- function(pattern, factor) {
     },
     variances = variances,
     parts = function(sets) posterior_parts(current(), sets$neighbours, sets$weights, threads()),
-    sums = function(sets) posterior_sums(current(), sets$neighbours, sets$weights, threads()),
+    sums = function(sets, nothing = 1e-18) {
+      posterior_sums(current(), sets$neighbours, sets$weights, nothing, threads())
+    },
     differentiate = function(f, g) {
       by <- posterior_differentiate(inverted(), f, g, threads())
       if (!length(alone)) return(by)

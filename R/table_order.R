@@ -7,14 +7,15 @@
 # distance ordering of all points along the borders of cells.
 
 # Sorts the file of each cell by level; returns the records of the heads in their order, and the level at which the
-# other points of each cell begin: each location within a cell is nearer than this to a point before these.
+# other points of each cell begin: each location within a cell is nearer than this to a point before these. The levels
+# of the heads are those in their order.
 order_cells <- function(sorted, partition, near_of, store) {
   count <- cell_count(partition)
   heads <- vector("list", count)
   level <- numeric(count)
   for (k in which(sorted$rows > 0)) {
     say_progress(step = paste("ordered", k, "of", count, "cells"))
-    records <- records_in_order(read_rows(in_store(store, "rows-", k), sorted$columns), near_of)
+    records <- records_by_level(read_rows(in_store(store, "rows-", k), sorted$columns), near_of)
     size <- heads_of(nrow(records), count)
     heads[[k]] <- records[seq_len(size), , drop = FALSE]
     level[[k]] <- if (size < nrow(records)) records[size, "level"] else 0
@@ -23,21 +24,25 @@ order_cells <- function(sorted, partition, near_of, store) {
     append_rows(partial_path(path), records)
     finish_file(path)
   }
-  heads <- do.call(rbind, heads)
-  list(heads = heads[vecchia_order(near_of(coordinates_of_records(heads))), , drop = FALSE], level = level)
+  list(heads = in_maxmin_order(do.call(rbind, heads), near_of), level = level)
 }
 
-# The number of heads of a cell with n points; of a single cell, all points.
-heads_of <- function(n, count) if (count == 1) n else pmin(n, cell_heads)
-
-records_in_order <- function(records, near_of) {
+# Records in their maximum-minimum distance ordering, with their levels.
+in_maxmin_order <- function(records, near_of) {
   near <- near_of(coordinates_of_records(records))
   tree <- search_tree(near)
   order <- vecchia_order(near, tree = tree)
   records <- records[order, , drop = FALSE]
   records[, "level"] <- levels_of(near[order, , drop = FALSE], ordered_neighbours(tree, 1L, order = order))
-  rest <- seq_len(nrow(records))
-  records[order(-records[, "level"], rest), , drop = FALSE]
+  records
+}
+
+# The number of heads of a cell with n points; of a single cell, all points.
+heads_of <- function(n, count) if (count == 1) n else pmin(n, cell_heads)
+
+records_by_level <- function(records, near_of) {
+  records <- in_maxmin_order(records, near_of)
+  records[order(-records[, "level"], seq_len(nrow(records))), , drop = FALSE]
 }
 
 # The distance of each point from the nearest one before it, infinite for the first.

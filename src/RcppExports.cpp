@@ -866,15 +866,16 @@ BEGIN_RCPP
 END_RCPP
 }
 // posterior_sums
-Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads);
-RcppExport SEXP _kernops_posterior_sums(SEXP heldSEXP, SEXP nearSEXP, SEXP weightsSEXP, SEXP threadsSEXP) {
+Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, double nothing, int threads);
+RcppExport SEXP _kernops_posterior_sums(SEXP heldSEXP, SEXP nearSEXP, SEXP weightsSEXP, SEXP nothingSEXP, SEXP threadsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type near(nearSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< double >::type nothing(nothingSEXP);
     Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
-    rcpp_result_gen = Rcpp::wrap(posterior_sums(held, near, weights, threads));
+    rcpp_result_gen = Rcpp::wrap(posterior_sums(held, near, weights, nothing, threads));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -2195,7 +2196,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
     {"_kernops_posterior_lanczos", (DL_FUNC) &_kernops_posterior_lanczos, 6},
     {"_kernops_posterior_variances", (DL_FUNC) &_kernops_posterior_variances, 2},
-    {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 4},
+    {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 5},
     {"_kernops_posterior_parts", (DL_FUNC) &_kernops_posterior_parts, 4},
     {"_kernops_posterior_differentiate", (DL_FUNC) &_kernops_posterior_differentiate, 4},
     {"_kernops_posterior_with_effects", (DL_FUNC) &_kernops_posterior_with_effects, 5},

@@ -51,9 +51,9 @@ SEXP held_posterior(const Rcpp::IntegerMatrix& near, const Rcpp::IntegerMatrix& 
 }
 
 void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, const Rcpp::NumericMatrix& weights,
-                int threads, double* to, double* parts) {
+                double nothing, int threads, double* to, double* parts) {
   const neighbours::PointSets sets = sets_of(near, posterior.length());
-  posterior.sum_points(sets, of_length(weights, sets.count * sets.m), with_threads(threads), to, parts);
+  posterior.sum_points(sets, of_length(weights, sets.count * sets.m), nothing, with_threads(threads), to, parts);
 }
 
 }  // namespace
@@ -215,12 +215,13 @@ Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
   });
 }
 
-// The variances of weighted sums of the points of sets.
+// The variances of weighted sums of the points of sets, without shares below `nothing` of a variance.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads) {
+Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, double nothing,
+                                   int threads) {
   return guard([&] {
     Rcpp::NumericVector out(weights.ncol());
-    sum_points(posterior_of(held), near, weights, threads, out.begin(), nullptr);
+    sum_points(posterior_of(held), near, weights, nothing, threads, out.begin(), nullptr);
     return out;
   });
 }
@@ -232,7 +233,7 @@ Rcpp::NumericMatrix posterior_parts(SEXP held, Rcpp::IntegerMatrix near, Rcpp::N
     const Posterior& posterior = posterior_of(held);
     Rcpp::NumericVector variances(weights.ncol());
     Rcpp::NumericMatrix out = zeros(int(posterior.length()), weights.ncol());
-    sum_points(posterior, near, weights, threads, variances.begin(), out.begin());
+    sum_points(posterior, near, weights, posterior.rows().nothing, threads, variances.begin(), out.begin());
     return out;
   });
 }

@@ -46,7 +46,7 @@ class Posterior {
   // The rows of L as variances_of_sums() reads them, where the effects are in the reverse order of their elimination.
   struct Rows {
     const Posterior& of;
-    static constexpr double nothing = 1e-18;
+    double nothing = 1e-18;  // see variances_of_sums()
     // The row of a point; points of users may follow.
     size_t position(size_t point) const { return Count(point) < of.length() ? row(of.inner(point)) : point; }
     double variance(size_t i) const {
@@ -114,9 +114,10 @@ class Posterior {
   // The variance of point i plus effects times values, with the numbers of effects that users have, from 1.
   double variance_of_sum(Count i, const int* column, const double* value, Count each) const;
   Rows rows() const { return {*this}; }  // of the latest factor
-  // The variances of weighted sums of the points of sets, by the factor. With `parts`, each sum has there a column of
-  // zeros, one for each point, which becomes a column whose inner products are the covariances of sums.
-  void sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,
+  // The variances of weighted sums of the points of sets, by the factor, without shares below `nothing` of a variance.
+  // With `parts`, each sum has there a column of zeros, one for each point, which becomes a column whose
+  // inner products are the covariances of sums.
+  void sum_points(const PointSets& sets, const double* weights, double nothing, const Settings& settings, double* to,
                   double* parts) const;
   // The derivatives of sum_s q_s' M q_s / sd_s^2 + log sd_s^2, with the contrasts q_s of points and their neighbours,
   // and M = f f' - (g f' + f g') / 2 + inverse: with respect to the weights, and to the logarithms of sd.

@@ -116,13 +116,14 @@ void Posterior::invert_head(const Settings& settings) {
                [&](size_t at) { inverse_[at] = within[entry++]; });
 }
 
-void Posterior::sum_points(const PointSets& sets, const double* weights, const Settings& settings, double* to,
-                           double* parts) const {
+void Posterior::sum_points(const PointSets& sets, const double* weights, double nothing, const Settings& settings,
+                           double* to, double* parts) const {
   std::vector<int> at(sets.at, sets.at + sets.count * sets.m);
   for (int& point : at)
     if (point > 0) point = int(rows().position(size_t(point) - 1)) + 1;
   const PointSets ordered{at.data(), sets.count, sets.m};
-  variances_of_all_sums(rows(), length(), ordered, weights, alike_together(ordered, settings), settings, to, parts);
+  variances_of_all_sums(Rows{*this, nothing}, length(), ordered, weights, alike_together(ordered, settings), settings,
+                        to, parts);
 }
 
 }  // namespace kernops::neighbours

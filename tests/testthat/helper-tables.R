@@ -39,3 +39,12 @@ fit_in_memory <- function(d, order, formula = z ~ w, covariance = known_covarian
                           neighbours = 10, ...) {
   gp(formula, d[order, ], ~ x + y, covariance, "vecchia", estimate, neighbours = neighbours, ordering = "given", ...)
 }
+
+# The fit in memory with the parameters, coefficients and numbers of neighbours of the fit of a table.
+like_in_memory <- function(fit, d, formula = z ~ w, ...) {
+  same <- gp(formula, d, ~ x + y, fit$covariance, "vecchia", "none", neighbours = 10, ...)
+  same$vecchia$local <- fit$vecchia$local
+  same$beta <- fit$beta
+  same$state$root <- fit$state$root
+  same
+}

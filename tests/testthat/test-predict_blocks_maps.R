@@ -19,12 +19,31 @@ test_that("a map in windows and in memory has the predictions of a fit in memory
   map <- small_map()
   expected <- predict(case$same, map, what = c("fit", "se.fit", "above2"), joint = FALSE)
   what <- c("fit", "se.fit", "above2")
-  expect_equal(cell_values(predict(case$fit, map, what = what)), cell_values(expected), tolerance = 1e-10)
+  expect_equal(cell_values(predict(case$fit, map, what = what, joint = FALSE)), cell_values(expected),
+               tolerance = 1e-10)
   file <- withr::local_tempfile(fileext = ".tif")
-  written <- predict(case$fit, on_disk(map), filename = file, what = what, window = 24)
+  written <- predict(case$fit, on_disk(map), filename = file, what = what, window = 24, joint = FALSE)
   expect_equal(names(written), what)
   expect_equal(normalizePath(terra::sources(written)), normalizePath(file))
   expect_equal(cell_values(written), cell_values(expected), tolerance = 1e-10)
+})
+
+test_that("a map by windows has the digits of its cells in memory", {
+  skip_if_not_installed("terra")
+  case <- table_on_map()
+  replaced_locally(result_rows = 50)
+  map <- small_map()
+  what <- c("fit", "se.fit")
+  before <- list.files(tempdir(), "^kernops-")
+  expected <- cell_values(predict(case$fit, map, what = what))
+  for (window in c(24, 1000)) {
+    file <- withr::local_tempfile(fileext = ".tif")
+    expect_identical(cell_values(predict(case$fit, map, filename = file, what = what, window = window)), expected)
+  }
+  tiles <- list(map[1:3, , drop = FALSE], map[4:terra::nrow(map), , drop = FALSE])
+  file <- withr::local_tempfile(fileext = ".vrt")
+  expect_identical(cell_values(predict(case$fit, tiles, filename = file, what = what, window = 24)), expected)
+  expect_identical(setdiff(list.files(tempdir(), "^kernops-"), before), character())
 })
 
 test_that("an interrupted map resumes", {

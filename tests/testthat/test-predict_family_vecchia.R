@@ -85,7 +85,7 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
   expect_equal(kernops:::posterior_factor(held, D, 2L), as.numeric(determinant(precision)$modulus), tolerance = 1e-12)
   expect_equal(kernops:::posterior_variances(held, 2L), diag(S), tolerance = 1e-12)
   w <- matrix(runif(2 * n - 2), 2)
-  sums <- function(wanted, w) kernops:::posterior_sums(held, wanted, w, 2L)
+  sums <- function(wanted, w) kernops:::posterior_sums(held, wanted, w, 1e-18, 2L)
   theirs <- function(wanted, w) {
     vapply(seq_len(ncol(w)), \(k) sum(w[, k] * (S[wanted[, k], wanted[, k]] %*% w[, k])), 0)
   }

@@ -1,0 +1,110 @@
+# Predictions of fits of tables from values of the field. Oracles: kriging by dense matrices in plain R, and fits in
+# memory with the same ordering, whose new points are conditioned on values of the field one by one.
+
+field_in_memory <- function(fit, d, ...) {
+  same <- like_in_memory(fit, d[order_of_table(fit), ], ordering = "given", ...)
+  same$vecchia$local <- 2L * fit$vecchia$m
+  same$prepared <- nearest_conditioning(same, joint_base(same))
+  same
+}
+
+# Points within the observations, and some beyond them.
+sites <- function(n = 400) {
+  withr::local_seed(4)
+  data.frame(x = c(runif(n)^2, 1.3, -2), y = c(runif(n), 0.5, 3), w = rnorm(n + 2), kind = "c")
+}
+
+test_that("with all neighbours predictions are those of kriging with a known mean", {
+  small_cells(rows = 20, heads = 5)
+  d <- table_data(90)
+  new <- sites(30)
+  fit <- gp(z ~ w, gp_table(d), ~ x + y, known_covariance(), estimate = "none", neighbours = 89,
+            known = list(beta = c(2, 0.5), noise = ~ noise))
+  expect_gt(sum(fit$blocks$rows > 0), 3)
+  distance <- as.matrix(dist(rbind(d[c("x", "y")], new[c("x", "y")])))
+  h <- sqrt(3) * distance / 0.3
+  k <- 0.5 * (1 + h) * exp(-h)
+  seen <- 1:90
+  weights <- solve(k[seen, seen] + diag(0.09 + d$noise), k[seen, -seen])
+  predicted <- predict(fit, new, se.fit = TRUE, interval = "confidence", joint = TRUE)
+  expect_equal(predicted$fit, 2 + 0.5 * new$w + as.vector(crossprod(weights, d$z - 2 - 0.5 * d$w)), tolerance = 1e-7)
+  expect_equal(predicted$se.fit, unname(sqrt(0.5 - colSums(weights * k[seen, -seen]))), tolerance = 1e-7)
+})
+
+test_that("where halos have all observations predictions are those of the field in memory", {
+  small_cells()
+  replaced_locally(halo_share = 1e3)
+  d <- table_data(2000)
+  d <- rbind(d, d[1:20, ]) # two observations at a location
+  rownames(d) <- NULL
+  new <- sites()
+  for (formula in c(z ~ w, z ~ w + kind)) {
+    fit <- fit_of_table(d, formula, weights = weight, known = list(noise = ~ noise))
+    expect_gte(sum(fit$blocks$rows > 0), 8)
+    same <- field_in_memory(fit, d, formula, weights = weight, known = list(noise = ~ noise))
+    for (interval in c("confidence", "prediction")) {
+      expect_equal(predict(fit, new, se.fit = TRUE, interval = interval, probs = 0.2, above = 2),
+                   predict(same, new, se.fit = TRUE, interval = interval, probs = 0.2, above = 2), tolerance = 1e-8,
+                   ignore_attr = TRUE)
+    }
+    expect_equal(predict(fit, new, type = "terms"), predict(same, new, type = "terms"), tolerance = 1e-8)
+  }
+})
+
+# The rate at which the weights of kriging decrease with the distance, of a Matern 3/2 field in the plane with noise of
+# this variance for each of `density` observations per unit of area: the spectrum of the field, 6 pi variance k^3 /
+# (k^2 + w^2)^(5/2) with k = sqrt(3) / range, equals minus that of the noise at a complex frequency w.
+decay_rate <- function(variance, range, noise, density) {
+  k <- sqrt(3) / range
+  squared <- (6 * pi * variance * k^3 * density / noise)^(2 / 5) * exp(0.4i * pi) - k^2
+  Im(sqrt(squared))
+}
+
+test_that("observations beyond the halo matter as little as the theory of equivalent kernels says", {
+  small_cells(rows = 400)
+  d <- table_data(6000)
+  withr::with_seed(5, d$x <- runif(6000))
+  fit <- fit_of_table(d, covariance = matern(3/2, 0.5, 0.05) + nugget(0.02))
+  same <- field_in_memory(fit, d)
+  new <- sites(600)
+  new <- new[new$x < 1 & new$x > 0, ]
+  expected <- predict(same, new, se.fit = TRUE, interval = "confidence")
+  unit <- sqrt(3) / 0.05 # of the coordinates in which halos are measured
+  for (share in c(0.5, 1, 2)) {
+    replaced_locally(halo_share = share)
+    count <- fit$vecchia$local
+    blocks <- fit_for_tasks(fit)$blocks
+    rows <- vapply(seq_along(blocks$rows), function(k) nrow(records_of_field(blocks, k, 10)), 0L)
+    expect_lt(max(rows), 2000) # of 6000
+    left <- 10 * exp(-decay_rate(0.5, 0.05, 0.02, 6000) * min(halo_widths(fit$blocks, count)) / unit)
+    predicted <- predict(fit, new, se.fit = TRUE, interval = "confidence")
+    expect_lt(max(abs(predicted$fit - expected$fit) / expected$se.fit), left)
+    expect_lt(max(abs(predicted$se.fit / expected$se.fit - 1)), left)
+  }
+})
+
+test_that("standard errors are those of joint predictions of a fit in memory within 1 %", {
+  small_cells(rows = 400)
+  d <- table_data(3000)
+  fit <- fit_of_table(d, covariance = matern(3/2, 0.5, 0.1) + nugget(0.09), neighbours = 30)
+  same <- gp(z ~ w, d, ~ x + y, fit$covariance, "vecchia", "none", neighbours = 30)
+  new <- sites(300)[1:300, ]
+  se <- function(fit) predict(fit, new, se.fit = TRUE, interval = "confidence")$se.fit
+  expect_lt(max(abs(se(fit) / se(same) - 1)), 0.01)
+})
+
+test_that("predictions do not depend on how new points are split", {
+  small_cells()
+  replaced_locally(halo_rows = 500)
+  fit <- fit_of_table(table_data(1500))
+  new <- sites()
+  what <- c("fit", "se.fit")
+  all <- predict(fit, new, what = what)
+  part <- rep(1:6, 67)
+  parts <- lapply(split(seq_along(part), part), function(rows) predict(fit, new[rows, ], what = what))
+  expect_identical(do.call(rbind, parts)[order(order(part)), ]$se.fit, all$se.fit)
+  one <- predict(fit, new[7, ], what = what)
+  expect_identical(unlist(one), unlist(all[7, ]))
+  replaced_locally(cell_rows = 7)
+  expect_identical(predict(fit, gp_table(new), what = what)$fit, all$fit)
+})
