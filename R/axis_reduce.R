@@ -109,7 +109,8 @@ check_array <- function(x, call) {
 }
 
 check_axis <- function(axis, alone, call = caller_env()) {
-  if (!alone && !is.null(axis)) stop_kernops("input", "{.arg axis} is another name of {.arg dims}.", call = call)
+  if (!alone && !is.null(axis)) stop_kernops("input", "{.arg axis} is another name of {.arg dims}: give one of them.",
+                                             call = call)
 }
 
 plan_for <- function(x, dims, plan, call) {

@@ -21,9 +21,9 @@ check_effect_structure <- function(x, call = caller_env()) {
   if (!length(effects)) return(invisible())
   leaf <- effects[[1]]
   if (x$kind == "leaf" && is.null(leaf$belongs) && !is_smooth_leaf(leaf) && !is_correlated(leaf)) return(invisible())
-  stop_kernops("input", c("Structures of {.fn lmc} are fields, and effects with one coefficient for each level or
-                           time.",
-                          i = "Other effects are added: {.code lmc(matern(), nugget()) + smooth_effect(~ s(x))}."),
+  stop_kernops("input", c("The structures of {.fn lmc} must be fields, or effects with one coefficient for each level
+                           or time.",
+                          i = "Add other effects to it: {.code lmc(matern(), nugget()) + smooth_effect(~ s(x))}."),
                call = call)
 }
 

@@ -26,7 +26,8 @@ space_time_geometry <- geometry(
 time_scale <- function(p, dims) ifelse(dims == p$time, p$speed, 1)
 
 check_time <- function(time, parameters, arguments, call) {
-  if (is.null(time)) stop_kernops("input", "{.arg speed} needs {.arg time}, the number of a coordinate.", call = call)
+  if (is.null(time)) stop_kernops("input", "{.arg speed} requires {.arg time}, the number of a coordinate.",
+                                  call = call)
   check_number(time, "time", least = 1, whole = TRUE, call = call)
   fits <- !has_ranges(arguments, parameters) && is.null(arguments$distance) && "range" %in% names(parameters)
   if (fits) return(invisible())

@@ -179,7 +179,7 @@ unit_structure <- function(x, call = caller_env(), single = TRUE) {
 refuse_white <- function(x, call) {
   white <- Filter(is_white, leaf_labels(x))
   if (!length(white)) return(invisible())
-  stop_kernops("input", "{.fn {white[[1]]}} must be a structure of its own: {.code lmc(matern(), {white[[1]]}())}.",
+  stop_kernops("input", "{.fn {white[[1]]}} must be a separate structure, as in {.code lmc(matern(), {white[[1]]}())}.",
                call = call)
 }
 
@@ -193,8 +193,8 @@ unit_leaf <- function(leaf, call, single) {
   if (leaf$kernel$by_formula) return(leaf)
   if (!is.null(leaf$parameters$variance) && leaf$parameters$variance != 1) {
     name <- if (is_effect(leaf)) "{.code {leaf$label}}" else "{.fn {leaf$label}}"
-    stop_kernops("input", paste("The variances of", name, "in {.fn lmc} are those of {.arg sills}: it takes no
-                                 {.arg variance}."), call = call)
+    stop_kernops("input", paste("The variances of", name, "in {.fn lmc} are the {.arg sills}: remove {.arg variance}."),
+                 call = call)
   }
   if (leaf$label == "nugget") leaf$kernel <- noise_kernel
   leaf$parameters$variance <- NULL

@@ -81,8 +81,8 @@ with_variables <- function(x, variables, call = caller_env()) {
 
 sills_by_name <- function(B, variables, name, call) {
   if (nrow(B) != length(variables)) {
-    stop_kernops("dim", "The sills of {.val {name}} are those of {nrow(B)} variable{?s}, but there are
-                         {length(variables)}: {.val {variables}}.", call = call)
+    stop_kernops("dim", "The sills of {.val {name}} must have a row for each of the {length(variables)} variables
+                         {.val {variables}}, not {nrow(B)} row{?s}.", call = call)
   }
   if (setequal(rownames(B), variables)) B[variables, variables] else B
 }

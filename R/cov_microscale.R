@@ -35,8 +35,8 @@ check_white <- function(model, u, call) {
   if (length(open) < 2 || anyDuplicated(if (several) u[, seq_len(model$d + 1)] else place_keys(model, u))) {
     return(invisible())
   }
-  keep <- if (several) "Give the sills of one of them and keep them: {.code sills = list(nugget = c(0.1, 0.2)), fixed =
-                        TRUE}." else "Give one of the variances and keep it: {.code nugget(0.1, fixed = \"variance\")}."
+  keep <- if (several) "Give the sills of one of them and fix them: {.code sills = list(nugget = c(0.1, 0.2)), fixed =
+                        TRUE}." else "Give one of the variances and fix it: {.code nugget(0.1, fixed = \"variance\")}."
   stop_kernops("input", c("{.fn microscale} and {.fn nugget} cannot be told apart: no location has several
                            observations.", i = keep), call = call)
 }

@@ -196,7 +196,7 @@ split_effects <- function(e) {
 # The rest of a formula has no effects: R would take bars for "or".
 check_no_effects <- function(e, call) {
   if (is_bar(e) || is_smooth(e)) {
-    stop_kernops("input", "{.code {deparse1(e)}} must be a term of its own, joined to the others by {.code +}.",
+    stop_kernops("input", "{.code {deparse1(e)}} must be a separate term, joined to the others by {.code +}.",
                  call = call)
   }
   joins <- c("+", "-", "*", ":", "/", "^", "%in%", "(")

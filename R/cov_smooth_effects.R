@@ -171,7 +171,7 @@ check_factors <- function(column, factors, call) {
   if (!several && !is_random_effect(spec, factors)) return(invisible())
   stop_kernops("input", c("The smooth {.code {column$label}} must not be an argument of {.fn smooth_effect}.", i = if (
     several) "A smooth for each level of the factor {.code {spec$by}} is a term of the formula." else
-    "{.fn random_effect} gives a random effect a known variance."), call = call)
+    "Give the variance of a random effect by {.fn random_effect}."), call = call)
 }
 
 # The bases of mgcv for numbers alone.
@@ -206,8 +206,8 @@ smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = cal
   spec <- tryCatch(eval(e, env), error = function(e) stop_smooth(label, e, call))
   odd <- c("id", "sp", "fx")[c(!is.null(spec$id), !is.null(spec$sp), isTRUE(spec$fixed))]
   if (length(odd)) {
-    stop_kernops("input", c("The smooth {.code {label}} must be without {.arg {odd}}.",
-                            i = "{.fn smooth_effect} gives a smooth a known variance."), call = call)
+    stop_kernops("input", c("The smooth {.code {label}} must not have the argument{cli::qty(odd)}{?s} {.arg {odd}}.",
+                            i = "Give the variance by {.fn smooth_effect}."), call = call)
   }
   title <- paste(c(spec$label, if (spec$by != "NA") spec$by), collapse = ":")
   leaf <- new_leaf(smooth_kernel, list(variance = NULL), call = call)

@@ -53,9 +53,9 @@ Ops.kernops_covariance <- function(e1, e2) {
   if (is_lmc(e1) || is_lmc(e2)) {
     sum <- if (operation == "+") lmc_with_effects(e1, e2)
     if (!is.null(sum)) return(sum)
-    stop_kernops("input", c("The terms of {.fn lmc} are its arguments, as in {.code lmc(matern(), nugget())}: it cannot
-                             be combined with others.",
-                            i = "Effects can be added: {.code lmc(matern(), nugget()) + random_effect(~ 1 | g)}."))
+    stop_kernops("input", c("{.fn lmc} cannot be combined with other covariances: give them as its arguments, as in
+                             {.code lmc(matern(), nugget())}.",
+                            i = "Only effects can be added: {.code lmc(matern(), nugget()) + random_effect(~ 1 | g)}."))
   }
   join(operation, as_covariance(e1), as_covariance(e2))
 }

@@ -44,8 +44,8 @@ effect_behind <- function(e) {
 
 check_no_variable <- function(covariance, call) {
   for (leaf in leaves_of(covariance)) if (!is.null(leaf$belongs)) {
-    stop_kernops("input", c("{.code {leaf$label}} is an effect of one of several variables.",
-                            i = "Effects of the only response have nothing on the left side, as in {.code ~ 1 | g}."),
+    stop_kernops("input", c("{.code {leaf$label}} names a variable, but the fit has a single response.",
+                            i = "Leave the left side of the effect empty, as in {.code ~ 1 | g}."),
                  call = call)
   }
 }
@@ -53,7 +53,7 @@ check_no_variable <- function(covariance, call) {
 # An effect of a named variable, or the sum of those of all variables without the one named in `keys`.
 effects_of_variables <- function(leaf, variables, keys, call) {
   if (length(unknown <- setdiff(leaf$belongs$name, variables))) {
-    stop_kernops("input", c("{.code {leaf$label}} is an effect of {.val {unknown}}, which is none of the variables
+    stop_kernops("input", c("{.code {leaf$label}} names the variable {.val {unknown}}, but the variables are
                              {.val {variables}}."), call = call)
   }
   one <- function(name) {
@@ -63,7 +63,7 @@ effects_of_variables <- function(leaf, variables, keys, call) {
   }
   names <- leaf$belongs$name %||% variables[!paste0(variables, ":", leaf_key(leaf)) %in% keys]
   if (!length(names)) {
-    stop_kernops("input", "{.code {leaf$label}} is given for each of the variables already.", call = call)
+    stop_kernops("input", "{.code {leaf$label}} is given twice: each variable already has this effect.", call = call)
   }
   Reduce(function(a, b) join_parts("+", a, b), lapply(names, one))
 }

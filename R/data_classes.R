@@ -62,8 +62,8 @@ check_midnight <- function(x, fitted, name, call) {
   times <- if (inherits(x, "Date")) .POSIXct(as.numeric(x) * 86400, attr(fitted, "tzone")) else x
   times <- times[!is.na(times)]
   if (all(as.numeric(times) %% 86400 == 0) && all(format(times, "%H%M%S") == "000000")) return(invisible())
-  stop_other_class(x, fitted, name, call, "As labels, a date and a time agree at midnight in UTC: {.fn as.Date} and
-                                           {.fn as.POSIXct} convert {.arg newdata}.")
+  stop_other_class(x, fitted, name, call, "{.fn as.Date} or {.fn as.POSIXct} converts {.arg newdata}; a date equals the
+                                           time of midnight in UTC.")
 }
 
 as_fitted_duration <- function(x, fitted) {
@@ -75,8 +75,8 @@ as_fitted_unit <- function(x, fitted, name, call) {
   if (identical(attr(x, "units"), attr(fitted, "units"))) return(x)
   need_package("units", "a variable of class units", call)
   tryCatch(units::set_units(x, units(fitted), mode = "standard"), error = function(e) {
-    stop_kernops("input", "'{name}' was fitted in the unit {.val {unit_text(fitted)}}, to which {.val {unit_text(x)}} in
-                           {.arg newdata} cannot be converted.", call = call)
+    stop_kernops("input", "'{name}' has the unit {.val {unit_text(x)}} in {.arg newdata}, which cannot be converted to
+                           the unit of the fit, {.val {unit_text(fitted)}}.", call = call)
   })
 }
 

@@ -218,7 +218,7 @@ settled_basis <- function(leaf, object) settled_column(leaf, object, leaf$sees[[
 
 # Fits of several variables have no groups.
 check_grouped <- function(covariance, call) {
-  if (is_lmc(covariance)) stop_kernops("input", "{.arg group} is for one response.", call = call)
+  if (is_lmc(covariance)) stop_kernops("input", "{.arg group} requires a single response.", call = call)
 }
 
 # The coordinates of the points, centred, and the columns beside them.

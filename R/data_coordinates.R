@@ -35,13 +35,15 @@ coordinate_variables <- function(coords, data, call) {
   stop_kernops("input", c("{.arg coords} must be a formula, names of columns of {.arg data}, or a numeric matrix.",
                           x = if (is.character(coords)) "{.val {setdiff(coords, names(data))}} {?is/are} not in
                                                         {.arg data}.",
-                          i = if (is.character(coords)) "A formula is without quotation marks, as in {.code ~ x + y}."),
+                          i = if (is.character(coords)) "Write a formula without quotation marks, as in
+                                                         {.code ~ x + y}."),
                call = call)
 }
 
 coordinate_matrix <- function(x, fitted, call) {
   if (is.list(x)) {
-    if (length(unique(lengths(x))) > 1) stop_kernops("dim", "The coordinates differ in length.", call = call)
+    if (length(unique(lengths(x))) > 1) stop_kernops("dim", "The coordinates must have equal lengths, not
+                                                             {unique(lengths(x))}.", call = call)
     like <- if (length(fitted) == length(x)) if (setequal(names(x), names(fitted))) fitted[names(x)] else fitted
     for (k in seq_along(x)) x[[k]] <- as.vector(in_days(as_fitted(x[[k]], like[[k]], names(x)[[k]], call)))
     return(do.call(cbind, x))

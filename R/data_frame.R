@@ -42,7 +42,7 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
 check_model_formula <- function(formula, call) {
   if (inherits(formula, "formula") && length(formula) == 3) return(invisible())
   stop_kernops("input", c("{.arg formula} must have a response and a trend, as in {.code y ~ 1}.",
-                          i = if (is.character(formula)) "A formula is without quotation marks: {.fn as.formula}
+                          i = if (is.character(formula)) "Write a formula without quotation marks; {.fn as.formula}
                                                           converts strings."), call = call)
 }
 
@@ -170,7 +170,8 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept 
             quote = TRUE),
     error = function(e) {
       if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
-      stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} do not match.",
+      stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} must have one value for each
+                               observation.",
                               x = "{conditionMessage(e)}"), call = call)
     }
   )

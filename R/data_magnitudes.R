@@ -20,7 +20,7 @@ check_magnitude <- function(values, name, call) {
   bad <- which(size > 0 & (size < magnitude_limits[[1]] | size > magnitude_limits[[2]]))
   if (!length(bad)) return(invisible())
   largest <- signif(size[[bad[[1]]]], 3)
-  stop_kernops("input", c("The numbers of {name} must be of magnitudes between 1e-60 and 1e60.",
+  stop_kernops("input", c("The magnitudes of {name} must be between 1e-60 and 1e60.",
                           x = "The largest {if (name == 'the coordinates') 'distance from their mean' else 'of them'} is
                                {largest}{if (length(colnames(values))) paste0(', in ', colnames(values)[[bad[[1]]]])}.",
                           i = "Use another unit."), call = call)

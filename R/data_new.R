@@ -94,8 +94,8 @@ check_plain_coordinates <- function(coords, call) {
   if (!inherits(coords, "formula") || setequal(attr(stats::terms(coords), "term.labels"), all.vars(coords))) {
     return(invisible())
   }
-  stop_kernops("input", "Means over polygons need a fit whose coordinates are variables as they are, not expressions
-                         such as {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}.", call = call)
+  stop_kernops("input", "Means over polygons require a fit whose coordinates are plain variables, not expressions such
+                         as {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}.", call = call)
 }
 
 # A vector is one point, or the points of one coordinate.

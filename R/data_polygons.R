@@ -20,7 +20,8 @@ area_points <- function(x, n, call = caller_env()) {
   need_package("sf", "newdata with polygons", call)
   n <- n %||% 400
   if (!is.numeric(n) || length(n) != 1 || !is.finite(n) || n < 1) {
-    stop_kernops("input", "For polygons, {.arg block} must be the number of points that stand for each of them.",
+    stop_kernops("input", "For polygons, {.arg block} must be one whole number, the number of points that represent
+                           each polygon.",
                  call = call)
   }
   shapes <- sf::st_geometry(if (inherits(x, c("sf", "sfc"))) x else sf::st_as_sf(x))
@@ -85,7 +86,7 @@ check_areas <- function(shapes, call) {
   }
   others <- which(!area & !is.na(sf::st_dimension(shapes)))
   if (length(others)) {
-    stop_kernops("input", c("{.arg newdata} must be points, or polygons alone: see {cli::qty(length(others))}row{?s}
+    stop_kernops("input", c("{.arg newdata} must be all points or all polygons: see {cli::qty(length(others))}row{?s}
                              {others}, of type {unique(types[others])}.",
                             i = "Predict points and polygons by two calls."), call = call)
   }
@@ -110,6 +111,6 @@ check_projected <- function(polygons, rows, call) {
 check_have_area <- function(rows, call) {
   if (!length(rows)) return(invisible())
   stop_kernops("input", c("Polygons must have an area: see {cli::qty(length(rows))}row{?s} {rows}.",
-                          i = "{.fn sf::st_make_valid} shows the lines and points that they are; {.fn sf::st_buffer}
-                               gives these an area."), call = call)
+                          i = "{.fn sf::st_make_valid} converts such polygons to lines and points; {.fn sf::st_buffer}
+                               gives lines and points an area."), call = call)
 }

@@ -22,7 +22,8 @@ many_responses <- function(responses, formula, data, call) {
   if (is.null(dim(values))) values <- matrix(values, dimnames = list(NULL, deparse1(formula[[2]])))
   count <- dim(values)[[if (by_row) 1 else 2]]
   n <- dim(values)[[if (by_row) 2 else 1]]
-  if (!count || !n) stop_kernops("input", "There are no responses: they have {n} value{?s} each.", call = call)
+  if (!count || !n) stop_kernops("input", "There must be at least one response of at least one value, not {count}
+                                           response{?s} of {n} value{?s}.", call = call)
   names <- dimnames(values)[[if (by_row) 1 else 2]] %||% paste0("response", seq_len(count))
   formula[[2]] <- call("numeric", n)
   list(kind = kind, values = values, by_row = by_row, names = make.unique(names), n = n, formula = formula, data = data)
@@ -79,8 +80,8 @@ check_responses <- function(values, call) {
   }
   plain <- (is.numeric(values) || is.logical(values)) && length(dim(values)) != 1 && length(dim(values)) < 3
   if (plain && !is.data.frame(values) && !inherits(values, c("integer64", "factor"))) return(invisible())
-  stop_kernops("input", "{.arg responses} requires a response that is a matrix of numbers with a column for each,
-                         not {.obj_type_friendly {values}}.", call = call)
+  stop_kernops("input", "{.arg responses} requires a numeric matrix with one column for each response, not
+                         {.obj_type_friendly {values}}.", call = call)
 }
 
 # Some responses as columns of doubles, at some of the points.

@@ -3,7 +3,8 @@
 # The response of a model frame as a matrix with names.
 response_columns <- function(y, response, call) {
   if (NCOL(y) < 2) {
-    stop_kernops("input", "{.fn lmc} is for several variables: the response must be such as {.code cbind(a, b)}.",
+    stop_kernops("input", "{.fn lmc} is for several variables: the response must be a matrix such as {.code cbind(a,
+                           b)}.",
                  call = call)
   }
   if (!is.numeric(y) && !is.logical(y)) stop_kernops("input", "The response must be numeric.", call = call)

@@ -9,8 +9,8 @@
 map_windows <- function(map, variables = NULL, call = caller_env()) UseMethod("map_windows")
 
 map_windows.default <- function(map, variables = NULL, call = caller_env()) {
-  stop_kernops("input", "Predictions in a file, by parts or by zones are those of a map: a SpatRaster, an object of
-                         class stars, or a list of these, not {.obj_type_friendly {map}}.", call = call)
+  stop_kernops("input", "Predictions to a file, by parts or by zones require a map: a SpatRaster, an object of class
+                         stars, or a list of these, not {.obj_type_friendly {map}}.", call = call)
 }
 
 map_windows.SpatRaster <- function(map, variables = NULL, call = caller_env()) {

@@ -92,8 +92,8 @@ spectral_terms_of <- function(x, where, call) {
   if (x$kernel$by_formula) return(list(own_spectrum(x, where, call)))
   if (is.null(x$kernel$frequencies) && !x$label %in% c("nugget", "microscale", "constant", "linear")) {
     stop_kernops("input", c("Spectral simulation is not available for {.fn {x$label}}.",
-                            i = "{.code gp_control(exact_limit = )} allows exact draws for more points, and a fit by
-                                 {.code method = \"vecchia\"} has its own."), call = call)
+                            i = "{.code gp_control(exact_limit = )} allows exact draws for more points; fits by
+                                 {.code method = \"vecchia\"} are simulated without a spectrum."), call = call)
   }
   switch(
     x$label, nugget = list(), microscale = list(list(variance = p$variance, white = TRUE)),

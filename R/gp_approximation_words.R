@@ -19,7 +19,7 @@ tolerable_words <- function(object) {
 # The advice for a poor approximation whose number of neighbours the fit did not choose; else NULL.
 approximation_advice <- function(object, verdict = approximation_verdict(object)) {
   if (verdict == "poor" && !identical(object$how$control$neighbours, "auto")) {
-    "`neighbours = \"auto\"` takes more neighbours until that changes little"
+    "`neighbours = \"auto\"` increases the number of neighbours until results change little"
   }
 }
 
@@ -72,7 +72,7 @@ warn_about_neighbours <- function(fit) {
   exact <- n <= 2 * control$exact_limit && (is.null(fit$family) || n <= 5000)
   other <- if (exact) "exact" else if (is.null(fit$family) && !is_lmc(fit$model$covariance)) "iterative"
   cli::cli_warn(c("{m} neighbours are not enough for {.code neighbour_tol = {control$neighbour_tol}}: {change} with
-                   twice as many{if (length(fit$vecchia$inducing)) ', also of inducing points'}.",
+                   twice as many neighbours{if (length(fit$vecchia$inducing)) ' and inducing points'}.",
                   i = if (length(other)) "{.code method = {.val {other}}} has no neighbours.",
                   i = "{.code neighbour_limit = {2 * m}} of {.fn gp_control} allows more than
                        {control$neighbour_limit}."),

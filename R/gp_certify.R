@@ -167,9 +167,9 @@ refuse_large_family <- function(object, call = caller_env()) {
   n <- nobs.gp(object)
   if (is.null(object$family) || object$method == "exact" || n <= most_dense_laplace) return(invisible())
   stop_kernops("input", call = call, c(
-    "{.fn certify} takes fits with a {.arg family} of up to {most_dense_laplace} observations, not {n}: the exact answer
-     is that of dense factors, since no bound is known for the mode of a Laplace approximation.",
-    i = "{.fn glance} has the changes by twice as many neighbours."
+    "{.fn certify} of a fit with a {.arg family} must have at most {most_dense_laplace} observations, not {n}: it
+     computes the exact answer by dense factors.",
+    i = "{.fn glance} reports the changes with twice as many neighbours."
   ))
 }
 

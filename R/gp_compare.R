@@ -132,7 +132,7 @@ on_boundary <- function(fits) {
 }
 
 boundary_note <- paste0("Note: a variance that is 0 in the smaller fit is at its boundary: the test is conservative.\n",
-                        "For a single one and no other difference, halve the p-value.\n")
+                        "If one such variance is the only difference, halve the p-value.\n")
 
 # The trend of `small` is one of `large`, and so are its predictors: whether the covariances are such is for the user to
 # know.

@@ -91,18 +91,18 @@ check_posterior <- function(fit, call = caller_env()) {
     stop_kernops("input", "{.fn gp_posterior} needs a fit with a {.arg prior} of {.fn gp}.", call = call)
   }
   if (fit$method == "iterative") {
-    stop_kernops("input", "Posterior draws need likelihoods without a Monte Carlo error: methods {.val exact} and
-                           {.val vecchia} have them.", call = call)
+    stop_kernops("input", "Posterior draws require a likelihood without Monte Carlo error: use {.code method =
+                           \"exact\"} or {.val vecchia}.", call = call)
   }
   if (fit$estimate == "ML" && length(fit$beta) && is.null(fit$family)) {
-    stop_kernops("input", c("Posterior draws need the likelihood without the coefficients of the trend.",
-                            i = "{.code update(fit, estimate = \"REML\")} has it."), call = call)
+    stop_kernops("input", c("Posterior draws require a likelihood that integrates over the coefficients of the trend.",
+                            i = "Use {.code update(fit, estimate = \"REML\")}."), call = call)
   }
   parameters <- fit$model$parameters
   bounded <- parameters$fixed | parameters$kind %in% kinds_with_limits()
   lacking <- setdiff(parameters$name[!bounded], parameters$name[vapply(fit$model$prior, function(each) each$row, 0L)])
   if (!length(lacking)) return(invisible())
-  stop_kernops("input", c("{.code {lacking}} {?needs/need} a prior: without, the posterior may be no distribution.",
+  stop_kernops("input", c("{.code {lacking}} {?needs/need} a prior: the posterior may be improper otherwise.",
                           i = "See {.fn pc_range}, {.fn pc_sd} and {.fn lognormal}."), call = call)
 }
 
@@ -110,8 +110,8 @@ warn_low_ess <- function(ess, n) {
   if (ess >= n / 2) return(invisible())
   cli::cli_warn(c("The effective sample size is {signif(ess, 3)} for {n} draw{?s}: they represent the posterior
                    poorly.",
-                  i = "Priors that say more, or larger {.arg n}, may help; {.fn summary} of the fit shows what the data
-                       do not determine."), class = "kernops_low_ess")
+                  i = "More informative priors or a larger {.arg n} may help; {.fn summary} of the fit shows the
+                       parameters that the data hardly determine."), class = "kernops_low_ess")
 }
 
 #' @rdname gp_posterior

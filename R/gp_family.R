@@ -214,7 +214,7 @@ check_family_settings <- function(method, estimate, known, transform, call) {
   refuse <- function(wrong, rule, hint) if (wrong) stop_kernops("input", c(rule, i = hint), call = call)
   refuse(!is.null(transform), "{.arg transform} is for Gaussian observations.",
          "A {.arg family} has a link, such as the logarithm.")
-  refuse(estimate == "REML", "Restricted likelihoods are those of Gaussian observations.",
+  refuse(estimate == "REML", "Restricted likelihoods require Gaussian observations.",
          "{.code estimate = \"ML\"} fits a {.arg family}.")
   refuse(method == "iterative", "{.code method = \"iterative\"} is for Gaussian observations.",
          "{.code method = \"exact\"} or {.val vecchia} fits a {.arg family}.")

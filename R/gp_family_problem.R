@@ -144,7 +144,7 @@ warn_about_family <- function(fit) {
   if (length(ranges <- short_ranges(fit))) {
     cli::cli_warn(c(
       "{.code {ranges}} {?is/are} below the spacing of the points: this component is indistinguishable from independent
-       variation.", i = "It predicts nothing between the observations: {.fn nugget} in its place says so."
+       variation.", i = "Replace it by {.fn nugget}: it predicts nothing between the observations."
     ), class = "kernops_degenerate")
   }
 }

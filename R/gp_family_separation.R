@@ -23,7 +23,7 @@ warn_about_covariates <- function(names, family) {
   result <- if (family == "binomial") "without an error: fitted probabilities are 0 or 1" else
     "with certainty: fitted rates are 0"
   groups <- if (family == "binomial") "successes from failures" else "zero counts from others"
-  cli::cli_warn(c("{.code {covariates}} {?tells/tell} {groups} {result}, and the likelihood has no maximum.",
+  cli::cli_warn(c("{.code {covariates}} {?separates/separate} {groups} {result}, and the likelihood has no maximum.",
                   i = "Coefficients and standard errors are arbitrary large numbers: merge levels, leave
                        {cli::qty(covariates)}{?it/one of them} out, or give coefficients by
                        {.code known = list(beta = )}."), class = c("kernops_separation", "kernops_warning"))

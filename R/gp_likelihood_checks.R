@@ -58,8 +58,8 @@ check_density <- function(family, phi, call = caller_env()) {
   refuse(!is.finite(terms$weight) | !is.finite(step_weight) | step_weight < (if (concave) -1e-10 else 1e-300),
          if (concave) c(
            "The log density is not concave in {.code eta}.",
-           i = "{.arg information} must be a formula of what takes the place of minus its second derivative, such as the
-                expected information."
+           i = "Give {.arg information}, a formula that replaces minus the second derivative, such as the expected
+                information."
          ) else "The values of {.arg information} must be positive.")
   if (all(step_weight <= 1e-12)) {
     stop_kernops("input", "The log density must have a second derivative with respect to {.code eta} that is not 0

@@ -98,7 +98,7 @@ points_in <- function(coords, plain, call = caller_env()) {
     stop_kernops("input", "The coordinates must be finite: see {cli::qty(length(bad))}row{?s} {bad}.", call = call)
   }
   if (!plain || !source$long_lat) return(u)
-  tell_great_circle("The coordinates as a matrix, by {.fn st_coordinates} of sf, give distances in degrees.")
+  tell_great_circle("A matrix made by {.fn sf::st_coordinates} gives distances in degrees.")
   on_sphere(u)
 }
 

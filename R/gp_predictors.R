@@ -33,11 +33,11 @@ parameter_for <- function(argument, family, call) {
   if (length(name) == 1) return(name)
   what <- c(zi = "probability of zeros", dispersion = "parameter of dispersion")[[argument]]
   stop_kernops("input", c(
-    if (length(name)) "{.code {family_label(family$name)}} has several parameters that {.arg {argument}} may be:
+    if (length(name)) "{.arg {argument}} is ambiguous: {.code {family_label(family$name)}} has the parameters
                        {.val {name}}." else "{.code {family_label(family$name)}} has no {what}: {.arg {argument}} is for
                                              other families.",
-    i = if (length(names)) "{.code predictors = list({names[[1]]} = ~ x)} is a predictor of a parameter by its name; the
-                            parameters are {.val {names}}."
+    i = if (length(names)) "Name the parameter, as in {.code predictors = list({names[[1]]} = ~ x)}; the parameters are
+                            {.val {names}}."
   ), call = call)
 }
 

@@ -18,7 +18,7 @@ check_predictor <- function(family, name, formula, call) {
   refuse(!name %in% names, "{.code {label}} has no parameter {.val {name}}.",
          i = if (length(names)) "Its parameters are {.val {names}}.")
   refuse(any(!is.na(value)),
-         "{.code {name}} has the value {value} and a predictor: leave one of them out.")
+         "{.code {name}} has the value {value} and a predictor: remove one of them.")
   refuse(!inherits(formula, "formula") || length(formula) != 2,
          "The predictor of {.code {name}} must be a one-sided formula such as {.code ~ x}.")
   parts <- split_effects(formula[[2]])
@@ -28,16 +28,16 @@ check_predictor <- function(family, name, formula, call) {
   check_no_effects(parts$rest, call)
   refuse("." %in% all.vars(formula), "The predictor of {.code {name}} must name its variables, without {.code .}.")
   terms <- tryCatch(stats::terms(formula), error = function(e) NULL)
-  refuse(is.null(terms), "The predictor of {.code {name}}, {.code {deparse1(formula)}}, is no formula of a linear
+  refuse(is.null(terms), "The predictor of {.code {name}}, {.code {deparse1(formula)}}, is not a formula of a linear
                           model.")
-  refuse(length(attr(terms, "offset")) > 0, "The predictor of {.code {name}} must be without an {.fn offset}.")
+  refuse(length(attr(terms, "offset")) > 0, "The predictor of {.code {name}} must not have an {.fn offset}.")
 }
 
 # Errors for settings without predictors; those of a Gaussian response with a predictor of its noise are fewer.
 check_predictor_settings <- function(family, method, estimate, known, transform, call) {
   if (is.null(family$predictors)) return(invisible())
   if (estimate == "none") {
-    stop_kernops("input", "{.code estimate = \"none\"} is for given parameters, but the coefficients of predictors are
+    stop_kernops("input", "{.code estimate = \"none\"} cannot be combined with predictors, whose coefficients are
                            estimated.", call = call)
   }
   if (family$name != "gaussian") return(invisible())

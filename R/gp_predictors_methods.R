@@ -51,8 +51,8 @@ warn_about_predictors <- function(fit) {
     cli::cli_warn(c("The fitted {.code {name}} is below {ends[[1]]} or above {ends[[2]]} for some observations: the
                      likelihood hardly depends on it there.",
                     x = "See {cli::qty(length(rows))}row{?s} {rows}.",
-                    i = "Coefficients of its predictor may be arbitrary large numbers, as where a covariate tells all
-                         zeros: leave covariates out, or merge levels."),
+                    i = "Coefficients of its predictor may be arbitrary large numbers, for example if a covariate
+                         separates all zeros: remove covariates, or merge levels."),
                   class = c("kernops_separation", "kernops_warning"))
   }
 }

@@ -110,7 +110,7 @@ check_extents <- function(model, u, center, call) {
   flat <- parameters$name[rows[constant]]
   if (!length(flat)) return(invisible())
   stop_kernops("input", c("{.code {flat}} cannot be estimated: the coordinate is constant.",
-                          i = "Remove the coordinate, or give the range a value and keep it by {.arg fixed}."),
+                          i = "Remove the coordinate, or give the range a value and fix it by {.arg fixed}."),
                call = call)
 }
 

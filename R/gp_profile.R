@@ -28,12 +28,12 @@ profile_limits <- function(object, parm, level, type, call = caller_env()) {
 check_profiled <- function(object, type, call) {
   refuse_several(object, "Profile intervals are", "{.code method = \"wald\"} gives intervals for this fit.", call)
   if (length(object$model$prior)) {
-    stop_kernops("input", c("Profile intervals are those of a likelihood, but this fit has a {.arg prior}.",
+    stop_kernops("input", c("Profile intervals require a fit by maximum likelihood, but this fit has a {.arg prior}.",
                             i = "{.fn gp_posterior} gives intervals of its posterior."), call = call)
   }
   if (object$method == "iterative") {
-    stop_kernops("input", c("Profile intervals need likelihoods without a Monte Carlo error: methods {.val exact} and
-                             {.val vecchia} have them.",
+    stop_kernops("input", c("Profile intervals require a likelihood without Monte Carlo error: use {.code method =
+                             \"exact\"} or {.val vecchia}.",
                             i = "{.code method = \"wald\"} gives intervals for this fit."), call = call)
   }
   if (object$estimate == "REML" && type != "covariance" && length(object$beta)) {
@@ -124,5 +124,6 @@ warn_of_higher <- function(value, best, name) {
   if (!isTRUE(value < best - 2e-2)) return(invisible())
   cli::cli_warn(c("The profile of {.code {name}} found a log-likelihood that is higher by
                    {signif((best - value) / 2, 2)} than that of the fit: the fit is not at the maximum.",
-                  i = "More {.arg starts} of {.fn gp_control} may find it."), class = "kernops_not_converged")
+                  i = "A larger number of {.arg starts} in {.fn gp_control} may find the maximum."),
+                class = "kernops_not_converged")
 }

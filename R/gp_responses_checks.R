@@ -4,17 +4,17 @@
 check_responses_settings <- function(settings, method, estimate, control, call) {
   set <- names(Filter(length, settings))
   if (length(set)) {
-    stop_kernops("input", "{.arg {set[[1]]}} is for one response, without {.arg responses}.", call = call)
+    stop_kernops("input", "{.arg {set[[1]]}} cannot be combined with {.arg responses}.", call = call)
   }
   if (!method %in% c("auto", "vecchia")) {
-    stop_kernops("input", "{.arg responses} has {.code method = \"vecchia\"} alone, not {.val {method}}.", call = call)
+    stop_kernops("input", "{.arg responses} requires {.code method = \"vecchia\"}, not {.val {method}}.", call = call)
   }
   if (estimate == "none") {
-    stop_kernops("input", "{.arg responses} estimates parameters: {.arg estimate} is {.val ML} or {.val REML}.",
+    stop_kernops("input", "{.arg responses} requires {.arg estimate} {.val ML} or {.val REML}.",
                  call = call)
   }
   if (identical(control$neighbours, "auto")) {
-    stop_kernops("input", "{.arg responses} needs a number of {.arg neighbours}, or NULL for 10.", call = call)
+    stop_kernops("input", "{.arg neighbours} must be a number for {.arg responses}, or NULL for 10.", call = call)
   }
 }
 

@@ -80,7 +80,7 @@ margin <- function(x, reduction, index, na.rm, dims) {
   if (!isFALSE(na.rm)) stop_na_rm()
   check_one_batch(x, "Sums and means of rows and columns as vectors")
   if (entries(x) > 1 || dims != 1) {
-    stop_kernops("dim", c("Sums and means of rows and columns are those of a matrix of scalars.",
+    stop_kernops("dim", c("Sums and means of rows and columns require a matrix of scalars.",
                           i = "{.code sum(K, \"j\")} has a vector for each row, {.code mean(K, \"i\")} one for each
                                column."), call = NULL)
   }

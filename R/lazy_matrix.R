@@ -187,7 +187,7 @@ is.array.LazyTensor <- function(x) {
 
 stop_no_diagonal <- function(x) {
   check_one_batch(x, "Diagonals")
-  stop_kernops("dim", "{.fn diag} is that of a matrix of scalars: entries of K are vectors of {entries(x)} numbers.",
+  stop_kernops("dim", "{.fn diag} requires a matrix of scalars: entries of K are vectors of {entries(x)} numbers.",
                call = NULL)
 }
 

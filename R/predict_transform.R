@@ -20,13 +20,12 @@ as_transform <- function(x, estimate, method, parts, prior, call = caller_env())
                            transformation, between -5 and 5.", call = call)
   }
   if (is.na(lambda) && (estimate == "none" || method == "iterative")) {
-    stop_kernops("input", c("{.code transform = \"boxcox\"} is estimated by exact likelihoods or those of method
-                             {.val vecchia}, with the covariance.",
+    stop_kernops("input", c("The parameter of {.code transform = \"boxcox\"} is estimated with {.code method =
+                             \"exact\"} or {.val vecchia}, together with the covariance.",
                             i = "Give the parameter: {.code transform = 0.5}."), call = call)
   }
   if (is.na(lambda) && length(prior)) {
-    stop_kernops("input", c("{.code transform = \"boxcox\"} is estimated by maximum likelihood, without a
-                             {.arg prior}.",
+    stop_kernops("input", c("The parameter of {.code transform = \"boxcox\"} cannot be estimated with a {.arg prior}.",
                             i = "Give the parameter: {.code transform = 0.5}."), call = call)
   }
   check_positive_response(parts, call)

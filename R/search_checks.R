@@ -91,7 +91,7 @@ tell_vanished_penalties <- function(fit, leaves) {
   names <- parameters$name[which(low)]
   if (!length(names)) return(invisible())
   cli::cli_inform(c(i = "{.code {names}} {?is/are} estimated as zero: {?its smooth has/their smooths have} only
-                         functions that {?this penalty leaves/these penalties leave} alone, such as straight lines."),
+                         functions without {?this penalty/these penalties}, such as straight lines."),
                   class = "kernops_vanished")
 }
 

@@ -77,12 +77,12 @@ column_tasks <- function(op, columns, call) {
   if (!by_column) op <- stats::setNames(rep(list(op), length(columns)), columns)
   unknown <- setdiff(names(op), columns)
   if (length(unknown)) {
-    stop_kernops("input", c("The names of a list {.arg op} must be columns of {.arg x} that are no groups.",
+    stop_kernops("input", c("The names of a list {.arg op} must be columns of {.arg x} other than the groups.",
                             x = "Unknown: {.val {unknown}}."), call = call)
   }
   tasks <- do.call(c, unname(Map(tasks_of_column, names(op), op)))
   if (length(tasks)) return(tasks)
-  stop_kernops("input", "{.arg x} must have a column that is no group, and {.arg op} an operation.", call = call)
+  stop_kernops("input", "{.arg x} must have a column besides the groups, and {.arg op} an operation.", call = call)
 }
 
 tasks_of_column <- function(column, op) {

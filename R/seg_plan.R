@@ -58,7 +58,7 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
   if (length(how) != 1) {
     stop_kernops("input", c("Exactly one of {.arg offsets}, {.arg lengths}, {.arg g} and {.arg plan} must be given.",
                             x = if (length(how)) "Given: {.arg {how}}.",
-                            i = if (is.character(lengths)) "Groups and an operation have names: {.code g = groups,
+                            i = if (is.character(lengths)) "Name the groups and the operation: {.code g = groups,
                                                             op = \"{lengths[[1]]}\"}."), call = call)
   }
   check_whole(offsets, "offsets", call)
@@ -97,8 +97,9 @@ check_no_groups <- function(offsets, n, made, call = caller_env()) {
   positions <- as.numeric(offsets)
   if (all(positions %in% (seq_len(n) - 1)) && !anyDuplicated(positions)) return(invisible())
   if (isTRUE(positions[[1]] == 0 && positions[[n]] == n)) return(invisible())
-  stop_kernops("input", c("{.arg offsets} without its name has one number for each of the {n} value{?s}, as groups do.",
-                          i = "{.code g = } is for groups, {.code offsets = } for where segments begin."), call = call)
+  stop_kernops("input", c("Unnamed {.arg offsets} have one number for each of the {n} value{?s}, like groups.",
+                          i = "Write {.code g = } for groups, or {.code offsets = } for the first positions of
+                               segments."), call = call)
 }
 
 # Also of class integer64. Factors, dates and time differences are not numeric in R. The C++ code checks the values.

@@ -154,7 +154,8 @@ on_space <- function(x, space) {
 
 check_preconditioner <- function(precond, n, call = caller_env()) {
   if (precond$n == n) return(precond)
-  stop_kernops("dim", "{.arg precond} was made for {precond$n} point{?s}, not for {n}.", call = call)
+  stop_kernops("dim", "{.arg precond} must be made for the {n} point{?s} of the system, not for {precond$n}.",
+               call = call)
 }
 
 stop_diagonal <- function(diagonal, call) {

@@ -134,7 +134,7 @@ trend_residuals <- function(formula, data, coords, call) {
   })
   y <- as.matrix(stats::model.response(frame))
   if (!is.numeric(y) && !is.logical(y)) stop_kernops("input", "The response must be numeric.", call = call)
-  if (nrow(y) != nrow(u)) stop_kernops("dim", "The response and the coordinates differ in length.", call = call)
+  if (nrow(y) != nrow(u)) stop_kernops("dim", "The response and the coordinates must have equal lengths.", call = call)
   if (ncol(y) == 1) colnames(y) <- "var1"
   colnames(y) <- colnames(y) %||% paste0("var", seq_len(ncol(y)))
   y <- y - (stats::model.offset(frame) %||% 0)
@@ -150,7 +150,7 @@ trend_residuals <- function(formula, data, coords, call) {
 # `unit` is that of distances, NULL if it is not known.
 as_variogram_parts <- function(u, values, long_lat, crs = NULL) {
   if (long_lat) {
-    tell_great_circle("The coordinates as a matrix, by {.fn st_coordinates} of sf, give distances in degrees.")
+    tell_great_circle("A matrix made by {.fn sf::st_coordinates} gives distances in degrees.")
     u <- on_sphere(u)
   }
   values[!is.finite(values)] <- NA

@@ -32,7 +32,7 @@ fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma
   weights <- check_choice(weights, "weights", c("np/h^2", "np/gamma^2", "np", "equal"))
   if (inherits(covariance, "variogramModel")) covariance <- as_gp(covariance)
   if (!is_covariance(covariance)) stop_kernops("input", "{.arg covariance} must be a covariance.")
-  refuse_lmc(covariance, "{.fn gstat::fit.lmc} fits one to cross-variograms, and {.fn as_gp} takes it.")
+  refuse_lmc(covariance, "{.fn gstat::fit.lmc} fits such a model to cross-variograms, and {.fn as_gp} converts it.")
   lags <- variogram_lags(variogram, covariance)
   model <- variogram_model(covariance, ncol(lags))
   semivariance <- model_semivariance(model, lags)

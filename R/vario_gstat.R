@@ -103,7 +103,8 @@ gstat_term <- function(row, fixed) {
   name <- as.character(row$model)
   if (!name %in% names(gstat_models)) {
     stop_kernops("input", c("The model {.val {name}} of gstat is not supported.",
-                            x = if (name %in% c("Spl", "Leg")) "It is no variogram: {.code ?as_gp} says why.",
+                            x = if (name %in% c("Spl", "Leg")) "It is not a valid variogram: {.code ?as_gp} gives the
+                                                                reason.",
                             i = "{.val {names(gstat_models)}} are supported."), call = NULL)
   }
   term <- function(family, nu = NULL, fixed = character(), ...) {

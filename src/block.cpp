@@ -50,7 +50,7 @@ using namespace kernops;
 namespace {
 
 void check_shapes(bool fit) {
-  if (!fit) throw InputError("dim", "blocks of vectors must be matrices of fitting shapes");
+  if (!fit) throw InputError("dim", "blocks of vectors must be matrices of matching sizes");
 }
 
 void check_same(const Block& x, const Block& y, Count rows, Count columns) {

@@ -228,7 +228,7 @@ Scope arguments_scope(const OpRow& row, Graph& graph, const std::vector<Tree>& a
 Scope with_names(Graph& graph, const Expr& let, Scope scope, unsigned over) {
   const size_t count = let.args.size();
   if (count < 3 || count % 2 == 0)
-    throw FormulaError("`Let(a, f, ..., h)` takes names, each with what it stands for, and a value, not " +
+    throw FormulaError("`Let(a, f, ..., h)` takes pairs of a name and its formula, then a result, not " +
                            counted(count, "argument", "arguments"),
                        let.position);
   for (size_t n = 0; n + 1 < count; n += 2) {

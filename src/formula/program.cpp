@@ -133,7 +133,7 @@ Program compile(const std::string& formula, const std::vector<std::string>& decl
 void store_terms(Program& program) {
   Reduction terms = program.graph.reductions[program.result];
   if (!reduction_table()[terms.row].sums() || terms.over == both)
-    throw FormulaError("only a sum over one axis is that of a matrix", -1);
+    throw FormulaError("only a sum over one axis can be used as a matrix", -1);
   terms.row = store_row(), terms.over = terms.axes();
   program.result = program.graph[program.graph.reduced(terms)].id;
 }
