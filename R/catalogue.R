@@ -58,9 +58,9 @@ catalogue_texts <- function(file, architecture = "sm_80") {
 precompile <- function(file, fatbinary) {
   loadNamespace("Rcpp")
   library <- dyn.load(paste0("kernops", .Platform$dynlib.ext))
-  here <- parent.env(environment())
-  for (routine in getDLLRegisteredRoutines(library)$.Call) assign(routine$name, routine, here)
-  sys.source("../R/RcppExports.R", here)
+  frame <- parent.env(environment())
+  for (routine in getDLLRegisteredRoutines(library)$.Call) assign(routine$name, routine, frame)
+  sys.source("../R/RcppExports.R", frame)
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
   texts <- catalogue_texts("../inst/cuda/catalogue.txt", name[[2]])

@@ -218,13 +218,13 @@ grown_sills <- function(search) {
     beside_root <- root_matrix(beside$s[places], nrow(root), block$diagonal)
     G <- sill_gradient(beside_root, root_matrix(beside$gradient[places] / 2, nrow(root), block$diagonal))
     for (k in zero) {
-      some <- if (block$diagonal) k else k:nrow(root)
-      bends <- eigen(G[some, some, drop = FALSE], symmetric = TRUE)
-      steepest <- bends$vectors[, length(some)]
+      rows <- if (block$diagonal) k else k:nrow(root)
+      bends <- eigen(G[rows, rows, drop = FALSE], symmetric = TRUE)
+      steepest <- bends$vectors[, length(rows)]
       # for a hundredth of the sills, the gain would hardly exceed the least gain
       if (min(bends$values) > -10 * search$least_gain) next
       for (length in c(1, 0.3, 0.1)) {
-        s <- at_root(replace(root, cbind(some, k), length * steepest))
+        s <- at_root(replace(root, cbind(rows, k), length * steepest))
         if (isTRUE(visit(search, s)$state$value < point$state$value - search$least_gain)) return(s)
       }
     }

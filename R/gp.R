@@ -323,18 +323,18 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...),
                family = stats::gaussian(), group = NULL, prior = NULL, zi = NULL, dispersion = NULL,
                predictors = NULL, responses = NULL, ...) {
-  here <- environment()
+  call <- environment()
   clock <- new_clock()
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia", "vif"))
   by_default <- missing(estimate)
   estimate <- check_choice(estimate, "estimate", c("ML", "REML", "none"))
   how <- list(method = method, precision = check_precision(precision), backend = check_backend(backend))
-  many <- many_responses(responses, formula, data, here)
+  many <- many_responses(responses, formula, data, call)
   if (!is.null(many)) {
     formula <- many$formula
     data <- many$data
   }
-  family <- with_predictors(as_family(family), predictors, zi, dispersion, here)
+  family <- with_predictors(as_family(family), predictors, zi, dispersion, call)
   if (is_model_of_covariance(coords)) {
     if (!missing(covariance)) {
       stop_kernops("input", c("The third argument of {.fn gp} is {.arg coords}, not a covariance.",
@@ -350,20 +350,20 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   if (by_default && (any_intrinsic(covariance) || length(prior) && is.null(family))) estimate <- "REML"
   known <- known %||% list()
   check_known(known)
-  check_several_settings(covariance, family, transform, known, method, here)
-  check_predictor_settings(family, method, estimate, known, transform, here)
-  if (!is.null(family)) check_family_settings(method, estimate, known, transform, here)
-  if (missing(control)) check_settings_of_gp(list(...), here) else if (...length()) {
+  check_several_settings(covariance, family, transform, known, method, call)
+  check_predictor_settings(family, method, estimate, known, transform, call)
+  if (!is.null(family)) check_family_settings(method, estimate, known, transform, call)
+  if (missing(control)) check_settings_of_gp(list(...), call) else if (...length()) {
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
   }
   how$control <- as_control(control)
   if (is_table(data)) {
     chosen <- list(weights = rlang::enquo(weights), subset = rlang::enquo(subset), group = rlang::enquo(group))
-    check_table_settings(chosen, family, transform, how, here)
+    check_table_settings(chosen, family, transform, how, call)
     values <- list(weights = chosen$weights, noise = noise_quosure(known$noise), na.action = na.action)
     fit <- with_bar("Fitting", wanted = how$control$progress == "bar", {
       with_clock(clock, "search", with_trees(
-        fit_table(data, formula, covariance, coords, values, known, how, estimate, prior, here)
+        fit_table(data, formula, covariance, coords, values, known, how, estimate, prior, call)
       ))
     })
     fit$cost <- cost_table(clock)
@@ -371,36 +371,36 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     return(fit)
   }
   source <- data_source(spatial_parts(data))
-  arguments <- list(weights = within_data(rlang::enquo(weights), source$data, here),
-                    subset = within_data(rlang::enquo(subset), source$data, here),
-                    noise = noise_values(known$noise, source$data, here),
-                    group = group_column(rlang::enquo(group), source$data, here), na.action = na.action)
+  arguments <- list(weights = within_data(rlang::enquo(weights), source$data, call),
+                    subset = within_data(rlang::enquo(subset), source$data, call),
+                    noise = noise_values(known$noise, source$data, call),
+                    group = group_column(rlang::enquo(group), source$data, call), na.action = na.action)
   if (!is.null(many)) {
     check_responses_settings(list(family = family, known = known, transform = transform, prior = prior,
-                                  group = arguments$group), method, estimate, how$control, here)
+                                  group = arguments$group), method, estimate, how$control, call)
     fit <- with_bar("Fitting", wanted = how$control$progress == "bar", {
-      with_trees(fit_responses(many, covariance, source, coords, arguments, how, estimate, here))
+      with_trees(fit_responses(many, covariance, source, coords, arguments, how, estimate, call))
     })
     fit["call"] <- list(match.call())
     return(fit)
   }
   problem <- with_clock(clock, "data", {
-    data_and_model(formula, covariance, source, coords, arguments, method, family, here)
+    data_and_model(formula, covariance, source, coords, arguments, method, family, call)
   })
   parts <- problem$parts
   model <- problem$model
   known$noise <- arguments$noise
-  known$beta <- known_coefficients(known$beta, colnames(parts$x), here)
-  model$prior <- priors_of(prior, model, estimate, here)
+  known$beta <- known_coefficients(known$beta, colnames(parts$x), call)
+  model$prior <- priors_of(prior, model, estimate, call)
   how$compared <- how$method == "auto" && is.null(family) && may_need_inducing_points(model) &&
     !is_lmc(model$covariance) && how$backend != "cuda"
-  how$method <- settled_method(how, parts, model, estimate, family, here)
+  how$method <- settled_method(how, parts, model, estimate, family, call)
   how$reml <- estimate == "REML" || model$intrinsic
-  transform <- as_transform(transform, estimate, how$method, parts, prior, here)
+  transform <- as_transform(transform, estimate, how$method, parts, prior, call)
   with_bar("Fitting", wanted = how$control$progress == "bar", {
     fit <- with_clock(clock, "search", with_trees(if (is.null(family)) {
-      fit_gaussian(parts, model, known, how, estimate, transform, here)
-    } else fit_family(parts, model, known, how, estimate, family, here)))
+      fit_gaussian(parts, model, known, how, estimate, transform, call)
+    } else fit_family(parts, model, known, how, estimate, family, call)))
   })
   fit$cost <- cost_table(clock)
   fit[c("call", "formula")] <- list(match.call(), formula)

@@ -84,14 +84,14 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
 }
 
 # One for each of the rows that were used; labels of all rows of the data will do.
-fold_labels <- function(folds, rows, given, seed, call = caller_env()) {
+fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
   n <- length(rows)
   if (length(folds) == 1 && is.numeric(folds)) {
     check_number(folds, "folds", least = 2, whole = TRUE, most = n, call = call)
     return(with_seed(seed, sample(rep_len(seq_len(folds), n))))
   }
   if (inherits(folds, "POSIXlt")) folds <- as.POSIXct(folds)
-  if (given > n && length(folds) == given) folds <- folds[rows]
+  if (total > n && length(folds) == total) folds <- folds[rows]
   labels <- is.atomic(folds) && length(dim(folds)) <= 1 && length(folds) == n && !anyNA(folds)
   if (!labels || max(fold_numbers(folds)) < 2) {
     stop_kernops("dim", "{.arg folds} must be a number of at least 2, or {n} labels with at least 2 distinct values.",
@@ -240,7 +240,7 @@ leave_out <- function(object, out, refit) {
     told <- is_told(parts$x, out, kept)
     parts$x <- parts$x[, kept, drop = FALSE]
   }
-  at <- parts$x[out, , drop = FALSE]
+  trend <- parts$x[out, , drop = FALSE]
   keep <- function(x) if (is.matrix(x)) x[!out, , drop = FALSE] else x[!out]
   each <- c("y", "x", "u", "z", "offset", "noise", "weights", "censored", "rows")
   for (name in each) parts[[name]] <- keep(parts[[name]])
@@ -252,7 +252,7 @@ leave_out <- function(object, out, refit) {
     variable <- object$parts$layout$variable[out]
     u <- new_sites(object$parts$layout, centred(object$parts$u[out, , drop = FALSE], center),
                    object$parts$z[out, , drop = FALSE], variable)
-    list(u = u, x = at, offset = object$parts$offset[out], variable = variable)
+    list(u = u, x = trend, offset = object$parts$offset[out], variable = variable)
   }
   list(parts = parts, model = model, estimate = if (refit) object$estimate else "none", points = points, told = told)
 }

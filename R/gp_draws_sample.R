@@ -6,17 +6,17 @@ posterior_target <- function(fit) {
   fit <- sampled_fit(fit)
   parameters <- fit$model$parameters
   free <- which(!parameters$fixed)
-  some <- parameters[free, ]
+  sampled <- parameters[free, ]
   likelihood <- likelihood_for(fit$data, fit$model, fit$how)
   theta <- unname(fit$theta)
   optima <- c(list(theta), lapply(fit$search$rivals, function(rival) unname(rival$theta)))
-  centers <- lapply(optima, function(theta) to_search(some, theta[free]))
-  low <- to_search(some, some$lower)
-  high <- to_search(some, some$upper)
-  turning <- is_direction(some) # half a turn changes nothing
+  centers <- lapply(optima, function(theta) to_search(sampled, theta[free]))
+  low <- to_search(sampled, sampled$lower)
+  high <- to_search(sampled, sampled$upper)
+  turning <- is_direction(sampled) # half a turn changes nothing
   low[turning] <- centers[[1]][turning] - pi / 2
   high[turning] <- centers[[1]][turning] + pi / 2
-  theta_of <- function(s) replace(theta, free, from_search(some, s))
+  theta_of <- function(s) replace(theta, free, from_search(sampled, s))
   log_density <- function(s) {
     if (any(s < low | s > high)) return(-Inf)
     value <- likelihood$value(theta_of(s))

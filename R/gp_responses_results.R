@@ -10,29 +10,30 @@ empty_fits <- function(task, many, parts) {
        converged = rep(NA, count), problem = rep(NA_character_, count))
 }
 
-# Fits with those of a group: `found` are parameters of standard responses.
-with_fits <- function(fits, task, group, found) {
+# Fits with those of a group: `estimates` are parameters of standard responses.
+with_fits <- function(fits, task, group, estimates) {
   columns <- group$columns
   sets <- group$sets
-  independent <- !all(is.na(found$evaluations))
+  independent <- !all(is.na(estimates$evaluations))
   null <- null_fits(task, group)
   # no field is a special case of the covariance, so that a search that ends below it is at a local optimum
-  none <- independent & !(found$value < null$value - 1e-7) %in% TRUE
-  found$theta[, none] <- null$theta
-  for (name in c("value", "scale")) found[[name]][none] <- null[[name]][none]
-  found$coefficients[, none] <- null$coefficients[, none]
+  none <- independent & !(estimates$value < null$value - 1e-7) %in% TRUE
+  estimates$theta[, none] <- null$theta
+  for (name in c("value", "scale")) estimates[[name]][none] <- null[[name]][none]
+  estimates$coefficients[, none] <- null$coefficients[, none]
   degrees <- sets$n - if (task$reml) nrow(group$beta) else 0
   scaled <- task$model$scale
-  found$theta[scaled, ] <- found$theta[scaled, , drop = FALSE] * rep(found$scale * group$sd^2, each = length(scaled))
-  fits$theta[, columns] <- found$theta
+  variances <- rep(estimates$scale * group$sd^2, each = length(scaled))
+  estimates$theta[scaled, ] <- estimates$theta[scaled, , drop = FALSE] * variances
+  fits$theta[, columns] <- estimates$theta
   fits$beta[, columns] <- group$beta + if (nrow(group$beta)) {
-    backsolve(sets$trend$r, found$coefficients * rep(group$sd, each = nrow(group$beta)))
+    backsolve(sets$trend$r, estimates$coefficients * rep(group$sd, each = nrow(group$beta)))
   } else 0
-  fits$loglik[columns] <- -found$value / 2 - degrees * log(group$sd)
-  if (independent) fits$statistic[columns] <- pmax(null$value - found$value, 0) * !none
+  fits$loglik[columns] <- -estimates$value / 2 - degrees * log(group$sd)
+  if (independent) fits$statistic[columns] <- pmax(null$value - estimates$value, 0) * !none
   fits$n_used[columns] <- sets$n
-  fits$evaluations[columns] <- found$evaluations
-  fits$converged[columns] <- none | found$converged == 1
+  fits$evaluations[columns] <- estimates$evaluations
+  fits$converged[columns] <- none | estimates$converged == 1
   fits
 }
 

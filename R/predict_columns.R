@@ -31,7 +31,7 @@ give_back_points <- function(table, points, newdata, object) {
 }
 
 # A row and a column for each row of newdata, NA where it has missing values.
-matrix_of_rows <- function(found, object, points) {
+matrix_of_rows <- function(covariances, object, points) {
   variables <- response_names(object)
   kept <- which(rep(points$complete, max(1, length(variables))))
   size <- length(points$complete) * max(1, length(variables))
@@ -40,7 +40,7 @@ matrix_of_rows <- function(found, object, points) {
     names <- paste(rep(variables, each = size / length(variables)), names %||% seq_along(points$complete), sep = ":")
   }
   all <- matrix(NA_real_, size, size, dimnames = rep(list(names), 2))
-  all[kept, kept] <- found
+  all[kept, kept] <- covariances
   all
 }
 

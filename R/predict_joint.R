@@ -89,10 +89,10 @@ tiles_of <- function(u, size, rows = seq_len(nrow(u))) {
 joint_field <- function(object, base, targets, places, points = NULL) {
   known <- length(base$known)
   of <- if (is.null(points)) places$of else places$of[points]
-  some <- if (!is.null(points)) unique(of[which(of > known)]) - known
-  sets <- places$part(some)
+  new_numbers <- if (!is.null(points)) unique(of[which(of > known)]) - known
+  sets <- places$part(new_numbers)
   check_joint(object, sets, base)
-  if (!is.null(some)) of <- ifelse(of > known, known + match(of - known, sets$numbers), of)
+  if (!is.null(new_numbers)) of <- ifelse(of > known, known + match(of - known, sets$numbers), of)
   if (!is.null(places$entries)) {
     joined <- beside_coefficients(sets, of, some_entries(places$entries, points))
     sets <- joined$sets

@@ -90,16 +90,16 @@ krige_locally.default <- function(object, targets, how, near) {
   with_bar("Predicting", for (first in seq(1, by = each, length.out = ceiling(targets$n / each))) {
     say_progress(step = paste("point", first, "of", targets$n), fraction = (first - 1) / targets$n)
     numbers <- first:min(targets$n, first + each - 1)
-    some <- some_targets(targets, numbers)
-    sets <- near(some)
+    chunk <- some_targets(targets, numbers)
+    sets <- near(chunk)
     among <- set_covariances(object, pairs, sets)
-    across <- target_covariances(object, pairs, some, sets)
+    across <- target_covariances(object, pairs, chunk, sets)
     for (k in seq_along(numbers)) {
       target <- numbers[[k]]
       rows <- sets[[k]]
       if (!is.finite(prior[[target]])) next
       system <- kriged(among[[k]] + diag(noise[rows], length(rows)), across[[k]], data$y[rows],
-                       data$x[rows, , drop = FALSE], some$x[k, ])
+                       data$x[rows, , drop = FALSE], chunk$x[k, ])
       if (identical(system, "singular")) stop_singular(list(data = data), singular_state(rows[[1]]), NULL)
       result[target, ] <- system$moments + c(0, 0, prior[[target]], 0)
       neighbours[[target]] <- rows

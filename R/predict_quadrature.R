@@ -17,11 +17,11 @@ log_average <- function(mean, sd, f, nodes = normal_quadrature()) {
 
 # The covariance matrix of f(eta_i) for normal eta with covariance matrix `joint`: with the polynomials p_k that are
 # orthonormal for the normal distribution and c_ik the mean of f(eta_i) p_k((eta_i - mean_i) / sd_i), it is
-# sum_k c_ik c_jk r_ij^k (Mehler's formula). `own` is the variance of an independent term of each eta.
-transformed_covariance <- function(f, mean, joint, own = 0, nodes = normal_quadrature()) {
-  sd <- sqrt(pmax(diag(joint), 0) + own)
-  at <- vapply(nodes$at, function(z) f(mean + sd * z), numeric(length(mean)))
-  by_degree <- matrix(at, length(mean), length(nodes$at)) %*% (sqrt(nodes$weight) * t(nodes$series))
+# sum_k c_ik c_jk r_ij^k (Mehler's formula). `independent` is the variance of an independent term of each eta.
+transformed_covariance <- function(f, mean, joint, independent = 0, nodes = normal_quadrature()) {
+  sd <- sqrt(pmax(diag(joint), 0) + independent)
+  values <- vapply(nodes$at, function(z) f(mean + sd * z), numeric(length(mean)))
+  by_degree <- matrix(values, length(mean), length(nodes$at)) %*% (sqrt(nodes$weight) * t(nodes$series))
   r <- joint / tcrossprod(sd)
   r[sd == 0, ] <- r[, sd == 0] <- 0
   total <- 0

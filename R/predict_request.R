@@ -1,24 +1,24 @@
 # The arguments of predict(), checked.
 
-# `given` are the arguments of a method. A request has two more fields: `unbiased`, whether means of transformed
+# `arguments` are those of a method. A request has two more fields: `unbiased`, whether means of transformed
 # responses are unbiased over all fields, or given the data; and `draws`, their number for quantiles over blocks.
-prediction_request <- function(given, fit, types, unnamed, call = caller_env()) {
-  given <- with_what(given, unnamed, call)
-  local <- check_choice(given[["se"]] %||% "exact", "se", c("exact", "local"), call) == "local"
-  request <- c(list(how = c(list(local = local), given[c("nmax", "maxdist")]), unbiased = TRUE, draws = 4000),
-               given[c("se.fit", "interval", "level", "type", "coords", "block", "cov", "probs", "above", "sums",
-                       "what")])
+prediction_request <- function(arguments, fit, types, unnamed, call = caller_env()) {
+  arguments <- with_what(arguments, unnamed, call)
+  local <- check_choice(arguments[["se"]] %||% "exact", "se", c("exact", "local"), call) == "local"
+  request <- c(list(how = c(list(local = local), arguments[c("nmax", "maxdist")]), unbiased = TRUE, draws = 4000),
+               arguments[c("se.fit", "interval", "level", "type", "coords", "block", "cov", "probs", "above", "sums",
+                           "what")])
   check_local_limits(request$how, call)
-  request$interval <- check_choice(given$interval, "interval", c("none", "confidence", "prediction"), call)
-  request$type <- check_choice(given$type, "type", types, call)
-  check_flag(given$se.fit, "se.fit", call)
+  request$interval <- check_choice(arguments$interval, "interval", c("none", "confidence", "prediction"), call)
+  request$type <- check_choice(arguments$type, "type", types, call)
+  check_flag(arguments$se.fit, "se.fit", call)
   gaussian <- is.null(fit$family)
-  by_variables <- identical(given$cov, "variables") && gaussian && "terms" %in% types
-  if (!by_variables) check_flag(given$cov, "cov", call)
-  check_levels(given$probs, given$above, call)
-  uncertain <- given$se.fit || length(c(given$probs, given$above))
+  by_variables <- identical(arguments$cov, "variables") && gaussian && "terms" %in% types
+  if (!by_variables) check_flag(arguments$cov, "cov", call)
+  check_levels(arguments$probs, arguments$above, call)
+  uncertain <- arguments$se.fit || length(c(arguments$probs, arguments$above))
   if (uncertain && unnamed && gaussian && request$type != "terms") tell_field_se(fit)
-  check_level(given$level, call)
+  check_level(arguments$level, call)
   if (by_variables && !is_lmc(fit$model$covariance)) {
     stop_kernops("input", "{.code cov = \"variables\"} is for fits of several variables: see {.fn lmc}.", call = call)
   }

@@ -1,21 +1,21 @@
 # The argument `what` of predict(): names of columns, which imply the arguments that these columns need.
 
 # The arguments with those that the columns `what` need.
-with_what <- function(given, unnamed, call) {
-  what <- given[["what"]]
-  if (is.null(what)) return(given)
-  given$what <- names_of_columns(what, call)
-  if (any(columns_of_terms %in% what)) given$type <- "terms"
-  if ("se.fit" %in% what) given$se.fit <- TRUE
+with_what <- function(arguments, unnamed, call) {
+  what <- arguments[["what"]]
+  if (is.null(what)) return(arguments)
+  arguments$what <- names_of_columns(what, call)
+  if (any(columns_of_terms %in% what)) arguments$type <- "terms"
+  if ("se.fit" %in% what) arguments$se.fit <- TRUE
   if (any(c("lwr", "upr") %in% what)) {
-    if (unnamed) given$interval <- "confidence"
-    if (identical(given$interval, "none")) {
+    if (unnamed) arguments$interval <- "confidence"
+    if (identical(arguments$interval, "none")) {
       stop_kernops("input", "The columns {.val lwr} and {.val upr} need an {.arg interval}.", call = call)
     }
   }
   levels <- lapply(c(probs = "q", above = "above"), levels_in_names, what)
-  given[names(levels)] <- Map(function(level, name) unique(c(given[[name]], level)), levels, names(levels))
-  given
+  arguments[names(levels)] <- Map(function(level, name) unique(c(arguments[[name]], level)), levels, names(levels))
+  arguments
 }
 
 columns_of_terms <- c("trend", "process")

@@ -8,14 +8,14 @@
 # the values of the base points, see posterior_hold(), makes variances those given its data. No two new points coincide.
 # The variances of the covariance are multiplied by `diagonal`.
 #
-# The result has the new points with the numbers `some` and those that they depend on: `numbers`, and their `positions`
+# The result has the new points with the numbers `chosen` and those that they depend on: `numbers`, and their `positions`
 # in the order of all. Its functions are joint_values(), joint_variances_of() and joint_sums_of() of these points, with
 # the same values as for all points.
-joint_sets <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new), some = NULL) {
+joint_sets <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new), chosen = NULL) {
   order <- ordered$order
   n <- nrow(base$u)
   m <- min(m, n + length(order) - 1L)
-  positions <- if (is.null(some)) seq_along(order) else ordered$position[some]
+  positions <- if (is.null(chosen)) seq_along(order) else ordered$position[chosen]
   part <- dependencies(ordered, m, n, positions, values)
   rows <- order[part$positions]
   u <- new$u[rows, , drop = FALSE]
@@ -38,9 +38,9 @@ joint_functions <- function(sets) {
                sums_of = function(which, weights, parts = FALSE) joint_sums_of(sets, which, weights, parts)))
 }
 
-# f(some): the result of joint_sets() for some of the new points, or all.
+# f(chosen): the result of joint_sets() for some of the new points, or all.
 joint_parts <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new)) {
-  function(some = NULL) joint_sets(values, theta, base, new, m, diagonal, ordered, some)
+  function(chosen = NULL) joint_sets(values, theta, base, new, m, diagonal, ordered, chosen)
 }
 
 # The order of the new points, the position of each in it, and neighbours(m, of, values): those of the positions `of`

@@ -2,15 +2,15 @@
 # square of the step after which the correlation is 0.6, on average over some points, or of the extent of the data
 # where the correlation stays above; 0 for a constant coordinate.
 correlation_scales <- function(values, u, few = 9, enough = 0.6) {
-  here <- u[unique(round(seq(1, nrow(u), length.out = few))), , drop = FALSE]
-  variance <- values(here, here)
+  sites <- u[unique(round(seq(1, nrow(u), length.out = few))), , drop = FALSE]
+  variance <- values(sites, sites)
   share <- 2^-(20:0)
   reach <- vapply(seq_len(ncol(u)), function(k) {
     steps <- share * diff(range(u[, k]))
     correlation <- vapply(steps, function(step) {
-      there <- here
-      there[, k] <- there[, k] + step
-      mean(values(here, there) / sqrt(variance * values(there, there)))
+      moved <- sites
+      moved[, k] <- moved[, k] + step
+      mean(values(sites, moved) / sqrt(variance * values(moved, moved)))
     }, 0)
     steps[c(which(correlation < enough), length(steps))[[1]]]
   }, 0)

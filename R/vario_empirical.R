@@ -197,8 +197,8 @@ plot.gp_variogram <- function(x, model = NULL, xlab = NULL, ylab = "semivariance
   xlab <- xlab %||% distance_words(attr(x, "unit"))
   before <- open_panel(c(0, x$upper, x$dist), c(0, x$gamma, curves$gamma), xlab, ylab, "", list(...), words)
   on.exit(graphics::par(before))
-  some <- drawn_rows(nrow(x))
-  graphics::points(x$dist[some], x$gamma[some], pch = 16, col = colours[curve[some]])
+  drawn <- drawn_rows(nrow(x))
+  graphics::points(x$dist[drawn], x$gamma[drawn], pch = 16, col = colours[curve[drawn]])
   lines <- if (!is.null(curves)) split(curves, direction_words(x$id[[1]], curves))
   one <- all(vapply(lines, function(along) isTRUE(all.equal(along$gamma, lines[[1]]$gamma)), NA))
   for (name in names(lines)) {
