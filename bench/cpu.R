@@ -39,14 +39,14 @@ if (file.exists("/proc/cpuinfo")) {
 
 title("Gaussian sum, D = 3, %d x %d rows, Gpairs/s", n, n)
 # the loop is slow: it is timed on a tenth of the rows
-some <- list(x = d3$x[seq_len(n %/% 10), ], y = d3$y, b = d3$b, s = d3$s)
+tenth <- list(x = d3$x[seq_len(n %/% 10), ], y = d3$y, b = d3$b, s = d3$s)
 rows <- lapply(c(float32 = "float32", float64 = "float64"), function(precision) {
   op <- gauss(3, precision)
   single <- precision == "float32"
   what <- if (single) "scalar_gauss_float" else "scalar_gauss"
-  loop <- do.call(scalar_run, c(what, some))
+  loop <- do.call(scalar_run, c(what, tenth))
   stopifnot(all.equal(op(d3)[seq_along(loop)], c(loop), tolerance = if (single) 1e-4 else 1e-10))
-  scalar <- gpairs(seconds(do.call(scalar_run, c(what, some))), nrow(some$x))
+  scalar <- gpairs(seconds(do.call(scalar_run, c(what, tenth))), nrow(tenth$x))
   one <- speed(op, d3, 1)
   all <- speed(op, d3, cores)
   data.frame(
@@ -82,11 +82,11 @@ m <- 3000L
 title("Matern correlation by Bessel functions, D = 3, %d x %d rows, one core, seconds of user time", m, m)
 options(kernops.threads = 1)
 cpu_time <- \(call) median(replicate(3, sum(system.time(call())[1:2])))
-some <- lapply(d3[c("x", "y")], \(z) z[rep_len(seq_len(n), m), ])
+tenth <- lapply(d3[c("x", "y")], \(z) z[rep_len(seq_len(n), m), ])
 matern <- keops_kernel("Sum_Reduction(Matern(nu, Norm2(x - y)), 1)", declare(3, "nu = Pm(1)")[-1])
 orders <- c(0.5, 1.3, 2.5, 7.2)
-table(nu = orders, kernops = vapply(orders, \(nu) cpu_time(\() matern(c(some, nu = nu))), 1),
-      "besselK() alone" = vapply(orders, \(nu) cpu_time(\() besselK(dist(some$x), nu)) * 2, 1))
+table(nu = orders, kernops = vapply(orders, \(nu) cpu_time(\() matern(c(tenth, nu = nu))), 1),
+      "besselK() alone" = vapply(orders, \(nu) cpu_time(\() besselK(dist(tenth$x), nu)) * 2, 1))
 
 title("Long vectors, %d x %d rows, one core: inner products in Gflop/s", m, m)
 options(kernops.threads = 1)

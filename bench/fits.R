@@ -109,30 +109,30 @@ peers <- function() {
   each <- split(rows, seq_len(nrow(rows)))
   of <- function(f) unlist(parallel::mclapply(each, function(row) suppressWarnings(f(row)), mc.preschedule = FALSE,
                                               mc.cores = getOption("mc.cores", 1L)))
-  found <- data.frame(name = rows$name, gls = of(gls_best), fields = of(fields_best))
-  if (nzchar(kept)) saveRDS(found, kept)
-  found
+  results <- data.frame(name = rows$name, gls = of(gls_best), fields = of(fields_best))
+  if (nzchar(kept)) saveRDS(results, kept)
+  results
 }
 
 quiet <- function(code) suppressMessages(suppressWarnings(code))
 invisible(quiet(fit_row(rows[1, ])))
-found <- cbind(rows, ours = NA_real_, seconds = NA_real_, twenty = NA_real_)
+results <- cbind(rows, ours = NA_real_, seconds = NA_real_, twenty = NA_real_)
 for (n in seq_len(nrow(rows))) {
-  found$seconds[[n]] <- seconds(fit <- quiet(fit_row(rows[n, ])))
-  found$ours[[n]] <- logLik(fit)
-  found$twenty[[n]] <- logLik(quiet(fit_row(rows[n, ], control = gp_control(starts = 20))))
+  results$seconds[[n]] <- seconds(fit <- quiet(fit_row(rows[n, ])))
+  results$ours[[n]] <- logLik(fit)
+  results$twenty[[n]] <- logLik(quiet(fit_row(rows[n, ], control = gp_control(starts = 20))))
 }
-found <- cbind(found, peers()[c("gls", "fields")])
-found$short <- with(found, pmax(gls, fields, twenty, na.rm = TRUE) - ours)
-bad <- found[found$short > 0.02, ]
+results <- cbind(results, peers()[c("gls", "fields")])
+results$short <- with(results, pmax(gls, fields, twenty, na.rm = TRUE) - ours)
+bad <- results[results$short > 0.02, ]
 if (nrow(bad)) print(cbind(bad["name"], round(bad[c("ours", "gls", "fields", "twenty", "short")], 3)),
                      row.names = FALSE)
-cat(sprintf("%d fits, %d lower than the best of the others by more than 0.02 (at most by %.3f)\n", nrow(found),
-            nrow(bad), max(0, found$short, na.rm = TRUE)))
-cat(sprintf("seconds: median %.3f, 95 %% %.3f, in all %.1f\n", stats::median(found$seconds),
-            stats::quantile(found$seconds, 0.95), sum(found$seconds)))
+cat(sprintf("%d fits, %d lower than the best of the others by more than 0.02 (at most by %.3f)\n", nrow(results),
+            nrow(bad), max(0, results$short, na.rm = TRUE)))
+cat(sprintf("seconds: median %.3f, 95 %% %.3f, in all %.1f\n", stats::median(results$seconds),
+            stats::quantile(results$seconds, 0.95), sum(results$seconds)))
 for (peer in c("gls", "fields", "twenty")) {
-  others <- found[!is.na(found[[peer]]), ]
+  others <- results[!is.na(results[[peer]]), ]
   cat(sprintf("%s: %d fits, highest above ours %.3f, ours highest above it %.3f\n", peer, nrow(others),
               max(others[[peer]] - others$ours), max(others$ours - others[[peer]])))
 }

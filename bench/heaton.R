@@ -36,11 +36,11 @@ fit_by <- function(formula, method, backend, ...) {
 }
 
 # The covariance found by Vecchia's approximation, once for each trend and backend.
-found <- list()
+predictions <- list()
 covariance_of <- function(formula, backend) {
   key <- paste(deparse1(formula), backend)
-  found[[key]] <<- found[[key]] %||% fit_by(formula, "vecchia", backend, exponential() + nugget())
-  found[[key]]
+  predictions[[key]] <<- predictions[[key]] %||% fit_by(formula, "vecchia", backend, exponential() + nugget())
+  predictions[[key]]
 }
 `%||%` <- function(x, y) if (is.null(x)) y else x
 
@@ -48,14 +48,14 @@ run <- function(name, formula) {
   parts <- strsplit(name, ":", fixed = TRUE)[[1]]
   backend <- if (length(parts) > 1) parts[[2]] else "auto"
   if (parts[[1]] == "gstat") return(local_kriging(formula, covariance_of(formula, backend)$theta))
-  given <- if ("given" %in% parts) covariance_of(formula, backend)$covariance
-  fitting <- elapsed(fit <- if (is.null(given)) {
+  known_covariance <- if ("given" %in% parts) covariance_of(formula, backend)$covariance
+  fitting <- elapsed(fit <- if (is.null(known_covariance)) {
     fit_by(formula, parts[[1]], backend, exponential() + nugget())
   } else {
     # nothing is maximised, so that no probes are needed
-    fit_by(formula, parts[[1]], backend, given, estimate = "none", control = gp_control(probes = 0))
+    fit_by(formula, parts[[1]], backend, known_covariance, estimate = "none", control = gp_control(probes = 0))
   })
-  if (parts[[1]] == "vecchia") found[[paste(deparse1(formula), backend)]] <<- fit
+  if (parts[[1]] == "vecchia") predictions[[paste(deparse1(formula), backend)]] <<- fit
   se <- if (parts[[1]] == "iterative") "local" else "exact"
   joint <- if ("nearest" %in% parts) FALSE
   predicting <- elapsed(p <- predict(fit, held, se.fit = TRUE, interval = "prediction", se = se, joint = joint))

@@ -10,10 +10,10 @@
 
 library(kernops)
 arguments <- commandArgs(TRUE)
-given <- \(k, default) if (length(arguments) >= k) arguments[[k]] else default
-prism <- identical(given(1, ""), "prism")
-m <- as.integer(given(2, if (prism) 30 else 20))
-backend <- given(3, "auto")
+argument <- \(k, default) if (length(arguments) >= k) arguments[[k]] else default
+prism <- identical(argument(1, ""), "prism")
+m <- as.integer(argument(2, if (prism) 30 else 20))
+backend <- argument(3, "auto")
 internal <- asNamespace("kernops")
 
 seconds <- \(code) system.time(code)[["elapsed"]]
@@ -50,8 +50,8 @@ elevations <- function() {
 two_scales <- matern(3/2) + matern(3/2) + nugget()
 
 measure <- function(case) {
-  some <- case$observed[round(seq(1, nrow(case$observed), length.out = 2000)), ]
-  if (backend != "cpu") suppressWarnings(gp(z ~ 1, some, case$coords, case$covariance, "vecchia", backend = backend))
+  sample <- case$observed[round(seq(1, nrow(case$observed), length.out = 2000)), ]
+  if (backend != "cpu") suppressWarnings(gp(z ~ 1, sample, case$coords, case$covariance, "vecchia", backend = backend))
   fitting <- seconds(fit <- suppressWarnings(gp(z ~ 1, case$observed, case$coords, case$covariance, "vecchia",
                                                 backend = backend, control = gp_control(neighbours = m))))
   predicting <- seconds(p <- predict(fit, case$cells, se.fit = TRUE, interval = "confidence"))
@@ -97,10 +97,10 @@ if (prism) {
   case <- elevations()
   fit <- measure(case)
   compare(case, fit$theta)
-  if (identical(given(4, ""), "iterative")) steps_of_solver(case, fit)
+  if (identical(argument(4, ""), "iterative")) steps_of_solver(case, fit)
   case <- replace(case, c("coords", "covariance"), list(~ x + y, two_scales))
   fit <- measure(case)
   compare(case, fit$theta)
 } else {
-  measure(simulated(as.numeric(given(1, 1e6)), as.numeric(given(4, 1e5))))
+  measure(simulated(as.numeric(argument(1, 1e6)), as.numeric(argument(4, 1e5))))
 }

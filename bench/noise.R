@@ -6,7 +6,7 @@
 # root mean square errors against the field, and of standard errors: the mean, the least and the largest.
 
 library(kernops)
-given <- as.integer(c(commandArgs(TRUE), 4000, 5)[1:2])
+sizes <- as.integer(c(commandArgs(TRUE), 4000, 5)[1:2])
 
 field <- function(n, noise, seed) withr::with_seed(seed, {
   u <- matrix(runif(2 * (n + 500)), ncol = 2, dimnames = list(NULL, c("a", "b")))
@@ -16,7 +16,7 @@ field <- function(n, noise, seed) withr::with_seed(seed, {
 })
 
 compare <- function(noise, seed) {
-  case <- field(given[[1]], noise, seed)
+  case <- field(sizes[[1]], noise, seed)
   by <- \(method) {
     fit <- gp(z ~ 1, case[!case$new, ], ~ a + b, matern(3/2, 1, 0.1) + nugget(noise), method, "none")
     list(at = predict(fit, case[case$new, ], se.fit = TRUE, interval = "confidence"), local = fit$vecchia$local)
@@ -30,5 +30,5 @@ compare <- function(noise, seed) {
              least = min(errors), most = max(errors), check.names = FALSE)
 }
 
-cases <- expand.grid(seed = seq_len(given[[2]]), noise = c(5, 0.05))
+cases <- expand.grid(seed = seq_len(sizes[[2]]), noise = c(5, 0.05))
 print(do.call(rbind, Map(compare, cases$noise, cases$seed)), digits = 4, row.names = FALSE)

@@ -13,11 +13,11 @@ grid <- as.matrix(expand.grid(north = north, west = west))
 truth <- c(volcano)
 
 noise <- 1  # metres
-at <- sample(length(truth), 1000)
-measured <- truth[at] + rnorm(1000, sd = noise)
+sampled <- sample(length(truth), 1000)
+measured <- truth[sampled] + rnorm(1000, sd = noise)
 
 # A Gaussian process: the Matern covariance 3/2, once differentiable as ground is, and noise, both estimated.
-samples <- data.frame(height = measured, grid[at, ])
+samples <- data.frame(height = measured, grid[sampled, ])
 time <- seconds(fit <- gp(height ~ 1, samples, ~ north + west, matern(3/2) + nugget()), runs = 1)
 cli::cli_alert_success("likelihood maximised in {round(time, 2)} s")
 print(fit)
@@ -26,7 +26,7 @@ rmse <- function(a, b) sqrt(mean((a - b)^2))
 time <- seconds(map <- predict(fit, as.data.frame(grid), interval = "confidence"), runs = 1)
 map$heights <- map$fit
 cli::cli_alert_success("{nrow(grid)} grid points with their 95 % intervals in {round(time, 2)} s")
-inside <- (map$lwr <= truth & truth <= map$upr)[-at]
+inside <- (map$lwr <= truth & truth <= map$upr)[-sampled]
 cli::cli_alert_success(paste(
   "on the {nrow(grid) - length(at)} points left out: RMSE {round(rmse(map$heights[-at], truth[-at]), 2)} m,",
   "correlation {round(cor(map$heights[-at], truth[-at]), 4)}, {round(100 * mean(inside), 1)} % inside their intervals"
@@ -56,7 +56,7 @@ png("demo/volcano.png", 1800, 1580, res = 180)
 layout(matrix(1:6, 3, byrow = TRUE), heights = c(6, 6, 1.7))
 par(mar = c(3.2, 3.6, 2, 0.8), mgp = c(2.2, 0.6, 0), cex.main = 1.1)
 panel(truth, heights, "Truth: 5307 points")
-panel(replace(NA * truth, at, measured), heights, "1000 samples, noise 1 m")
+panel(replace(NA * truth, sampled, measured), heights, "1000 samples, noise 1 m")
 panel(map$heights, heights, "Kriged from the samples")
 panel(map$heights - truth, misses, "Error")
 par(mar = c(3.4, 3.6, 0.6, 0.8))

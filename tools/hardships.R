@@ -116,7 +116,7 @@ tables <- function(folder) {
 workers <- function() {
   if (!requireNamespace("future.apply", quietly = TRUE)) skip("the workers need package future.apply")
   Sys.setenv(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep))
-  here <- gp_cv(fixed(), 4)
+  sequential <- gp_cv(fixed(), 4)
   for (round in 1:3) {
     future::plan("multisession", workers = 2)
     pids <- unlist(future.apply::future_lapply(1:2, \(k) Sys.getpid()))
@@ -124,7 +124,7 @@ workers <- function() {
     died <- tryCatch(repeat suppressWarnings(gp_cv(fixed(), 4)), error = identity)
     check(inherits(died, "kernops_worker_error"), "a dead worker gave ", class(died)[[1]], ": ", conditionMessage(died))
     future::plan("sequential")
-    check(is_close(gp_cv(fixed(), 4)$fit, here$fit), "cross-validation is wrong after a worker died")
+    check(is_close(gp_cv(fixed(), 4)$fit, sequential$fit), "cross-validation is wrong after a worker died")
   }
   all_right("after dead workers")
 }

@@ -81,13 +81,13 @@ long_in_cpp <- function(file) {
     header_line <<- NA
   }
   for (line in seq_along(code)) {
-    at <- places[[line]]
+    token_positions <- places[[line]]
     tokens <- regmatches(code[line], places[line])[[1]]
     from <- 1
     for (k in seq_along(tokens)) {
-      text <- substr(code[line], from, at[[k]] - 1)
+      text <- substr(code[line], from, token_positions[[k]] - 1)
       add(text, line)
-      from <- at[[k]] + nchar(tokens[[k]])
+      from <- token_positions[[k]] + nchar(tokens[[k]])
       if (tokens[[k]] == "{") {
         plain <- gsub("<[^<>]*>", "", gsub("<[^<>]*>", "", header))
         kind <- if (length(kinds) && !utils::tail(kinds, 1) %in% "scope") "block"

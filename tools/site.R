@@ -93,7 +93,7 @@ fill_contents <- function(html) {
 }
 
 check <- function() {
-  found <- 0
+  total <- 0
   ids <- list()
   ids_of <- function(page) {
     if (is.null(ids[[page]])) {
@@ -107,7 +107,7 @@ check <- function() {
     stray <- xml2::xml_text(xml2::xml_find_all(html, "//body/text() | //body/p"))
     text <- xml2::xml_text(xml2::xml_find_all(html, "//main//text()[not(ancestor::pre or ancestor::code)]"))
     if (any(grepl("[^[:space:]]", stray)) || any(grepl("\\(", text, fixed = TRUE))) {
-      found <- found + 1
+      total <- total + 1
       cat("site: ", page, " has stray text or TeX\n", sep = "")
     }
     links <- unique(xml2::xml_text(xml2::xml_find_all(html, "//a/@href | //link/@href | //img/@src | //script/@src")))
@@ -119,13 +119,13 @@ check <- function() {
       broken <- !file.exists(target) ||
         nzchar(place) && grepl("\\.html$", target) && !utils::URLdecode(place) %in% ids_of(normalizePath(target))
       if (broken) {
-        found <- found + 1
+        total <- total + 1
         cat("site: ", page, " has a link to ", link, ", which is not there\n", sep = "")
       }
     }
   }
-  cat("site: ", length(pages()), " pages, ", found, " broken\n", sep = "")
-  quit(status = as.integer(found > 0))
+  cat("site: ", length(pages()), " pages, ", total, " broken\n", sep = "")
+  quit(status = as.integer(total > 0))
 }
 
 switch(commandArgs(TRUE)[[1]], build = build(), check = check())

@@ -1,6 +1,6 @@
 # Runs code over the mirror of the sources that tools/install --compiled keeps; see tools/try.
 
-given <- commandArgs(TRUE)
+words <- commandArgs(TRUE)
 build <- Sys.getenv("KERNOPS_BUILD")
 suppressMessages(pkgload::load_all(build, compile = FALSE, quiet = TRUE, helpers = FALSE, attach_testthat = FALSE))
 namespace <- asNamespace("kernops")
@@ -24,9 +24,9 @@ run_file <- function(file, arguments) {
   source(file, local = list2env(list(commandArgs = commandArgs), parent = globalenv()), chdir = FALSE)
 }
 
-if (length(given) == 0) stop("tools/try needs a file, -e CODE or --test NAME") else
-  if (given[[1]] == "--test") test(given[-1]) else
-    if (given[[1]] == "-e") for (e in parse(text = given[-1])) {
+if (length(words) == 0) stop("tools/try needs a file, -e CODE or --test NAME") else
+  if (words[[1]] == "--test") test(words[-1]) else
+    if (words[[1]] == "-e") for (e in parse(text = words[-1])) {
       value <- withVisible(eval(e, globalenv()))
       if (value$visible) print(value$value)
-    } else invisible(run_file(given[[1]], given[-1]))
+    } else invisible(run_file(words[[1]], words[-1]))

@@ -44,8 +44,8 @@ calls_of_pairs <- function(d) {
 }
 
 calls_of_fits <- function(d) {
-  at <- \(model, ..., estimate = "none") gp(z ~ u, d, ~ x + y, model, estimate = estimate, progress = "none", ...)
-  fit <- \(...) at(matern(3/2, 1, 0.3) + nugget(0.1), ...)
+  fit_at <- \(model, ..., estimate = "none") gp(z ~ u, d, ~ x + y, model, estimate = estimate, progress = "none", ...)
+  fit <- \(...) fit_at(matern(3/2, 1, 0.3) + nugget(0.1), ...)
   new <- data.frame(d[1:3, ], row.names = NULL)
   new$x <- new$x + 0.01
   fields <- lmc(exponential(range = 0.3), nugget(), sills = list(matrix(c(1, 0.5, 0.5, 1), 2), c(0.1, 0.2)))
@@ -53,18 +53,18 @@ calls_of_fits <- function(d) {
   list(
     exact = \() c(logLik(fit()), coef(fit())), ml = \() logLik(fit(estimate = "REML", starts = 1)),
     iterative = \() logLik(fit(method = "iterative")), neighbours = \() logLik(fit(method = "vecchia")),
-    rough = \() logLik(at(matern(1.234567890123456, 1, 0.3) + nugget(0.1))),
+    rough = \() logLik(fit_at(matern(1.234567890123456, 1, 0.3) + nugget(0.1))),
     families = \() vapply(list(spherical, exponential, wendland, squared_exponential, circular), \(family) {
-      as.numeric(logLik(at(family(1, 0.3) + nugget(0.1))))
+      as.numeric(logLik(fit_at(family(1, 0.3) + nugget(0.1))))
     }, 0),
-    anisotropic = \() logLik(at(matern(5/2, 1, 0.3, angle = 30, ratio = 0.5) + periodic(1, 2, 0.4) + nugget(0.1))),
-    one_dimension = \() logLik(at(exponential(1, 0.3, dims = 2) * linear(1, 0.3) + nugget(0.1))),
+    anisotropic = \() logLik(fit_at(matern(5/2, 1, 0.3, angle = 30, ratio = 0.5) + periodic(1, 2, 0.4) + nugget(0.1))),
+    one_dimension = \() logLik(fit_at(exponential(1, 0.3, dims = 2) * linear(1, 0.3) + nugget(0.1))),
     prediction = \() predict(fit(), new, se.fit = TRUE), levels = \() predict(fit(), new, probs = 0.025, above = 1e5),
     draws = \() simulate(fit(), 2, seed = 1, type = "field"), cv = \() gp_cv(fit(), folds = 5),
-    effects = \() predict(at(matern(3/2, 1, 0.3) + effect + nugget(0.1)), new),
+    effects = \() predict(fit_at(matern(3/2, 1, 0.3) + effect + nugget(0.1)), new),
     smooth = \() {
       skip_if_not_installed("mgcv")
-      predict(at(matern(3/2, 1, 0.3) + smooth_effect(~ s(w, k = 5), 0.4) + nugget(0.1)), new)
+      predict(fit_at(matern(3/2, 1, 0.3) + smooth_effect(~ s(w, k = 5), 0.4) + nugget(0.1)), new)
     },
     groups = \() predict(fit(group = ~ g), new),
     several = \() predict(gp(cbind(z, w) ~ 1, d, ~ x + y, fields, estimate = "none"), new, se.fit = TRUE),

@@ -206,11 +206,11 @@ test_that("Bessel functions of large orders are exact, or refused at once", {
 
 test_that("modified Bessel functions are exact wherever they are numbers", {
   op <- keops_kernel("Sum_Reduction(BesselK(v, x), 1)", c("v = Vi(1)", "x = Vi(1)"))
-  at <- expand.grid(v = c(0, 0.3, 1, 10, 100, 500, 1000, 1e4), x = c(1e-5, 0.1, 1, 5, 90, 400, 690))
-  expected <- suppressWarnings(besselK(at$x, at$v))
+  grid <- expand.grid(v = c(0, 0.3, 1, 10, 100, 500, 1000, 1e4), x = c(1e-5, 0.1, 1, 5, 90, 400, 690))
+  expected <- suppressWarnings(besselK(grid$x, grid$v))
   number <- is.finite(expected) & expected > 1e-290
   expect_gt(sum(number), 30)
-  expect_equal(op(unname(as.list(at)))[number] / expected[number], rep(1, sum(number)), tolerance = 1e-11)
+  expect_equal(op(unname(as.list(grid)))[number] / expected[number], rep(1, sum(number)), tolerance = 1e-11)
   # DLMF 10.41.4, whose next term is of the order of 1 / v^2
   uniform <- function(v, z) {
     w <- sqrt(1 + z^2)

@@ -61,7 +61,7 @@ test_that("a size beyond the range of a container is no lack of memory, and keep
 })
 
 test_that("a call that R has no memory for raises a kernops_memory_error and keeps nothing", {
-  found <- in_little_memory(quote({
+  outcome <- in_little_memory(quote({
     ns <- asNamespace("kernops")
     many <- 5e8
     rows <- matrix(seq_len(1.5e6) + 0L)
@@ -96,9 +96,9 @@ test_that("a call that R has no memory for raises a kernops_memory_error and kee
       list(class = unique(lapply(error, `[[`, 1)), kept = megabytes() - before)
     })
   }))
-  for (name in names(found)) {
-    expect_identical(found[[name]]$class, list("kernops_memory_error"), label = name)
-    expect_lt(found[[name]]$kept, 5, label = name)
+  for (name in names(outcome)) {
+    expect_identical(outcome[[name]]$class, list("kernops_memory_error"), label = name)
+    expect_lt(outcome[[name]]$kept, 5, label = name)
   }
 })
 

@@ -50,14 +50,14 @@ test_that("nested models have their own anisotropies, in space", {
   withr::local_seed(2)
   d <- transform(smooth_case(60), c = runif(60))
   new <- transform(smooth_case(10), c = runif(10))
-  at <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("a", "b", "c")]), d)
+  as_points <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("a", "b", "c")]), d)
   suppressWarnings({ # gstat's, about the third angle
     model <- gstat::vgm(1, "Exp", 0.5, 0.1, anis = c(30, 20, 50, 0.6, 0.3))
     model <- gstat::vgm(0.5, "Sph", 0.8, anis = c(100, 340, 0, 0.5, 0.7), add.to = model)
-    expected <- gstat::krige(z ~ w, at(d), at(new), model, debug.level = 0)
+    expected <- gstat::krige(z ~ w, as_points(d), as_points(new), model, debug.level = 0)
   })
-  fit <- gp(z ~ w, at(d), covariance = model, estimate = "none")
-  ours <- predict(fit, at(new), se.fit = TRUE, interval = "prediction")
+  fit <- gp(z ~ w, as_points(d), covariance = model, estimate = "none")
+  ours <- predict(fit, as_points(new), se.fit = TRUE, interval = "prediction")
   expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
   expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
 

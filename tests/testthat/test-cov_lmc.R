@@ -82,11 +82,11 @@ test_that("gradients are those of finite differences", {
 
 test_that("errors of variables at the same points are correlated as in the joint matrix", {
   X <- design(wide, seen, "w")
-  at <- everywhere(new)
-  k0 <- dense(stacked(wide, seen), stacked(new, at))
+  targets <- everywhere(new)
+  k0 <- dense(stacked(wide, seen), stacked(new, targets))
   inverse <- solve(observed)
-  gap <- t(design(new, at, "w")) - t(X) %*% inverse %*% k0
-  theirs <- dense(stacked(new, at), stacked(new, at)) - t(k0) %*% inverse %*% k0 +
+  gap <- t(design(new, targets, "w")) - t(X) %*% inverse %*% k0
+  theirs <- dense(stacked(new, targets), stacked(new, targets)) - t(k0) %*% inverse %*% k0 +
     t(gap) %*% solve(t(X) %*% inverse %*% X, gap)
   pairs <- combn(3, 2)
   for (method in c("exact", "vecchia")) {
@@ -108,20 +108,20 @@ test_that("terms in other coordinates, correlated nuggets and weights are those 
   both <- lmc(exponential(range = 0.4, dims = 1) * matern(3/2, range = 0.3, dims = 2), nugget(), microscale(),
               sills = list(nugget = N, exponential = S, microscale = c(0.2, 0.4)))
   fit <- gp(cbind(p, r) ~ 1, wide, ~ a + b, both, estimate = "none", weights = 1 + seen_rows, known = list(beta = 1:2))
-  at <- which(!is.na(wide[c("p", "r")]), arr.ind = TRUE)
-  K <- matrix(0, nrow(at), nrow(at))
-  for (i in seq_len(nrow(at))) for (j in seq_len(nrow(at))) {
-    h <- abs(unlist(wide[at[i, 1], c("a", "b")]) - unlist(wide[at[j, 1], c("a", "b")]))
+  cells <- which(!is.na(wide[c("p", "r")]), arr.ind = TRUE)
+  K <- matrix(0, nrow(cells), nrow(cells))
+  for (i in seq_len(nrow(cells))) for (j in seq_len(nrow(cells))) {
+    h <- abs(unlist(wide[cells[i, 1], c("a", "b")]) - unlist(wide[cells[j, 1], c("a", "b")]))
     t <- sqrt(3) * h[[2]] / 0.3
-    same <- at[i, 1] == at[j, 1]
-    K[i, j] <- S[at[i, 2], at[j, 2]] * exp(-h[[1]] / 0.4) * (1 + t) * exp(-t) +
-      same * (N[at[i, 2], at[j, 2]] / (1 + at[i, 1]) + (i == j) * c(0.2, 0.4)[at[i, 2]])
+    same <- cells[i, 1] == cells[j, 1]
+    K[i, j] <- S[cells[i, 2], cells[j, 2]] * exp(-h[[1]] / 0.4) * (1 + t) * exp(-t) +
+      same * (N[cells[i, 2], cells[j, 2]] / (1 + cells[i, 1]) + (i == j) * c(0.2, 0.4)[cells[i, 2]])
   }
-  y <- as.matrix(wide[c("p", "r")])[at] - at[, 2]
+  y <- as.matrix(wide[c("p", "r")])[cells] - cells[, 2]
   expect_equal(-2 * as.numeric(logLik(fit)), oracle_likelihood(K, y, matrix(0, length(y), 0))$value, tolerance = 1e-10)
   # at an observed place, the field with its microscale variation differs from the observation by its noise
-  noise <- outer(at[, 1], at[, 1], "==") * N[at[, 2], at[, 2]] / (1 + at[, 1])
-  expect_equal(unname(fitted(fit)[at]), as.vector(at[, 2] + (K - noise) %*% solve(K, y)), tolerance = 1e-8)
+  noise <- outer(cells[, 1], cells[, 1], "==") * N[cells[, 2], cells[, 2]] / (1 + cells[, 1])
+  expect_equal(unname(fitted(fit)[cells]), as.vector(cells[, 2] + (K - noise) %*% solve(K, y)), tolerance = 1e-8)
   drawn <- predict(fit, new, se.fit = TRUE, interval = "prediction", cov = "variables")
   field <- predict(fit, new, se.fit = TRUE, interval = "confidence", cov = "variables")
   expect_equal(drawn$p.se.fit^2 - field$p.se.fit^2, rep(0.3, 6))
@@ -133,10 +133,11 @@ test_that("user-defined formulas and intrinsic models are structures", {
   by <- function(part, method = "exact") {
     gp(cbind(p, r) ~ 1, wide, ~ a + b, lmc(part, nugget(), sills = list(S, c(0.1, 0.2))), method, "none")
   }
-  own <- covariance("Exp(-Norm2(x - y) / l)", list(l = 0.3))
-  expect_equal(predict(by(own), new), predict(by(exponential(range = 0.3)), new), tolerance = 1e-10)
+  exponential_formula <- covariance("Exp(-Norm2(x - y) / l)", list(l = 0.3))
+  expect_equal(predict(by(exponential_formula), new), predict(by(exponential(range = 0.3)), new), tolerance = 1e-10)
   for (method in c("exact", "vecchia")) {
-    expect_equal(predict(by(own, method), new, nmax = 5), predict(by(exponential(range = 0.3)), new, nmax = 5))
+    expect_equal(predict(by(exponential_formula, method), new, nmax = 5),
+                 predict(by(exponential(range = 0.3)), new, nmax = 5))
   }
   # a single value of the other variable says what its mean is
   alone <- transform(wide, r = replace(r, -8, NA))

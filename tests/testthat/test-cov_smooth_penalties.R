@@ -270,9 +270,9 @@ test_that("the smooths of the levels of a factor share their entries, and agree 
     replace(leaf, "parameters", list(lapply(leaf$parameters, \(v) k + seq_along(v) / 5)))
   }, kernops:::leaves_of(fit$covariance), seq_along(kernops:::leaves_of(fit$covariance)))
   first <- suppressWarnings(suppressMessages(gp(formula, hills, ~ a + b, covariance, "exact", maxit = 1)))
-  given <- Reduce(\(a, b) kernops:::join("+", a, b), unname(values(first)))
+  known <- Reduce(\(a, b) kernops:::join("+", a, b), unname(values(first)))
   fits <- lapply(c("exact", "iterative", "vecchia", "vif"), \(method) {
-    gp(formula, hills, ~ a + b, given, method, "none", neighbours = 89, inducing = 10, cg_tol = 1e-11)
+    gp(formula, hills, ~ a + b, known, method, "none", neighbours = 89, inducing = 10, cg_tol = 1e-11)
   })
   new <- transform(new_hills, o = factor(o, ordered = TRUE))
   for (fit in fits[-1]) {
@@ -288,10 +288,10 @@ test_that("the smooths of the levels of a factor share their entries, and agree 
   entries <- kernops:::effect_entries(effects, unname(fits[[3]]$theta), data$u)
   expect_length(effects, 6)
   expect_identical(nrow(entries$columns), effects[[1]]$size + effects[[6]]$size)
-  given <- values(first)[vapply(values(first), `[[`, "", "label") != "nugget"]
+  known <- values(first)[vapply(values(first), `[[`, "", "label") != "nugget"]
   counts <- lapply(c("exact", "vecchia"), \(method) {
     gp(k ~ g + te(x, w, k = 3, by = g) + s(h, k = 4, by = o), hills, ~ a + b,
-       Reduce(\(a, b) kernops:::join("+", a, b), unname(given)), method, "none", family = poisson(), neighbours = 89)
+       Reduce(\(a, b) kernops:::join("+", a, b), unname(known)), method, "none", family = poisson(), neighbours = 89)
   })
   expect_equal(counts[[2]]$loglik, counts[[1]]$loglik, tolerance = 1e-7)
 })

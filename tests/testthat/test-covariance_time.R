@@ -140,11 +140,12 @@ test_that("the space-time anisotropy is estimated, with an exact gradient", {
   expect_close(matrix(gradient, 1), central_difference(\(t) likelihood$evaluate(t)$value, theta, h = 2^-8 * 0.05),
                tolerance = 1e-5)
   # as with a range for each of the coordinates, of which two are equal
-  found <- gp(z ~ 1, d, ~ a + b + t, matern(5/2, time = 3) + nugget(0.01, fixed = "variance"))
-  p <- coef(found, "covariance")
+  estimated <- gp(z ~ 1, d, ~ a + b + t, matern(5/2, time = 3) + nugget(0.01, fixed = "variance"))
+  p <- coef(estimated, "covariance")
   both <- matern(5/2, p[["matern.variance"]], p[["matern.range"]] / c(1, 1, p[["matern.speed"]]))
-  expect_equal(gp(z ~ 1, d, ~ a + b + t, both + nugget(p[["nugget.variance"]]), estimate = "none")$loglik, found$loglik)
-  expect_gt(found$loglik, fit$loglik)
+  expect_equal(gp(z ~ 1, d, ~ a + b + t, both + nugget(p[["nugget.variance"]]), estimate = "none")$loglik,
+               estimated$loglik)
+  expect_gt(estimated$loglik, fit$loglik)
   u <- as.matrix(d[1:5, c("a", "b", "t")])
   h <- parts_of(d[1:5, ])
   waves <- kernops:::spectral_terms(exponential(1, 0.5, time = 3, speed = 0.2), list(d = 3))[[1]]$spectral[[1]]

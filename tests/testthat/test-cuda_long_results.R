@@ -88,8 +88,8 @@ test_that("other axes, weights of pairs, ranges and careful sums are right with 
   f <- tcrossprod(y, x)
   halves <- \(n) cbind(c(1, n / 2 + 1), c(n / 2, n))
   kept <- from_matrix(halves(40), halves(30), matrix(c(TRUE, TRUE, FALSE, TRUE), 2))
-  some <- f
-  some[16:30, 1:20] <- -Inf
+  incomplete <- f
+  incomplete[16:30, 1:20] <- -Inf
   for_each_backend(\(kernel, precision) {
     softmax <- kernel("SumSoftMaxWeight_Reduction(x | y, b, 0)", vectors(20, "b = Vi(20)"))
     expect_close(softmax(list(x, y, b)), weighted(f, b)$softmax, precision)
@@ -99,7 +99,7 @@ test_that("other axes, weights of pairs, ranges and careful sums are right with 
     careful <- if (precision == "float64") list(sum_scheme = "kahan_scheme") else list(accumulator = "float64")
     log_sum <- do.call(kernel, c("LogSumExp_Reduction(x | y, b, 0)", list(vectors(20, "b = Vi(20)")), careful))
     expect_close(log_sum(list(x, y, b)), weighted(f, b)$log_sum, precision)
-    expect_close(softmax(list(x, y, b), ranges = kept), weighted(some, b)$softmax, precision)
+    expect_close(softmax(list(x, y, b), ranges = kept), weighted(incomplete, b)$softmax, precision)
     none <- kernel("LogSumExp_Reduction(x | y, b, 0)", vectors(20, "b = Vi(20)"))
     expect_identical(none(list(x[0, ], y, b[0, ])), matrix(-Inf, 30, 20))
   })

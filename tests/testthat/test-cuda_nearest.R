@@ -13,25 +13,25 @@ to_float32 <- \(x) {
 on_gpu <- "cuda" %in% backends() && !emulated()
 rows <- if (on_gpu) 4100 else 530
 columns <- \(D) if (on_gpu) max(2200, ceiling(9.5e9 / rows / D)) else ceiling(16500 / D)
-some <- round(seq(1, rows, length.out = 60))
+checked <- round(seq(1, rows, length.out = 60))
 
 test_that("the nearest of many points are found", {
   withr::local_seed(1)
   for (D in if (emulated()) c(16, 70) else c(10, 50, 170)) {
     x <- points(rows, D)
     y <- points(columns(D), D)
-    d <- by_differences(x[some, ], y)
+    d <- by_differences(x[checked, ], y)
     # positions by their distances, as rounding may exchange neighbours
-    at <- \(positions) matrix(d[cbind(c(row(positions)), c(positions))], nrow(d))
+    distances_at <- \(positions) matrix(d[cbind(c(row(positions)), c(positions))], nrow(d))
     for_each_backend(\(kernel, precision) {
-      reduce <- \(formula) as.matrix(kernel(formula, arguments(D))(list(x, y)))[some, , drop = FALSE]
+      reduce <- \(formula) as.matrix(kernel(formula, arguments(D))(list(x, y)))[checked, , drop = FALSE]
       close <- \(actual, k) expect_close(actual, smallest(d, k), precision, info = paste("D =", D))
       found <- reduce("KMin_ArgKMin_Reduction(SqDist(x, y), 11, 1)")
       close(found[, 1:11], 11)
-      close(at(found[, 12:22]), 11)
-      close(at(reduce("ArgKMin_Reduction(Norm2(x - y), 70, 1)")), 70)
+      close(distances_at(found[, 12:22]), 11)
+      close(distances_at(reduce("ArgKMin_Reduction(Norm2(x - y), 70, 1)")), 70)
       close(reduce("Min_Reduction(Norm2(x - y), 1)")^2, 1)
-      close(at(reduce("ArgMin_Reduction(SqDist(x, y), 1)")), 1)
+      close(distances_at(reduce("ArgMin_Reduction(SqDist(x, y), 1)")), 1)
     })
   }
 })
@@ -41,19 +41,19 @@ test_that("the largest inner products are found, and the smallest ones", {
   for (D in if (emulated()) 20 else c(10, 50, 170)) {
     x <- points(rows, D)
     y <- points(columns(D), D) * 1e3 + 1
-    xy <- tcrossprod(x[some, ], y)
+    xy <- tcrossprod(x[checked, ], y)
     for_each_backend(\(kernel, precision) {
-      if (precision == "float32") xy <- tcrossprod(x[some, ] <- to_float32(x[some, ]), y <- to_float32(y))
+      if (precision == "float32") xy <- tcrossprod(x[checked, ] <- to_float32(x[checked, ]), y <- to_float32(y))
       close <- \(actual, expected) {
         expect_close(as.matrix(actual), as.matrix(expected), precision, info = paste("D =", D))
       }
-      reduce <- \(formula) as.matrix(kernel(formula, arguments(D))(list(x, y)))[some, , drop = FALSE]
+      reduce <- \(formula) as.matrix(kernel(formula, arguments(D))(list(x, y)))[checked, , drop = FALSE]
       near <- reduce("KMin_ArgKMin_Reduction(-(x | y), 10, 1)")
       close(near[, 1:10], smallest(-xy, 10))
       close(matrix(xy[cbind(c(row(near[, 11:20])), c(near[, 11:20]))], nrow(xy)), -smallest(-xy, 10))
       found <- reduce("Max_ArgMax_Reduction(x | y, 1)")
       close(found[, 1], apply(xy, 1, max))
-      close(xy[cbind(seq_along(some), found[, 2])], apply(xy, 1, max))
+      close(xy[cbind(seq_along(checked), found[, 2])], apply(xy, 1, max))
       close(reduce("Min_Reduction(x | y, 1)"), smallest(xy, 1))
       close(reduce("Max_Reduction(-(x | y), 1)"), -smallest(xy, 1))
     })
@@ -74,9 +74,9 @@ test_that("they are found wherever the points are, in whichever order and of whi
   )
   for (case in cases) for_each_backend(\(kernel, precision) {
     if (precision == "float32") case[] <- lapply(case, to_float32)
-    d <- by_differences(case[[1]][some, ], case[[2]])
+    d <- by_differences(case[[1]][checked, ], case[[2]])
     found <- kernel("KMin_Reduction(SqDist(x, y), 5, 1)", arguments(20))(case)
-    expect_close(found[some, ], smallest(d, 5), precision)
+    expect_close(found[checked, ], smallest(d, 5), precision)
   })
 })
 
@@ -94,12 +94,12 @@ test_that("the first of equally near points is the nearest, for any number of po
     x <- case[[1]]
     y <- case[[2]]
     # of whole numbers, without rounding
-    squares <- outer(rowSums(x[some, ]^2), rowSums(y^2), `+`) - 2 * tcrossprod(x[some, ], y)
+    squares <- outer(rowSums(x[checked, ]^2), rowSums(y^2), `+`) - 2 * tcrossprod(x[checked, ], y)
     expected <- t(apply(squares, 1, \(row) order(row)[1:11]))
     for_each_backend(\(kernel, precision) {
       nearest <- kernel("ArgKMin_Reduction(SqDist(x, y), 11, 1)", arguments(D))
-      expect_equal(nearest(list(x, y))[some, ], expected)
-      expect_equal(nearest(list(x + case[[3]], y + case[[3]]))[some, ], expected)
+      expect_equal(nearest(list(x, y))[checked, ], expected)
+      expect_equal(nearest(list(x + case[[3]], y + case[[3]]))[checked, ], expected)
     })
   }
 })
@@ -108,11 +108,11 @@ test_that("points that are nowhere are nobody's neighbours", {
   withr::local_seed(1)
   x <- points(rows, 30)
   y <- points(columns(30), 30)
-  expected <- smallest(by_differences(x[some, ], y[-5, ]), 3)
+  expected <- smallest(by_differences(x[checked, ], y[-5, ]), 3)
   for_each_backend(\(kernel, precision) {
     nearest <- kernel("KMin_Reduction(SqDist(x, y), 3, 1)", arguments(30))
     for (odd in c(NaN, Inf))
-      expect_close(nearest(list(x, replace(y, cbind(5, 2), odd)))[some, ], expected, precision)
+      expect_close(nearest(list(x, replace(y, cbind(5, 2), odd)))[checked, ], expected, precision)
   })
 })
 

@@ -11,7 +11,7 @@ test_that("a weight for each coordinate of a distance, of any sign, near and far
     y <- round(64 * uniform(270, D)) / 64
     b <- rnorm(270)
     args <- c(sprintf(c("s = Pm(%d)", "x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)")
-    some <- rep_len(c(2, 0.5, 1, 0.25), D)
+    scales <- rep_len(c(2, 0.5, 1, 0.25), D)
     for_each_backend(\(kernel, precision) {
       gauss <- kernel("Sum_Reduction(Exp(-WeightedSqDist(s, x, y)) * b, 1)", args)
       soft <- kernel("LogSumExp_Reduction(-WeightedSqDist(s, x, y), 1)", args[-4])
@@ -19,7 +19,7 @@ test_that("a weight for each coordinate of a distance, of any sign, near and far
       laplace <- kernel(sprintf("Sum_Reduction(Exp(-%s) * b, 1)", root), args)
       matern <- kernel(sprintf("Sum_Reduction((1 + %1$s) * Exp(-%1$s) * b, 1)", root), args)
       cauchy <- kernel("Sum_Reduction(b / (1 + WeightedSqDist(s, x, y)), 1)", args)
-      weights <- list(some, replace(some, 1, 0), replace(some, 2, -0.5), -some, 40 * some)
+      weights <- list(scales, replace(scales, 1, 0), replace(scales, 2, -0.5), -scales, 40 * scales)
       for (s in weights) for (moved in c(0, 4, 2^12)) {
         squares <- Reduce(`+`, lapply(seq_len(D), \(d) s[d] * outer(x[, d], y[, d], `-`)^2))
         data <- list(s, x + moved, y + moved, b)

@@ -11,7 +11,7 @@ case <- local({
 known_fit <- function(formula, data = case, coords = ~ x, ...) {
   gp(formula, data, coords, exponential(1, 0.3) + nugget(0.01), estimate = "none", ...)
 }
-at <- function(fit, ...) unname(predict(fit, data.frame(x = 0.5, g = factor(2), ...)))
+predicted <- function(fit, ...) unname(predict(fit, data.frame(x = 0.5, g = factor(2), ...)))
 
 test_that("dates and times become each other in all parts of a fit, expressions included", {
   formulas <- list(z ~ day, z ~ I(as.numeric(day)^2 / 1e4), z ~ poly(day, 2), z ~ format(day, "%m"),
@@ -19,26 +19,29 @@ test_that("dates and times become each other in all parts of a fit, expressions 
   for (formula in formulas) {
     slope <- if ("g" %in% all.vars(formula)) random_effect(~ 0 + day | g, 1e-4) else constant(1)
     fit <- gp(formula, case, ~ x, exponential(1, 0.3) + nugget(0.01) + slope, estimate = "none")
-    expected <- at(fit, day = as.Date("2024-01-20"))
-    expect_equal(at(fit, day = as.POSIXct("2024-01-20", tz = "UTC")), expected)
-    expect_equal(at(fit, day = as.POSIXct("2024-01-20 09:00", tz = "Asia/Tokyo")), expected)
-    expect_error(at(fit, day = 19742), "'day'.*<Date>.*<numeric>", class = "kernops_input_error")
-    expect_error(at(fit, day = as.difftime(9, units = "days")), "<Date>.*<difftime>", class = "kernops_input_error")
+    expected <- predicted(fit, day = as.Date("2024-01-20"))
+    expect_equal(predicted(fit, day = as.POSIXct("2024-01-20", tz = "UTC")), expected)
+    expect_equal(predicted(fit, day = as.POSIXct("2024-01-20 09:00", tz = "Asia/Tokyo")), expected)
+    expect_error(predicted(fit, day = 19742), "'day'.*<Date>.*<numeric>", class = "kernops_input_error")
+    expect_error(predicted(fit, day = as.difftime(9, units = "days")), "<Date>.*<difftime>",
+                 class = "kernops_input_error")
   }
   fit <- known_fit(z ~ time)
-  expect_equal(at(fit, time = as.Date("2024-01-03")), at(fit, time = as.POSIXct("2024-01-03", tz = "UTC")))
+  expect_equal(predicted(fit, time = as.Date("2024-01-03")),
+               predicted(fit, time = as.POSIXct("2024-01-03", tz = "UTC")))
   hours <- known_fit(z ~ as.POSIXlt(time)$hour)
-  expect_equal(at(hours, time = structure(case$time[[8]], tzone = "Asia/Tokyo")), at(hours, time = case$time[[8]]))
+  expect_equal(predicted(hours, time = structure(case$time[[8]], tzone = "Asia/Tokyo")),
+               predicted(hours, time = case$time[[8]]))
 })
 
 test_that("durations become those of the fitted unit, and are no dates", {
   for (fit in list(known_fit(z ~ since), known_fit(z ~ sqrt(as.numeric(since))), known_fit(z ~ 1, coords = ~ since),
                    known_fit(z ~ 1, coords = ~ as.numeric(since)), known_fit(z ~ 1, coords = case["since"]))) {
-    expected <- at(fit, since = as.difftime(120, units = "mins"))
-    expect_equal(at(fit, since = as.difftime(2, units = "hours")), expected)
-    expect_equal(at(fit, since = as.difftime(2 / 24, units = "days")), expected)
+    expected <- predicted(fit, since = as.difftime(120, units = "mins"))
+    expect_equal(predicted(fit, since = as.difftime(2, units = "hours")), expected)
+    expect_equal(predicted(fit, since = as.difftime(2 / 24, units = "days")), expected)
     for (wrong in list(120, case$day[[1]], case$time[[1]], "120")) {
-      expect_error(at(fit, since = wrong), "'since'.*<difftime>", class = "kernops_input_error")
+      expect_error(predicted(fit, since = wrong), "'since'.*<difftime>", class = "kernops_input_error")
     }
   }
   # the unit of a difference of times depends on the data
@@ -46,7 +49,7 @@ test_that("durations become those of the fitted unit, and are no dates", {
   for (formula in list(z ~ I(time - start), z ~ difftime(time, start))) {
     fit <- known_fit(formula)
     soon <- start + c(600, 864000)
-    expect_equal(at(fit, time = soon[[1]]), at(fit, time = soon)[[1]])
+    expect_equal(predicted(fit, time = soon[[1]]), predicted(fit, time = soon)[[1]])
   }
 })
 
@@ -58,16 +61,17 @@ test_that("columns of class units are in the fitted unit", {
   fits <- list(known_fit(z ~ r, d), known_fit(z ~ log(r), d), known_fit(z ~ as.numeric(r), d), known_fit(z ~ r:g, d),
                known_fit(z ~ 1, d, ~ r), known_fit(z ~ 1, d, ~ I(r^2)), known_fit(z ~ 1, d, d["r"]))
   for (fit in fits) {
-    expect_equal(at(fit, r = m), at(fit, r = km))
-    expect_error(at(fit, r = 0.7), "'r'.*<units>.*<numeric>", class = "kernops_input_error")
-    expect_error(at(fit, r = units::set_units(1, "kg")), "\"km\".*\"kg\"", class = "kernops_input_error")
+    expect_equal(predicted(fit, r = m), predicted(fit, r = km))
+    expect_error(predicted(fit, r = 0.7), "'r'.*<units>.*<numeric>", class = "kernops_input_error")
+    expect_error(predicted(fit, r = units::set_units(1, "kg")), "\"km\".*\"kg\"", class = "kernops_input_error")
   }
-  expect_error(at(known_fit(z ~ x), x = 1, r = m), NA)
+  expect_error(predicted(known_fit(z ~ x), x = 1, r = m), NA)
   lengths <- units::set_units(cbind(case$x, rev(case$x)), "km")
   fit <- known_fit(z ~ 1, d, lengths)
   expect_equal(predict(fit, coords = units::set_units(cbind(700, 200), "m")), predict(fit, cbind(0.7, 0.2)))
   grouped <- known_fit(z ~ 1, transform(d, r = units::set_units(rep(1:5 * 300, 10), "m")), group = ~ r)
-  expect_equal(at(grouped, r = units::set_units(1:5 * 0.3, "km")), at(grouped, r = units::set_units(1:5 * 300, "m")))
+  expect_equal(predicted(grouped, r = units::set_units(1:5 * 0.3, "km")),
+               predicted(grouped, r = units::set_units(1:5 * 300, "m")))
   expect_equal(known_fit(z ~ 1, transform(d, z = units::set_units(z, "mg")))$loglik, known_fit(z ~ 1, d)$loglik)
   expect_error(known_fit(z ~ 1, d, weights = r), "weights.*<units>", class = "kernops_input_error")
   expect_error(known_fit(z ~ 1, d, known = list(noise = ~ r)), "noise.*<units>", class = "kernops_input_error")
@@ -173,8 +177,8 @@ test_that("coordinates are named as a formula or as names of columns", {
 })
 
 test_mistakes("kernops_input_error", alist(
-  `a duration for a date` = at(known_fit(z ~ day), day = as.difftime(1, units = "days")),
-  `a time within a day as a label of a day` = at(known_fit(z ~ 1, group = ~ day), day = case$time[[1]]),
+  `a duration for a date` = predicted(known_fit(z ~ day), day = as.difftime(1, units = "days")),
+  `a time within a day as a label of a day` = predicted(known_fit(z ~ 1, group = ~ day), day = case$time[[1]]),
   `a formula in quotation marks` = gp("z ~ 1", case, ~ x),
   `coordinates in quotation marks` = gp(z ~ 1, case, "~ x"),
   `names that are not those of columns` = gp(z ~ 1, case, c("x", "eggs")),

@@ -96,10 +96,10 @@ test_that("variables of new data are of the types that they had", {
 test_that("a point where the covariance is not a number is NaN alone", {
   withr::local_seed(28)
   d <- smooth_case(40)
-  own <- covariance("s * Exp(-Abs(Log(x) - Log(y)) / l)", list(s = 1, l = 0.5))
+  log_distance <- covariance("s * Exp(-Abs(Log(x) - Log(y)) / l)", list(s = 1, l = 0.5))
   new <- data.frame(a = c(0.5, 2, -1, 3))
   for (method in c("exact", "iterative")) {
-    fit <- gp(z ~ 1, d, ~ a, own + nugget(0.1), estimate = "none", method = method)
+    fit <- gp(z ~ 1, d, ~ a, log_distance + nugget(0.1), estimate = "none", method = method)
     ours <- predict(fit, new, se.fit = TRUE)
     expect_equal(ours[-3, ], predict(fit, new[-3, , drop = FALSE], se.fit = TRUE), tolerance = 1e-6,
                  ignore_attr = "row.names")

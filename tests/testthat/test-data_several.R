@@ -134,30 +134,30 @@ test_that("with known means, a variable without neighbours is predicted from the
 })
 
 # The log-likelihood of sills and a range, by dense matrices.
-at <- which(!is.na(seen[c("p", "q")]), arr.ind = TRUE)
+cells <- which(!is.na(seen[c("p", "q")]), arr.ind = TRUE)
 log_likelihood <- function(s11, s12, s22, range, n1, n2) {
-  h <- as.matrix(dist(seen[at[, 1], c("a", "b")]))
-  K <- matrix(c(s11, s12, s12, s22), 2)[at[, 2], at[, 2]] * exp(-h / range) + diag(c(n1, n2)[at[, 2]])
-  -oracle_likelihood(K, as.matrix(seen[c("p", "q")])[at], outer(at[, 2], 1:2, "==") + 0)$value / 2
+  h <- as.matrix(dist(seen[cells[, 1], c("a", "b")]))
+  K <- matrix(c(s11, s12, s12, s22), 2)[cells[, 2], cells[, 2]] * exp(-h / range) + diag(c(n1, n2)[cells[, 2]])
+  -oracle_likelihood(K, as.matrix(seen[c("p", "q")])[cells], outer(cells[, 2], 1:2, "==") + 0)$value / 2
 }
 
 test_that("estimates are a maximum of the likelihood, with the standard errors of its curvature", {
-  found <- coef(fit, "covariance")
-  expect_named(found, c("exponential.sill.p", "exponential.sill.p.q", "exponential.sill.q", "exponential.range",
-                        "nugget.sill.p", "nugget.sill.q"))
-  unit <- abs(unname(found))
+  estimates <- coef(fit, "covariance")
+  expect_named(estimates, c("exponential.sill.p", "exponential.sill.p.q", "exponential.sill.q", "exponential.range",
+                            "nugget.sill.p", "nugget.sill.q"))
+  unit <- abs(unname(estimates))
   value <- function(s) do.call(log_likelihood, unname(as.list(s * unit)))
-  expect_equal(value(sign(found)), as.numeric(logLik(fit)), tolerance = 1e-10)
+  expect_equal(value(sign(estimates)), as.numeric(logLik(fit)), tolerance = 1e-10)
   slope <- vapply(1:6, function(k) {
     step <- replace(numeric(6), k, 1e-4)
-    (value(sign(found) + step) - value(sign(found) - step)) / 2e-4
+    (value(sign(estimates) + step) - value(sign(estimates) - step)) / 2e-4
   }, 0)
   expect_lt(max(abs(slope)), 1e-3)
-  theirs <- solve(-optimHess(sign(found), value)) * outer(unit, unit)
+  theirs <- solve(-optimHess(sign(estimates), value)) * outer(unit, unit)
   expect_equal(unname(vcov(fit, "covariance")), unname(theirs), tolerance = 1e-3)
   expect_equal(attr(logLik(fit), "df"), 8)
   limits <- confint(fit, type = "covariance")
-  expect_equal(unname(limits["exponential.sill.p.q", ]), found[[2]] + qnorm(c(0.025, 0.975)) * sqrt(theirs[2, 2]),
+  expect_equal(unname(limits["exponential.sill.p.q", ]), estimates[[2]] + qnorm(c(0.025, 0.975)) * sqrt(theirs[2, 2]),
                tolerance = 1e-3)
   expect_true(all(limits[-2, ] > 0))
 })
@@ -209,13 +209,13 @@ test_that("a search leaves matrices that are 0 or of lower rank than the optimum
 
 test_that("cross-validation leaves out a value, or all values of a row", {
   cv <- gp_cv(fit)
-  expect_equal(cv$observed, as.matrix(seen[c("p", "q")])[at])
+  expect_equal(cv$observed, as.matrix(seen[c("p", "q")])[cells])
   for (k in c(3, 70)) {
     without <- seen
-    without[at[k, 1], c("p", "q")[at[k, 2]]] <- NA
+    without[cells[k, 1], c("p", "q")[cells[k, 2]]] <- NA
     again <- predict(update(fit, data = without, covariance = fit$covariance, estimate = "none"),
-                     seen[at[k, 1], ], se.fit = TRUE, interval = "prediction")
-    name <- c("p", "q")[at[k, 2]]
+                     seen[cells[k, 1], ], se.fit = TRUE, interval = "prediction")
+    name <- c("p", "q")[cells[k, 2]]
     expect_equal(c(cv$fit[k], cv$se.fit[k]), unlist(again[paste0(name, c(".fit", ".se.fit"))], use.names = FALSE),
                  tolerance = 1e-8)
   }

@@ -85,15 +85,15 @@ test_that("SpatialPixels and SpatialGrid give the like", {
   pixels <- grid
   sp::gridded(pixels) <- ~ x + y
   fit <- plain_fit(plain_case())
-  own <- predicted(fit, pixels)
-  expect_s4_class(own, "SpatialPixelsDataFrame")
-  expect_equal(own@data, expected, ignore_attr = TRUE)
+  predictions <- predicted(fit, pixels)
+  expect_s4_class(predictions, "SpatialPixelsDataFrame")
+  expect_equal(predictions@data, expected, ignore_attr = TRUE)
   sp::fullgrid(pixels) <- TRUE
-  own <- predicted(fit, pixels)
-  expect_s4_class(own, "SpatialGridDataFrame")
-  at <- sp::coordinates(own)
+  predictions <- predicted(fit, pixels)
+  expect_s4_class(predictions, "SpatialGridDataFrame")
+  at <- sp::coordinates(predictions)
   place <- match(paste(round(at[, 1], 6), round(at[, 2], 6)), paste(round(grid$x, 6), round(grid$y, 6)))
-  expect_equal(own@data, expected[place, ], ignore_attr = TRUE)
+  expect_equal(predictions@data, expected[place, ], ignore_attr = TRUE)
   fit <- gp(z ~ 1, plain_case(), ~ x + y, given(), estimate = "none")
   expect_s4_class(predict(fit, methods::as(pixels, "SpatialGrid")), "SpatialGridDataFrame")
 })

@@ -123,9 +123,9 @@ test_that("ranges and batches are taken in batches, and distributed, as well", {
   ranges <- from_matrix(cells(3e5, 100), cells(2e5, 80), keep)
   x <- uniform(3e5, 2)
   y <- uniform(2e5, 2)
-  some <- c(1, 3000, 3001, 149000, 3e5)
+  checked <- c(1, 3000, 3001, 149000, 3e5)
   met <- \(i) ifelse(keep[ceiling(i / 3000), ceiling(seq_len(2e5) / 2500)], 0, Inf)
-  squares <- lapply(some, \(i) colSums((t(y) - x[i, ])^2) + met(i))
+  squares <- lapply(checked, \(i) colSums((t(y) - x[i, ])^2) + met(i))
   batch <- array(uniform(9000), c(1500, 2, 3))
   points <- y[1:5000, ]
   dense <- \(x) rowSums(exp(-(outer(x[, 1], points[, 1], `-`)^2 + outer(x[, 2], points[, 2], `-`)^2)))
@@ -137,10 +137,11 @@ test_that("ranges and batches are taken in batches, and distributed, as well", {
       change$limit({
         sums <- reduce("Sum_Reduction(Exp(-SqDist(x, y)), 1)")
         sparse <- sums(list(x, y), ranges = ranges)
-        expect_close(sparse[some, , drop = FALSE], vapply(squares, \(d) sum(exp(-d)), 0), precision)
+        expect_close(sparse[checked, , drop = FALSE], vapply(squares, \(d) sum(exp(-d)), 0), precision)
         expect_close(drop(sums(list(batch, points))), apply(batch, 3, dense), precision)
         nearest <- reduce("ArgKMin_Reduction(SqDist(x, y), 2, 1)")(list(x, y), ranges = ranges)
-        if (precision == "float64") expect_identical(nearest[some, ], t(vapply(squares, \(d) order(d)[1:2], c(0L, 0L))))
+        if (precision == "float64") expect_identical(nearest[checked, ],
+                                                     t(vapply(squares, \(d) order(d)[1:2], c(0L, 0L))))
       })
     }
     memory <- \(code) withr::with_options(list(kernops.gpu_memory = 12 * 2^20 + sum(cuda_describe()$used_bytes)), code)

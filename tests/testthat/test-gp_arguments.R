@@ -22,15 +22,15 @@ test_that("the third argument may be the covariance of data with coordinates", {
 
 test_that("coordinates of sf, terra and sp are variables of the trend", {
   expected <- gp(z ~ X + Y, sites, ~ X + Y, known, estimate = "none")
-  at <- data.frame(X = c(0.2, 0.9), Y = c(0.5, 0.1), e = 0)
+  targets <- data.frame(X = c(0.2, 0.9), Y = c(0.5, 0.1), e = 0)
   same <- function(points, new, formula = z ~ X + Y) {
     fit <- gp(formula, points, covariance = known, estimate = "none")
     expect_equal(unname(coef(fit)), unname(coef(expected)))
-    expect_equal(unname(predict(fit, new)$fit), unname(predict(expected, at)))
+    expect_equal(unname(predict(fit, new)$fit), unname(predict(expected, targets)))
   }
   if (requireNamespace("sf", quietly = TRUE)) {
     points <- sf::st_as_sf(sites, coords = c("X", "Y"))
-    same(points, sf::st_as_sf(at, coords = c("X", "Y")))
+    same(points, sf::st_as_sf(targets, coords = c("X", "Y")))
     expect_named(coef(gp(z ~ ., points, covariance = known, estimate = "none")), c("(Intercept)", "e"))
     Y <- sites$z
     expect_equal(coef(gp(Y ~ X, points, covariance = known, estimate = "none")),
@@ -40,7 +40,7 @@ test_that("coordinates of sf, terra and sp are variables of the trend", {
     expect_equal(coef(fit)[["X"]], coef(gp(z ~ e, sites, ~ X + Y, known, estimate = "none"))[["e"]])
   }
   if (requireNamespace("terra", quietly = TRUE)) {
-    same(terra::vect(sites, geom = c("X", "Y")), terra::vect(at, geom = c("X", "Y")), z ~ x + y)
+    same(terra::vect(sites, geom = c("X", "Y")), terra::vect(targets, geom = c("X", "Y")), z ~ x + y)
   }
 })
 

@@ -6,7 +6,7 @@ d <- withr::with_seed(1, {
   transform(d, z = as.integer(g) + w + rnorm(60) + rnorm(12)[s], k = rpois(60, exp(0.5 + 0.2 * w)),
             b = rbinom(60, 1, 0.5))
 })
-given <- matern(3/2, 1, 0.3)
+covariance <- matern(3/2, 1, 0.3)
 fixed <- \(formula, ..., data = d) gp(formula, data, ~ x + y, ..., estimate = "none")
 conditions_of <- function(code) {
   seen <- list()
@@ -32,7 +32,7 @@ test_that("warnings of a fold name it and have their classes", {
 })
 
 test_that("separation within a fold names the fold", {
-  binary <- fixed(b ~ 1, given, family = binomial())
+  binary <- fixed(b ~ 1, covariance, family = binomial())
   seen <- conditions_of(gp_cv(binary, d$b))
   expect_length(seen, 2)
   expect_match(conditionMessage(seen[[1]]), "fold \"?[01]")
@@ -53,22 +53,23 @@ test_that("an error of a fold names it and has the class of its cause", {
 })
 
 test_that("levels of a trend that are in one fold alone are NA, with a warning that names fold and variable", {
-  for (fit in list(fixed(z ~ g + w, given + nugget(1)), fixed(k ~ w + g, given, family = poisson()),
-                   fixed(z ~ g, given + nugget(1), method = "vecchia"))) {
+  for (fit in list(fixed(z ~ g + w, covariance + nugget(1)), fixed(k ~ w + g, covariance, family = poisson()),
+                   fixed(z ~ g, covariance + nugget(1), method = "vecchia"))) {
     folds <- as.character(d$g)
     warning <- expect_warning(table <- gp_cv(fit, folds), "`g`", class = "kernops_unknown_fold")
     expect_match(conditionMessage(warning), "\"a\", \"b\", \"c\", and \"d\"")
     expect_true(all(is.na(table$fit)) && all(table$se.fit == Inf))
   }
   some <- ifelse(d$g == "c", "c", rep(c("p", "q"), each = 30))
-  warning <- expect_warning(table <- gp_cv(fixed(z ~ g + w, given + nugget(1)), some), class = "kernops_unknown_fold")
+  warning <- expect_warning(table <- gp_cv(fixed(z ~ g + w, covariance + nugget(1)), some),
+                            class = "kernops_unknown_fold")
   expect_match(conditionMessage(warning), "fold \"c\"")
   expect_identical(is.na(table$fit), d$g == "c")
-  expect_silent(gp_cv(fixed(z ~ g + w, given + nugget(1)), rep(1:3, each = 20)))
+  expect_silent(gp_cv(fixed(z ~ g + w, covariance + nugget(1)), rep(1:3, each = 20)))
 })
 
 test_that("levels of random effects and groups that are in one fold alone are new levels", {
-  effect <- fixed(z ~ w, given + nugget(1) + random_effect(~ 1 | s, variance = 0.7))
+  effect <- fixed(z ~ w, covariance + nugget(1) + random_effect(~ 1 | s, variance = 0.7))
   expect_silent(table <- gp_cv(effect, as.character(d$s)))
   # kriging without the fold, in which the effect has no observations
   K <- exp(-sqrt(3) * as.matrix(dist(d[1:2])) / 0.3) * (1 + sqrt(3) * as.matrix(dist(d[1:2])) / 0.3)
@@ -81,12 +82,12 @@ test_that("levels of random effects and groups that are in one fold alone are ne
     expected <- X[out, ] %*% beta + K[out, !out] %*% S %*% (d$z[!out] - X[!out, ] %*% beta)
     expect_equal(table$fit[out], as.vector(expected), tolerance = 1e-8)
   }
-  grouped <- fixed(z ~ w, given + nugget(1), group = ~ s)
+  grouped <- fixed(z ~ w, covariance + nugget(1), group = ~ s)
   expect_silent(table <- gp_cv(grouped, as.character(d$s)))
   expect_true(all(table$se.fit > sqrt(2)))
-  counts <- fixed(k ~ w, given + random_effect(~ 1 | s, variance = 0.7), family = poisson())
+  counts <- fixed(k ~ w, covariance + random_effect(~ 1 | s, variance = 0.7), family = poisson())
   expect_silent(table <- gp_cv(counts, as.character(d$s)))
   expect_false(anyNA(table$fit))
-  random_slope <- fixed(z ~ w, given + nugget(1) + random_effect(~ 0 + w | s, variance = 0.7))
+  random_slope <- fixed(z ~ w, covariance + nugget(1) + random_effect(~ 0 + w | s, variance = 0.7))
   expect_false(anyNA(gp_cv(random_slope, as.character(d$s))$fit))
 })

@@ -4,7 +4,7 @@ case <- withr::with_seed(6, smooth_case(40, noise = 0.3))
 prior <- list(range = pc_range(0.2, 0.05), variance = pc_sd(2, 0.05))
 fit <- gp(z ~ w, case, ~ a + b, matern(3/2) + nugget(0.09, fixed = "variance"), prior = prior)
 draws <- gp_posterior(fit, 1500, seed = 2)
-some <- gp_posterior(fit, 300, seed = 3)
+posterior <- gp_posterior(fit, 300, seed = 3)
 new <- data.frame(a = c(0.5, 1.4), b = c(0.5, -0.2), w = c(0, 1))
 X <- cbind(1, case$w)
 X0 <- cbind(1, new$w)
@@ -77,7 +77,7 @@ test_that("predictions are those of quadrature", {
   each <- apply(grid, 1, kriged)
   mean <- as.vector(each[1:2, ] %*% density)
   variance <- as.vector(each[3:4, ] %*% density + (each[1:2, ] - mean)^2 %*% density)
-  ours <- predict(some, new, se.fit = TRUE, interval = "confidence")
+  ours <- predict(posterior, new, se.fit = TRUE, interval = "confidence")
   expect_lt(max(abs(ours$fit - mean) / sqrt(variance)), 0.03)
   expect_equal(ours$se.fit, sqrt(variance), tolerance = 0.03)
   for (k in 1:2) {
@@ -147,8 +147,8 @@ test_that("draws of a transformed response give means over blocks, and joint cov
 })
 
 test_that("simulations have the mixture's mean and covariance, and a seed", {
-  sims <- simulate(some, nsim = 600, seed = 1, newdata = new)
-  told <- predict(some, new, se.fit = TRUE, interval = "none")
+  sims <- simulate(posterior, nsim = 600, seed = 1, newdata = new)
+  told <- predict(posterior, new, se.fit = TRUE, interval = "none")
   expect_lt(max(abs(rowMeans(sims) - told$fit) / told$se.fit), 0.12)
   expect_equal(apply(sims, 1, sd), told$se.fit, tolerance = 0.1, ignore_attr = TRUE)
   expect_identical(simulate(few, 3, seed = 1, newdata = new), simulate(few, 3, seed = 1, newdata = new))

@@ -37,13 +37,13 @@ for (name in names(families)) test_that(paste("likelihood, mode and gradient are
 
 test_that("a search ends at the optimum of plain R", {
   withr::local_seed(3)
-  some <- data.frame(a = seq(0, 1, length.out = 50))
-  some$count <- rpois(50, exp(1 + sin(9 * some$a)))
-  fit <- gp(count ~ 1, some, ~ a, matern(3/2), family = poisson())
-  h <- sqrt(3) * as.matrix(dist(some$a))
+  line <- data.frame(a = seq(0, 1, length.out = 50))
+  line$count <- rpois(50, exp(1 + sin(9 * line$a)))
+  fit <- gp(count ~ 1, line, ~ a, matern(3/2), family = poisson())
+  h <- sqrt(3) * as.matrix(dist(line$a))
   value <- function(s) {
     K <- exp(s[1]) * (1 + h / exp(s[2])) * exp(-h / exp(s[2])) + diag(1e-10, 50)
-    oracle_laplace(K, rep(s[3], 50), \(eta) dpois(some$count, exp(eta), log = TRUE))$value
+    oracle_laplace(K, rep(s[3], 50), \(eta) dpois(line$count, exp(eta), log = TRUE))$value
   }
   at <- c(log(coef(fit, "covariance")), coef(fit))
   expect_equal(-2 * fit$loglik, value(at), tolerance = 1e-6)
@@ -101,16 +101,16 @@ test_that("a random intercept is that of mgcv", {
 })
 
 test_that("predictions integrate the linear predictor", {
-  at <- data.frame(a = c(0.2, 0.9), b = c(0.3, 0.6), w = c(0, 1))
+  targets <- data.frame(a = c(0.2, 0.9), b = c(0.3, 0.6), w = c(0, 1))
   for (name in names(families)) {
     fit <- given_fit(name)
     # of plain R: K* (K + 1 / W)^-1 and the trend by generalised least squares
     mean <- as.vector(model.matrix(fit) %*% coef(fit))
     plain <- oracle_laplace(matrix_of(c(1.1, 0.4, 0.2)), mean, density_of(name))
     K <- matrix_of(c(1.1, 0.4, 0.2)) + diag(1 / plain$W)
-    across <- covariance_values(matern(3/2, 1.1, 0.4), as.matrix(at[1:2]), u)
-    link <- predict(fit, at, se.fit = TRUE, type = "link")
-    x <- cbind(1, at$w)
+    across <- covariance_values(matern(3/2, 1.1, 0.4), as.matrix(targets[1:2]), u)
+    link <- predict(fit, targets, se.fit = TRUE, type = "link")
+    x <- cbind(1, targets$w)
     expect_equal(link$fit, as.vector(x %*% coef(fit) + across %*% solve(matrix_of(c(1.1, 0.4, 0.2)), plain$h)),
                  tolerance = 1e-5)
     expect_equal(link$se.fit^2, oracle_kriging(K, t(across), 1.1, mean, model.matrix(fit), x)$variance,
@@ -121,7 +121,7 @@ test_that("predictions integrate the linear predictor", {
     over <- \(f, k, sd) integrate(\(eta) f(eta) * dnorm(eta, link$fit[k], sd[k]), link$fit[k] - 9 * sd[k],
                                   link$fit[k] + 9 * sd[k], rel.tol = 1e-10)$value
     mu <- \(eta) family$density$mean(eta, phi, family$link)
-    response <- predict(fit, at, se.fit = TRUE, interval = "prediction")
+    response <- predict(fit, targets, se.fit = TRUE, interval = "prediction")
     expect_equal(response$fit, vapply(1:2, \(k) over(mu, k, sd), 0), tolerance = 1e-6)
     for (k in 1:2) {
       total <- \(q) over(\(eta) family$density$cdf(q, eta, 1, phi, family$link), k, sd)
@@ -131,15 +131,15 @@ test_that("predictions integrate the linear predictor", {
       expect_gte(total(response$lwr[k] + 1e-6), 0.025 - 1e-6)
       expect_lte(total(response$lwr[k] - step), 0.025)
     }
-    field <- predict(fit, at, interval = "confidence")
+    field <- predict(fit, targets, interval = "confidence")
     expect_equal(field$upr, mu(link$fit + qnorm(0.975) * link$se.fit))
     # quantiles and probabilities, of the mean given the field and of observations
     limits <- if (family$name == "binomial") c(-1, 0, 0.3, 1) else c(-1, 0, 0.3, 2)
-    levels <- predict(fit, at, interval = "confidence", probs = c(0.2, 0.975), above = limits)
+    levels <- predict(fit, targets, interval = "confidence", probs = c(0.2, 0.975), above = limits)
     expect_named(levels, c("fit", "lwr", "upr", "q0.2", "q0.975", paste0("above", limits)))
     expect_equal(levels$q0.975, field$upr)
     expect_equal(levels$q0.2, mu(link$fit + qnorm(0.2) * link$se.fit))
-    new <- predict(fit, at, interval = "prediction", probs = 0.975, above = limits)
+    new <- predict(fit, targets, interval = "prediction", probs = 0.975, above = limits)
     expect_equal(new$q0.975, response$upr)
     for (limit in limits) for (k in 1:2) {
       column <- paste0("above", limit)

@@ -77,12 +77,12 @@ test_that("without a field, likelihoods are those of mgcv::gam()", {
     peer <- mgcv::gam(update(formula, . ~ . + s(g, bs = "re")), data = d, family = family, method = "ML")
     capture.output(deviations <- mgcv::gam.vcomp(peer))
     variance <- as.matrix(deviations)[1, 1]^2
-    given <- gp(formula, d, covariance = random_effect(~ 1 | g, variance), estimate = "none", family = family,
+    known <- gp(formula, d, covariance = random_effect(~ 1 | g, variance), estimate = "none", family = family,
                 known = list(beta = coef(peer)[1:2]))
-    expect_equal(given$loglik, -as.vector(peer$gcv.ubre), tolerance = 1e-7)
+    expect_equal(known$loglik, -as.vector(peer$gcv.ubre), tolerance = 1e-7)
     if (family$family == "binomial") next
     free <- gp(formula, d, covariance = random_effect(~ 1 | g), family = family)
-    expect_gt(free$loglik - given$loglik, -1e-8)
+    expect_gt(free$loglik - known$loglik, -1e-8)
     # by the effects themselves
     Z <- model.matrix(~ 0 + g, d)
     value <- function(s) {

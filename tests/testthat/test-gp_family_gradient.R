@@ -57,12 +57,12 @@ oracle_at <- function(likelihood, covariance, terms) {
 exact <- \(covariance, response, backend) paste("gradients are exact:", covariance, response, backend)
 for (backend in backends()) for (name in names(covariances)) for (response in names(responses)) {
   test_that(exact(name, response, backend), {
-    given <- responses[[response]]
-    likelihood <- free_likelihood(given[[1]], given[[2]], covariances[[name]][[1]], 6, method = "vecchia",
-                                  backend = backend)
+    response_data <- responses[[response]]
+    likelihood <- free_likelihood(response_data[[1]], response_data[[2]], covariances[[name]][[1]], 6,
+                                  method = "vecchia", backend = backend)
     theta <- likelihood$theta
     state <- likelihood$evaluate(theta)
-    oracle <- oracle_at(likelihood, covariances[[name]][[2]], given[[3]])
+    oracle <- oracle_at(likelihood, covariances[[name]][[2]], response_data[[3]])
     expect_equal(state$value, oracle$value(theta), tolerance = 1e-10)
     expected <- exact_differences(oracle$value, theta)
     expect_equal(unname(state$gradient()), expected, tolerance = 1e-8)
@@ -78,11 +78,11 @@ for (backend in backends()) for (name in names(covariances)) for (response in na
 for (name in names(oracle_families())) test_that(paste("with all others as neighbours it is the dense one:", name), {
   family <- kernops:::as_family(oracle_families()[[name]][[1]])
   family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
-  some <- d[1:36, ]
+  sample <- d[1:36, ]
   # the nugget makes up for what is added to the variances
   covariance <- matern(3/2, 1.1, 0.4) + nugget(0.2)
-  by <- \(method) free_likelihood(oracle_families()[[name]][[2]], family, covariance, 35, data = some, method = method,
-                                    backend = "cpu") # which the exact method needs
+  by <- \(method) free_likelihood(oracle_families()[[name]][[2]], family, covariance, 35, data = sample,
+                                  method = method, backend = "cpu") # which the exact method needs
   near <- by("vecchia")
   theta <- near$theta
   found <- near$evaluate(theta)

@@ -2,8 +2,8 @@
 
 withr::local_options(kernops.backend = "auto")  # families are fitted on the CPU
 d <- family_data()
-own <- matern(3/2, 1.1, 0.4)
-fixed <- \(formula, ..., data = d) gp(formula, data, ~ a + b, own, ..., estimate = "none")
+covariance <- matern(3/2, 1.1, 0.4)
+fixed <- \(formula, ..., data = d) gp(formula, data, ~ a + b, covariance, ..., estimate = "none")
 
 test_that("binomial responses of all kinds are one", {
   as_numbers <- fixed(present ~ w, family = binomial())
@@ -81,9 +81,9 @@ test_that("simulations have the moments of predictions", {
 
 test_that("methods have the parameters of the family", {
   withr::local_seed(6)
-  some <- data.frame(x = runif(60, 0, 6))
-  some$y <- sin(some$x) + 0.1 * rt(60, 3)
-  fit <- gp(y ~ 1, some, ~ x, matern(5/2), family = student(df = 4))
+  counts <- data.frame(x = runif(60, 0, 6))
+  counts$y <- sin(counts$x) + 0.1 * rt(60, 3)
+  fit <- gp(y ~ 1, counts, ~ x, matern(5/2), family = student(df = 4))
   expect_named(coef(fit, "both"), c("(Intercept)", "matern.variance", "matern.range", "df", "scale"))
   expect_identical(rownames(confint(fit)), c("(Intercept)", "matern.variance", "matern.range", "scale"))
   expect_equal(attr(logLik(fit), "df"), 4)
@@ -97,7 +97,7 @@ test_that("methods have the parameters of the family", {
   other <- update(fit, . ~ x)
   expect_s3_class(anova(fit, other), "anova")
   expect_equal(anova(fit, other)$Df[2], 1)
-  expect_error(AIC(fit, gp(round(y) + 5 ~ 1, some, ~ x, own, family = poisson(), estimate = "none")),
+  expect_error(AIC(fit, gp(round(y) + 5 ~ 1, counts, ~ x, covariance, family = poisson(), estimate = "none")),
                class = "kernops_input_error")
   expect_equal(sigma(fit), coef(fit, "both")[["scale"]])
   grDevices::pdf(NULL)
@@ -134,10 +134,10 @@ test_mistakes("kernops_input_error", alist(
   `no family` = fixed(size ~ 1, family = 3),
   `an intrinsic model` = gp(count ~ 1, d, ~ a + b, power_law(), family = poisson()),
   `a variogram` = plot(fixed(count ~ 1, family = poisson()), "variogram"),
-  `REML` = gp(count ~ 1, d, ~ a + b, own, family = poisson(), estimate = "REML"),
-  `iterative` = gp(count ~ 1, d, ~ a + b, own, family = poisson(), method = "iterative"),
+  `REML` = gp(count ~ 1, d, ~ a + b, covariance, family = poisson(), estimate = "REML"),
+  `iterative` = gp(count ~ 1, d, ~ a + b, covariance, family = poisson(), method = "iterative"),
   `a GPU` = kernops:::check_family_method("exact", 40, "cuda", NULL),
-  `a transformation` = gp(size ~ 1, d, ~ a + b, own, family = Gamma("log"), transform = "log"),
+  `a transformation` = gp(size ~ 1, d, ~ a + b, covariance, family = Gamma("log"), transform = "log"),
   `many observations` = gp(count ~ 1, d, ~ a + b, linear(1), family = poisson(), estimate = "none", exact_limit = 20),
   `known noise` = fixed(count ~ 1, family = poisson(), known = list(noise = 1)),
   `a constant response` = gp(zero ~ 1, transform(d, zero = 0), ~ a + b, family = poisson()),

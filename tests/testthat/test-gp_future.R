@@ -59,7 +59,7 @@ test_that("sums over sets are distributed over other processes, which keep their
   fits <- list(ML = fitted(), REML = fitted(estimate = "REML"))
   model <- fits$ML$model
   how <- list(method = "vecchia", reml = FALSE, control = gp_control())
-  here <- kernops:::vecchia_likelihood(fits$ML$data, model, how)$evaluate(fits$ML$theta, search = TRUE)
+  sequential <- kernops:::vecchia_likelihood(fits$ML$data, model, how)$evaluate(fits$ML$theta, search = TRUE)
   near <- data.frame(a = (1:20) / 1000, z = sin(1:20))
   singular <- \() conditionMessage(expect_error(gp(z ~ 1, near, ~ a, squared_exponential(1, 1), "vecchia", "none"),
                                                 class = "kernops_singular_error"))
@@ -70,9 +70,9 @@ test_that("sums over sets are distributed over other processes, which keep their
   under_plans(function(plan) {
     there <- kernops:::vecchia_likelihood(fits$ML$data, model, how)
     for (theta in list(1.1 * fits$ML$theta, fits$ML$theta)) state <- there$evaluate(theta, search = TRUE)
-    expect_equal(state$value, here$value, tolerance = 1e-12, info = plan)
-    expect_equal(state$gradient(), here$gradient(), tolerance = 1e-8, info = plan)
-    expect_equal(state$information(), here$information(), tolerance = 1e-10, info = plan)
+    expect_equal(state$value, sequential$value, tolerance = 1e-12, info = plan)
+    expect_equal(state$gradient(), sequential$gradient(), tolerance = 1e-8, info = plan)
+    expect_equal(state$information(), sequential$information(), tolerance = 1e-10, info = plan)
     expect_same(plan)
     expect_identical(singular(), alone, info = plan)
   })
@@ -84,14 +84,14 @@ test_that("predictions from near observations are distributed over other process
   fits <- lapply(c("vecchia", "exact"), function(method) {
     gp(z ~ w, many, ~ a + b, matern(3/2, 1, 0.4) + nugget(0.1), method, "none")
   })
-  at <- \(fit, ...) predict(fit, new, interval = "prediction", se = "local", ...)
-  here <- lapply(fits, at, se.fit = TRUE)
+  predicted <- \(fit, ...) predict(fit, new, interval = "prediction", se = "local", ...)
+  sequential <- lapply(fits, predicted, se.fit = TRUE)
   rule <- kernops:::worth_sharing
   withr::defer(utils::assignInNamespace("worth_sharing", rule, "kernops"))
   utils::assignInNamespace("worth_sharing", function(n, m) TRUE, "kernops")
   under_plans(function(plan) {
-    for (k in 1:2) expect_equal(at(fits[[k]], se.fit = TRUE), here[[k]], tolerance = 1e-12, info = plan)
-    expect_equal(unname(predict(fits[[1]], new)), here[[1]]$fit, tolerance = 1e-12, info = plan)
+    for (k in 1:2) expect_equal(predicted(fits[[k]], se.fit = TRUE), sequential[[k]], tolerance = 1e-12, info = plan)
+    expect_equal(unname(predict(fits[[1]], new)), sequential[[1]]$fit, tolerance = 1e-12, info = plan)
     expect_length(predict(fits[[1]], new[0, ]), 0)
   })
   few <- list(data = list(y = 1:1e6), vecchia = list(local = 100), how = list(backend = "auto"))
@@ -121,7 +121,7 @@ test_that("a process that dies is an error of kernops, after which R is usable",
   before <- future::plan("sequential")
   withr::defer(future::plan(before))
   fit <- gp(z ~ w, case, ~ a + b, matern(3/2, 1, 0.4) + nugget(0.1), estimate = "none")
-  here <- gp_cv(fit, folds = 4)
+  sequential <- gp_cv(fit, folds = 4)
   expect_dead <- function(code) {
     error <- expect_error(suppressWarnings(code), class = "kernops_worker_error")
     expect_s3_class(error, "kernops_error")
@@ -135,7 +135,7 @@ test_that("a process that dies is an error of kernops, after which R is usable",
   expect_dead(gp_cv(fit, folds = 4)) # the process is still dead
   future::plan("sequential")
   future::plan("multisession", workers = 2)
-  expect_equal(gp_cv(fit, folds = 4), here)
+  expect_equal(gp_cv(fit, folds = 4), sequential)
   # between two calls
   pids <- unlist(kernops:::lapply_future(1:2, \(k) Sys.getpid()))
   tools::pskill(pids, tools::SIGKILL)
@@ -147,5 +147,5 @@ test_that("a process that dies is an error of kernops, after which R is usable",
   skip_if_not(future::supportsMulticore())
   future::plan("multicore", workers = 2)
   expect_dead(kernops:::future_each(1:2, kill))
-  expect_equal(gp_cv(fit, folds = 4), here)
+  expect_equal(gp_cv(fit, folds = 4), sequential)
 })

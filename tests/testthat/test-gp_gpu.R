@@ -4,8 +4,8 @@ data_of <- function(n) {
   withr::local_seed(n)
   smooth_case(n)
 }
-given <- matern(3/2, 1.3, 0.4) + nugget(0.05)
-kriged <- \(n, ..., data = data_of(n), covariance = given) {
+known_covariance <- matern(3/2, 1.3, 0.4) + nugget(0.05)
+kriged <- \(n, ..., data = data_of(n), covariance = known_covariance) {
   gp(z ~ w, data, ~ a + b, covariance, method = "exact", estimate = "none", ...)
 }
 skip_unless_exact <- function() {
@@ -32,8 +32,9 @@ test_that("large matrices are worked on by halves", {
   skip_if(emulated(), "takes hours without a GPU")
   n <- 18000
   fit <- kriged(n, backend = "cuda")
-  at <- function(theta) kernops:::exact_likelihood(fit$data, fit$model, FALSE, "cuda")$evaluate(unname(theta), FALSE)
-  state <- at(fit$theta)
+  likelihood_at <- function(theta) kernops:::exact_likelihood(fit$data, fit$model, FALSE,
+                                                              "cuda")$evaluate(unname(theta), FALSE)
+  state <- likelihood_at(fit$theta)
   u <- as.matrix(fit$data$u)
   product <- keops_kernel("Sum_Reduction(1.3 * (1 + Norm2(x - y)) * Exp(-Norm2(x - y)) * b, 1)",
                           c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)"))
@@ -41,7 +42,7 @@ test_that("large matrices are worked on by halves", {
   scaled <- u * sqrt(3) / 0.4
   expect_close(product(list(x = scaled, y = scaled, b = state$alpha)) + 0.05 * state$alpha, residual, tolerance = 1e-9)
   slope <- sum(state$gradient() * fit$theta)
-  change <- (at(fit$theta * 1.0001)$value - at(fit$theta * 0.9999)$value) / 2e-4
+  change <- (likelihood_at(fit$theta * 1.0001)$value - likelihood_at(fit$theta * 0.9999)$value) / 2e-4
   expect_equal(slope, change, tolerance = 1e-5)
 })
 
@@ -103,8 +104,8 @@ test_that("without probes there are predictions and no likelihood", {
   exact <- kriged(200, backend = "cpu")
   new <- data_of(20)
   for (backend in backends()) {
-    fit <- gp(z ~ w, data_of(200), ~ a + b, given, method = "iterative", estimate = "none", backend = backend,
-              control = gp_control(probes = 0))
+    fit <- gp(z ~ w, data_of(200), ~ a + b, known_covariance, method = "iterative", estimate = "none",
+              backend = backend, control = gp_control(probes = 0))
     expect_true(is.na(fit$loglik))
     expect_equal(predict(fit, new), predict(exact, new), tolerance = 1e-5)
   }

@@ -30,9 +30,9 @@ test_that("likelihood, gradient and kriging are those of dense algebra, whatever
   expected <- oracle_kriging(K, k0, rep(1.3, 4), days$y, X, cbind(1, fresh$w))
   for (method in c("exact", "vecchia", "iterative")) {
     fit <- fit_days(method = method, neighbours = 59, cg_tol = 1e-10)
-    at <- predict(fit, fresh, se.fit = TRUE, interval = "confidence")
-    expect_close(matrix(at$fit), expected$mean, tolerance = 1e-8, info = method)
-    expect_close(matrix(at$se.fit), sqrt(expected$variance), tolerance = 1e-7, info = method)
+    predictions <- predict(fit, fresh, se.fit = TRUE, interval = "confidence")
+    expect_close(matrix(predictions$fit), expected$mean, tolerance = 1e-8, info = method)
+    expect_close(matrix(predictions$se.fit), sqrt(expected$variance), tolerance = 1e-7, info = method)
     cov <- predict(fit, fresh, cov = TRUE)$cov
     expect_equal(diag(cov), expected$variance, tolerance = 1e-7, ignore_attr = TRUE)
     if (method == "iterative") next
@@ -70,13 +70,13 @@ test_that("leave-one-out, folds, blocks and local kriging stay within groups", {
   expect_close(t(gp_cv(fit, folds = 1:60)[c("fit", "se.fit")]), left, tolerance = 1e-9)
   expect_close(t(gp_cv(update(fit, method = "vecchia", neighbours = 59))[c("fit", "se.fit")]), left, tolerance = 1e-8)
 
-  own <- days[days$day == "tue", ]
-  near <- order((own$a - 0.2)^2 + (own$b - 0.3)^2)[1:7]
-  expected <- oracle_kriging(covariance_of(own[near, c("a", "b")]), within_days(own[near, ], fresh[1, ]), 1.3,
-                             own$y[near], cbind(1, own$w[near]), cbind(1, 0))
+  tuesday <- days[days$day == "tue", ]
+  near <- order((tuesday$a - 0.2)^2 + (tuesday$b - 0.3)^2)[1:7]
+  expected <- oracle_kriging(covariance_of(tuesday[near, c("a", "b")]), within_days(tuesday[near, ], fresh[1, ]), 1.3,
+                             tuesday$y[near], cbind(1, tuesday$w[near]), cbind(1, 0))
   local <- predict(fit, fresh[1, ], nmax = 7, se.fit = TRUE, interval = "confidence")
   expect_equal(c(local$fit, local$se.fit), c(expected$mean, sqrt(expected$variance)), tolerance = 1e-9)
-  alone <- gp(y ~ w, own, ~ a + b, given(), estimate = "none", known = list(beta = c(0, 3)))
+  alone <- gp(y ~ w, tuesday, ~ a + b, given(), estimate = "none", known = list(beta = c(0, 3)))
   both <- fit_days(known = list(beta = c(0, 3)))
   block <- \(fit) {
     predict(fit, fresh[c(1, 4), ], block = c(0.1, 0.2), se.fit = TRUE, interval = "confidence", cov = TRUE)

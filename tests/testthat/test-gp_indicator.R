@@ -15,12 +15,12 @@ test_that("probabilities are those of gstat, in order", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   where <- seen
-  at <- new
-  sp::coordinates(where) <- sp::coordinates(at) <- c("a", "b")
+  targets <- new
+  sp::coordinates(where) <- sp::coordinates(targets) <- c("a", "b")
   for (nmax in c(12, Inf)) {
     theirs <- vapply(cuts, function(cut) {
       where$i <- as.numeric(where$z <= cut)
-      gstat::krige(i ~ 1, where, at, gstat::vgm(0.2, "Sph", 0.4, 0.02), nmax = nmax, debug.level = 0)$var1.pred
+      gstat::krige(i ~ 1, where, targets, gstat::vgm(0.2, "Sph", 0.4, 0.02), nmax = nmax, debug.level = 0)$var1.pred
     }, numeric(40))
     expect_true(any(theirs < 0 | theirs > 1) && any(apply(theirs, 1, is.unsorted)))
     ours <- predict(fits, new, nmax = nmax)

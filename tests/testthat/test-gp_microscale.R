@@ -24,18 +24,19 @@ test_that("means over blocks have neither, as those of gstat have neither Nug no
   skip_if_not_installed("sp")
   where <- seen
   sp::coordinates(where) <- c("a", "b")
-  at <- rbind(new, seen[1:10, c("a", "b", "w")])
-  there <- at
+  targets <- rbind(new, seen[1:10, c("a", "b", "w")])
+  there <- targets
   sp::coordinates(there) <- c("a", "b")
   model <- gstat::vgm(1.2, "Sph", 0.5, 0.1, Err = 0.2)
   both <- fits(model)
   theirs <- as.data.frame(gstat::krige(z ~ w, where, sp::SpatialPointsDataFrame(sp::coordinates(there), there@data),
                                        model, block = c(0.1, 0.1), debug.level = 0))
   away <- seq_len(nrow(new))
-  ours <- predict(both, at, se.fit = TRUE, interval = "confidence", block = c(0.1, 0.1))
+  ours <- predict(both, targets, se.fit = TRUE, interval = "confidence", block = c(0.1, 0.1))
   expect_equal(ours$fit[away], theirs$var1.pred[away], tolerance = 1e-7)
   expect_equal(ours$se.fit[away]^2, theirs$var1.var[away], tolerance = 1e-6)
-  expect_equal(unname(diag(predict(both, at, cov = TRUE, block = c(0.1, 0.1))$cov)), ours$se.fit^2, tolerance = 1e-8)
+  expect_equal(unname(diag(predict(both, targets, cov = TRUE, block = c(0.1, 0.1))$cov)), ours$se.fit^2,
+               tolerance = 1e-8)
 })
 
 test_that("estimated alone it is what the nugget is", {

@@ -6,15 +6,15 @@ test_that("kriging of meuse is gstat's, with both kinds of nugget, also at sampl
   data("meuse", "meuse.grid", package = "sp", envir = environment())
   columns <- c("x", "y", "dist")
   places <- rbind(meuse.grid[seq(1, nrow(meuse.grid), 14), columns], meuse[seq(1, 155, 6), columns])
-  at <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("x", "y")]), d)
+  as_points <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("x", "y")]), d)
   models <- list(gstat::vgm(0.5, "Exp", 300, nugget = 0.05), gstat::vgm(0.5, "Exp", 300, nugget = 0, Err = 0.05),
                  gstat::vgm(0.5, "Exp", 300, nugget = 0.03, Err = 0.02))
   cases <- list(list(log(zinc) ~ 1), list(log(zinc) ~ sqrt(dist)), list(log(zinc) ~ 0, beta = 5.9))
   for (case in cases) for (model in models) {
     simple <- !is.null(case$beta)
     fit <- gp(case[[1]], meuse, ~ x + y, model, estimate = "none", known = case["beta"][simple])
-    expected <- gstat::krige(if (simple) log(zinc) ~ 1 else case[[1]], at(meuse), at(places), model, beta = case$beta,
-                             debug.level = 0)
+    expected <- gstat::krige(if (simple) log(zinc) ~ 1 else case[[1]], as_points(meuse), as_points(places), model,
+                             beta = case$beta, debug.level = 0)
     ours <- predict(fit, places, se.fit = TRUE, interval = "confidence")
     expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
     expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
@@ -31,15 +31,15 @@ test_that("models of gstat become covariances", {
   withr::local_seed(1)
   d <- smooth_case(50)
   new <- smooth_case(10)
-  at <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("a", "b")]), d)
+  as_points <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("a", "b")]), d)
   models <- list(
     gstat::vgm(1, "Sph", 0.8, 0.1), gstat::vgm(1, "Gau", 0.3, 0.1), gstat::vgm(1, "Mat", 0.3, 0.1, kappa = 1.5),
     gstat::vgm(1, "Ste", 0.3, 0.1, kappa = 2.5), gstat::vgm(1, "Exp", 0.3, 0.1, anis = c(30, 0.4))
   )
   for (model in models) {
-    expected <- gstat::krige(z ~ 1, at(d), at(new), model, debug.level = 0)
-    ours <- predict(gp(z ~ 1, at(d), covariance = as_gp(model), estimate = "none"), at(new), se.fit = TRUE,
-                    interval = "prediction")
+    expected <- gstat::krige(z ~ 1, as_points(d), as_points(new), model, debug.level = 0)
+    ours <- predict(gp(z ~ 1, as_points(d), covariance = as_gp(model), estimate = "none"), as_points(new),
+                    se.fit = TRUE, interval = "prediction")
     expect_s4_class(ours, "SpatialPointsDataFrame")
     expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
     expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
@@ -137,17 +137,17 @@ test_that("broom's verbs work", {
   expect_false(anyNA(generics::tidy(fit, conf.int = TRUE)$conf.low))
   expect_equal(generics::tidy(fit)$std.error, unname(sqrt(diag(vcov(fit, "both")))))
   expect_equal(generics::glance(fit)$AIC, AIC(fit))
-  own <- generics::augment(fit)
-  expect_named(own, c("z", "w", "a", "b", ".fitted", ".se.fit", ".resid"))
-  expect_equal(own$.fitted, unname(fitted(fit)))
-  expect_equal(own$.se.fit, predict(fit, se.fit = TRUE)$se.fit)
+  augmented <- generics::augment(fit)
+  expect_named(augmented, c("z", "w", "a", "b", ".fitted", ".se.fit", ".resid"))
+  expect_equal(augmented$.fitted, unname(fitted(fit)))
+  expect_equal(augmented$.se.fit, predict(fit, se.fit = TRUE)$se.fit)
   new <- smooth_case(3)
   expect_equal(generics::augment(fit, newdata = new)$.fitted, unname(predict(fit, new)))
   flat <- gp(z ~ 1, new, ~ a + b, matern(3/2, 1, 0.5), estimate = "none")
   for (points in list(as.matrix(new), unname(as.matrix(new[c("a", "b")])))) {
-    own <- generics::augment(flat, newdata = points[, 1:2])
-    expect_equal(own[c("a", "b")], new[c("a", "b")], ignore_attr = TRUE)
-    expect_equal(own$.fitted, new$z)
+    augmented <- generics::augment(flat, newdata = points[, 1:2])
+    expect_equal(augmented[c("a", "b")], new[c("a", "b")], ignore_attr = TRUE)
+    expect_equal(augmented$.fitted, new$z)
   }
 })
 

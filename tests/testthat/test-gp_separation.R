@@ -129,18 +129,18 @@ test_that("parameters of the family and of other components keep their standard 
 
 test_that("a separating level takes no other coefficient and no other standard error with it", {
   # in the limit the level's observations say nothing: the others are those of a fit without them
-  some <- withr::with_seed(7, {
+  counted <- withr::with_seed(7, {
     d <- data.frame(px = runif(150), py = runif(150), w = rnorm(150), g = factor(sample(letters[1:3], 150, TRUE)))
     transform(d, k = rbinom(150, 1, plogis(w)), count = rpois(150, exp(1 + 0.5 * w)))
   })
-  some <- transform(some, k = ifelse(g == "c", 0, k), count = ifelse(g == "c", 0, count))
-  rest <- droplevels(subset(some, g != "c"))
+  counted <- transform(counted, k = ifelse(g == "c", 0, k), count = ifelse(g == "c", 0, count))
+  rest <- droplevels(subset(counted, g != "c"))
   others <- c("(Intercept)", "w", "gb")
   for (case in list(list(k ~ w + g, binomial(), 1), list(count ~ w + g, poisson(), 0.08),
                     list(count ~ w + g, negative_binomial(5), 0.08))) for (method in c("exact", "vecchia")) {
     one <- \(data) gp(case[[1]], data, ~ px + py, matern(3/2, case[[3]], 0.1), method, "none", family = case[[2]],
                       neighbours = 149)
-    expect_warning(fit <- one(some), "`gc` tells", class = "kernops_separation")
+    expect_warning(fit <- one(counted), "`gc` tells", class = "kernops_separation")
     expect_silent(without <- one(rest))
     expect_equal(coef(fit)[others], coef(without)[others], tolerance = 1e-3)
     expect_silent(errors <- sqrt(diag(vcov(fit))))
@@ -148,7 +148,7 @@ test_that("a separating level takes no other coefficient and no other standard e
     expect_gt(errors[["gc"]], 50)
   }
   # glm() without a field
-  quasi <- suppressWarnings(without_field(k ~ w + g, binomial(), some))
-  peer <- glm(k ~ w + g, binomial(), some)
+  quasi <- suppressWarnings(without_field(k ~ w + g, binomial(), counted))
+  peer <- glm(k ~ w + g, binomial(), counted)
   expect_equal(sqrt(diag(vcov(quasi)))[others], sqrt(diag(vcov(peer)))[others], tolerance = 1e-3)
 })

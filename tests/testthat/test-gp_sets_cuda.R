@@ -47,9 +47,9 @@ test_that("sums, derivatives and information are those of plain R and of the CPU
   model <- model_of(matern(3/2, 1.3, 0.4) + nugget(2))
   noise <- points$noise + 2 / points$k
   theta <- model$parameters$value
-  at <- list(theta = theta, x = points$u, y = points$u)
-  K <- kernops:::covariance_matrix(model)(at) + diag(noise)
-  slopes <- kernops:::covariance_derivatives(model)(at)
+  inputs <- list(theta = theta, x = points$u, y = points$u)
+  K <- kernops:::covariance_matrix(model)(inputs) + diag(noise)
+  slopes <- kernops:::covariance_derivatives(model)(inputs)
   slopes <- lapply(1:3, \(p) matrix(slopes, n * n)[, p])
   slopes <- lapply(slopes, matrix, n)
   diag(slopes[[3]]) <- 1 / points$k
@@ -218,10 +218,10 @@ test_that("points and neighbours beyond the memory are brought piece by piece, w
   sets <- matrix(pmax(0L, outer(c(1:20, 23L), seq_len(many), \(k, i) i - k)), 21) # 168 kB
   held <- \() kernops:::hold_sets(u, rep(0.1, many), rep(1, many), cbind(u[, 1], 1), sets)
   gc()
-  here <- \(kilobytes) withr::local_options(kernops.gpu_memory = if (is.finite(kilobytes)) 1e3 * kilobytes +
+  limit_memory <- \(kilobytes) withr::local_options(kernops.gpu_memory = if (is.finite(kilobytes)) 1e3 * kilobytes +
                                                sum(kernops:::cuda_describe()$used_bytes), .local_envir = parent.frame())
   results <- \(kilobytes, precision) {
-    here(kilobytes)
+    limit_memory(kilobytes)
     operators <- kernops:::set_operators(model, "cuda", precision)
     by <- \(sets, ...) kernops:::set_sums(operators, model$parameters$value, model$nugget, sets, ...)
     points <- kernops:::hold_sets(u[1:1000, ], rep(0.1, 1000))

@@ -4,7 +4,7 @@ seen <- withr::with_seed(71, transform(smooth_case(50), z = 5 * a + b, x = a, y 
 turned_model <- function() exponential(1, 0.5, angle = 30, ratio = 0.3) + nugget(0.05)
 plain <- function(data, ...) gp(z ~ 1, data, ..., covariance = turned_model(), estimate = "none")
 fit <- plain(seen, coords = ~ x + y)
-at <- function(points) predict(fit, data.frame(x = points[, 1], y = points[, 2]), se.fit = TRUE)
+predicted <- function(points) predict(fit, data.frame(x = points[, 1], y = points[, 2]), se.fit = TRUE)
 
 # the cells of a map of stars in the order of its arrays, by a loop over rows and columns of the x, y map
 map_of <- function(values = NULL) {
@@ -17,7 +17,7 @@ expect_map <- function(map, centres) {
   skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   ours <- predict(fit, map, se.fit = TRUE)
-  expected <- at(cbind(as.vector(centres$x), as.vector(centres$y)))
+  expected <- predicted(cbind(as.vector(centres$x), as.vector(centres$y)))
   expect_identical(dim(ours), dim(map))
   expect_equal(as.vector(ours$fit), unname(expected$fit))
   expect_equal(as.vector(ours$se.fit), expected$se.fit)

@@ -31,8 +31,8 @@ test_that("variables of the environment are subset, too", {
 test_that("dates and times are days", {
   by <- function(data, coords) gp(z ~ 1, data, coords, exponential(1, 30) + nugget(0.1), estimate = "none")
   numbers <- transform(seen, t = as.numeric(day))
-  at <- data.frame(t = 19800.25)
-  expected <- predict(by(numbers, ~ t), at, se.fit = TRUE)
+  new <- data.frame(t = 19800.25)
+  expected <- predict(by(numbers, ~ t), new, se.fit = TRUE)
   moment <- as.POSIXct("2024-03-18 06:00", tz = "UTC")
   dates <- by(seen, ~ day)
   times <- by(transform(seen, day = as.POSIXct(as.numeric(day) * 86400, origin = "1970-01-01", tz = "UTC")), ~ day)

@@ -104,13 +104,13 @@ test_that("clusters of any sizes, on any number of threads", {
     total <- lapply(sizes, sum)
     x <- uniform(total[[1]], 2)
     y <- uniform(total[[2]], 2)
-    some <- if (total[[1]] > 1000) c(1:4, total[[1]]) else seq_len(total[[1]])
-    cluster <- findInterval(some, ranges$i[, 1])
-    columns <- lapply(seq_along(some), \(n) which(keep[cluster[n], findInterval(seq_len(nrow(y)), ranges$j[, 1])]))
-    reduced <- \(f, n) f(squared(x[some[n], , drop = FALSE], y[columns[[n]], ]), columns[[n]])
-    expected <- \(f) t(sapply(seq_along(some), reduced, f = f))
+    rows <- if (total[[1]] > 1000) c(1:4, total[[1]]) else seq_len(total[[1]])
+    cluster <- findInterval(rows, ranges$i[, 1])
+    columns <- lapply(seq_along(rows), \(n) which(keep[cluster[n], findInterval(seq_len(nrow(y)), ranges$j[, 1])]))
+    reduced <- \(f, n) f(squared(x[rows[n], , drop = FALSE], y[columns[[n]], ]), columns[[n]])
+    expected <- \(f) t(sapply(seq_along(rows), reduced, f = f))
     for_each_backend(function(kernel, precision) {
-      reduce <- \(formula) kernel(formula, c("x = Vi(2)", "y = Vj(2)"))(list(x, y), ranges = as_kept(ranges))[some, ]
+      reduce <- \(formula) kernel(formula, c("x = Vi(2)", "y = Vj(2)"))(list(x, y), ranges = as_kept(ranges))[rows, ]
       expect_close(cbind(reduce("Sum_Reduction(Exp(-SqDist(x, y)), 1)")), t(expected(\(d, j) sum(exp(-d)))), precision)
       if (precision == "float64") {
         expect_equal(reduce("ArgKMin_Reduction(SqDist(x, y), 3, 1)"), expected(\(d, j) j[order(d)[1:3]]))

@@ -23,8 +23,8 @@ test_that("k-means by argmin, nearest neighbours and spectra agree with those wh
   points <- matrix(runif(2e5), 1e5)
   centres <- points[1:50, ]
   nearest <- drop(argmin(sqdist(Vi(points), Vj(centres)), "j"))
-  some <- sample(1e5, 200)
-  expect_identical(nearest[some], apply(dense_sqdist(points[some, ], centres), 1, which.min))
+  rows <- sample(1e5, 200)
+  expect_identical(nearest[rows], apply(dense_sqdist(points[rows, ], centres), 1, which.min))
   for (iteration in 1:5) {
     cluster <- drop(argmin(sqdist(Vi(points), Vj(centres)), "j"))
     centres <- rowsum(points, cluster) / tabulate(cluster, 50)

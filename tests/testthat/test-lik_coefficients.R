@@ -133,10 +133,10 @@ test_that("smooths beside levels, fits without a trend and blocks of groups are 
 })
 
 test_that("with all neighbours the sparse kind is the exact method", {
-  some <- regions[1:150, ]
+  sample <- regions[1:150, ]
   fits <- lapply(c("exact", "vecchia"), \(method) {
     use_kind("sparse")
-    gp(z ~ w, some, ~ a + b, field() + structures()$correlated + nugget(0.05), method = method, estimate = "none",
+    gp(z ~ w, sample, ~ a + b, field() + structures()$correlated + nugget(0.05), method = method, estimate = "none",
        neighbours = 149)
   })
   expect_equal(fits[[2]]$loglik, fits[[1]]$loglik, tolerance = 1e-9)

@@ -4,8 +4,8 @@ case <- local({
   withr::local_seed(1)
   smooth_case(500)
 })
-given <- matern(3/2, 1.3, 0.4) + nugget(0.05)
-fitted_by <- \(method, ..., data = case, formula = z ~ w, covariance = given) {
+known_covariance <- matern(3/2, 1.3, 0.4) + nugget(0.05)
+fitted_by <- \(method, ..., data = case, formula = z ~ w, covariance = known_covariance) {
   gp(formula, data, ~ a + b, covariance, method = method, estimate = "none", ...)
 }
 for_each_precision <- function(body) {
@@ -42,10 +42,10 @@ test_that("at n = 2000, too", {
 
 test_that("with a preconditioner of full rank the likelihood has no Monte-Carlo error; the gradient has no bias", {
   withr::local_seed(2)
-  some <- case[1:150, ]
+  sample <- case[1:150, ]
   noise <- runif(150, 0, 0.1)
   for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
-    fit <- fitted_by("exact", data = some, known = list(noise = noise * !profile))
+    fit <- fitted_by("exact", data = sample, known = list(noise = noise * !profile))
     how <- list(method = "iterative", reml = reml, precision = "float64", backend = "cpu")
     by_seed <- function(seed, ...) {
       how$control <- gp_control(rank = 150, cg_tol = 1e-10, seed = seed)
@@ -71,21 +71,21 @@ test_that("the tolerance of the search leaves less error in the gradient than th
 })
 
 test_that("the information is that of Gilmour, Thompson and Cullis", {
-  some <- case[1:100, ]
-  fit <- fitted_by("exact", data = some)
+  sample <- case[1:100, ]
+  fit <- fitted_by("exact", data = sample)
   how <- list(method = "iterative", reml = TRUE, precision = "float64", backend = "cpu",
               control = gp_control(cg_tol = 1e-10))
   state <- kernops:::iterative_likelihood(fit$data, fit$model, how)$evaluate(fit$theta, search = TRUE)
   exact <- kernops:::exact_likelihood(fit$data, fit$model, TRUE)$evaluate(fit$theta)
   exact$gradient()
-  h <- as.matrix(dist(some[c("a", "b")]))
+  h <- as.matrix(dist(sample[c("a", "b")]))
   K <- \(t) t[1] * (1 + sqrt(3) * h / t[2]) * exp(-sqrt(3) * h / t[2]) + diag(t[3], 100)
   theta <- unname(fit$theta)
   slopes <- lapply(1:3, \(k) (K(replace(theta, k, theta[k] + 1e-5)) - K(replace(theta, k, theta[k] - 1e-5))) / 2e-5)
-  X <- model.matrix(~ w, some)
+  X <- model.matrix(~ w, sample)
   inverse <- solve(K(theta))
   P <- inverse - inverse %*% X %*% solve(t(X) %*% inverse %*% X, t(X) %*% inverse)
-  y <- some$z
+  y <- sample$z
   expected <- outer(1:3, 1:3, Vectorize(\(i, j) sum(y * (P %*% slopes[[i]] %*% P %*% slopes[[j]] %*% P %*% y))))
   expect_equal(unname(state$information()), expected, tolerance = 1e-5)
   expect_equal(unname(exact$information()), expected, tolerance = 1e-5)
@@ -239,14 +239,14 @@ test_that("10,000 points take less than 1 GB, and Ctrl-C ends their fit within m
     d <- data.frame(a = runif(1e4), b = runif(1e4))
     d$z <- sin(6 * d$a) * cos(5 * d$b) + rnorm(1e4, sd = 0.2)
     covariance <- kernops::matern(3/2, 0.5, 0.4) + kernops::nugget(0.04)
-    given <- kernops::gp(z ~ 1, d, ~ a + b, covariance, method = "iterative", estimate = "none")
+    known_covariance <- kernops::gp(z ~ 1, d, ~ a + b, covariance, method = "iterative", estimate = "none")
     say_pid()
     ended <- tryCatch({
       repeat kernops::gp(z ~ 1, d, ~ a + b, method = "iterative", control = kernops::gp_control(subset = 100))
     }, interrupt = \(e) Sys.time())
     at_work <- readLines("/proc/self/status")
     kilobytes <- as.numeric(gsub("[^0-9]", "", grep("VmHWM", at_work, value = TRUE)))
-    list(ended = ended, kilobytes = kilobytes, afterwards = predict(given, d[1:3, ]))
+    list(ended = ended, kilobytes = kilobytes, afterwards = predict(known_covariance, d[1:3, ]))
   }))
   expect_s3_class(result$ended, "POSIXct")
   expect_lt(result$kilobytes * 1024, 1e9)

@@ -198,9 +198,9 @@ test_that("the posterior precision of many levels in clusters is nearly that of 
   g <- match(floor(u[, 1] * side) * side + floor(u[, 2] * side), seq_len(side^2) - 1)
   W <- runif(n, 0.5, 2)
   near <- sets$neighbours
-  at <- which(near > 0, arr.ind = TRUE)
-  U <- Matrix::sparseMatrix(c(at[, 2], seq_len(n)), c(near[near > 0], seq_len(n)),
-                            x = c(-rows$weights[near > 0], rep(1, n)) / rows$sd[c(at[, 2], seq_len(n))])
+  entries <- which(near > 0, arr.ind = TRUE)
+  U <- Matrix::sparseMatrix(c(entries[, 2], seq_len(n)), c(near[near > 0], seq_len(n)),
+                            x = c(-rows$weights[near > 0], rep(1, n)) / rows$sd[c(entries[, 2], seq_len(n))])
   A <- cbind(Matrix::sparseMatrix(seq_len(n), g, x = 0.4, dims = c(n, side^2)), Matrix::Diagonal(n))
   D <- Matrix::crossprod(A, W * A)
   H <- Matrix::bdiag(Matrix::Diagonal(side^2), Matrix::crossprod(U)) + D

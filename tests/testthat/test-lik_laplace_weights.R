@@ -63,10 +63,10 @@ test_that("the trend, predictions and cross-validation have these weights", {
     inverse <- W * diag(60) - W * t(W * solve(solve(K) + diag(W)))
     X <- model.matrix(fit)
     root <- solve(t(X) %*% inverse %*% X)
-    at <- as.matrix(new[1:2])
-    across <- covariance_values(matern(3/2, 0.6, 0.3), at, u)
+    sites <- as.matrix(new[1:2])
+    across <- covariance_values(matern(3/2, 0.6, 0.3), sites, u)
     gap <- cbind(1, new$x) - across %*% inverse %*% X
-    expected <- covariance_values(matern(3/2, 0.6, 0.3), at, at) - across %*% inverse %*% t(across) +
+    expected <- covariance_values(matern(3/2, 0.6, 0.3), sites, sites) - across %*% inverse %*% t(across) +
       gap %*% root %*% t(gap)
     link <- predict(fit, new, type = "link", se.fit = TRUE, cov = TRUE)
     expect_equal(unname(link$cov), unname(expected), tolerance = 1e-5)

@@ -38,21 +38,21 @@ test_that("with all neighbours, results are those of the exact method", {
 
 test_that("smooths, groups, weights, known noise and offsets are those of the exact method, too", {
   skip_if_not_installed("mgcv")
-  given <- given_plots()
-  expect_same_fits(both_fits(z ~ w + s(x), plots, ~ a + b, given + smooth_effect(~ s(x), 2), estimate = "none"))
+  case <- given_plots()
+  expect_same_fits(both_fits(z ~ w + s(x), plots, ~ a + b, case + smooth_effect(~ s(x), 2), estimate = "none"))
   expect_same_fits(both_fits(z ~ s(x, k = 5) + s(w, bs = "cr", k = 4), plots, ~ a + b, estimate = "none",
                              matern(3/2, 1.3, 0.4) + smooth_effect(~ s(x, k = 5), 2) + nugget(0.05) +
                                smooth_effect(~ s(w, bs = "cr", k = 4), 0.3)))
-  expect_same_fits(both_fits(z ~ w, plots, ~ a + b, given, estimate = "none", group = day))
-  expect_same_fits(both_fits(z ~ w + offset(x), plots, ~ a + b, given, estimate = "none", weights = times,
+  expect_same_fits(both_fits(z ~ w, plots, ~ a + b, case, estimate = "none", group = day))
+  expect_same_fits(both_fits(z ~ w + offset(x), plots, ~ a + b, case, estimate = "none", weights = times,
                              known = list(noise = plots$known)))
-  expect_same_fits(both_fits(z ~ w, plots, ~ a + b, exponential(0.5, 0.2, dims = 1) + given, estimate = "none"))
+  expect_same_fits(both_fits(z ~ w, plots, ~ a + b, exponential(0.5, 0.2, dims = 1) + case, estimate = "none"))
   correlated <- random_effect(~ w | h, c(0.4, 0.3), correlation = -0.5) + random_effect(~ 1 | g:day, 0.2)
-  expect_same_fits(both_fits(z ~ w, plots, ~ a + b, given + correlated, estimate = "none"))
-  expect_same_fits(both_fits(z ~ 0, plots, ~ a + b, given, estimate = "none", known = list(beta = 0.3)))
+  expect_same_fits(both_fits(z ~ w, plots, ~ a + b, case + correlated, estimate = "none"))
+  expect_same_fits(both_fits(z ~ 0, plots, ~ a + b, case, estimate = "none", known = list(beta = 0.3)))
   twice <- rbind(plots, transform(plots, z = z + 0.1))
   again <- lapply(c(exact = "exact", vecchia = "vecchia"), \(method) {
-    gp(z ~ w, twice, ~ a + b, given, method = method, estimate = "none", neighbours = 179)
+    gp(z ~ w, twice, ~ a + b, case, method = method, estimate = "none", neighbours = 179)
   })
   expect_same_fits(again)
 })

@@ -102,11 +102,11 @@ test_that("predictions are those of the joint distribution of the definition", {
   fit <- vif()
   theta <- unname(fit$theta)
   p <- points_of_fit(fit)
-  at <- unname(as.matrix(new[c("a", "b")])) - rep(colMeans(case[c("a", "b")]), each = 3)
+  targets <- unname(as.matrix(new[c("a", "b")])) - rep(colMeans(case[c("a", "b")]), each = 3)
   X <- model.matrix(~ w, case)
-  found <- predict(fit, new, se.fit = TRUE, interval = "confidence")
+  predictions <- predict(fit, new, se.fit = TRUE, interval = "confidence")
   for (k in 1:3) {
-    u <- rbind(p$u, at[k, ])
+    u <- rbind(p$u, targets[k, ])
     near <- earlier_neighbours(scaled(u, theta), 18)[[71]]
     all <- oracle_vif(u, p$z, theta, c(rep(theta[[4]], 70), 0),
                       c(earlier_neighbours(scaled(p$u, theta), 9), list(near)))
@@ -116,8 +116,8 @@ test_that("predictions are those of the joint distribution of the definition", {
     gap <- x - as.vector(t(X) %*% across)
     covariance <- solve(t(X) %*% solve(V, X))
     beta <- covariance %*% t(X) %*% solve(V, case$z)
-    expect_equal(found$fit[[k]], sum(x * beta) + sum(across * (case$z - X %*% beta)), tolerance = 1e-7)
-    expect_equal(found$se.fit[[k]]^2, all[71, 71] - sum(across * all[1:70, 71]) + sum(gap * (covariance %*% gap)),
+    expect_equal(predictions$fit[[k]], sum(x * beta) + sum(across * (case$z - X %*% beta)), tolerance = 1e-7)
+    expect_equal(predictions$se.fit[[k]]^2, all[71, 71] - sum(across * all[1:70, 71]) + sum(gap * (covariance %*% gap)),
                  tolerance = 1e-7)
   }
 })

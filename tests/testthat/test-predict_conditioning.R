@@ -38,19 +38,19 @@ targets_at <- \(kind, ...) kernops:::targets_of(kind[[1]], kernops:::new_points(
 for (name in names(kinds)) {
   kind <- kinds[[name]]
   test_that(paste0("means, moments and errors belong together: ", name), {
-    given <- conditioning(kind)
+    posterior <- conditioning(kind)
     points <- targets_at(kind)
-    moments <- given$moments(points)
-    means <- given$means(points)
-    errors <- given$errors(points)
+    moments <- posterior$moments(points)
+    means <- posterior$means(points)
+    errors <- posterior$errors(points)
     expect_equal(means$trend + means$process, moments$trend + moments$process, tolerance = 1e-10)
     expect_equal(diag(errors), moments$variance, tolerance = 1e-5)
     expect_equal(errors, t(errors), tolerance = 1e-10)
     expect_gt(min(eigen(errors, TRUE, TRUE)$values), -1e-8)
     some <- c(2L, 5L)
     # joint distributions depend on the other points that are predicted
-    expect_equal(given$errors_among(points)(some), errors[some, some], tolerance = 1e-6)
-    expect_identical(length(given$moments(kernops:::some_targets(points, integer()))$process), 0L)
+    expect_equal(posterior$errors_among(points)(some), errors[some, some], tolerance = 1e-6)
+    expect_identical(length(posterior$moments(kernops:::some_targets(points, integer()))$process), 0L)
   })
   test_that(paste0("a mean over a block is that of its nodes: ", name), {
     blocks <- targets_at(kind, block = c(0.1, 0.2))
@@ -85,21 +85,21 @@ test_that("the posterior of the field is computed once, and again when the fit c
   fit <- with_joint(fit_by("vecchia"), TRUE)
   fit$cell <- kernops:::new_cell()
   times <- 0
-  at <- \(fit, ...) predict(fit, new, se.fit = TRUE, interval = "confidence", ...)
-  first <- at(fit, cov = TRUE)
-  expect_identical(at(fit, control = list(neighbours = 14))$fit == first$fit$fit, rep(FALSE, 7))
-  expect_identical(at(fit), first$fit)
+  predicted <- \(fit, ...) predict(fit, new, se.fit = TRUE, interval = "confidence", ...)
+  first <- predicted(fit, cov = TRUE)
+  expect_identical(predicted(fit, control = list(neighbours = 14))$fit == first$fit$fit, rep(FALSE, 7))
+  expect_identical(predicted(fit), first$fit)
   expect_identical(times, 1)
   # other parameters or other data
   other <- with_joint(fit_by("vecchia", k = matern(3/2, 2, 0.2) + nugget(0.1)), TRUE)
   changed <- fit
   changed[c("theta", "beta", "state")] <- other[c("theta", "beta", "state")]
-  expect_equal(at(changed), at(other), tolerance = 1e-12)
-  expect_false(isTRUE(all.equal(at(changed), first$fit)))
+  expect_equal(predicted(changed), predicted(other), tolerance = 1e-12)
+  expect_false(isTRUE(all.equal(predicted(changed), first$fit)))
   less <- with_joint(gp(z ~ a, case[-1, ], ~ a + b, of, "vecchia", "none", control = few), TRUE)
   changed[c("data", "parts", "vecchia", "center")] <- less[c("data", "parts", "vecchia", "center")]
   changed[c("theta", "beta", "state")] <- less[c("theta", "beta", "state")]
-  expect_equal(at(changed), at(less), tolerance = 1e-12)
+  expect_equal(predicted(changed), predicted(less), tolerance = 1e-12)
 })
 
 test_that("a fit is saved without what predictions computed, and predicts the same when it is read again", {

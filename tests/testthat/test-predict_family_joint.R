@@ -4,10 +4,10 @@ withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
 d <- family_data(40)
 d[39:40, c("a", "b")] <- d[1:2, c("a", "b")] # observations at one place
 new <- data.frame(a = c(0.2, 0.9, 0.5, d$a[3]), b = c(0.3, 0.6, 0.1, d$b[3]), w = c(0, 1, 0.5, -1))
-own <- matern(3/2, 1.1, 0.4) + nugget(0.2)
+field_covariance <- matern(3/2, 1.1, 0.4) + nugget(0.2)
 families <- oracle_families()
 given_fit <- function(name, method = "exact", ...) {
-  gp(families[[name]][[2]], d, ~ a + b, own, family = with_phi(name), estimate = "none", method = method,
+  gp(families[[name]][[2]], d, ~ a + b, field_covariance, family = with_phi(name), estimate = "none", method = method,
      control = gp_control(neighbours = 39), ...)
 }
 matern_between <- function(p, q) {
@@ -17,27 +17,27 @@ matern_between <- function(p, q) {
 
 # The normal approximation of the posterior of the linear predictor at points, from all data or the `nmax` nearest to
 # the `centres`.
-oracle_posterior <- function(fit, name, at, nmax = nrow(d), centres = at) {
+oracle_posterior <- function(fit, name, new, nmax = nrow(d), centres = new) {
   u <- as.matrix(d[c("a", "b")])
   X <- model.matrix(fit)
   mean <- as.vector(X %*% coef(fit))
   phi <- oracle_phi[[name]]
   density <- \(eta) families[[name]][[3]](d, eta, phi)
   K <- matern_between(u, u) + diag(0.2, nrow(d))
-  found <- oracle_laplace(K, mean, density)
-  z <- found$h + slopes_of(density, mean + found$h) / found$W
-  S <- solve(K + diag(1 / found$W))
-  weights <- matrix(0, nrow(d), nrow(at))
-  for (k in seq_len(nrow(at))) {
+  laplace <- oracle_laplace(K, mean, density)
+  z <- laplace$h + slopes_of(density, mean + laplace$h) / laplace$W
+  S <- solve(K + diag(1 / laplace$W))
+  weights <- matrix(0, nrow(d), nrow(new))
+  for (k in seq_len(nrow(new))) {
     near <- order((u[, 1] - centres$a[k])^2 + (u[, 2] - centres$b[k])^2)[seq_len(nmax)]
-    weights[near, k] <- solve((K + diag(1 / found$W))[near, near], matern_between(u, as.matrix(at[k, 1:2]))[near, ])
+    weights[near, k] <- solve((K + diag(1 / laplace$W))[near, near], matern_between(u, as.matrix(new[k, 1:2]))[near, ])
   }
-  at_u <- as.matrix(at[c("a", "b")])
+  at_u <- as.matrix(new[c("a", "b")])
   k <- matern_between(u, at_u)
-  gap <- t(cbind(1, at$w)) - t(X) %*% weights
-  list(mean = as.vector(cbind(1, at$w) %*% coef(fit) + t(weights) %*% z),
+  gap <- t(cbind(1, new$w)) - t(X) %*% weights
+  list(mean = as.vector(cbind(1, new$w) %*% coef(fit) + t(weights) %*% z),
        cov = matern_between(at_u, at_u) - t(k) %*% weights - t(weights) %*% k +
-         t(weights) %*% (K + diag(1 / found$W)) %*% weights + t(gap) %*% solve(t(X) %*% S %*% X) %*% gap)
+         t(weights) %*% (K + diag(1 / laplace$W)) %*% weights + t(gap) %*% solve(t(X) %*% S %*% X) %*% gap)
 }
 expect_posterior <- function(ours, theirs, tolerance) {
   expect_equal(ours$fit$fit, theirs$mean, tolerance = tolerance)
@@ -78,7 +78,7 @@ test_that("local predictions have the nearest data and the trend of the fit", {
 test_that("local predictions take data that tell next to nothing", {
   some <- transform(d, effort = ifelse(seq_len(40) %% 3 == 0, 1e-12, 1))
   some$count <- ifelse(some$effort < 1, replace(numeric(40), 6, 1), some$count)
-  fit <- gp(count ~ w + offset(log(effort)), some, ~ a + b, own, family = poisson(), estimate = "none")
+  fit <- gp(count ~ w + offset(log(effort)), some, ~ a + b, field_covariance, family = poisson(), estimate = "none")
   expect_gt(diff(log10(range(fit$latent$terms$weight))), 8)
   at <- transform(new, effort = 1)
   expect_equal(link(fit, at, nmax = 40), link(fit, at), tolerance = 1e-8)
@@ -96,7 +96,7 @@ test_that("covariances of functions of normal variables are those of double inte
   joint <- C + diag(0.3, 2)
   covariance <- moment(\(p, q) plogis(p) * plogis(q), joint) - moment(\(p, q) plogis(p), joint) *
     moment(\(p, q) plogis(q), joint)
-  ours <- kernops:::transformed_covariance(plogis, mean, C, own = 0.3)
+  ours <- kernops:::transformed_covariance(plogis, mean, C, independent = 0.3)
   expect_equal(ours[1, 2], covariance, tolerance = 1e-7)
   expect_equal(ours, t(ours))
   both <- exp(outer(mean, mean, "+") + outer(diag(C), diag(C), "+") / 2)
@@ -158,11 +158,11 @@ test_that("means over blocks are those of the joint distribution within", {
 
 test_that("limits and probabilities of means over blocks are those of draws of the field", {
   fit <- given_fit("binomial")
-  at <- new[1:2, ]
-  ours <- predict(fit, at, block = c(0.3, 0.2), se.fit = TRUE, interval = "confidence", probs = 0.25, above = 0.6)
-  expect_identical(predict(fit, at[2, ], block = c(0.3, 0.2), interval = "confidence")[["upr"]], ours$upr[2])
+  targets <- new[1:2, ]
+  ours <- predict(fit, targets, block = c(0.3, 0.2), se.fit = TRUE, interval = "confidence", probs = 0.25, above = 0.6)
+  expect_identical(predict(fit, targets[2, ], block = c(0.3, 0.2), interval = "confidence")[["upr"]], ours$upr[2])
   for (k in 1:2) {
-    nodes <- block_nodes(at[k, ], c(0.3, 0.2))
+    nodes <- block_nodes(targets[k, ], c(0.3, 0.2))
     # the nugget is averaged over
     draws <- rowMeans(vapply(qnorm((1:20 - 0.5) / 20, sd = sqrt(0.2)), \(e) {
       colSums(nodes$weight * plogis(simulate(fit, 4000, 1, nodes$at) + e))
@@ -214,7 +214,7 @@ test_that("rows with missing values have none", {
 test_that("points and means over blocks of many fields exceed thresholds as often as predicted", {
   withr::local_seed(8)
   nodes <- 4.1 + gauss$at / 2
-  at <- data.frame(x = 4.1)
+  target <- data.frame(x = 4.1)
   share <- replicate(100, {
     x <- c(runif(25, 0, 8), 4.1, nodes)
     h <- sqrt(3) * as.matrix(dist(x)) / 1.5
@@ -222,7 +222,7 @@ test_that("points and means over blocks of many fields exceed thresholds as ofte
     some <- data.frame(x, k = rbinom(30, 8, plogis(eta)))[1:25, ]
     fit <- gp(cbind(k, 8 - k) ~ 0, some, ~ x, matern(3/2, 0.8, 1.5), family = binomial(), estimate = "none",
               known = list(beta = 0.7))
-    beyond <- \(truth, ...) predict(fit, at, above = truth, ...)[[2]]
+    beyond <- \(truth, ...) predict(fit, target, above = truth, ...)[[2]]
     c(beyond(plogis(eta[26])), beyond(sum(gauss$weight * plogis(eta[27:30])), block = 1))
   })
   uniform <- \(p) suppressWarnings(ks.test(p, "punif"))$p.value # there are ties of draws

@@ -4,11 +4,11 @@ withr::local_options(kernops.backend = "auto")  # the exact method is on the CPU
 d <- family_data(40)
 d[37:40, c("a", "b")] <- d[1:4, c("a", "b")] # observations at one place
 u <- as.matrix(d[c("a", "b")])
-own <- matern(3/2, 1.1, 0.4) + nugget(0.2)
+field_covariance <- matern(3/2, 1.1, 0.4) + nugget(0.2)
 families <- oracle_families()
 given_fit <- function(name, neighbours, method = "vecchia", data = d, backend = "cpu") {
-  gp(families[[name]][[2]], data, ~ a + b, own, family = with_phi(name), estimate = "none", method = method,
-     backend = backend, control = gp_control(neighbours = neighbours))
+  gp(families[[name]][[2]], data, ~ a + b, field_covariance, family = with_phi(name), estimate = "none",
+     method = method, backend = backend, control = gp_control(neighbours = neighbours))
 }
 oracle <- function(name, theta, mean, K = covariance_of(u, theta[1], theta[2], theta[3])) {
   phi <- oracle_phi[[name]]
@@ -35,15 +35,16 @@ for (backend in backends()) for (name in names(families)) test_that(with_all(nam
 })
 
 test_that("with a few it is the Laplace approximation for the field of plain R, but for fill-in", {
-  some <- d[1:36, ]
+  sample <- d[1:36, ]
   covariance <- matern(3/2, 1.1, 0.4)
-  fit <- gp(count ~ w, some, ~ a + b, covariance, family = poisson(), estimate = "none", method = "vecchia",
+  fit <- gp(count ~ w, sample, ~ a + b, covariance, family = poisson(), estimate = "none", method = "vecchia",
             neighbours = 5)
   order <- fit$vecchia$order
-  near <- earlier_neighbours(as.matrix(some[order, c("a", "b")]), 5)
-  U <- oracle_factor(covariance_of(as.matrix(some[order, c("a", "b")]), 1.1, 0.4, 0), near)
+  near <- earlier_neighbours(as.matrix(sample[order, c("a", "b")]), 5)
+  U <- oracle_factor(covariance_of(as.matrix(sample[order, c("a", "b")]), 1.1, 0.4, 0), near)
   K <- solve(crossprod(U))[order(order), order(order)]
-  plain <- oracle_laplace(K, as.vector(model.matrix(fit) %*% coef(fit)), \(eta) dpois(some$count, exp(eta), log = TRUE))
+  plain <- oracle_laplace(K, as.vector(model.matrix(fit) %*% coef(fit)),
+                          \(eta) dpois(sample$count, exp(eta), log = TRUE))
   expect_equal(fit$latent$h, unname(plain$h), tolerance = 1e-5)
   expect_equal(-2 * fit$loglik, plain$value, tolerance = 1e-3)
 })
@@ -99,9 +100,9 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
   between <- outer(1:100, 1:100, Vectorize(\(i, j) sum(w[, i] * (S[far[, i], far[, j]] %*% w[, j]))))
   expect_equal(crossprod(parts), between, tolerance = 1e-8)
   b <- matrix(rnorm(2 * n), n)
-  found <- kernops:::posterior_solve(held, D, b, 0 * b, 1e-12, 20L, 2L)
-  expect_equal(found, S %*% b, tolerance = 1e-10, ignore_attr = TRUE)
-  expect_true(all(attr(found, "steps") <= 2))
+  solution <- kernops:::posterior_solve(held, D, b, 0 * b, 1e-12, 20L, 2L)
+  expect_equal(solution, S %*% b, tolerance = 1e-10, ignore_attr = TRUE)
+  expect_true(all(attr(solution, "steps") <= 2))
   # with another D, the factor is a preconditioner
   expect_equal(kernops:::posterior_solve(held, 2 * D, b, 0 * b, 1e-12, 50L, 1L), solve(precision + diag(D), b),
                tolerance = 1e-10, ignore_attr = TRUE)
@@ -120,13 +121,13 @@ test_that("places are those that are equal to 15 digits", {
   withr::local_seed(6)
   u <- rbind(c(0.1 + 0.2, 1), c(0.3, 1), c(1, 0.3), c(-0, 2), c(0, 2), c(1e-300, 2), matrix(sample(3, 60, TRUE), 30))
   key <- paste(u[, 1], u[, 2])
-  found <- kernops:::place_keys(list(covariance = own), u)
+  found <- kernops:::place_keys(list(covariance = field_covariance), u)
   expect_identical(outer(found, found, "=="), outer(key, key, "=="))
   alone <- list(covariance = matern(3/2, dims = 2))
   expect_identical(duplicated(kernops:::place_keys(alone, u)), duplicated(u[, 2]))
   # products of so many numbers are no integers
   many <- expand.grid(seq_len(250) / 7, seq_len(250) / 3)
-  expect_identical(kernops:::place_keys(list(covariance = own), as.matrix(many[2:1])), seq_len(62500))
+  expect_identical(kernops:::place_keys(list(covariance = field_covariance), as.matrix(many[2:1])), seq_len(62500))
 })
 
 test_that("a sparse posterior does not depend on the number of threads", {
@@ -158,9 +159,9 @@ test_that("a sparse posterior does not depend on the number of threads", {
 
 test_that("more neighbours are nearer to the exact method", {
   withr::local_seed(2)
-  some <- data.frame(a = runif(300), b = runif(300))
-  some$count <- rpois(300, exp(1 + sin(8 * some$a) + cos(6 * some$b)))
-  fit <- \(...) gp(count ~ 1, some, ~ a + b, matern(3/2, 1, 0.3), family = poisson(), estimate = "none", ...)
+  sample <- data.frame(a = runif(300), b = runif(300))
+  sample$count <- rpois(300, exp(1 + sin(8 * sample$a) + cos(6 * sample$b)))
+  fit <- \(...) gp(count ~ 1, sample, ~ a + b, matern(3/2, 1, 0.3), family = poisson(), estimate = "none", ...)
   exact <- fit(method = "exact")
   at <- data.frame(a = runif(20), b = runif(20))
   away <- vapply(c(3, 10, 40), function(m) {
@@ -173,11 +174,11 @@ test_that("more neighbours are nearer to the exact method", {
 
 test_that("standard errors do not depend on what else is predicted, and are those of the dense posterior", {
   withr::local_seed(4)
-  some <- data.frame(a = runif(500), b = runif(500))
-  some$seen <- rbinom(500, 1, plogis(sin(8 * some$a) + cos(6 * some$b)))
-  fit <- gp(seen ~ 1, some, ~ a + b, matern(3/2, 1, 0.2), family = binomial(), method = "vecchia", estimate = "none")
-  at <- data.frame(a = runif(40), b = runif(40))
-  errors <- function(rows) predict(fit, at[rows, ], type = "link", se.fit = TRUE, joint = FALSE)$se.fit
+  sample <- data.frame(a = runif(500), b = runif(500))
+  sample$seen <- rbinom(500, 1, plogis(sin(8 * sample$a) + cos(6 * sample$b)))
+  fit <- gp(seen ~ 1, sample, ~ a + b, matern(3/2, 1, 0.2), family = binomial(), method = "vecchia", estimate = "none")
+  targets <- data.frame(a = runif(40), b = runif(40))
+  errors <- function(rows) predict(fit, targets[rows, ], type = "link", se.fit = TRUE, joint = FALSE)$se.fit
   together <- errors(1:40)
   expect_equal(vapply(1:10, errors, 0), together[1:10], tolerance = 1e-10)
   # Q + D and the weights as dense matrices
@@ -189,7 +190,7 @@ test_that("standard errors do not depend on what else is predicted, and are thos
     U[k, near[near > 0]] <- -system$factor$weights[near > 0, k]
   }
   posterior <- solve(crossprod(U / system$factor$sd) + diag(as.vector(system$gather(system$weight))))
-  sets <- kernops:::nearest_base(fit)$nearest(kernops:::new_points(fit, at, NULL)$u)
+  sets <- kernops:::nearest_base(fit)$nearest(kernops:::new_points(fit, targets, NULL)$u)
   W <- matrix(0, n, 40)
   for (k in 1:40) W[sets$neighbours[, k], k] <- sets$weights[, k]
   weighted <- posterior %*% as.vector(system$gather(system$weight))
@@ -210,15 +211,16 @@ test_that("predictions at many points are those at few, by one posterior", {
 test_that("a GPU finds what the CPU finds", {
   skip_if_not("cuda" %in% backends(), "there is no GPU")
   withr::local_seed(5)
-  some <- data.frame(a = runif(120), b = runif(120))
-  some$count <- rpois(120, exp(1 + sin(8 * some$a)))
+  sample <- data.frame(a = runif(120), b = runif(120))
+  sample$count <- rpois(120, exp(1 + sin(8 * sample$a)))
   fits <- lapply(c("cpu", "cuda"), \(backend) {
-    gp(count ~ 1, some, ~ a + b, matern(3/2, NULL, 0.3), family = poisson(), method = "vecchia", neighbours = 8,
+    gp(count ~ 1, sample, ~ a + b, matern(3/2, NULL, 0.3), family = poisson(), method = "vecchia", neighbours = 8,
        backend = backend)
   })
-  found <- lapply(fits, \(fit) list(fit$loglik, coef(fit, "both"), vcov(fit, "both"), residuals(fit), gp_cv(fit),
-                                    predict(fit, some[1:9, ] + 0.01, se.fit = TRUE), simulate(fit, 3, 1, some[1:9, ])))
-  expect_equal(found[[2]], found[[1]], tolerance = 1e-6, ignore_attr = TRUE)
+  results <- lapply(fits, \(fit) list(fit$loglik, coef(fit, "both"), vcov(fit, "both"), residuals(fit), gp_cv(fit),
+                                    predict(fit, sample[1:9, ] + 0.01, se.fit = TRUE), simulate(fit, 3, 1,
+                                                                                                sample[1:9, ])))
+  expect_equal(results[[2]], results[[1]], tolerance = 1e-6, ignore_attr = TRUE)
   expect_identical(fits[[2]]$how$backend, "cuda")
   # without a search
   at <- lapply(c("cpu", "cuda"), \(backend) {
@@ -230,9 +232,9 @@ test_that("a GPU finds what the CPU finds", {
 
 test_that("searches end near those of the exact method", {
   withr::local_seed(3)
-  some <- data.frame(a = runif(250), b = runif(250))
-  some$count <- rpois(250, exp(1 + sin(8 * some$a) + cos(6 * some$b)))
-  fit <- \(...) gp(count ~ 1, some, ~ a + b, family = poisson(), ...)
+  sample <- data.frame(a = runif(250), b = runif(250))
+  sample$count <- rpois(250, exp(1 + sin(8 * sample$a) + cos(6 * sample$b)))
+  fit <- \(...) gp(count ~ 1, sample, ~ a + b, family = poisson(), ...)
   exact <- fit()
   near <- fit(exact_limit = 100)
   expect_identical(near$method, "vecchia")
@@ -243,7 +245,7 @@ test_that("searches end near those of the exact method", {
   expect_output(print(summary(near)), "Method: vecchia")
   expect_identical(update(near, neighbours = "auto")$vecchia$m %% 20L, 0L)
   copy <- unserialize(serialize(near, NULL))
-  expect_identical(predict(copy, some[1:3, ], se.fit = TRUE), predict(near, some[1:3, ], se.fit = TRUE))
+  expect_identical(predict(copy, sample[1:3, ], se.fit = TRUE), predict(near, sample[1:3, ], se.fit = TRUE))
 })
 
 test_that("simulations have the moments of predictions", {

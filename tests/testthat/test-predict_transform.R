@@ -50,15 +50,15 @@ boxcox_inverse <- \(t, lambda) if (lambda == 0) exp(t) else (1 + lambda * t)^(1 
 
 test_that("back-transformed means are unbiased over many fields", {
   u <- as.matrix(seen[1:25, c("a", "b")])
-  at <- data.frame(a = 0.5, b = 0.5)
-  root <- chol(covariance_of(rbind(u, unlist(at)), v = 0.3))
+  target <- data.frame(a = 0.5, b = 0.5)
+  root <- chol(covariance_of(rbind(u, unlist(target)), v = 0.3))
   draws <- withr::with_seed(63, t(root) %*% matrix(rnorm(26 * 150), 26) + 4)
   for (lambda in c(0, 0.5, 0.4)) {
     values <- boxcox_inverse(draws, lambda)
     off <- vapply(seq_len(ncol(values)), function(k) {
       fit <- gp(v ~ 1, data.frame(u, v = values[1:25, k]), ~ a + b, matern(3/2, 0.3, 0.4) + nugget(0.05),
                 estimate = "none", transform = lambda)
-      predict(fit, at, interval = "prediction")$fit - values[26, k]
+      predict(fit, target, interval = "prediction")$fit - values[26, k]
     }, 0)
     expect_lt(abs(mean(off)), 3 * sd(off) / sqrt(ncol(values)))
   }
@@ -147,15 +147,15 @@ test_that("joint covariances are those of functions of a normal distribution", {
 
 test_that("means over blocks are those of the responses in them", {
   side <- c(0.2, 0.1)
-  at <- new[1:3, ]
+  targets <- new[1:3, ]
   nodes <- outer(c(-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526), side / 2)
   share <- outer(c(0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538) / 2, c(1, 1))
   grid <- expand.grid(i = 1:4, j = 1:4)
   weight <- share[grid$i, 1] * share[grid$j, 1]
-  inside <- \(k) data.frame(a = at$a[k] + nodes[grid$i, 1], b = at$b[k] + nodes[grid$j, 2], w = at$w[k])
+  inside <- \(k) data.frame(a = targets$a[k] + nodes[grid$i, 1], b = targets$b[k] + nodes[grid$j, 2], w = targets$w[k])
   for (lambda in c(0, 0.4)) for (limits in list(list(), list(nmax = 30))) {
     fit <- update(logged, transform = lambda)
-    block <- \(...) do.call(predict, c(list(fit, at, block = side), limits, list(...)))
+    block <- \(...) do.call(predict, c(list(fit, targets, block = side), limits, list(...)))
     ours <- block(interval = "confidence", se.fit = TRUE, probs = 0.3, above = 4)
     for (k in if (length(limits)) integer() else 1:3) { # neighbours are those of the centre
       expect_equal(ours$fit[[k]], sum(weight * predict(fit, inside(k))))
@@ -170,8 +170,8 @@ test_that("means over blocks are those of the responses in them", {
     }
     expect_equal(block(cov = TRUE)$cov |> diag() |> unname(), ours$se.fit^2, tolerance = 1e-7)
   }
-  expect_equal(predict(update(logged, transform = 1), at, block = side),
-               predict(update(logged, transform = NULL), at, block = side))
+  expect_equal(predict(update(logged, transform = 1), targets, block = side),
+               predict(update(logged, transform = NULL), targets, block = side))
 })
 
 test_mistakes("kernops_input_error", alist(

@@ -110,16 +110,16 @@ test_that("fewer nodes change standard errors alone, and little, whatever the wi
   for (range in c(30, 300)) {
     fit <- gp(z ~ 1, map_case(), ~ x + y, matern(3/2, 1, range) + nugget(0.04), "vecchia", "none", control = eight_near)
     all <- predict(fit, map, zones = zones, above = 1)$zones
-    some <- lapply(c(60, 1000, 1e5), function(window) {
+    by_window <- lapply(c(60, 1000, 1e5), function(window) {
       predict(fit, map, zones = zones, above = 1, window = window, nodes = 200)$zones
     })
-    expect_equal(some[[2]], some[[1]], tolerance = 1e-10)
-    expect_equal(some[[3]], some[[1]], tolerance = 1e-10)
+    expect_equal(by_window[[2]], by_window[[1]], tolerance = 1e-10)
+    expect_equal(by_window[[3]], by_window[[1]], tolerance = 1e-10)
     same <- c("zone", "quantity", "area", "fit")
-    expect_equal(some[[1]][same], all[same], tolerance = 1e-10)
+    expect_equal(by_window[[1]][same], all[same], tolerance = 1e-10)
     linear <- all$quantity != "above1"
-    expect_equal(some[[1]]$se.fit[linear], all$se.fit[linear], tolerance = 0.08)
-    expect_equal(some[[1]]$se.fit[!linear], all$se.fit[!linear], tolerance = 0.2)
+    expect_equal(by_window[[1]]$se.fit[linear], all$se.fit[linear], tolerance = 0.08)
+    expect_equal(by_window[[1]]$se.fit[!linear], all$se.fit[!linear], tolerance = 0.2)
     expect_true(all(all$lwr < all$fit & all$fit < all$upr))
   }
 })

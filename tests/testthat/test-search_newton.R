@@ -36,10 +36,10 @@ test_that("a search goes on where the information says that nothing bends", {
 })
 
 test_that("a search ends where rounding decides, and says so", {
-  found <- search_of_one(40, \(s) (s - 50)^2, \(s) 2 * (s - 50), rounding = 1)
-  expect_lt(abs(log(found$theta) - 50), 2)
-  expect_gt(abs(log(found$theta) - 50), 1e-6)
-  expect_identical(found[c("convergence", "rounding")], list(convergence = 0L, rounding = 1))
+  search <- search_of_one(40, \(s) (s - 50)^2, \(s) 2 * (s - 50), rounding = 1)
+  expect_lt(abs(log(search$theta) - 50), 2)
+  expect_gt(abs(log(search$theta) - 50), 1e-6)
+  expect_identical(search[c("convergence", "rounding")], list(convergence = 0L, rounding = 1))
 
   # entries that are off by random e change the log-determinant by so much
   withr::local_seed(4)

@@ -133,11 +133,11 @@ test_that("a sample of the points estimates the change by more neighbours", {
 
 test_that("sites of several variables are of one variable each, at other locations than the observations", {
   withr::local_seed(7)
-  some <- data.frame(a = runif(60), b = runif(60))
-  some$y <- sin(4 * some$a) + rnorm(60, sd = 0.1)
-  some$z <- replace(cos(4 * some$b), 1:20, NA)
+  sample <- data.frame(a = runif(60), b = runif(60))
+  sample$y <- sin(4 * sample$a) + rnorm(60, sd = 0.1)
+  sample$z <- replace(cos(4 * sample$b), 1:20, NA)
   two <- lmc(matern(3/2, range = 0.3), nugget(), sills = list(matrix(c(1, 0.4, 0.4, 0.8), 2), c(0.05, 0.06)))
-  fit <- gp(cbind(y, z) ~ a, some, ~ a + b, two, "vecchia", "none", control = gp_control(neighbours = 8))
+  fit <- gp(cbind(y, z) ~ a, sample, ~ a + b, two, "vecchia", "none", control = gp_control(neighbours = 8))
   near <- kernops:::neighbour_coordinates(fit$model, fit$theta, fit$data$u)
   sites <- kernops:::prediction_sites(fit$data$u, near, fit$model, 20)
   expect_setequal(sites[, 3], c(0, 1))
@@ -151,7 +151,7 @@ test_that("sites of several variables are of one variable each, at other locatio
   shown <- certify(fit, sites = 10)$predictions
   expect_setequal(shown$variable, c("y", "z"))
   # by dense kriging
-  exact <- gp(cbind(y, z) ~ a, some, ~ a + b, two, "exact", "none")
+  exact <- gp(cbind(y, z) ~ a, sample, ~ a + b, two, "exact", "none")
   expect_equal(certify(exact, sites = 10)$predictions$fit, shown$exact, tolerance = 0.05)
 })
 

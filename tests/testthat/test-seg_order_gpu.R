@@ -22,11 +22,11 @@ test_that("order statistics on the GPU have the bits of those of the CPU, for an
   for (precision in c("float32", "float64")) {
     by_group <- precision == "float64"
     there <- gpu_matrix(if (by_group) x[mixed, ] else x, precision)
-    here <- as.matrix(there)
+    on_host <- as.matrix(there)
     by <- if (by_group) list(g = factor(part[mixed], seq_along(sizes))) else list(lengths = sizes)
     for (n in seq_along(statistics)) for (na.rm in c(FALSE, TRUE)) {
       args <- c(list(op = names(statistics)[[n]], na.rm = na.rm), statistics[[n]], by)
-      expected <- do.call(seg_reduce, c(list(here, backend = "cpu"), args))
+      expected <- do.call(seg_reduce, c(list(on_host, backend = "cpu"), args))
       label <- paste(args$op, precision, by_group, na.rm)
       expect_identical(do.call(seg_reduce, c(list(there), args)), expected, label = label)
       if (na.rm) next
@@ -69,11 +69,11 @@ test_that("the GPU orders, ranks and chooses", {
   for (precision in c("float32", "float64")) for (decreasing in c(FALSE, TRUE)) {
     by_group <- (precision == "float64") == decreasing
     there <- gpu_matrix(if (by_group) x[mixed, ] else x, precision)
-    here <- as.matrix(there)
+    on_host <- as.matrix(there)
     by <- if (by_group) list(g = factor(part[mixed], seq_along(sizes))) else list(lengths = sizes)
     same <- function(f, ...) {
       args <- c(list(...), by, list(decreasing = decreasing))
-      expected <- do.call(f, c(list(here, backend = "cpu"), args))
+      expected <- do.call(f, c(list(on_host, backend = "cpu"), args))
       expect_identical(do.call(f, c(list(there), args)), expected)
       stays <- do.call(f, c(list(there, output = "gpu"), args))
       as_numbers <- \(v) c(as.numeric(if (is.list(v)) unlist(lapply(v, as.numeric)) else v))

@@ -90,8 +90,8 @@ test_that("a plan prints what it is, and may be saved", {
 test_that("other semirings are those of the loops", {
   withr::local_seed(2)
   dense <- sparse(30, 20, 0.2)
-  at <- which(t(dense) != 0, arr.ind = TRUE)
-  A <- list(offsets = c(0, cumsum(rowSums(dense != 0))), columns = at[, 1] - 1, values = t(dense)[at])
+  entries <- which(t(dense) != 0, arr.ind = TRUE)
+  A <- list(offsets = c(0, cumsum(rowSums(dense != 0))), columns = entries[, 1] - 1, values = t(dense)[entries])
   v <- rnorm(20)
   loop <- \(mul, add, none) vapply(1:30, \(i) {
     j <- which(dense[i, ] != 0)

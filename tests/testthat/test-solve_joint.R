@@ -132,10 +132,10 @@ test_that("some of the new points, with all on which they depend, have the distr
   new <- list(u = new_u, near = new_u, variance = rep(1.3, 50))
   values_of <- kernops:::covariance_matrix(model)
   whole <- sets_of(4L)
-  some <- c(3L, 17L, 40L)
-  part <- kernops:::joint_sets(values_of, model$parameters$value, base, new, 4L, some = some)
+  chosen <- c(3L, 17L, 40L)
+  part <- kernops:::joint_sets(values_of, model$parameters$value, base, new, 4L, chosen = chosen)
   # the dependencies, by a loop over the neighbours of all points
-  needed <- match(some, whole$order)
+  needed <- match(chosen, whole$order)
   repeat {
     near <- whole$neighbours[, needed] - 60L
     more <- union(needed, near[near > 0])

@@ -28,9 +28,9 @@ for (engine in asplit(as.matrix(engines), 1)) {
     theta <- model$parameters$value
     for (m in c(1, 6, 33)) for (diagonal in c(1, 1.2)) {
       expected <- case_of(m, diagonal)
-      found <- kernops:::set_weights(operators$values, theta, points, noise, expected$neighbours, diagonal)
+      computed <- kernops:::set_weights(operators$values, theta, points, noise, expected$neighbours, diagonal)
       changes <- kernops:::set_slopes(operators, theta, points, noise, expected$neighbours, diagonal)
-      expect_equal(found[c("weights", "sd")], expected[c("weights", "sd")], tolerance = tolerance,
+      expect_equal(computed[c("weights", "sd")], expected[c("weights", "sd")], tolerance = tolerance,
                    ignore_attr = TRUE)
       expect_equal(c(changes$weights), c(expected$slopes), tolerance = 10 * tolerance)
       expect_equal(changes$log_sd, expected$log_sd, tolerance = 10 * tolerance)

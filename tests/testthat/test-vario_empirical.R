@@ -93,7 +93,7 @@ test_that("horizontal and vertical directions of space are gstat's", {
 test_that("pairs in a direction of space are those of angles, whatever the order of points", {
   # a pair is turned so that it points along alpha in the plane; without alpha, it may rise or fall
   loop <- function(alpha, beta) {
-    found <- list()
+    variograms <- list()
     for (i in 2:70) for (j in 1:(i - 1)) {
       gap <- unlist(space[i, c("x", "y", "h")] - space[j, c("x", "y", "h")])
       flat <- sqrt(sum(gap[1:2]^2))
@@ -102,9 +102,10 @@ test_that("pairs in a direction of space are those of angles, whatever the order
       off <- min(azimuth %% 180, 180 - azimuth %% 180)
       dip <- atan2(if (is.null(alpha)) abs(gap[3]) else if (turned) -gap[3] else gap[3], flat) * 180 / pi
       beside <- abs((dip - beta + 90) %% 180 - 90)
-      if ((is.null(alpha) || off <= 40) && beside <= 20 && sum(gap^2) <= 0.6^2) found <- c(found, list(c(i, j)))
+      if ((is.null(alpha) || off <= 40) && beside <= 20 && sum(gap^2) <= 0.6^2) variograms <- c(variograms,
+                                                                                                list(c(i, j)))
     }
-    do.call(rbind, found)
+    do.call(rbind, variograms)
   }
   for (alpha in list(NULL, 30, 200)) for (beta in c(0, 35, -50, 90)) {
     if (is.null(alpha) && beta < 0) next
@@ -174,10 +175,10 @@ test_that("Genton's estimator is that of its definition, and resists outliers", 
     d <- if (n < 10) small[n - 1] else n / (n + if (n %% 2) 1.4 else 3.8)
     c(n, (d * 2.219144465985076 * sort(dist(v))[choose(n %/% 2 + 1, 2)])^2 / 2)
   }))
-  found <- gp_variogram(u, y, breaks, estimator = "genton")
-  expect_equal(as.matrix(found[c("np", "gamma")]), expected, tolerance = 1e-12, ignore_attr = TRUE)
+  variogram <- gp_variogram(u, y, breaks, estimator = "genton")
+  expect_equal(as.matrix(variogram[c("np", "gamma")]), expected, tolerance = 1e-12, ignore_attr = TRUE)
   order <- sample(40)
-  expect_equal(gp_variogram(u[order, ], y[order], breaks, estimator = "genton"), found, tolerance = 1e-12)
+  expect_equal(gp_variogram(u[order, ], y[order], breaks, estimator = "genton"), variogram, tolerance = 1e-12)
   # consistent for normal values, and hardly changed by a tenth of outliers
   u <- cbind(runif(800), runif(800))
   y <- rnorm(800, sd = 2)

@@ -14,18 +14,18 @@ kde_points <- \(n, d, seed = d) withr::with_seed(seed, matrix(rnorm(n * d, 1e3),
 test_that("densities and gradients are sums of normal densities", {
   for (d in 1:4) {
     x <- kde_points(80, d)
-    at <- x[1:15, , drop = FALSE] + 0.5
+    targets <- x[1:15, , drop = FALSE] + 0.5
     weights <- (1:80) %% 5
     for (bandwidth in list(0.7, seq(0.5, 1, length.out = d), diag(d) / 2 + 0.1)) {
       h <- if (is.matrix(bandwidth)) bandwidth else diag(rep_len(bandwidth^2, d), d)
-      true <- normal_densities(x, at, h, weights)
-      fit <- kde(x, at, bandwidth, weights, gradient = TRUE)
+      true <- normal_densities(x, targets, h, weights)
+      fit <- kde(x, targets, bandwidth, weights, gradient = TRUE)
       expect_equal(fit$bandwidth, h)
       expect_close(cbind(fit$density, fit$gradient), true, tolerance = 1e-9)
-      in_logs <- kde(x, at, bandwidth, weights, log = TRUE, gradient = TRUE)
+      in_logs <- kde(x, targets, bandwidth, weights, log = TRUE, gradient = TRUE)
       expect_close(cbind(in_logs$density, in_logs$gradient), cbind(log(true[, 1]), true[, -1] / true[, 1]),
                    tolerance = 1e-9)
-      single <- kde(x, at, bandwidth, weights, precision = "float32")
+      single <- kde(x, targets, bandwidth, weights, precision = "float32")
       expect_close(cbind(single$density), true[, 1, drop = FALSE], tolerance = 1e-4)
     }
   }
