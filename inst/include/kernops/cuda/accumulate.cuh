@@ -1,8 +1,8 @@
-// How one thread's row takes in the values of its pairs; the counterpart of cpu/accumulate.h.
+// Accumulates the values of pairs into the state of one thread's row; the GPU counterpart of cpu/accumulate.h.
 //
 //   start()   add(f, w, j, n): n values at a time, of indices j, j + 1, ...   settle(): after each tile
-//   merge(o): o joins, its indices come later   finish(out, stride): the results
-//   adopt(j): j is the first of the indices added   any_order: o may also have indices between its own
+// merge(o): adds the state o, whose indices come later finish(out, stride): writes the results
+// adopt(j): j is the first of the indices added any_order: the indices of o may interleave with its own
 #pragma once
 #include <kernops/cuda/entrywise.cuh>
 #include <kernops/cuda/k_extreme.cuh>
@@ -12,7 +12,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Accumulators of numbers T, F entries reduced, W weights (0 for none), K kept, sums of type A.
+// Accumulators: numbers of type T, F entries reduced, W weights (0 for none), K values kept, sums of type A.
 namespace accumulators {
 #define KERNOPS_ENGINE template <class T, int F, int W, int K, class A = T> using
 #define ENTRYWISE(name, Numbers, ...) KERNOPS_ENGINE name = EntrywiseRow<T, kernops::__VA_ARGS__, F, W, Numbers>;

@@ -1,16 +1,17 @@
-// Which pairs a block of threads reduces.
+// The pairs that a block of threads reduces.
 #pragma once
 #include <kernops/jobs/device.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Blocks that run at the same time have all splits of a few rows, so that what they read stays in the cache of the GPU.
+// Blocks that run at the same time handle all splits of a few rows, so that the data they read stay in the cache of the
+// GPU.
 __device__ __forceinline__ long long number_of_block() { return blockIdx.y * (long long)gridDim.x + blockIdx.x; }
 __device__ __forceinline__ int row_block() { return int(number_of_block() / gridDim.y); }
 __device__ __forceinline__ int split_of_block() { return int(number_of_block() % gridDim.y); }
 
-// The first of its rows, the end of them, and one run of columns after another. Here, all pairs are there.
+// The first row, the end of the rows, and one run of columns after another. This version covers all pairs.
 struct AllPairs {
   long long first, row_end, begin, end;
 
@@ -25,12 +26,12 @@ struct AllPairs {
   template <class Row> __device__ void complete(Row&) const {}
 };
 
-// Here, the columns of some intervals; a split counts them as if they stood side by side.
+// This version covers the columns of some intervals; a split counts these columns as if they were contiguous.
 struct SomePairs {
   long long first, row_end, begin, end;
   const Interval* interval;
-  long long number, end_number;  // of the columns to come
-  int first_column;              // of the split, -1 where there is none
+  long long number, end_number;  // number of columns that remain
+  int first_column;              // columns of the split, -1 if there is none
 
   __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_column(-1) {
     const RowBlock& block = job.blocks[row_block()];

@@ -1,7 +1,8 @@
-// Exponentials of the GPU, read by scalar.h inside its namespace. In float one instruction does it, to 2 ulp of 2^x. In
-// double: 2^(n + r) by the minimax polynomial of 2^r on [-1/2, 1/2] (2.5e-16), n added to the exponent.
+// Exponentials on the GPU, read by scalar.h inside its namespace. A float takes one instruction, with an error of 2 ulp
+// of 2^x. A double takes 2^(n + r) by the minimax polynomial of 2^r on [-1/2, 1/2] (2.5e-16), with n added to the
+// exponent.
 
-// In constant memory, where an instruction can take them from.
+// In constant memory, from which an instruction can take its operands.
 static __constant__ double exp2_coefficients[] = {0x1p0,
                                                   0x1.62e42fefa3a17p-1,
                                                   0x1.ebfbdff82c472p-3,
@@ -44,14 +45,15 @@ KERNOPS_FN float exp2_of_rest(float r) {
   p = ::fmaf(p, r, 6.931469776e-1f);
   return ::fmaf(p, r, 1.0f);
 }
-// 2^x without the unit of special functions: x = n + r. Inf from 2^127.5 on, 0 below 2^-126.5, NaN of NaN.
+// 2^x without the special function unit: x = n + r. The result is Inf from 2^127.5 on, 0 below 2^-126.5, and NaN for
+// NaN.
 KERNOPS_FN float exp2_by_polynomial(float x) {
   const float within = smaller_or_nan(larger_or_nan(x, -127.0f), 128.0f);
-  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n are those of an exponent
+  constexpr float to_biased = 12583039.0f;  // 1.5 * 2^23 + 127: the low bits of n become those of an exponent
   const float n = within + to_biased;
   return exp2_of_rest(within - (n - to_biased)) * __int_as_float(__float_as_int(n) << 23);
 }
-// The same for |x| <= 125, n added to the exponent.
+// The same for |x| <= 125, with n added to the exponent.
 KERNOPS_FN float exp2_of_small_by_polynomial(float x) {
   constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23
   const float n = x + to_integer, p = exp2_of_rest(x - (n - to_integer));
@@ -59,15 +61,15 @@ KERNOPS_FN float exp2_of_small_by_polynomial(float x) {
 }
 #endif
 
-// Where each pair takes more than one special function, their unit is what is waited for: some pairs do without it.
+// If each pair takes more than one special function, the special function unit is the bottleneck: some pairs avoid it.
 KERNOPS_FN float exp2_in_turn(float x, int turn) {
-#if __CUDA_ARCH__ >= 860  // where there are 8 additions for each of them
+#if __CUDA_ARCH__ >= 860  // if there are 8 additions for each special function
   if (turn % 4 == 3) return exp2_by_polynomial(x);
 #endif
   return exp2(x);
 }
-// 2^-x for 0 <= x <= 125, one of so many by the polynomial. The instruction takes a minus that flushes nothing for
-// free.
+// 2^-x for 0 <= x <= 125; one in a few is computed by the polynomial. The instruction negates its operand without extra
+// cost.
 template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 #if __CUDA_ARCH__ >= 860
   if (turn % every == every - 1) return exp2_of_small_by_polynomial(-x);
@@ -78,7 +80,7 @@ template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 }
 KERNOPS_FN float exp(float x) { return exp2(x * 1.4426950408889634f); }
 
-// 1.5 * 2^52: adding it rounds to an integer, and leaves that in the low bits.
+// 1.5 * 2^52: adding it rounds to an integer, which is then in the low bits.
 constexpr double to_integer = 6755399441055744.0;
 
 KERNOPS_FN double exp2_sum(double r, double n_shifted) {
@@ -88,8 +90,8 @@ KERNOPS_FN double exp2_sum(double r, double n_shifted) {
   return __hiloint2double(__double2hiint(p) + (__double2loint(n_shifted) << 20), __double2loint(p));
 }
 
-// y = 2^x where that is a normal number, 0 or Inf beyond, NaN of NaN. Integers and no branch, so that several pairs go
-// on at a time and the units for doubles are left to them.
+// y = 2^x if it is a normal number, 0 or Inf beyond, NaN for NaN. Integer instructions without a branch let several
+// pairs proceed at a time and leave the double precision units to them.
 KERNOPS_FN double limited(double x, double y) {
   const long long bits = __double_as_longlong(x), size = bits & 0x7fffffffffffffff, infinite = 0x7ff0000000000000;
   const long long instead = size > infinite ? 0x7ff8000000000000 : bits < 0 ? 0 : infinite;
@@ -110,7 +112,7 @@ KERNOPS_FN double exp(double x) {
   return limited(x * 1.4426950408889634, exp2_sum(rest * 1.4426950408889634, n));
 }
 
-// The other one where one is NaN.
+// Returns the other value if one is NaN.
 KERNOPS_FN float larger(float x, float y) { return ::fmaxf(x, y); }
 KERNOPS_FN double larger(double x, double y) { return x > y ? x : y; }
 

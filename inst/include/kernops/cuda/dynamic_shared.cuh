@@ -1,4 +1,4 @@
-// Shared memory of as many bytes as the launch asks for.
+// Shared memory of the size that the launch requests.
 #pragma once
 
 #ifndef KERNOPS_DYNAMIC_SHARED

@@ -1,4 +1,4 @@
-// Each entry of f by itself, on the GPU; the counterpart of cpu/entrywise.h.
+// Reduces each entry of f separately, on the GPU; the counterpart of cpu/entrywise.h.
 #pragma once
 #include <kernops/reductions.h>
 #include <kernops/cuda/values.cuh>
@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// o, which has not settled, joins; how, sums know.
+// Joins o, which has not settled; the struct of the sum defines how.
 template <class R, class S> KERNOPS_FN auto absorb(S& s, const S& o, int) -> decltype(R::absorb(s, o)) {
   R::absorb(s, o);
 }
@@ -15,14 +15,14 @@ template <class R, class S> KERNOPS_FN void absorb(S& s, S o, long) {
   R::merge(s, o);
 }
 
-// Each of the F entries by itself, with a struct of reductions.h; a weighted sum multiplies as it adds.
+// Each of the F entries separately, with a struct of reductions.h; a weighted sum multiplies as it adds.
 template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   static constexpr int group = 1;
   static constexpr bool any_order = true;
-  // Can sums of several pairs be added in place of the pairs?
+  // True if sums of several pairs can be added instead of single pairs.
   static constexpr bool adds_tiles =
       (SameType<R, BlockSum>::value || SameType<R, kernops::DirectSum>::value) && SameType<A, T>::value;
-  // How many threads share the registers of a multiprocessor; 0 leaves it to the compiler.
+  // Number of threads that share the registers of a multiprocessor; 0 leaves the choice to the compiler.
   static constexpr int resident = sizeof(T) == 8 || F == 3 ? 512 : 0;
   State<R, A, int> s[F];
 
@@ -39,7 +39,7 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   KERNOPS_FN void settle() {
     KERNOPS_EACH_FEW(k, F) R::settle(s[k]);
   }
-  // Where nothing has beaten infinity, all are equally infinite: the first.
+  // If no value is below infinity, all are equal, and the first one is returned.
   KERNOPS_FN void adopt(int first) {
     KERNOPS_EACH_FEW(k, F)
       if (R::indices > 0 && s[k].j[0] < 0) s[k].j[0] = first;
@@ -60,7 +60,8 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   }
   KERNOPS_FN void finish(double* out, long long stride, bool any) {
     KERNOPS_EACH_FEW(k, F) {
-      if (R::indices > 0 && s[k].j[0] < 0 && any) s[k].j[0] = 0;  // all are equally infinite: the first
+      // all values are infinite and equal: the first one is returned
+      if (R::indices > 0 && s[k].j[0] < 0 && any) s[k].j[0] = 0;
       KERNOPS_EACH(n, R::outputs) out[(n * F + k) * stride] = R::finish(s[k], n);
     }
   }

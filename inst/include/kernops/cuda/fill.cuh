@@ -1,5 +1,4 @@
-// Fills the levels of a Formula: what is there once, the rows and the columns, with what comes from outside and what is
-// computed of it.
+// Fills the levels of a Formula (uniform, rows, columns) with input data and the values computed from them.
 #pragma once
 #include <kernops/jobs/device.h>
 #include <kernops/cuda/programmatic_launch.cuh>
@@ -24,7 +23,7 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   }
   return part<0, N>(all);
 }
-// The same where they are to stand, as apply_to().
+// The same, written to the destination, as apply_to() does.
 template <int N, class T> __device__ __forceinline__ void load_to(Vec<T, N>& to, const T* from) {
   if constexpr (KERNOPS_IS_LONG(N)) {
     KERNOPS_UNROLL_BY(4)
@@ -34,7 +33,7 @@ template <int N, class T> __device__ __forceinline__ void load_to(Vec<T, N>& to,
   }
 }
 
-// Entry k of item n. The kind is tested for each entry: a loop for each kind takes longer to compile.
+// Returns entry k of item n. The kind is tested for each entry, because one loop for each kind takes longer to compile.
 template <class T>
 __device__ __forceinline__ T entry_of(const DeviceSource& s, const double* given, long long n, int k) {
   const long long at = n * s.item + k * s.entry;
@@ -45,8 +44,8 @@ __device__ __forceinline__ T entry_of(const DeviceSource& s, const double* given
                                             : double(s.first + n + 1));
 }
 
-// Every `step`th entry of a source, from `first` on, into item n of a level. Where a thread has a long item to itself,
-// it writes 16 bytes at a time: the threads of a warp write far from one another.
+// Copies every `step`th entry of a source, from `first` on, into item n of a level. If one thread copies a long item,
+// it writes 16 bytes at a time, since the threads of a warp write to distant addresses.
 template <bool by_quads = false, class T>
 __device__ __forceinline__ void gather(const DeviceSource& s, const double* given, long long n, T* out, int first,
                                        int step) {
@@ -64,7 +63,7 @@ __device__ __forceinline__ void gather(const DeviceSource& s, const double* give
   for (; k < s.size; k += step) out[s.offset + k] = entry_of<T>(s, given, n, k);
 }
 
-// Fills the uniform level, by all threads of a block.
+// Fills the uniform level, with all threads of a block.
 template <class Formula> __device__ void fill_once(const FillJob& job, typename Formula::T* out) {
   const DeviceSource* sources = job.table ? job.table : job.sources;
   for (int s = job.levels[0].first_source; s < job.levels[0].end_source; ++s)
@@ -74,7 +73,7 @@ template <class Formula> __device__ void fill_once(const FillJob& job, typename 
   __syncthreads();
 }
 
-// Item n of the rows (level 1) or of the columns (2): what comes from outside, and what is computed of it.
+// Fills item n of the rows (level 1) or of the columns (2): its input data, and the values computed from them.
 template <class Formula, int level>
 __device__ __forceinline__ void make_item(const DeviceSource* sources, int count, const typename Formula::T* once,
                                           long long n, typename Formula::T* out) {
@@ -85,7 +84,7 @@ __device__ __forceinline__ void make_item(const DeviceSource* sources, int count
   if constexpr (level == 2) Formula::run_column(once, out);
 }
 
-// One thread an item, then the one as many items further as blocks `of` this level take.
+// Each thread fills one item, then the item that is as many items further as the blocks of this level fill.
 template <class Formula, int level>
 __device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
   using T = typename Formula::T;
@@ -116,7 +115,7 @@ template <class Formula> __device__ void fill_levels(const FillJob& job) {
     fill_items<Formula, 2>(job, once, blockIdx.x - job.row_blocks, gridDim.x - job.row_blocks);
 }
 
-// The entry points of a Formula that fill its levels.
+// The entry points that fill the levels of a Formula.
 #define KERNOPS_LEVELS(Formula)                                                           \
   extern "C" __global__ void kernops_once(const __grid_constant__ kernops::FillJob job) { \
     kernops::fill_once<Formula>(job, static_cast<Formula::T*>(job.levels[0].out));        \

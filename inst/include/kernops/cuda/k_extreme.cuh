@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The K most extreme of each entry (sign = 1: smallest, -1: largest), in that order, the earlier first among equals,
-// NaN last; j = -1 marks a free place, and there v is NaN, which everything else comes before. Largest values are kept
+// The K most extreme values of each entry (sign = 1: smallest, -1: largest), in order, with the earlier of equal values
+// first and NaN last; j = -1 marks a free slot, whose v is NaN, after all other values. The largest values are stored
 // with their signs changed.
 template <class T, int F, int K, int sign, int first, int last> struct KExtremeRow {
   static constexpr int group = F == 1 ? 4 : 1, resident = 0;
@@ -20,11 +20,11 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
       KERNOPS_EACH(n, K) v[k][n] = not_a_number<T>(), j[k][n] = -1;
   }
   KERNOPS_FN bool is_beyond(T x, int k) const { return x >= v[k][K - 1]; }
-  // Pushes everything larger one place back; unrolled for few, so that the list stays in registers.
+  // Moves all larger values back by one slot; unrolled for short lists, so that the list stays in registers.
   KERNOPS_FN void insert(T x, int index, int k) {
     if (is_beyond(x, k)) return;
     if (x != x) return append(x, index, k);
-    bool before = true;  // what stands at n
+    bool before = true;  // the value in slot n
     KERNOPS_UNROLL
     for (int n = K - 1; n > 0; --n) {
       const bool before_last = !(x >= v[k][n - 1]);
@@ -42,7 +42,7 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
       done = done || here;
     }
   }
-  // Most groups hold nothing new.
+  // Most groups contain no new value.
   template <int N, int NF, int NW>
   KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
     KERNOPS_EACH_FEW(k, F) {

@@ -1,4 +1,4 @@
-// The entry point of a kernel, by the name that the host launches, after its launch bounds if it has some.
+// The entry point of a kernel: the name that the host launches, after optional launch bounds.
 #pragma once
 
 #define KERNOPS_KERNEL(name, Job, ...) \

@@ -1,10 +1,10 @@
 // The tiled map-reduce of the GPU, read by NVRTC and nvcc alike.
 //
-// The generated text (cuda/pairs/source.cpp) is a Formula: the number type, how many entries each level holds, and
-// which operations run once, per row, per column and per pair, names and order only; where exponents may be expanded,
-// the pairs have a second way, Near, with the norms first in the items (cuda/pairs/expansion.cpp). One thread owns R
-// rows; a block shares tiles of columns; the columns may be split, and states of the splits are merged in order: the
-// same bits on every run.
+// The generated text (cuda/pairs/source.cpp) is a Formula: the number type, the number of entries of each level, and
+// the operations that run once, per row, per column and per pair, as names in order; if exponents may be expanded,
+// pairs have a second version, Near, with the norms first in the items (cuda/pairs/expansion.cpp). One thread owns R
+// rows; the threads of a block share tiles of columns; the columns may be split, and the states of the splits are
+// merged in order, so every run returns the same bits.
 #pragma once
 #include <kernops/cuda/accumulate.cuh>
 #include <kernops/cuda/merge.cuh>
@@ -14,7 +14,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// How the columns of a tile get into shared memory: from a filled level,
+// How the columns of a tile are loaded into shared memory: from a filled level,
 struct FilledColumns {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
@@ -22,11 +22,11 @@ struct FilledColumns {
     constexpr int stride = padded<T>(Formula::column);
     const T* from = static_cast<const T*>(job.columns) + column * stride;
     for (int n = threadIdx.x; n < count * stride; n += threads) tile[n] = from[n];
-    if (Formula::expands) __syncthreads();  // each thread then looks at a column
+    if (Formula::expands) __syncthreads();  // each thread then reads one column
   }
 };
 
-// or made on the spot, each by one thread, where only one block of rows meets them.
+// or computed in place, each by one thread, if only one block of rows uses them.
 struct MadeColumns {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
@@ -39,7 +39,7 @@ struct MadeColumns {
 
 template <int n> struct Group { static constexpr int size = n; };
 
-// The rows of a thread meet the columns of a tile.
+// Reduces the pairs of a thread's rows with the columns of a tile.
 template <class Pairs, int unrolled, class Turns, class T, class O, class Row, int R>
 __device__ __forceinline__ void meet_by(Turns& turns, const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R],
                                         const T* columns, int column_stride, int first, int count) {
@@ -64,7 +64,7 @@ __device__ __forceinline__ void meet_by(Turns& turns, const O& o, const Vec<T, P
     for (int n = whole; n < count; ++n) some(n, Group<1>());
 }
 
-// Where angles are watched, a tile that has too large ones is met once more.
+// If large angles are detected in a tile, the tile is computed again.
 template <class Pairs, int unrolled, class T, class O, class Row, int R>
 __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R], Row (&state)[R], const T* columns,
                                      int column_stride, int first, int count) {
@@ -82,7 +82,7 @@ __device__ __forceinline__ void meet(const O& o, const Vec<T, Pairs::row> (&x)[R
   }
 }
 
-// long: one kernel; what its loops share lives in registers
+// long: one kernel; its loops share registers
 template <class Formula, class Row, int R, int unrolled, int threads, class BlockPairs, class Columns>
 __device__ void map_reduce(const PairJob& job) {
   using T = typename Formula::T;
@@ -139,7 +139,7 @@ __device__ void map_reduce(const PairJob& job) {
   merge_if_last<Row>(job, block.first, block_end < block.row_end ? block_end : block.row_end);
 }
 
-// A kernel, as the text names it: main loop, consumer of the numbers of pairs, all pairs or some.
+// A kernel with the policies that the text names: main loop, consumer of the numbers of pairs, all pairs or some.
 template <class Formula, class Mainloop, class Consumer, class BlockPairs> struct PairKernel;
 template <int rows, int unrolled, int threads, class Columns> struct Narrow {};
 template <class Row> struct States {};
@@ -153,7 +153,7 @@ struct PairKernel<Formula, Narrow<R, unrolled, threads_, Columns>, States<Row>, 
   }
 };
 
-// The entry points of a kernel, whose job is in constant memory or a copy. The kernel that joins the splits belongs to
+// The entry points of a kernel; its job is in constant memory, or is a copy. The kernel that joins splits belongs to
 // the text of the levels.
 #define KERNOPS_PAIR_KERNEL(Kernel, Job)                                                                 \
   extern "C" __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) kernops_pairs(Job job) { \

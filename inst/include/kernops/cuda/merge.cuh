@@ -1,4 +1,4 @@
-// From what blocks know of a row to its result: the states of splits of the columns, joined in order.
+// Computes the result of a row from the states of its blocks: states of splits of the columns are joined in order.
 #pragma once
 #include <kernops/cuda/fill.cuh>
 #include <kernops/cuda/block_pairs.cuh>
@@ -10,13 +10,13 @@ template <class Row> __device__ void finish(const PairJob& job, long long row, R
   state.finish(job.out + row * job.out_row, job.out_entry, job.any_columns);
 }
 
-// The common factor of all terms of a row's sum, which multiplies the sum.
+// The common factor of all terms of a row's sum, by which the sum is multiplied.
 template <class Formula> __device__ typename Formula::T shared_factor(const PairJob& job, long long row) {
   using T = typename Formula::T;
   return static_cast<const T*>(job.rows)[row * padded<T>(Formula::row) + Formula::factor];
 }
 
-// Writes the state of a row of a block: the result, or a part of it.
+// Writes the state of a row of a block: the final result, or one part of it.
 template <class Formula, class Row>
 __device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_columns) {
   if constexpr (Formula::factor >= 0)
@@ -29,14 +29,14 @@ __device__ void hand_over(const PairJob& job, long long row, Row& state, bool an
     assign(static_cast<Row*>(job.partials)[split_of_block() * job.partial_rows + row], state);
 }
 
-// States that stand `stride` apart, joined in order.
+// Joins states that are `stride` apart, in order.
 template <class Row>
 __device__ void merge_states(Row& state, const Row* states, long long stride, int begin, int end, int step) {
   assign(state, states[begin * stride]);
   for (int split = begin + step; split < end; split += step) state.merge(states[split * stride]);
 }
 
-// One thread joins the splits of a row: into the result, or into one state where others are to join.
+// One thread joins the splits of a row into the result, or into one state if other states remain to be joined.
 template <class Row> __device__ void merge_row(const PairJob& job, long long row, int step) {
   Row* states = static_cast<Row*>(job.partials) + row;
   Row state;
@@ -47,8 +47,8 @@ template <class Row> __device__ void merge_row(const PairJob& job, long long row
     assign(*states, state);
 }
 
-// The block that is the last of its rows to hand over joins their splits. The fences keep what others wrote before
-// they arrived from being read out of date.
+// The last block to finish its rows joins their splits. The fences prevent stale reads of data that other blocks wrote
+// before they arrived.
 template <class Row> __device__ void merge_if_last(const PairJob& job, long long begin, long long end) {
   if (!job.arrivals) return;
   __threadfence();
@@ -56,11 +56,11 @@ template <class Row> __device__ void merge_if_last(const PairJob& job, long long
   int* arrivals = job.arrivals + row_block();
   if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(arrivals, 1) == job.splits - 1)) return;
   __threadfence();
-  if (threadIdx.x == 0) *arrivals = 0;  // for the next launch
+  if (threadIdx.x == 0) *arrivals = 0;  // reset for the next launch
   for (long long row = begin + threadIdx.x; row < end; row += blockDim.x) merge_row<Row>(job, row, 1);
 }
 
-// Joins the splits of a row: one thread a row, or a block where there are many; in order either way.
+// Joins the splits of a row in order: one thread per row, or one block if there are many splits.
 template <class Row> __device__ void merge_splits(const PairJob& job) {
   const bool together = job.splits > merged_by_one;
   const long long row = job.row_begin + (together ? blockIdx.x : blockIdx.x * (long long)blockDim.x + threadIdx.x);

@@ -1,6 +1,6 @@
-// Kernels that begin early: while the one before them still runs, as soon as all its blocks have begun and say so, or
-// end. Until they have waited for it, they may not touch what it reads or writes. Where that cannot be, all this is
-// nothing.
+// Programmatic dependent launch: a kernel begins while the previous kernel still runs, as soon as all blocks of the
+// previous kernel have signalled or ended. Before it waits for the previous kernel, a kernel must not access memory
+// that the previous kernel reads or writes. On GPUs without this feature the functions do nothing.
 #pragma once
 
 namespace kernops {

@@ -1,4 +1,4 @@
-// Sums of exponentials that do not overflow, on the GPU; the counterpart of cpu/shifted_exp.h.
+// Sums of exponentials without overflow, on the GPU; the counterpart of cpu/shifted_exp.h.
 #pragma once
 #include <kernops/reductions.h>
 #include <kernops/cuda/values.cuh>
@@ -6,13 +6,13 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Exponentials as seen from an exponent, `shift`: the largest of their row, or nearly so. The plan has brought
-// exponents to base 2 or not: with one weight, that is an instruction less for each pair, of few.
+// Exponentials minus a `shift`: the largest exponent of the row, or nearly so. The plan may have converted exponents to
+// base 2: this saves one instruction per pair if there is one weight.
 template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   static constexpr bool gives_top = kind == Shifted::max_and_sums;
 
   static KERNOPS_FN T lowest() { return sizeof(T) == 8 ? T(-1e308) : T(-1e38f); }
-  // The shift from here on, where `highest` is met: such that Inf minus it is Inf where that is to be seen.
+  // The new shift when `highest` is met, chosen so that Inf minus the shift is Inf if the result must show it.
   static KERNOPS_FN T shift(T highest) { return kind == Shifted::log_sum && highest > -lowest() ? -lowest() : highest; }
   static KERNOPS_FN T of(T difference) { return exp2(base_2 ? difference : T(1.4426950408889634) * difference); }
   static KERNOPS_FN T of(T exponent, T shift) {
@@ -23,7 +23,7 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
     return from == to ? A(1) : exp2(base_2 ? from - to : A(1.4426950408889634) * (from - to));
   }
   static KERNOPS_FN double natural(double x) { return base_2 ? x * 0.6931471805599453 : x; }
-  // The largest exponent: a NaN has not been larger than another, but its exponential is in the sum of all.
+  // The largest exponent: a comparison skips NaN, but its exponential reaches the sum.
   static KERNOPS_FN double top(T shift, double mass) {
     return mass != mass ? mass : shift == lowest() ? -infinity<double>() : natural(shift);
   }
@@ -32,17 +32,17 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   }
 };
 
-// By which an exponent exceeds, at most, what it is seen from where many weights are: exponentials stay far from the
-// largest numbers then, also times large weights.
+// The most by which an exponent exceeds the shift if there are many weights: exponentials then stay far below the
+// largest number, also when multiplied by large weights.
 constexpr int most_excess = 8;
 
-// The powers of a Formula without shifted exponentials.
+// The exponentials of a Formula without shifted exponents.
 struct NoPowers {};
 template <class Formula> KERNOPS_FN constexpr bool shifts() {
   return !SameType<typename Formula::Powers, NoPowers>::value;
 }
 
-// Sums of exp(f - max f) * w. The maximum of a group is taken first, so there is one exponential per pair.
+// Sums of exp(f - max f) * w. The maximum of a group is computed first, so there is one exponential per pair.
 template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
   using Powers = ShiftedPowers<T, result, (W < many_weights)>;
   static constexpr int group = 8, resident = sizeof(T) == 8 ? 512 : 0;
@@ -67,7 +67,7 @@ template <class T, int W, Shifted result, class A> struct ShiftedExpRow {
     KERNOPS_EACH_FEW(k, W) BlockSum::start(s[k]);
   }
   template <int N, int NF, int NW> KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&w)[N], int, int n) {
-    T highest = shift;  // a NaN is not the larger one, and reaches the sums by exp()
+    T highest = shift;  // NaN is never the larger value; it reaches the sums through exp()
     KERNOPS_EACH(u, N)
       if (u < n) highest = larger(f[u][0], highest);
     rescale(Powers::shift(highest));

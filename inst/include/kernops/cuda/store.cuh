@@ -1,4 +1,5 @@
-// Every value of f itself, on the GPU; the counterpart of cpu/store.h. Threads of neighbouring rows write side by side.
+// Stores every value of f, on the GPU; the counterpart of cpu/store.h. Threads of neighbouring rows write to adjacent
+// addresses.
 #pragma once
 #include <kernops/jobs/device.h>
 #include <kernops/cuda/values.cuh>
@@ -6,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The state of a row is its place in the result; null beyond the last row.
+// The state of a row is its address in the result; null beyond the last row.
 template <class T, int F> struct StoreRow {
   static constexpr int group = 1, resident = 0;
   static constexpr bool any_order = true, adds_tiles = false;

@@ -1,6 +1,6 @@
-// Sines and cosines of floats, for pairs. Half turns are taken off by two fused steps, the first of which is exact;
-// polynomials of least absolute error on [-pi/2, pi/2] do the rest. Up to `few_turns` the absolute error is at most
-// 1.9e-7, over all floats. The unit of special functions would be quicker by a fifth, and its error is 4.9e-7.
+// Sines and cosines of floats, for each pair. Range reduction subtracts multiples of pi in two fused steps, the first
+// of which is exact; polynomials of least absolute error on [-pi/2, pi/2] follow. Up to `few_turns` the absolute error
+// is at most 1.9e-7, over all floats. The special function unit would be faster by a fifth, with an error of 4.9e-7.
 #pragma once
 #include <kernops/cuda/values.cuh>
 
@@ -9,8 +9,8 @@ inline namespace KERNOPS_ISA {
 
 constexpr float few_turns = 65536;  // radians
 
-// Half turns are counted in units of 2^-23 below a number near 2, whose bits count, too: up to 2^15 of them either way
-// leave the upper bits as they are, most of which are 1; those of any other number have a 0 there.
+// Multiples of pi are counted in units of 2^-23 below a number near 2, whose bits are used as well: up to 2^15 of them
+// in either direction leave the upper bits, most of which are 1, unchanged; other numbers have a 0 among these bits.
 constexpr unsigned upper_bits = 0xbfff0000;
 KERNOPS_FN float less_half_turns(float x, int& half_turns) {
   constexpr float centre = -0x1.ffp0f;
@@ -40,12 +40,12 @@ KERNOPS_FN float sin_of_few_turns(float x, int& half_turns) {
   return fma(p, z, 9.9999997659e-1f) * with_sign(r, half_turns);
 }
 
-// A call, so that the digits of pi that a large argument takes are not in the text of each pair.
+// A function call, so that the code for the digits of pi, which large arguments need, is not repeated for each pair.
 template <class T> KERNOPS_CALL T cos_of_any(T x) { return cos(x); }
 template <class T> KERNOPS_CALL T sin_of_any(T x) { return sin(x); }
 
-// How pairs take them: all arguments as if they were few turns, with what their bits have in common, for half an
-// instruction each, since a branch in each pair would cost half as much again;
+// Evaluation for pairs: all arguments are treated as small, and the bits that they have in common are collected, at
+// half an instruction per argument, since a branch for each pair would cost half as much again;
 struct FewTurns {
   unsigned common = ~0u;
   KERNOPS_FN bool enough() const { return (common & upper_bits) == upper_bits; }
@@ -61,7 +61,7 @@ struct FewTurns {
     return saw(result, half_turns);
   }
 };
-// or each as it is.
+// or each argument is tested.
 struct AnyTurns {
   int half_turns;
   KERNOPS_FN float cos(float x) { return abs(x) <= few_turns ? cos_of_few_turns(x, half_turns) : cos_of_any(x); }

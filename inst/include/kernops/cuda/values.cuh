@@ -1,4 +1,4 @@
-// Values in registers, and operations of ops.def on them: what generated text is made of.
+// Values in registers, and the operations of ops.def on them, which generated text calls.
 #pragma once
 #include <kernops/ops.h>
 #include <kernops/cuda/kernel.cuh>
@@ -6,16 +6,16 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Entries of compile-time number; one of size 1 repeats.
+// Entries whose numbers are compile-time constants; a value of size 1 repeats.
 template <class T, int N> struct Vec {
   T v[N];
   KERNOPS_FN const T& operator[](int k) const { return v[N == 1 ? 0 : k]; }
 };
 
-// The same, left in memory: values of any length.
+// The same in memory, for values of any length.
 template <class T, int N> struct Span { const T* v; };
 
-// to = from. A long one is copied by a loop: written out, each member apart, it takes minutes to compile.
+// Copies `from` to `to`. A long value is copied by a loop, because unrolled code takes minutes to compile.
 template <class A> KERNOPS_FN void assign(A& to, const A& from) {
   if constexpr (sizeof(A) <= 2048) {
     to = from;
@@ -32,21 +32,21 @@ template <class A> struct SameType<A, A> { static constexpr bool value = true; }
 
 template <class T> KERNOPS_FN Vec<T, 1> one() { return {T(1)}; }
 
-// Entries offset .. offset + size - 1 of a longer value, where they are: copies take longer to compile.
+// Entries offset .. offset + size - 1 of a longer value, in place, because copies take longer to compile.
 template <int offset, int size, class T, int N> KERNOPS_FN const Vec<T, size>& part(const Vec<T, N>& whole) {
   static_assert(offset + size <= N, "entries of it");
   return reinterpret_cast<const Vec<T, size>&>(whole.v[offset]);
 }
 template <int offset, int size, class T> KERNOPS_FN Span<T, size> part(const T* whole) { return {whole + offset}; }
 
-// How an operation sees its arguments: one type for all three, as in the CPU's tiles.
+// The arguments of an operation: one type for all three levels, as in the CPU's tiles.
 template <class T> struct RegisterView {
   const T* v;
   bool repeats;
   KERNOPS_FN const T& operator[](int k) const { return v[repeats ? 0 : k]; }
 };
 
-// The result where it is to stand, which a long one wants: each member that is copied is apart.
+// Writes the result to its destination, as long values require: copying every member takes longer to compile.
 template <class Op, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
 KERNOPS_FN void apply_to(Vec<T, size>& result, const Vec<T, A>& a = one<T>(), const Vec<T, B>& b = one<T>(),
                          const Vec<T, C>& c = one<T>()) {
@@ -84,7 +84,7 @@ KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& column
 }
 template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
 
-// Exponentials of pair number `turn` of those that a thread has at a time.
+// The exponentials of pair `turn` of the pairs that a thread processes at a time.
 template <class T, int D> KERNOPS_FN Vec<T, D> exp2_in_turn(const Vec<T, D>& x, int turn) {
   Vec<T, D> result;
   KERNOPS_EACH(k, D) result.v[k] = exp2_in_turn(x.v[k], turn);
@@ -95,30 +95,31 @@ template <int every, class T> KERNOPS_FN Vec<T, 1> exp2_of_minus(const Vec<T, 1>
   return {exp2_of_minus<every>(x.v[0], turn)};
 }
 
-// Can an exponent with this norm be expanded? The norms of a pair then cause an error of 2 x 32 roundings at most,
-// about the error of rounding its coordinates to T. False for NaN.
+// True if an exponent with this norm can be expanded. The norms of a pair then cause an error of at most 2 x 32
+// roundings, about the error of rounding the coordinates to T. NaN gives false.
 template <class T> KERNOPS_FN bool is_near(T norm) { return abs(norm) <= T(32); }
 
-// Does a weight stay within the range of T when 2^norm of a near column multiplies it?
+// True if a weight stays within the range of T when multiplied by 2^norm of a near column.
 KERNOPS_FN bool is_moderate(float weight) { return weight == 0 || (abs(weight) > 1e-18f && abs(weight) < 1e18f); }
 KERNOPS_FN bool is_moderate(double weight) { return weight == 0 || (abs(weight) > 1e-280 && abs(weight) < 1e280); }
 
-// Can exponents with this column be expanded?
+// True if exponents with this column can be expanded.
 template <class Near, class T> KERNOPS_FN bool is_near_column(const T* column) {
   return is_near(column[Near::norm]) && (Near::weight == Near::norm || is_moderate(column[Near::weight]));
 }
 
-// 2^norm multiplies the weight of the column, or is its weight, which leaves all its exponents an addition less.
+// The weight of the column is multiplied by 2^norm, or is 2^norm, which saves one addition for each exponent.
 template <class Near, class T> KERNOPS_FN void weight_column(T* column) {
   const T power = exp2_of_small(column[Near::norm]);
   column[Near::weight] = Near::weight == Near::norm ? power : column[Near::weight] * power;
 }
 
-// Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 takes the product of two
-// vectors, centred and scaled by sqrt(2 |c|), one of them with the sign of -c. If is_near() holds for their norms,
-// floats become two numbers of 16 bits: 11 bits each, without underflow, as both vectors are multiplied by 2^12. A
-// chunk of 16 entries is 16 words. In a row, 4 entries follow one another, large parts before small ones; in a column,
-// the first two of each 4 come first, then the others, then the small parts likewise (cuda/wide/tensor_numbers.cuh).
+// Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 requires the product of two
+// vectors, centred and scaled by sqrt(2 |c|), one of them with the sign of -c. If is_near() holds for their norms, each
+// float becomes two numbers of 16 bits with 11 bits each, without underflow, as both vectors are multiplied by 2^12. A
+// chunk of 16 entries is 16 words. In a row, 4 consecutive entries are stored together, large parts before small ones;
+// in a column, the first two of each 4 entries come first, then the other two, then the small parts likewise
+// (cuda/wide/tensor_numbers.cuh).
 constexpr float halves_scale = 4096;
 #if __CUDA_ARCH__ >= 800
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() {
@@ -177,8 +178,8 @@ template <class T> KERNOPS_FN void copy_quad(T* to, const T* from) {
   *reinterpret_cast<typename Quad<T>::type*>(to) = *reinterpret_cast<const typename Quad<T>::type*>(from);
 }
 
-// A vector of `room` entries, those beyond `size` 0, from what at(k) says: as it is kept, `as_matrices` for columns and
-// for warp groups. Returns its squared length.
+// Stores a vector of `room` entries from at(k), with 0 beyond `size`; `as_matrices` selects the layout of columns and
+// of warp groups. Returns the squared length of the vector.
 template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN double put_halves(T* whole, At at) {
   double square = 0;
   KERNOPS_UNROLL_BY(1)
@@ -194,9 +195,9 @@ template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN do
   return square;
 }
 
-// Weights of the coordinates that are negative make the norm NaN. The norm is that of the vector as it is kept, so that
-// what rounding does to it moves a point, and no more. Where the vector of a column is also `summed`, it must not be so
-// short that its numbers of 16 bits become coarse: not near, then.
+// Negative weights of coordinates make the norm NaN. The norm is that of the stored vector, so that rounding moves the
+// point slightly and has no other effect. If the vector of a column is also `summed` and is so short that its numbers
+// of 16 bits are coarse, the column is not near.
 template <int offset, int norm, int sign, int room, bool as_matrices, bool summed, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {},
                            Span<T, size> weights = {}) {
@@ -211,11 +212,11 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
   whole[norm] = coarse ? T(1e30) : T(c.v[0] < T(0) ? -0.5 * square : 0.5 * square);
 }
 
-// A vector of an inner product, divided by a power of two, so that its largest entry is from 4 to 8. Not near where
-// that is not finite, or far from others. Entries that are much smaller lose digits, which counts where they meet with
-// a vector that has its large entries there, and 0 or small ones elsewhere: the norm is 2 where there are such entries,
-// 1 where they are all 0, else 0, and pairs are near whose norms add up to less than 3. Where the vector of a column is
-// also `summed`, no entry may be so small that it has too few digits itself.
+// A vector of an inner product, divided by a power of two such that its largest entry is between 4 and 8. The vector is
+// not near if it is not finite or its scale is far from the others. Entries that are much smaller lose digits, which
+// matters only if they meet large entries of another vector: the norm is 2 if there are such entries, 1 if they are all
+// 0, and 0 otherwise, and a pair is near if its norms add up to less than 3. If the vector of a column is also
+// `summed`, no entry may be so small that it has too few digits.
 template <int offset, int norm, int power, bool as_matrices, int room, bool summed, int size>
 KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   float most = 0;
@@ -225,7 +226,7 @@ KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   const bool near = finite && (most == 0 || most >= 0x1p-60f);
   const unsigned exponent = near && most > 0 ? (__float_as_uint(most) & 0x7f800000u) - (2u << 23) : 127u << 23;
   const float inverse = __uint_as_float((254u << 23) - exponent);
-  float least = most;  // but for zeros
+  float least = most;  // except zeros
   bool zero = false;
   put_halves<size, room, as_matrices>(whole + offset, [&](int k) {
     zero = zero || x.v[k] == 0;
@@ -240,7 +241,7 @@ KERNOPS_FN Vec<float, 1> rescaled(const Vec<float, 1>& product, const Vec<float,
   return {product.v[0] * (unscaled<float>().v[0] * row.v[0]) * column.v[0]};
 }
 
-// Operations from memory to memory, for what is done once an item.
+// Operations from memory to memory, for work done once per item.
 template <class Op, int offset, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
 KERNOPS_FN void put(T* whole, Span<T, A> a = {}, Span<T, B> b = {}, Span<T, C> c = {}) {
   using View = RegisterView<T>;

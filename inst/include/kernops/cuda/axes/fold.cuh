@@ -1,5 +1,5 @@
 // Folds of the slices of an array by an associative formula, read by NVRTC. The formula need not be commutative: a
-// thread folds consecutive values, and parts and chunks are joined in their order.
+// thread folds consecutive values, and parts and chunks are joined in order.
 #pragma once
 #include <kernops/cuda/axes/reduce.cuh>
 
@@ -7,7 +7,7 @@ namespace kernops {
 
 struct FoldState {
   double value;
-  int any;  // have values joined?
+  int any;  // true once a value has been joined
 };
 
 template <class F> __device__ FoldState join_folds(FoldState a, FoldState b) {
@@ -16,8 +16,7 @@ template <class F> __device__ FoldState join_folds(FoldState a, FoldState b) {
   return {F::join(a.value, b.value), 1};
 }
 
-// The fold of the parts of a result, each joined with its neighbour, then pairs of parts, and so on; for the first
-// part.
+// Joins each part of a result with its neighbour, then pairs of parts, and so on; the first part receives the total.
 template <class F>
 __device__ FoldState fold_parts(FoldState* shared, FoldState mine, int part, int parts, int neighbour) {
   __syncthreads();
@@ -45,7 +44,7 @@ template <class F, class T, bool skip> struct SliceFold {
     if (!skip || x == x) s = join_folds<F>(s, {x, 1});
   }
 
-  // Adjacent threads have adjacent results: a thread reads its part of the slice.
+  // Adjacent threads compute adjacent results: each thread reads its part of the slice.
   __device__ FoldState across() const {
     constexpr int batch = 8;
     const long long share = (post.end - post.begin + job.parts - 1) / job.parts;
@@ -61,8 +60,8 @@ template <class F, class T, bool skip> struct SliceFold {
     return fold_parts<F>(shared, s, post.part, job.parts, post.neighbour);
   }
 
-  // Adjacent threads have parts of one slice: they read adjacent values into shared memory, from which each thread
-  // takes consecutive ones. A place is left free after each thread's values, so that threads read different banks.
+  // Adjacent threads share one slice: together they read adjacent values into shared memory, and each thread then takes
+  // consecutive values. One free slot after the values of each thread avoids bank conflicts.
   __device__ FoldState along() const {
     constexpr int each = 16;
     __shared__ double stage[slice_threads * (each + 1)];

@@ -1,13 +1,13 @@
-// Reductions over dimensions of an array on the GPU, read by NVRTC. A block has some results, and for each so
-// many threads, its parts: neighbouring threads are parts of one result where a slice lies side by side in
-// memory, else neighbouring results. Parts, and chunks of long slices, are joined in a fixed order: the same
-// bits on every run.
+// Reductions over dimensions of an array on the GPU, read by NVRTC. A block computes several results with several
+// threads (parts) for each: neighbouring threads share one result if a slice is contiguous in memory, and compute
+// neighbouring results otherwise. Parts, and chunks of long slices, are joined in a fixed order, so every run returns
+// the same bits.
 #pragma once
 #include <kernops/cuda/axes/walk.cuh>
 
 namespace kernops {
 
-// A position is NaN where there is none.
+// A position is NaN if it does not exist.
 template <class R> struct OfSlice : R {};
 template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
   template <class S> static __device__ double finish(const S& s, int n) {
@@ -17,7 +17,7 @@ template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
 
 template <class R> using SliceState = State<R, double, long long>;
 
-// Joins the parts of each result, pairwise; the first one has it.
+// Joins the parts of each result, pairwise; the first part receives the total.
 template <class R>
 __device__ void join_parts(SliceState<R>* shared, const SliceState<R>& mine, int part, int parts, int neighbour) {
   shared[threadIdx.x] = mine;
@@ -58,7 +58,7 @@ template <class R, class T, bool skip> __device__ void reduce_slices(const Slice
     static_cast<SliceState<R>*>(job.partials)[post.result * job.chunks() + blockIdx.y] = shared[threadIdx.x];
 }
 
-// Block n joins the chunks of result n, into the first one, and gives the result unless they are for softmax.
+// Block n joins the chunks of result n into the first chunk, and writes the result unless a softmax follows.
 template <class R, bool gives> __device__ void merge_slices(const SliceJob& job) {
   __shared__ SliceState<R> shared[slice_threads];
   for (long long result = blockIdx.x; result < job.results; result += gridDim.x) {
@@ -75,7 +75,8 @@ template <class R, bool gives> __device__ void merge_slices(const SliceJob& job)
   }
 }
 
-// Does the slice of this thread hold NA? Searches only if `asked`. All threads of a block call it.
+// Returns whether the slice of this thread contains NA. The search runs only if `asked`. All threads of a block call
+// it.
 template <class T> __device__ bool has_missing(const SliceJob& job, Post post, bool asked) {
   __shared__ int found[slice_threads];
   found[threadIdx.x] = 0;
@@ -93,7 +94,7 @@ template <class T> __device__ bool has_missing(const SliceJob& job, Post post, b
   return found[post.first];
 }
 
-// Where a result is NaN and its slice holds NA, it becomes NA.
+// If a result is NaN and its slice contains NA, the result becomes NA.
 template <class T> __device__ void mark_missing(const SliceJob& job, int outputs) {
   const Post post(job);
   double* out = post.idle ? nullptr : job.out + post.base.number * outputs;

@@ -1,4 +1,5 @@
-// Softmax over dimensions of an array on the GPU: the reductions of cuda/axes/reduce.cuh, then shares of their results.
+// Softmax over dimensions of an array on the GPU: the reductions of cuda/axes/reduce.cuh, then each value's share of
+// the result.
 #pragma once
 #include <kernops/cuda/axes/reduce.cuh>
 
@@ -15,7 +16,7 @@ __device__ inline double exponential(double x, double) { return exp(x); }
 __device__ inline double exponential(double x, int) { return exp(x); }
 __device__ inline double exponential(double x, float) { return exp(float(x)); }
 
-// A chunk of slices that is all of them, or one whose states have been joined.
+// A whole slice, or a chunk of a slice whose states have been joined.
 template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job) {
   using R = OnlineLogSumExp;
   __shared__ SliceState<R> shared[slice_threads];
@@ -28,7 +29,7 @@ template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job
   __syncthreads();
   const double top = shared[post.first].v[0];
   double share = job.alpha / shared[post.first].v[1];
-  if (top - top != 0) share = top - top;  // infinite: no shares of it
+  if (top - top != 0) share = top - top;  // an infinite sum has no shares
   if (has_missing<T>(job, post, !post.idle && !skip && share != share)) share = missing();
   if (post.idle) return;
   const T* values = values_of<T>(job);

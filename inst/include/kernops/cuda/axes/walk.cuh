@@ -1,4 +1,5 @@
-// The threads of a block and the slices of an array: which result a thread has a part of, and the values of its part.
+// Maps the threads of a block to the slices of an array: the result that a thread contributes to, and the values of its
+// part.
 #pragma once
 #include <kernops/jobs/axes.h>
 #include <kernops/missing.h>
@@ -27,10 +28,10 @@ __device__ inline Spot spot(const Runs& runs, long long index) {
   return at;
 }
 
-// The place of a thread: which result of which chunk, and which part of it.
+// The result, the chunk and the part of a thread.
 struct Post {
   int part, neighbour,
-      first;  // of the same result: the next part is so many threads further, the first one is there
+      first;  // distance between threads of the same result; the first of these threads
   long long result, begin, end;
   Spot base;
   bool idle;
@@ -48,7 +49,7 @@ struct Post {
   }
 };
 
-// body(offset, position) for this thread's share of its slice, `batch` values at a time; then pause().
+// Calls body(offset, position) for the thread's values of its slice, `batch` values at a time, then pause().
 template <int batch, class F, class G> __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
   const Run run = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
   const int parts = job.parts;

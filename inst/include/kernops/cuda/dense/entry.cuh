@@ -1,5 +1,4 @@
-// How dense kernels are entered: kernops_<name>(job) runs kernops::<name>, with template arguments in <> where it has
-// any.
+// Entry points of dense kernels: kernops_<name>(job) runs kernops::<name>, with its template arguments in <>.
 #pragma once
 #include <kernops/cuda/kernel.cuh>
 

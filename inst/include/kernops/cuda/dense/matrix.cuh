@@ -1,10 +1,10 @@
-// Rows and columns of a matrix of the device, read by NVRTC.
+// Copies chosen rows and columns of a matrix on the device, read by NVRTC.
 #pragma once
 #include <kernops/jobs/matrix.h>
 
 namespace kernops {
 
-// One thread a row of the result, which holds the chosen entries column by column.
+// One thread per row of the result, which holds the chosen entries in column-major order.
 template <class T> __device__ void gather(const GatherJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.row_count) return;

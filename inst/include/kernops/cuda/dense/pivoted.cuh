@@ -1,11 +1,11 @@
-// Pivoted Cholesky decomposition on the GPU, read by NVRTC: what is done between two columns of the matrix, in doubles,
-// without the host having to know the pivots.
+// Pivoted Cholesky decomposition on the GPU, read by NVRTC: the work between two columns of the matrix, in doubles,
+// without a transfer of pivots to the host.
 #pragma once
 #include <kernops/cuda/dense/solve.cuh>
 
 namespace kernops {
 
-// The larger value, of equals the one that comes first.
+// The larger value, or the first of two equal values.
 __device__ inline bool is_ahead(const Pivot& a, const Pivot& b) {
   return a.value > b.value || (a.value == b.value && a.row < b.row);
 }
@@ -54,7 +54,7 @@ template <int threads> __device__ void take_out_column(const PivotJob& job) {
   if (threadIdx.x == 0) job.partials[blockIdx.x] = mine;
 }
 
-// A single block: the largest number of all, and the point where it is.
+// One block finds the largest number of all and its point.
 template <int threads> __device__ void choose_pivot(const PivotJob& job) {
   __shared__ long long chosen;
   Pivot mine{job.n, -1, 0};
@@ -65,7 +65,7 @@ template <int threads> __device__ void choose_pivot(const PivotJob& job) {
   }
   mine = join_pivots<threads>(mine);
   if (threadIdx.x == 0) {
-    if (mine.row == job.n) mine.row = 0;  // nothing but NaN
+    if (mine.row == job.n) mine.row = 0;  // all values are NaN
     job.pivots[job.step] = mine;
     chosen = mine.row;
   }

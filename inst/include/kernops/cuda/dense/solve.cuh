@@ -1,16 +1,16 @@
 // Operations of iterative solvers on blocks of vectors on the GPU, read by NVRTC: for all columns of a block at once,
-// in doubles. Sums are formed without atomics, in an order that depends on the number of rows alone: the same
-// bits on every run.
+// in doubles. Sums are formed without atomics, in an order that depends only on the number of rows, so every run
+// returns the same bits.
 #pragma once
 #include <kernops/cuda/dense/entry.cuh>
 #include <kernops/jobs/matrix.h>
 
 namespace kernops {
 
-// The sum over a block of threads, pairwise; thread 0 has it.
+// Sums over a block of threads, pairwise; thread 0 receives the sum.
 template <int threads> __device__ double sum_of_block(double mine) {
   __shared__ double all[threads];
-  __syncthreads();  // the sum before this one has been read
+  __syncthreads();  // all threads have read the previous sum
   all[threadIdx.x] = mine;
   for (int half = threads / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -19,7 +19,7 @@ template <int threads> __device__ double sum_of_block(double mine) {
   return all[0];
 }
 
-// y = a x + b y, with a and b of the column. Thread n has row n.
+// y = a x + b y, with a and b for each column. Thread n processes row n.
 __device__ inline void axpby(const VectorJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.rows) return;
@@ -29,7 +29,7 @@ __device__ inline void axpby(const VectorJob& job) {
   }
 }
 
-// y = y + d x, with d of the row.
+// y = y + d x, with d for each row.
 __device__ inline void add_rows(const VectorJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.rows) return;
@@ -39,7 +39,7 @@ __device__ inline void add_rows(const VectorJob& job) {
   }
 }
 
-// The scalar product of each column of x with that of y, in parts: block m sums every so many rows.
+// Parts of the scalar product of each column of x with the same column of y: block m adds up rows at a fixed distance.
 template <int threads> __device__ void dot_parts(const VectorJob& job) {
   for (int column = blockIdx.y; column < job.columns; column += gridDim.y) {
     const double *x = job.x + column * job.rows, *y = job.y + column * job.rows;
@@ -51,7 +51,7 @@ template <int threads> __device__ void dot_parts(const VectorJob& job) {
   }
 }
 
-// The second pass: block m joins the parts of column m.
+// Second pass: block m joins the parts of column m.
 template <int threads> __device__ void dot_sums(const VectorJob& job) {
   for (int column = blockIdx.x; column < job.columns; column += gridDim.x) {
     double mine = 0;
@@ -62,7 +62,7 @@ template <int threads> __device__ void dot_sums(const VectorJob& job) {
   }
 }
 
-// The scalar products of all columns of x with all of y, tile x tile of them a block, in parts as above.
+// Parts of the scalar products of all columns of x with all columns of y; a block computes tile x tile products.
 template <int threads, int tile> __device__ void inner_parts(const VectorJob& job) {
   const int across = (job.inner + tile - 1) / tile, tiles = across * ((job.columns + tile - 1) / tile);
   for (int which = blockIdx.y; which < tiles; which += gridDim.y) {
@@ -87,7 +87,7 @@ template <int threads, int tile> __device__ void inner_parts(const VectorJob& jo
   }
 }
 
-// y = x A for a matrix A of inner x columns. Thread n has row n, `tile` columns of it at a time.
+// y = x A for a matrix A of inner x columns. Thread n computes row n, `tile` columns at a time.
 template <int tile> __device__ void combine(const VectorJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.rows) return;
@@ -103,7 +103,7 @@ template <int tile> __device__ void combine(const VectorJob& job) {
   }
 }
 
-// The entry points, for so many threads a block and tiles of so many columns.
+// The entry points, for several numbers of threads per block and widths of tiles.
 #define KERNOPS_SOLVE(threads, tile)                              \
   KERNOPS_ENTRY(threads, axpby, VectorJob, )                      \
   KERNOPS_ENTRY(threads, dot_parts, VectorJob, <threads>)         \

@@ -1,5 +1,5 @@
 // A sparse inverse U' U of a covariance matrix applied to blocks of vectors, read by NVRTC. Both factors gather: a warp
-// has a row of U or, of its transpose, a column. Its sum has a fixed order: the same bits on every run.
+// computes one row of U or one column of its transpose. Each sum has a fixed order, so every run returns the same bits.
 #pragma once
 #include <kernops/cuda/dense/entry.cuh>
 #include <kernops/jobs/matrix.h>
@@ -28,7 +28,7 @@ __device__ inline void sparse_forward(const SparseJob& job) {
   }
 }
 
-// Rows of (I - B)' times that.
+// Rows of (I - B)' times these rows.
 __device__ inline void sparse_back(const SparseJob& job) {
   const long long point = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32;
   if (point >= job.n) return;
@@ -46,7 +46,7 @@ __device__ inline void sparse_back(const SparseJob& job) {
   }
 }
 
-// The entry points, for so many threads a block.
+// The entry points, for several numbers of threads per block.
 #define KERNOPS_SPARSE(threads)                       \
   KERNOPS_ENTRY(threads, sparse_forward, SparseJob, ) \
   KERNOPS_ENTRY(threads, sparse_back, SparseJob, )

@@ -5,8 +5,8 @@
 
 namespace kernops {
 
-// `left` is added to the diagonal, and what blocks of so many columns hold above it becomes 0. Rows beyond n become
-// those of the unit matrix. A thread has a row.
+// Adds `left` to the diagonal, and sets the entries above the diagonal within each block of columns to 0. Rows beyond n
+// become rows of the unit matrix. One thread per row.
 template <int width> __device__ void finish_triangle(const TriangleJob& job) {
   const long long row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= job.order) return;
@@ -18,7 +18,7 @@ template <int width> __device__ void finish_triangle(const TriangleJob& job) {
   for (long long column = row + 1; column < end && column < job.order; ++column) job.at[column * job.order + row] = 0;
 }
 
-// The diagonal, and the sum of squares of each column: a block has a column.
+// Copies the diagonal and computes the sum of squares of each column; one block per column.
 template <int threads> __device__ void column_squares(const TriangleJob& job) {
   for (long long column = blockIdx.x; column < job.n; column += gridDim.x) {
     double mine = 0;
@@ -33,7 +33,8 @@ template <int threads> __device__ void column_squares(const TriangleJob& job) {
   }
 }
 
-// Columns first.. of the triangle, from row `first` on: with zeros above the diagonal, and in columns that are not.
+// Copies columns from `first` on, from row `first` on: entries above the diagonal, and columns beyond the matrix, are
+// 0.
 __device__ inline void take_columns(const TriangleJob& job) {
   const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;
@@ -44,7 +45,7 @@ __device__ inline void take_columns(const TriangleJob& job) {
   }
 }
 
-// Such columns of a symmetric matrix, less those of left right', as weights of a sum over the lower triangle.
+// The same columns of a symmetric matrix minus those of left right', as weights of a sum over the lower triangle.
 __device__ inline void weigh_columns(const TriangleJob& job) {
   const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;
@@ -58,7 +59,7 @@ __device__ inline void weigh_columns(const TriangleJob& job) {
   }
 }
 
-// The sum of each column of `block`, n x columns.
+// The sum of each column of `block`, an n x columns matrix.
 template <int threads> __device__ void column_sums(const TriangleJob& job) {
   for (int column = blockIdx.x; column < job.columns; column += gridDim.x) {
     double mine = 0;
@@ -68,7 +69,7 @@ template <int threads> __device__ void column_sums(const TriangleJob& job) {
   }
 }
 
-// The entry points, for so many threads a block and blocks of so many columns.
+// The entry points, for several numbers of threads per block and columns per block.
 #define KERNOPS_TRIANGLE(threads, width)                         \
   KERNOPS_ENTRY(threads, finish_triangle, TriangleJob, <width>)  \
   KERNOPS_ENTRY(threads, column_squares, TriangleJob, <threads>) \

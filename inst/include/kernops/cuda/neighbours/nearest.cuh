@@ -6,7 +6,7 @@
 //         of an inner node   32 nodes below it, five levels deeper, become open, one for each lane
 //         of a leaf          its points, one for each lane, join the list
 //
-// Distances are the sums that the CPU computes, without fused multiply-adds, so both find the same points.
+// Distances are summed as on the CPU, without fused multiply-adds, so both find the same points.
 #pragma once
 #include <kernops/cuda/wide/nearest_list.cuh>
 #include <kernops/jobs/neighbours.h>
@@ -31,7 +31,7 @@ template <int D, int listed> class TreeSearch {
     const int upper = (tree_.levels - 1) % 5 + 1;  // levels of the first step
     int depth = 0;
     long long node = 1;
-    double distance[deepest];  // of this lane's open nodes; a member would keep the list out of registers
+    double distance[deepest];  // the open nodes of this lane; a member variable would keep the list out of registers
     distance[0] = open(node, upper);
     while (depth >= 0) {
       const int step = depth == 0 ? upper : 5, nearest = nearest_open(distance[depth]);
@@ -61,14 +61,14 @@ template <int D, int listed> class TreeSearch {
 
   __device__ __forceinline__ int d() const { return D ? D : tree_.d; }
 
-  // The distance of the lane's node among those `step` levels below, infinite if all its points are later.
+  // The distance of the lane's node among the nodes `step` levels below; infinite if all points of the node are later.
   __device__ __forceinline__ double open(long long node, int step) const {
     const long long child = (node << step) + lane_;
     const bool exists = lane_ < 1 << step;
     return exists && tree_.least[child] < limit_ ? distance_to_box(child) : infinity<double>();
   }
 
-  // The lane of the nearest open node, which is closed; -1 where none can have points for the list.
+  // Closes the nearest open node and returns its lane, or -1 if no open node can contain points for the list.
   __device__ __forceinline__ int nearest_open(double& distance) const {
     Point nearest{distance, lane_};
     KERNOPS_UNROLL

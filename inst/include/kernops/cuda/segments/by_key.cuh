@@ -1,7 +1,7 @@
 // Runs of equal keys, found and reduced in one pass over keys and values. A block publishes the number of runs that end
-// in its tile as soon as it has the keys, reduces the values, and then reads how many runs end before its tile: earlier
-// tiles, which began before it, publish their counts without waiting. Counts are whole numbers, and values are joined
-// as in cuda/segments/reduce.cuh: the same bits on every run, and those of a plan.
+// in its tile as soon as it has the keys, reduces the values, and then reads the number of runs that end before its
+// tile: earlier tiles began earlier and publish their counts without waiting. Counts are whole numbers, and values are
+// joined as in cuda/segments/reduce.cuh, so every run returns the same bits as a plan.
 #pragma once
 #include <kernops/cuda/segments/plan.cuh>
 #include <kernops/cuda/segments/reduce.cuh>
@@ -16,8 +16,8 @@ __device__ __forceinline__ void say(const KeyedRun& job, int tile, int ends) {
   atomicAdd(job.groups + tile / word_group, (1ull << 32) + unsigned(ends));
 }
 
-// By one warp: how many runs end before the tile, in which `here` end. Each lane hears one tile of its group, and one
-// group after another until one is found that knows of all before it.
+// One warp computes the number of runs that end before the tile; `here` runs end in the tile. Each lane reads one tile
+// of a group, and the warp goes back group by group until a group has the total of all earlier tiles.
 __device__ __forceinline__ int ends_before(const KeyedRun& job, int tile, int here) {
   const volatile int *ends = job.ends, *through = job.through;
   const volatile unsigned long long* groups = job.groups;
@@ -47,17 +47,18 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
   static_assert(!Op::positions, "nobody knows yet where a run begins");
   static constexpr int across = 32 * VT;
 
-  // Bit k: the lane's key number k is not equal to the next one. `left` keys come after its first one.
+  // Bit k is set if the lane's key number k differs from the next key. `left` is the number of keys after its first
+  // key.
   static __device__ __forceinline__ unsigned ends_among(const Key (&v)[VT], Key beyond, int left) {
     const Key in_lane = __shfl_down_sync(all_lanes, v[0], 1), next = lane_id() < 31 ? in_lane : beyond;
     unsigned ends = unsigned(differ(v[VT - 1], next)) << (VT - 1);
     KERNOPS_UNROLL
     for (int k = 0; k + 1 < VT; ++k) ends |= unsigned(differ(v[k], v[k + 1])) << k;
-    if (left >= VT) return ends;  // else the last key ends a run, nothing does after it
+    if (left >= VT) return ends;  // otherwise the last key ends a run, and no key after it does
     return left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
   }
 
-  // long: one kernel; what its steps share lives in registers
+  // long: one kernel; its steps share registers
   static __device__ __forceinline__ void reduce(const KeyedRun& all) {
     alignas(16) __shared__ char rooms[warps][Tile::room];
     alignas(16) __shared__ Key key_rooms[warps][Turn<Key, VT>::room];
@@ -108,7 +109,7 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
   }
 };
 
-// One warp a group: how many runs end before each of its tiles.
+// One warp per group: the number of runs that end before each of its tiles.
 __device__ __forceinline__ void keyed_limits(const KeyedRun& job) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x, group = tile / word_group, tiles = job.run.plan.tiles;
   const int mine = tile < tiles ? job.ends[tile] - 1 : 0, below = sum_below(mine);
@@ -117,7 +118,7 @@ __device__ __forceinline__ void keyed_limits(const KeyedRun& job) {
   if (tile == tiles - 1) job.run.plan.limits[tiles] = limit + mine;
 }
 
-// The entry points, for VT values a lane; the plan's opens and the spine come after them.
+// The entry points, for VT values per lane; `opens` of the plan and the spine follow them.
 #define KERNOPS_BY_KEY(Key, Op, Source, Result, VT)                                                        \
   KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT, 5) kernops_by_key, kernops::KeyedRun,       \
                  kernops::KeyedTile<Key, Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce) \

@@ -1,9 +1,10 @@
 // Decoupled look-back (Merrill and Garland 2016): each tile of a scan publishes its part and joins the parts of earlier
-// tiles, which began before it and publish theirs without waiting for it.
+// tiles, which began earlier and publish without waiting.
 //
-// The order of arrival does not change results. Parts are joined in one tree, whichever are known first: 32 tiles are a
+// The order of arrival does not affect results. Parts are joined in one tree, whichever arrive first: 32 tiles form a
 // group, 32 groups a section, and sections are joined one after another. The last tile of a group publishes the part of
-// the group, the last tile of a section the part of all tiles up to it. A tile waits only for parts after the last cut.
+// the group; the last tile of a section publishes the part of all tiles so far. A tile waits only for parts after the
+// last cut.
 #pragma once
 #include <kernops/cuda/segments/reduce.cuh>
 #include <kernops/jobs/device_scans.h>
@@ -11,7 +12,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Values in the order of a scan: the state of those after the last cut, if there are any, and whether there is a cut.
+// Values in the order of a scan: the state of the values after the last cut, whether there are any, and whether there
+// is a cut.
 template <class Op> struct ScanPart {
   typename Op::State state;
   int has, cut;
@@ -31,7 +33,7 @@ template <class Op> __device__ __forceinline__ ScanPart<Op> join_parts(const Sca
 }
 
 // A part that other blocks read. Each word holds 4 bytes of the state and, in its upper half, the flags of the part, so
-// that no word is taken for known before it is written. Initially all words are 0.
+// that a word is valid only after it has been written. Initially all words are 0.
 template <class Op> struct PublishedPart {
   static constexpr int size = sizeof(typename Op::State) / 4;
   static constexpr unsigned known = 1, has = 2, cut = 4;
@@ -44,7 +46,7 @@ template <class Op> struct PublishedPart {
     const unsigned long long flags = known | (part.has ? has : 0) | (part.cut ? cut : 0);
     KERNOPS_EACH(k, size) words[k] = flags << 32 | bits[k];
   }
-  // Reads the part if it is known, and tells if it is.
+  // Reads the part if it has been published, and returns whether it has.
   __device__ __forceinline__ bool read(ScanPart<Op>& part) const volatile {
     unsigned bits[size], flags = known | has | cut;
     KERNOPS_EACH(k, size) {
@@ -57,7 +59,7 @@ template <class Op> struct PublishedPart {
   }
 };
 
-// The parts of one column, for one warp of each block.
+// The parts of one column, used by one warp of each block.
 template <class Op> struct LookBack {
   using Part = ScanPart<Op>;
   using Published = PublishedPart<Op>;
@@ -69,7 +71,7 @@ template <class Op> struct LookBack {
     sections = groups + (job.tiles + scan_group - 1) / scan_group;
   }
 
-  // The part of the first `count` members of a group or section.
+  // The combined part of the first `count` members of a group or section.
   static __device__ __forceinline__ Part joined(const volatile Published* members, int count) {
     Part part = no_part<Op>();
     bool known = lane_id() >= count;
@@ -94,8 +96,8 @@ template <class Op> struct LookBack {
     return part;
   }
 
-  // Publishes the part of tile n, and returns that of all tiles before it, as far as it concerns a tile that
-  // `continues` a segment.
+  // Publishes the part of tile n, and returns the part of all earlier tiles as far as a tile that `continues` a segment
+  // needs it.
   __device__ __forceinline__ Part before(int n, const Part& mine, bool continues) const {
     const int group = n / scan_group, section = group / scan_group;
     const bool writes = lane_id() == 0, closes_group = n % scan_group == scan_group - 1,

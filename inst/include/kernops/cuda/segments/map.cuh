@@ -1,5 +1,5 @@
-// The second pass of a softmax and of a gradient: each value meets what is given of its segment. And NA: where a
-// result is NaN and one of its values is NA, it becomes NA.
+// The second pass of a softmax and of a gradient: combines each value with the results of its segment. It also handles
+// NA: if a result is NaN and one of its values is NA, the result becomes NA.
 #pragma once
 #include <kernops/cuda/segments/ops.cuh>
 #include <kernops/cuda/segments/terms.cuh>
@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A value of a segment, and what goes with it.
+// A value of a segment, and its partner.
 template <class V, class W> struct InSegment {
   const SegmentRun& job;
   int column, row;
@@ -21,7 +21,7 @@ template <class V, class W> struct InSegment {
   __device__ double softmax() const { return softmax_of(Given{job, column, row}, x()); }
 };
 
-// f(InSegment) for each value of the tile.
+// Calls f(InSegment) for each value of the tile.
 template <class V, class W, Where where, int VT, class F> __device__ void each_in_segment(const SegmentRun& job, F f) {
   const int tile = blockIdx.x * segment_tile, first = tile + threadIdx.x / 32 * 32 * VT, column = blockIdx.y;
   if (first >= job.plan.count) return;
@@ -30,7 +30,7 @@ template <class V, class W, Where where, int VT, class F> __device__ void each_i
   });
 }
 
-// To where the value stands, or in the order of the segments: then a value may be in several.
+// Writes to the position of the value, or in the order of the segments, in which a value may occur several times.
 template <class What, class V, class W, class Result, Where where, bool in_place, int VT>
 __device__ void map_values(const SegmentRun& job) {
   each_in_segment<V, W, where, VT>(job, [&](const InSegment<V, W>& s) {
@@ -38,7 +38,7 @@ __device__ void map_values(const SegmentRun& job) {
   });
 }
 
-// All that write to a result write the same.
+// All threads that write to a result write the same value.
 template <class Term, Where where, int VT> __device__ void mark_gaps(const SegmentRun& job) {
   each_in_segment<double, double, where, VT>(job, [&](const InSegment<double, double>& s) {
     double& result = static_cast<double*>(job.out)[s.column * job.out_column + result_row(job, s.row)];

@@ -1,4 +1,4 @@
-// Sorting within a block: a thread sorts a few items by a bitonic network (Batcher 1968); of two sorted runs that are
+// Sorting within a block: a thread sorts a few items by a bitonic network (Batcher 1968); when two sorted runs are
 // merged, each thread finds its share by a search along the diagonal (Green, McColl and Bader 2012).
 #pragma once
 #include <kernops/portable.h>
@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Items in shared memory: after each 16 comes a gap, for then neighbouring threads, which have 16 or 8 items each,
-// start in different banks.
+// Items in shared memory, with a gap after each 16 items, so that neighbouring threads, which process 16 or 8 items
+// each, access different banks.
 template <class Item> struct Gapped {
   Item* items;
   int first;
@@ -15,7 +15,7 @@ template <class Item> struct Gapped {
   __device__ __forceinline__ Gapped from(int k) const { return {items, first + k}; }
 };
 
-// How many of the first `along` items of the merged runs come from a; of equal ones, those of a come first.
+// The number of the first `along` items of the merged runs that come from a; of equal items, those from a come first.
 template <class Items, class N>
 __device__ __forceinline__ N share_of_first(Items a, N a_count, Items b, N b_count, N along) {
   N low = along > b_count ? along - b_count : 0, high = along < a_count ? along : a_count;
@@ -29,7 +29,7 @@ __device__ __forceinline__ N share_of_first(Items a, N a_count, Items b, N b_cou
   return low;
 }
 
-// Items `along` on of the merged runs, so many as there are, else `beyond`.
+// Returns the items of the merged runs from `along` on, filled up with `beyond`.
 template <int VT, class Item>
 __device__ __forceinline__ void merge_share(Item (&items)[VT], Gapped<Item> a, int a_count, Gapped<Item> b, int b_count,
                                             int along, const Item& beyond) {

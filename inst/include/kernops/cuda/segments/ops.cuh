@@ -1,4 +1,4 @@
-// Reductions as segments need them, made of the structs of reductions.h and segment_reductions.h.
+// Reductions for segments, built from the structs of reductions.h and segment_reductions.h.
 //
 //   lift(x, n)        the state of value number n alone       add(s, x, n)   it joins s
 //   combine(a, b)     two states, a before b                  stage(s)       what is kept of a finished one
@@ -17,7 +17,7 @@ template <class T, int values, int indices> struct SegmentState {
 };
 template <class T, int values> struct SegmentState<T, values, 0> { T v[values]; };
 
-// By R; `output` chooses among its results.
+// A reduction R; `output` selects one of its results.
 template <class R, class T, bool skip_missing, int output = 0> struct ReducedBy {
   using State = SegmentState<T, R::values, R::indices>;
   using Staged = T;
@@ -54,7 +54,7 @@ template <class T, int output> struct ReducedBy<DirectSum, T, false, output> {
   static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
-// Whole numbers add up exactly.
+// Sums of whole numbers are exact.
 struct WholeSum : Settled<1, 1> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 0, s.j[0] = 0; }
   template <class S, class V> static KERNOPS_FN void add(S& s, V x, long long) {
@@ -67,7 +67,7 @@ struct WholeSum : Settled<1, 1> {
   }
 };
 
-// A position, NaN if there is none.
+// A position, or NaN if there is none.
 template <int sign, class T, bool skip_missing, int output>
 struct ReducedBy<FirstExtreme<sign>, T, skip_missing, output> {
   using R = FirstExtreme<sign>;
@@ -92,7 +92,7 @@ struct ReducedBy<FirstExtreme<sign>, T, skip_missing, output> {
   static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
-// By an associative F::join(a, b).
+// A reduction by an associative function F::join(a, b).
 template <class F, class T, bool skip_missing> struct ReducedByFormula {
   using State = SegmentState<T, 1, skip_missing>;
   using Staged = T;

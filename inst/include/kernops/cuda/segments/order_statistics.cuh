@@ -1,4 +1,4 @@
-// The statistics of src/order/order_statistics.def, of values in order. They have the bits of those of the CPU.
+// The statistics of src/order/order_statistics.def for sorted values. Their bits equal those of the CPU.
 #pragma once
 #include <kernops/cuda/segments/ordered_numbers.cuh>
 
@@ -44,7 +44,7 @@ template <bool weighted> struct quartile_range {
   }
 };
 
-// Distances from the centre of values below it, or of the others, outwards.
+// Distances from the centre of the values below it, or of the values above it, in increasing order.
 template <class X> struct Distances {
   const Numbers<X>& numbers;
   double centre;
@@ -52,7 +52,7 @@ template <class X> struct Distances {
   __device__ __forceinline__ double operator[](int k) const { return fabs(numbers[from + k * step] - centre); }
 };
 
-// The distances on both sides are in order already.
+// The distances on each side are already sorted.
 template <bool> struct deviation {
   static constexpr bool placed = false, spread = true;
   template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
@@ -79,7 +79,7 @@ template <bool> struct nth_smallest {
   }
 };
 
-// The first of the most frequent values, or the value of the largest weight.
+// The first of the most frequent values, or the value with the largest weight.
 template <bool weighted> struct most_frequent {
   static constexpr bool placed = true, spread = false;
   template <class X> static __device__ __forceinline__ Frequency frequency(const X& x, int k, int end) {
@@ -114,7 +114,7 @@ template <bool> struct count_distinct {
   }
 };
 
-// The results of a segment without numbers, or with missing values, follow from its kind.
+// The results of a segment without numbers, or with missing values, depend only on its kind.
 template <class Statistic, bool weighted> struct OrderStatistic : BySegment<OrderStatistic<Statistic, weighted>> {
   static constexpr bool placed = Statistic::placed, spread = Statistic::spread;
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {

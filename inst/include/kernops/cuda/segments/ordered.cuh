@@ -1,11 +1,11 @@
-// The values of a segment in order, and the threads that look at them.
+// The sorted values of a segment, and the threads that process them.
 #pragma once
 #include <kernops/cuda/segments/sort.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// How often a value occurs, and the first place where it does.
+// The count of a value, and its first position.
 struct Frequency {
   double weight;
   int place, index;
@@ -27,7 +27,7 @@ struct MoreFrequent {
   }
 };
 
-// Threads that share a segment: one, a warp, or a block. All of them receive what is joined.
+// The threads that share a segment: one thread, a warp, or a block. All of them receive a joined value.
 template <int threads> struct Team {
   static constexpr int across = threads < 32 ? threads : 32;
   static __device__ __forceinline__ int rank() { return threads == 1 ? 0 : threadIdx.x % threads; }
@@ -44,11 +44,11 @@ template <int threads> struct Team {
     __syncthreads();
     return mine;
   }
-  // Does one thread, or one warp, of these do what takes value after value?
+  // True if one thread, or one warp, of these runs sequential loops over values.
   static __device__ __forceinline__ bool leads() { return threads <= 32 || threadIdx.x < 32; }
 };
 
-// Items are in shared memory or in that of the device; places count from the segment's first value.
+// Items are in shared or in device memory; positions count from the first value of the segment.
 template <class T_, class Items> struct Ordered {
   using T = T_;
   using Keys = Keyed<T>;
@@ -71,7 +71,7 @@ template <class T_, class Items> struct Ordered {
     static_cast<double*>(job.run.out)[output * job.how.outputs_apart + result_row(job.run, int(segment))] = result;
   }
 
-  // How many values, of those from `low` on, have a smaller key, and all before these.
+  // The number of values, among those from `low` on, whose key is smaller, plus `low`.
   __device__ __forceinline__ int below(Key limit, int low = 0) const {
     int high = length;
     if (low < high && key(high - 1) < limit) return high;
@@ -84,7 +84,7 @@ template <class T_, class Items> struct Ordered {
     }
     return low;
   }
-  // Where the values begin, or end, that are equal to number k.
+  // The begin or the end of the run of values equal to value k.
   __device__ __forceinline__ int run_begin(int k) const { return k == 0 || key(k - 1) != key(k) ? k : below(key(k)); }
   __device__ __forceinline__ int run_end(int k) const {
     return k + 1 == length || key(k + 1) != key(k) ? k + 1 : below(key(k) + 1, k);
@@ -92,7 +92,7 @@ template <class T_, class Items> struct Ordered {
   struct Range {
     int first, last;
   };
-  // The numbers, be missing values first or last.
+  // The numbers without missing values, which may come first or last.
   __device__ __forceinline__ Range numbers_around_gaps() const { return {below(2), below(Keys::left_out)}; }
 };
 

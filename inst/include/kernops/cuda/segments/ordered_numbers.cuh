@@ -1,4 +1,4 @@
-// The numbers of a segment in order, and quantiles of them, also of weighted ones.
+// The sorted numbers of a segment and their quantiles, also with weights.
 #pragma once
 #include <kernops/quantile_positions.h>
 #include <kernops/cuda/segments/sorted_values.cuh>
@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A segment whose numbers come first, then values of weight 0, NA and NaN.
+// A segment whose numbers come first, followed by values of weight 0, NA and NaN.
 template <class X> struct Numbers {
   const X& x;
   const int count, left_out_end, na_end;
@@ -18,12 +18,13 @@ template <class X> struct Numbers {
   __device__ __forceinline__ bool begins_run(int k) const { return k == 0 || x.key(k - 1) != x.key(k); }
 };
 
-// Sums of weights one after another, as the CPU adds them.
+// Adds weights one after another, as the CPU does.
 template <class X, class G> struct Totals {
   const Numbers<X>& numbers;
   const G& team;
 
-  // The first value whose cumulative weight reaches a limit, or exceeds it; else the last one; `total` is then its own.
+  // The first value whose cumulative weight reaches, or exceeds, a limit; otherwise the last value; `total` becomes its
+  // cumulative weight.
   template <bool exceeds> __device__ __forceinline__ int first(double limit, double& total) const {
     constexpr int lanes = G::across;
     const int lane = team.rank() % lanes;
@@ -76,7 +77,7 @@ __device__ __forceinline__ double weighted_quantile(const Totals<X, G>& totals, 
   return between(numbers[k], numbers[totals.template first<true>(reached, total)], 0.5);
 }
 
-// give(k, quantile) for each of these probabilities.
+// Calls give(k, quantile) for each probability.
 template <bool weighted, class X, class G, class Give>
 __device__ __forceinline__ void each_quantile(const Numbers<X>& numbers, const G& team, int type, const double* probs,
                                               int count, Give give) {

@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// One thread a tile edge: how many segments end before it.
+// One thread per tile edge: the number of segments that end before it.
 template <int size> __device__ void plan_limits(const OffsetsJob& job) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;
   if (tile > job.plan.tiles) return;
@@ -22,7 +22,7 @@ template <int size> __device__ void plan_limits(const OffsetsJob& job) {
   job.plan.limits[tile] = low;
 }
 
-// One block a tile: its bits.
+// One block per tile: its bits.
 template <int size> __device__ void plan_ends(const OffsetsJob& job) {
   __shared__ unsigned bits[size / 32];
   const int tile = blockIdx.x, end = job.plan.limits[tile + 1];
@@ -36,12 +36,12 @@ template <int size> __device__ void plan_ends(const OffsetsJob& job) {
   for (int n = threadIdx.x; n < size / 32; n += blockDim.x) job.plan.ends[tile * (size / 32) + n] = bits[n];
 }
 
-// One thread a tile edge.
+// One thread per tile edge.
 template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;
   if (tile > plan.tiles) return;
   const int row = plan.limits[tile];
-  int low = 0, high = tile;  // the first tile with as many ends before it
+  int low = 0, high = tile;  // the first tile before which as many segments end
   if (tile > 0 && plan.limits[tile - 1] < row) low = tile;
   while (low < high) {
     const int middle = (low + high) / 2;
@@ -53,7 +53,7 @@ template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   plan.opens[tile] = low > 0 && ends_at(plan, low * size - 1) ? low + 1 : low;
 }
 
-// The bits of a few neighbours from each lane, joined with those of the lanes beside it to a word.
+// Joins the bits of a few neighbouring values from each lane into one word.
 template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
   unsigned word = some << lane_id() * quad % 32;
   KERNOPS_UNROLL
@@ -61,10 +61,10 @@ template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
   return word;
 }
 
-// NaN is equal to NaN.
+// Two NaN are equal.
 template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) { return a != b && (a == a || b == b); }
 
-// One block a tile: its bits, and how many runs end in it.
+// One block per tile: its bits, and the number of runs that end in it.
 template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob& job) {
   constexpr int across = 32 * VT, size = warps * across, quad = Contiguous<Key>::quad, loads = VT / quad;
   __shared__ int counts[warps];
@@ -86,7 +86,7 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
     KERNOPS_UNROLL
     for (int e = 0; e + 1 < quad; ++e) ends |= unsigned(differ(v[e], v[e + 1])) << e;
     const int at = first + keys.position(l * quad);
-    if (at + quad > last && !job.goes_on) {  // the last key ends a run, nothing does after it
+    if (at + quad > last && !job.goes_on) {  // the last key ends a run, and no key after it does
       const int left = last - at;
       ends = left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
     }
@@ -103,7 +103,7 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
   job.plan.limits[tile] = all;
 }
 
-// One block: the number of each tile becomes that of all tiles before it.
+// One block: replaces the number of each tile by the sum over all earlier tiles.
 template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
   constexpr int warps = threads / 32;
   __shared__ int sums[32];
@@ -117,7 +117,7 @@ template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
   __syncthreads();
   const int theirs = lane_id() < warps ? sums[lane_id()] : 0;
   int before = __shfl_sync(all_lanes, sum_below(theirs), threadIdx.x / 32);
-  constexpr int together = 8;  // loads on their way
+  constexpr int together = 8;  // number of loads in flight
   for (int n = begin; n < begin + each; n += 32 * together) {
     int mine[together], below[together];
     KERNOPS_EACH(k, together) {
@@ -133,7 +133,7 @@ template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
   if (each * warps == plan.tiles && threadIdx.x == threads - 1) plan.limits[plan.tiles] = before;
 }
 
-// One warp a tile: where its runs end.
+// One warp per tile: the positions where its runs end.
 template <int size> __device__ void plan_offsets(const KeysJob& job) {
   const int tile = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   if (tile >= job.plan.tiles) return;
@@ -150,7 +150,7 @@ template <int size> __device__ void plan_offsets(const KeysJob& job) {
   }
 }
 
-// One thread a run.
+// One thread per run.
 template <class Key> __device__ void describe_runs(const RunsJob& job) {
   const int run = blockIdx.x * blockDim.x + threadIdx.x;
   if (run >= job.count) return;
@@ -160,7 +160,7 @@ template <class Key> __device__ void describe_runs(const RunsJob& job) {
   job.lengths[job.row + run] = double(job.offsets[run + 1] - begin);
 }
 
-// The entry points: of plans from offsets, and from keys, of which each lane takes VT.
+// The entry points: for plans from offsets, and for plans from keys with VT keys per lane.
 #define KERNOPS_SEGMENT_PLAN                                                                            \
   KERNOPS_KERNEL(kernops_plan_limits, kernops::OffsetsJob, kernops::plan_limits<kernops::segment_tile>) \
   KERNOPS_KERNEL(kernops_plan_ends, kernops::OffsetsJob, kernops::plan_ends<kernops::segment_tile>)     \

@@ -1,4 +1,4 @@
-// Numbers of segments, one thread each: what is done to results that stay on the device.
+// Postprocessing of the results of segments on the device, one thread per result.
 #pragma once
 #include <kernops/jobs/device_segments.h>
 #include <kernops/missing.h>
@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// f(out, a, b) for each result; those not given are null.
+// Calls f(out, a, b) for each result; missing arguments are null.
 template <class F> __device__ void each_result(const ResultsJob& job, F f) {
   const long long stride = (long long)gridDim.x * blockDim.x;
   for (long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x; n < job.count * job.columns; n += stride) {

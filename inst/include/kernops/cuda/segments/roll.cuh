@@ -1,13 +1,13 @@
-// Windows of one length (van Herk 1992; Gil and Werman 1993): a window is joined from the last values of one chunk of
-// values, whole chunks, and the first values of another, so that no value is subtracted and the time hardly depends on
+// Windows of one length (van Herk 1992; Gil and Werman 1993): a window is joined from the last values of one chunk,
+// whole chunks, and the first values of another chunk, so that no value is subtracted and the time hardly depends on
 // the width.
 //
-// A block of threads moves over the values in steps of one chunk, of VT values, for each thread. The windows that begin
-// at the values of a thread's chunk are joined from
-//   the values from there to the end of the chunk, and `rest` values more;
+// A block moves over the values in steps; in each step every thread owns one chunk of VT values. The windows that begin
+// in a thread's chunk are joined from
+// the values from their begin to the end of the chunk, and `rest` more values;
 //   `chunks` whole chunks, which begin `width` values behind chunks of earlier threads;
 //   the first values of the chunk that begins `width` values behind the thread's own.
-// Two rings in shared memory hold width + step values, so that each is read once, and the states of chunks.
+// Two rings in shared memory hold width + step values, so that each value is read once, and the states of chunks.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/segments/roll_chunks.cuh>
@@ -16,8 +16,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Late is Op for values that come from the last one to the first. VT is odd, so that the chunks of lanes start in
-// different banks of shared memory.
+// Late is Op for values that arrive from last to first. VT is odd, so that the chunks of lanes begin in different banks
+// of shared memory.
 template <class Op, class Late, class V, class Stored, int VT, bool by_count> struct RollTile {
   using State = typename Op::State;
   using Result = typename Stored::Type;
@@ -26,8 +26,8 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
   RollChunks<Op> states;
   V* const ring;
   const V* const x;
-  const int room, chunk;  // values of the ring; the first value of the thread in a step
-  int head = 0;           // the place in the ring of the first value of the step
+  const int room, chunk;  // number of values in the ring; index of the thread's first value in the step
+  int head = 0;           // ring position of the first value of the step
 
   __device__ __forceinline__ RollTile(const RollRun& job, double* memory)
       : job(job),
@@ -48,8 +48,8 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
       KERNOPS_EACH(k, VT) next[k] = value(n + k * across);
     }
   }
-  // Value n of the step is at place(n); the first values are there twice, so that the values that a thread reads in one
-  // go do not wrap.
+  // Value n of the step is at place(n); the first values are stored twice, so that a thread's contiguous reads do not
+  // wrap.
   __device__ __forceinline__ int place(int n) const { return head + n < room ? head + n : head + n - room; }
   __device__ __forceinline__ void put(int n, V v) {
     const int to = place(n);
@@ -57,7 +57,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     if (to < 2 * VT) ring[room + to] = v;
   }
 
-  // The state of the VT values from number n of the step on, which is number `first` of all.
+  // The state of the VT values from value n of the step on; `first` is the index of value n among all values.
   __device__ __forceinline__ State chunk_at(int n, long long first) const {
     const V* const v = ring + place(n);
     State s = Op::lift(v[0], first);
@@ -66,7 +66,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     return s;
   }
 
-  // suffix[k]: from value k of the chunk to `rest` values behind the chunk.
+  // suffix[k]: from value k of the chunk to `rest` values after the chunk.
   __device__ __forceinline__ void join_late(long long first, State (&suffix)[VT]) const {
     const V* const v = ring + place(chunk);
     int k = VT - 1 + job.rest;
@@ -91,7 +91,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     }
   }
 
-  // The results of a step from window n on, of which there are `count` or more.
+  // Writes the results of a step from window n on; there are at least `count` of them.
   __device__ __forceinline__ void give(int n, int count) const {
     const int centre = n + int(job.left);
     if (job.run.order) {
@@ -106,7 +106,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     }
   }
 
-  // The values of the first step, and the states of the chunks before those that it adds.
+  // Loads the values of the first step, and computes the states of the chunks before it.
   __device__ __forceinline__ void begin(int n) {
     for (int k = threadIdx.x; k < room; k += blockDim.x) put(k, value(n + k));
     __syncthreads();

@@ -1,6 +1,6 @@
-// Windows of any lengths, each reduced by itself in a time proportional to the logarithm of its length: level 0 holds
-// the states of 8 values, each higher level joins pairs. A window is joined from its first value to its last, as few
-// nodes as possible, so that the order of values is kept and no bits depend on other windows.
+// Windows of any lengths, each reduced separately in time proportional to the logarithm of its length: level 0 stores
+// the states of 8 values, each higher level joins pairs. A window is joined from its first value to its last from as
+// few nodes as possible, so that the order of values is kept and results do not depend on other windows.
 #pragma once
 #include <kernops/cuda/segments/scan_values.cuh>
 #include <kernops/jobs/device_rolls.h>
@@ -13,7 +13,7 @@ template <class Result> struct Stored {
   using Type = Result;
   static __device__ __forceinline__ void put(Result* to, Result y) { *to = y; }
 };
-// Results that are NaN become NA where the window contains an NA, which the operation Gaps finds.
+// A result that is NaN becomes NA if its window contains an NA, which the operation Gaps detects.
 struct Marked {
   using Type = double;
   static __device__ __forceinline__ void put(double* to, double found) {
@@ -31,7 +31,8 @@ struct Gaps {
   static KERNOPS_FN bool is_empty(State) { return false; }
 };
 
-// The result of a window of so many values of a segment that begins at value `begin`; a mean is the sum by_count.
+// The result of a window of a given number of values of a segment that begins at value `begin`; a mean divides the sum
+// by the count.
 template <class Op, bool by_count>
 __device__ __forceinline__ double roll_result(const RollRun& job, const typename Op::State& s, long long begin,
                                               int count) {
@@ -60,7 +61,7 @@ template <class Op, class V, class Stored, bool by_count> struct RollWindows {
     return job.run.first + job.base + n;
   }
 
-  // One thread a node of level 0, or of `level`.
+  // One thread per node of level 0, or of `level`.
   static __device__ __forceinline__ void leaves(const RollRun& job) {
     const int node = blockIdx.x * blockDim.x + threadIdx.x;
     if (node >= job.values / roll_leaf) return;
@@ -98,7 +99,7 @@ template <class Op, class V, class Stored, bool by_count> struct RollWindows {
     return s;
   }
 
-  // A warp takes some neighbours, side by side.
+  // A warp processes some neighbouring windows.
   static __device__ __forceinline__ void roll(const RollRun& job) {
     const SegmentPlan& plan = job.run.plan;
     const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, column = blockIdx.y, last = job.first + job.count;
@@ -125,7 +126,7 @@ template <class Op, class V, class Stored, bool by_count> struct RollWindows {
   }
 };
 
-// Values of groups, side by side in the order of their segments.
+// Values of groups, contiguous in the order of their segments.
 template <class V> __device__ void roll_gather(const RollRun& job) {
   const int n = blockIdx.x * blockDim.x + threadIdx.x;
   if (n >= job.run.plan.count) return;
@@ -133,7 +134,7 @@ template <class V> __device__ void roll_gather(const RollRun& job) {
   to[n] = value_at<V>(job.run, blockIdx.y, job.run.order[job.run.first + n]);
 }
 
-// Is there an NA among the values?
+// True if one of the values is NA.
 template <class V> __device__ void roll_find_gap(const RollRun& job) {
   const V* const x = static_cast<const V*>(job.x) + blockIdx.y * job.x_column;
   for (int n = blockIdx.x * blockDim.x + threadIdx.x; n < job.run.plan.count; n += gridDim.x * blockDim.x)

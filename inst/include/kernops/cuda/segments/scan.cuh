@@ -1,9 +1,9 @@
 // Scans of segments in one pass, balanced by values as in cuda/segments/reduce.cuh. A block loads a tile, folds the
-// values of each lane, learns the part of earlier tiles (cuda/segments/look_back.cuh), and folds its values again from
-// there.
+// values of each lane, obtains the part of earlier tiles (cuda/segments/look_back.cuh), and folds its values again from
+// that part on.
 //
-// A reversed scan is cut where segments begin. Parts are joined at places that tiles alone decide: the same bits on
-// every run.
+// A reversed scan is cut at the beginning of segments. Parts are joined at positions that depend on the tiles alone, so
+// every run returns the same bits.
 #pragma once
 #include <kernops/cuda/segments/look_back.cuh>
 #include <kernops/cuda/segments/scan_values.cuh>
@@ -11,7 +11,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The operation of a reversed scan, which meets later values first.
+// The operation of a reversed scan, which receives later values first.
 template <class Op> struct Backward : Op {
   using State = typename Op::State;
   template <class V> static KERNOPS_FN State add(State s, V x, long long n) { return Op::combine(Op::lift(x, n), s); }
@@ -25,17 +25,17 @@ struct ScanTile : ScanValues<Source, Result, VT, warps, reverse> {
   using State = typename Op::State;
   using Part = ScanPart<Op>;
   using V = typename Shape::V;
-  // Blocks wait for each other, so that many must be resident: those of small states have 64 registers a thread.
+  // Blocks wait for each other, so many blocks must be resident: kernels with small states use 64 registers per thread.
   static constexpr int threads = 32 * warps, resident = sizeof(State) > 8 ? 1 : 1024 / threads;
 
-  // Value x, number i of the scan, joins those before it, unless there are none.
+  // Joins value x, number i of the scan, to the values before it, if there are any.
   static __device__ __forceinline__ State next(const ScanRun& job, const Lane& lane, int i, V x, const State& s,
                                                bool none) {
     const long long n = job.run.first + lane.first + Lane::number(i);
     return none ? Op::lift(x, n) : Op::add(s, x, n);
   }
 
-  // The part of the warp's values before this lane; `total` receives that of the warp.
+  // Returns the part of the warp's values before this lane; `total` receives the part of the whole warp.
   static __device__ __forceinline__ Part part_before(const ScanRun& job, const Lane& lane, const void* memory,
                                                      Part& total) {
     State s = State();
@@ -55,7 +55,7 @@ struct ScanTile : ScanValues<Source, Result, VT, warps, reverse> {
     return before;
   }
 
-  // Number of the segment of the lane's first value, for operations whose results count from where it begins.
+  // The segment number of the lane's first value, for operations whose results count from the beginning of the segment.
   static __device__ __forceinline__ int first_row(const ScanRun& job, const Lane& lane) {
     if (!Op::positions) return 0;
     const int first = Shape::warp_first(job), mine = __popc(lane.ends), below = sum_below(mine),

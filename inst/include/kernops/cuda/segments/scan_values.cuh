@@ -1,4 +1,5 @@
-// The tiles of a scan in memory: which values a lane takes, where the scan is cut among them, and where results go.
+// The tiles of a scan in memory: the values of each lane, the positions where the scan is cut, and the positions of
+// results.
 #pragma once
 #include <kernops/cuda/segments/reduce.cuh>
 #include <kernops/cuda/segments/terms.cuh>
@@ -7,7 +8,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Values in the order of their groups; results go to where values stand.
+// Values in the order of their groups; each result is written to the position of its value.
 template <class T> struct Grouped {
   using Value = T;
   template <int VT> struct Fetch : Contiguous<T>::template Fetch<VT> {
@@ -20,8 +21,8 @@ template <class T> struct Grouped {
   };
 };
 
-// Values come from Source, VT of them to each lane. A reversed scan meets tiles, warps, lanes and values in the
-// opposite order.
+// Source provides VT values for each lane. A reversed scan processes tiles, warps, lanes and values in the opposite
+// order.
 template <class Source, class Result, int VT, int warps, bool reverse> struct ScanValues {
   using V = typename Source::Value;
   using Values = typename Source::template Fetch<VT>;
@@ -29,8 +30,8 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
   static constexpr int loading = Turn<V, VT>::room * sizeof(V), storing = Turn<Result, VT>::room * sizeof(Result);
   static constexpr int room = loading > storing ? loading : storing;
 
-  // Where segments end among the values of a lane, and where the scan is cut after a value, as bits. The scan meets
-  // value k as number i = number(k).
+  // Bits for the segment ends among the values of a lane, and for the cuts of the scan after a value. The scan
+  // processes value k as number i = number(k).
   struct Lane {
     unsigned ends, cuts;
     int first;  // the position of value 0
@@ -38,7 +39,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     __device__ __forceinline__ bool cut_after(int i) const { return cuts >> number(i) & 1; }
   };
 
-  // The first of the values that are read together with number i of the scan.
+  // The first of the values that are loaded together with number i of the scan.
   static KERNOPS_FN int first_of(int i) { return Lane::number(i) / quad * quad; }
   static __device__ __forceinline__ int chunk() { return reverse ? 31 - lane_id() : lane_id(); }
   static __device__ __forceinline__ int tile_first(const ScanRun& job) {
@@ -48,19 +49,20 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     const int warp = threadIdx.x / 32;
     return tile_first(job) + (reverse ? warps - 1 - warp : warp) * across;
   }
-  // Is the scan not cut before the tile?
+  // True if the scan is not cut before the tile.
   static __device__ __forceinline__ bool continues(const ScanRun& job) {
     const int edge = tile_first(job) + (reverse ? size : 0);
     return edge > 0 && edge < job.run.plan.count && !ends_at(job.run.plan, edge - 1);
   }
 
-  // Values stay in shared memory, each lane's side by side: registers are few while a tile waits for others.
+  // Values stay in shared memory, those of each lane contiguous, because registers are scarce while a tile waits for
+  // other tiles.
   static __device__ __forceinline__ Lane load(const ScanRun& job, void* memory) {
     const SegmentPlan& plan = job.run.plan;
     const int first = warp_first(job);
     Lane lane;
     lane.first = first + chunk() * VT, lane.ends = 0, lane.cuts = ~0u;
-    if (first >= plan.count) return lane;  // no scan goes on from there
+    if (first >= plan.count) return lane;  // no scan continues from there
     Values values;
     values.load(job.run, blockIdx.y, 0, first);
     values.put(static_cast<V*>(memory));
@@ -69,7 +71,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     return lane;
   }
 
-  // meet(i, x) for each value of the lane, in the order of the scan, ...
+  // Calls meet(i, x) for each value of the lane, in the order of the scan, ...
   template <class Meet> static __device__ __forceinline__ void each(const void* memory, Meet meet) {
     const V* const lane = static_cast<const V*>(memory) + chunk() * (VT + quad);
     KERNOPS_EVERY(begin, quad, VT) {
@@ -77,7 +79,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
       KERNOPS_EACH(e, quad) meet(begin + e, some.v[Lane::number(begin + e) % quad]);
     }
   }
-  // ... which the result replaces.
+  // ... and replaces the value by the result.
   template <class Meet> static __device__ __forceinline__ void replace(void* memory, Meet meet) {
     Result* const results = static_cast<Result*>(memory) + chunk() * (VT + Turn<Result, VT>::gap);
     if constexpr (sizeof(V) == sizeof(Result)) {
@@ -95,7 +97,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     } else {
       V own[VT];
       Turn<V, VT>::own(own, static_cast<const V*>(memory), chunk());
-      __syncwarp();  // the results take more room
+      __syncwarp();  // results need more memory
       KERNOPS_EACH(i, VT) results[Lane::number(i)] = meet(i, own[Lane::number(i)]);
     }
     __syncwarp();

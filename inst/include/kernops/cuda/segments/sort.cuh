@@ -1,17 +1,17 @@
 // Sorting of the values of segments by merging:
 //
 //   kernops_sort_short    sorts pieces of short segments, each segment by itself (sort_short.cuh)
-//   kernops_sort_medium   sorts pieces of longer segments, which fit a block
+// kernops_sort_medium sorts pieces of longer segments, each of which fits a block
 //   kernops_sort_parts    sorts parts of long segments
-//   kernops_sort_merge    merges runs of a long segment in pairs, each block its part of the result
-//   kernops_sort_long     makes results of long segments in order, each block of its segment
+// kernops_sort_merge merges runs of a long segment in pairs; each block computes a part of the result
+// kernops_sort_long computes results of long sorted segments, one block per segment
 //
-// A Finish makes results of values in order (sorted_values.cuh, order_statistics.cuh):
+// A Finish computes results from sorted values (sorted_values.cuh, order_statistics.cuh):
 //
-//   placed, apart                are places and, of missing values, their kinds kept?
-//   whole(job, piece, items)     of the segments of a piece, by the block
-//   store(job, position, item)   of one item of a long segment, or
-//   whole_long(job, segment)     of a long segment, by the block
+// placed, apart whether positions and, for missing values, their kinds are kept
+// whole(job, piece, items) for the segments of a piece, by the block
+// store(job, position, item) for one item of a long segment, or
+// whole_long(job, segment) for a long segment, by the block
 #pragma once
 #include <kernops/cuda/segments/merge_runs.cuh>
 #include <kernops/cuda/segments/sort_short.cuh>
@@ -32,7 +32,7 @@ template <class V, class Finish> struct SegmentSort {
                        room = capacity + capacity / 16;
   static_assert(capacity * sizeof(Item) <= sort_bytes, "items fit");
 
-  // The number of segments that end before each word of bits, from the piece's first value on.
+  // The number of segments that end before each word of bits, counted from the first value of the piece.
   static __device__ __forceinline__ void count_ends(const SegmentPlan& plan, int first, int count, int* before) {
     if (threadIdx.x >= 32) return;
     const int words = (first + count + 31) / 32 - first / 32;
@@ -69,7 +69,7 @@ template <class V, class Finish> struct SegmentSort {
     __syncthreads();
   }
 
-  // Warps sort their items in registers; then runs are merged in pairs.
+  // Warps sort their items in registers; then runs are merged pairwise.
   template <class Any> static __device__ __forceinline__ void sort_block(Gapped<Any> items, int count) {
     const int own = threadIdx.x * VT;
     Any mine[VT];
@@ -165,7 +165,7 @@ template <class V, class Finish> struct SegmentSort {
 #define KERNOPS_SORT_KERNEL(name, V, Finish, function)                                           \
   KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads) kernops_sort_##name, kernops::SortRun, \
                  kernops::SegmentSort<V, kernops::Finish>::function)
-// Finish comes last, as it may have commas.
+// Finish is the last argument, because it may contain commas.
 #define KERNOPS_SEGMENT_SORT(V, ...)                      \
   namespace kernops {                                     \
   using SortFinish = __VA_ARGS__;                         \

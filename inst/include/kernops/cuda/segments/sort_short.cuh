@@ -1,5 +1,5 @@
-// Sorting of short segments, which lie side by side in shared memory: each in the registers of a thread or of some
-// lanes of a warp, by a bitonic network (Batcher 1968) that begins each merge by mirroring one half.
+// Sorting of short segments that are contiguous in shared memory: each in the registers of a thread or of some lanes of
+// a warp, by a bitonic network (Batcher 1968) that begins each merge by mirroring one half.
 #pragma once
 #include <kernops/cuda/segments/merge_runs.cuh>
 #include <kernops/cuda/segments/sort_keys.cuh>
@@ -27,7 +27,7 @@ __device__ __forceinline__ SortItem<unsigned, placed> from_lane(const SortItem<u
   return {__shfl_xor_sync(all_lanes, item.all, by)};
 }
 
-// Items of `lanes` neighbours, VT each: this lane keeps the smaller or the larger of each pair.
+// Items of `lanes` neighbouring lanes, VT each: this lane keeps the smaller or the larger item of each pair.
 template <int VT, class Item>
 __device__ __forceinline__ void keep(Item (&mine)[VT], const Item (&other)[VT], bool larger) {
   KERNOPS_EACH(k, VT) mine[k] = (other[k] < mine[k]) != larger ? other[k] : mine[k];
@@ -55,7 +55,7 @@ template <int lanes, int VT, class Item> __device__ __forceinline__ void sort_ac
   }
 }
 
-// The segments of a piece: where they begin among its items.
+// The begins of the segments of a piece among its items.
 struct PieceSegments {
   const long long* offsets;
   long long first;
@@ -83,7 +83,7 @@ __device__ __forceinline__ void sort_class(const PieceSegments& segments, Gapped
 }
 
 template <class Item> __device__ __forceinline__ void sort_each(const PieceSegments& segments, Gapped<Item> items) {
-  constexpr int most = sizeof(Item) > 4 ? 16 : 32;  // items of a lane, by its registers
+  constexpr int most = sizeof(Item) > 4 ? 16 : 32;  // number of items per lane, by its registers
   sort_class<1, 8>(segments, items, 0);
   sort_class<1, 16>(segments, items, 8);
   sort_class<32 / most, most>(segments, items, 16);

@@ -1,11 +1,11 @@
-// Results of values in order: themselves, their rows, their ranks, the first ones of each segment.
+// Results of sorted values: the values, their rows, their ranks, or the first ones of each segment.
 #pragma once
 #include <kernops/cuda/segments/ordered.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Results that are made of each item by itself.
+// Results computed from each item separately.
 template <class Finish> struct ItemByItem {
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {
     using Keys = Keyed<typename Sorted<V>::T>;
@@ -34,7 +34,7 @@ template <class Result> struct SortedValues : ItemByItem<SortedValues<Result>> {
   }
 };
 
-// The rows of x from 1, segment by segment.
+// The rows of x, counted from 1, segment by segment.
 struct SortedRows : ItemByItem<SortedRows> {
   static constexpr bool placed = true;
   template <class T, class Item>
@@ -63,7 +63,7 @@ template <class Finish> struct BySegment {
   template <class T, class Item>
   static __device__ __forceinline__ void store(const SortRun&, const SortPiece&, long long, const Item&) {}
 
-  // Each segment of a piece has a warp, or, where there are many, a thread.
+  // Each segment of a piece is processed by a warp or, if there are many, by a thread.
   template <class T, class Give> static __device__ __forceinline__ void each_segment(int count, Give give) {
     if (count >= 32)
       for (int s = threadIdx.x; s < count; s += blockDim.x) give(s, Team<1>());
@@ -77,7 +77,7 @@ struct SortedRanks : BySegment<SortedRanks> {
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {
     return ItemByItem<SortedRanks>::key<V>(job, row);
   }
-  // Ties have numbers from `begin` to `end` - 1 of the segment, this one number k.
+  // Ties occupy positions `begin` to `end` - 1 of the segment; this value is number k.
   static __device__ __forceinline__ double rank(int ties, int begin, int end, int k) {
     if (ties == 0) return (begin + 1 + end) / 2.0;
     return ties == 1 ? k + 1 : ties == 2 ? begin + end - k : ties == 3 ? begin + 1 : end;
@@ -93,7 +93,7 @@ struct SortedRanks : BySegment<SortedRanks> {
   }
 };
 
-// Their values, then their places from 1, then their rows from 1.
+// The values, their positions from 1, and their rows from 1.
 struct SortedTop : BySegment<SortedTop> {
   static constexpr bool placed = true;
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {

@@ -1,12 +1,12 @@
-// From tile to tile: what the tiles of cuda/segments/reduce.cuh leave open completes the first segment that ends in a
-// later one.
+// The spine: the parts that tiles of cuda/segments/reduce.cuh leave open complete the first segment that ends in a
+// later tile.
 #pragma once
 #include <kernops/cuda/segments/ops.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Does the tile begin inside a segment?
+// True if the tile begins inside a segment.
 template <int size> __device__ __forceinline__ bool continues(const SegmentRun& job, int tile) {
   return tile == 0 ? job.incoming != nullptr : !ends_at(job.plan, tile * size - 1);
 }
@@ -18,13 +18,13 @@ __device__ __forceinline__ void store(const SegmentRun& job, int column, int row
 }
 
 // The carry of a run of tiles. Tiles are joined one after another within each group of tiles, and so are the groups.
-// Groups are counted from the first tile of all, so that no result depends on where values were cut into batches.
+// Groups are counted from the first tile of all, so that no result depends on the division of values into batches.
 template <class Op> struct Carried {
   using State = typename Op::State;
-  State whole, part;        // of the groups that are over, of the one that is not,
+  State whole, part;        // of the finished groups, and of the current group,
   int has_whole, has_part;  // if there are any
 
-  // Some groups are over, of which the first holds the part.
+  // If some groups are finished, the first of them holds their part.
   __device__ __forceinline__ void close(const State* groups, int count) {
     State s = has_whole ? Op::combine(whole, groups[0]) : groups[0];
     KERNOPS_UNROLL_BY(8)
@@ -37,9 +37,8 @@ template <class Op> struct Carried {
   }
 };
 
-// The spine: completes the first segment that ends in each tile by what the tiles before it carry. Carry n is
-// that of tile n - 1, carry 0 what comes from before the first tile; place `tiles` stands for what follows the
-// last tile.
+// The spine: completes the first segment that ends in each tile by the carries of earlier tiles. Carry n belongs to
+// tile n - 1, and carry 0 is the part before the first tile; index `tiles` receives the part after the last tile.
 template <class Op, class Result, int size, int threads> struct SegmentSpine {
   using State = typename Op::State;
   const SegmentRun& job;
@@ -57,7 +56,7 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     return nothing;
   }
 
-  // The part of one group, joined after its earlier part.
+  // Joins one group to the part before it.
   __device__ __forceinline__ State group_part(const Carried<Op>& run, int from, int to) const {
     State s = run.has_part ? Op::combine(run.part, carry(from)) : carry(from);
     KERNOPS_UNROLL_BY(8)
@@ -75,14 +74,14 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     return run;
   }
 
-  // A long run, by all threads of the block: of each group by one.
+  // Joins a long run with all threads of the block, one thread per group.
   __device__ __forceinline__ Carried<Op> joined_by_all(int from, int to) const {
     __shared__ State parts[threads];
     Carried<Op> run = before(from);
     const int begin = from > 0 ? from : 1, first = group_of(begin), groups = group_of(to - 1) - first + 1;
     for (int done = 0; done < groups; done += threads) {
       const int group = first + done + int(threadIdx.x), low = begin_of(group), high = begin_of(group + 1);
-      __syncthreads();  // the parts before these have been read
+      __syncthreads();  // all threads have read the earlier parts
       if (done + int(threadIdx.x) < groups)
         parts[threadIdx.x] =
             group_part(low <= begin ? run : before(1), low > begin ? low : begin, high < to ? high : to);

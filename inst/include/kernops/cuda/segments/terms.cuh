@@ -1,5 +1,5 @@
-// Values of segments that do not stand side by side, or meet others: in any order, with weights, with the entries
-// of a vector that a sparse matrix picks.
+// Values of segments that are not contiguous or have partners: in any order, with weights, or with the vector entries
+// that a sparse matrix selects.
 #pragma once
 #include <kernops/missing.h>
 #include <kernops/segment_terms.h>
@@ -10,15 +10,15 @@ inline namespace KERNOPS_ISA {
 
 enum class Where { in_order, ordered, shifted };
 
-// How many segments end before the warp's values, which begin at `first`.
+// The number of segments that end before the warp's values, which begin at `first`.
 __device__ __forceinline__ int rows_before(const SegmentPlan& plan, int tile, int first) {
   int before = 0;
   for (int n = lane_id(); n < (first - tile) / 32; n += 32) before += __popc(plan.ends[tile / 32 + n]);
   return plan.limits[tile / segment_tile] + __shfl_sync(all_lanes, sum_below(before) + before, 31);
 }
 
-// f(k, m, at, row) for each value of the warp's that exists, the k-th of this lane: its number, where it stands,
-// and its segment if `rows`. A lane has `quad` neighbours, and so many again further on.
+// Calls f(k, m, at, row) for each existing value of the warp, the k-th of this lane: its number, its position, and its
+// segment if `rows`. A lane has `quad` neighbouring values, then as many again further on.
 template <int VT, int quad, Where where, class F>
 __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int first, bool rows, F f) {
   const int within = lane_id() * quad;
@@ -63,14 +63,14 @@ __device__ __forceinline__ double given_at(const SegmentRun& job, int k, int col
   return job.given[k][column * job.given_column + result_row(job, row)];
 }
 
-// The user's values of the segment that ends in `row`.
+// The user's values for the segment that ends in `row`.
 struct Given {
   const SegmentRun& job;
   int column, row;
   __device__ __forceinline__ double operator()(int k) const { return given_at(job, k, column, row); }
 };
 
-// The reduced number of a value: the term of the value, with the user's values of its segment or not,
+// The number to reduce: the term of the value, with or without the user's values of its segment,
 template <class V, class T, class Term, bool given = false> struct Mapped {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
@@ -83,7 +83,7 @@ template <class V, class T, class Term, bool given = false> struct Mapped {
   }
 };
 
-// or that of it and its partner,
+// or the term of the value and its partner,
 template <class V, class W, class T, class Term, bool given = false> struct Paired {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
@@ -110,7 +110,7 @@ template <class W, class T> struct PartnerAlone {
   }
 };
 
-// Terms anywhere. They come to the lanes as those side by side do, so that sums have the same bits.
+// Terms at any positions. Lanes receive them in the same order as contiguous terms, so that sums have the same bits.
 template <class Term, Where where> struct Anywhere {
   using Value = typename Term::Value;
   static constexpr int quad = Term::quad;

@@ -1,9 +1,9 @@
-// Where the values of segments come from. A warp takes 32 * VT neighbours: it loads them as memory likes
-// best, and turns them in shared memory, so that each lane has VT of its own in a row.
+// Sources of the values of segments. A warp takes 32 * VT neighbouring values: it loads them coalesced and transposes
+// them in shared memory, so that each lane has VT contiguous values.
 //
-//   Source::Fetch<VT>   load(job, column, tile, first): the values from `first` on, of the tile from `tile`
+// Source::Fetch<VT> load(job, column, tile, first): loads the values from `first` on, of the tile from `tile`
 //   on, to v
-//                       position(k): which of them v[k] is; after turn(room) it is number lane * VT + k
+// position(k): the index of v[k]; after turn(room) it is lane * VT + k
 #pragma once
 #include <kernops/portable.h>
 #include <kernops/jobs/device_segments.h>
@@ -15,7 +15,7 @@ inline namespace KERNOPS_ISA {
 __device__ __forceinline__ int lane_id() { return threadIdx.x % 32; }
 constexpr unsigned all_lanes = 0xffffffffu;
 
-// Over the lanes before this one.
+// A prefix sum over the lanes before this one.
 template <class N> __device__ __forceinline__ N sum_below(N mine) {
   N sum = mine;
   KERNOPS_UNROLL
@@ -28,20 +28,20 @@ template <class N> __device__ __forceinline__ N sum_below(N mine) {
 
 __device__ __forceinline__ bool ends_at(const SegmentPlan& plan, int n) { return plan.ends[n / 32] >> n % 32 & 1; }
 
-// Where the result of a segment stands, counted from that of the plan's first one or, with rows, of all.
+// The position of a segment's result, counted from the plan's first result or, with rows, from the first of all.
 __device__ __forceinline__ long long result_row(const SegmentRun& job, int row) {
   return job.rows ? job.rows[row] : row;
 }
 
-// A number of R as a T: of whole numbers, the lowest is NA.
+// Converts a number of R to T; the lowest whole number is NA.
 template <class T, class V> KERNOPS_FN T number(V x) { return T(x); }
 template <class T> KERNOPS_FN T number(int x) { return x == int(0x80000000) ? T(0) / T(0) : T(x); }
 
-// N neighbouring numbers in one load.
+// Loads N neighbouring numbers at once.
 template <int N, class T> struct alignas(N * sizeof(T)) Group { T v[N]; };
 
-// Value number n of a warp in shared memory: after each lane's VT comes a gap of 16 bytes, for then the
-// lanes' places start in different banks.
+// Value n of a warp in shared memory, with a gap of 16 bytes after the VT values of each lane, so that lanes access
+// different banks.
 template <class T, int VT> struct Turn {
   static constexpr int gap = 16 / sizeof(T), room = 32 * (VT + gap);
   static __device__ __forceinline__ int place(int n) { return n / VT * (VT + gap) + n % VT; }
@@ -54,7 +54,7 @@ template <class T, int VT> struct Turn {
   }
 };
 
-// Side by side in memory: loads of 16 bytes each, side by side across the warp.
+// Contiguous in memory: loads of 16 bytes each, adjacent across the warp.
 template <class T> struct Contiguous {
   using Value = T;
   static constexpr int quad = 16 / sizeof(T);
@@ -71,7 +71,7 @@ template <class T> struct Contiguous {
           const auto some = *reinterpret_cast<const Group<quad, T>*>(x + position(k));
           KERNOPS_EACH(e, quad) v[k + e] = some.v[e];
         }
-      } else {  // beyond the last value stands any other: no segment ends after it
+      } else {  // an arbitrary value stands beyond the last value, because no segment ends after it
         KERNOPS_EACH(k, VT) v[k] = x[position(k) < count ? position(k) : count - 1];
       }
     }

@@ -1,4 +1,4 @@
-// The change of the last row u of L^-1 with the covariance of a set, as in cpu/sets/changes.h.
+// The derivative of the last row u of L^-1 with respect to the covariance of a set, as in cpu/sets/changes.h.
 #pragma once
 #include <kernops/cuda/sets/set.cuh>
 
@@ -19,7 +19,8 @@ template <class T, class Covariance, class Slopes> class DeviceSetChanges {
       if (threadIdx.x == 0) Slopes::run_once(job.theta, *reinterpret_cast<typename Slopes::Once*>(once()));
   }
 
-  // L^-1 dK u of each parameter, as rows of the matrix. u has the contrast of the set, and becomes the row of L^-1.
+  // L^-1 dK u for each parameter, as rows of the matrix; u contains the contrast of the set, and becomes the row of
+  // L^-1.
   __device__ int row(int p) const { return set_.matrix.size + job_.columns + p; }
   __device__ void solve() const {
     put();

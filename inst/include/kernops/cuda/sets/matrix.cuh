@@ -1,5 +1,5 @@
-// The Cholesky factor of a small matrix in shared memory, by the threads of a block: a row a thread, four columns at a
-// time. A matrix that does not fit has its first panels in the memory of the device.
+// The Cholesky factor of a small matrix in shared memory, computed by a block: one thread per row, four columns at a
+// time. If the matrix does not fit, its first panels are in device memory.
 #pragma once
 #include <kernops/jobs/device_sets.h>
 #include <kernops/cuda/values.cuh>
@@ -14,7 +14,7 @@ KERNOPS_FN float inverse_root(float x) { return ::rsqrtf(x); }
 template <class T> KERNOPS_FN T inverse_root(T x) { return 1 / sqrt(x); }
 #endif
 
-// Four numbers of shared memory, 16 bytes at a time.
+// Loads four numbers of shared memory, 16 bytes at a time.
 KERNOPS_FN void load_four(const double* from, double (&x)[4]) {
   const double2* pairs = reinterpret_cast<const double2*>(from);
   const double2 low = pairs[0], high = pairs[1];
@@ -25,11 +25,11 @@ KERNOPS_FN void load_four(const float* from, float (&x)[4]) {
   x[0] = all.x, x[1] = all.y, x[2] = all.z, x[3] = all.w;
 }
 
-// Four rows and columns on the diagonal of a factor, with the inverse of its diagonal.
+// A 4 x 4 diagonal block of a factor, with the inverse of its diagonal.
 template <class T> struct SetCorner {
   T at[4][4];
 
-  // NaN where there is none.
+  // NaN if it does not exist.
   KERNOPS_FN void factor() {
     KERNOPS_EACH(c, 4) {
       KERNOPS_UNROLL
@@ -39,14 +39,14 @@ template <class T> struct SetCorner {
       }
     }
   }
-  // Four entries of a row X become those of X L'^-1.
+  // Replaces four entries of a row X by those of X L'^-1.
   KERNOPS_FN void divide(T (&x)[4]) const {
     KERNOPS_EACH(c, 4) {
       KERNOPS_EACH(k, c) x[c] = fma(-at[c][k], x[k], x[c]);
       x[c] *= at[c][c];
     }
   }
-  // x becomes a row of X L^-1.
+  // Replaces x by a row of X L^-1.
   KERNOPS_FN void divide_transposed(T (&x)[4]) const {
     KERNOPS_UNROLL
     for (int c = 3; c >= 0; --c) {
@@ -57,10 +57,10 @@ template <class T> struct SetCorner {
   }
 };
 
-// The lower triangle of `size` columns, a multiple of 4, and below it rows of right-hand sides. Panel j has columns
-// 4j .. 4j + 3 from row 4j on, one column after the other. All columns begin at multiples of 16 bytes, so that a thread
-// reads 16 bytes at once. For doubles, half the number of rows is odd, so that threads that read a row of several
-// columns have no bank conflicts.
+// The lower triangle of `size` columns, a multiple of 4, with rows of right-hand sides below it. Panel j holds columns
+// 4j .. 4j + 3 from row 4j on, column by column. All columns begin at multiples of 16 bytes, so that a thread reads 16
+// bytes at once. For doubles, half the number of rows is odd, so that threads that read one row of several columns have
+// no bank conflicts.
 template <class T, bool split> struct SetPanels {
   T* near;
   KERNOPS_FN SetPanels(T* shared, const DeviceSetJob<T>&, int, int) : near(shared) {}
@@ -68,7 +68,7 @@ template <class T, bool split> struct SetPanels {
 };
 template <class T> struct SetPanels<T, true> {
   T *near, *far;
-  int count;  // of far panels
+  int count;  // of panels in device memory
   KERNOPS_FN SetPanels(T* shared, const DeviceSetJob<T>& job, int columns, int rows)
       : near(nullptr), far(job.panels + blockIdx.x * job.far_numbers), count(job.memory.far) {
     if (4 * count > columns) count = columns / 4;
@@ -81,7 +81,7 @@ template <class T, bool split> struct SetMatrix {
   SetPanels<T, split> panels;
   int size, rows;
   KERNOPS_FN int height(int j) const { return rows - 4 * j; }
-  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // row 0, were it there
+  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // row 0, if it were stored
   KERNOPS_FN T* column(int k) const { return panel(k >> 2) + (k & 3) * height(k >> 2); }
   KERNOPS_FN T& element(int a, int k) const { return column(k)[a]; }
 
@@ -108,7 +108,7 @@ template <class T, bool split> struct SetMatrix {
     }
   }
 
-  // Panel j of row a, less what earlier panels say of it.
+  // Panel j of row a, minus the contributions of earlier panels.
   KERNOPS_FN void reduced(int j, int a, T (&x)[4]) const {
     load(j, a, x);
     for (int i = 0; i < j; ++i) {
@@ -122,8 +122,8 @@ template <class T, bool split> struct SetMatrix {
     }
   }
 
-  // K becomes L, and rows of right-hand sides before row `end` become X L'^-1. The first thread writes a corner when
-  // all have read it, and none reads it again before the next barrier.
+  // Replaces K by L, and rows of right-hand sides before row `end` by X L'^-1. The first thread writes a corner after
+  // all threads have read it, and no thread reads it again before the next barrier.
   __device__ void factor(int end) const {
     T x[4];
     for (int j = 0; 4 * j < size; ++j) {
@@ -138,20 +138,21 @@ template <class T, bool split> struct SetMatrix {
     __syncthreads();
   }
 
-  // The same for rows begin .. end alone, L being there. No thread needs another one's.
+  // The same for rows begin .. end only, with L already computed. Each thread works independently.
   __device__ void solve(int begin, int end) const {
     T x[4];
     for (int a = begin + threadIdx.x; a < end; a += blockDim.x)
       for (int j = 0; 4 * j < size; ++j) reduced(j, a, x), corner(j).divide(x), store(j, a, x);
   }
 
-  // The last row of L^-1 over its last entry: 1 for the point itself, minus the weights of the others in its mean.
+  // The last row of L^-1 divided by its last entry: 1 for the point, and minus the weights of its neighbours in its
+  // mean.
   __device__ void contrast(T* u) const {
     for (int k = threadIdx.x; k < size; k += blockDim.x) u[k] = k == size - 1;
     solve_transposed(u);
   }
 
-  // L'^-1 u, were the last entry of the diagonal 1.
+  // L'^-1 u, with the last entry of the diagonal replaced by 1.
   __device__ void solve_transposed(T* u) const {
     for (int j = size / 4 - 1; j >= 0; --j) {
       __syncthreads();
@@ -173,7 +174,7 @@ template <class T, bool split> struct SetMatrix {
 
   KERNOPS_FN T inverse_sd() const { return element(size - 1, size - 1); }
 
-  // sum_{k<last} a_k b_k + a_last b_last / 2, of two rows.
+  // sum_{k<last} a_k b_k + a_last b_last / 2, for two rows.
   KERNOPS_FN T half_last(int a, int b) const {
     T sum = T(-0.5) * element(a, size - 1) * element(b, size - 1);
     for (int j = 0; 4 * j < size; ++j) {

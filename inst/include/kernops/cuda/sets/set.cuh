@@ -1,4 +1,4 @@
-// One set at a time, its covariance factored by the threads of a block: everything else is computed from this.
+// Processes one set at a time: the threads of a block factor its covariance, from which all results are computed.
 #pragma once
 #include <kernops/cuda/dynamic_shared.cuh>
 #include <kernops/cuda/sets/matrix.cuh>
@@ -37,7 +37,7 @@ template <class T, class Covariance> class DeviceSet {
     const int* numbers = job_.neighbours + set * job_.stride;
     int* kept = reinterpret_cast<int*>(memory_ + job_.memory.members);
     int known = 0;
-    __syncthreads();  // the set before this one is done with
+    __syncthreads();  // all threads have finished the previous set
     for (int first = 0; first < job_.m; first += blockDim.x) {
       const int k = first + threadIdx.x, number = k < job_.m ? numbers[k] : 0;
       if (number > 0) kept[k] = number - 1;

@@ -25,7 +25,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
     for (int n = threadIdx.x; n < job.sums(); n += blockDim.x) sums_[n] = 0;
   }
 
-  // A thread keeps its sums, of one set after another.
+  // Each thread accumulates its sums over successive sets.
   __device__ void run() {
     const int block = job_.first_block + blockIdx.x;
     const long long first = (long long)block * job_.chunk;
@@ -85,7 +85,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetSums {
   const DeviceSetChanges<T, Covariance, Slopes> changes_;
 };
 
-// One block a sum: the parts of all blocks, joined in an order that their number alone decides.
+// One block per sum: joins the parts of all blocks in an order that depends only on their number.
 template <class T> __device__ void total_sets(const DeviceSetJob<T>& job) {
   __shared__ double sums[set_total_threads];
   const double* parts = job.parts + (long long)blockIdx.x * job.blocks;

@@ -1,11 +1,11 @@
-// Distances and inner products of long vectors, for a tile of pairs at a time.
+// Distances and inner products of long vectors, one tile of pairs at a time.
 //
 // The generated text has a struct for each contraction:
 //   size                 the length of the vectors
 //   Rows, Columns, Once  At<...>: the offsets of the vectors within the items of each level
-//   entry(x, y, z, o)    one term, from one entry of each vector and the numbers that all pairs share
-//   Atom                 the unit that multiplies: Plain, Doubles, Floats, Halves, Warpgroups
-//   scaled, summed       true if put_scaled() has written the vectors, and if a sum adds the vectors of the columns
+// entry(x, y, z, o) one term, from one entry of each vector and the values shared by all pairs
+// Atom the unit that multiplies: Plain, Doubles, Floats, Halves, Warpgroups
+// scaled, summed true if put_scaled() has written the vectors; true if a sum adds the vectors of the columns
 #pragma once
 #include <kernops/cuda/wide/tensor_cores.cuh>
 #include <kernops/cuda/wide/term_by_term.cuh>
@@ -14,7 +14,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Contracts by tensor cores, and again term by term if a sum of the tile is not finite.
+// Contracts by tensor cores, and once more term by term if a sum of the tile is not finite.
 template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Terms> {
   using Cores = ByTensorCores<Floats, L, Terms>;
   using Terms_ = TermByTerm<float, L, Terms>;
@@ -35,7 +35,7 @@ template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Te
   }
 };
 
-// The struct that contracts with an atom.
+// The struct that contracts with a given atom.
 template <class Atom, class T, class L, class Terms> struct ContractorOf {
   using type = ByTensorCores<Atom, L, Terms>;
 };
@@ -58,7 +58,7 @@ template <class T, class L, int count> struct PairValues {
     KERNOPS_EACH(i, count) all.v[i] = sums[i].v[r][n];
     return all;
   }
-  // The values of some groups of 2 columns of the thread, from group n on, and of all groups.
+  // The values of some groups of 2 columns of the thread from group n on, or of all groups.
   template <int some> __device__ __forceinline__ auto part(int n) const {
     PairValues<T, typename L::template With<some>, count> values;
     KERNOPS_EACH(i, count)
@@ -105,7 +105,8 @@ template <class T, class L, class First, class... Rest> struct AllContractions<T
   Contract first;
   Others others;
 
-  // Several contractions load their rows one after another: registers hold the rows of one only.
+  // The rows of several contractions are loaded one after another, because registers hold the rows of one contraction
+  // only.
   __device__ __forceinline__ void begin(const TilePlace<T>& at, T* rows) {
     if (count == 1) first.begin(at, rows);
   }
@@ -133,7 +134,7 @@ template <class T, class L, class First, class... Rest> struct AllContractions<T
   }
 };
 
-// The contraction of a tile, left in shared memory.
+// The contraction of a tile, stored in shared memory.
 template <class T, class L> struct InShared {
   const T* values;
   template <int some> __device__ __forceinline__ auto part(int n) const {
@@ -149,7 +150,7 @@ template <class T, class L> struct InShared {
   }
 };
 
-// The contraction of a tile, computed part by part when it is read.
+// The contraction of a tile, computed part by part as it is read.
 template <class T, class L, class Contract> struct PartByPart {
   const Contract& contract;
   const T* columns;

@@ -9,8 +9,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Angles are watched for some of a thread's pairs together, which are done again where one is of many turns: out of the
-// way of the others.
+// Large angles are detected for some of a thread's pairs together; these pairs are computed again in a separate branch.
 template <class Pairs, int rows, int columns> struct TurningPairs {
   typename Pairs::F f[rows][columns][1];
   typename Pairs::W w[rows][columns][1];
@@ -29,7 +28,7 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
       X x[rows];
       Y y[columns];
       Part part;
-    } given{o, {}, {}, part};  // in memory, as a function wants it
+    } given{o, {}, {}, part};  // in memory, as a function requires
     KERNOPS_EACH(r, rows) given.x[r] = x[r];
     KERNOPS_EACH(n, columns) given.y[n] = y[n];
     TurningPairs again;
@@ -45,8 +44,8 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
   }
 };
 
-// The values of a thread's pairs, a few of its columns at a time: take(r, n, f, w, how many) for groups of its
-// columns, n and those after it, with row r.
+// Computes the values of a thread's pairs, a few of its columns at a time, and calls take(r, n, f, w, count) for groups
+// of columns from n on with row r.
 template <class Pairs, class L, int group, class T, class O, class X, class Values, class Kept, class Take>
 __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                           const Kept& kept, Take take) {
@@ -82,7 +81,8 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
   }
 }
 
-// The numbers that pairs read of a thread's rows: of those it has the contractions of (`in_place`), or of one row.
+// The row values that pairs of a thread read: those of the pairs whose contractions it holds (`in_place`), or of one
+// row.
 template <class Formula, class L, bool in_place = Formula::in_place> struct OwnRows {
   using T = typename Formula::T;
   static constexpr int count = in_place ? OwnPairs<L>::rows : 1;
@@ -98,7 +98,7 @@ template <class Formula, class L, bool in_place = Formula::in_place> struct OwnR
   }
 };
 
-// Gives each group of the pairs of a thread's row with a tile to take(f, w, first column, how many).
+// Calls take(f, w, first column, count) for each group of the pairs of a thread's row with a tile.
 template <class Pairs, class L, int group, class T, class O, class X, class Values, class Take>
 __device__ __forceinline__ void pass_row(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
                                          T* shared, Take take) {
@@ -126,7 +126,7 @@ template <class Formula, class L> KERNOPS_FN constexpr int room_for_values() {
   return (count > 0 ? count : 1) * PairTile<typename Formula::T, L>::columns * PairTile<typename Formula::T, L>::stride;
 }
 
-// The state that a thread has is joined with those of its neighbours, in an order that is always the same.
+// Joins the state of a thread with those of its neighbours, in a fixed order.
 template <class Row> __device__ __forceinline__ void join_neighbours(Row& state, int neighbours) {
   for (int step = 1; step < neighbours; step *= 2) {
     union {
@@ -139,7 +139,7 @@ template <class Row> __device__ __forceinline__ void join_neighbours(Row& state,
   }
 }
 
-// Gives each group of a thread's pairs with a tile to take(r, column of the tile, f, w, how many).
+// Calls take(r, column of the tile, f, w, count) for each group of a thread's pairs with a tile.
 template <bool in_place, class Pairs, class L, int group, class T, class O, class X, class Values, class Kept,
           class Take>
 __device__ __forceinline__ void each_pair(const TilePlace<T>& at, const O& o, const X& x, const Values& values,
@@ -185,7 +185,8 @@ __device__ void reduce_tiles(const PairJob& job) {
 template <class Formula, class L, class Row, class BlockPairs> struct PairKernel<Formula, L, States<Row>, BlockPairs> {
   static constexpr int threads = L::threads, partial_bytes = sizeof(Row),
                        shared_bytes = TileMemory<Formula, L, 0>::asked_for,
-                       blocks = TileMemory<Formula, L, 0>::bytes > 112 * 1024 ? 1 : 2;  // that share a multiprocessor
+                       // number of blocks that share a multiprocessor
+                       blocks = TileMemory<Formula, L, 0>::bytes > 112 * 1024 ? 1 : 2;
   static __device__ __forceinline__ void run(const PairJob& job) {
     reduce_tiles<Formula, Row, BlockPairs, L, reduced_in_place<Formula, Row>()>(job);
   }

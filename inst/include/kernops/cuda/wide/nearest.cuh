@@ -1,7 +1,7 @@
 // The k nearest columns of each row, or the columns with the smallest inner products. Tensor cores compute lower bounds
 // (cuda/wide/nearest_points.cuh), and each row lists the columns with the smallest bounds. Exact distances are computed
-// for listed columns whose bounds do not exceed the upper bound of the k-th distance. If this holds for a whole list,
-// columns may be missing: the host tries bounds of more bits, then other kernels.
+// for listed columns whose bounds do not exceed the upper bound of the k-th distance. If a whole list satisfies this,
+// columns may be missing: the host then tries bounds of more bits, then other kernels.
 //
 // The generated text has a struct of constants:
 //   size, k, listed          entries of the vectors, columns of the result, columns of a list
@@ -18,11 +18,11 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A tile of rows, of which each of 4 warps has 32, and the columns of a split, a tile after another.
+// A tile of rows, 32 for each of 4 warps, and the columns of a split, tile by tile.
 template <class Nearest> struct NearestTiles {
   using Bounds = BoundsOf<Nearest>;
   static constexpr int threads = 128, chunks = Bounds::chunks, chunk = nearest_tile * 16;
-  // Rows of few chunks stay in registers; then the sums of all columns need no registers.
+  // Rows of few chunks stay in registers; the sums of all columns then need no registers.
   static constexpr bool whole = chunks <= 2;
   static constexpr int groups = whole ? 2 : nearest_tile / 8, at_once = whole ? chunks : 1;
   using Products = NearestProducts<Nearest::size, Nearest::parts, groups>;
@@ -46,7 +46,7 @@ template <class Nearest> struct NearestTiles {
         step(job.stride % tiles),
         lists(job, shared.lists) {}
   static __device__ __forceinline__ int smaller_of(int a, int b) { return a < b ? a : b; }
-  // Successive tiles are far apart: if columns came nearer and nearer, all of them would be listed.
+  // Successive tiles are far apart: if successive columns came nearer and nearer, all of them would be listed.
   __device__ __forceinline__ int tile_after(int tile) const {
     const int next = tile + step;
     return next < tiles ? next : next - tiles;
@@ -68,7 +68,7 @@ template <class Nearest> struct NearestTiles {
     if (c == 0 && threadIdx.x < nearest_tile / 2)
       send(shared.bounds[turn % 2] + 4 * threadIdx.x, job.columns.bounds + 2 * first + 4 * threadIdx.x, 16);
   }
-  // By way of where the columns are to come.
+  // Through the memory that the columns will occupy.
   __device__ __forceinline__ void take_rows() {
     KERNOPS_EACH(k, at_once) send_chunk(shared.columns[0] + k * chunk, job.rows, lists.first_row, k);
     wait_for_sent();

@@ -9,7 +9,7 @@ inline namespace KERNOPS_ISA {
 
 __device__ __forceinline__ int lane_of_warp() { return threadIdx.x % 32; }
 
-// One column a lane. Among columns with the same number, the first column is the nearest.
+// One column per lane. Of columns with the same number, the first one is the nearest.
 template <class T> struct OfLane {
   T number;
   int column;
@@ -21,13 +21,12 @@ template <class T> struct OfLane {
   __device__ __forceinline__ OfLane of(int lane) const {
     return {__shfl_sync(~0u, number, lane), __shfl_sync(~0u, column, lane)};
   }
-  // The nearer of this lane's and that one's column, or the other one.
+  // The nearer, or the farther, of this lane's column and another lane's column.
   __device__ __forceinline__ void exchange(int lane, bool nearer) {
     const OfLane other = of(lane);
     if ((other < *this) == nearer) *this = other;
   }
-  // By lanes, the nearest first: of columns in any order; and where they come nearer and then go away, or the other
-  // way.
+  // Sorts the lanes' columns, nearest first: from any order, or from a bitonic sequence.
   __device__ __forceinline__ void sort() {
     KERNOPS_UNROLL_BY(1)
     for (int length = 2; length <= 32; length *= 2) sort_parts(length);
@@ -40,7 +39,7 @@ template <class T> struct OfLane {
   }
 };
 
-// The nearest columns so far; lane l of a warp has those at 32 n + l.
+// The nearest columns so far; lane l of a warp holds the columns l + 32 n.
 template <class T, int listed> struct NearestOfWarp {
   static constexpr int parts = listed / 32;
   OfLane<T> part[parts];
@@ -60,8 +59,8 @@ template <class T, int listed> struct NearestOfWarp {
       if (n / 32 == p) found = __shfl_sync(~0u, part[p].number, n % 32);
     return found;
   }
-  // Joins one column of each lane: the nearest 32 of these and of a part are its new ones, and the others join the
-  // next.
+  // Joins one column per lane: the nearest 32 of these and of a part form the new part, and the others join the next
+  // part.
   __device__ __forceinline__ void join(OfLane<T> some) {
     some.sort();
     join_sorted(some);

@@ -1,5 +1,5 @@
-// Which columns may be near the rows of a warp: those whose bounds are small wait until there are many, and then join
-// the list of their row.
+// Candidate columns for the rows of a warp: columns with small bounds are buffered, and join the list of their row when
+// the buffer is full.
 #pragma once
 #include <kernops/cuda/wide/nearest_list.cuh>
 #include <kernops/cuda/wide/nearest_points.cuh>
@@ -14,7 +14,7 @@ template <class Nearest> struct ListsOfWarp {
   using List = NearestOfWarp<float, Nearest::listed>;
   static constexpr int waiting = nearest_waiting;
 
-  // For each row: the upper limit of bounds, its squared length, and the number of waiting columns.
+  // For each row: the upper limit of bounds, its squared length, and the number of buffered columns.
   struct Shared {
     float limits[nearest_tile], squares[nearest_tile];
     int waiting[nearest_tile];
@@ -24,7 +24,7 @@ template <class Nearest> struct ListsOfWarp {
   const int first_row;
   const float longest;
   float limits[4];      // of the thread's rows
-  unsigned joined = 0;  // rows, as bits, that have a list
+  unsigned joined = 0;  // bits of the rows that have a list
 
   __device__ __forceinline__ ListsOfWarp(const NearestJob& job, Shared& shared)
       : job(job), shared(shared), first_row(blockIdx.x * nearest_tile), longest(longest_column<Nearest>(job)) {
@@ -33,7 +33,7 @@ template <class Nearest> struct ListsOfWarp {
     shared.limits[row] = first_row + row < job.rows.count ? infinity<float>() : -infinity<float>();
     read_limits();
   }
-  // The list of a row, with room for columns that wait to join it.
+  // The list of a row, with space for buffered columns.
   __device__ __forceinline__ Neighbour* list(int row) const {
     return job.lists + ((first_row + row) * (long long)job.splits + blockIdx.y) * (Nearest::listed + waiting);
   }
@@ -41,7 +41,7 @@ template <class Nearest> struct ListsOfWarp {
     __syncwarp();
     KERNOPS_EACH(r, 4) limits[r] = -shared.limits[row_of_thread(r)];
   }
-  // The limit of a row from other splits; loaded before it is needed.
+  // The limit of a row from other splits; it is loaded in advance.
   __device__ __forceinline__ unsigned limit_of_all() const {
     return job.splits > 1 ? *const_cast<volatile const unsigned*>(job.limits + first_row + threadIdx.x) : ~0u;
   }
@@ -52,7 +52,7 @@ template <class Nearest> struct ListsOfWarp {
     read_limits();
   }
 
-  // Has the columns wait whose bounds are small; there is always room for those of a group.
+  // Buffers the columns with small bounds; there is always space for one group.
   template <int groups, class Products>
   __device__ __forceinline__ void take(const Products& products, int first_column) {
     unsigned near = 0;
@@ -87,7 +87,7 @@ template <class Nearest> struct ListsOfWarp {
     list(row)[Nearest::listed + atomicAdd(shared.waiting + row, 1)] = one;
   }
 
-  // Columns join the lists of those rows for which so many wait; at the end, of all rows.
+  // Buffered columns join the lists of rows whose buffers are full; at the end, of all rows.
   __device__ __forceinline__ void join(int least) {
     __syncwarp();
     const bool joins = shared.waiting[threadIdx.x] >= least;
@@ -111,7 +111,7 @@ template <class Nearest> struct ListsOfWarp {
     }
     now.join(some);
     now.put(at);
-    // what is beyond the last one wanted, even if that is as far as can be, is not among them
+    // a column beyond the last wanted one is not in the list, even if its bound is infinite
     const float last = now.at(Nearest::listed - 1),
                 wanted = Bounds::limit(now.at(Nearest::k - 1), shared.squares[row], longest);
     __syncwarp();

@@ -1,13 +1,13 @@
 // The parts of bounds of distances (cuda/wide/nearest.cuh): centred vectors, as numbers of 16 bits that tensor cores
 // multiply, and their lengths.
 //
-// All vectors are scaled so that the longest is between 2^14 and 2^15 long. With |x| and |y| as lengths then, a lower
-// bound of half the squared distance of x and y is
+// All vectors are scaled so that the longest is between 2^14 and 2^15 long. With |x| and |y| as the scaled lengths, a
+// lower bound of half the squared distance of x and y is
 //   (1/2 - e) |x|^2 - s(x) + (1/2 - e) |y|^2 - s(y) - (x | y)
-// and a lower bound of -(x | y) the same without 1/2, where rows and columns have separate scales and no centre. There,
-// e |x|^2 + e |y|^2 covers the error of the inner product: numbers have 11 bits, or 22 in two parts; tensor cores cut
-// off, after each 16 products, bits below 2^-23 of the largest number; sums over chunks round. s covers numbers below
-// 2^-14, which have fewer bits.
+// and a lower bound of -(x | y) is the same without 1/2, where rows and columns have separate scales and no centre. The
+// terms e |x|^2 + e |y|^2 cover the error of the inner product: numbers have 11 bits, or 22 in two parts; tensor cores
+// truncate, after each 16 products, bits below 2^-23 of the largest number; sums over chunks are rounded. s covers
+// numbers below 2^-14, which have fewer bits.
 #pragma once
 #include <kernops/jobs/nearest.h>
 #include <kernops/cuda/wide/nearest_list.cuh>
@@ -25,16 +25,16 @@ template <int size, int parts, bool product> struct NearestBounds {
   template <class T> static __device__ __forceinline__ T slack(T squared) {
     return sqrt(size * squared) / (1 << 24) + size / T(1LL << 48);
   }
-  // The contribution of a vector of this squared length to bounds.
+  // The contribution to bounds of a vector of the given squared length.
   static __device__ __forceinline__ double bound(double squared) {
     return ((product ? 0 : 0.5) - e) * squared - slack(squared);
   }
   static __device__ __forceinline__ float margin(float row, float column) {
     return 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
   }
-  // From where on bounds of a row are too large, if `last` is that of the last column wanted, without what the row
-  // adds. That bound may be too small by more, the longer the column; but columns that are near cannot be much longer
-  // than the row.
+  // The limit from which bounds of a row are too large, if `last` is the bound of the last wanted column, without the
+  // row's contribution. That bound may be too small by an amount that grows with the length of the column; but near
+  // columns cannot be much longer than the row.
   static __device__ __forceinline__ float limit(float last, float row, float longest) {
     float column = longest;
     KERNOPS_EACH(n, product ? 0 : 3) {
@@ -47,7 +47,7 @@ template <int size, int parts, bool product> struct NearestBounds {
 };
 template <class Nearest> using BoundsOf = NearestBounds<Nearest::size, Nearest::parts, Nearest::product != 0>;
 
-// The squared length of the longest row or column, or, of distances, of both.
+// The squared length of the longest row or column; for distances, of both.
 template <class Nearest> __device__ __forceinline__ double longest_squared(const NearestJob& job, bool of_rows) {
   const double rows = job.longest[0], columns = job.longest[1];
   return Nearest::product ? (of_rows ? rows : columns) : larger(rows, columns);
@@ -57,13 +57,13 @@ template <class Nearest> __device__ __forceinline__ double nearest_scale(const N
   const int exponent = (__double2hiint(sqrt(longest_squared<Nearest>(job, of_rows))) >> 20) - 1023;
   return exponent < -400 || exponent > 400 ? 0 : __hiloint2double((14 - exponent + 1023) << 20, 0);
 }
-// The squared length of the longest column, so scaled.
+// The squared length of the longest column, in this scale.
 template <class Nearest> __device__ __forceinline__ float longest_column(const NearestJob& job) {
   const double scale = nearest_scale<Nearest>(job, false);
   return float(longest_squared<Nearest>(job, false) * (scale * scale));
 }
 
-// Numbers as bits, the order of which is theirs.
+// Numbers as bits whose unsigned order is that of the numbers.
 __device__ __forceinline__ unsigned bits_in_order(float x) {
   const unsigned bits = __float_as_uint(x);
   return bits >> 31 ? ~bits : bits | 0x80000000;
@@ -82,7 +82,7 @@ __device__ __forceinline__ double sum_of_warp(double x) {
   return x;
 }
 
-// Where the vector of a row or of a column begins.
+// The position of the vector of a row or of a column.
 template <class Formula, class Nearest>
 __device__ __forceinline__ const double* row_vector(const NearestJob& job, int row) {
   return job.rows.items + row * (long long)padded<double>(Formula::row) + Nearest::row;
@@ -92,7 +92,7 @@ __device__ __forceinline__ const double* column_vector(const NearestJob& job, in
   return job.columns.items + column * (long long)padded<double>(Formula::column) + Nearest::column;
 }
 
-// Each warp has one of the rows and columns, which are padded to whole tiles.
+// Each warp processes one row or column; both are padded to whole tiles.
 template <class Formula, class Nearest> struct PointOfWarp {
   const NearestJob& job;
   bool is_row;
@@ -114,7 +114,7 @@ template <class Formula, class Nearest> struct PointOfWarp {
   }
 };
 
-// The mean of the first rows: one block.
+// The mean of the first rows, by one block.
 template <class Formula, class Nearest> __device__ void find_centre(const NearestJob& job) {
   const int count = job.rows.count < 64 ? job.rows.count : 64;
   for (int e = threadIdx.x; e < Nearest::size; e += blockDim.x) {
@@ -124,7 +124,7 @@ template <class Formula, class Nearest> __device__ void find_centre(const Neares
   }
 }
 
-// One warp a point.
+// One warp per point.
 template <class Formula, class Nearest> __device__ void find_norms(const NearestJob& job) {
   const PointOfWarp<Formula, Nearest> point(job);
   if (!point.exists()) return;
@@ -139,8 +139,8 @@ template <class Formula, class Nearest> __device__ void find_norms(const Nearest
     atomicMax(reinterpret_cast<unsigned long long*>(longest), (unsigned long long)__double_as_longlong(sum));
 }
 
-// One warp a point, one lane a unit of 8 numbers. Chunks have units of the numbers, or two of large parts and two of
-// the small ones.
+// One warp per point, one lane per unit of 8 numbers. Chunks have units of the numbers, or two of large parts and two
+// of the small ones.
 template <class Formula, class Nearest> __device__ void find_halves(const NearestJob& job) {
   using Bounds = BoundsOf<Nearest>;
   constexpr int units = 4 / Nearest::parts;

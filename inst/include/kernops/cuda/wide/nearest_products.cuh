@@ -1,4 +1,4 @@
-// Inner products of rows and columns of a tile, by tensor cores: a warp has 32 rows.
+// Inner products of the rows and columns of a tile, by tensor cores: a warp processes 32 rows.
 #pragma once
 #include <kernops/jobs/nearest.h>
 #include <kernops/cuda/wide/tensor_numbers.cuh>
@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Thread 4 i + j has rows i, i + 8, i + 16 and i + 24 of its warp's.
+// Thread 4 i + j processes rows i, i + 8, i + 16 and i + 24 of its warp.
 __device__ __forceinline__ int row_of_thread(int r) { return threadIdx.x / 32 * 32 + 8 * r + threadIdx.x % 32 / 4; }
 
 #ifdef __CUDA_ARCH__
@@ -31,7 +31,7 @@ struct ChunkOfRows {
   }
 };
 #else
-// The same on a CPU: of the thread's rows.
+// The same on a CPU, for the thread's rows.
 struct ChunkOfRows {
   float units[4][16];
   void get(const float* chunk) {
@@ -42,15 +42,15 @@ struct ChunkOfRows {
 };
 #endif
 
-// Thread 4 i + j has, in each group of 8 columns, columns 2 j and 2 j + 1. Sums begin with the terms of the columns.
-// Sums of several chunks of two parts are kept apart from each other, as tensor cores cut off bits.
+// In each group of 8 columns, thread 4 i + j has columns 2 j and 2 j + 1. Sums start with the terms of the columns.
+// Sums of several chunks of two parts are kept separate, because tensor cores truncate bits.
 template <int size, int parts, int groups> struct NearestProducts {
   static constexpr bool apart = parts == 2 && size > 16;
   float sum[2][groups][4];
 
   static __device__ __forceinline__ int column(int n, int e) { return 8 * n + threadIdx.x % 4 * 2 + e; }
 
-  // Four numbers for each pair of columns, those of both, twice.
+  // Four numbers for each pair of columns: the two columns, twice.
   __device__ __forceinline__ void begin(const float* of_columns, int first) {
     KERNOPS_EACH(n, groups) {
       const auto both = few<4>(of_columns + 2 * column(first + n, 0));

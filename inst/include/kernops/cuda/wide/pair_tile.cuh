@@ -1,5 +1,5 @@
-// A tile of rows and 8 C columns for a block of 128 or 256 threads: who has which pairs, and how the entries of
-// its vectors get into shared memory, a few at a time.
+// A tile of rows and 8 C columns for a block of 128 or 256 threads: the pairs of each thread, and the transfer of
+// vector entries to shared memory, a few at a time.
 #pragma once
 #include <kernops/cuda/values.cuh>
 
@@ -17,12 +17,13 @@ template <class... Contractions> struct List {
   static constexpr int count = sizeof...(Contractions), room = count > 0 ? count : 1;
 };
 
-// Atoms beside those of wide/tensor_numbers.cuh: a sum of terms, and products of warp groups.
+// Atoms in addition to those of wide/tensor_numbers.cuh: a sum of terms, and products of warp groups.
 struct Plain {};
 struct Warpgroups {};
 
-// The main loop over tiles, as the text names it (cuda/pairs/choose.cpp): the atom that multiplies long vectors, the
-// rows of a thread, 8 C columns, and the number of warp groups that have the same rows; 0 if warps multiply alone.
+// The main loop over tiles, as named by the text (cuda/pairs/choose.cpp): the atom that multiplies long vectors, the
+// rows of a thread, 8 C columns, and the number of warp groups that share the same rows, or 0 if warps multiply
+// separately.
 template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
   using Atom = Atom_;
   static constexpr int rows = rows_, C = C_, warpgroups = warpgroups_, threads = warpgroups ? 256 : 128,
@@ -33,14 +34,14 @@ template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
 
 template <int n> struct Number { static constexpr int value = n; };
 
-// Which pairs a thread takes. Rows and columns come in groups of 16 bytes, far apart, so that the threads of a
-// warp (8 groups of rows x 4 groups of columns) read and write neighbouring groups: no bank conflicts.
+// The pairs of a thread. Rows and columns come in groups of 16 bytes with a large stride, so that the threads of a warp
+// (8 groups of rows x 4 groups of columns) access neighbouring groups without bank conflicts.
 template <class T, class L> struct PairTile {
   static constexpr int threads = L::threads, quad = 16 / sizeof(T), rows = threads / 4 * L::rows / L::sharing,
                        columns = 8 * L::C, R = rows / 16, column_threads = threads / 16,
                        own_columns = columns / column_threads;
   static constexpr int column_quad = own_columns < quad ? own_columns : quad, depth = 64 / sizeof(T);
-  static constexpr int stride = rows + quad;  // from the values of a column to those of the next, in shared memory
+  static constexpr int stride = rows + quad;  // distance between the values of successive columns in shared memory
   static __device__ __forceinline__ int row_thread() { return threadIdx.x % 8 + threadIdx.x / 32 % 2 * 8; }
   static __device__ __forceinline__ int column_thread() { return threadIdx.x / 8 % 4 + threadIdx.x / 64 * 4; }
   static __device__ __forceinline__ int row(int r) { return (r / quad * 16 + row_thread()) * quad + r % quad; }
@@ -49,11 +50,11 @@ template <class T, class L> struct PairTile {
   }
 };
 
-// Which pairs a thread has once they are contracted, as tensor cores give them: each warp has 8 L::rows rows and all
-// columns; its thread 4 i + j has every eighth row from i on, and of every 8 columns those at 2 j and 2 j + 1.
+// The pairs of a thread after contraction, in the layout of tensor cores: each warp has 8 L::rows rows and all columns;
+// its thread 4 i + j has every eighth row from i on, and of every 8 columns those at 2 j and 2 j + 1.
 template <class L> struct OwnPairs {
   static constexpr int rows = L::rows, columns = 2 * L::C,
-                       sharing = 4;  // so many threads, next to each other, have the same rows
+                       sharing = 4;  // number of adjacent threads that share the same rows
   static __device__ __forceinline__ int warp() { return L::sharing == 2 ? threadIdx.x / 32 % 4 : threadIdx.x / 32; }
   static __device__ __forceinline__ int i() { return threadIdx.x % 32 / 4; }
   static __device__ __forceinline__ int j() { return threadIdx.x % 4; }
@@ -69,13 +70,13 @@ template <class T> __device__ __forceinline__ void swap(T& a, T& b) {
 // The values of one contraction for these pairs.
 template <class T, class L> struct Contracted { T v[OwnPairs<L>::rows][OwnPairs<L>::columns]; };
 
-// N neighbouring numbers, 1, 2 or 4, in one load.
+// Loads N neighbouring numbers (1, 2 or 4) at once.
 template <int N, class T> struct alignas(N * sizeof(T)) Few { T v[N]; };
 template <int N, class T> __device__ __forceinline__ Few<N, T> few(const T* from) {
   return *reinterpret_cast<const Few<N, T>*>(from);
 }
 
-// A set of entries of one vector of each item: global memory -> registers -> shared memory, entry by entry.
+// Copies some entries of one vector of each item: global memory -> registers -> shared memory, entry by entry.
 template <class T, int threads, int items, int depth> struct Stage {
   static constexpr int quad = 16 / sizeof(T), quads = depth / quad, across = items < 16 ? items : 16;
   static constexpr int loads = (items * quads + threads - 1) / threads, stride = items + 4, entries = depth * stride;
@@ -85,7 +86,7 @@ template <class T, int threads, int items, int depth> struct Stage {
   static __device__ __forceinline__ int item(int l) { return unit(l) % across + unit(l) / (across * quads) * across; }
   static __device__ __forceinline__ int entry(int l) { return unit(l) / across % quads * quad; }
 
-  // From `first` on, of vectors that end at `size`; an item that does not exist is the first one again.
+  // Entries from `first` on of vectors that end at `size`; a missing item is replaced by the first one.
   __device__ __forceinline__ void fetch(const T* from, int item_stride, int count, int first, int size) {
     KERNOPS_EACH(l, loads)
       if (item(l) < items && first + entry(l) < size)
@@ -98,13 +99,13 @@ template <class T, int threads, int items, int depth> struct Stage {
   }
 };
 
-// Where the tile stands: its first row and column, and how many of each there are.
+// The position of the tile: its first row and column, and their numbers.
 template <class T> struct TilePlace {
   const T *once, *rows, *columns;
   int row_stride, column_stride, row_count, column_count;
 };
 
-// 16 bytes on their way into shared memory, of which the first so many are read and the others 0.
+// An asynchronous copy of 16 bytes to shared memory, of which the first bytes are read and the others are set to 0.
 template <class T> __device__ __forceinline__ void send(T* to, const T* from, int bytes) {
 #if __CUDA_ARCH__ >= 800
   const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -113,7 +114,8 @@ template <class T> __device__ __forceinline__ void send(T* to, const T* from, in
   KERNOPS_EACH(e, int(16 / sizeof(T))) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);
 #endif
 }
-// All that this thread has sent is there, also for tensor cores of warp groups, which read it by themselves.
+// Waits until all data sent by this thread have arrived; tensor cores of warp groups, which read shared memory
+// directly, see them as well.
 template <bool by_warpgroups = false> __device__ __forceinline__ void wait_for_sent() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" ::: "memory");

@@ -1,9 +1,9 @@
-// Products of matrices by the units for whole numbers of 8 bits, which are exact: numbers become whole ones of some
-// signed digits to the base 256, and products of digits whose places have one sum are a product of matrices
-// (cuda/pairs/panel_digits.cpp). After Ootomo, Ozaki and Yokota (2024), who make products of doubles so. With three
-// digits, of contractions, what is left out of a sum is some 2^-24 of the largest product; with four, of the numbers of
-// pairs times vectors, 2^-29: where a row is one of the columns, its number may be far larger than all others, times a
-// difference that is 0.
+// Exact products of matrices by the 8-bit integer units: numbers become whole numbers of some signed digits to the base
+// 256, and the products of digits whose positions have the same sum form one matrix product
+// (cuda/pairs/panel_digits.cpp). The method is that of Ootomo, Ozaki and Yokota (2024) for products of doubles. For
+// contractions, with three digits, the omitted part of a sum is about 2^-24 of the largest product; for the numbers of
+// pairs times vectors, with four digits, it is 2^-29: if a row equals one of the columns, its number may be far larger
+// than all others, and is multiplied by a difference of 0.
 #pragma once
 #include <kernops/jobs/panels.h>
 #include <kernops/cuda/values.cuh>
@@ -35,8 +35,8 @@ __device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Jo
 
 __device__ __forceinline__ double power_of_2(int n) { return __hiloint2double((n + 1023) << 20, 0); }
 
-// The power of 2 that numbers up to `largest` are whole multiples of, with digits from -128 to 127, but for rounding;
-// its inverse; and it as Digits have it. All are 0 where all numbers are, or nearly.
+// The power of 2 of which numbers up to `largest` are whole multiples with digits from -128 to 127, up to rounding; its
+// inverse; and its representation in Digits. All are 0 if all numbers are (nearly) 0.
 struct Step {
   double size, inverse;
   __device__ __forceinline__ Step(double largest, int places) {
@@ -46,14 +46,14 @@ struct Step {
   }
 };
 
-// The last digit of a whole number, which keeps the others.
+// Returns the last digit of a whole number, and removes it from the number.
 __device__ __forceinline__ int take_digit(int& whole) {
   const int digit = static_cast<signed char>(whole);
   whole = (whole - digit) >> 8;
   return digit;
 }
 
-// The digits of 4 numbers next to each other that are added up, each kind `length` from the one before.
+// The digits of 4 adjacent numbers that are summed; kinds of digits are `length` apart.
 __device__ __forceinline__ void put_four(const double* numbers, double inverse, signed char* to, int length) {
   unsigned four[sum_places] = {};
   KERNOPS_EACH(e, 4) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ void put_four(const double* numbers, double inverse, 
 
 constexpr int digit_threads = 256;
 
-// One block a vector.
+// One block per vector.
 __device__ __forceinline__ void make_digits(const DigitJob& job) {
   __shared__ double shared[digit_threads / 32];
   const int places = job.to.places;
@@ -87,11 +87,11 @@ __device__ __forceinline__ void make_digits(const DigitJob& job) {
       for (int d = places - 1; d >= 0; --d)
         to[(job.backwards ? places - 1 - d : d) * job.to.length + k] = take_digit(whole);
     }
-    __syncthreads();  // what they have shared is free again
+    __syncthreads();  // shared memory is free again
   }
 }
 
-// Numbers of pairs times vectors of columns, which join the sums of the rows: one thread a number.
+// Adds the numbers of pairs times vectors of columns to the sums of the rows; one thread per number.
 __device__ __forceinline__ void add_products(const PanelJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   const int row = int(n / job.width), k = int(n % job.width);

@@ -1,7 +1,7 @@
 // Sums over pairs of long vectors by panels of some thousand rows and columns (cuda/pairs/panels.cpp). cuBLAS computes
 // the contractions of a panel; this kernel replaces them by the numbers of the pairs; cuBLAS multiplies these numbers
-// by the vectors of the columns. All numbers are doubles, but products may be those of their digits. Vectors of rows
-// only need the totals of the numbers: the sum of w (x - y) is x sum w - sum w y.
+// by the vectors of the columns. All numbers are doubles, but products may be computed from digits. Vectors of rows
+// require only the totals of the numbers: the sum of w (x - y) is x sum w - sum w y.
 #pragma once
 #include <kernops/state.h>
 #include <kernops/cuda/accumulate.cuh>
@@ -20,7 +20,7 @@ template <class Formula> __device__ __forceinline__ const double* column_item(co
   return static_cast<const double*>(job.columns) + column * (long long)padded<double>(Formula::column);
 }
 
-// Contraction c of a row with adjacent columns; products of digits are multiplied by the steps of both.
+// Contraction c of a row with adjacent columns; products of digits are multiplied by the steps of both factors.
 template <int near, int columns, bool digits>
 __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, int c, int row, int column) {
   if constexpr (digits) {
@@ -35,7 +35,7 @@ __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, i
   }
 }
 
-// Number m of a pair: is its total needed, and how many earlier numbers multiply vectors of columns?
+// For number m of a pair: whether its total is needed, and how many earlier numbers multiply vectors of columns.
 template <class Formula, int m> KERNOPS_FN constexpr bool has_total() {
   return Formula::Rows::nth(m) >= 0 || shifts<Formula>() || Formula::width == 0;
 }
@@ -46,8 +46,8 @@ template <class Formula, int m> KERNOPS_FN constexpr int kind_of() {
     return kind_of<Formula, m - 1>() + Formula::Columns::nth(m - 1);
 }
 
-// The numbers of the pairs of some rows with all columns of a panel. A thread has 2 or 4 columns next to each other,
-// then those as many times the threads further.
+// The numbers of the pairs of some rows with all columns of a panel. A thread processes 2 or 4 adjacent columns, then
+// as many again at a distance of all threads.
 template <class Formula, int rows, int columns, bool digits> struct PanelNumbers {
   using Near = typename Formula::Near;
   using Columns = typename Formula::Columns;
@@ -56,8 +56,8 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
   const PanelJob& job;
   int first;  // of the rows
   double w[numbers][rows][own];
-  double steps[contracted][own];  // of the columns' digits
-  double kept[rows];              // what multiplies the sums so far
+  double steps[contracted][own];  // steps of the columns' digits
+  double kept[rows];              // the factor of earlier sums
 
   explicit __device__ __forceinline__ PanelNumbers(const PanelJob& job) : job(job) {}
   static __device__ __forceinline__ int column(int n) { return near * (threadIdx.x + n / near * threads) + n % near; }
@@ -65,7 +65,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     return job.pairs + kind_of<Formula, m>() * job.kinds_apart + row * (long long)columns;
   }
   __device__ __forceinline__ bool exists(int r) const { return first + r < job.row_count; }
-  // True if digits have memory for these columns.
+  // True if memory for the digits of these columns is allocated.
   __device__ __forceinline__ bool has(int n) const { return column(n) < job.product_width; }
 
   // Computes the numbers of some rows, and returns true if all are finite and near.
@@ -102,7 +102,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
       KERNOPS_EACH(r, rows)
         KERNOPS_EACH(n, own) f(w[m][r][n]);
   }
-  // Where there are no such pairs. Not asked for each of them, which would be waited for.
+  // For formulas without such pairs. A test in each pair would add latency.
   __device__ __forceinline__ void put_where_none(double number) {
     if (job.column_count == columns && exists(rows - 1)) return;
     KERNOPS_EACH(r, rows)
@@ -119,7 +119,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
               Few<2, double>{{w[m][r][n], w[m][r][n + 1]}};
   }
 
-  // Joins f of number m over all threads with the value of each row.
+  // Combines number m over all threads with the value of each row, by f.
   template <int m, class F, class Join>
   __device__ __forceinline__ void join_rows(double (&v)[rows], double* shared, F f, Join join) const {
     KERNOPS_EACH(r, rows)
@@ -144,7 +144,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Numbers that were exponents become exponentials, as seen from one that none so far exceeds by much.
+  // Replaces exponents by exponentials, relative to a shift that no exponent so far exceeds by much.
   __device__ __forceinline__ void exponentiate() {
     __shared__ double shared[threads / 32 * rows];
     double most[rows], before[rows];
@@ -211,7 +211,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
       KERNOPS_EACH(r, rows) kept[r] = 1;
       if constexpr (shifts<Formula>()) exponentiate();
       hand_over<0>();
-      __syncthreads();  // what they have shared is free again
+      __syncthreads();  // shared memory is free again
     }
     if (!good) *job.odd = 1;
   }

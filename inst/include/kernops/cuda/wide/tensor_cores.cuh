@@ -5,10 +5,10 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Inner products of the rows and columns of a tile. The columns come by way of shared memory: all chunks (`whole`), or
-// in stages of a few, of which one is multiplied while the next one is on its way. The rows are a thread's own: they
-// stay in its registers (`resident`), or are brought there some chunks at a time, as many `ahead`. Vectors that are
-// also summed have totals in most registers, and the columns are wanted again: more chunks come whole.
+// Inner products of the rows and columns of a tile. The columns pass through shared memory: all chunks (`whole`), or in
+// stages of a few chunks, where one stage is multiplied while the next one is loaded. A thread owns its rows: they stay
+// in its registers (`resident`), or some chunks are loaded at a time, `ahead` of use. If vectors are also summed, most
+// registers hold totals, and the columns are needed again, so more chunks are loaded as a whole.
 template <class Numbers, class L, class Terms> struct ByTensorCores {
   using T = typename Numbers::T;
   using Tile = PairTile<T, L>;
@@ -25,7 +25,7 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
                        shared = 2 * stage, for_rows = 0, ahead = 2, held = resident ? chunks : ahead;
   Part x[held][Own::rows];
 
-  // A thread's unit of a chunk of its rows.
+  // The unit of a thread in a chunk of its rows.
   struct Units {
     Few<unit, T> v[Own::rows];
   };
@@ -54,7 +54,7 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
       KERNOPS_EACH(k, held) take(units(at, k), k, k);
   }
 
-  // Chunks of the columns from number `first` on (unit_of_column). A thread sends the same unit of all of them, of
+  // Chunks of the columns from number `first` on (unit_of_column). A thread sends the same unit of every chunk, for
   // every 32nd column.
   template <int count> static __device__ __forceinline__ void send(const TilePlace<T>& at, T* to, int first) {
     const int u = threadIdx.x % 4;
@@ -74,8 +74,8 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { send<at_once>(at, to, 0); }
 
-  // `count` chunks of a stage from number `first` on, with `some` groups of 8 columns from group n on; their inner
-  // products, and as many sums of chunks, go on side by side.
+  // Multiplies `count` chunks of a stage from number `first` on with `some` groups of 8 columns from group n on; the
+  // inner products, and as many sums of chunks, proceed in parallel.
   template <int count, int some>
   __device__ __forceinline__ void multiply(const T* columns, int first, int n, T (&sum)[Own::rows][2 * some],
                                            bool fresh) const {
@@ -103,7 +103,7 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
       each([&](const T& part, T& all) { all = Numbers::exact || first_sum ? part : all + part; });
     }
   }
-  // The same with all groups, a few at a time.
+  // The same for all groups, a few at a time.
   template <int count>
   __device__ __forceinline__ void multiply_all(const T* columns, int first, Contracted<T, L>& sum, bool fresh) const {
     constexpr int most = Terms::summed ? 4 : 2, some = L::C < most ? L::C : most;
@@ -117,9 +117,8 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
     }
   }
 
-  // The first stage of the columns is in `now`, seen by all threads; the same again is free at `next`. As soon
-  // as there is room, send_next(to) may send what comes next to where `now` is then.
-  // long: one pipeline of loads and products
+  // The first stage of the columns is in `now`, visible to all threads; an equal amount of memory is free at `next`. As
+  // soon as `now` is free, send_next(to) may load the following data there. long: one pipeline of loads and products
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, L>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
                                       Send send_next) {
@@ -144,7 +143,7 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
             multiply_all<count.value % ahead + (count.value % ahead == 0)>(now, begin, sum, false);
         }
       };
-      constexpr int stages = (chunks - 1) / at_once;  // before the last
+      constexpr int stages = (chunks - 1) / at_once;  // before the last stage
       KERNOPS_UNROLL_BY(1)
       for (int s = 0; s < stages; ++s) {
         send<at_once>(at, next, (s + 1) * at_once);

@@ -1,20 +1,20 @@
-// In which kinds of numbers tensor cores multiply, and how accurately.
+// The number formats in which tensor cores multiply, and their accuracy.
 //
-// A chunk of a vector is 64 bytes, of which thread 4 i + j of a warp has unit j, 16 bytes of the vectors of
-// some rows and columns i. A kind says what a thread makes of a unit of a row (part) and of what is in shared memory of
-// 8 columns (of_columns), a Part either way, and multiplies those of 16 rows x 8 columns:
+// A chunk of a vector is 64 bytes; thread 4 i + j of a warp holds unit j, 16 bytes, of the vectors of some rows and
+// columns i. A format defines the Part that a thread computes from a unit of a row (part) and from the shared memory of
+// 8 columns (of_columns), and the product of the parts of 16 rows x 8 columns:
 //   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with columns 2 j and 2 j + 1
-//   add_rest(c, x, x8, y)  the same for the small parts that rounding took from them; comes first
-// Where they are not `exact`, tensor cores cut off and do not round: so many chunks are added up before their sum joins
-// others (`together`). So many make a stage where there are more (most_chunks), are a stage where they are all
-// (most_whole, times groups of 8 columns), or stay in a thread's registers, of so many rows (most_resident).
+// add_rest(c, x, x8, y) the same for the small parts that remain after rounding; called first
+// Formats that are not `exact` truncate instead of rounding: `together` chunks are summed before their sum joins
+// others. A stage has at most most_chunks chunks if there are more, or all of them up to most_whole (times groups of 8
+// columns); a thread keeps up to most_resident chunks of its rows in registers.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// GPUs other than those of data centres have few units for doubles, if any.
+// Only data centre GPUs have many units for doubles.
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900
 constexpr bool multiplies_doubles = true;
 #else
@@ -26,13 +26,13 @@ constexpr bool multiplies_floats = true;
 constexpr bool multiplies_floats = false;
 #endif
 
-// Where unit u of a chunk of a column stands among those of so many columns: neither its units nor those of 8
-// columns share a bank of shared memory.
+// The position of unit u of a chunk of a column: neither the units of a column nor those of 8 columns share a bank of
+// shared memory.
 template <int columns> __device__ __forceinline__ int unit_of_column(int chunk, int column, int u) {
   return (chunk * columns + column) * 4 + (u ^ column / 2 % 4);
 }
 
-// Columns as they are in memory: unit j of column first + i.
+// Columns in the order of memory: unit j of column first + i.
 template <class Numbers, int columns, class T>
 __device__ __forceinline__ auto units_of_columns(const T* stage, int chunk, int first) {
   constexpr int unit = 16 / sizeof(T);
@@ -54,7 +54,7 @@ struct Doubles {
     return units_of_columns<Doubles, columns>(stage, chunk, first);
   }
   template <class P> static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
-  // Half as many instructions change less often between these and others, for which the units for doubles wait.
+  // Half as many instructions alternate less often with the others, for which the double precision units wait.
   static __device__ __forceinline__ void add(double (&c)[4], const Few<2, double>& x, const Few<2, double>& x8,
                                              const Few<2, double>& y) {
 #if __CUDA_ARCH__ >= 900
@@ -74,7 +74,7 @@ struct Doubles {
   }
 };
 
-// Products of numbers that are the sums of two parts; Numbers::multiply() adds the products of parts.
+// Products of numbers that are sums of two parts; Numbers::multiply() adds the products of parts.
 template <class Numbers> struct InTwoParts {
   static constexpr bool exact = false;
   template <class P>
@@ -88,7 +88,7 @@ template <class Numbers> struct InTwoParts {
 };
 
 // Floats as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. Infinity has no such
-// parts: results that are not finite are computed in another way.
+// parts: results that are not finite are computed by another kernel.
 struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
@@ -101,7 +101,7 @@ struct Floats : InTwoParts<Floats> {
     Part<N> split;
     KERNOPS_EACH(e, N) {
       split.high[e] = rounded(some.v[e]);
-      split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // of which 11 bits are taken
+      split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // 11 bits of which are used
     }
     return split;
   }
@@ -119,8 +119,8 @@ struct Floats : InTwoParts<Floats> {
   }
 };
 
-// The same in numbers of 16 bits, twice as fast. They have little room for exponents: put_scaled() makes
-// them. Units of a column are matrices' rows of 8 numbers: 0 and 1 of large parts, 2 and 3 of the small ones.
+// The same with numbers of 16 bits, at twice the speed. They have a small range of exponents, so put_scaled() scales
+// them. Units of a column are rows of 8 numbers of a matrix: 0 and 1 hold large parts, 2 and 3 small parts.
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
@@ -172,8 +172,8 @@ struct Halves : InTwoParts<Halves> {
     const unsigned first = packed(a, b), second = packed(c, d);
     return {{first, second}, {rest(a, b, first), rest(c, d, second)}};
   }
-  // Four matrices of 8 x 8, of which thread n points to row n % 8 of number n / 8. Thread 4 i + j gets the numbers 2 j
-  // and 2 j + 1 of row i of a matrix; or, turned, those of its column i.
+  // Four 8 x 8 matrices; thread n gives the address of row n % 8 of matrix n / 8. Thread 4 i + j receives numbers 2 j
+  // and 2 j + 1 of row i of a matrix or, transposed, of column i.
 #define KERNOPS_MATRICES(name, turned)                                                        \
   static __device__ __forceinline__ Part<4> name(const T* row) {                              \
     Part<4> y;                                                                                \
@@ -190,8 +190,8 @@ struct Halves : InTwoParts<Halves> {
     const int thread = threadIdx.x % 32;
     return matrices(stage + unit_of_column<columns>(chunk, first + thread % 8, thread / 8) * 4);
   }
-  // Unit u of 16 columns, where these are what is added up: column i of a matrix is entry i / 2 * 4 + 2 u + i % 2 of
-  // the chunk.
+  // Unit u of 16 columns if the sum runs over columns: column i of a matrix is entry i / 2 * 4 + 2 u + i % 2 of the
+  // chunk.
   template <int columns>
   static __device__ __forceinline__ Part<4> along_columns(const T* stage, int chunk, int first, int u) {
     const int thread = threadIdx.x % 32;

@@ -1,6 +1,6 @@
-// Contractions term by term: of any operation that adds up over the entries of vectors. A block of 16 x 8 threads takes
-// 128 rows and 8 C columns; each thread takes 8 rows x C columns of them, one entry of the vectors after another. A few
-// entries at a time stand in shared memory, twice: while one set is used, the next is on its way.
+// Contractions term by term: A block of 16 x 8 threads takes 128 rows and 8 C columns; each thread takes 8 rows x C
+// columns of them, one entry of the vectors after another. A few entries at a time are in shared memory, double
+// buffered: one buffer is used while the other one is loaded.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -53,7 +53,7 @@ template <class T, class L, class Terms> struct SumsOfTerms {
   }
 };
 
-// Contracts term by term, then hands the sums to the threads that have the pairs, by way of shared memory.
+// Contracts term by term, then transfers the sums through shared memory to the threads that own the pairs.
 template <class T, class L, class Terms> struct TermByTerm {
   using Tile = PairTile<T, L>;
   using Own = OwnPairs<L>;
@@ -85,7 +85,7 @@ template <class T, class L, class Terms> struct TermByTerm {
   __device__ __forceinline__ void begin(const TilePlace<T>&, T*) {}
   __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
 
-  // Not inlined: it would take registers from those who contract otherwise as long as they can.
+  // Not inlined: this code would take registers from threads that contract by other means.
   template <class O> static __device__ __noinline__ void compute(const TilePlace<T> at, const O o, T* shared) {
     __builtin_assume(__isShared(shared));
     Stages stages;

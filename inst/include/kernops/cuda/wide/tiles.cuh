@@ -63,7 +63,7 @@ template <class T, int kept, int columns> struct KeptColumns {
   }
 };
 
-// The shared memory of for_tiles(): numbers of its stages, or of values, and bytes in all.
+// The size of the shared memory of for_tiles(): numbers of its stages, or of values, and the total in bytes.
 template <class Formula, class L, int room> struct TileMemory {
   using T = typename Formula::T;
   using ForNear = AllContractions<T, L, typename Formula::Near::Contractions>;
@@ -72,7 +72,7 @@ template <class Formula, class L, int room> struct TileMemory {
   static constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared,
                        before_rows = needed > room ? needed : room, numbers = before_rows + ForNear::for_rows,
                        bytes = numbers * sizeof(T) + 2 * sizeof(Kept);
-  // The launch asks for memory beyond the 48 KB that every GPU has for a block.
+  // The launch requests memory beyond the 48 KB that every GPU provides for a block.
   static constexpr int asked_for = bytes > 48 * 1024 ? numbers* int(sizeof(T)) : 0;
 
   static __device__ __forceinline__ T* begin() {
@@ -86,7 +86,7 @@ template <class Formula, class L, int room> struct TileMemory {
   }
 };
 
-// The norms of a thread's own rows: whether they are near, and the largest one.
+// The norms of a thread's rows: whether they are near, and the largest norm.
 template <class T> struct OwnNorms {
   bool near = true;
   T largest = 0;
@@ -146,7 +146,7 @@ __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, L>& block,
         send_more(at, turn);
       };
       if (!sent) send(at, now, turn);
-      // for each tile anew, so that visit() has its registers
+      // reloaded for each tile, so that visit() can use the registers
       if (!ahead) contract.begin(at, shared + Memory::before_rows);
       wait_for_sent<L::warpgroups != 0>();
       const bool own_column = int(threadIdx.x) < at.column_count;

@@ -1,12 +1,13 @@
-// Sums of long vectors, each a number per pair times a vector: of the column, or a function of both such as x - y, as
-// gradients are. One loop serves all: batches of entries, so that the totals of a batch stay in registers, and for each
-// the tiles of a block. How the numbers of a tile meet the vectors is the policy that the text names:
+// Sums of long vectors, each a number per pair times a vector: of the column, or a function of row and column such as x
+// - y in gradients. One loop serves all cases: it processes the entries in batches, so that the totals of a batch stay
+// in registers, and for each batch the tiles of a block. The text names the policy that combines the numbers of a tile
+// with the vectors:
 //
 //   ByEntries  any numbers and vectors: the numbers are computed again for each batch   vector_sum_entries.cuh
-//   OfColumns  vectors of columns, numbers without contraction, multiplied at once      vector_sum_columns.cuh
+// OfColumns vectors of columns, numbers without contraction, multiplied immediately vector_sum_columns.cuh
 //   Whole      vectors that a contraction reads: all totals in registers                vector_sum_scaled.cuh
-//   ByTiles    the same for longer vectors: the numbers of some tiles, then one batch
-//              of entries after another                                                 vector_sum_long.cuh
+// ByTiles the same for longer vectors: the numbers of some tiles are kept, then one
+// batch of entries after another is added vector_sum_long.cuh
 #pragma once
 #include <kernops/cuda/wide/vector_sum_columns.cuh>
 #include <kernops/cuda/wide/vector_sum_entries.cuh>
@@ -49,7 +50,7 @@ struct PairKernel<Formula, L, VectorSum<Row, Batching>, BlockPairs> {
           },
           [&](const auto& at, const auto& o, auto* shared, bool last) { sum.add(at, o, shared, last); });
       if (!sum.block.any()) sum.hand_over_nothing();
-      if (Sum::ahead && Sum::batches > 1) __syncthreads();  // the next batch sends to the same memory
+      if (Sum::ahead && Sum::batches > 1) __syncthreads();  // the next batch is loaded into the same memory
     }
   }
 };

@@ -6,7 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A batch of entries: some runs, of which thread j of 4 has the totals of some units of 16 bytes, after those of j - 1.
+// A batch of entries: some runs; thread j of 4 holds the totals of some units of 16 bytes, after the units of thread j
+// - 1.
 template <class T, int some_units, int some_runs> struct EntryBatch {
   static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,
                        size = runs * run;
@@ -14,7 +15,7 @@ template <class T, int some_units, int some_runs> struct EntryBatch {
 };
 
 // A batch of the entries of the vectors of a tile's columns, in shared memory. Unit u of a column is at slot(column, u)
-// of a run: a warp reads an eighth of the runs of 4 columns, every second one, without bank conflicts.
+// of a run: a warp reads an eighth of the runs of 4 alternate columns without bank conflicts.
 template <class T, int columns, class S> struct ColumnEntries {
   static constexpr int units = 4 * S::units, eighth = S::run / 8;
   alignas(16) T v[S::size * columns];
@@ -28,7 +29,7 @@ template <class T, int columns, class S> struct ColumnEntries {
   __device__ __forceinline__ Few<eighth, T> part(int run, int column, int n) const {
     return few<eighth>(v + place(run, column, n * eighth / S::unit) + n * eighth % S::unit);
   }
-  // Calls each(unit, column, its first entry in the batch) for the units that a thread sends: one in 4 of every 32nd
+  // Calls each(unit, column, its first entry in the batch) for the units that a thread loads: one in 4 of every 32nd
   // column.
   template <class Each> __device__ __forceinline__ void own_units(Each each) {
     KERNOPS_UNROLL
@@ -39,7 +40,7 @@ template <class T, int columns, class S> struct ColumnEntries {
       }
   }
 
-  // Sends the entries from `base` on of vectors that end at `end`, and zeros for columns that do not exist.
+  // Loads the entries from `base` on of vectors that end at `end`, and zeros for missing columns.
   __device__ __forceinline__ void send(const TilePlace<T>& at, int offset, int base, int end) {
     own_units([&](T* to, int column, int entry) {
       const int left = column < at.column_count ? (end - base - entry) * int(sizeof(T)) : 0;
@@ -47,7 +48,7 @@ template <class T, int columns, class S> struct ColumnEntries {
       kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
     });
   }
-  // Subtracts the centre from the entries that this thread has sent, and multiplies them by the roots of weights, if
+  // Subtracts the centre from the entries that this thread has loaded, and multiplies them by the roots of weights, if
   // there are any. Returns 0 if all entries are finite.
   template <class Terms> __device__ __forceinline__ T take_centre(const T* once, int base) {
     T check = 0;

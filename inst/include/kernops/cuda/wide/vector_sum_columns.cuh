@@ -1,6 +1,6 @@
-// Sums of vectors of columns, such as b in Sum(k(x, y) * b), each times a number of the pair that takes little work
-// (OfColumns in cuda/wide/vector_sum.cuh). A thread computes its numbers of 2 columns in 8 and multiplies them at once
-// by tensor cores, while the next tile is on its way. Where a total is not finite, a warp adds up the tile term by
+// Sums of vectors of columns, such as b in Sum(k(x, y) * b), each times a number of the pair that is cheap to compute
+// (OfColumns in cuda/wide/vector_sum.cuh). A thread computes the numbers of 2 columns in 8 and multiplies them
+// immediately by tensor cores, while the next tile is loaded. If a total is not finite, a warp adds up the tile term by
 // term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
@@ -103,7 +103,7 @@ struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<For
       totals.multiply_columns(c, w, entries, 0, k);
     }
   }
-  // Multiplies again with a new shift if exponents are much larger than those before. Returns to all threads of a warp
+  // Multiplies again with a new shift if exponents are much larger than earlier ones. Returns to all threads of a warp
   // whether the product is finite.
   template <class Pairs, class O, class Kept>
   __device__ __forceinline__ bool multiplied(Products& c, T (&highest)[Own::rows], int count, const O& o,

@@ -1,6 +1,6 @@
-// Sums of any vectors, each times any numbers of the pair (ByEntries in cuda/wide/vector_sum.cuh). Where the vector is
-// the column's, or the difference of row and column seen from a centre, tensor cores multiply the numbers of a tile by
-// the vectors of its columns: sum w (x - y) is x sum w - sum w y, as exact as the expansion of the exponent. Else the
+// Sums of any vectors, each times any numbers of the pair (ByEntries in cuda/wide/vector_sum.cuh). If the vector is
+// that of the column, or a centred difference of row and column, tensor cores multiply the numbers of a tile by the
+// vectors of its columns: sum w (x - y) is x sum w - sum w y, as exact as the expansion of the exponent. Otherwise the
 // sum is added up term by term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
@@ -8,12 +8,12 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The layout of a batch: as many runs as shared memory holds beside contractions, and whose totals a thread holds.
+// The layout of a batch: as many runs as shared memory holds beside contractions, and as the totals of a thread allow.
 template <class Formula, class Row, class L> struct BatchByEntries {
   using T = typename Formula::T;
   using Tile = PairTile<T, L>;
   using Terms = typename Formula::VectorSum;
-  // True if the numbers of such pairs times their vectors are a product of matrices.
+  // True if the numbers of such pairs times their vectors form a product of matrices.
   template <class Pairs>
   static constexpr bool multiplies = adds_matrices<Formula, Row>() && Terms::of_column != 0 &&
                                      (Terms::of_row == 0 || (Formula::expands && !SameType<Pairs, Formula>::value));
@@ -42,7 +42,7 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
   using Tile = PairTile<T, L>;
   using Columns = typename Batch::Columns;
   static constexpr bool ahead = false;
-  // Totals of this size leave registers for three blocks; plain sums of doubles of columns are faster by two
+  // Totals of this size leave registers for three blocks; plain sums of columns in doubles are faster with two
   // (measured).
   static constexpr bool few = Formula::in_place && Terms::size <= (sizeof(T) == 8 ? 64 : 32);
   static constexpr int room = Batch::room,
@@ -77,12 +77,12 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
       totals.add_terms(at, o, first, [&](int column, int r) { return number_of(shared, column, r); });
     }
     __syncthreads();
-    this->end_tile(last, blocks == 3 && Formula::products);  // beside distances, this spills more
+    this->end_tile(last, blocks == 3 && Formula::products);  // together with distances, this spills more registers
   }
 
  private:
   static __device__ __forceinline__ T none() { return shifts<Formula>() ? -infinity<T>() : T(0); }
-  // Multiplies the numbers of a tile if that is possible, else leaves them in shared memory.
+  // Multiplies the numbers of a tile if possible, otherwise leaves them in shared memory.
   __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, T* shared) {
     if constexpr (!Formula::in_place && shifts<Formula>()) {
       __syncthreads();

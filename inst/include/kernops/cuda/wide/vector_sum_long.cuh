@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The numbers of some tiles are kept, in local memory; then these are added up for one batch of entries after another.
+// The numbers of some tiles are kept in local memory and then added up, one batch of entries after another.
 template <class Formula, class Row, class BlockPairs, class L>
 struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template With<8>> {
   using Base = SumOfBlock<Formula, Row, BlockPairs, typename L::template With<8>>;
@@ -35,7 +35,7 @@ struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template Wi
   using Memory = KeptTile[most];
   Memory& tiles;
   int count = 0;
-  float sums[Own::rows] = {};  // of the numbers that are multiplied
+  float sums[Own::rows] = {};  // of the numbers to multiply
   bool begun = false;
 
   __device__ __forceinline__ SumByTiles(const PairJob& job, int, Columns&, Memory& tiles)

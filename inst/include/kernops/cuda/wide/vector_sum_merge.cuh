@@ -32,7 +32,8 @@ template <class Formula, class Row> struct ShiftedSplits {
     return all;
   }
 };
-// Several threads of a warp join the splits of a row; all have read the shifts before one thread writes the new one.
+// Several threads of a warp join the splits of a row; one thread writes the new shift after all threads have read the
+// old shifts.
 template <class Formula, class Row> __device__ void merge_shifted_sum(const PairJob& job) {
   using Powers = typename Formula::Powers;
   constexpr int size = Formula::VectorSum::size, first = Powers::gives_top;

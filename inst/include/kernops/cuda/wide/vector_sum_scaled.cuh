@@ -1,7 +1,7 @@
 // Sums of differences x - y, each times a number w of the pair, for the vectors of an expanded exponent, as in the
 // gradient of a Gaussian: x sum w - sum w y (Whole in cuda/wide/vector_sum.cuh). The inner products of the exponent
-// have brought y into shared memory, centred, scaled and as numbers of 16 bits: tensor cores multiply these by w,
-// scaled to 16 bits as well. Gradients of functions of (x | y) sum y likewise; their columns have powers of two
+// have loaded y into shared memory, centred, scaled and as numbers of 16 bits: tensor cores multiply it by w, also
+// scaled to 16 bits. Gradients of functions of (x | y) sum y in the same way; their columns have powers of two
 // (`power`), by which the numbers are multiplied.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
@@ -10,14 +10,14 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The numbers of a thread's pairs with 32 columns, as two numbers of 16 bits each. A power of 2 for each row keeps them
-// away from the ends of these: the largest are about 4.
+// within range: the largest numbers are about 4.
 template <class L> struct ScaledNumbers {
   using Own = OwnPairs<typename L::template With<4>>;
-  static constexpr int columns = 32, groups = 2;  // of 16 columns, that are added up at a time
+  static constexpr int columns = 32, groups = 2;  // number of groups of 16 columns that are summed at a time
   Halves::Part<4> part[groups][Own::rows];
-  float back[Own::rows];  // what undoes the power
+  float back[Own::rows];  // the inverse of the power
 
-  // Takes the numbers from `first` on of each row, and returns whether all are finite. All threads of a warp call it.
+  // Takes the numbers of each row from `first` on, and returns whether all are finite. All threads of a warp call it.
   template <class Wider> __device__ __forceinline__ bool take(const Contracted<float, Wider>& w, int first) {
     bool finite = true;
     KERNOPS_EACH(r, Own::rows) {
@@ -38,8 +38,8 @@ template <class L> struct ScaledNumbers {
   }
 };
 
-// Adds numbers times vectors to runs `from` to `to` of the totals, each a chunk, for 32 columns from number `first` on
-// of a stage. The vectors are multiplied by `unit`.
+// Adds numbers times vectors to runs `from` to `to` of the totals, one chunk each, for 32 columns of a stage from
+// number `first` on. The vectors are multiplied by `unit`.
 template <int stage_columns, int from, int to, class Totals, class L>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, int first,
                                              float unit) {
@@ -67,8 +67,8 @@ __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers
   }
 }
 
-// The same for all runs by warp groups, two runs at a time: large and small parts of vectors are one matrix, so the
-// products of small parts are computed, too. Products join the totals only if they are `finite`.
+// The same for all runs by warp groups, two runs at a time: large and small parts of vectors form one matrix, so the
+// products of small parts are computed as well. Products join the totals only if they are `finite`.
 template <class Totals, class L>
 __device__ __forceinline__ void add_products(Totals& totals, const ScaledNumbers<L>& w, const float* stage, float unit,
                                              bool finite) {
@@ -105,7 +105,7 @@ template <class Formula> __device__ __forceinline__ float unit_of_columns(const 
   return c == 0 ? 0.0f : float(Formula::VectorSum::of_column) / (halves_scale * sqrt(abs(2 * c)));
 }
 
-// The numbers of a tile times the powers by which the vectors of columns have been divided.
+// The numbers of a tile times the powers by which the vectors of columns were divided.
 template <class Formula, class L, class Kept>
 __device__ __forceinline__ Contracted<float, L> with_powers(const Contracted<float, L>& numbers, const Kept& kept) {
   constexpr int power = Formula::VectorSum::power;
@@ -120,11 +120,11 @@ __device__ __forceinline__ Contracted<float, L> with_powers(const Contracted<flo
 
 template <class L, class Formula>
 using ScaledContract = typename AllContractions<float, L, typename Formula::Near::Contractions>::Contract;
-// A batch of all entries, of which two warp groups with the same rows have a half each.
+// A batch of all entries, half of them for each of two warp groups with the same rows.
 template <class L, class Formula>
 using WholeBatch = EntryBatch<float, 1, (ScaledContract<L, Formula>::chunks + L::sharing - 1) / L::sharing>;
 
-// The totals of all entries are in registers: the vectors of a tile are one stage of shared memory.
+// The totals of all entries are in registers; the vectors of a tile are one stage of shared memory.
 template <class Formula, class Row, class BlockPairs, class L>
 struct SumWhole : SumOfBatch<Formula, Row, BlockPairs, L, WholeBatch<L, Formula>> {
   static_assert(ScaledContract<L, Formula>::whole && L::C == 4, "as the recipe says (cuda/pairs/choose.cpp)");

@@ -6,7 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Totals weighed by exponentials have two more numbers for each row: the sum of the exponentials, and their shift.
+// Totals weighted by exponentials have two additional numbers for each row: the sum of the exponentials, and their
+// shift.
 template <class Formula> KERNOPS_FN constexpr int kept_totals() {
   return Formula::VectorSum::size + (shifts<Formula>() ? 2 : 0);
 }
@@ -19,14 +20,14 @@ template <class Formula, class Row> KERNOPS_FN typename Formula::T& kept_shift(R
   return *reinterpret_cast<typename Formula::T*>(totals + (Formula::VectorSum::size + 1) * stride);
 }
 
-// The shifts of a thread's rows, which other threads of its warp have, too.
+// The shifts of a thread's rows, which are also known to other threads of its warp.
 template <class Formula, class L, bool = shifts<Formula>()> struct SeenFrom {
   using T = typename Formula::T;
   using Own = OwnPairs<L>;
   using Powers = typename Formula::Powers;
   T shift[Own::rows];
 
-  // Batches of entries after the first one read the shift that the first one has left.
+  // The first batch of entries stores the shift, and later batches read it.
   template <class Row> __device__ __forceinline__ void begin(bool known, Row* totals, long long stride, int row_count) {
     KERNOPS_EACH(r, Own::rows)
       shift[r] =
@@ -34,7 +35,7 @@ template <class Formula, class L, bool = shifts<Formula>()> struct SeenFrom {
   }
   __device__ __forceinline__ T power(int r, T exponent) const { return Powers::of(exponent, shift[r]); }
   // Shifts row r by the largest exponent that its threads have read, and returns the factor of its totals. All threads
-  // of a warp call it, as each has read other columns.
+  // of a warp call it, because each of them has read other columns.
   __device__ __forceinline__ T follow(int r, T highest) {
     KERNOPS_UNROLL
     for (int step = 1; step < Own::sharing; step *= 2) highest = larger(__shfl_xor_sync(~0u, highest, step), highest);

@@ -1,4 +1,5 @@
-// The totals of sums of long vectors (cuda/wide/vector_sum.cuh), and the ways in which numbers times vectors join them.
+// The totals of sums of long vectors (cuda/wide/vector_sum.cuh), and the methods of adding numbers times vectors to
+// them.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_batch.cuh>
 #include <kernops/cuda/wide/vector_sum_shift.cuh>
@@ -6,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Loads 16 bytes of each of several vectors, which start at their offsets.
+// Loads 16 bytes of each of several vectors from their offsets on.
 template <class Offsets, int quad, class T, int N>
 __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   KERNOPS_EACH(n, Offsets::count) {
@@ -15,7 +16,7 @@ __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   }
 }
 
-// True if the threads that have the numbers of pairs also multiply them as matrices.
+// True if the threads that own the numbers of pairs also multiply them as matrices.
 template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
   constexpr bool by_cores = !SameType<typename Formula::VectorSum::Atom, Plain>::value;
   static_assert(!by_cores || (Formula::in_place && Row::adds_tiles),
@@ -32,7 +33,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
   using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
   static constexpr bool sums_numbers = Terms::of_row != 0 || shifts<Formula>();
-  // tiles whose sums are added before the totals are; fewer if numbers are added term by term
+  // number of tiles whose sums are added before the totals are; smaller if numbers are added term by term
   static constexpr int most_tiles = (Terms::numbers > 0 ? 512 : 4096) / Tile::columns;
   const int base;
   Row sum[Own::rows][S::runs][S::own];
@@ -50,8 +51,9 @@ template <class Formula, class Row, class L, class S> struct Totals {
     }
   }
 
-  // Calls take(q, index of its totals) for one run after another. If there are many, the registers of the totals
-  // rotate, so that the code is that of one run and compiles in less than seconds; for few runs that costs registers.
+  // Calls take(q, index of its totals) for one run after another. If there are many runs, the registers of the totals
+  // rotate, so that the code is that of a single run and compiles in less than seconds; for few runs that costs
+  // registers.
   static constexpr bool rotates = S::runs > (L::warpgroups ? 4 : Terms::numbers > 0 ? 1 : 2);
   template <class Take> __device__ __forceinline__ void each_run(Take take) {
     if constexpr (rotates) {
@@ -82,14 +84,14 @@ template <class Formula, class Row, class L, class S> struct Totals {
     return at.rows + (Own::row(r) < at.row_count ? Own::row(r) : 0) * (long long)at.row_stride;
   }
 
-  // Entry k of the vector of a row, as those of columns are added up.
+  // Entry k of the vector of a row, in the form of the column vectors that are summed.
   __device__ __forceinline__ T row_entry(const TilePlace<T>& at, int r, int k) const {
     T x = row_item(at, r)[Terms::Rows::nth(0) + k];
     if (Terms::centre >= 0) x -= at.once[Terms::centre + k];
     return Terms::roots >= 0 ? x * at.once[Terms::roots + k] : x;
   }
 
-  // Multiplies numbers and vectors as matrices if these are `able` and all finite, and returns whether it did. All
+  // Multiplies numbers and vectors as matrices if they are `able` and all finite, and returns whether it did. All
   // threads call it.
   template <bool ever, class Columns>
   __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, L>& w, Columns& columns,
@@ -127,7 +129,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
   __device__ __forceinline__ void follow(const T (&highest)[Own::rows]) {
     KERNOPS_EACH(r, Own::rows) {
       const T factor = seen.follow(r, highest[r]);
-      if (__all_sync(~0u, factor == 1)) continue;  // as soon as most columns were met
+      if (__all_sync(~0u, factor == 1)) continue;  // as soon as most columns have been processed
       numbers[r] *= factor;
       KERNOPS_EACH(q, S::runs)
         KERNOPS_EACH(e, S::own) sum[r][q][e].scale(factor);
@@ -146,7 +148,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
       add_run(q, c);
     }
   }
-  // Adds to c the products of numbers and of two columns of the thread in every 8, the entries of run q.
+  // Adds to c the products of the numbers and two columns of the thread in every 8, for the entries of run q.
   template <class Columns, class Part>
   static __device__ __forceinline__ void multiply_columns(T (&c)[Columns::eighth][Own::rows / 2][4],
                                                           const Part (&w)[Own::rows], const Columns& columns, int q,
@@ -175,7 +177,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     each_run([&](int q, int there) {
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
-      int from[S::units];  // the first of each 16 bytes; those beyond the end are made, but not kept
+      int from[S::units];  // the first entry of each 16 bytes; entries beyond the end are computed and discarded
       KERNOPS_EACH(u, S::units) {
         from[u] = entry(q, u * S::unit) < Terms::size ? entry(q, u * S::unit) : 0;
         load_quad<typename Terms::Once, S::unit>(at.once + from[u], z + u * S::unit);
@@ -218,7 +220,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
                         : T(1);
     }
   }
-  // Adds to the totals of the block in memory, which have rows side by side, entry after entry.
+  // Adds to the totals of the block in memory, in which rows are contiguous for each entry.
   template <class Block>
   __device__ __forceinline__ void hand_over(const Block& block, const TilePlace<T>& at, Row* totals, long long stride,
                                             bool last) {
@@ -228,7 +230,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     const auto place = [&](int r, int q, int e) { return totals + entry(q, e) * stride + Own::row(r); };
     each_run([&](int q, int there) {
       KERNOPS_EACH(r, Own::rows) {
-        Row total[S::own];  // all are read before one is written
+        Row total[S::own];  // all threads have read before one thread writes
         KERNOPS_EACH(e, S::own) {
           total[e].start();
           if (!exists(r, q, e)) continue;
@@ -256,7 +258,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
   template <class Block>
   __device__ __forceinline__ void hand_over_numbers(const Block& block, const T (&change)[Own::rows], Row* totals,
                                                     long long stride, bool last) {
-    __syncwarp();  // all have read what is written now
+    __syncwarp();  // all threads have read the values written here
     KERNOPS_EACH(r, Own::rows) {
       if (base > 0 || Own::j() > 0 || Own::row(r) >= block.row_count) continue;
       Row* const place = totals + Terms::size * stride + Own::row(r);
@@ -273,7 +275,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     }
     __syncwarp();
   }
-  // Writes totals of nothing if a block has no columns.
+  // Writes totals of zero if a block has no columns.
   __device__ __forceinline__ void hand_over_nothing(Row* totals, long long stride, int rows) const {
     constexpr int threads = Tile::threads / L::sharing;
     for (int n = L::sharing == 2 ? threadIdx.x % threads : threadIdx.x; n < rows * S::size; n += threads)
@@ -286,15 +288,16 @@ template <class Formula, class Row, class L, class S> struct Totals {
   }
 };
 
-// The rows of a block and the place of their totals, as all policies of cuda/wide/vector_sum.cuh have them.
+// The rows of a block and the address of their totals, common to all policies of cuda/wide/vector_sum.cuh.
 template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock {
   using T = typename Formula::T;
   using Layout = L;
   using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
-  static constexpr int room = 0, blocks = 2;  // values in shared memory; blocks that share a multiprocessor
-  struct Columns {};                          // vectors in shared memory, beside those of the contractions
-  struct Memory {};                           // arrays of a thread that are indexed at run time
+  // number of values in shared memory; number of blocks that share a multiprocessor
+  static constexpr int room = 0, blocks = 2;
+  struct Columns {};                          // vectors in shared memory, in addition to those of the contractions
+  struct Memory {};                           // the thread's arrays that are indexed at run time
   Block<Formula, BlockPairs, L> block;
   const TilePlace<T> begin;
   Row* const kept;
@@ -306,7 +309,8 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
         kept(totals_of_block<Formula, Row>(job, block.first)),
         rows(begin) {}
   __device__ __forceinline__ void send(const TilePlace<T>&, int) const {}
-  // With `few_registers`, the compiler may not compute the addresses of the totals before the tiles and keep them.
+  // With `few_registers`, the compiler may not compute the addresses of the totals before the loop over tiles and keep
+  // them.
   template <class Totals>
   __device__ __forceinline__ void hand_over(Totals& totals, bool last, bool few_registers = false) const {
     long long stride = block.job.partial_rows;
@@ -319,7 +323,7 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
     totals.hand_over_nothing(kept, block.job.partial_rows, block.row_count);
   }
 
-  // The numbers of the thread's pairs in a tile, and `none` for columns that do not exist.
+  // The numbers of the thread's pairs in a tile, with `none` for missing columns.
   template <class Pairs, class O, class Values, class Kept>
   __device__ __forceinline__ Contracted<T, L> numbers_of(const TilePlace<T>& at, const O& o, const Values& values,
                                                          const Kept& columns, T none) const {

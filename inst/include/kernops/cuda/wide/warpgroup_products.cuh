@@ -1,5 +1,6 @@
-// Products of numbers of 16 bits by the tensor cores of compute capability 9.0: for four warps together, a warp group,
-// whose 16 rows each they multiply with what is in shared memory. They go on by themselves until they are waited for.
+// Products of numbers of 16 bits by the tensor cores of compute capability 9.0, for a warp group (four warps): each
+// warp multiplies its 16 rows by data in shared memory. The products run asynchronously until the warp group waits for
+// them.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -12,9 +13,9 @@ constexpr bool has_warpgroups = true;
 constexpr bool has_warpgroups = false;
 #endif
 
-// How tensor cores find vectors of a chunk in shared memory, 64 bytes each, whose units have changed places as
-// unit_of_column() says: large parts are there, and small ones 2 units further. A place counts units, and is the same
-// for all threads of a warp. Where the vectors are what is added up, the next chunk is so many units away.
+// The layout of the vectors of a chunk in shared memory for tensor cores: 64 bytes each, with units permuted by
+// unit_of_column(); small parts are 2 units after large parts. Offsets count units, and are the same for all threads of
+// a warp. If the sum runs over the vectors, the next chunk is `next_chunk` units away.
 __device__ __forceinline__ unsigned place_of(const float* vectors) {
   return __shfl_sync(~0u, static_cast<unsigned>(__cvta_generic_to_shared(vectors)) >> 4, 0);
 }
@@ -34,8 +35,8 @@ constexpr int small_parts = 2;
   ", %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define KERNOPS_4(c, n) "+f"(c[n]), "+f"(c[n + 1]), "+f"(c[n + 2]), "+f"(c[n + 3])
 #define KERNOPS_16(c, n) KERNOPS_4(c, n), KERNOPS_4(c, n + 4), KERNOPS_4(c, n + 8), KERNOPS_4(c, n + 12)
-// c = x y, or c + x y with `more`: x of a warp group's rows, in shared memory or as threads have it, and y of so many
-// columns, or of as many numbers of some columns (`turned`).
+// c = x y, or c + x y with `more`: x holds the rows of a warp group, in shared memory or registers, and y some columns
+// or, if `turned`, some numbers of columns.
 #define KERNOPS_PRODUCT(columns, names, x, y, more, turned)                                                        \
   "{.reg .pred p; setp.ne.b32 p, " more ", 0; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32.f16.f16 {" names \
   "}, " x ", " y ", p, 1, 1, " turned ";}"
