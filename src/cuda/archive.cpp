@@ -1,4 +1,4 @@
-// How a kernel is named and stored; see cuda/archive.h.
+// Names and storage of kernels; see cuda/archive.h.
 #include "cuda/archive.h"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ std::string read_text(const fs::path& file) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-// All headers that a text can reach, as one string.
+// All headers that a text includes, directly or indirectly, as one string.
 void collect(const std::string& name, std::set<std::string>& seen, std::string& all) {
   if (!seen.insert(name).second) return;
   std::istringstream lines(read_text(fs::path(paths().include) / name));

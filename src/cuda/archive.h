@@ -1,5 +1,5 @@
-// Files of compiled kernels. A file holds records one after another, each a line of text and the code, so
-// that files can be joined by `cat`; the catalogue's hold hundreds of them, the cache's one.
+// Files of compiled kernels. A file holds records one after another, each a line of text and the code, so that `cat`
+// can join files; files of the catalogue hold hundreds of records, files of the cache one.
 #pragma once
 #include <istream>
 #include <string>
@@ -10,7 +10,7 @@ namespace cuda {
 
 struct Record {
   std::string version, key, architecture, compiler;
-  std::string sum;  // of the code: it shows damage, and protects from nobody who can write the file
+  std::string sum;  // checksum of the code: it detects damage, but does not protect from someone who can write the file
   size_t size, at;
 };
 
@@ -22,14 +22,15 @@ std::vector<char> read_code(std::istream& in, const Record& record);
 std::vector<char> read_code(const std::string& file, const Record& record);
 std::string to_bytes(const Record& record, const std::vector<char>& code);
 
-// The package's version and what its device headers say: a kernel of any other engine never matches.
+// The version of the package and a hash of its device headers, so that a kernel of another version never matches.
 const std::string& engine_version();
 // The record that the kernel of a text must match; its compiler and code are left empty.
 Record describe(const std::string& text, const std::string& architecture);
 
 std::string hash(const std::string& data);
 
-// Writes aside and renames, so that other processes see a whole file or none; false if that fails.
+// Writes to a temporary file and renames it, so that other processes see a whole file or none; returns false if that
+// fails.
 bool write_file(const std::string& file, const std::string& bytes);
 std::string temporary_name(const std::string& file);
 
@@ -39,8 +40,8 @@ struct CatalogueFile {
 };
 std::vector<CatalogueFile> catalogue_files();
 
-// Compiles texts into a file of the catalogue. Kernels that the file already holds are not compiled again.
-// `fatbinary` is the toolkit's tool that packs code; without it (empty) files are several times larger.
+// Compiles texts into a file of the catalogue. Kernels that the file already holds are not compiled again. `fatbinary`
+// is the toolkit's program that compresses code; without it (empty) files are several times larger.
 void precompile(const std::vector<std::string>& texts, const std::string& architecture, const std::string& file,
                 const std::string& fatbinary, void (*between)());
 

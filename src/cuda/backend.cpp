@@ -16,7 +16,7 @@ class CudaBackend : public Backend {
   bool pays_off(double work) const override { return work > 1e9 && available(); }
   bool fits(const Plan& plan, const Settings& settings) const override { return cuda::fits(plan, settings); }
 
-  // Stored values run down a column: a GPU assigns its rows to threads.
+  // Stored values are contiguous along a column, and a GPU assigns adjacent rows to adjacent threads.
   Plan plan(Graph& graph, const Reduction& reduction) const override {
     Reduction here = reduction;
     if (reduction_table()[here.row].stores()) here.over = here.axes();

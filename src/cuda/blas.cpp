@@ -1,4 +1,4 @@
-// Signatures: the cuBLAS manual.
+// Signatures follow the cuBLAS manual.
 #include "cuda/blas.h"
 
 #include <map>
@@ -11,7 +11,7 @@ namespace cuda {
 namespace {
 
 using Status = int;
-constexpr int lower = 0, left = 0, right = 1, general = 0;  // of cuBLAS' enumerations
+constexpr int lower = 0, left = 0, right = 1, general = 0;  // constants of cuBLAS
 
 struct Blas {
   int release;
@@ -37,7 +37,7 @@ Blas open_blas() {
   for (const int release : {13, 12}) {
     if (library || (release == 13 && driver_is_old())) continue;
     const std::string version = std::to_string(release);
-    open_toolkit_library({"libcublasLt.so." + version});  // which it finds among those that are open already
+    open_toolkit_library({"libcublasLt.so." + version});  // which it finds among the libraries that are already open
     library = open_toolkit_library({"libcublas.so." + version});
     blas.release = release;
   }

@@ -1,12 +1,12 @@
-// cuBLAS of the CUDA toolkit, which is opened at run time as the driver is, without cuSOLVER. Everything is handed to
-// the default stream of the current device, by the first thread alone.
+// cuBLAS of the CUDA toolkit, opened at run time like the driver, without cuSOLVER. All calls use the default stream of
+// the current device, and come from the first thread only.
 #pragma once
 #include "cuda/cuda.h"
 
 namespace kernops {
 namespace cuda {
 
-// rows x columns doubles, column by column, `stride` apart.
+// Matrices of rows x columns doubles, in column-major order, `stride` apart.
 struct Panel {
   double* at;
   Count rows, columns, stride;
@@ -15,23 +15,23 @@ struct Panel {
   }
 };
 
-// The names are those of BLAS. Triangles are lower triangles unless `upper` is set.
+// Functions have the names of BLAS. Triangles are lower triangles unless `upper` is set.
 enum class Side { left, right };
 void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
           const Panel& c);  // c = scale a b + kept c
-// c = a' b, of n columns of k whole numbers of 8 bits, `stride` apart, multiples of 16.
+// c = a' b, with n columns of k whole numbers of 8 bits; `stride` is a multiple of 16
 struct SmallNumbers {
   const signed char* at;
   Count columns, stride;
 };
 void gemm(const SmallNumbers& a, const SmallNumbers& b, Count k, int* c);
-void syrk(double scale, const Panel& a, double kept, const Panel& c);  // c = scale a a' + kept c, its lower triangle
+void syrk(double scale, const Panel& a, double kept, const Panel& c);  // c = scale a a' + kept c, lower triangle only
 void trmm(double scale, Side side, const Panel& t, bool upper, bool transposed, const Panel& b, const Panel& c);
 void trsm(Side side, const Panel& t, bool upper, bool transposed, const Panel& b);
 void copy_panel(const Panel& a, const Panel& to);
 
 bool has_blas();
-int blas_release();  // 13 or 12; throws CudaError where it cannot be opened
+int blas_release();  // the major version, 13 or 12; throws CudaError if cuBLAS cannot be opened
 
 // Throws an error for a status of cuBLAS or cuSOLVER other than success.
 void check_status(int status, const char* what, const char* library);

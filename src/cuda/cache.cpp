@@ -1,6 +1,6 @@
-// Finds the code of a text: in the catalogue, on disk, or by the compiler. On disk a text is a file of its
-// own, with the text beside it to read. A file is compiled anew if it is damaged, if others can have written it, or if
-// it is of another version or compiler.
+// Finds the code of a text: in the catalogue, on disk, or by the compiler. On disk each text is one file, next to a
+// readable copy of the text. A file is compiled again if it is damaged, if other users could have written it, or if it
+// belongs to another version or compiler.
 #include <algorithm>
 #include <future>
 #include <sstream>
@@ -40,7 +40,7 @@ std::vector<char> find(const CacheFolder& folder, const Record& wanted) {
   for (const Record& record : read_records(file)) {
     const bool same_compiler = wanted.compiler.empty() || wanted.compiler == record.compiler;
     if (record.key != wanted.key || !same_compiler) continue;
-    file.clear();  // of the end, which the last record reached
+    file.clear();  // the end of the last record
     return read_code(file, record);
   }
   return {};
@@ -61,7 +61,7 @@ std::vector<char> compiled(const std::string& text, const std::string& architect
   if (!code.empty()) return code;
   code = compile(text, architecture, paths().include);
   const CacheFolder folder(paths().cache, true);
-  make_room(folder);  // a folder that cannot be written is no error: the next session compiles again
+  make_room(folder);  // a folder that cannot be written is not an error: the next session compiles again
   if (folder.write(record.key + ".kernel", to_bytes(record, code))) folder.write(record.key + ".cu", text);
   return code;
 }
@@ -71,7 +71,7 @@ std::vector<char> binary(const std::string& text, const std::string& architectur
 }
 
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture) {
-  engine_version();  // is read once, by this thread
+  engine_version();  // read once, by this thread
   std::vector<std::vector<char>> codes;
   for (const std::string& text : texts) codes.push_back(precompiled(text, architecture));
   std::vector<std::future<void>> others;

@@ -1,5 +1,5 @@
-// The folder of the kernel cache. Its files are run as code, so only the user and the administrator may be able to
-// write a file there, or to put another folder in its place.
+// The folder of the kernel cache. Its files are executed as code, so only the user and the administrator may be able to
+// write a file there or to replace the folder.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,33 +13,34 @@ class CacheFolder {
   enum State { usable, missing, untrusted, failed };
   struct File {
     std::string name;
-    std::int64_t time;  // of the last change, on any scale
+    std::int64_t time;  // time of the last change, on any scale
     std::uintmax_t bytes;
   };
 
-  // Opens the folder of an absolute path; `create` makes the folders that do not exist, for the user alone.
+  // Opens the folder of an absolute path; `create` makes missing folders, accessible to the user alone.
   explicit CacheFolder(const std::string& path, bool create = false);
   ~CacheFolder();
   CacheFolder(const CacheFolder&) = delete;
 
   State state() const { return state_; }
-  const std::string& reason() const { return reason_; }  // why the folder is untrusted, or the path failed
+  const std::string& reason() const { return reason_; }  // the reason why the folder is untrusted or the path failed
 
-  // A folder that is not usable has no files, and nothing is written there.
+  // An unusable folder has no files, and nothing is written to it.
   std::vector<File> files() const;                  // kernels and their texts
   std::string read(const std::string& name) const;  // empty if the file does not exist or others can write it
   bool trusts(const std::string& name) const;
-  bool write(const std::string& name, const std::string& bytes) const;  // other processes see a whole file or none
+  // atomic: other processes see a whole file or none
+  bool write(const std::string& name, const std::string& bytes) const;
   bool remove(const std::string& name) const;
 
  private:
   State state_ = failed;
   std::string reason_;
   std::string path_;  // on Windows
-  int folder_ = -1;   // elsewhere, a descriptor
+  int folder_ = -1;   // on other systems, a descriptor
 };
 
-// The names of kernels and texts begin with a key of 32 hexadecimal digits: other files in the folder are not touched.
+// The names of kernels and texts begin with a key of 32 hexadecimal digits; other files in the folder are left alone.
 bool is_kernel_file(const std::string& name);
 
 // A folder, or a file of a folder.

@@ -1,4 +1,4 @@
-// The folder of the kernel cache on Windows, where the folders of a user are closed to others.
+// The folder of the kernel cache on Windows, where other users cannot access the folders of a user.
 #ifdef _WIN32
 #include <filesystem>
 #include <fstream>
@@ -30,7 +30,7 @@ std::vector<CacheFolder::File> CacheFolder::files() const {
   if (state_ != usable) return files;
   for (const auto& entry : fs::directory_iterator(path_, error)) {
     const std::string name = entry.path().filename().string();
-    std::error_code gone;  // by another process
+    std::error_code gone;  // if another process has done so
     const File file{name, std::int64_t(entry.last_write_time(gone).time_since_epoch().count()), entry.file_size(gone)};
     if (!gone && is_kernel_file(name)) files.push_back(file);
   }

@@ -1,5 +1,5 @@
-// The kernels compiled when the package was installed: files sm_90-1of4.kernels, several for each
-// architecture, since make fills them side by side.
+// The kernels compiled when the package was installed: files sm_90-1of4.kernels, several for each architecture, because
+// make fills them in parallel.
 #ifndef _WIN32
 #include <spawn.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ std::vector<char> whole_file(const fs::path& file) {
   return std::vector<char>(std::istreambuf_iterator<char>(in), {});
 }
 
-// Runs a program without a shell, which would read its arguments; whether it succeeded.
+// Runs a program without a shell, which would interpret its arguments; returns whether the program succeeded.
 bool run_program(std::vector<std::string> words) {
 #ifdef _WIN32
   return false;
@@ -40,7 +40,7 @@ bool run_program(std::vector<std::string> words) {
 #endif
 }
 
-// Code packed by the toolkit, which the driver unpacks; as it is where that fails.
+// Code compressed by the toolkit, which the driver decompresses; the original code if compression fails.
 std::vector<char> packed(const std::vector<char>& code, const std::string& architecture, const std::string& fatbinary,
                          const std::string& file) {
   if (fatbinary.empty()) return code;
@@ -103,7 +103,7 @@ std::vector<char> precompiled(const std::string& text, const std::string& archit
       for (const Record& record : read_records(file.path)) index[record.key] = {file.path, record};
     }
   }
-  // Code for sm_80 runs on sm_86 too, not on sm_90: the nearest one of the same major version.
+  // Code for sm_80 also runs on sm_86, but not on sm_90: selects the nearest architecture of the same major version.
   const int device = std::atoi(architecture.c_str() + 3);
   for (const auto& [number, name] : architectures) {
     if (number > device || number / 10 != device / 10) continue;

@@ -1,9 +1,9 @@
-// The CUDA backend: generated text, compiled by NVRTC, launched through the driver. Neither is linked: both
-// libraries are opened at run time, so the same build works where they are and where they are not.
+// The CUDA backend: generated text, compiled by NVRTC, launched through the driver. Neither library is linked: both are
+// opened at run time, so the same build runs with and without them.
 //
-// All work of a device goes to the one default stream of its context, whichever thread hands it over, and so
-// is done in order; copies between devices have a stream of their own, in that order, too. Kernels are loaded by the
-// first thread alone; other threads launch what it has loaded.
+// All work of a device goes to the default stream of its context, from whichever thread, and is done in order; copies
+// between devices use a separate stream, ordered after this work. Only the first thread loads kernels; other threads
+// launch loaded kernels.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -33,8 +33,8 @@ const Dense& dense();
 
 // ---- text and code (cuda/pairs/source.cpp, cuda/cache.cpp)
 
-// The kernels of a plan in two texts, compiled side by side: the pairs, and what fills the levels and merges splits,
-// which other shapes have as well.
+// The kernels of a plan in two texts, compiled in parallel: the pairs; and the filling of levels and merging of splits,
+// which plans of other shapes share.
 struct Text {
   std::string formula, pairs, levels;
   std::string of_pairs() const { return formula + pairs; }
@@ -43,20 +43,19 @@ struct Text {
 struct Recipe;  // cuda/pairs/choose.h
 Text source(const TiledPlan& plan, const Settings& settings, const Recipe& recipe);
 
-// Where the engine's headers are, which kernels were compiled when the package was installed, and where
-// others are kept; set when the package is loaded.
+// The folders of the engine's headers, of the kernels compiled at installation, and of the cache; set when the package
+// is loaded.
 struct Paths {
   std::string include, catalogue, cache, version;
 };
 Paths& paths();
 
-// The code of a text if it was compiled for this architecture, or one whose code runs there, when the package
-// was installed; else empty.
+// The code of a text if it was compiled at installation for this architecture or a compatible one; otherwise empty.
 std::vector<char> precompiled(const std::string& text, const std::string& architecture);
 
-// The compiled kernel of a text: from the cache, or compiled and kept there.
+// The compiled kernel of a text: read from the cache, or compiled and stored there.
 std::vector<char> compiled(const std::string& text, const std::string& architecture);
-// The same, but of the catalogue where it has one; several texts are compiled side by side.
+// The same, but from the catalogue if it contains the text; several texts are compiled in parallel.
 std::vector<char> binary(const std::string& text, const std::string& architecture);
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture);
 
@@ -66,24 +65,26 @@ struct Device {
   int number = 0;
   std::string name, architecture;
   int multiprocessors = 0;
-  bool starts_early = false;  // kernels can, before the one before them has ended
-  bool fast_doubles = false;  // half as many a second as floats
+  bool starts_early = false;  // kernels can begin before the previous kernel has ended
+  bool fast_doubles = false;  // half as many doubles as floats per second
   size_t bytes = 0;
-  int shared_bytes = 0;  // that a block may have
+  int shared_bytes = 0;  // maximum for a block
   void* context = nullptr;
   void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other devices, and an event
-  int* arrivals = nullptr;                   // of blocks that merge: so many zeros, which they leave as they were
+  int* arrivals = nullptr;                   // counters of blocks that merge, initially zero; the blocks reset them
   static constexpr Count most_arrivals = 1 << 16;
 };
-std::vector<Device> devices();                        // all of this machine, opened or not
-void check_devices(const std::vector<int>& numbers);  // throws CudaError where one does not exist
-const Device& use_device(int number);                 // opens it if need be and makes it current for this thread
+std::vector<Device> devices();                        // all devices of this machine, opened or not
+void check_devices(const std::vector<int>& numbers);  // throws CudaError if the device does not exist
+// opens the device if necessary and makes it current for this thread
+const Device& use_device(int number);
 const Device& current_device();
 void synchronize();  // waits for the current device
 
 void copy_in(DevicePointer to, const void* from, size_t bytes);
 void copy_out(void* to, DevicePointer from, size_t bytes);
-// From device to device, of which one is the current one: in its order, the other must have nothing to do with it.
+// A copy between devices, one of which is current, in the order of the current device; the other device must have no
+// pending work on the data.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes);
 
 // ---- loaded kernels (cuda/modules.cpp)
@@ -91,29 +92,28 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
 struct Kernels {
   void *once, *fill, *pairs, *merge;
   int partial_bytes;
-  int shared_bytes;  // that a launch of `pairs` asks for, beside what every GPU has for a block
-  int resident;      // blocks of `pairs` that a multiprocessor runs at a time
+  int shared_bytes;  // bytes that a launch of `pairs` requests beyond the default of a block
+  int resident;      // number of blocks of `pairs` that a multiprocessor runs at a time
 };
-const Kernels& kernels(const Text& text, int threads);      // of the current device
+const Kernels& kernels(const Text& text, int threads);      // on the current device
 void* function(const std::string& text, const char* name);  // one entry point of a text
 
-// An early one may begin before the kernel before it has ended, and waits for that itself
+// An early kernel may begin before the previous kernel has ended, and synchronises with it
 // (cuda/programmatic_launch.cuh).
 void launch(void* function, unsigned grid_x, unsigned grid_y, unsigned threads, const void* job, bool early = false,
             unsigned shared_bytes = 0);
-// With so many bytes of shared memory for each block, at most Device::shared_bytes.
+// `bytes` is the shared memory of each block, at most Device::shared_bytes.
 void launch_sharing(void* function, unsigned grid, unsigned threads, unsigned shared_bytes, const void* job);
 
-// How many blocks of so many threads and bytes of shared memory the current device runs at a time; allows a launch of
-// them.
+// The number of blocks of this size and shared memory that the current device runs at a time; enables such launches.
 int resident_blocks(void* function, int threads, unsigned shared_bytes);
 
-// Milliseconds that the current device takes for what `work` hands it.
+// The milliseconds that the current device takes for the launches of `work`.
 double device_milliseconds(const std::function<void()>& work);
 
 // ---- memory (cuda/memory.cpp)
 
-// Memory of the device that is current when it is made. Freed memory is kept for the next one who asks.
+// Memory of the device that is current at construction. Freed memory is kept for later allocations.
 class Buffer {
  public:
   explicit Buffer(size_t bytes);
@@ -129,23 +129,23 @@ class Buffer {
   DevicePointer pointer_;
 };
 inline DevicePointer address(const void* at) { return reinterpret_cast<DevicePointer>(at); }
-size_t memory_in_use(int device);     // bytes that Buffers hold now
-size_t memory_left();                 // what they may still take of the current device
-void release_memory();                // gives back what is kept for it
-std::atomic<size_t>& memory_limit();  // what Buffers may hold on each device, 0 for all there is
+size_t memory_in_use(int device);     // bytes that Buffers hold at present
+size_t memory_left();                 // bytes that Buffers may still allocate on the current device
+void release_memory();                // returns the kept memory to the device
+std::atomic<size_t>& memory_limit();  // limit of the memory of Buffers on each device, 0 for no limit
 
-// Destroys the Buffers that nobody can reach any more: the host language knows which. Called where much is in
-// use, by the first thread alone.
+// Destroys the Buffers that are no longer reachable, which only the host language can determine. The first thread calls
+// it when much memory is in use.
 using Collector = void (*)();
 Collector& garbage_collector();
 void collect_garbage();
 
 // ---- several devices (cuda/devices.cpp)
 
-// Told the fraction done; false stops.
+// Receives the fraction done; returns false to stop.
 using Watch = std::function<bool(double)>;
 
-// work(n, watch) for n < count, each in a thread of its own, while this one waits and asks whether to go on.
+// Calls work(n, watch) for n < count, each in its own thread, while this thread waits and checks for interrupts.
 void in_threads(size_t count, const Watch& keep_going, const std::function<void(size_t, const Watch&)>& work);
 
 }  // namespace cuda

@@ -11,14 +11,14 @@ namespace {
 
 struct Slot {
   Device device;
-  std::set<int> peers;  // whose memory it may read
+  std::set<int> peers;  // devices whose memory it may read
 };
 
 thread_local Slot* current = nullptr;
 
 // Attributes of CUdevice_attribute.
 constexpr int multiprocessor_count = 16, compute_major = 75, compute_minor = 76, block_shared_bytes = 97,
-              floats_per_double = 87;  // that it takes as much time for
+              floats_per_double = 87;  // equivalent number of bytes
 
 constexpr unsigned non_blocking = 1, without_time = 2;  // CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
 
@@ -92,7 +92,7 @@ void open(Device& device) {
   device.context = context;
 }
 
-// One stream waits for all that the other has been given so far.
+// Makes one stream wait for all current work of the other.
 void wait_for(void* other, void* stream) {
   const Driver& d = driver();
   void* const turn = current->device.turn;
@@ -144,9 +144,9 @@ void copy_out(void* to, DevicePointer from, size_t bytes) {
   if (bytes) driver().check(driver().cuMemcpyDtoH_v2(to, from, bytes), "copying from the GPU");
 }
 
-// In the default stream, a copy between devices would wait for the work of both, and all later work of both for it: a
-// device that begins late would begin when the others have ended. Hence a stream of its own, in the order of this
-// device.
+// In the default stream, a copy between devices would wait for the work of both devices, and all later work of both
+// would wait for the copy: devices would run one after the other. A separate stream in the order of this device avoids
+// this.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes) {
   if (bytes == 0) return;
   const Driver& d = driver();
@@ -156,7 +156,7 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
   }
   Device &target = slot(to_device).device, &source = slot(from_device).device;
   const Device& other = current->device.number == to_device ? source : target;
-  // where the devices are not linked, this fails, and the driver takes the copy through the host
+  // if the devices are not linked, this fails, and the driver copies through the host
   if (current->peers.insert(other.number).second) d.cuCtxEnablePeerAccess(other.context, 0);
   void* const copying = current->device.copying;
   wait_for(nullptr, copying);

@@ -44,7 +44,7 @@ class Team {
     if (--running_ == 0) ended_.notify_one();
   }
 
-  // The first failure is told, and stops the others.
+  // The first failure is reported, and stops the other threads.
   void fail() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_) failure_ = std::current_exception();

@@ -1,5 +1,5 @@
-// The CUDA driver and NVRTC, opened at run time: the few functions used, with types of our own, so that
-// neither is needed to build the package. Signatures: CUDA Driver API and NVRTC manuals.
+// The CUDA driver and NVRTC, opened at run time: the functions used are declared with types of this package, so that
+// neither is needed to build the package. The signatures are those of the CUDA Driver API and NVRTC manuals.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -29,7 +29,7 @@ struct LaunchConfig {
   unsigned attribute_count;
 };
 
-// Name and arguments of each function used; all return a Result.
+// Name and arguments of each function used; all return Result.
 // clang-format off
 #define KERNOPS_DRIVER(F) \
   F(cuInit, unsigned) \
@@ -76,22 +76,22 @@ struct Driver {
   void check(Result result, const char* what) const;  // throws CudaError
 };
 
-// The driver, initialised; throws CudaError with the reason where there is none, or no device.
+// The initialised driver; throws CudaError with the reason if there is no driver or no device.
 const Driver& driver();
-int driver_version();  // of the CUDA that it speaks: 12040 is 12.4
+int driver_version();  // the CUDA version that the driver supports: 12040 is 12.4
 
 // ---- NVRTC (cuda/compiler.cpp)
 
-// Do four warps share a product of tensor cores (wgmma, cuda/wide/warpgroups.cuh)? Only this generation does: code for
-// these GPUs has a name of its own.
+// True if four warps share one tensor core product (wgmma, cuda/wide/warpgroups.cuh). Only this generation supports it,
+// and its code has a separate architecture name.
 inline bool has_warpgroups(const std::string& architecture) { return architecture == "sm_90"; }
 inline std::string full_name(const std::string& architecture) {
   return architecture + (has_warpgroups(architecture) ? "a" : "");
 }
 // Compiles text for an architecture such as "sm_90"; throws CudaError with the whole log.
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include);
-const std::vector<std::string>& compile_options();  // besides those two
-std::string compiler_version();                     // "13.0"; throws CudaError where NVRTC cannot be found
+const std::vector<std::string>& compile_options();  // in addition to these two
+std::string compiler_version();                     // "13.0"; throws CudaError if NVRTC cannot be found
 
 }  // namespace cuda
 }  // namespace kernops

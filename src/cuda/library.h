@@ -1,5 +1,4 @@
-// Shared libraries of the NVIDIA driver and the CUDA toolkit, opened at run time. On systems without dlopen
-// there are none.
+// Shared libraries of the NVIDIA driver and the CUDA toolkit, opened at run time. Systems without dlopen have none.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,8 +8,8 @@
 namespace kernops {
 namespace cuda {
 
-void* open_library(const std::string& name);                        // null where there is none
-void* open_toolkit_library(const std::vector<std::string>& names);  // the first of these that is found
+void* open_library(const std::string& name);                        // null if it does not exist
+void* open_toolkit_library(const std::vector<std::string>& names);  // the first of these libraries that is found
 void* find_symbol(void* library, const char* name);
 
 template <class F> void find(void* library, const char* name, F& function) {
@@ -18,7 +17,7 @@ template <class F> void find(void* library, const char* name, F& function) {
   if (!function) throw CudaError(std::string("the CUDA library has no function ") + name + ": it is too old");
 }
 
-// Does `open` succeed?
+// Returns whether `open` succeeds.
 template <class F> bool opens(F open) {
   try {
     open();
@@ -28,7 +27,7 @@ template <class F> bool opens(F open) {
   }
 }
 
-// A driver does not load the code of a later major version of CUDA: an older toolkit is wanted then.
+// A driver does not load code of a later major version of CUDA, so an older toolkit is preferred.
 bool driver_is_old();
 
 }  // namespace cuda

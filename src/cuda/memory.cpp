@@ -17,10 +17,10 @@ constexpr int out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 constexpr size_t patience = size_t(1) << 30;
 const std::thread::id first_thread = std::this_thread::get_id();
 
-// Threads of several devices, and finalizers that the first thread runs meanwhile, may ask at the same time.
+// Threads of several devices, and finalizers run by the first thread, may allocate at the same time.
 class Pool {
  public:
-  // A block that is kept, at most an eighth too large.
+  // Returns a kept block that is at most an eighth too large.
   bool take(size_t& bytes, DevicePointer& pointer) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto block = kept_.lower_bound(bytes);
@@ -53,7 +53,7 @@ class Pool {
     kept_bytes_ = 0;
   }
 
-  // Much more in use than after the last look for garbage, which takes R some tens of milliseconds.
+  // Whether memory use has grown much since the last garbage collection, which takes R some tens of milliseconds.
   bool is_crowded() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return in_use_ > collect_at_ + current_device().bytes / 16;

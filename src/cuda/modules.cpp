@@ -9,7 +9,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// By device and text. Only the first thread adds to them.
+// Indexed by device and text. Only the first thread adds entries.
 struct Loaded {
   std::map<std::pair<int, std::string>, void*> modules;
   std::map<std::pair<int, std::string>, Kernels> kernels;
@@ -19,7 +19,7 @@ Loaded& loaded() {
   return *all;
 }
 
-// The code that was made last: other devices of the same kind want it too.
+// The most recently loaded code: other devices of the same kind need it as well.
 std::map<std::string, std::vector<char>>& last_codes() {
   static std::map<std::string, std::vector<char>> codes;
   return codes;
@@ -53,7 +53,7 @@ void* load_module(const std::string& text) {
   const Driver& d = driver();
   void* module = nullptr;
   if (d.cuModuleLoadData(&module, code_of(text).data()) != 0) {
-    // a kernel that ships may be of a CUDA that is newer than the driver
+    // a precompiled kernel may require a newer CUDA version than the driver supports
     const std::vector<char> code = compiled(text, device.architecture);
     const int result = d.cuModuleLoadData(&module, code.data());
     if (result != 0) d.check(result, ("loading a compiled kernel" + remedy()).c_str());

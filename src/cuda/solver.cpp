@@ -1,4 +1,4 @@
-// Signatures: the cuSOLVER manual.
+// Signatures follow the cuSOLVER manual.
 #include "cuda/solver.h"
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace cuda {
 namespace {
 
 using Status = int;
-constexpr int lower = 0, doubles = 1;  // of cuBLAS' enumerations, and CUDA_R_64F
+constexpr int lower = 0, doubles = 1;  // constants of cuBLAS, and CUDA_R_64F
 
 struct Library {
   Status (*cusolverGetVersion)(int*);

@@ -13,7 +13,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// A folder on the way need not be readable.
+// A folder on the path need not be readable.
 #if defined(O_PATH)
 constexpr int search_only = O_PATH;
 #elif defined(O_SEARCH)
@@ -37,7 +37,7 @@ class Walk {
   }
 
  private:
-  // One name further; false if a folder of this name does not exist and is not to be created.
+  // Descends one name; returns false if a folder of this name does not exist and is not to be created.
   bool step(bool create) {
     const std::string name = names_.back();
     struct stat entry;
@@ -54,7 +54,7 @@ class Walk {
     if (errno != ENOENT) fail(place_ / name, "cannot be opened");
     if (!create && faccessat(folder_.get(), ".", W_OK | X_OK, AT_EACCESS) == 0) return false;
     const bool made = create && mkdirat(folder_.get(), name.c_str(), 0700) == 0;
-    // umask() may have taken the user's own permissions
+    // umask() may have removed the user's own permissions
     const bool open = made && fchmodat(folder_.get(), name.c_str(), 0700, 0) == 0;
     if (!open && (!create || errno != EEXIST)) fail(place_ / name, "cannot be created");
     return true;
@@ -68,7 +68,7 @@ class Walk {
     follow(std::string(target, size_t(length)));
   }
 
-  // Goes on with a path, before the names that are left.
+  // Prepends a path to the remaining names.
   void follow(const std::string& path) {
     std::vector<std::string> names;
     for (const auto& name : std::filesystem::path(path).relative_path()) {
@@ -102,7 +102,7 @@ class Walk {
 
   Descriptor folder_;
   std::filesystem::path place_;     // of the folder
-  std::vector<std::string> names_;  // that are left, the next one last
+  std::vector<std::string> names_;  // remaining names, the next one last
   int links_ = 0;
 };
 

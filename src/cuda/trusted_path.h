@@ -34,15 +34,15 @@ inline bool is_safe_owner(const struct stat& entry) { return entry.st_uid == get
 inline bool others_can_write(const struct stat& entry) { return (entry.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
 
 struct Refusal {
-  bool is_unsafe;  // others could change the folder; else it cannot be opened or created
+  bool is_unsafe;  // the reason: others could change the folder, or it cannot be opened or created
   std::string reason;
 };
 
 // Follows an absolute path from the root, like StrictModes of OpenSSH: every folder on the way must belong to the user
 // or the administrator, and only they may be able to write there. A folder with the sticky bit, such as /tmp, can be on
 // the way, since users cannot replace the entries of others in it. Links are followed name by name, so the folders that
-// hold them are checked as well. Without a descriptor: the folder does not exist yet and can be created. `create` makes
-// missing folders, with mode 0700. Throws Refusal.
+// hold them are checked as well. No descriptor is returned if the folder does not exist and can be created. `create`
+// makes missing folders, with mode 0700. Throws Refusal.
 Descriptor open_trusted(const std::string& path, bool create);
 
 }  // namespace cuda

@@ -19,8 +19,7 @@ Count power_of_2(Count n, Count most) {
   return power;
 }
 
-// Neighbouring threads read neighbouring values. Where there are too few results for all blocks, slices are
-// split.
+// Neighbouring threads read neighbouring values. If there are too few results for all blocks, slices are split.
 void lay_out(SliceJob& job) {
   const Run first = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
   job.along = job.reduced.count > 0 && first.stride == 1;
@@ -39,12 +38,12 @@ size_t partial_bytes(const SliceJob& job, size_t state_bytes) {
   return job.chunks() > 1 ? size_t(job.results * job.chunks()) * state_bytes : 0;
 }
 
-// Softmax has the states of logsumexp.
+// Softmax uses the states of logsumexp.
 const Statistic& logsumexp() { return statistics()[int(StatisticId::logsumexp)]; }
 
 const char* type_of(const SliceJob& job) { return job.doubles ? "double" : job.floats ? "float" : "int"; }
 
-// The launches of one job.
+// Launches the kernels of one job.
 class Launcher {
  public:
   Launcher(SliceJob& job, const std::string& text)
@@ -83,7 +82,7 @@ std::string axis_fold_source(const SegmentFormula& formula, const std::string& t
          ")\n";
 }
 
-constexpr size_t fold_bytes = 16;  // of a FoldState of cuda/axes/fold.cuh
+constexpr size_t fold_bytes = 16;  // number of parts of a FoldState of cuda/axes/fold.cuh
 
 void reduce(SliceJob job, const SegmentFormula* formula) {
   if (job.results == 0) return;
@@ -113,7 +112,7 @@ void softmax(SliceJob job) {
   run.wait();
 }
 
-// Values of the host on the current device, for as long as this lives.
+// A copy of host values on the current device; its lifetime is that of this object.
 std::unique_ptr<Buffer> upload(SliceJob& job, Count values) {
   const void* from = job.doubles ? static_cast<const void*>(job.doubles) : job.integers;
   const size_t bytes = size_t(values) * (job.doubles ? sizeof(double) : sizeof(int));

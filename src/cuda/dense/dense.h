@@ -1,5 +1,5 @@
-// Dense linear algebra on a GPU: cuda/dense/*.cuh launched on matrices of doubles, cuBLAS and cuSOLVER where they are
-// found.
+// Dense linear algebra on a GPU: launches of cuda/dense/*.cuh on matrices of doubles, and cuBLAS and cuSOLVER if they
+// are found.
 #pragma once
 #include "cuda/cuda.h"
 #include "dense/algebra.h"

@@ -1,6 +1,6 @@
-// Covariance matrices on a GPU: filled by the engine, factorised by cuSOLVER, used up. Each is the upper left part of
-// one whose size is a multiple of 32, with ones on the diagonal of the rest: cuBLAS reaches 56 Tflop/s of an H200 then,
-// 51 where the size is odd, and 38 where columns are an odd number of doubles apart.
+// Covariance matrices on a GPU: filled by the engine, factorised by cuSOLVER, and overwritten. Each is the upper left
+// part of a matrix whose size is a multiple of 32, with ones on the rest of the diagonal: cuBLAS then reaches 56
+// Tflop/s of an H200, compared with 51 for odd sizes, and 38 if columns are an odd number of doubles apart.
 #include <kernops/jobs/matrix.h>
 
 #include <algorithm>
@@ -14,10 +14,9 @@ namespace cuda {
 namespace {
 
 constexpr int threads = 256;
-constexpr Count many = 1024;  // columns that cuBLAS takes at a time
+constexpr Count many = 1024;  // number of columns per call of cuBLAS
 
-// Columns that the engine takes at a time: the size of the last variable of a formula, which is 1 for one of
-// them.
+// Number of columns per call of the engine: the size of the last variable of a formula, which is 1 for a single column.
 Count width_of(const Kernel& kernel) { return kernel.program.variables.back().size; }
 
 Count whole_blocks(Count columns, Count width) { return ceil_div(columns, width) * width; }
@@ -32,7 +31,7 @@ Count blocks_of_threads(Count items) { return ceil_div(items, threads); }
 
 Count padded(Count n) { return whole_blocks(n, 32); }
 
-// A square matrix in memory of more columns than it has is padded.
+// A square matrix whose memory has more columns than the matrix is padded.
 Triangle whole(const Block& k) {
   const Count order = k.columns > k.rows ? padded(k.rows) : k.rows;
   return {k.at, order, order};
@@ -47,7 +46,7 @@ TriangleJob job_for(const Block& k) {
   return job;
 }
 
-// Points from number `first` on, and blocks of vectors, as the engine reads them.
+// Points from number `first` on, and blocks of vectors, in the layout that the engine reads.
 ArrayRef from_row(const Block& x, Count first) {
   return {x.at + first, x.rows, 1, MemorySpace::device_double, x.device};
 }
@@ -75,7 +74,7 @@ void run_formula(const Kernel& kernel, const ArrayRef& theta, std::vector<ArrayR
   if (settings.keep_going && !settings.keep_going(0)) throw Interrupted();
 }
 
-// Blocks of rows up to the diagonal.
+// Computes blocks of rows up to the diagonal.
 Blocks lower_triangle(Count n) {
   constexpr Count rows = 512;
   Blocks blocks;
@@ -95,7 +94,7 @@ class DeviceDense : public DeviceVectors {
  public:
   std::string problem() const override {
     try {
-      driver();  // without one there is no need to open cuSOLVER
+      driver();  // without a device there is no need to open cuSOLVER
       solver_version();
       return "";
     } catch (const CudaError& error) {
@@ -104,7 +103,7 @@ class DeviceDense : public DeviceVectors {
   }
 
   Count columns_for(Count n) const override { return ceil_div(padded(n) * padded(n), std::max<Count>(n, 1)); }
-  double rounding() const override { return 3; }  // exponentials are polynomials
+  double rounding() const override { return 3; }  // exponentials are computed by polynomials
 
   void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                   const Block& k, const Settings& settings) const override {
@@ -152,10 +151,10 @@ class DeviceDense : public DeviceVectors {
     multiply(part(m), true, product, panel(out));
   }
 
-  // Where M, the inverse of a factor, is lower triangular, W = M' M - left right'. Columns of W are made many at a
-  // time, those of M' M by cuBLAS, and weigh the sums of the engine: `weighted` gives, for each x_i, the gradient of
-  // sum_j (w_i | e_j) k(x_i, y_j).
-  // long: one pass over blocks, with the buffers that it uses again
+  // W = M' M - left right', where M, the inverse of a factor, is lower triangular. Many columns of W are computed at a
+  // time, those of M' M by cuBLAS, and are the weights of the engine's sums: `weighted` returns, for each x_i, the
+  // gradient of sum_j (w_i | e_j) k(x_i, y_j).
+  // long: one pass over blocks, which reuses its buffers
   Numbers weighted_derivatives(const Kernel&, const Kernel& weighted, const ArrayRef& theta, const Block& x,
                                const Block& m, const Block& left, const Block& right,
                                const Settings& settings) const override {
@@ -198,7 +197,7 @@ class DeviceDense : public DeviceVectors {
   }
 
  private:
-  // The diagonal of a triangle, and the sums of squares of its columns.
+  // Returns the diagonal of a triangle, and the sums of squares of its columns.
   static std::pair<Numbers, Numbers> columns_of(const Block& l) {
     const size_t bytes = size_t(l.rows) * sizeof(double);
     const Buffer sums(2 * bytes);

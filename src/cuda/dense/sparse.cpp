@@ -16,7 +16,7 @@ void run(const char* name, const SparseJob& job) {
   if (job.n > 0) launch(function(text, name), unsigned(ceil_div(32 * job.n, threads)), 1, threads, &job);
 }
 
-// Numbers from 1 as numbers from 0, and where they point to.
+// Converts numbers from 1 into numbers from 0, with their row pointers.
 std::vector<int> rows_of(const neighbours::SparseInverse& inverse) {
   std::vector<int> rows(size_t(inverse.n));
   for (Count i = 0; i < inverse.n; ++i) rows[size_t(i)] = inverse.order[i] - 1;
@@ -32,7 +32,7 @@ std::vector<long long> starts_of(const neighbours::SparseInverse& inverse) {
   return std::vector<long long>(inverse.start, inverse.start + inverse.n + 1);
 }
 
-// On a device.
+// The same on a device.
 struct DeviceInverse : BackendCache {
   explicit DeviceInverse(const neighbours::SparseInverse& inverse, int device)
       : device(device),

@@ -1,5 +1,5 @@
-// Triangles by halves: (A 0; B C) is worked on as A, B and C, so that nearly everything is a product of full matrices,
-// for which cuBLAS reaches 50 to 60 Tflop/s of an H200. Its own routines for triangles reach 44 there, and 14 for
+// Triangles by halves: (A 0; B C) is processed as A, B and C, so that nearly all work is products of full matrices, for
+// which cuBLAS reaches 50 to 60 Tflop/s of an H200. The triangular routines of cuBLAS reach 44 there, and 14 for
 // products with few columns (n = 52,736, float64).
 #include "cuda/dense/triangles.h"
 
@@ -9,9 +9,9 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr Count leaf = 2048;            // small enough for cuBLAS
-constexpr Count inverted_leaf = 512;    // inverted by solving for the unit matrix
-constexpr Count factored_leaf = 16384;  // cuSOLVER is as fast up to there
+constexpr Count leaf = 2048;            // up to this size cuBLAS is fast
+constexpr Count inverted_leaf = 512;    // up to this size, the inverse solves for the unit matrix
+constexpr Count factored_leaf = 16384;  // up to this size cuSOLVER is as fast
 constexpr Count squared_columns = 16384;
 
 struct Halves {
@@ -49,7 +49,7 @@ void times_right(const Panel& x, const Panel& t, const Panel& out) {
   gemm(1, second, false, of.b, false, 1, out_first);
 }
 
-// x becomes x L^-T.
+// Replaces x by x L^-T.
 void solve_transposed_right(const Panel& l, const Panel& x) {
   if (l.rows <= leaf) return trsm(Side::right, l, false, true, x);
   const Halves of = halves(l, leaf);
@@ -59,7 +59,7 @@ void solve_transposed_right(const Panel& l, const Panel& x) {
   solve_transposed_right(of.c, second);
 }
 
-// t becomes t - x x'. With more columns, cuBLAS falls from 49 to 5 Tflop/s.
+// Replaces t by t - x x'. With more columns, the speed of cuBLAS falls from 49 to 5 Tflop/s.
 void subtract_square(const Panel& x, const Panel& t) {
   if (t.rows <= leaf) {
     for (Count k = 0; k < x.columns; k += squared_columns)

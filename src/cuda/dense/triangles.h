@@ -5,8 +5,7 @@
 namespace kernops {
 namespace cuda {
 
-// n x n doubles, column by column, `stride` apart, of which only the lower triangle is read and written, or
-// the upper one.
+// n x n doubles in column-major order, `stride` apart; only the lower (or the upper) triangle is accessed.
 struct Triangle {
   double* at;
   Count n, stride;
@@ -15,18 +14,18 @@ struct Triangle {
   Panel panel() const { return {at, n, n, stride}; }
 };
 
-// A matrix becomes its Cholesky factor L: 0, or the row, from 1, of the first pivot that is not positive.
+// Replaces a matrix by its Cholesky factor L; returns 0, or the row, from 1, of the first pivot that is not positive.
 Count factor(const Triangle& a);
-// L becomes its inverse.
+// Replaces L by its inverse.
 void invert(const Triangle& l);
-// b, n x columns, becomes L^-1 b, or L^-T b.
+// Replaces b, n x columns, by L^-1 b or L^-T b.
 void solve(const Triangle& l, bool transposed, double* b, Count columns);
-// b, rows x n, becomes b L^-T.
+// Replaces b, rows x n, by b L^-T.
 void solve_right(const Triangle& l, double* b, Count rows);
-// L x, or L' x.
+// Computes L x or L' x.
 void multiply(const Triangle& l, bool transposed, const Panel& x, const Panel& out);
 
-// c becomes a b + scale c, for an m x k matrix a (or k x m, to be transposed) and k x n b, all without gaps.
+// c = a b + scale c, for an m x k matrix a (or k x m, to be transposed) and a k x n matrix b, all contiguous.
 void product(bool transposed, Count m, Count n, Count k, const double* a, const double* b, double scale, double* c);
 
 }  // namespace cuda

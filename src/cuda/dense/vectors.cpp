@@ -28,10 +28,10 @@ VectorJob job_for(const Block& x, const Block& y) {
   return job;
 }
 
-// Are products with matrices of this size worth opening cuBLAS, if it is installed? Opening it takes a while.
+// Returns whether products of this size justify opening cuBLAS, if it is installed. Opening it takes some time.
 bool worth_blas(Count rows, Count columns) { return rows * columns >= 4096 && has_solver(); }
 
-// A matrix of the host as the CPU factorises it, where there is no cuSOLVER: a copy of x on the host, and back.
+// Factorises a matrix on the CPU if there is no cuSOLVER: x is copied to the host and back.
 struct OnHost {
   explicit OnHost(const Block& x) : there(x), numbers(size_t(x.length())) {
     copy_out(numbers.data(), address(x.at), numbers.size() * sizeof(double));

@@ -1,4 +1,4 @@
-// Nearest points of a tree on the first of the devices: the tree stays there between calls.
+// Nearest points of a tree, on the first device; the tree stays there between calls.
 #include "neighbours/neighbours.h"
 
 #include <kernops/jobs/neighbours.h>
@@ -11,10 +11,10 @@ namespace cuda {
 namespace {
 
 constexpr int most_listed = 1024;
-constexpr Count points_for_query = 64;   // the CPU answers fewer queries before the tree is copied
-constexpr Count batch = Count(1) << 19;  // queries of a launch, after which R may interrupt
+constexpr Count points_for_query = 64;   // the CPU answers fewer queries in less time than the tree takes to copy
+constexpr Count batch = Count(1) << 19;  // queries per launch, after which R may interrupt
 
-// The nodes of at most 32 points and those above them: leaves of a tree have at most 8.
+// The nodes with at most 32 points and their ancestors; leaves of a tree have at most 8 points.
 struct DeviceTree : BackendCache {
   explicit DeviceTree(const neighbours::KdTree& tree)
       : levels(levels_of(tree)),
@@ -36,7 +36,7 @@ struct DeviceTree : BackendCache {
   const Copied<double> points, boxes;
 };
 
-// Unless the copy, the queries and their results fit into half of the memory that is left, the CPU searches.
+// If the copy, the queries and their results exceed half of the free memory, the CPU searches.
 bool fits(const neighbours::Request& request) {
   const neighbours::KdTree& tree = request.tree;
   const size_t each = size_t(tree.points.d) * sizeof(double) + size_t(request.most + 2) * sizeof(int);

@@ -1,4 +1,4 @@
-// How much of a part is on a device at a time, as a batch of rows and columns, and into how many splits its columns go.
+// The size of a batch of rows and columns on a device, and the number of splits of its columns.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30, many_rows = 1 << 18, many_columns = 1 << 16;
 
-// Columns of a split, where there are to be about so many splits: such that those that go on at a time end together, as
-// nearly as possible.
+// The columns of a split for a given approximate number of splits, chosen so that splits that run at the same time end
+// at nearly the same time.
 Count balanced_split(Count columns, Count most_splits, Count blocks, const Recipe& recipe, Count at_a_time) {
   const Count group = recipe.mainloop == Mainloop::narrow ? 8 : recipe.columns;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
@@ -23,12 +23,12 @@ Count balanced_split(Count columns, Count most_splits, Count blocks, const Recip
   return chosen;
 }
 
-// In whole units.
+// Rounded to whole units.
 void halve(Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit) * unit; }
 
 }  // namespace
 
-// An item of a level, and what it is copied from where that is elsewhere.
+// The bytes of an item of a level, and of its source if that is elsewhere.
 Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   Count bytes = level == Level::column && task.recipe.operands == Operands::made_columns ? 0 : task.item_bytes(level);
   for (const Load& load : task.plan.loads[int(level)]) {
@@ -38,7 +38,7 @@ Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   return bytes;
 }
 
-// No more columns than a launch takes: all blocks that run at a time end before the caller loses patience.
+// The limit of columns for a launch, so that the caller can interrupt soon.
 Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count columns) const {
   const Count rows_at_a_time = std::max<Count>(1, std::min(rows, 2 * filled() * task.rows_of_block()));
   const Count longest = std::max(task.pairs_of_launch() / rows_at_a_time, many_columns);
@@ -46,14 +46,15 @@ Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count column
   return std::min(columns, ceil_div(ceil_div(columns, parts), task.recipe.columns) * task.recipe.columns);
 }
 
-// Columns are split where rows alone do not fill the device several times.
+// Columns are split if rows alone do not fill the device several times.
 void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bool to_states, Batch& batch) const {
-  const Count kept = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;  // bytes of a split
-  // A list is filled anew in each split; where rows are few, states are soon more than data.
+  // size of the states of a split
+  const Count kept = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;
+  // Each split fills a list from the start; if rows are few, states soon exceed the data.
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
   const Count most_columns = task.most_columns(batch.columns), blocks = task.full_blocks(rows);
   const Count waves = lists ? 1 : blocks == 1 ? 2 : large ? 4 : 8;
-  // Their blocks are slow and few go on at a time: the last ones would have the device for themselves.
+  // Blocks of lists are slow and few run at a time, so that the last ones would leave the device nearly idle.
   const bool sums_vectors = task.recipe.sums_vectors();
   Count wanted = waves * filled() / blocks;
   if (sums_vectors) wanted = std::max(wanted, std::min<Count>(6, 3 * waves * filled() / blocks));
@@ -65,10 +66,10 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));
   const bool streams = batch.columns < columns;
   const bool merges = to_states || streams || splits > 1 || task.recipe.sums_vectors();
-  batch.states = merges && !task.plan.stores ? splits + streams : 0;  // those of the batches before stand first
+  batch.states = merges && !task.plan.stores ? splits + streams : 0;  // the states of earlier batches come first
 }
 
-// Rows are halved while they fill the device, then columns, until what is there at a time fits.
+// Rows are halved while they fill the device, then columns, until a batch fits.
 DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Count columns, bool to_states) {
   const Count per_block = task.rows_of_block();
   const Count result_bytes = to_states ? 0 : Count(bytes_aside(task, 1));
@@ -87,15 +88,15 @@ DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Cou
     else if (fewer_rows)
       halve(batch.rows, per_block);
     else
-      return batch;  // at least this must fit
+      return batch;  // the minimum that must fit
   }
 }
 
-// The driver is asked for the free memory only if much memory is needed.
+// The free memory is queried only if much memory is needed.
 size_t DeviceWorker::memory_for(size_t needed) {
   constexpr size_t little = size_t(256) << 20;
   if (needed <= little && memory_limit() == 0) return needed;
-  const auto room = [] { return memory_left() / 8 * 7; };  // blocks may be a little larger than asked for
+  const auto room = [] { return memory_left() / 8 * 7; };  // blocks may be slightly larger than requested
   if (needed > room()) copies_.clear();
   return room();
 }

@@ -37,7 +37,7 @@ class Chooser {
   };
 
   // Rows in registers are faster while they fit. Tensor cores move the crossover: inner products, and sums of vectors
-  // of the columns, go by tiles earlier.
+  // of the columns, use tiles earlier.
   LayoutChoice layout_of_tiles() const {
     const LayoutFeatures& f = p.by_tiles;
     if (p.row <= table::any_tiles) return {Layout::by_rows, "a thread keeps its rows in registers"};
@@ -67,7 +67,8 @@ class Chooser {
     return adds_by_tiles(s) && adds_vectors() && f.adds_columns && f.contractions == 0 && in_place(f, s);
   }
 
-  // Many rows a thread amortise the loads of the columns; few rows leave registers to long values and fill the device.
+  // Many rows per thread amortise the loads of the columns; few rows leave registers for long values and fill the
+  // device.
   int rows_of_thread(const LayoutFeatures& f) const {
     if ((p.exponentiates && f.expands) || f.work > table::much_work) return 1;
     const int four = f.squared ? table::four_rows_squared : table::four_rows,
@@ -88,7 +89,7 @@ class Chooser {
         s.single && rows != 3 && extent.rows >= Count(table::many_rows_of_a_processor) * gpu.multiprocessors;
     int threads = few ? int(table::few_rows) / rows : large ? 256 : 128;
     const int column_bytes = padded(f.column_entries, 8) * 8;
-    while (threads > 32 && threads * column_bytes > table::shared_bytes) threads /= 2;  // a tile has as many columns
+    while (threads > 32 && threads * column_bytes > table::shared_bytes) threads /= 2;  // number of columns of a tile
     Recipe made{Layout::by_rows, Mainloop::narrow, consumer(), "", rows, threads, threads};
     made.unrolled = much                       ? 1
                     : !s.single || f.bare_root ? table::unrolled_slow
@@ -99,7 +100,7 @@ class Chooser {
   }
   Consumer consumer() const { return p.stores ? Consumer::store : p.k > 0 ? Consumer::top_k : Consumer::states; }
 
-  // A block has 128 rows and as many columns as leave the pairs of a thread in its registers. Totals of long vectors
+  // A block has 128 rows and as many columns as the registers of the threads can hold pairs. Totals of long vectors
   // halve the rows.
   Recipe wide(const LayoutFeatures& f) const {
     const bool sums = f.vector_sum > 0, here = in_place(f, s);
@@ -117,8 +118,9 @@ class Chooser {
     return made;
   }
 
-  // The two warp groups of a block have different rows while a thread has registers for the totals of 256 entries.
-  // Beyond, they have the same rows, and half of the entries each. Tiles that load their rows anew have more columns.
+  // The two warp groups of a block process different rows as long as a thread has registers for the totals of 256
+  // entries. For more entries they share the same rows, with half of the entries each. Tiles that reload their rows
+  // have more columns.
   static void use_warpgroups(const LayoutFeatures& f, Recipe& made) {
     const bool sums = f.vector_sum > 0;
     made.rows_per_thread = 2, made.threads = 256;
@@ -134,7 +136,7 @@ class Chooser {
            f.contractions == 1 && (sums || numbers) && leaves_room(f) &&
            (extent.rows > table::few_rows || contracted <= table::resident_rows);
   }
-  // True if the numbers of columns that pairs read leave room in shared memory for the vectors of a block.
+  // True if the numbers of columns that pairs read leave enough shared memory for the vectors of a block.
   static bool leaves_room(const LayoutFeatures& f) {
     if (f.vector_sum > 0) return f.kept_column <= table::summed_kept || f.inner_product <= table::summed_beside_kept;
     return f.kept_column <= table::kept || f.inner_product <= table::beside_kept ||
@@ -159,7 +161,7 @@ class Chooser {
     made.batching = whole ? Batching::whole : Batching::tiles, made.summed = made.scaled;
   }
 
-  // With ranges, a block is at most as large as the cluster of the typical pair.
+  // With ranges, a block is at most as large as the cluster of a typical pair.
   Recipe fitted(Recipe made) const {
     made.ranges = true;
     if (made.mainloop != Mainloop::narrow) return made;
@@ -171,7 +173,7 @@ class Chooser {
 
   bool in_bulk() const { return !p.stores && !extent.ranges; }
 
-  // The cost of each row and each tile of columns must be small beside that of the pairs.
+  // The cost of each row and each tile of columns must be small compared with the cost of the pairs.
   bool takes_lists() const {
     const Count processors = gpu.multiprocessors;
     return in_bulk() && p.nearest > 0 && extent.rows >= table::list_rows &&
@@ -188,7 +190,7 @@ class Chooser {
     return made;
   }
 
-  // `f` is the layout for tiles, which are much slower where a pair has several numbers.
+  // `f` is the layout for tiles, which are much slower if a pair has several numbers.
   bool takes_panels(const LayoutFeatures& f) const {
     const int most_work = p.several ? 2 * table::little_work : table::little_work;
     if (!in_bulk() || p.nearest > 0 || p.contracted == 0 || s.scheme == SumScheme::kahan) return false;
@@ -199,7 +201,7 @@ class Chooser {
         takes_warpgroups(f) && (f.vector_sum > 0 || f.inner_product <= table::values_by_warpgroups);
     return panels_are_faster(s.single ? table::digits : table::doubles) && !tiles_are_faster;
   }
-  // Tiles repeat the contractions for each batch of entries, and contract for several numbers of a pair term by term.
+  // Tiles repeat the contractions for each batch of entries, and contract term by term if a pair has several numbers.
   bool panels_are_faster(const table::Panels& than) const {
     if (p.several) return p.contracted >= than.several;
     if (p.exponentiates)

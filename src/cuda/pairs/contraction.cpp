@@ -1,6 +1,5 @@
-// Which pair values of a Plan a GPU computes for a whole tile of pairs at a time: sums over the entries of
-// long vectors, such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k *
-// (x - y)).
+// The pair values of a Plan that a GPU computes for a whole tile of pairs at a time: sums over the entries of long
+// vectors, such as SqDist(x, y), and sums of long vectors over the pairs, such as the gradient Sum(k * (x - y)).
 #include <kernops/reductions.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 namespace kernops {
 namespace {
 
-constexpr int most_levels = 200;  // of steps that make an entry: the recursion is no deeper
+constexpr int most_levels = 200;  // limit of the steps that make an entry, which bounds the recursion
 
 bool contains(const std::vector<int>& slots, int slot) {
   return std::find(slots.begin(), slots.end(), slot) != slots.end();
@@ -50,7 +49,7 @@ class Tiler : Tiling {
   }
 
  private:
-  // |x - y| is |y - x|: where pairs take one of these differences, their distance is that of the same one, so that each
+  // |x - y| equals |y - x|: if pairs read one of these differences, their distance uses the same one, so that each
   // entry is subtracted once.
   void turn_distances() {
     std::vector<Step>& steps = plan.steps[int(Level::pair)];
@@ -65,12 +64,12 @@ class Tiler : Tiling {
     }
   }
 
-  // A factor that depends on the row alone multiplies the sum, not each of its terms.
+  // A factor that depends only on the row multiplies the sum instead of each term.
   void take_out_factor() {
     if (!reduction_table()[plan.reduction.row].sums()) return;
     for (int* product : {&plan.f, &plan.w}) {
       if (take_out_factor_of(*product)) return;
-      // the gradient in y of k(x, y) b, where b is a row's, has it in a product of a product
+      // the gradient in y of k(x, y) b, with b of a row, contains it in nested products
       const Step* outer = plan.maker(*product);
       if (!outer || !op_row(outer->op).is(OpId::Mult)) continue;
       Step made = *outer;
@@ -93,7 +92,7 @@ class Tiler : Tiling {
     return false;
   }
 
-  // An exponent that is the opposite of a distance is a product, as those are that can be expanded.
+  // An exponent that is minus a distance is treated as a product, like the exponents that can be expanded.
   void multiply_opposite() {
     if (!reduction_table()[plan.reduction.row].exponentiates()) return;
     for (Step& step : plan.steps[int(Level::pair)]) {
@@ -102,7 +101,7 @@ class Tiler : Tiling {
     }
   }
 
-  // Number times vector, where the vector is made entry by entry, as a product of two vectors is.
+  // A number times a vector, where the vector is computed entry by entry, as a product of two vectors.
   void find_vector_sum() {
     const ReductionRow& row = reduction_table()[plan.reduction.row];
     const bool entrywise = !row.stores() && !row.counted, weighs = row.exponentiates();
@@ -123,7 +122,7 @@ class Tiler : Tiling {
     if (!weighs && plan.f_size >= crossover::reduced_by_entries) find_sum_of_entries();
   }
 
-  // Vectors w (x - y), where w are the weights of an expansion, whose vectors have the roots of these.
+  // Vectors w (x - y), where w are the weights of an expansion whose vectors are scaled by the roots of the weights.
   void take_roots() {
     const int weights = plan.expansion.weights;
     Entries& made = plan.vector_sum;
@@ -135,7 +134,7 @@ class Tiler : Tiling {
     std::replace(made.leaves.begin(), made.leaves.end(), weights, plan.roots);
   }
 
-  // Entries that are made of those of vectors and of some numbers of the pair.
+  // Entries that depend on entries of vectors and on some numbers of the pair.
   void find_sum_of_entries() {
     const int made = plan.w ? add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w) : plan.f;
     Entries vector{made, plan.slots[made].size, {}, {}, {}};
@@ -192,7 +191,7 @@ class Tiler : Tiling {
     return true;
   }
 
-  // Without recursion: a formula may be deeper than the stack.
+  // Not recursive, because a formula may be deeper than the stack.
   void need(int needed) {
     std::vector<int> todo{needed};
     while (!todo.empty()) {
@@ -208,14 +207,15 @@ class Tiler : Tiling {
     }
   }
 
-  // Is a slot read as a vector, 16 bytes at a time, by a contraction or by a sum of vectors? Pairs may read it as well.
+  // Returns whether a contraction or a sum of vectors reads a slot as a vector, 16 bytes at a time. Pairs may read the
+  // slot as well.
   bool is_leaf(int slot) const {
     const auto reads = [&](const Entries& made) { return contains(made.leaves, slot); };
     return reads(plan.vector_sum) || std::any_of(plan.contractions.begin(), plan.contractions.end(), reads);
   }
 
-  // Norms come first within a level, then what pairs read, then the rest; vectors that are read 16 bytes at a time
-  // start at multiples of these.
+  // Within a level, norms come first, then the slots that pairs read, then the others; vectors that are read 16 bytes
+  // at a time start at multiples of 16 bytes.
   void reorder() {
     const Expansion& e = plan.expansion;
     const auto rank = [&](int slot) {
@@ -253,8 +253,8 @@ bool TiledPlan::is_product(const Entries& made) const {
          slots[made.leaves[0]].level != slots[made.leaves[1]].level;
 }
 
-// The sign that the row's vector has in that of a sum, where it is the difference of the two that an expanded
-// exponent has, times the roots of its weights if there are some; else 0.
+// The sign of the row's vector in the summed vector, if the latter is the difference of the two vectors of an expanded
+// exponent, times the roots of its weights if there are any; otherwise 0.
 int TiledPlan::row_in_vector_sum() const {
   const Expansion& e = expansion;
   const Entries& made = vector_sum;

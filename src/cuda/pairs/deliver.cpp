@@ -7,7 +7,7 @@ namespace {
 
 // Results aside have the order of the target: entry k of row n is at k * entry + n * row.
 struct Order {
-  bool by_row;  // entries of a row stand together
+  bool by_row;  // the entries of a row are contiguous
   Count entry, row;
   Order(const Output& out, int size, Count rows)
       : by_row(out.entry == 1), entry(by_row ? 1 : rows), row(by_row ? size : 1) {}
@@ -23,7 +23,7 @@ PairJob DeviceWorker::job_for(const Task& task, Range rows, const Buffer& aside)
   if (!writes_directly(task.out)) {
     const Order order(task.out, task.plan.reduction.size, rows.count());
     job.out = static_cast<double*>(aside.address()), job.out_entry = order.entry, job.out_row = order.row;
-  } else if (task.plan.stores) {  // columns, along which rows stand side by side
+  } else if (task.plan.stores) {  // columns, along which rows are contiguous
     job.out = task.out.data + (rows.begin - task.first_row);
     job.out_entry = task.out.entry, job.out_row = 1, job.out_column = task.out.row;
   } else {

@@ -9,7 +9,7 @@
 namespace kernops {
 namespace cuda {
 
-// The kernels of a plan, by the settings and the recipe that their text depends on, and by device.
+// The kernels of a plan, indexed by the settings, the recipe and the device.
 struct KernelCache {
   using Key = std::tuple<bool, SumScheme, bool, decltype(std::declval<Recipe>().fields()), int>;
   std::map<Key, const Kernels*> kernels;
@@ -17,7 +17,7 @@ struct KernelCache {
 
 namespace {
 
-// Writes the text of the kernels, and finds these by their text, at the first call only.
+// Writes the text of the kernels, and looks them up by their text, at the first call only.
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Recipe& recipe, int device) {
   if (!plan.cached_kernels) plan.cached_kernels = std::make_shared<KernelCache>();
   const Kernels*& k =
@@ -95,7 +95,7 @@ std::unique_ptr<Buffer> DeviceWorker::reduce(const Task& task, Range rows, Range
   return to_states ? std::move(work.states) : nullptr;
 }
 
-// A launch takes rows for some tenths of a second, so that the caller may interrupt.
+// A launch processes rows for some tenths of a second, so that the caller may interrupt.
 void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const Task& task = work.task;
   const Count most_columns = task.most_columns(columns.count());
@@ -112,7 +112,8 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   PairJob merging = keep_states(work, rows, columns, job);
   const bool merges = work.states && (merging.splits > 1 || merging.out);
   const bool first = columns.begin == work.columns.begin;
-  const Count bytes = job.splits * kernels_->partial_bytes;  // of a row: many are joined sooner by a launch
+  // parts of a row: a separate launch joins many parts faster
+  const Count bytes = job.splits * kernels_->partial_bytes;
   const bool by_last_block = merges && first && job.splits <= merged_by_one && bytes <= 700 &&
                              !task.recipe.sums_vectors() && std::min(most, grid.blocks()) <= Device::most_arrivals;
   if (by_last_block) job.arrivals = current_device().arrivals;
@@ -127,7 +128,7 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   }
 }
 
-// The kernel finds a column by its number among all of them.
+// The kernel addresses a column by its number among all columns.
 void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   const Task& task = work.task;
   const size_t before = size_t(columns.begin * task.item_bytes(Level::column));
@@ -140,7 +141,8 @@ void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   std::copy(from.begin(), from.end(), job.sources);
 }
 
-// Sets the place of the states of a job, after the states of previous columns, and returns the job that merges all.
+// Sets the address of the states of a job, after the states of previous columns, and returns the job that merges all of
+// them.
 PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, PairJob& job) const {
   if (work.states) job.partials = work.states->address();
   PairJob merging = job;
@@ -151,9 +153,9 @@ PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, P
   return merging;
 }
 
-// True if few items are filled: otherwise the multiprocessors that end first would get more pairs than others.
+// True if few items are filled: in larger fills, multiprocessors that end early would receive more pairs than others.
 bool DeviceWorker::starts_early(Range rows, Range columns) {
-  constexpr Count most = 256;  // items for each multiprocessor
+  constexpr Count most = 256;  // items per multiprocessor
   return rows.count() + columns.count() <= most * current_device().multiprocessors;
 }
 
@@ -162,7 +164,8 @@ Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_
 void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
   if (task.recipe.sums_vectors()) {
-    const bool all = !job.out && reduction_table()[task.plan.reduction.row].exponentiates();  // that a row has
+    // number of states of a row
+    const bool all = !job.out && reduction_table()[task.plan.reduction.row].exponentiates();
     const Count blocks = ceil_div(rows, merged_rows) * (all ? 1 : ceil_div(task.plan.vector_sum.size, merged_entries));
     return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);
   }

@@ -1,4 +1,4 @@
-// One device at work on its part of a map-reduce.
+// The work of one device on its part of a map-reduce.
 #pragma once
 #include <kernops/jobs/device.h>
 
@@ -18,32 +18,33 @@ struct Range {
   Count count() const { return end - begin; }
 };
 
-// A map-reduce as all devices see it.
+// A map-reduce as shared by all devices.
 struct Task {
   const TiledPlan& plan;
   const Data& data;
   const Settings& settings;
   Recipe recipe;
   Output out;
-  Count first_row;  // which row of the plan's result stands first in `out`
+  Count first_row;  // row of the plan's result at the beginning of `out`
   bool any_columns;
 
   int bytes() const { return settings.single ? 4 : 8; }
   int stride(Level level) const { return padded(std::max(plan.entries[int(level)], 1), bytes()); }
   Count item_bytes(Level level) const { return Count(stride(level)) * bytes(); }
   Count rows_of_block() const { return recipe.rows(); }
-  // Pairs that take some tenths of a second, after which the caller may interrupt.
+  // Number of pairs that take some tenths of a second, after which the caller may interrupt.
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
   const Blocks* ranges() const { return data.pairs(plan.rows); }
-  Count most_columns(Count columns) const;  // of so many, that a block meets
-  Count full_blocks(Count rows) const;      // that meet as many: they have as many pairs as so many rows
+  Count most_columns(Count columns) const;  // columns that a block processes
+  // rows that process all of these columns, with the same total number of pairs
+  Count full_blocks(Count rows) const;
 };
 
-// With ranges, also the rows that a pair shares its cluster with, on average.
+// With ranges, also the average number of rows in the cluster of a pair.
 Extent extent_of(Count rows, Count columns, const Blocks* ranges);
 
-// The blocks of some rows, all of which meet some columns; they are launched so many at most at a time.
+// The blocks of some rows, all with the same columns; the number of blocks per launch is limited.
 class Grid {
  public:
   Grid(const Task& task, Range rows, Range columns, Count most);
@@ -56,7 +57,7 @@ class Grid {
   }
 
   Count per_block_, rows_;
-  std::vector<Count> begins_;  // where there are ranges: of the blocks
+  std::vector<Count> begins_;  // with ranges: of the blocks
   std::unique_ptr<Buffer> blocks_, intervals_;
 };
 
@@ -74,15 +75,15 @@ class DeviceWorker {
   explicit DeviceWorker(int number) : number_(number) {}
   int number() const { return number_; }
 
-  // Loads the kernels of a task: called by the first thread, before any other.
+  // Loads the kernels of a task; the first thread calls it before any other.
   void prepare(const Task& task);
 
-  // Copies what other devices hold, unless it is taken in batches: before any device begins, as they would have to
-  // end first.
+  // Copies the data that other devices hold, unless it is taken in batches; called before any device begins, because
+  // each copy waits for the device's work.
   void fetch(const Task& task, Range rows, Range columns, bool to_states);
   void fetch_all(const Task& task, Range rows, Range columns);
 
-  // Drops the copies of what serves one batch alone.
+  // Frees copies that serve a single batch.
   void keep_shared(const Data& data);
 
   // Launches the reduction of a part into the target of the task or, if other devices reduce other columns, into
@@ -91,20 +92,20 @@ class DeviceWorker {
                                  bool to_states = false);
   // Reduces a part by panels or lists; false if memory is short or numbers are too far apart.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch);
-  // Merges states of rows in the order in which they stand, so many after one another, into the target.
+  // Merges consecutive states of rows, in order, into the target.
   void merge(const Task& task, Range rows, const Buffer& states, int count);
 
   size_t state_bytes() const { return size_t(kernels_->partial_bytes); }
 
  private:
-  // How much is taken at a time, and how the columns of that batch are split.
+  // The size of a batch, and the splits of its columns.
   struct Batch {
     Count rows, columns, columns_per_split;
-    int states;  // of a row, at a time
+    int states;  // states of a row, at a time
   };
   struct Work;
 
-  // The rows and columns that are reduced in bulk, in the memory of the device.
+  // The rows and columns reduced in bulk, in device memory.
   struct Part {
     const Task& task;
     const Levels levels;
@@ -115,7 +116,7 @@ class DeviceWorker {
   Count bytes_of_lists(const Task& task, Count rows, Count columns) const;
   bool reduce_by_panels(const Part& part, const PairJob& out);
   bool reduce_by_lists(const Part& part, const PairJob& out);
-  Count filled() const;  // blocks that run at a time
+  Count filled() const;  // number of blocks that run at a time
   static bool starts_early(Range rows, Range columns);
   Batch choose_batch(const Task& task, Count rows, Count columns, bool to_states);
   void split_columns(const Task& task, Count rows, Count columns, bool to_states, Batch& batch) const;
@@ -132,13 +133,13 @@ class DeviceWorker {
   bool is_here(const ArrayRef& array) const;
 
   bool writes_directly(const Output& out) const;
-  size_t bytes_aside(const Task& task, Count rows) const;  // of results whose target is elsewhere
+  size_t bytes_aside(const Task& task, Count rows) const;  // results whose target is elsewhere
   void deliver(const Task& task, Range rows, const Buffer& from);
   PairJob job_for(const Task& task, Range rows, const Buffer& aside) const;
 
   int number_;
   const Kernels* kernels_ = nullptr;
-  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // of data from elsewhere: address, items
+  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // data from elsewhere: address and number of items
 };
 
 }  // namespace cuda

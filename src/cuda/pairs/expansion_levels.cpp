@@ -1,7 +1,8 @@
 // Gives the expansion of an exponent (cuda/pairs/expansion.cpp) its slots and steps.
 //
-// In one thread, -2 c x takes the place of x, and under a root, -c x and -c y those of both. Contracted, the inner
-// product of two scaled vectors takes that of the distance; they end with zeros where the chunks of tensor cores do.
+// Within one thread, -2 c x replaces x and, under a root, -c x and -c y replace both vectors. In a contraction, the
+// inner product of two scaled vectors replaces the distance; the vectors are padded with zeros to whole chunks of
+// tensor cores.
 #include <algorithm>
 
 #include "formula/op_table.h"
@@ -39,7 +40,7 @@ class Placing {
 
   void take_inner_product() {
     const int size = plan_.slots[e_.row].size, padded = (size + 15) / 16 * 16;
-    // any point would do, as long as it is among the others: distances do not depend on the origin
+    // any point near the others would do, because distances do not depend on the origin
     if (!e_.product) e_.centre = tiling_.first_row(e_.row);
     e_.row_norm = tiling_.new_slot(Level::row, 1), e_.column_norm = tiling_.new_slot(Level::column, 1);
     e_.row_vector = tiling_.new_slot(Level::row, padded), e_.column_vector = tiling_.new_slot(Level::column, padded);
@@ -55,7 +56,7 @@ class Placing {
 
   void take_roots() {
     const int size = plan_.slots[e_.row].size;
-    const double room = 1 << 26;  // 32 times this is the square of 46,000 ranges, whose rounding is 5e-12
+    const double room = 1 << 26;  // 32 times this number is the square of 46,000 ranges, whose rounding error is 5e-12
     const int most = add(Level::uniform, OpId::Mult, 1, valid_weights(), tiling_.constant(room));
     const auto take = [&](Level level, int from, int& vector, int& norm) {
       vector = add(level, OpId::Mult, size, plan_.roots, from);
@@ -106,7 +107,7 @@ class Placing {
     }
   }
 
-  // The norm, which nobody reads but to see whether it is small, is divided by 1 or 0.
+  // The norm, which is only compared with a limit, is divided by 1 or 0.
   void scale_vector(Level level, int from, int scale, int positive, int& vector, int& norm) {
     vector = add(level, OpId::Mult, plan_.slots[from].size, scale, from);
     norm = add(level, OpId::Divide, 1, add(level, OpId::Sqrt, 1, add(level, OpId::SqNorm2, 1, vector)), positive);
@@ -123,7 +124,7 @@ class Placing {
 
 void place_expansion(Tiling& tiling, bool long_vectors) { Placing(tiling, long_vectors).run(); }
 
-// The roots of the weights are taken into the sum, which has them and their signs as factors then.
+// The sum is multiplied by the roots of the weights, whose signs are factors as well.
 void find_roots(Tiling& tiling) {
   TiledPlan& plan = tiling.plan;
   std::vector<Step>& steps = plan.steps[int(Level::pair)];
@@ -143,7 +144,7 @@ void find_roots(Tiling& tiling) {
     return slot == plan.f || slot == plan.w || std::any_of(steps.begin(), steps.end(), reads_it);
   };
   const auto may_read = [&](const Step& step) {
-    if (!is_read(step.out)) return true;  // as what was taken out
+    if (!is_read(step.out)) return true;  // like the slots that were removed
     const bool row = reads(step, expansion.row), column = reads(step, expansion.column);
     return row == column && (!row || step.out == distance->out || step.out == difference->out) &&
            !reads(step, difference->out);

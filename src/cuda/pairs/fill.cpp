@@ -10,7 +10,7 @@ bool DeviceWorker::is_here(const ArrayRef& array) const {
   return array.space != MemorySpace::host && array.device == number_;
 }
 
-// Some items of an array, on this device. Each is copied once, however many reductions read it.
+// Some items of an array, on this device. Each array is copied once, however many reductions read it.
 ArrayRef DeviceWorker::here(const ArrayRef& array, int size, Range items) {
   const size_t bytes = size_t(bytes_of_number(array));
   const auto address = reinterpret_cast<DevicePointer>(array.data);
@@ -24,7 +24,7 @@ ArrayRef DeviceWorker::here(const ArrayRef& array, int size, Range items) {
   auto& copy = copies_[{Count(address), items.begin, items.end}];
   if (!copy) {
     copy = std::make_unique<Buffer>(size_t(count) * size_t(size) * bytes);
-    const Count runs = by_item || count == array.entry ? 1 : size;  // stretches that stand together
+    const Count runs = by_item || count == array.entry ? 1 : size;  // contiguous pieces
     const size_t run_bytes = size_t(count * size / runs) * bytes;
     for (Count run = 0; run < runs; ++run) {
       const DevicePointer to = copy->pointer() + size_t(run) * run_bytes;
@@ -68,12 +68,12 @@ void DeviceWorker::fetch_all(const Task& task, Range rows, Range columns) {
   take(Level::column, columns);
 }
 
-// Where the entries of a level come from, for some of its items. Parameters of the host are given with the launch,
-// while there is room.
+// The sources of the entries of a level, for some of its items. Host parameters are passed as kernel arguments if they
+// fit.
 std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, Range items, double* given) {
   std::vector<DeviceSource> all;
   if (items.count() == 0) return all;
-  int count = 0;  // of what is given
+  int count = 0;  // bytes passed as arguments
   for (const Load& load : task.plan.loads[int(level)]) {
     const Slot& slot = task.plan.slots[load.slot];
     DeviceSource s{DeviceSource::constant, nullptr, 0, 0, items.begin, load.value, slot.offset, slot.size};

@@ -1,4 +1,4 @@
-// The nearest columns of each row (cuda/wide/nearest.cuh): which plans look for them.
+// Detection of plans for the nearest columns of each row (cuda/wide/nearest.cuh).
 #include "cuda/pairs/crossovers.h"
 #include "cuda/pairs/tiling.h"
 #include "formula/op_table.h"
@@ -6,7 +6,7 @@
 namespace kernops {
 namespace {
 
-// 1 where a reduction takes the smallest numbers, -1 where it takes the largest one, else 0.
+// 1 if a reduction takes the smallest numbers, -1 if it takes the largest, else 0.
 int takes(Accumulator accumulator) {
   switch (accumulator) {
     case Accumulator::Min:

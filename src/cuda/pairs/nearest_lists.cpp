@@ -15,7 +15,7 @@ constexpr unsigned threads = 128, warps = threads / 32;
 
 Count whole(Count items) { return ceil_div(items, nearest_tile) * nearest_tile; }
 
-// The length of a vector of halves in floats, as whole chunks of 64 bytes.
+// The length of a vector of 16-bit numbers in units of floats, rounded up to whole chunks of 64 bytes.
 Count floats_of_vector(const Task& task) {
   return ceil_div(task.plan.slots[task.plan.nearest.row].size * task.recipe.parts, 32) * 16;
 }
@@ -29,7 +29,7 @@ struct Points {
         bounds(size_t(2 * whole(count)) * sizeof(float)) {}
   static Count bytes(const Task& task, Count count) { return whole(count) * (16 + 4 * floats_of_vector(task)); }
 
-  // A range of points; `item_bytes` is the distance of items in the level.
+  // A range of points; `item_bytes` is the distance between items of the level.
   NearestPoints some(Range range, const Buffer& level, Count item_bytes) const {
     const auto at = [&](const Buffer& buffer, Count bytes) {
       return static_cast<char*>(buffer.address()) + range.begin * bytes;
@@ -43,11 +43,11 @@ struct Points {
   const Buffer norms, halves, bounds;
 };
 
-// The splits of the columns, which fill the device if there are few blocks of rows. Each split has lists of its own,
-// which take time.
+// The splits of the columns, which fill the device even if there are few blocks of rows. Each split keeps separate
+// lists, which take time.
 struct Splits {
-  int count, columns;  // columns of each but the last
-  int stride;          // a step that visits all tiles of a split, with successive tiles far apart
+  int count, columns;  // columns of each split but the last
+  int stride;          // a step that visits all tiles of a split, such that successive tiles are far apart
 
   Splits(Count rows, Count columns_of_row, Count filled) {
     constexpr Count least_tiles = 8;
@@ -70,7 +70,7 @@ struct Splits {
 
 }  // namespace
 
-// The memory and the kernels of lists.
+// The memory and the kernels for lists.
 class NearestLists {
  public:
   static constexpr Count rows_of_trial = 2 * nearest_tile;
@@ -109,8 +109,8 @@ class NearestLists {
     const Count points = (whole(rows_) + whole(job_.columns.count)) / warps;
     run(pairs("kernops_centre"), 1), run(pairs("kernops_norms"), points), run(pairs("kernops_halves"), points);
   }
-  // Writes the results of some rows; `out` is the result of the first row of all. False if bounds do not separate
-  // columns.
+  // Writes the results of some rows; `out` points to the result of the first row of all. Returns false if bounds do not
+  // separate columns.
   bool finish(Range rows, const PairJob& out, bool trial) {
     const Splits& splits = trial ? trial_ : splits_;
     take(rows);
@@ -124,7 +124,7 @@ class NearestLists {
   }
 
  private:
-  // Rows that take some tenths of a second, after which the caller may interrupt.
+  // Number of rows that take some tenths of a second, after which the caller may interrupt.
   static Count rows_at_a_time(const Task& task, Count rows, Count columns) {
     constexpr Count least = 1 << 12, most = 1 << 17;
     const Count products = Count(5e13) / (columns * task.plan.slots[task.plan.nearest.row].size);
@@ -149,7 +149,8 @@ class NearestLists {
   const Text text_;
   const Levels& levels_;
   const Count rows_, at_a_time_;
-  const Splits splits_, trial_;  // of all rows; of the first rows, which show early if bounds separate columns
+  // limits for all rows; for the first rows, which show early whether bounds separate columns
+  const Splits splits_, trial_;
   const Points x_, y_;
   const Buffer centre_, longest_, odd_, limits_, lists_;
   NearestJob job_{};

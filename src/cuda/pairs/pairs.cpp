@@ -1,4 +1,4 @@
-// Map-reduce on one GPU or several: rows are split, or columns where rows are few.
+// Map-reduce on one or several GPUs: rows are split, or columns if there are few rows.
 #include <algorithm>
 #include <set>
 
@@ -9,7 +9,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The layouts of a plan by the settings that they depend on.
+// The layouts of a plan, indexed by the settings that they depend on.
 struct LayoutCache : PlanCache {
   std::map<std::pair<bool, bool>, Layouts> layouts;
 };
@@ -23,14 +23,14 @@ const Layouts& layouts_once(const Plan& plan, const Settings& settings) {
   return match != known.end() ? match->second : known.emplace(key, lay_out(plan, settings)).first->second;
 }
 
-// Part n of a range that is cut into so many of one size, the last one smaller.
+// Part n of a range that is cut into parts of one size, of which the last one may be smaller.
 Range part(Range all, size_t n, size_t parts) {
   const Count size = ceil_div(all.count(), Count(parts));
   const Count begin = std::min(all.begin + Count(n) * size, all.end);
   return {begin, std::min(begin + size, all.end)};
 }
 
-// Waits for the current device, whatever happens.
+// Waits for the current device, also after exceptions.
 struct Finally {
   ~Finally() { driver().cuCtxSynchronize(); }
 };
@@ -62,7 +62,7 @@ class CudaPairs : public Pairs {
     if (array.space == MemorySpace::host) return Pairs::read(array, first, items, entries);
     use_device(array.device);
     std::vector<double> numbers(size_t(items * entries));
-    // what stands closer together is read at once
+    // data with smaller gaps are read at once
     const bool by_item = array.entry <= array.item;
     const Count runs = by_item ? items : entries, count = by_item ? entries : items;
     const Count stride = by_item ? array.entry : array.item, apart = by_item ? array.item : array.entry;
@@ -116,12 +116,12 @@ class CudaPairs : public Pairs {
   }
   Task make_task(const Call& call, Count rows_of_device) {
     const Recipe recipe = choose_for(call, rows_of_device, last_attempt);
-    // where there are ranges, blocks know by themselves whether there are columns
+    // with ranges, blocks determine whether they have columns
     const bool any_columns = !recipe.ranges && call.columns.count() > 0;
     return {call.layouts.of(recipe), call.data, call.settings, recipe, call.out, call.first_row, any_columns};
   }
 
-  // Some numbers, with what stands between them.
+  // Some numbers, including the gaps between them.
   template <class T> static std::vector<double> read_run(const ArrayRef& array, Count at, Count count, Count stride) {
     std::vector<T> all(size_t((count - 1) * stride + 1));
     const auto from = reinterpret_cast<DevicePointer>(static_cast<const T*>(array.data) + at);
@@ -130,7 +130,7 @@ class CudaPairs : public Pairs {
   }
   DeviceWorker& first() { return workers_.front(); }
 
-  // Each device has some of the rows and all columns; false where memory or numbers do not allow it.
+  // Each device reduces some of the rows with all columns; false if memory or numbers do not permit it.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns) {
     if (task.recipe.mainloop == Mainloop::panels && !has_blas()) return false;
     const bool others = wait_for_others(task.data, task.out);
@@ -138,7 +138,7 @@ class CudaPairs : public Pairs {
     const bool done = workers_.size() == 1 ? first().reduce_in_bulk(task, rows, columns, task.settings.keep_going)
                                            : reduce_in_bulk_together(task, rows, columns);
     use_device(first().number());
-    if (others) synchronize();  // the others do not know what this device has yet to copy
+    if (others) synchronize();  // other devices do not know the pending copies of this device
     return done;
   }
   bool reduce_in_bulk_together(const Task& task, Range rows, Range columns) {
@@ -152,13 +152,13 @@ class CudaPairs : public Pairs {
       });
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
-      collect_garbage();  // which the threads cannot do; tiles take less
+      collect_garbage();  // which threads cannot do; tiles take less memory
       return false;
     }
     return std::all_of(done.begin(), done.end(), [](bool each) { return each; });
   }
 
-  // The first device alone has all pairs: what goes elsewhere does so some columns at a time.
+  // Only the first device holds all pairs; results for other memory are copied some columns at a time.
   void store(const Call& call, Range rows) {
     const int device = first().number();
     const Range columns = call.columns;
@@ -198,10 +198,10 @@ class CudaPairs : public Pairs {
     first().prepare(task);
     const bool others = wait_for_others(task.data, task.out);
     first().reduce(task, rows, columns, task.settings.keep_going);
-    if (others) synchronize();  // nor do they know what this one has yet to copy
+    if (others) synchronize();  // other devices do not know the pending copies of this device either
   }
 
-  // A block of rows more or less should matter little, else the columns are split if there are enough.
+  // The columns are split, if there are enough, unless one block of rows more or less matters little.
   bool should_split_columns(const Task& by_rows, Range rows, Range columns) const {
     const Count parts = Count(workers_.size());
     return rows.count() < 16 * parts * by_rows.rows_of_block() && columns.count() >= 2 * parts * by_rows.recipe.columns;
@@ -214,7 +214,7 @@ class CudaPairs : public Pairs {
       reduce_parts(task, rows, columns, split_columns);
     } catch (const CudaError& error) {
       if (error.kind != std::string("memory")) throw;
-      collect_garbage();  // which the threads cannot do
+      collect_garbage();  // which threads cannot do
       reduce_parts(task, rows, columns, split_columns);
     }
   }
@@ -238,11 +238,11 @@ class CudaPairs : public Pairs {
     if (split_columns) join(task, rows, states);
   }
 
-  // work(n, watch) for each device, by a thread of its own, until all is done.
+  // Calls work(n, watch) for each device in a separate thread, until all are done.
   template <class Work> void on_devices(const Watch& keep_going, Work work) {
     in_threads(workers_.size(), keep_going, [&](size_t n, const Watch& watch) {
       use_device(workers_[n].number());
-      const Finally waits;  // what was begun may write into the target
+      const Finally waits;  // pending work may write into the target
       work(n, watch);
       synchronize();
     });

@@ -71,7 +71,8 @@ class SumTaker {
     weighted_ = false;
     return taken;
   }
-  // Takes only the vectors of an expanded exponent, which are centred: a common offset of other vectors would cancel.
+  // Accepts only the vectors of an expanded exponent, which are centred: a common offset of other vectors would cause
+  // cancellation.
   bool add_difference(const Step& made, int number) {
     const Expansion& e = plan_.expansion;
     for (const int n : {0, 1})
@@ -85,7 +86,7 @@ class SumTaker {
     return term.number && int(made_.terms.size()) <= most;
   }
 
-  // Differences have weights where the exponent does. Then all terms have, or none.
+  // Differences have weights if the exponent has weights. In this case all terms have weights.
   bool take_roots() {
     const bool differs = std::any_of(made_.terms.begin(), made_.terms.end(),
                                      [](const PanelPlan::Term& term) { return term.difference != 0; });
@@ -101,12 +102,12 @@ class SumTaker {
   Tiling& tiling_;
   TiledPlan& plan_;
   PanelPlan made_;
-  bool weighted_ = false;  // what is taken apart has the weights of the expansion
+  bool weighted_ = false;  // the separated vectors contain the weights of the expansion
   int weighted_terms_ = 0;
 };
 
-// Once it is known what is contracted, and the vectors of the expansion have slots. Numbers are made of those that are
-// there: steps are added where what they read has been made.
+// Called after contractions are known and the vectors of the expansion have slots. Numbers are computed from existing
+// slots: steps are inserted after the values that they read.
 class Placing {
  public:
   explicit Placing(Tiling& tiling)
@@ -125,7 +126,7 @@ class Placing {
 
  private:
   bool expands() const { return plan_.inner_product.size > 0; }
-  // With roots of weights: those that a sum has, too.
+  // With roots of weights, which a sum contains as well.
   bool is_weighted(const Step& step) const {
     return plan_.roots && op_row(step.op).is(OpId::Mult) && (step.in[0] == e_.weights || step.in[1] == e_.weights);
   }
@@ -138,8 +139,8 @@ class Placing {
     return slot;
   }
 
-  // The vectors of an expanded exponent times this, and those of rows times the opposite sign of the factor, are what
-  // they were, as seen from the centre.
+  // The vectors of an expanded exponent times this factor, and those of rows times minus the factor, equal the original
+  // vectors minus the centre.
   int inverse() {
     if (!inverse_) inverse_ = once(OpId::Inv, once(OpId::Sqrt, once(OpId::Abs, once(OpId::Add, e_.factor, e_.factor))));
     return inverse_;
@@ -167,7 +168,7 @@ class Placing {
     return expands() && multiply_difference(made);
   }
 
-  // (x - y | h), where h is a vector of the row or of the column; x - y times the weights, if there are some.
+  // (x - y | h), where h is a vector of the row or of the column; x - y may be multiplied by weights.
   bool multiply_difference(Entries& made) {
     if (made.steps.size() != (e_.weights ? 3 : 2) || (e_.weights && !is_weighted(made.steps[1]))) return false;
     const Step difference = made.steps[0], contraction = made.steps.back();
@@ -188,8 +189,7 @@ class Placing {
     return true;
   }
 
-  // Replaces a contraction by the difference, in either order, of the product of an item and a contraction times a
-  // number.
+  // Replaces a contraction by the difference, in either order, of a product of items and a contraction times a number.
   void subtract(Entries& made, bool item_first, int item, int number) {
     const int contraction = tiling_.new_slot(Level::pair, 1), product = tiling_.new_slot(Level::pair, 1);
     const auto one = [](int slot) { return SizedSlot{slot, 1}; };

@@ -1,8 +1,8 @@
 // Sums over pairs of long vectors by panels of some thousand rows and columns. cuBLAS computes the contractions of a
 // panel as a product of matrices; a kernel turns them in place into the numbers of the pairs (cuda/wide/panels.cuh);
 // cuBLAS adds the product of these numbers and the vectors of the columns to the sums of the rows. All numbers are
-// doubles; if the user asks for floats, products are those of digits (cuda/pairs/panel_digits.h). Tiles take over if
-// numbers are not finite, or points too far apart for the norm expansion of the squared distance.
+// doubles; if the user asks for floats, products are those of digits (cuda/pairs/panel_digits.h). Tiles are used
+// instead if numbers are not finite, or if points are too far apart for the norm expansion of the squared distance.
 #include <algorithm>
 
 #include "cuda/pairs/device_worker.h"
@@ -90,8 +90,8 @@ class PanelSums {
   }
 
  private:
-  // Panels have nearly equal numbers of rows, which depend on the number of rows alone. Panels of digits have twice as
-  // many columns and three results for each pair.
+  // Panels have nearly equal numbers of rows, depending only on the total number of rows. Panels of digits have twice
+  // as many columns and three results for each pair.
   static Count at_a_time(const Task& task, Count rows) {
     const Count parts = ceil_div(rows, digits(task) ? most_rows / 2 : most_rows);
     return (ceil_div(rows, parts) + 127) / 128 * 128;

@@ -1,4 +1,4 @@
-// A Plan as CUDA text: its levels, and where its kernels begin.
+// A Plan as CUDA text: its levels and the entry points of its kernels.
 #include <algorithm>
 
 #include "cuda/pairs/text.h"
@@ -52,15 +52,15 @@ class Writer {
     }
   }
   int offset(int slot) const { return slot ? plan.slots[slot].offset : -1; }
-  // Are vectors summed with exponential weights?
+  // Returns whether vectors are summed with exponential weights.
   bool shifts() const { return words.sums_vectors() && reduction_table()[plan.reduction.row].exponentiates(); }
   std::string powers() const {
     return shifts() ? "accumulators::" + reduction_table()[plan.reduction.row].accumulator_name +
                           "<T, 1, many_weights, 1>::Powers"
                     : "NoPowers";
   }
-  // How long the vectors are that are summed, and where what multiplies their sums is; whether
-  // number n of a pair has one of the columns, and where its total has one of the row, and a factor.
+  // The lengths of summed vectors and the slots of the factors of their sums; whether number n of a pair multiplies a
+  // vector of the column, whether its total multiplies a vector of the row, and by which factor.
   std::string panel() const {
     std::string columns, rows, factors;
     const auto add = [](std::string& list, int n) { list += (list.empty() ? "" : ", ") + number(n); };

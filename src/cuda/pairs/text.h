@@ -19,10 +19,11 @@ struct Words {
   bool sums_scaled() const { return recipe.batching == Batching::whole || recipe.batching == Batching::tiles; }
   bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
 
-  std::string call(const Step& step, int size, const Names& names) const;  // of an operation, by a pair
-  std::string call_to(const std::string& result, const Step& step, const Names& names) const;  // the same, into a value
-  bool has_own_call(const Step& step) const;  // for which there is no other
-  bool watches_turns() const;                 // whether sines and cosines are those of cuda/turns.cuh
+  std::string call(const Step& step, int size, const Names& names) const;  // the code of an operation, for a pair
+  // the same code, written into a value
+  std::string call_to(const std::string& result, const Step& step, const Names& names) const;
+  bool has_own_call(const Step& step) const;  // for operations with a single implementation
+  bool watches_turns() const;                 // whether sines and cosines use cuda/turns.cuh
 
  private:
   bool takes_turns(const Step& step) const;

@@ -9,8 +9,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// How the vector of a sum is made of those of row and column, where it is a column's, or such a difference: then they
-// are near each other where the exponent is expanded, and there seen from a centre and scaled.
+// How the vector of a sum is composed of the vectors of row and column, if it belongs to the column or is such a
+// difference: if the exponent is expanded, the vectors are near each other, centred and scaled.
 std::string parts_of_vector_sum(const Words& words) {
   const Expansion& e = words.plan.expansion;
   const int of_row = words.plan.row_in_vector_sum();
@@ -22,7 +22,7 @@ std::string parts_of_vector_sum(const Words& words) {
          ", power = " + number(!of_row && words.sums_scaled() ? words.plan.slots[e.column_power].offset : -1);
 }
 
-// Whatever tensor cores cannot take as numbers of 16 bits is rare.
+// Values that tensor cores cannot process as 16-bit numbers are rare.
 const char* atom_of(const Words& words, const Entries& made) {
   const TiledPlan& plan = words.plan;
   if (&made == &plan.vector_sum) return text_of(words.recipe.summed);
@@ -30,7 +30,8 @@ const char* atom_of(const Words& words, const Entries& made) {
   return text_of(plan.is_product(made) && !plan.expansion.product ? words.recipe.product : Atom::terms);
 }
 
-// One entry of long vectors: x, y and z hold that of each vector of the rows, of the columns and of what is there once.
+// One entry of long vectors: x, y and z hold the entry of each vector of the rows, of the columns and of the uniform
+// level.
 std::string entries(const Words& words, const std::string& name, const Entries& made) {
   const char* letters[] = {"z", "x", "y"};
   Names names = words.names;

@@ -1,4 +1,5 @@
-// A Plan as a GPU takes it: with long vectors contracted and summed by tiles, and exponents of distances expanded.
+// A Plan in the form that a GPU executes: long vectors are contracted and summed by tiles, and exponents of distances
+// are expanded.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -11,29 +12,30 @@ namespace cuda {
 struct KernelCache;  // cuda/pairs/device_worker.cpp
 }
 
-// A vector entry by entry, or its sum: the steps are to be read as if all sizes were 1. Without steps, the only leaf.
+// A vector computed entry by entry, or the sum of its entries: the steps are read as if all sizes were 1. Without
+// steps, it is its only leaf.
 struct Entries {
   int slot, size;
-  std::vector<int> leaves;  // slots of vectors of rows, columns or once
+  std::vector<int> leaves;  // slots of vectors of rows, of columns, or of the uniform level
   std::vector<Step> steps;
-  std::vector<int> numbers;  // slots of what a pair has for all entries, if these take more than vectors
+  std::vector<int> numbers;  // slots of pair values that all entries read, in addition to vectors
 };
 
 // Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y'),
-// where x' = -2 c x and y' = y. Where the inner product is contracted, x' and y' are scaled by put_scaled() of
-// cuda/values.cuh, and all is seen from a point, the centre, if there is one. Where there is a root, that of the
-// distance, the exponent is c |x - y|, which is -|x' - y'| with x' = -c x and y' = -c y; the norms are |x'| and |y'|
-// then, and infinite or NaN unless c < 0. `factors` tells of other products with the root or the distance, by their
-// slots, what multiplies those of x' and y' instead. Where there are weights of the coordinates, those of the vectors
-// have them too, and norms are infinite or NaN unless all weights are >= 0. All 0 where there is none.
+// where x' = -2 c x and y' = y. If the inner product is contracted, x' and y' are scaled by put_scaled() of
+// cuda/values.cuh, and are relative to a centre if there is one. If the exponent contains the root of the distance, it
+// is c |x - y|, which is -|x' - y'| with x' = -c x and y' = -c y; the norms are then |x'| and |y'|, and infinite or NaN
+// unless c < 0. `factors` maps other products with the root or the distance, by their slots, to the factors that apply
+// to products with x' and y' instead. If coordinates have weights, the vectors contain them, and norms are infinite or
+// NaN unless all weights are >= 0. All slots are 0 if there is no expansion.
 //
-// Where it is `rooted`, nothing is expanded: the vectors are those of a distance with weights, which stands as
-// exponent, too, and of a sum, r (x - y), where r are the roots of the weights. Near ones are taken times r, which
-// leaves a pair two multiplications less for each entry; norms are their squared lengths, in parts of what rounding
-// allows.
+// If it is `rooted`, nothing is expanded: the vectors are those of a distance with weights, which is also the exponent,
+// and of a sum r (x - y), where r are the roots of the weights. Near vectors are multiplied by r, which saves two
+// multiplications per entry of a pair; norms are their squared lengths, as fractions of the largest length that
+// rounding allows.
 //
-// Where it is a `product`, exponent and distance are both (x | y), a contraction, which is that of the two vectors
-// times powers of two, one of the row and one of the column; norms say how far apart entries are (put_product()).
+// If it is a `product`, exponent and distance are both the contraction (x | y), computed from the two vectors times
+// powers of two, one for the row and one for the column; norms describe the range of the entries (put_product()).
 struct Expansion {
   int exponent, distance, root, factor, row, column, weights;
   int row_norm, column_norm, row_vector, column_vector, centre;
@@ -44,19 +46,19 @@ struct Expansion {
 
 // The columns that are nearest to each row: the number k requested, 0 for none, and the number listed, a multiple of 32
 // (cuda/wide/nearest.cuh). `row` and `column` are the slots of their vectors. The distance is the squared distance or,
-// where `product` is 1 or -1, `product` times the inner product.
+// if `product` is 1 or -1, `product` times the inner product.
 struct Nearest {
   int row, column, k, listed;
   bool root;  // of the squared distance
   int product;
-  bool negated;  // the result is that with the other sign
+  bool negated;  // the result has the opposite sign
 };
 
 // The products and sums of panels: contraction n of a pair is the product of vectors of its row and its column, with
-// `size` entries; number n of a pair is multiplied by a vector of the column, `width` long, and its total by `factor`,
-// if it has one, and by a vector of the row, each 0 where there is none. The sums of vectors of columns are multiplied
-// by `scale`, if there is one. No terms where panels cannot take the plan. While the plan is built, a `difference` of 1
-// or -1 stands for both vectors: the vectors of an expanded exponent, or their negatives.
+// `size` entries; number n of a pair multiplies a vector of the column, `width` long, and its total multiplies `factor`
+// and a vector of the row; missing parts are 0. The sums of vectors of columns are multiplied by `scale`, if there is
+// one. There are no terms if panels cannot execute the plan. While the plan is built, a `difference` of 1 or -1
+// represents both vectors: the vectors of an expanded exponent, or their negatives.
 struct PanelPlan {
   struct Product {
     int row, column, size;
@@ -66,7 +68,7 @@ struct PanelPlan {
   };
   std::vector<Product> products;
   std::vector<Term> terms;
-  int width = 0;  // 0 where a result is the total of a number
+  int width = 0;  // 0 if a result is the total of a number
   int scale = 0;
   bool several() const { return products.size() > 1 || terms.size() > 1; }
   bool adds(int column) const {
@@ -79,17 +81,17 @@ struct PanelPlan {
 
 // A Plan whose pair steps are the remaining steps after the contractions: they and f read only the first `kept` entries
 // of each level. The summand is f times the vector of `vector_sum`, if there is one (of size > 0); f holds the numbers
-// that make its entries, if it has some. With the norms of an expansion, which come first in their levels, the pairs
-// have a second evaluation. `factor` is the slot that multiplies the sum of a row, 0 for none. Where columns are
-// `weighted`, 2^column_norm multiplies the weight of a column, or is the weight, instead of adding to each exponent;
-// then that norm does not come first. `entry_factors` multiply a sum entry by entry. Where summed vectors are
-// multiplied by the weights of an expansion, the `roots` of the weights replace the weights or are a factor of the
-// vectors, and the roots with the signs of the weights are the factors.
+// that its entries need, if any. With the norms of an expansion, which come first in their levels, the pairs have a
+// second evaluation. `factor` is the slot that multiplies the sum of a row, 0 for none. If columns are `weighted`,
+// 2^column_norm multiplies the weight of a column, or is the weight, instead of being added to each exponent; that norm
+// then does not come first. `entry_factors` multiply a sum entry by entry. If summed vectors are multiplied by the
+// weights of an expansion, the `roots` of the weights replace the weights or are a factor of the vectors, and the roots
+// with the signs of the weights are the factors.
 struct TiledPlan : Plan {
   mutable std::shared_ptr<cuda::KernelCache> cached_kernels;  // for one thread at a time
   int factor = 0, roots = 0, entry_factors = 0;
   Expansion expansion{};
-  Entries inner_product{};  // what stands for the contraction of the distance then
+  Entries inner_product{};  // the value that then replaces the contraction of the distance
   std::vector<Entries> contractions;
   Entries vector_sum{};
   Nearest nearest{};
@@ -98,10 +100,11 @@ struct TiledPlan : Plan {
   bool weighted = false;
   int column_weight() const { return slots[f].level == Level::column ? f : slots[w].level == Level::column ? w : 0; }
   bool tiled() const { return !contractions.empty() || vector_sum.size > 0; }
-  bool is_product(const Entries& made) const;  // whether that is the inner product of two vectors, of row and column
+  // whether it is the inner product of a vector of the row and a vector of the column
+  bool is_product(const Entries& made) const;
   int row_in_vector_sum() const;
   bool adds_columns() const;             // whether the vector of a sum is one of the column
-  bool sums_columns_of_product() const;  // the only contraction, an inner product: the column's vector of it
+  bool sums_columns_of_product() const;  // the only contraction, if it is an inner product: its vector of the column
 };
 // The optimisations that tile() looks for: long vectors, inner products of floats that tensor cores take as numbers of
 // 16 bits, and reductions in bulk; and, for short vectors, roots of weights.
@@ -114,9 +117,9 @@ inline bool reads(const Step& step, int slot) {
   return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
 }
 
-// The expansion of an exponent, before it is applied: for long vectors or, where each row is in the registers of a
-// thread, for any.
-int long_enough(const Plan& plan);  // to be contracted: less where pairs are summed
+// The expansion of an exponent, before it is applied: for long vectors, or for any vectors if each row is in the
+// registers of a thread.
+int long_enough(const Plan& plan);  // minimum length to contract: smaller if pairs are summed
 Expansion find_expansion(const Plan& plan, bool long_vectors);
 Expansion find_product(const Plan& plan);
 

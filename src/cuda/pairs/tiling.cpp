@@ -1,4 +1,4 @@
-// A TiledPlan in the making.
+// Construction of a TiledPlan.
 #include "cuda/pairs/tiling.h"
 
 #include "formula/op_table.h"

@@ -1,4 +1,4 @@
-// Runs of equal keys on the device: segments of which the host knows the number alone, until it asks for more.
+// Runs of equal keys on the device: the host knows only the number of these segments until it requests more.
 #include <kernops/jobs/segments.h>
 
 #include "cuda/segments/segments.h"
@@ -71,7 +71,7 @@ void KeyRuns::find_and_reduce(const SegmentRequest& work) {
 template <class F> void KeyRuns::each_batch(F body) const {
   if (covered == 0) return;
   use_device(device);
-  const auto cached = std::dynamic_pointer_cast<DeviceSegments>(kept);  // it may be at work
+  const auto cached = std::dynamic_pointer_cast<DeviceSegments>(kept);  // the device may be working
   DeviceSegments& there = cached ? *cached : on_device(*this, usual_batch);
   for (size_t n = 0; n < there.batches.size(); ++n) body(there.batches[n], there.plan(n));
 }

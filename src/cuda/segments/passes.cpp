@@ -1,4 +1,4 @@
-// Reductions of segments on the GPU that take several passes: what segments/recipes.cpp is made of, and the verbs.
+// Reductions of segments on the GPU that take several passes: the steps of segments/recipes.cpp, and the verbs.
 #include <kernops/missing.h>
 
 #include "segments/passes.h"
@@ -22,7 +22,7 @@ std::vector<double> fetched(const void* from, Count count) {
   return numbers;
 }
 
-// Values as doubles of the host, for as long as this lives.
+// A host copy of values as doubles; its lifetime is that of this object.
 struct Values {
   Values(const SegmentValues& from, Count rows, Count columns) : values(from) {
     if (!from.on_device) return;
@@ -71,7 +71,7 @@ class DevicePasses : public SegmentPasses {
     on_results(kernels[int(step)], request, job);
   }
 
-  // Have all products full precision?
+  // Returns whether all products have full precision.
   bool all_normal(const Temporary& numbers, Count count) const override {
     const std::vector<double> all = fetched(numbers.data, count);
     return std::all_of(all.begin(), all.end(), [](double x) { return std::isnormal(x); });
@@ -104,7 +104,7 @@ class DevicePasses : public SegmentPasses {
 
 const DevicePasses passes;
 
-// Results for the host are made on the device whole, and then copied.
+// Results for the host are computed on the device as a whole, and then copied.
 template <class Request, class Run> void made_whole(const Request& request, Count rows, Run run) {
   if (on_device(request.out)) return run(request);
   const Count count = rows * request.columns * request.outputs();
@@ -115,13 +115,13 @@ template <class Request, class Run> void made_whole(const Request& request, Coun
   passes.copy(results, count, request.out);
 }
 
-// Only results of values of the device, and results that need further steps, are made whole.
+// Results are computed as a whole only for device values, or if further steps follow.
 template <class Request, class Run> void made_there(const Request& request, Count rows, Run run) {
   const bool there = request.x.on_device || request.weights.on_device || fills_empty(request);
   there ? made_whole(request, rows, run) : run(request);
 }
 
-// The CPU scans, and receives copies of values of the device.
+// The CPU scans, on copies of device values.
 void scan_on_host(const SegmentRequest& request) {
   SegmentRequest there = request;
   const Values x(request.x, request.segments.values, request.columns);
@@ -138,11 +138,11 @@ void scan(const SegmentRequest& request) {
   if (on_device(request.out) || request.skip_missing || request.x.type == SegmentValues::floats) return;
   const double* out = request.out.data;
   const Count count = request.rows() * request.columns * request.outputs();
-  // the CPU tells NA and NaN apart
+  // the CPU distinguishes NA from NaN
   if (std::any_of(out, out + count, [](double x) { return x != x; })) scan_on_host(request);
 }
 
-// The CPU puts values in order, of which it receives copies.
+// The CPU sorts values, on copies of device values.
 template <class Request> void order_on_host(const Request& request, Count rows, void (*run)(const Request&)) {
   Request there = request;
   const Values x(request.x, request.segments.values, request.columns);
@@ -153,7 +153,7 @@ template <class Request> void order_on_host(const Request& request, Count rows, 
   put(out, request.out);
 }
 
-// Keys that are on the device tell where segments are, in the same pass if it can be.
+// Keys on the device define the segments, in the same pass if possible.
 bool reduced_by_key(const SegmentRequest& request) {
   auto* runs = dynamic_cast<KeyRuns*>(&request.segments);
   if (!runs || runs->known()) return false;

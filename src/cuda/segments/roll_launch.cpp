@@ -1,4 +1,4 @@
-// The kernels of moving windows: windows of one length in steps, others each by itself.
+// The kernels of moving windows: windows of one length in steps, other windows separately.
 #include <kernops/segment_reductions.h>
 
 #include "cuda/segments/roll.h"
@@ -18,7 +18,8 @@ int state_numbers(const SegmentRequest& work) {
   };
   return work.formula ? 1 + work.skip_missing : numbers[work.op];
 }
-// Windows of one length, as roll.cuh takes them: long ones have more threads, as their ring leaves room for few blocks.
+// Windows of one length, as in roll.cuh: long windows have more threads, because the memory of their ring permits few
+// blocks.
 struct Steps {
   int threads, step, chunks, rest, places, group_bits, results_bytes, states_bytes;
   unsigned shared_bytes;
@@ -75,7 +76,7 @@ class Roll {
     void* kernel = function(text_, "kernops_roll_steps");
     const Count all = ceil_div(job.run.plan.count - width + 1, steps.step);
     const Count resident = resident_blocks(kernel, int(steps.threads), steps.shared_bytes);
-    const Count least = std::max<Count>(8, ceil_div(Count(32) * width, steps.step));  // the ring is filled anew
+    const Count least = std::max<Count>(8, ceil_div(Count(32) * width, steps.step));  // the ring is filled again
     Count blocks = all / least;
     if (blocks < 8 * resident) blocks = resident;
     job.steps = int(ceil_div(all, std::min(blocks, all)));
@@ -83,7 +84,7 @@ class Roll {
            steps.shared_bytes);
   }
 
-  // Windows of values first .. first + count - 1, which contain `values` values from `base` on.
+  // Windows of values first .. first + count - 1, which cover `values` values from `base` on.
   void windows(Count first, Count count, Count base, Count values, bool clipped_only) const {
     if (count == 0) return;
     RollRun job = job_;

@@ -9,7 +9,7 @@ namespace cuda {
 
 void seg_scan(const SegmentRequest& request) {
   SegmentRequest work = request;
-  work.precise = true;  // running sums of floats are doubles
+  work.precise = true;  // running sums of floats are computed in doubles
   if (work.segments.covered < work.segments.values) fill_all(work, work.rows(), missing());
   each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     SegmentJobs jobs(work, device, first, columns, staged);

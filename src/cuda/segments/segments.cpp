@@ -1,13 +1,13 @@
-// Reductions of segments on the GPU. Values are taken in batches of whole tiles; a segment that goes across the edge
-// of two batches hands on what it carries, so that results depend neither on where the values are nor on how much
-// memory is free.
+// Reductions of segments on the GPU. Values are processed in batches of whole tiles; a segment that crosses the border
+// of two batches carries its part on, so that results depend neither on the location of the values nor on the free
+// memory.
 #include "cuda/segments/segments.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-// Where the results of some columns go: to the device as they come, to the host batch by batch.
+// The target of the results of some columns: directly on the device, or copied to the host batch by batch.
 class Results {
  public:
   Results(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, int output)
@@ -84,7 +84,7 @@ void reduce_columns(const SegmentRequest& work, DeviceSegments& device, Count fi
   }
 }
 
-// There is nothing but segments without values.
+// There are only segments without values.
 void give_nothing(const SegmentRequest& work) {
   const Count count = work.segments.count * work.columns;
   for (int output = 0; output < work.outputs() && count > 0; ++output) {

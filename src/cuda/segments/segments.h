@@ -1,4 +1,4 @@
-// Reductions of segments on the GPU: their texts, and where they are on the device.
+// Reductions of segments on the GPU: their texts, and their data on the device.
 #pragma once
 #include <kernops/jobs/device_segments.h>
 #include <kernops/jobs/sort_pieces.h>
@@ -13,15 +13,15 @@
 namespace kernops {
 namespace cuda {
 
-// One pass. Results of one column stand side by side.
+// One pass. Results of one column are contiguous.
 void seg_reduce(const SegmentRequest& work);
-// To where values stand, or, `in_place` being false, in the order of the segments; numbers may be floats.
+// Writes to the positions of the values or, with `in_place` false, in the order of the segments; numbers may be floats.
 void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere);
 
-// A result for each value, one output after another; of values that fit in one batch.
+// One result for each value, one output after another; values must fit in one batch.
 void seg_scan(const SegmentRequest& work);
 
-// Likewise: values of each segment in order, and statistics of them (cuda/segments/sort.cpp).
+// The same interface: sorted values of each segment, and their statistics (cuda/segments/sort.cpp).
 template <class Request> SegmentRequest values_of(const Request& request) {
   SegmentRequest work{request.segments};
   work.x = request.x, work.columns = request.columns, work.out = request.out, work.settings = request.settings;
@@ -31,7 +31,7 @@ SegmentRequest values_of(const OrderRequest& request);  // and the weights
 void seg_sort(const SortRequest& request);
 void seg_order_statistics(const OrderRequest& request);
 
-// Likewise: results of moving windows; of values that fit, together with the states of their parts.
+// The same interface for moving windows; values must fit together with the states of their parts.
 bool rolls_there(const RollRequest& request);
 void seg_roll(const RollRequest& request);
 
@@ -39,21 +39,21 @@ void seg_roll(const RollRequest& request);
 
 inline bool in_order(const SegmentRequest& work) { return !work.segments.groups && work.segments.sources.empty(); }
 const SegmentValues& foremost(const SegmentRequest& work);  // the values, or the weights alone
-inline bool plain_values(const SegmentRequest& work) {      // side by side, reduced as they are
+inline bool plain_values(const SegmentRequest& work) {      // contiguous, and reduced in this order
   return !work.weights.data && work.term == SegmentTerm::Itself && work.x.row == 1;
 }
 inline bool single(const SegmentRequest& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }
 constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 bytes
 
-// The text of a reduction, for one of its results; of NA among them; of a map; of what is done to results.
-// `staged` values have been put in order.
+// The text of a reduction, for one of its results; of the detection of NA; of a map; of the postprocessing of results.
+// `staged` values have been permuted into order.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
 std::string join_function(const std::string& name, const Plan& plan);  // a struct whose join(a, b) is the formula
 std::string scan_text(const SegmentRequest& work, int output);
 std::string sort_text(const SortRequest& request);
 std::string order_text(const OrderRequest& request);
 inline int scan_lane_values(const SegmentRequest& work) { return lane_values(work.x.type == SegmentValues::floats); }
-// Windows of which a thread takes `each` results; those that contain NA.
+// Windows, of which a thread computes `each` results; windows that contain NA.
 std::string roll_text(const SegmentRequest& work, int output, int each);
 std::string roll_gaps_text(const SegmentRequest& work, int each);
 std::string by_key_text(const SegmentRequest& work);
@@ -63,39 +63,39 @@ std::string results_text();
 std::string plan_text();
 std::string keys_text(bool single);
 
-// The texts that are compiled when the package is installed; those of every operation, and kind of values.
+// The texts compiled at installation, for every operation and kind of values.
 std::vector<std::string> usual_segment_texts();
 std::vector<std::string> all_sort_texts();  // cuda/segments/sort_source.cpp
 std::vector<std::string> all_segment_texts();
 
 // ---- plans (cuda/segments/plan.cpp)
 
-// Values that are reduced in one go: a whole number of tiles, so that no result depends on how many.
+// Values that are reduced in one batch: a whole number of tiles, so that no result depends on the batch size.
 constexpr Count usual_batch = Count(1) << 28;
 struct SegmentBatch {
   Count first;  // of all values
   int count, tiles;
   Count row, next_row;              // segments that end here
-  bool open_before, open_after;     // whether one goes across the edge
-  Count first_result, next_result;  // rows of the result, with those that are empty: each is in one batch
-  Count begin;                      // of keys: where the first of its segments begins
+  bool open_before, open_after;     // whether a segment crosses the border
+  Count first_result, next_result;  // rows of the result, with those of empty segments: each row is in one batch
+  Count begin;                      // of keys: the position where the first segment begins
 };
 
-SegmentBatch batch_of(Count first, Count count);  // of nothing but values yet
+SegmentBatch batch_of(Count first, Count count);  // contains only values so far
 
-// Keys on a device, of which each run of equal adjacent ones is a segment.
+// Keys on a device; each run of equal adjacent keys is a segment.
 class KeyRuns : public Segments {
  public:
   KeyRuns(const void* keys, bool single, Count keys_count);
   bool known() const override { return found_ || covered == 0; }
-  void find() override;  // unless that has been done: only now are they counted
-  // The same, reducing values in the same pass; the target has room for a result of each key.
+  void find() override;  // unless this has been done: segments are counted only now
+  // The same, with the reduction of values in one pass; the target has space for one result per key.
   bool can_reduce(const SegmentRequest& work) const;
   void find_and_reduce(const SegmentRequest& work);
-  const std::vector<Count>& offsets() const override;  // which then are on the host, too
+  const std::vector<Count>& offsets() const override;  // which then are also on the host
   void come_to_host() override;
   Segments& on(int device) override;
-  // To the device: of each run, its first key, as keys are, and how many there are of it.
+  // Writes to the device, for each run, its first key (in the type of the keys) and its length.
   void describe(void* firsts, double* lengths) const;
   const void* const keys;
   const bool single;  // floats, else doubles
@@ -104,21 +104,21 @@ class KeyRuns : public Segments {
  private:
   template <class F> void each_batch(F body) const;  // body(batch, plan)
   bool found_ = false;
-  std::unique_ptr<Buffer> firsts_;  // what the one pass found
+  std::unique_ptr<Buffer> firsts_;  // results of the single pass
   mutable std::vector<Count> offsets_;
   std::unique_ptr<Segments> elsewhere_;
 };
 
-// The plan of a batch, and what belongs to its segments.
+// The plan of a batch, and its segments.
 struct BatchPlan {
   BatchPlan(const Segments& segments, const SegmentBatch& batch);
   BatchPlan(const KeyRuns& runs, const SegmentBatch& batch);
-  explicit BatchPlan(const SegmentBatch& batch);                  // of nothing yet
-  void complete(const KeyRuns& runs, const SegmentBatch& batch);  // its ends and limits being known
+  explicit BatchPlan(const SegmentBatch& batch);                  // empty so far
+  void complete(const KeyRuns& runs, const SegmentBatch& batch);  // with known ends and limits
   Buffer ends, limits, opens;
   std::unique_ptr<Buffer> offsets, shifts, rows;
   SegmentPlan plan;
-  int ended = 0;  // of keys: segments that end here
+  int ended = 0;  // of keys: number of segments that end here
 };
 
 // The values that blocks sort (jobs/sort_pieces.h).
@@ -129,13 +129,13 @@ struct SortPieces {
     unsigned count;
     std::unique_ptr<Buffer> memory;
   };
-  List short_ones, medium, parts, numbers;  // parts are of long segments, which have these numbers
+  List short_ones, medium, parts, numbers;  // parts belong to long segments, which have these numbers
 };
 
-// Kept with Segments, so that a plan is made once, unless it is too large to be kept.
+// Stored in Segments, so that a plan is computed once, unless it is too large.
 class DeviceSegments : public BackendCache {
  public:
-  // The first batch of keys may be planned already.
+  // The first batch of keys may already be planned.
   DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first = nullptr);
   const BatchPlan& plan(size_t batch);
   const unsigned* order();
@@ -148,7 +148,7 @@ class DeviceSegments : public BackendCache {
   void cut_by_keys(std::unique_ptr<BatchPlan> plan);
   void keep(size_t batch, std::unique_ptr<BatchPlan> plan);
   const Segments& segments_;
-  const KeyRuns* const runs_;  // the segments, if keys say where they are
+  const KeyRuns* const runs_;  // the segments, if keys define them
   const Count batch_values_;
   const int device_;
   bool keep_;
@@ -160,17 +160,17 @@ DeviceSegments& on_device(const Segments& segments, Count batch_values);
 
 // ---- values (cuda/segments/values.cpp)
 
-// How much is taken at a time. Values that stand in another order are `staged` where they do not fit as a whole:
-// put in order, batch by batch.
+// The size of a batch. Values in another order are `staged` if they do not fit as a whole: permuted into order, batch
+// by batch.
 struct BatchSize {
   Count values, columns;
   bool staged;
 };
 BatchSize choose_batch_size(const SegmentRequest& work, bool maps);
-// Are there values, and are they taken in one batch, to which results for each value fit?
+// Returns whether there are values that fit in one batch together with results for each value.
 bool fits_one_batch(const SegmentRequest& work);
 
-// body(device, first, columns, staged) for some columns after others.
+// Calls body(device, first, columns, staged) for successive groups of columns.
 template <class F> void each_batch_of_columns(const SegmentRequest& work, bool maps, F body) {
   const BatchSize size = choose_batch_size(work, maps);
   DeviceSegments& device = on_device(work.segments, size.values);
@@ -178,7 +178,7 @@ template <class F> void each_batch_of_columns(const SegmentRequest& work, bool m
     body(device, first, std::min(size.columns, work.columns - first), size.staged);
 }
 
-// Position `first` on of the segments of a batch, place by place.
+// Position `first` onwards of the segments of a batch, entry by entry.
 template <class F> void each_position(const Segments& segments, const SegmentBatch& batch, F f) {
   const std::vector<Count>& offsets = segments.offsets();
   Count s = batch.row;
@@ -188,12 +188,12 @@ template <class F> void each_position(const Segments& segments, const SegmentBat
   }
 }
 
-// Values or weights of some columns, where the batch finds them.
+// Values or weights of some columns, at the address that the batch uses.
 class Operand {
  public:
   Operand(const SegmentValues& from, const Segments& segments, Count rows, Count first_column, Count columns,
           bool by_batch);
-  // The one at `at`, in column c, is [at * row + c * column] from here; also those of a batch that is not the first.
+  // The value at position `at` in column c is [at * row + c * column] from this address; also for later batches.
   const void* address(const SegmentBatch& batch);
   Count row() const { return by_batch_ ? 1 : from_.row; }
   Count column(const SegmentBatch& batch) const { return by_batch_ ? batch.count : from_.column; }
@@ -210,12 +210,12 @@ class Operand {
   const SegmentBatch* held_ = nullptr;
 };
 
-// The kernel arguments of each batch, except the place of its results.
+// The kernel arguments of each batch, except the address of its results.
 class SegmentJobs {
  public:
   SegmentJobs(const SegmentRequest& work, DeviceSegments& device, Count first, Count columns, bool staged);
   SegmentRun operator()(size_t batch);
-  void done(size_t batch) const;  // interrupts, if that is wanted
+  void done(size_t batch) const;  // checks for interrupts, if requested
 
  private:
   const SegmentRequest& work_;
@@ -234,12 +234,12 @@ inline unsigned blocks(Count items, Count each) { return unsigned(ceil_div(items
 // ---- results (cuda/segments/results.cpp)
 
 double nothing(const SegmentRequest& work, int output);  // the result of a segment without values
-// A kernel of cuda/segments/results.cuh, on as many results as there are columns for all segments.
+// Launches a kernel of cuda/segments/results.cuh on the results of all segments and columns.
 void on_results(const char* kernel, const SegmentRequest& work, ResultsJob job);
 char* column_of(const Output& out, Count column);
-// All results, so many rows of them, before those of values in segments are written.
+// Initialises all results before results of nonempty segments are written.
 void fill_all(const SegmentRequest& work, Count rows, double value);
-// Results on the device that are NaN become NA where one of their values was NA.
+// A result on the device that is NaN becomes NA if one of its values was NA.
 void mark_missing(const SegmentRequest& work);
 
 }  // namespace cuda

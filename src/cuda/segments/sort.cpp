@@ -1,4 +1,4 @@
-// Sorting of segments on the GPU, column by column, and what is made of values in order.
+// Sorting of segments on the GPU, column by column, and the results computed from sorted values.
 #include <kernops/jobs/device_sorts.h>
 #include <kernops/missing.h>
 
@@ -8,7 +8,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// How values are sorted: `placed` keys have their places beside them, and results may need the segment as a whole.
+// The kind of sort: `placed` keys are stored with their positions, and results may need the whole segment.
 struct Sorting {
   std::string text;
   size_t key_bytes;
@@ -45,7 +45,7 @@ void sort_column(const Segments& segments, SortRun job, const SortPieces& pieces
   if (sorting.by_segment) run("kernops_sort_long", pieces.numbers);
 }
 
-// `job` has what is the same for all columns.
+// `job` holds the members that are the same for all columns.
 void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sorting) {
   each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     SegmentJobs jobs(work, device, first, columns, staged);
@@ -62,7 +62,7 @@ void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sortin
   });
 }
 
-// Results of segments, where some are empty.
+// Results of segments, some of which are empty.
 void fill_empties(const SegmentRequest& work, Count outputs, double value) {
   if (work.segments.empties.empty()) return;
   ResultsJob job{};

@@ -1,4 +1,4 @@
-// Sorts of segments, and statistics of values in order, as CUDA text: the kind of values and what is made of them.
+// CUDA text of sorts of segments and of statistics of sorted values: the kind of values and the results.
 #include "cuda/segments/segments.h"
 
 namespace kernops {

@@ -17,7 +17,7 @@ std::string where(const SegmentRequest& work, bool staged) {
 }
 
 // The struct of a row of segments.def; sums are joined pairwise, so that they need no compensation. Sums of integers
-// are exact, where `whole`, beyond 2^53.
+// are exact, also beyond 2^53 with `whole`.
 std::string reduction(const SegmentRequest& work, bool whole) {
   const std::string& name = statistics()[size_t(work.op)].structure;
   if (work.op == int(StatisticId::mean)) return "MeanOf<DirectSum>";
@@ -165,7 +165,7 @@ std::vector<std::string> usual_segment_texts() {
   return texts;
 }
 
-// Each operation once, each kind of values once, each way in which they meet others.
+// Each operation once, each kind of values once, and each kind of partner once.
 // long: a list
 std::vector<std::string> all_segment_texts() {
   std::vector<std::string> texts = usual_segment_texts();

@@ -1,4 +1,4 @@
-// Values of segments on the device: already there, brought there whole, or batch by batch.
+// Values of segments on the device: already there, copied as a whole, or copied batch by batch.
 #include <cstring>
 
 #include "cuda/segments/segments.h"
@@ -12,7 +12,7 @@ constexpr size_t little = size_t(1) << 26;
 size_t bytes_of(const SegmentValues& values) { return values.type == SegmentValues::doubles ? 8 : 4; }
 bool travels(const SegmentValues& values) { return values.data && !values.on_device; }
 
-// Memory for so many values of so many columns.
+// Memory for the values of a given number of columns.
 size_t bytes_for(const SegmentRequest& work, Count batch, Count columns, bool maps) {
   size_t each = 2 * most_state_bytes / segment_tile + 1;
   if (travels(work.x)) each += bytes_of(work.x);
@@ -39,7 +39,8 @@ BatchSize choose_batch_size(const SegmentRequest& work, bool maps) {
   if (memory_limit() || needed() + whole > little) {
     const size_t most = memory_left() / 2;
     const bool host = (!work.x.data || travels(work.x)) && (!work.weights.data || travels(work.weights));
-    const bool elsewhere = maps && work.out.space != MemorySpace::host;  // numbers go to where values stand
+    // numbers are written to the positions of the values
+    const bool elsewhere = maps && work.out.space != MemorySpace::host;
     size.staged = !in_order(work) && host && !work.weight_of && !elsewhere && whole + (maps ? whole : 0) > most / 2;
     while (needed() > most / 2 && (size.columns > 1 || size.values > tile))
       size.columns > 1 ? size.columns = (size.columns + 1) / 2 : size.values /= 2;

@@ -10,10 +10,10 @@
 namespace kernops {
 namespace cuda {
 
-constexpr Count batch = Count(1) << 18;  // a fraction of a second, after which R may interrupt
+constexpr Count batch = Count(1) << 18;  // number of sets that take a fraction of a second, after which R may interrupt
 constexpr int chunk = 16;
 
-// The shared memory that a block may have on each device of a request.
+// The shared memory available to a block on every device of a request.
 inline int shared_room(const std::vector<int>& devices) {
   check_devices(devices);
   const std::vector<Device> all = cuda::devices();
@@ -22,8 +22,8 @@ inline int shared_room(const std::vector<int>& devices) {
   return least;
 }
 
-// The memory of a block for the largest sets, in the order of SetMemory: as many panels of the matrix as there is room
-// for are in shared memory.
+// The memory of a block for the largest sets, in the order of SetMemory: shared memory holds as many panels of the
+// matrix as possible.
 template <class T> SetMemory memory_for(const SetRequest& request, const DeviceSetJob<T>& job) {
   const Plan& values = plan_of(*request.covariance);
   const Plan& slopes = request.slopes ? plan_of(*request.slopes) : values;
@@ -60,7 +60,8 @@ template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
   return job;
 }
 
-// Where points are seen from before they become floats, of which only 24 bits are left: the middle of each coordinate.
+// The origin that is subtracted from points before they become floats, which have only 24 bits: the middle of each
+// coordinate.
 inline double centre(const double* x, Count count) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (Count i = 0; i < count; ++i)
@@ -68,8 +69,8 @@ inline double centre(const double* x, Count count) {
   return low <= high ? low + (high - low) / 2 : 0;
 }
 
-// The points that sets read: all points of a request, followed by room for the points of put_own(); or the given `rows`
-// of both, numbered from 0.
+// The points that sets read: all points of a request, followed by space for the points of put_own(); or the given
+// `rows` of both, numbered from 0.
 template <class T> class DevicePoints {
  public:
   DevicePoints(const SetRequest& request, const std::vector<double>& centre, const std::vector<Count>* rows = nullptr)
@@ -119,11 +120,11 @@ template <class T> class DevicePoints {
   const Copied<T> points_, noise_, slope_, values_;
 };
 
-// The points that some sets read: their own ones, then their neighbours, which have new numbers.
+// The points that some sets read: the points of the sets, then their neighbours, which are renumbered.
 struct SomePoints {
   SomePoints(const SetRequest& request, Count begin, Count count, std::vector<int>& place)
       : neighbours(request.neighbours + begin * request.stride, request.neighbours + (begin + count) * request.stride) {
-    place.resize(size_t(request.n), 0);  // in `rows`, from 1
+    place.resize(size_t(request.n), 0);  // numbers in `rows`, from 1
     const auto take = [&](Count row) {
       rows.push_back(row);
       if (row < request.n) place[size_t(row)] = int(rows.size());
@@ -142,7 +143,7 @@ struct SomePoints {
 };
 
 // The points and sets on a device. Points, and then neighbours, stay there if they take at most half of the free
-// memory; else each launch copies the parts that it needs.
+// memory; otherwise each launch copies the parts that it needs.
 template <class T> class DeviceSets {
  public:
   DeviceSets(const SetRequest& request, bool centred) : centre_(size_t(request.d), 0) {
@@ -155,7 +156,7 @@ template <class T> class DeviceSets {
       neighbours_ = std::make_unique<Copied<int>>(request.neighbours, count);
   }
 
-  // Can these points serve the request?
+  // Returns whether these points can serve the request.
   bool serves(const SetRequest& request) const {
     return !request.own || !points_ || request.sets <= points_->room(request);
   }
@@ -164,7 +165,7 @@ template <class T> class DeviceSets {
     if (points_) points_->put_own(request, centre_);
   }
 
-  // The job of job_of() for sets `begin` on, at most a batch of them.
+  // The job of job_of() for the sets from `begin` on, at most one batch.
   DeviceSetJob<T> job(const SetRequest& request, DeviceSetJob<T> job, Count begin) const {
     if (points_) points_->tell(job);
     job.slopes_of_noise = T(request.slopes_of_noise), job.diagonal = T(request.diagonal);
@@ -173,10 +174,10 @@ template <class T> class DeviceSets {
     return job;
   }
 
-  // run(job, at, count) for the sets of a job, whose first one is number `begin`: all at a time, or as many as can have
-  // what is not there already, their points, neighbours and so many bytes of results, in a quarter of the memory that
-  // is left. A copy waits for the launch before it, as all that is done on a device.
-  // long: what a piece brings lives until its launch
+  // Calls run(job, at, count) for the sets of a job, the first of which has number `begin`: all at a time, or as many
+  // as fit a quarter of the free memory with their points, neighbours and results. A copy waits for the previous
+  // launch, like all work of a device.
+  // long: the copied data of a batch must outlive its launch
   template <class Run>
   void each_piece(const SetRequest& request, DeviceSetJob<T> job, Count begin, size_t bytes, const Run& run) const {
     if (!neighbours_) bytes += size_t(job.stride) * sizeof(int);

@@ -1,5 +1,5 @@
-// Sets of points on the GPU, in batches, which are distributed over devices and merged in order: results do not depend
-// on how many there are.
+// Sets of points on the GPU, in batches that are distributed over devices and merged in order: results do not depend on
+// the number of devices.
 #include <map>
 #include <tuple>
 
@@ -16,14 +16,14 @@ unsigned threads_for(int m) {
   return threads;
 }
 
-// The copies of sets, by device and by whether points are centred.
+// The copies of sets, indexed by device and by whether points are centred.
 struct SetsCache : BackendCache {
   template <class T> using Copies = std::map<std::pair<int, bool>, std::shared_ptr<DeviceSets<T>>>;
   std::tuple<Copies<float>, Copies<double>> copies;
 };
 
-// The copy on the current device, from the cache of the request if that has one. Points are centred before they become
-// floats, where the formula depends on their differences alone.
+// The copy on the current device, from the cache of the request if available. Points are centred before they become
+// floats, if the formula depends only on their differences.
 template <class T> std::shared_ptr<const DeviceSets<T>> device_sets(const SetRequest& request) {
   const bool centred = sizeof(T) == 4 && sees_differences(plan_of(*request.covariance));
   std::shared_ptr<DeviceSets<T>> none, *sets = &none;
@@ -46,23 +46,24 @@ template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
   return unsigned(job.memory.end) * unsigned(sizeof(T));
 }
 
-// Blocks with panels in the memory of the device, as many as run at once.
+// Number of blocks with panels in device memory that run at once.
 unsigned split_blocks() { return unsigned(current_device().multiprocessors); }
 
-// Launches the blocks of `sets` sets: all at once, or as many at a time as have panels in the memory of the device.
+// Launches the blocks of `sets` sets: all at once, or as many at a time as have panels in device memory.
 template <class T> void launch_sets(void* kernel, DeviceSetJob<T> job, Count sets) {
   const unsigned blocks = blocks_for(sets), most = job.panels ? split_blocks() : blocks;
   for (unsigned done = 0; done < blocks; done += most, job.first_block += int(most))
     launch_sharing(kernel, std::min(most, blocks - done), threads_for(job.m), shared_bytes(job), &job);
 }
 
-// Room for the panels of matrices that shared memory cannot hold: of more than 150 to 220 neighbours in float64, and
+// Device memory for the panels of matrices that exceed shared memory: more than 150 to 220 neighbours in float64, and
 // 220 to 320 in float32.
 template <class T> Copied<T> far_panels(const DeviceSetJob<T>& job) {
   return Copied<T>(size_t(job.far_numbers) * split_blocks());
 }
 
-// Has the formula of a request the plan that the texts are made of? The CPU reports invalid formulas.
+// Returns whether the formula of a request has the plan for which the texts are written. The CPU reports invalid
+// formulas.
 bool has_text(const SetRequest& request) {
   const std::vector<Plan>& plans = request.covariance->plans[number_of(cpu_backend())];
   if (request.sets == 0 || plans.size() != 1 || !request.covariance->stores()) return false;
@@ -72,7 +73,7 @@ bool has_text(const SetRequest& request) {
   return true;
 }
 
-// Do the sets of a job fit the memory of each device? The CPU computes those that do not.
+// Returns whether the sets of a job fit the memory of each device. The CPU computes those that do not.
 template <class T> bool fits(const SetRequest& request, const DeviceSetJob<T>& job) {
   const std::vector<Device> all = devices();
   return std::all_of(request.settings.devices.begin(), request.settings.devices.end(), [&](int number) {
@@ -82,7 +83,7 @@ template <class T> bool fits(const SetRequest& request, const DeviceSetJob<T>& j
   });
 }
 
-// body(job, number, sets) for each batch of the job of a request, on its device.
+// Calls body(job, number, sets) for each batch of the job of a request, on its device.
 template <class T, class Body>
 void each_batch(const SetRequest& request, const DeviceSetJob<T>& all, const std::string& text, const char* kernel,
                 const Body& body) {
@@ -108,7 +109,7 @@ void each_batch(const SetRequest& request, const DeviceSetJob<T>& all, const std
   in_threads(size_t(used), request.settings.keep_going, work);
 }
 
-// The sums of a batch, and its first singular set or -1.
+// The sums of a batch, and the number of its first singular set or -1.
 template <class T>
 Count sum_batch(const SetRequest& request, const DeviceSets<T>& sets, DeviceSetJob<T> job, Count begin,
                 const std::string& text, double* sums) {

@@ -8,14 +8,14 @@
 namespace kernops {
 namespace cuda {
 
-// The plan of a covariance or of its slopes: the one the CPU runs, whose rows are the first points.
+// The plan of a covariance or of its slopes, as on the CPU; its rows are the first points.
 const Plan& plan_of(const Kernel& kernel);
 
-// Does a formula depend on the two points only through their difference?
+// Returns whether a formula depends on the two points only through their difference.
 bool sees_differences(const Plan& plan);
 
-// The text of sums over sets and that of weights, with slopes or without (cuda/sets/source.cpp), in floats if `single`.
-// The matrices are `split` between two memories if one cannot hold them.
+// The text of sums over sets or of weights, with or without slopes (cuda/sets/source.cpp), in floats if `single`. The
+// matrices are `split` between two memories if one cannot hold them.
 std::string set_sums_text(const Kernel& covariance, const Kernel* slopes, bool single, bool split = false);
 std::string set_weights_text(const Kernel& covariance, const Kernel* slopes, bool single, bool split = false);
 

@@ -38,7 +38,7 @@ class Formula {
            ";\n  using Once = Vec<T, once>;\n  using Row = Vec<T, row>;\n  using Column = Vec<T, column>;\n";
   }
 
-  // Loads, followed by the steps that use them.
+  // Loads, each followed by the steps that use it.
   std::string level(const std::string& head, Level where) const {
     const std::string place = places[int(where)];
     std::string out = "  KERNOPS_FN static void run_" + head + " {\n";
@@ -63,7 +63,7 @@ class Formula {
     for (const Step& step : plan_.steps[int(Level::pair)]) {
       const std::string name = "t" + number(count++);
       out += "    const auto " + name + " = " + applied(step, step.size, names_) + ";\n";
-      names_[step.out] = name;  // buffers that the CPU reuses are new names here
+      names_[step.out] = name;  // buffers that the CPU reuses have new names here
     }
     return out + "    return " + names_[plan_.f] + ";\n  }\n";
   }

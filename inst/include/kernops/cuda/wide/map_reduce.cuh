@@ -185,8 +185,7 @@ __device__ void reduce_tiles(const PairJob& job) {
 template <class Formula, class L, class Row, class BlockPairs> struct PairKernel<Formula, L, States<Row>, BlockPairs> {
   static constexpr int threads = L::threads, partial_bytes = sizeof(Row),
                        shared_bytes = TileMemory<Formula, L, 0>::asked_for,
-                       // number of blocks that share a multiprocessor
-                       blocks = TileMemory<Formula, L, 0>::bytes > 112 * 1024 ? 1 : 2;
+                       blocks = TileMemory<Formula, L, 0>::bytes > 112 * 1024 ? 1 : 2;  // per multiprocessor
   static __device__ __forceinline__ void run(const PairJob& job) {
     reduce_tiles<Formula, Row, BlockPairs, L, reduced_in_place<Formula, Row>()>(job);
   }

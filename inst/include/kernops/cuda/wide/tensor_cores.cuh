@@ -118,7 +118,8 @@ template <class Numbers, class L, class Terms> struct ByTensorCores {
   }
 
   // The first stage of the columns is in `now`, visible to all threads; an equal amount of memory is free at `next`. As
-  // soon as `now` is free, send_next(to) may load the following data there. long: one pipeline of loads and products
+  // soon as `now` is free, send_next(to) may load the following data there.
+  // long: one pipeline of loads and products
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, L>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
                                       Send send_next) {

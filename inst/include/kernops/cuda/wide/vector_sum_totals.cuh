@@ -296,8 +296,8 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
   using Terms = typename Formula::VectorSum;
   // number of values in shared memory; number of blocks that share a multiprocessor
   static constexpr int room = 0, blocks = 2;
-  struct Columns {};                          // vectors in shared memory, in addition to those of the contractions
-  struct Memory {};                           // the thread's arrays that are indexed at run time
+  struct Columns {};  // vectors in shared memory, in addition to those of the contractions
+  struct Memory {};   // the thread's arrays that are indexed at run time
   Block<Formula, BlockPairs, L> block;
   const TilePlace<T> begin;
   Row* const kept;
