@@ -1,7 +1,8 @@
-// Objects of R that are made while C++ objects are alive. Where memory is short, R jumps over the destructors of those:
-// what they keep, such as the inputs of a call, would stay for the session. Here they are destructed.
+// Allocates objects of R while C++ objects are alive. If memory is short, R jumps over the destructors of C++ objects,
+// so that their memory, such as the inputs of a call, would stay allocated for the session. These functions run the
+// destructors.
 #pragma once
-#include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the time to compile
+#include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the compile time
 #ifdef __linux__
 #include <sys/sysinfo.h>
 #endif
@@ -10,13 +11,13 @@
 
 #include "run/huge_pages.h"
 
-// R has no memory for an object of so many bytes.
+// R has no memory for an object of this size.
 struct NoMemory : std::bad_alloc {
   explicit NoMemory(double bytes) : bytes(bytes) {}
   double bytes;
 };
 
-// Some systems grant any size, and halt once so much is written.
+// Some systems grant any size, and halt once so much memory is written.
 inline bool within_memory(double bytes) {
 #ifdef __linux__
   struct sysinfo has;
@@ -25,9 +26,9 @@ inline bool within_memory(double bytes) {
   return true;
 }
 
-// The object of `bytes` bytes that `body` creates by functions of R. `body` must not own anything, as R may jump out of
-// it. Catching R's error takes 14 microseconds, so an error about a few bytes, after which R can hardly continue, is
-// left to R.
+// The object of `bytes` bytes that `body` creates by functions of R. `body` must not own anything, because R may jump
+// out of it. Catching R's error takes 14 microseconds, so an error about a few bytes, after which R can hardly
+// continue, is left to R.
 template <class Body> SEXP allocate(double bytes, Body body) {
   if (bytes < 65536) return Rcpp::unwindProtect([&]() -> SEXP { return body(); });
   if (!within_memory(bytes)) throw NoMemory(bytes);
@@ -46,7 +47,7 @@ inline double bytes_of(SEXPTYPE type, double length) {
   return length * (type == REALSXP ? sizeof(double) : type == RAWSXP ? 1 : sizeof(int));
 }
 
-// Numbers for R, to be written.
+// Numbers for R, uninitialised.
 inline SEXP new_vector(SEXPTYPE type, double length) {
   const double bytes = bytes_of(type, length);
   if (!(length <= double(R_XLEN_T_MAX))) throw NoMemory(bytes);
@@ -80,7 +81,7 @@ template <class Values> Rcpp::NumericVector numbers_of(const Values& values) {
   return numbers;
 }
 
-// x itself, or converted to this type (real or integer). Its values are in memory then, which those of 1:n are not yet.
+// x itself, or converted to this type (real or integer). The values are then in memory, unlike those of 1:n.
 inline SEXP in_memory(SEXP x, SEXPTYPE type) {
   if (SEXPTYPE(TYPEOF(x)) == type && !ALTREP(x)) return x;
   return allocate(bytes_of(type, double(Rf_xlength(x))), [&] {
@@ -109,8 +110,8 @@ inline Rcpp::List named_list(std::initializer_list<std::pair<const char*, SEXP>>
   });
 }
 
-// Memory of C++ objects that R holds by pointers. R's collector does not see it, so it would run too late to free the
-// objects that R has dropped: they are collected when this memory has doubled since the last time.
+// Memory of C++ objects that R holds by pointers. R's collector does not see this memory, so it would run too late to
+// free the objects that R has dropped: it is called when this memory has doubled since the last call.
 class UnseenMemory {
  public:
   explicit UnseenMemory(double bytes) : bytes_(bytes) {
@@ -135,7 +136,7 @@ class UnseenMemory {
   const double bytes_;
 };
 
-// R owns the object from here on, which takes so many bytes.
+// R owns the object of this size from here on.
 template <class T> SEXP external_pointer(std::unique_ptr<T> object, double bytes = 0) {
   const Rcpp::RObject memory = bytes < 1e6 ? R_NilValue : external_pointer(std::make_unique<UnseenMemory>(bytes));
   const SEXP pointer = allocate(0, [&]() -> SEXP { return Rcpp::XPtr<T>(object.get(), true, R_NilValue, memory); });
@@ -143,7 +144,7 @@ template <class T> SEXP external_pointer(std::unique_ptr<T> object, double bytes
   return pointer;
 }
 
-// Frees an object at once, with what is counted for it.
+// Frees an object immediately, with its share of the counted memory.
 template <class T> void free_object(SEXP pointer) {
   const SEXP memory = R_ExternalPtrProtected(pointer);
   if (R_ExternalPtrAddr(pointer)) Rcpp::XPtr<T>(pointer).release();

@@ -1,4 +1,4 @@
-// axis_reduce() and softmax() seen from R.
+// The R interface of axis_reduce() and softmax().
 #include "axes/axes.h"
 #include "result.h"
 #include "segment_values.h"
@@ -21,7 +21,7 @@ SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
   return job;
 }
 
-// The values of R, or of a gpu_matrix.
+// The values of an R array, or of a gpu_matrix.
 void read_values(SEXP x, AxisRequest& request) {
   if (is_gpu_matrix(x)) {
     const cuda::Matrix& matrix = gpu_matrix(x);
@@ -44,7 +44,8 @@ void read_values(SEXP x, AxisRequest& request) {
 }  // namespace
 
 // x holds doubles, integers or logicals, or is a gpu_matrix; `operation` is that of segment_operation() of R. Results
-// are doubles, those of one slice side by side; what stays on the GPU is a matrix of so many rows, -1 where x is none.
+// are doubles, contiguous for each slice; a result that stays on the GPU is a matrix of `rows` rows; -1 if x is not a
+// matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP axis_run(SEXP x, Rcpp::NumericMatrix runs, Rcpp::List operation, bool skip_missing, double alpha, double rows,
               Rcpp::List settings) {

@@ -15,7 +15,7 @@ struct Slices {
   explicit Slices(const Rcpp::NumericVector& sizes)
       : before(Count(sizes[0])), length(Count(sizes[1])), after(Count(sizes[2])) {}
 
-  // reduce(segments, x, n, m) for the values of the matrices n .. m - 1, which fit the cache.
+  // Calls reduce(segments, x, n, m) for the values of matrices n .. m - 1, which fit the cache.
   template <class F> void for_parts(SEXP x, F reduce) const {
     constexpr Count at_once = 1 << 17;
     const Count most = std::max<Count>(1, at_once / std::max<Count>(1, before * length));

@@ -1,4 +1,4 @@
-// The vector operations of solvers seen from R (R/solve_vector_space.R): each is done where its blocks are.
+// The R interface of the vector operations of solvers (R/solve_vector_space.R): each runs where its blocks are stored.
 #include "block.h"
 
 namespace kernops {
@@ -57,7 +57,7 @@ void check_same(const Block& x, const Block& y, Count rows, Count columns) {
   check_shapes(x.rows == rows && x.columns == columns && x.space == y.space && x.device == y.device);
 }
 
-// One number for all columns, or one for each.
+// One number for all columns, or one per column.
 Dense::Numbers for_columns(const Rcpp::NumericVector& a, Count columns) {
   if (a.size() != 1 && a.size() != columns) throw InputError("dim", "one number for each column is needed");
   Dense::Numbers all(static_cast<size_t>(columns));
@@ -65,7 +65,7 @@ Dense::Numbers for_columns(const Rcpp::NumericVector& a, Count columns) {
   return all;
 }
 
-// A block that may be overwritten: a gpu_matrix itself, a copy of an object of R, as R may share its objects.
+// A block that may be overwritten: a gpu_matrix itself, or a copy of an R object, because R may share its objects.
 SEXP writable(SEXP x) {
   if (is_gpu_matrix(x)) return x;
   return allocate(8.0 * double(Rf_xlength(x)), [&] { return Rf_duplicate(x); });
@@ -79,7 +79,7 @@ int block_device(SEXP x) {
   return guard([&] { return is_gpu_matrix(x) ? gpu_matrix(x).device : -1; });
 }
 
-// Doubles that share nothing with x.
+// A copy as doubles that shares no memory with x.
 // [[Rcpp::export(rng = false)]]
 SEXP block_copy(SEXP x, int device) {
   return guard([&]() -> SEXP {
@@ -89,13 +89,13 @@ SEXP block_copy(SEXP x, int device) {
   });
 }
 
-// On a GPU there is nothing in it yet.
+// On a GPU it is uninitialised.
 // [[Rcpp::export(rng = false)]]
 SEXP block_new(int rows, int columns, int device) {
   return guard([&]() -> SEXP { return new_block(rows, columns, device); });
 }
 
-// a x + b y; y is used up.
+// a x + b y; overwrites y.
 // [[Rcpp::export(rng = false)]]
 SEXP block_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
   return guard([&]() -> SEXP {
@@ -107,7 +107,7 @@ SEXP block_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
   });
 }
 
-// y + d x, with one number d or one for each row; y is used up.
+// y + d x, with one number d or one per row; overwrites y.
 // [[Rcpp::export(rng = false)]]
 SEXP block_add_rows(SEXP d, SEXP x, SEXP y) {
   if (!is_gpu_matrix(d) && Rf_xlength(d) == 1) return block_axpby(d, x, Rcpp::NumericVector::create(1), y);
@@ -121,7 +121,7 @@ SEXP block_add_rows(SEXP d, SEXP x, SEXP y) {
   });
 }
 
-// Columns of x, by positions from 1, become those of y. x is written into, so it must have no other owner.
+// Replaces columns of x, by positions from 1, by those of y. x is overwritten, so it must have no other owner.
 // [[Rcpp::export(rng = false)]]
 SEXP block_put(SEXP x, Rcpp::IntegerVector columns, SEXP y) {
   return guard([&]() -> SEXP {
@@ -157,7 +157,7 @@ Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, Rcpp::List settings) {
   });
 }
 
-// x C, for as many of the first columns of x as C, of the host, has rows.
+// x C, for the first columns of x, as many as the host matrix C has rows.
 // [[Rcpp::export(rng = false)]]
 SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, Rcpp::List settings) {
   return guard([&]() -> SEXP {
@@ -169,7 +169,7 @@ SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, Rcpp::List settings) {
   });
 }
 
-// x L^-T for the Cholesky factor L of core + more I; both are used up.
+// x L^-T for the Cholesky factor L of core + more I; overwrites both.
 // [[Rcpp::export(rng = false)]]
 SEXP block_whiten(SEXP x, SEXP core, double more, Rcpp::List settings) {
   return guard([&]() -> SEXP {
@@ -181,7 +181,7 @@ SEXP block_whiten(SEXP x, SEXP core, double more, Rcpp::List settings) {
   });
 }
 
-// Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1); x is used up.
+// Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1); overwrites x.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List block_orthogonal(SEXP x, int passes, Rcpp::List settings) {
   return guard([&] {

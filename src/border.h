@@ -4,7 +4,7 @@
 #include "run/backend.h"
 #include "run/pairs.h"
 
-// Turns the exception that is being handled into a condition of R, which jumps out of here.
+// Converts the exception being handled into a condition of R, and jumps out.
 [[noreturn]] void raise_condition();
 
 template <class F> auto guard(F body) -> decltype(body()) {
@@ -15,13 +15,13 @@ template <class F> auto guard(F body) -> decltype(body()) {
   }
 }
 
-// The same for a body that changes no object but those it makes. If C++ is short of memory, R first collects its
-// garbage, which may hold memory of C++, and the body runs once more.
+// The same for a body that changes only objects that it creates. If C++ is short of memory, R first collects its
+// garbage, which may free memory of C++, and the body runs again.
 template <class F> auto guard_new(F body) -> decltype(body()) {
   return guard([&] {
     try {
       return body();
-    } catch (const NoMemory&) {  // R has collected
+    } catch (const NoMemory&) {  // after R has collected garbage
       throw;
     } catch (const std::bad_alloc&) {
     }

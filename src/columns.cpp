@@ -15,7 +15,7 @@ namespace {
 
 constexpr Count piece = 1 << 15;  // rows of a unit of work
 
-// work(first, last, unit) for pieces of n rows.
+// Calls work(first, last, unit) for pieces of n rows.
 template <class Work> void in_pieces(Count n, int threads, const Work& work) {
   in_parts(
       n, with_threads(threads), [&](Count first, Count last) { work(first, last, first / piece); }, piece);
@@ -47,7 +47,7 @@ template <class T> void gather(const T* from, Count n, const int* rows, Count co
 }
 
 // A table of rows by the hashes of their values: the first row with equal values. Rows are divided among `parts` by
-// their hashes, each of which one thread takes, so that it sees its rows in ascending order.
+// their hashes; one thread processes each part, and sees its rows in ascending order.
 class FirstRows {
  public:
   FirstRows(const double* values, Count n, int columns, int threads)
@@ -57,7 +57,7 @@ class FirstRows {
     });
   }
 
-  // Writes the number of the first row equal to each row, from 1.
+  // Writes, for each row, the number of the first equal row, from 1.
   void write(int threads, int* to) const {
     const Count pieces = ceil_div(n_, piece);
     std::vector<int> ends(size_t(pieces * parts) + 1, 0), rows(static_cast<size_t>(n_));
@@ -82,7 +82,7 @@ class FirstRows {
   std::uint64_t hash(Count i) const {
     std::uint64_t h = 0x9e3779b97f4a7c15;
     for (int k = 0; k < columns_; ++k) {
-      const double value = values_[k * n_ + i] + 0.0;  // 0 and -0 are equal, and so is all that is not a number
+      const double value = values_[k * n_ + i] + 0.0;  // 0 equals -0, and all NaN are equal
       std::uint64_t bits = 0;
       if (value == value) std::memcpy(&bits, &value, sizeof bits);
       h = (h ^ bits) * 0xff51afd7ed558ccd;
@@ -119,7 +119,7 @@ class FirstRows {
 
 }  // namespace
 
-// The least and the greatest number of each column, a column each; Inf and -Inf where there is none. NaN is skipped.
+// The minimum and the maximum of each column, one column each; Inf and -Inf if there is none. NaN is skipped.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix columns_ranges(Rcpp::NumericVector x, int threads) {
   return guard_new([&] {
@@ -171,7 +171,8 @@ Rcpp::IntegerVector columns_not_finite(Rcpp::NumericMatrix x, int threads) {
   });
 }
 
-// (x - shift) / divisor * factor for the chosen columns of x, by their numbers from 1, each with its own constants.
+// (x - shift) / divisor * factor for the chosen columns of x, by their numbers from 1, with separate constants for each
+// column.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector chosen, Rcpp::NumericVector shift,
                                   Rcpp::NumericVector divisor, Rcpp::NumericVector factor, int threads) {
@@ -195,7 +196,7 @@ Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector cho
   });
 }
 
-// The rows of x with these numbers, a matrix; those of a vector are a vector.
+// The rows of x with these numbers: a matrix, or a vector if x is a vector.
 // [[Rcpp::export(rng = false)]]
 SEXP columns_rows(SEXP x, Rcpp::IntegerVector rows, int threads) {
   return guard_new([&]() -> SEXP {
@@ -217,8 +218,8 @@ SEXP columns_rows(SEXP x, Rcpp::IntegerVector rows, int threads) {
   });
 }
 
-// The orthonormal columns of a decomposition by qr(), the same as qr.Q() to the last bit: the reflections are those of
-// LINPACK's dqrsl.
+// The orthonormal columns of a decomposition by qr(), bit-identical to qr.Q(): the reflections are those of LINPACK's
+// dqrsl.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix columns_orthonormal(Rcpp::NumericMatrix qr, Rcpp::NumericVector qraux, int threads) {
   return guard_new([&] {
@@ -247,8 +248,8 @@ Rcpp::NumericMatrix columns_orthonormal(Rcpp::NumericMatrix qr, Rcpp::NumericVec
   });
 }
 
-// For each row of x, the number of the first row with equal values; with `digits`, values that are equal to so many
-// significant digits.
+// For each row of x, the number of the first row with equal values; with `digits`, values that are equal to this number
+// of significant digits.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector columns_first_rows(Rcpp::NumericMatrix x, double digits, int threads) {
   return guard_new([&] {

@@ -1,4 +1,5 @@
-// Covariance matrices and their Cholesky factors seen from R (R/lik_exact.R): each is where its matrix is.
+// The R interface of covariance matrices and their Cholesky factors (R/lik_exact.R): each operation runs where its
+// matrix is stored.
 #include "block.h"
 
 using namespace kernops;
@@ -7,7 +8,7 @@ namespace {
 
 ArrayRef parameters(const Rcpp::NumericVector& theta) { return {theta.begin(), 1, 0}; }
 
-// b where the factor is, as something that may be written into.
+// A writable copy of b in the memory of the factor.
 SEXP vectors_for(const Block& factor, SEXP b) {
   const SEXP there = beside(factor, b);
   if (block_of(there).rows != factor.rows) throw InputError("dim", "vectors must fit the factor");
@@ -42,13 +43,13 @@ int factor_device(double n, std::string backend, int device) {
   });
 }
 
-// Why a backend cannot factorise matrices; empty where it can.
+// The reason why a backend cannot factorise matrices; empty if it can.
 // [[Rcpp::export(rng = false)]]
 std::string factor_problem(std::string backend) {
   return guard([&] { return choose_backend(backend_named(backend), {}, 0).dense().problem(); });
 }
 
-// The same where a block is, or new ones go.
+// The device of a block, or of new blocks.
 // [[Rcpp::export(rng = false)]]
 std::string block_problem(int device) {
   return guard([&] { return dense_of({nullptr, 0, 0, space_of(device), device}).problem(); });
@@ -63,7 +64,7 @@ SEXP factor_new(int n, int device) {
   });
 }
 
-// The lower triangle of k(x, x) is written into k; what is above is not to be read. `kernel` stores the covariance.
+// Writes the lower triangle of k(x, x) into k; entries above it must not be read. `kernel` stores the covariance.
 // [[Rcpp::export(rng = false)]]
 void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x,
                      Rcpp::List settings) {
@@ -78,8 +79,8 @@ void covariance_fill(SEXP k, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVe
   });
 }
 
-// The lower triangle of k plus a diagonal becomes its Cholesky factor: k itself is overwritten. 0, or the row of the
-// first pivot that is not positive.
+// Replaces the lower triangle of k plus a diagonal by its Cholesky factor, in place; returns 0, or the row of the first
+// pivot that is not positive.
 // [[Rcpp::export(rng = false)]]
 double factor_matrix(SEXP k, Rcpp::NumericVector added, Rcpp::List settings) {
   return guard([&] {
@@ -90,7 +91,7 @@ double factor_matrix(SEXP k, Rcpp::NumericVector added, Rcpp::List settings) {
   });
 }
 
-// k(x, y) where `beside_this` is.
+// k(x, y) in the memory of `beside_this`.
 // [[Rcpp::export(rng = false)]]
 SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y,
                       Rcpp::List settings) {
@@ -109,7 +110,7 @@ Rcpp::NumericVector factor_diagonal(SEXP factor) {
   return guard([&] { return numbers_of(dense_of(block_of(factor)).diagonal(block_of(factor))); });
 }
 
-// L^-1 b, or L^-T b, where b is; one on the GPU is overwritten.
+// L^-1 b, or L^-T b, in the memory of b; a matrix on the GPU is overwritten.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_apply_inverse(SEXP factor, SEXP b, bool transposed, Rcpp::List settings) {
   return guard([&]() -> SEXP {
@@ -128,7 +129,7 @@ SEXP factor_times(SEXP factor, SEXP b) {
   });
 }
 
-// The diagonal of the inverse of the matrix; its factor stays.
+// The diagonal of the inverse of the matrix; the factor is kept.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, Rcpp::List settings) {
   return guard([&] {
@@ -137,7 +138,7 @@ Rcpp::NumericVector factor_diagonal_of_inverse(SEXP factor, Rcpp::List settings)
   });
 }
 
-// A factor becomes what the next three need of the inverse of the matrix, and is returned.
+// Replaces a factor by the form of the inverse that the next three functions need, and returns it.
 // [[Rcpp::export(rng = false)]]
 SEXP factor_invert(SEXP factor, Rcpp::List settings) {
   return guard([&]() -> SEXP {

@@ -1,5 +1,5 @@
-// Vecchia factors times the factors of a low-rank approximation, for R/lik_vif.R: matrices with a column for each
-// point, so that the entries of a point are side by side.
+// Vecchia factors times the factors of a low-rank approximation, for R/lik_vif.R: matrices with one column per point,
+// so that the entries of a point are contiguous.
 #include "cpu/cpu.h"
 #include "dense/dense.h"
 #include "dense/inner_product.h"
@@ -45,11 +45,11 @@ Rcpp::NumericMatrix factors_outer(Rcpp::NumericMatrix x, Rcpp::NumericMatrix y, 
   });
 }
 
-// The derivatives of a function with respect to the factors V, a column for each point, where the covariance of sets is
-// the residual k - V'V. The function depends on the whitened factors V U', with the derivatives `slopes`, and on the
-// covariance of each set: it changes by p' dK c, where c = (1, -weights) is of the point and its neighbours, and
-// p = (by_point, by_neighbours). With g = V c and h = V p of each set, dK = -dV'V - V'dV changes it by
-// -(p' dV' g + h' dV c). Each thread computes some of the rows, for all sets.
+// The derivatives of a function with respect to the factors V, one column per point, if the covariance of sets is the
+// residual k - V'V. The function depends on the whitened factors V U', with the derivatives `slopes`, and on the
+// covariance of each set: it changes by p' dK c, where c = (1, -weights) belongs to the point and its neighbours, and p
+// = (by_point, by_neighbours). With g = V c and h = V p of each set, dK = -dV'V - V'dV changes it by -(p' dV' g + h' dV
+// c). Each thread computes some of the rows, for all sets.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix factors_adjoint(Rcpp::List sets, Rcpp::NumericMatrix factors, Rcpp::NumericMatrix slopes,
                                     Rcpp::NumericVector by_point, Rcpp::NumericMatrix by_neighbours, int threads) {

@@ -1,6 +1,6 @@
 // Joint predictions of R/solve_joint.R. The distribution of new points is a list: matrices `weights` and `neighbours`
-// with a column for each point, `sd`, the number `base` of base points, unless it is NULL their `posterior`, and
-// the number `total` of all new points, of which these may be a part.
+// with one column per point, `sd`, the number `base` of base points, their `posterior` or NULL, and the number `total`
+// of all new points, of which the list may contain a part.
 #include "border.h"
 #include "neighbours/new_points.h"
 #include "settings.h"
@@ -32,8 +32,7 @@ struct Joint {
 
 }  // namespace
 
-// The values of new points, a row each, from those of base points, and from errors unless there are no columns of
-// these.
+// The values of new points, one row each, from the values of base points, and from errors if these have columns.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcpp::NumericMatrix errors, int threads) {
   return guard_new([&] {
@@ -49,7 +48,7 @@ Rcpp::NumericMatrix joint_predict(Rcpp::List sets, Rcpp::NumericMatrix base, Rcp
   });
 }
 
-// The variances of all new points given the base points, or where these have a posterior, given its data.
+// The variances of all new points given the base points or, if these have a posterior, given its data.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector joint_variances(Rcpp::List sets, int threads) {
   return guard_new([&] {
@@ -60,9 +59,9 @@ Rcpp::NumericVector joint_variances(Rcpp::List sets, int threads) {
   });
 }
 
-// The variances of weighted sums of new points: `sums` has a matrix `points`, whose columns have the numbers of the
-// points of a sum, and a matrix `weights`. With `parts`, a column for each sum, whose inner products are the
-// covariances of sums.
+// The variances of weighted sums of new points: `sums` has a matrix `points`, whose columns contain the numbers of the
+// points of a sum, and a matrix `weights`. With `parts`, one column per sum, whose inner products are the covariances
+// of sums.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector joint_sums(Rcpp::List sets, Rcpp::List sums, bool parts, int threads) {
   return guard_new([&]() -> Rcpp::NumericVector {

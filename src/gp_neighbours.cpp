@@ -54,7 +54,7 @@ class Queries {
   Count count() const { return count_; }
   const double* data() const { return data_; }
   const int* places() const { return all_ ? point_.data() : nullptr; }
-  // The position of the query whose result has place i.
+  // The position of the query whose result has index i.
   Count position(Count i) const { return all_ ? i : some_[size_t(i)]; }
 
   // Writes the m nearest earlier points of each query.
@@ -75,8 +75,8 @@ class Queries {
 
 }  // namespace
 
-// The earlier neighbours of all points in their order, rows from 1, or by row without an order; or of `some`, positions
-// from 1.
+// The earlier neighbours of all points in their order, as rows from 1; without an order, by row; or only of `some`
+// points, by positions from 1.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_earlier(SEXP stored, Rcpp::Nullable<Rcpp::IntegerVector> order, int m,
                                    Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings) {
@@ -110,8 +110,8 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP stored, int m
   });
 }
 
-// The nearest of the base points, which come first, and of earlier points in their order, of all points or of `some`:
-// as points_earlier() of both.
+// The nearest base points, which come first, and earlier points in their order, for all points or for `some`: like
+// points_earlier() of both together.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector order, int m,
                                      Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings) {
@@ -145,8 +145,8 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
   });
 }
 
-// The columns of `near`, of which the last numbers, those of the farthest points, give way to the numbers of the
-// columns of `more` that are not in them.
+// The columns of `near`, whose last numbers, those of the farthest points, are replaced by the numbers in the columns
+// of `more` that are not among them.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_joined(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more, int threads) {
   return guard_new([&] {

@@ -1,4 +1,4 @@
-// The posterior precision of R/lik_laplace_vecchia.R, as R holds it.
+// The R interface of the posterior precision of R/lik_laplace_vecchia.R.
 #include "neighbours/posterior.h"
 
 #include "border.h"
@@ -18,7 +18,7 @@ neighbours::PointSets sets_of(const Rcpp::IntegerMatrix& near, Count points) {
 
 Posterior& posterior_of(SEXP held) { return *Rcpp::XPtr<Posterior>(held); }
 
-// A call is not interrupted: rows wait for each other.
+// A call cannot be interrupted: rows wait for each other.
 Settings for_threads(int threads) {
   Settings settings;
   settings.threads = threads;
@@ -30,7 +30,7 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
   return x.begin();
 }
 
-// Vectors have all effects before the points; see Posterior::inner().
+// Vectors contain all effects before the points; see Posterior::inner().
 std::vector<double> inward(const Posterior& posterior, const double* x) {
   std::vector<double> out(static_cast<size_t>(posterior.length()));
   for (size_t i = 0; i < out.size(); ++i) out[posterior.inner(i)] = x[i];
@@ -68,9 +68,10 @@ SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
 }
 
 // The same where the first points are effects. Point i is observed with effects columns[start[i] + 1] ..
-// columns[start[i + 1]], counted from 1, in ascending order; `within` is the lower triangle of those that are observed
-// together, as a sparse_symmetric() matrix. Pairs of the points of `wide` sets are in the pattern of the factor. In
-// vectors, the effects with the ascending numbers `dense` are among the others, which keep their order.
+// columns[start[i + 1]], counted from 1, in ascending order; `within` is the lower triangle of the pairs of effects
+// that are observed together, as a sparse_symmetric() matrix. Pairs of the points of `wide` sets are in the pattern of
+// the factor. In vectors, the effects with the ascending numbers `dense` are stored among the others, which keep their
+// order.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start,
                             Rcpp::IntegerVector columns, Rcpp::List within, Rcpp::IntegerVector dense, int threads) {
@@ -96,8 +97,8 @@ SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, 
   });
 }
 
-// The entries of the precision of observations beside its diagonal: those of points and effects in the order of
-// `columns`, and those of effects in the order of `within`.
+// The off-diagonal entries of the precision of observations: those of points and effects in the order of `columns`, and
+// those of pairs of effects in the order of `within`.
 // [[Rcpp::export(rng = false)]]
 void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericVector within) {
   guard([&] {
@@ -108,7 +109,7 @@ void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericVecto
   });
 }
 
-// The entries of the border: the places `of` observations, and the effects `columns` with these values.
+// The entries of the border: the numbers `of` of observations, and the effects `columns` with these values.
 // [[Rcpp::export(rng = false)]]
 void posterior_observe_border(SEXP held, Rcpp::IntegerVector of, Rcpp::IntegerMatrix columns,
                               Rcpp::NumericMatrix values, Rcpp::NumericVector share) {
@@ -136,7 +137,7 @@ void posterior_fill(SEXP held, Rcpp::NumericMatrix weights, Rcpp::NumericVector 
   });
 }
 
-// The logarithm of the determinant of Q + D; NaN where a pivot is not positive.
+// The logarithm of the determinant of Q + D; NaN if a pivot is not positive.
 // [[Rcpp::export(rng = false)]]
 double posterior_factor(SEXP held, Rcpp::NumericVector diagonal, int threads) {
   return guard([&] {
@@ -146,7 +147,7 @@ double posterior_factor(SEXP held, Rcpp::NumericVector diagonal, int threads) {
   });
 }
 
-// (Q + D)^-1 b, from x, with the number of steps of each column as an attribute.
+// (Q + D)^-1 b, starting from x, with the number of steps of each column as an attribute.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix b,
                                     Rcpp::NumericMatrix x, double tol, int most, int threads) {
@@ -173,7 +174,7 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
 }
 
 // The runs of conjugate gradients for (Q + D) x = L z, with the latest factor L L' as the preconditioner, for columns
-// z: their steps and ratios (R/solve_lanczos.R), a column each, NA behind the last one.
+// z: their steps and ratios (R/solve_lanczos.R), one column each, with NA after the last step.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix z, double tol, int most,
                              int threads) {
@@ -200,7 +201,7 @@ Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::Nume
   });
 }
 
-// The diagonal of the inverse, whose other entries are kept.
+// The diagonal of the inverse, whose other entries are stored as well.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
   return guard([&] {
@@ -226,7 +227,7 @@ Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::Nu
   });
 }
 
-// A column for each of them, whose inner products are their covariances.
+// One column for each sum, whose inner products are the covariances of the sums.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix posterior_parts(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads) {
   return guard([&] {
@@ -253,7 +254,7 @@ Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::Numer
   });
 }
 
-// The variances of sums of a point and of effects times values, whose columns are in ascending order, after
+// The variances of sums of a point and of effects times values, with columns in ascending order; requires
 // posterior_variances().
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_with_effects(SEXP held, Rcpp::IntegerVector points, Rcpp::IntegerMatrix columns,
@@ -274,7 +275,7 @@ Rcpp::NumericVector posterior_with_effects(SEXP held, Rcpp::IntegerVector points
   });
 }
 
-// The covariances of the effects that are observed together, after posterior_variances().
+// The covariances of the effects that are observed together; requires posterior_variances().
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_effects(SEXP held) {
   return guard([&] {

@@ -51,7 +51,7 @@ void put(const Eigen::MatrixXd& from, double* to, size_t number) {
 
 }  // namespace
 
-// The optimum of each column of `responses`, by the names of ResponseOptimum; the numbers of those without one are NA.
+// The optimum of each column of `responses`, with the names of ResponseOptimum; NA for columns without an optimum.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List responses_optima(Rcpp::List operators, SEXP held, Rcpp::NumericMatrix responses, Rcpp::List parameters,
                             Rcpp::List starts, bool reml, Rcpp::List settings) {
@@ -94,7 +94,7 @@ Rcpp::List responses_optima(Rcpp::List operators, SEXP held, Rcpp::NumericMatrix
 }
 
 // The log-determinant and the products of the whitened trend and responses at one theta: the factor of the products of
-// the trend, the sum of squares of each response, and trend x responses; NULL where the covariance is singular.
+// the trend, the sum of squares of each response, and trend x responses; NULL if the covariance is singular.
 // [[Rcpp::export(rng = false)]]
 SEXP responses_products(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held,
                         Rcpp::NumericMatrix responses, Rcpp::List settings) {

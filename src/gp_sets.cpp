@@ -1,4 +1,4 @@
-// Sets of points of R/lik_vecchia.R, as the engine conditions them.
+// The R interface of the sets of points of R/lik_vecchia.R.
 #include "cuda/sets/sets.h"
 
 #include "cpu/cpu.h"
@@ -41,14 +41,15 @@ SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& th
 
 namespace {
 
-// Pairs of a set take some tens of operations each, and its factor a sixth of the cube of its size.
+// The pairs of a set take some tens of operations each, and its factor a sixth of the cube of its size.
 const Backend& chosen(const SetRequest& request) {
   if (request.rank) return cpu_backend();
   const double size = request.m + 1, each = size * size * (20 + size / 6) * (request.slopes ? 3 : 1);
   return choose_backend(request.settings.backend, {MemorySpace::host}, each * double(request.sets));
 }
 
-// A matrix and a vector, or with slopes an array and a matrix, whose second and first dimension are the parameters.
+// A matrix and a vector or, with slopes, an array and a matrix, in which parameters are the second and the first
+// dimension, respectively.
 Rcpp::List weights_of(const SetRequest& request) {
   const int rows = request.slopes ? 1 + request.parameters : 1, m = request.m, sets = int(request.sets);
   Rcpp::NumericVector weights = new_numbers(double(m) * rows * sets), sd = zeros(double(rows) * sets);
@@ -90,8 +91,8 @@ SEXP sets_with_factors(SEXP held, Rcpp::NumericMatrix factors) {
   });
 }
 
-// The sums of jobs/sets.h over sets that are held, with `count` neighbours, and the number of the first singular set,
-// or 0. `nugget` is that of request_of().
+// The sums of jobs/sets.h over stored sets with `count` neighbours, and the number of the first singular set, or 0.
+// `nugget` is that of request_of().
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
                      Rcpp::List settings) {
@@ -107,8 +108,8 @@ Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget
   });
 }
 
-// The CUDA texts of sums and of weights, with slopes unless these are NULL; and the same for matrices that are split
-// between two memories.
+// The CUDA texts of sums and of weights, with slopes unless these are NULL; and the same texts for matrices that are
+// split between two memories.
 // [[Rcpp::export(rng = false)]]
 Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, bool single) {
   return guard_new([&] {
@@ -135,7 +136,7 @@ Rcpp::List sets_weights(Rcpp::List operators, Rcpp::NumericVector theta, Rcpp::N
   });
 }
 
-// The same for held sets, with `count` neighbours.
+// The same for stored sets, with `count` neighbours.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_residual_weights(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
                                  Rcpp::List settings) {
@@ -143,9 +144,9 @@ Rcpp::List sets_residual_weights(Rcpp::List operators, Rcpp::NumericVector theta
       [&] { return weights_of(request_of(operators, theta, nugget, *Rcpp::XPtr<HeldSets>(held), count, settings)); });
 }
 
-// The gradient of a function of the weights and standard deviations of held sets, given its derivatives with respect to
-// the weights and to the logarithms of the deviations; and for each set the inverse of the covariance of its neighbours
-// times the former.
+// The gradient of a function of the weights and standard deviations of stored sets, given its derivatives with respect
+// to the weights and to the logarithms of the deviations; and for each set the inverse of the covariance of its
+// neighbours times the derivatives with respect to the weights.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_residual_adjoint(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held,
                                  Rcpp::NumericMatrix weights, Rcpp::NumericVector log_sd, Rcpp::List settings) {
@@ -162,8 +163,8 @@ Rcpp::List sets_residual_adjoint(Rcpp::List operators, Rcpp::NumericVector theta
   });
 }
 
-// The same as sets_weights() for other points, which have no noise, given neighbours among the held points. Where these
-// have factors, those of the others are behind their coordinates.
+// The same as sets_weights() for other points without noise, given neighbours among the stored points. If the stored
+// points have factors, those of the other points follow their coordinates.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_weights_at(Rcpp::List operators, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix targets,
                            double diagonal, Rcpp::IntegerMatrix neighbours, Rcpp::List settings) {

@@ -39,7 +39,7 @@ Rcpp::NumericMatrix sets_scatter(Rcpp::NumericMatrix weights, Rcpp::IntegerMatri
   });
 }
 
-// x U', or x U, for a matrix x with a column for each point.
+// x U', or x U, for a matrix x with one column per point.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sets_whiten(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::IntegerMatrix neighbours,
                                 Rcpp::NumericMatrix x, bool transposed, int threads) {

@@ -1,4 +1,4 @@
-// gpu_matrix() seen from R: data that stay on the device.
+// The R interface of gpu_matrix(): data that stay on the device.
 #include "gpu_matrix.h"
 
 #include <kernops/jobs/matrix.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Count batch = 1 << 20;  // numbers converted at a time
 
-// body(first, count) for one batch of `length` numbers after another.
+// Calls body(first, count) for one batch of `length` numbers after another.
 template <class F> void in_batches(Count length, F body) {
   for (Count first = 0; first < length; first += batch) body(first, std::min(batch, length - first));
 }
@@ -32,7 +32,7 @@ Matrix::Matrix(const Matrix& other, int device) : Matrix(other.rows, other.colum
     use_device(device);
   }
   copy_across(memory.pointer(), device, other.memory.pointer(), other.device, bytes());
-  if (device != other.device) synchronize();  // the other one may go before
+  if (device != other.device) synchronize();  // the other matrix may be freed first
 }
 
 void Matrix::copy_from(const double* numbers) {
@@ -115,7 +115,7 @@ SEXP gpu_fill(SEXP to, Rcpp::NumericMatrix x) {
   });
 }
 
-// The same matrix on another device.
+// A copy of the matrix on another device.
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_move(SEXP x, int device) {
   return guard([&]() -> SEXP { return wrap_gpu_matrix(std::make_unique<Matrix>(gpu_matrix(x), device)); });
@@ -142,7 +142,7 @@ Rcpp::List gpu_describe(SEXP x) {
   });
 }
 
-// Rows and columns by positions from 1, which must be there.
+// Rows and columns by positions from 1, which must exist.
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns) {
   return guard([&]() -> SEXP {

@@ -12,16 +12,16 @@ struct HeldSets {
   Rcpp::NumericMatrix values;
   Rcpp::IntegerMatrix neighbours;
   std::shared_ptr<BackendCache> kept;
-  Rcpp::NumericMatrix factors;  // rank x points, of a low-rank part of the covariance; without rows where there is none
+  Rcpp::NumericMatrix factors;  // rank x points, of a low-rank part of the covariance; without rows if there is none
 };
 
-// `operators` has `values`, the covariance, and maybe `derivatives` with respect to theta.
+// `operators` contains `values`, the covariance, and optionally `derivatives` with respect to theta.
 SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& theta, const Rcpp::NumericMatrix& points,
                       const Rcpp::NumericVector& noise, const Rcpp::IntegerMatrix& neighbours,
                       const Rcpp::List& settings);
 
-// The request for sets that are held, with at most `count` neighbours. `nugget` is the number of the parameter that
-// multiplies the slopes of the noise, or 0.
+// The request for stored sets, with at most `count` neighbours. `nugget` is the number of the parameter that multiplies
+// the slopes of the noise, or 0.
 SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& theta, int nugget, const HeldSets& sets,
                       double count, const Rcpp::List& settings);
 

@@ -1,5 +1,5 @@
-// Values of class integer64: whole numbers of 64 bits in the memory of doubles, the lowest one is missing. Sums are
-// exact because the numbers are split into three limbs of 22 bits, the highest with the sign, which are added as
+// Values of class integer64: whole numbers of 64 bits in the memory of doubles; the lowest number means missing. Sums
+// are exact because the numbers are split into three limbs of 22 bits, the highest with the sign, which are added as
 // doubles.
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ std::int64_t joined(std::int64_t low, std::int64_t middle, std::int64_t high) {
 
 }  // namespace
 
-// x - origin as doubles, which are exact up to 2^53; NULL if |x| is larger than `most` somewhere.
+// x - origin as doubles, which are exact up to 2^53; NULL if |x| is larger than `most` for some value.
 // [[Rcpp::export(rng = false)]]
 SEXP int64_doubles(SEXP x, SEXP origin, double most) {
   return guard_new([&]() -> SEXP {

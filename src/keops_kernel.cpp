@@ -1,4 +1,4 @@
-// keops_kernel() seen from R: compile a formula, describe it, run it on R's data.
+// The R interface of keops_kernel(): compiles a formula, describes it, and runs it on R's data.
 #include <chrono>
 
 #include "formula/text.h"
@@ -11,7 +11,7 @@ using namespace kernops;
 
 namespace {
 
-// Positions come from the engine as numbers from 1, with 0 for none.
+// The engine returns positions as numbers from 1, with 0 for none.
 SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& result) {
   const int first = first_position(reduction_table()[result.row], result.size);
   for (Count batch = 0; batch < call.batches; ++batch)
@@ -108,8 +108,8 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
   });
 }
 
-// Milliseconds of one call whose result stays on the GPU, of so many: on the device, between two events
-// around all of them; and on the host, which waits for each.
+// Milliseconds of one call whose result stays on the GPU, averaged over several calls: on the device, between two
+// events around all calls; and on the host, which waits for each call.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, Rcpp::List settings,
                                        int calls) {
@@ -124,7 +124,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
       execute(*kernel, call.data, wanted, call.target(out));
       cuda::use_device(out.device);
     };
-    once();  // loads what it needs
+    once();  // loads the kernels that it needs
     cuda::synchronize();
     const double device = cuda::device_milliseconds([&] {
       for (int n = 0; n < calls; ++n) once();
@@ -136,7 +136,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
   });
 }
 
-// The names of the backends, the one that is always there last.
+// The names of the backends; the one that is always available comes last.
 // [[Rcpp::export(rng = false)]]
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
@@ -144,7 +144,7 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
-// The device that takes m x n pairs of data that are on the host, or of which some are `there`; -1: the host.
+// The device that processes m x n pairs of data that are on the host, or of which some are `there`; -1: the host.
 // [[Rcpp::export(rng = false)]]
 int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, Rcpp::List settings) {
   return guard([&] {

@@ -1,4 +1,4 @@
-// The kernels of an operator for a described GPU, seen from R. No GPU is needed.
+// The R interface of the kernels of an operator for a described GPU. No GPU is needed.
 #include "cuda/cuda.h"
 #include "cuda/pairs/choose.h"
 #include "settings.h"

@@ -1,4 +1,4 @@
-// R's data, checked against the variables of a formula.
+// Checks R's data against the variables of a formula.
 #include "kernel_call.h"
 
 #include "formula/text.h"
@@ -15,7 +15,7 @@ namespace {
                               " (points are " + (rows ? "columns" : "rows") + "), not " + std::to_string(got));
 }
 
-// A vector has one entry for each point. One with the entries of a point is a row that lost its dimensions.
+// A vector has one entry for each point. A vector with the entries of one point is a row that lost its dimensions.
 void check_row(const Variable& v, Count length, bool points_are_columns) {
   if (v.axes == none || v.size == 1 || length != v.size) return;
   const std::string row = points_are_columns ? "[, 1, drop = FALSE]" : "[1, , drop = FALSE]";
@@ -43,7 +43,7 @@ Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool poi
 
 bool is_matrix(const Variable& v, Count nrow, Count ncol) { return v.axes == none && nrow > 1 && ncol > 1; }
 
-// R has a matrix by columns.
+// R stores a matrix by columns.
 Rcpp::NumericVector by_rows(const Input& input, Count nrow, Count ncol) {
   Rcpp::NumericVector turned(input.values.size());
   const double* from = input.values.begin();
@@ -79,7 +79,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
   Input input{in_memory(x, REALSXP), {}, 1};
   input.array.data = input.values.begin();
   const Count length = Rf_xlength(x);
-  const bool vector = dims < 2;  // or an array of one dimension, as table() makes it
+  const bool vector = dims < 2;  // or an array of one dimension, as returned by table()
   const Count nrow = !vector ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
   const Count ncol = !vector ? INTEGER(dim)[1] : points_are_columns ? length : 1;
   if (dims == 3) {

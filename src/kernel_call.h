@@ -9,11 +9,11 @@ namespace kernops {
 
 const char* category(unsigned axes);  // Vi, Vj or Pm
 
-// Throws where a parameter may not be such a matrix, because the formula reads none of it, or another one.
+// Throws if a parameter may not be a matrix of this shape, because the formula reads none, or one of another shape.
 void check_matrix(const Variable& v, Count rows, Count columns);
 
-// An R vector, matrix or array as doubles, or a gpu_matrix, with its points and batches counted. Keeps alive
-// what it converted.
+// An R vector, matrix or array as doubles, or a gpu_matrix, with its points and batches counted. Owns the converted
+// data.
 struct Input {
   Rcpp::NumericVector values;
   ArrayRef array;
@@ -22,7 +22,7 @@ struct Input {
   bool batched = false;  // an array of three dimensions
 };
 
-// All that R hands over for one computation, checked, and the shape of its result.
+// All R arguments of one computation, checked, and the shape of its result.
 struct Call {
   Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
        bool points_are_columns);
@@ -34,10 +34,10 @@ struct Call {
   std::vector<Input> inputs;
   Data data;
   Count batches;
-  bool batched = false;  // by an array, be it of a single batch
+  bool batched = false;  // true for an array, even of a single batch
   std::unique_ptr<Ranges> some;
   Count points, nrow, ncol, entry, row;
-  std::vector<Count> dim;  // of the result, without batches
+  std::vector<Count> dim;  // shape of the result, without batches
 };
 
 }  // namespace kernops

@@ -23,10 +23,10 @@ void run(const char* name, Count grid, const PivotJob& job) {
 
 }  // namespace
 
-// The first `rank` columns of the pivoted Cholesky decomposition of K, their rows, from 1, and the trace that
-// is left before each of them and after the last. `kernel` gives K times a vector of its input, where all on the
-// summed axis are n x size gpu_matrices of doubles, the vector n ones; of these, each column takes the pivot's
-// row alone.
+// The first `rank` columns of the pivoted Cholesky decomposition of K, their rows, from 1, and the remaining trace
+// before each of them and after the last. `kernel` computes K times a vector of its input, whose variables on the
+// summed axis are n x size gpu_matrices of doubles, the vector being n ones; each column uses only the pivot's row of
+// these.
 // long: one loop over pivots, with the buffers that it uses again
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank) {

@@ -1,4 +1,4 @@
-// keops_ops() and keops_reductions() seen from R.
+// The R interface of keops_ops() and keops_reductions().
 #include "border.h"
 #include "formula/op_table.h"
 

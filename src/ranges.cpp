@@ -1,4 +1,4 @@
-// Block-sparse ranges seen from R: six arrays, counted from 1 with inclusive ends, checked and made into
+// The R interface of block-sparse ranges: six arrays, counted from 1 with inclusive ends, are checked and converted to
 // Blocks.
 #include "ranges.h"
 
@@ -41,7 +41,7 @@ struct Ends {
 
 SEXP integers(const Rcpp::List& arrays, const std::string& name) { return in_memory(arrays[name], INTSXP); }
 
-// A row for each cluster: its own range, and those of the other axis that it meets, up to its slice.
+// One row for each cluster: its own range, and the ranges of the other axis combined with it, up to its slice.
 class Half {
  public:
   Half(const Rcpp::List& arrays, const std::string& rows, const std::string& columns, Count m, Count n)
@@ -54,7 +54,7 @@ class Half {
     for (Count c = 0; c < clusters_.count(); ++c) kept_.check(slice(c), slice(c + 1));
   }
 
-  // All rows, in order: those of no cluster meet no columns.
+  // All rows, in order: rows outside all clusters are combined with no columns.
   Blocks blocks() const {
     Blocks all;
     Count covered = 0;
@@ -108,8 +108,8 @@ std::uint64_t mixed(std::uint64_t n) {
   return n ^ (n >> 31);
 }
 
-// Each pair has a weight, a product of differences of mixed(): two halves agree in its sum if they hold the
-// same pairs, and hardly ever else.
+// Each pair has a weight, a product of differences of mixed(): two lists have equal sums if they contain the same
+// pairs, and otherwise almost never.
 std::uint64_t fingerprint(const Blocks& blocks, bool rows_are_i) {
   const auto weight = [](Count begin, Count end, bool i) {
     return mixed(std::uint64_t(2 * end + i)) - mixed(std::uint64_t(2 * begin + i));
@@ -132,7 +132,8 @@ Ranges::Ranges(const Rcpp::List& arrays, Count m, Count n)
 
 bool Ranges::symmetric() const { return fingerprint(by_i, true) == fingerprint(by_i, false); }
 
-// Do the ranges contain the pair (j, i) with each pair (i, j)? Ranges that do not fit m x n points are an error.
+// Returns whether the ranges contain the pair (j, i) with each pair (i, j). Ranges that do not fit m x n points are an
+// error.
 // [[Rcpp::export(rng = false)]]
 bool ranges_symmetric(Rcpp::List ranges, double m, double n) {
   return guard([&] { return Ranges(ranges, Count(m), Count(n)).symmetric(); });

@@ -1,4 +1,4 @@
-// reduce_by_key() seen from R: where runs of equal keys begin.
+// The R interface of reduce_by_key(): the beginnings of runs of equal keys.
 #include <cstdint>
 
 #include "cuda/segments/segments.h"
@@ -6,7 +6,7 @@
 
 using namespace kernops;
 
-// Where runs of equal adjacent keys begin, from 0; NA is equal to NA. Keys of class integer64 are their bits.
+// The beginnings of runs of equal adjacent keys, from 0; NA equals NA. Keys of class integer64 are their bits.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector seg_runs(SEXP keys) {
   return guard_new([&] {
@@ -25,7 +25,7 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
         else
           find(REAL(keys), [](double a, double b) { return a == b || (a != a && b != b && R_IsNA(a) == R_IsNA(b)); });
         break;
-      case STRSXP: find(STRING_PTR_RO(keys), equal); break;  // R keeps each string once
+      case STRSXP: find(STRING_PTR_RO(keys), equal); break;  // R stores each string once
       default: find(INTEGER(keys), equal);
     }
     return numbers_of(starts);
@@ -34,7 +34,7 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
 
 namespace {
 
-// The keys are kept: a plan of other batches is made from them.
+// The keys are kept, because the plans of other batches need them.
 struct RunsOfMatrix : cuda::KeyRuns {
   RunsOfMatrix(SEXP keys, const cuda::Matrix& matrix)
       : KeyRuns(matrix.memory.address(), matrix.single, matrix.rows), from(keys) {}
@@ -43,7 +43,7 @@ struct RunsOfMatrix : cuda::KeyRuns {
 
 }  // namespace
 
-// The runs of keys on the GPU, which are found there when they are first asked for.
+// The runs of keys on the GPU, which are found when they are first requested.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_keys(SEXP keys) {
   return guard_new([&] {
@@ -66,13 +66,13 @@ cuda::KeyRuns& runs_of(SEXP segments) {
 
 }  // namespace
 
-// How many runs there are.
+// The number of runs.
 // [[Rcpp::export(rng = false)]]
 double seg_count_runs(SEXP segments) {
   return guard_new([&] { return double(runs_of(segments).count); });
 }
 
-// The first key of each run and how many it has, on the GPU.
+// The first key and the length of each run, on the GPU.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_describe_runs(SEXP segments) {
   return guard_new([&] {

@@ -1,10 +1,11 @@
-// Where a result goes: to numbers of R, or to a gpu_matrix that stays on its device; and where an argument is read.
+// The destination of a result: numbers of R, or a gpu_matrix that stays on its device; and the location from which an
+// argument is read.
 #pragma once
 #include "gpu_matrix.h"
 
 namespace kernops {
 
-// Throws InputError where a result is to stay on a device, but the backend has none.
+// Throws InputError if a result is to stay on a device, but the backend has none.
 void check_stays(bool stays, const Backend& backend);
 
 class Result {
@@ -13,8 +14,8 @@ class Result {
   Result(bool on_device, int device, Count rows, Count columns, bool single = false, SEXP into = R_NilValue);
   Output output() const;  // column by column
   void fill(double value);
-  void keep_rows(Count rows);  // of one column, the first ones
-  SEXP give(bool stays);       // to R, as a gpu_matrix or as numbers
+  void keep_rows(Count rows);  // keeps the first rows of a single column
+  SEXP give(bool stays);       // returned to R, as a gpu_matrix or as numbers
 
  private:
   Count rows_;
@@ -24,8 +25,8 @@ class Result {
   Rcpp::NumericVector numbers_;
 };
 
-// An argument beside the data that decide where to compute, as doubles where the backend reads it: it is copied if need
-// be.
+// An argument, besides the data that determine the backend, as doubles in the backend's memory: it is copied if
+// necessary.
 class Operand {
  public:
   Operand(SEXP x, const Backend& backend, int device);

@@ -1,4 +1,4 @@
-// Segments of groups in any order, as R gives them: a number for each value.
+// Segments of groups in any order, as R passes them: one number for each value.
 #include <kernops/jobs/segments.h>
 
 #include <climits>
@@ -14,7 +14,7 @@ using namespace kernops;
 
 namespace {
 
-// work(first, last, part) for equal parts of n values.
+// Calls work(first, last, part) for equal parts of n values.
 template <class Work> void for_parts(Count n, Count parts, const Work& work) {
   const Count length = ceil_div(n, parts);
   parallel_for(parts, parts, Settings{}, [&](Count part, Count) {
@@ -22,8 +22,8 @@ template <class Work> void for_parts(Count n, Count parts, const Work& work) {
   });
 }
 
-// How many values each group has. Groups that are few are counted in turn by several tables: the processor would
-// otherwise wait for the previous count of the same group.
+// The number of values of each group. If there are few groups, several tables count in turn: otherwise the processor
+// would wait for the previous count of the same group.
 std::vector<Count> count_part(const GroupCodes& groups, Count first, Count last) {
   const Count tables = groups.span <= 4096 ? 4 : 1, width = groups.span + 1;
   LargeVector<std::uint32_t> counts(size_t(tables * width));
@@ -36,7 +36,7 @@ std::vector<Count> count_part(const GroupCodes& groups, Count first, Count last)
   return all;
 }
 
-// Segments that hold the numbers of R.
+// Segments that own the numbers of R.
 class Grouped : public Segments {
  public:
   Grouped(SEXP codes, int base, Count span, SEXP rows, Count count, int threads)
@@ -46,7 +46,7 @@ class Grouped : public Segments {
     groups = {INTEGER(codes), base, span, Rf_isNull(rows) ? nullptr : INTEGER(rows), base == 1 && Rf_isNull(rows)};
   }
 
-  // Without groups that decrease, and values of no group, the values are in order.
+  // If groups are ascending and each value has one, the values are already in order.
   bool is_sorted() const {
     Count before = 0;
     for (Count n = 0; n < values; ++n) {
@@ -92,8 +92,9 @@ class Grouped : public Segments {
 
 }  // namespace
 
-// Value n is in the group codes[n] - base, from 0 and below `span`, else in none; `rows` says which result a group has,
-// from 0, or -1, if it is not its number. Codes from 1 without rows are checked: now, or by the pass that reduces them.
+// Value n is in group codes[n] - base, if that is at least 0 and below `span`, otherwise in none; `rows` is the result
+// row of a group, from 0, or -1, if it differs from its number. Codes from 1 without rows are checked: now, or by the
+// pass that reduces them.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_groups(SEXP codes, int base, double span, SEXP rows, double count, bool check = true,
                            int threads = 1) {

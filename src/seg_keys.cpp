@@ -1,5 +1,5 @@
-// The groups of seg_plan(g =): keys of R become numbers, without a search where they are whole numbers that lie close
-// together, else by a table of the distinct keys.
+// The groups of seg_plan(g =): keys of R become numbers, without a search if they are whole numbers in a small range,
+// otherwise by a table of the distinct keys.
 #include <climits>
 #include <cstring>
 #include <numeric>
@@ -15,16 +15,16 @@ using namespace kernops;
 namespace {
 
 constexpr std::uint32_t nowhere = UINT32_MAX;
-constexpr Count step = 1024;  // values between checks that end a pass early
+constexpr Count step = 1024;  // number of values between checks that end a pass early
 
-// The codes of the values (seg_from_groups), and for each group in order the place of its first value.
+// The codes of the values (seg_from_groups), and for each group in order the position of its first value.
 struct Numbered {
   Rcpp::RObject codes;
   int base = 0;
   Count span = 0;
-  std::vector<int> rows;  // without elements: the groups are the rows
+  std::vector<int> rows;  // empty if the groups are the rows
   std::vector<std::uint32_t> firsts;
-  bool collated = true, ascii = true;  // in the order of every locale; strings of ASCII alone
+  bool collated = true, ascii = true;  // sorted as in every locale; ASCII strings only
 
   SEXP list() const {
     const Rcpp::NumericVector places = numbers_of(firsts);
@@ -53,7 +53,7 @@ struct Range {
   double width() const { return double(high) - low + 1; }
 };
 
-// The range of all integers but NA. Loops of constant length become vector instructions.
+// The range of all integers except NA. Loops of constant length become vector instructions.
 Range range_of(const int* x, Count n) {
   constexpr int lanes = 16;
   int low[lanes], high[lanes];
@@ -72,7 +72,7 @@ Range range_of(const int* x, Count n) {
   return range;
 }
 
-// The first place of each number of the range; the pass ends when all have one.
+// The first position of each number of the range; the pass ends when all numbers have one.
 std::vector<std::uint32_t> first_places(const int* x, Count n, const Range& range) {
   const Count width = Count(range.width());
   std::vector<std::uint32_t> firsts(size_t(width), nowhere);
@@ -84,7 +84,7 @@ std::vector<std::uint32_t> first_places(const int* x, Count n, const Range& rang
   return firsts;
 }
 
-// The groups become rows in ascending order of their keys, or of their first places.
+// The groups become rows in ascending order of their keys, or of their first positions.
 void order_range(Numbered& result, const std::vector<std::uint32_t>& firsts, bool sort) {
   std::vector<std::uint32_t> groups;
   for (std::uint32_t group = 0; group < firsts.size(); ++group)
@@ -127,7 +127,7 @@ SEXP as_whole(const double* x, Count n) {
   return codes;
 }
 
-// The groups are in the order of their first places.
+// The groups are in the order of their first positions.
 template <class Key> void number_words(Numbered& result, Count n, const Key& key) {
   Rcpp::IntegerVector codes = new_integers(double(n));
   in_huge_pages(codes.begin(), size_t(n) * sizeof(int));
@@ -137,7 +137,7 @@ template <class Key> void number_words(Numbered& result, Count n, const Key& key
   result.firsts = table.firsts();
 }
 
-// order[k] is the group at place k.
+// order[k] is the group at position k.
 template <class Order> void set_order(Numbered& result, const Order& order) {
   std::vector<std::uint32_t> firsts;
   firsts.swap(result.firsts);
@@ -204,7 +204,7 @@ void number_integers64(Numbered& result, SEXP g, bool sort) {
   set_order(result, [&](size_t row) { return order[row]; });
 }
 
-// Strings that are not ASCII may be equal in two encodings, that is, at two addresses.
+// Strings that are not ASCII may be equal in two encodings, and thus have two addresses.
 void number_strings(Numbered& result, SEXP g, bool sort) {
   const SEXP* x = STRING_PTR_RO(g);
   number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {
@@ -230,8 +230,8 @@ void number_strings(Numbered& result, SEXP g, bool sort) {
 }  // namespace
 
 // Numbers of the groups of keys: integers, logicals, doubles, integer64 or strings. The list has the arguments of
-// seg_from_groups(), and the first place of each group from 1, in ascending order of the keys if they are to be sorted:
-// strings by bytes, which is the order of the locale where `collated` is TRUE.
+// seg_from_groups(), and the first position of each group from 1, in ascending order of the keys if they are to be
+// sorted: strings by bytes, which is the order of the locale if `collated` is TRUE.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_number_keys(SEXP g, bool sort) {
   return guard_new([&]() -> SEXP {

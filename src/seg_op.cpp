@@ -1,4 +1,4 @@
-// seg_op() seen from R, and the operations that have names.
+// The R interface of seg_op(), and the named operations.
 #include "border.h"
 #include "segments/segments.h"
 #include "watch.h"

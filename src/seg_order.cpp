@@ -1,4 +1,4 @@
-// Order statistics, sorting, ranks and the largest values of segments, seen from R.
+// The R interface of order statistics, sorting, ranks and the largest values of segments.
 #include "order/order_statistics.h"
 #include "order/sort.h"
 #include "result.h"
@@ -22,7 +22,7 @@ Rcpp::DataFrame seg_order_table() {
 
 namespace {
 
-// Values in R or on a device, whose backend is then found.
+// Values in R or on a device, which determine the backend.
 template <class Request> const Backend& read_request(Request& request, SEXP x, Settings settings) {
   if (is_gpu_matrix(x)) settings.devices = {gpu_matrix(x).device};
   request.columns = columns_of(x);

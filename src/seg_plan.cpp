@@ -1,4 +1,4 @@
-// seg_plan() seen from R: segments by offsets or lengths, and what they are asked for afterwards.
+// The R interface of seg_plan(): segments by offsets or lengths, and queries of a plan.
 #include "seg_plan.h"
 
 #include <numeric>
@@ -65,8 +65,8 @@ Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sou
 
 }  // namespace
 
-// `values` is the number of rows of x; negative where it follows from the rest. The last offset is the end
-// where it says how many values there are, or where there is one more of them than there are sources.
+// `values` is the number of rows of x; negative if it follows from the other arguments. The last offset is the end if
+// it equals the number of values, or if there is one offset more than sources.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
   return guard_new([&] {
@@ -111,7 +111,7 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   });
 }
 
-// Counts the values of groups, if that was not necessary before, and describes the segments.
+// Counts the values of groups, if this was not necessary before, and describes the segments.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_count_groups(Rcpp::XPtr<kernops::Segments> segments) {
   return guard_new([&] {
@@ -120,13 +120,13 @@ Rcpp::List seg_count_groups(Rcpp::XPtr<kernops::Segments> segments) {
   });
 }
 
-// Frees the segments of a plan that nobody uses any more; R would do so when it collects garbage.
+// Frees the segments of an unused plan; R would free them only at the next garbage collection.
 // [[Rcpp::export(rng = false)]]
 void seg_free(SEXP pointer) {
   guard([&] { free_object<Segments>(pointer); });
 }
 
-// The rows of x, from 1, in the order of the segments, and how many each segment has.
+// The rows of x, from 1, in the order of the segments, and the number of values of each segment.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_values(Rcpp::XPtr<kernops::Segments> segments) {
   return guard_new([&] {

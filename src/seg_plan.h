@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-// The segments as R holds them, and a list that describes them.
+// The segments as an R object, and a list that describes them.
 Rcpp::List described(std::unique_ptr<Segments> segments);
 Rcpp::List held(std::unique_ptr<Segments> segments, const Rcpp::List& about);
 

@@ -1,11 +1,11 @@
-// Linear recurrences within segments seen from R.
+// The R interface of linear recurrences within segments.
 #include "segments/recurrence.h"
 
 #include "segment_values.h"
 
 using namespace kernops;
 
-// x and factor have the same size; values in no segment give 0.
+// x and factor have the same size; values outside all segments give 0.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix seg_recurrence(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericMatrix x,
                                    Rcpp::NumericMatrix factor, bool reverse) {

@@ -1,4 +1,4 @@
-// seg_roll() seen from R.
+// The R interface of seg_roll().
 #include <cmath>
 
 #include "result.h"
@@ -22,7 +22,7 @@ Windows read_windows(const Rcpp::List& list) {
   return windows;
 }
 
-// Are all widths whole numbers from 1 that R's integers hold?
+// Returns whether all widths are whole numbers from 1 on that fit R's integers.
 template <class T> bool are_widths(const T* widths, Count n) {
   int wrong = 0;
   for (Count k = 0; k < n; ++k) {
@@ -47,7 +47,7 @@ template <class T> void set_windows(const Segments& segments, const T* widths, i
 
 }  // namespace
 
-// Windows by a width for each row, as a list of before and after; NULL if a width is not a positive whole number.
+// Windows by a width per row, as a list of before and after; NULL if a width is not a positive whole number.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_windows_by_row(Rcpp::XPtr<kernops::Segments> segments, SEXP widths, int align) {
   return guard_new([&]() -> SEXP {

@@ -1,4 +1,4 @@
-// Values of segments as R holds them, or a GPU.
+// Values of segments in R or on a GPU.
 #include "segment_values.h"
 
 #include "gpu_matrix.h"

@@ -1,4 +1,4 @@
-// Values of segments as R holds them, and the operation on them.
+// Values of segments in R, and the operation on them.
 #pragma once
 #include "border.h"
 #include "order/order_statistics.h"
@@ -9,10 +9,10 @@ namespace kernops {
 // The values of a vector or matrix of R, or of a gpu_matrix.
 SegmentValues read_values(SEXP x, Count rows, Count columns);
 MemorySpace space_of(const SegmentValues& values);
-Count rows_of(SEXP x);  // 1 column, where x is a vector
+Count rows_of(SEXP x);  // 1 column if x is a vector
 Count columns_of(SEXP x);
 
-// `operation` is a list as segment_operation() of R makes it, which must outlive the request.
+// `operation` is a list of segment_operation() in R, which must outlive the request.
 void read_operation(const Rcpp::List& operation, SegmentRequest& request);
 
 // `how` is a list, which must outlive the request: op (a row of order_statistics.def from 0), probs, type, nth, places,

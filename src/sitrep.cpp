@@ -15,8 +15,7 @@ void cuda_set_paths(std::string include, std::string catalogue, std::string cach
   cuda::garbage_collector() = R_gc;
 }
 
-// An empty string where these GPUs can be used, or any if none are named, else why not. The first one is
-// opened.
+// An empty string if these GPUs (or any, if none are named) can be used, otherwise the reason. Opens the first one.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_problem(std::vector<int> devices) {
   try {
@@ -50,7 +49,7 @@ Rcpp::DataFrame cuda_describe() {
   });
 }
 
-// The newest CUDA that the driver knows, "13.0"; empty where there is none.
+// The newest CUDA version that the driver supports, "13.0"; empty if there is no driver.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_driver() {
   try {
@@ -61,7 +60,7 @@ std::string cuda_driver() {
   }
 }
 
-// The version of cuSOLVER; empty where there is none.
+// The version of cuSOLVER; empty if there is none.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_solver() { return cuda::has_solver() ? cuda::solver_version() : ""; }
 
@@ -74,9 +73,9 @@ std::string cuda_compiler() {
   }
 }
 
-// Compiles a text without a GPU: bytes of the binary, with what the compiler says of each kernel. `quick` takes half
-// the time to tell whether it compiles, with a virtual architecture a third: instructions written out in asm, of the
-// wide kernels and the panels, are then not looked at.
+// Compiles a text without a GPU: returns the bytes of the binary, and the compiler's messages about each kernel.
+// `quick` takes half the time, and with a virtual architecture a third, to test whether the text compiles: inline
+// assembly of the wide kernels and the panels is then not checked.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick = false) {
   return guard([&] {
@@ -87,7 +86,8 @@ Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, boo
   });
 }
 
-// The CUDA texts that a kernel may need: of every reduction, in every recipe, or in those of more than a few rows.
+// The CUDA texts that a kernel may need: of every reduction, in every recipe, or in the recipes for more than a few
+// rows.
 // [[Rcpp::export(rng = false)]]
 std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true,
                                       std::string architecture = "sm_80") {
@@ -117,8 +117,8 @@ void cuda_precompile(std::vector<std::string> texts, std::string architecture, s
   guard([&] { cuda::precompile(texts, architecture, file, fatbinary, [] { Rcpp::checkUserInterrupt(); }); });
 }
 
-// The code of a text, from wherever it is found. `only_shipped`: only among the kernels of the installed
-// package.
+// The code of a text, from the catalogue, the cache or the compiler. `only_shipped`: only among the kernels of the
+// installed package.
 // [[Rcpp::export(rng = false)]]
 Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped = false) {
   return guard([&] {
@@ -141,7 +141,7 @@ Rcpp::NumericVector cuda_cache_files() {
   return files;
 }
 
-// Removes the files of the kernel cache and counts them.
+// Removes the files of the kernel cache and returns their number.
 // [[Rcpp::export(rng = false)]]
 int cuda_clear_cache() {
   const cuda::CacheFolder folder(cuda::paths().cache);
@@ -164,7 +164,7 @@ bool memory_holds(double bytes) { return within_memory(bytes); }
 // [[Rcpp::export(rng = false)]]
 bool cuda_is_trusted(std::string path) { return cuda::is_trusted(path); }
 
-// One row for each architecture that kernels were compiled for when the package was installed.
+// One row for each architecture of the kernels that were compiled when the package was installed.
 // [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame cuda_catalogue_files() {
   std::map<std::string, std::array<double, 2>> by_architecture;

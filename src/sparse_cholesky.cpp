@@ -70,7 +70,7 @@ Rcpp::NumericMatrix sparse_cholesky_solve(SEXP held, Rcpp::NumericMatrix x, int 
   });
 }
 
-// The entries of the inverse where the lower triangle has entries.
+// The entries of the inverse at the entries of the lower triangle.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector sparse_cholesky_inverse(SEXP held, int threads) {
   return guard_new([&] {

@@ -1,4 +1,4 @@
-// The sparse factor U of conditional distributions, for the sources that multiply by it.
+// The sparse factor U of conditional distributions, for the source files that multiply by it.
 #pragma once
 #include "border.h"
 #include "run/parallel_for.h"
@@ -6,8 +6,8 @@
 
 namespace kernops {
 
-// The rows (1, -weights) / sd of U, each that of a set: a point and its neighbours. In a square U these come before the
-// point.
+// The rows (1, -weights) / sd of U, one for each set: a point and its neighbours. In a square U, neighbours come before
+// the point.
 struct SparseFactor {
   SparseFactor(const Rcpp::NumericMatrix& weights, const Rcpp::IntegerMatrix& neighbours, Count points)
       : weights(weights.begin()), neighbours(neighbours.begin()), m(neighbours.nrow()), sets(neighbours.ncol()) {
@@ -21,7 +21,7 @@ struct SparseFactor {
     this->sd = sd.begin();
   }
 
-  // body(weight, neighbour, k) for the neighbours of a set, which are entries k of its column.
+  // Calls body(weight, neighbour, k) for the neighbours of a set, which are entries k of its column.
   template <class Body> void each(Count set, const Body& body) const {
     const Count first = set * m;
     for (Count k = 0; k < m; ++k)
@@ -33,7 +33,7 @@ struct SparseFactor {
   const Count m, sets;
 };
 
-// Matrices with a column for each point: the entries of a point are side by side.
+// Matrices with one column per point, so that the entries of a point are contiguous.
 inline void check_point_columns(const Rcpp::NumericMatrix& x, Count points) {
   if (x.ncol() != points) throw InputError("dim", "each point has a column");
 }
@@ -42,7 +42,7 @@ inline void add_scaled(double factor, const double* x, Count size, double* to) {
   for (Count e = 0; e < size; ++e) to[e] += factor * x[e];
 }
 
-// body(point) for all points, on several threads.
+// Calls body(point) for all points, on several threads.
 template <class Body> void each_point(Count n, int threads, const Body& body) {
   constexpr Count chunk = 256;
   parallel_for((n + chunk - 1) / chunk, threads, with_threads(threads), [&](Count unit, Count) {

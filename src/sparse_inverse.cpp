@@ -5,7 +5,7 @@
 
 using namespace kernops;
 
-// Where the columns of U are in `neighbours`: n + 1 starts, and the entries.
+// The positions of the columns of U in `neighbours`: n + 1 starts, and the entries.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
   return guard([&] {
@@ -14,7 +14,7 @@ Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
     check_neighbours(near, n);
     Rcpp::NumericVector start = new_numbers(double(n + 1));
     Rcpp::IntegerVector entry = new_integers(double(count));
-    std::fill(entry.begin(), entry.end(), 0);  // of the first points there are fewer
+    std::fill(entry.begin(), entry.end(), 0);  // the first points have fewer
     neighbours::find_columns(near.begin(), n, near.nrow(), start.begin(), entry.begin());
     return named_list({{"start", start}, {"entry", entry}});
   });
@@ -22,7 +22,7 @@ Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
 
 namespace {
 
-// The arrays that R keeps between applications, with their copies on a GPU.
+// The arrays that R stores between applications, with their copies on a GPU.
 struct HeldInverse {
   Rcpp::NumericMatrix weights;
   Rcpp::NumericVector sd;
@@ -47,7 +47,7 @@ SEXP sparse_hold(Rcpp::NumericMatrix weights, Rcpp::NumericVector sd, Rcpp::Inte
   });
 }
 
-// U' U x for a block x, where it is.
+// U' U x for a block x, in the memory of x.
 // [[Rcpp::export(rng = false)]]
 SEXP sparse_apply(SEXP held, SEXP x, int threads) {
   return guard([&]() -> SEXP {

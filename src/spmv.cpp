@@ -1,4 +1,4 @@
-// spmv() seen from R: a row of the product reduces entries, each with an entry of v as its weight.
+// The R interface of spmv(): a row of the product reduces entries, each weighted by an entry of v.
 #include "result.h"
 #include "segment_values.h"
 #include "settings.h"
@@ -8,8 +8,8 @@ using namespace kernops;
 
 namespace {
 
-// The entries of a sparse matrix row by row, on a device if need be. The values of R that they were copied from are
-// kept: as long as they are, R copies them before it changes them, so that the same values are the same memory.
+// The entries of a sparse matrix by rows, on a device if necessary. The R values from which they were copied are
+// protected: R then copies these values before it changes them, so equal addresses mean equal values.
 class SparseEntries {
  public:
   SparseEntries(SEXP rows, SEXP columns) : rows_(rows), columns_(columns) {}
@@ -17,7 +17,7 @@ class SparseEntries {
   Segments& rows() { return *Rcpp::XPtr<Segments>(SEXP(rows_)); }
   const int* columns() const { return INTEGER(columns_); }
 
-  // The rows, whose entries stand one after another, and where these are on the device.
+  // The rows, with contiguous entries, and their copy on the device.
   Segments& rows_on(int device) {
     if (!there_ || device_ != device) upload(device);
     return side_by_side_ ? *side_by_side_ : rows();
@@ -25,7 +25,7 @@ class SparseEntries {
   const int* columns_there() const { return static_cast<const int*>(there_->address()); }
   const void* values_there(SEXP values, bool single) {
     if (values_ && single_ == single && SEXP(from_) == values) return values_->address();
-    const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // the same, if they are doubles
+    const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // the same values, if they are doubles
     values_ = single ? uploaded<float>(numbers.begin()) : uploaded<double>(numbers.begin());
     from_ = values, single_ = single;
     return values_->address();
@@ -66,7 +66,7 @@ class SparseEntries {
   int device_ = -1;
   size_t count_ = 0;
   bool single_ = false;
-  std::vector<Count> order_;  // where they are not in order: the number of each entry
+  std::vector<Count> order_;  // if they are not in order: the number of each entry
   std::unique_ptr<Segments> side_by_side_;
   std::unique_ptr<cuda::Buffer> there_, values_;
 };
@@ -77,15 +77,15 @@ bool any_nan(const double* from, Count count) {
 
 }  // namespace
 
-// `columns` has that of each entry, from 1.
+// `columns` has the column of each entry, from 1.
 // [[Rcpp::export(rng = false)]]
 SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
   return guard_new([&]() -> SEXP { return external_pointer(std::make_unique<SparseEntries>(rows, columns)); });
 }
 
-// `values` may be NULL: all are 1. `v` is a vector or matrix, also one of the GPU, whose precision is that of the
-// product. `plain` is true for sums of products. The result is NULL where the CPU would have to compute anything else,
-// and where a sum is NaN, because C++ does not distinguish NA and NaN.
+// `values` may be NULL: all are 1. `v` is a vector or matrix, possibly on the GPU; the product has the precision of
+// `v`. `plain` is true for sums of products. The result is NULL if the CPU would have to compute something else, or if
+// a sum is NaN, because C++ does not distinguish NA from NaN.
 // [[Rcpp::export(rng = false)]]
 SEXP spmv_run(SEXP entries, SEXP values, SEXP v, Rcpp::List operation, std::string product, bool plain,
               Rcpp::List settings) {

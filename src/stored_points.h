@@ -1,4 +1,4 @@
-// Points that R holds between searches, with a tree of them: n x d coordinates that R has checked.
+// Points that R stores between searches, with their tree: n x d coordinates that R has checked.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ struct StoredPoints {
         tree(points_of(u, unit, with_threads(threads)), neighbours::leaf_size, with_threads(threads)),
         by_row(tree, nullptr, with_threads(threads)) {}
 
-  // The coordinates of the points at `places`, from 0, of an order of rows, or of rows.
+  // The coordinates of the points at `places`, from 0, in an order of rows, or by rows.
   LargeVector<double> coordinates(const std::vector<int>& places, const int* order) const {
     LargeVector<double> to;
     to.reserve(places.size() * size_t(u.ncol()));
@@ -53,14 +53,14 @@ struct StoredPoints {
 
 inline StoredPoints& points_in(SEXP stored) { return *Rcpp::XPtr<StoredPoints>(stored); }
 
-// body(points), at a scale at which squared distances to queries of the unit `other` are finite.
+// Calls body(points) at a scale at which squared distances to queries in the unit `other` are finite.
 template <class Body> void at_common_scale(StoredPoints& points, double other, int threads, const Body& body) {
   if (other >= std::ldexp(points.unit, -400)) return body(points);
   StoredPoints again(points.u, other, threads);
   body(again);
 }
 
-// Positions of points, a column for each query.
+// Positions of points, one column per query.
 inline Rcpp::IntegerMatrix positions_of(int rows, Count columns) {
   const double bytes = bytes_of(INTSXP, double(rows) * double(columns));
   Rcpp::IntegerMatrix positions(allocate(bytes, [&] { return Rf_allocMatrix(INTSXP, rows, int(columns)); }));
@@ -68,14 +68,14 @@ inline Rcpp::IntegerMatrix positions_of(int rows, Count columns) {
   return positions;
 }
 
-// A search takes some hundreds of operations for each point that it finds.
+// A search takes some hundreds of operations for each result.
 inline void search(const neighbours::Request& request, int* to) {
   const double work = 300.0 * double(request.count) * request.most;
   choose_backend(request.settings.backend, {MemorySpace::host}, work).nearest(request, to);
 }
 
-// The queries in the order of a tree, so that a search finds in the cache what the search before it has read; with
-// their rows. They are the stored points where R has given none.
+// The queries in the order of a tree, so that a search finds the nodes of the previous search in the cache; with their
+// rows. They are the stored points if R has given none.
 struct TreeQueries {
   TreeQueries(const StoredPoints& points, const Rcpp::Nullable<Rcpp::NumericMatrix>& query, const Settings& settings) {
     if (query.isNull()) {
@@ -93,7 +93,7 @@ struct TreeQueries {
   const neighbours::KdTree* tree;
 };
 
-// body(points), at a scale at which the squared distances to the queries are finite.
+// Calls body(points) at a scale at which the squared distances to the queries are finite.
 template <class Body>
 void at_scale_of(SEXP stored, const Rcpp::Nullable<Rcpp::NumericMatrix>& query, const Settings& settings,
                  const Body& body) {

@@ -1,10 +1,10 @@
-// The step of k-means that is no reduction of pairs, for R/verb_kmeans.R.
+// The step of k-means that is not a reduction of pairs, for R/verb_kmeans.R.
 #include "border.h"
 
 using namespace kernops;
 
 // The weighted sums of the rows of each of `count` clusters, and in a last column the sums of their weights. Labels are
-// from 1; weights are 1 where there are none.
+// from 1; without weights, each weight is 1.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix cluster_sums(Rcpp::NumericMatrix x, Rcpp::IntegerVector label, Rcpp::NumericVector weights,
                                  int count) {

@@ -5,16 +5,16 @@ using namespace kernops;
 
 namespace {
 
-// The place of each row in the tree.
+// The position of each row in the tree.
 LargeVector<int> places_in(const neighbours::KdTree& tree) {
   LargeVector<int> place(tree.row.size());
   for (size_t i = 0; i < place.size(); ++i) place[size_t(tree.row[i])] = int(i);
   return place;
 }
 
-// Writes the lists of all queries, of `listed` rows from 1 each, as the rows of two matrices with k columns, with their
-// distances. A query leaves out its own row if it is one of the points; a list without it, which has more than k
-// duplicates of the query, loses its last row.
+// Writes the lists of all queries, with `listed` rows from 1 each, to the rows of two matrices with k columns, together
+// with their distances. If the queries are the points, each list drops its own row; a list without it, whose query has
+// more than k duplicates, drops its last row.
 void write_lists(const StoredPoints& points, const TreeQueries& queries, const std::vector<int>& lists, int listed,
                  int k, const Settings& settings, int* index, double* distance) {
   const Count n = queries.count();
@@ -38,8 +38,8 @@ void write_lists(const StoredPoints& points, const TreeQueries& queries, const s
 
 }  // namespace
 
-// `index` and `distance`, with a row for each row of `query`, or of the points themselves without it: the k nearest
-// points, of which there must be as many, the nearest first and ties by row.
+// `index` and `distance`, with a row for each row of `query`, or of the points without it: the k nearest points, of
+// which there must be at least k, the nearest first and ties by row.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List points_knn(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, int k, Rcpp::List settings) {
   return guard_new([&] {

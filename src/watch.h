@@ -1,12 +1,12 @@
-// Interrupts and progress, while C++ computes.
+// Interrupts and progress during computations in C++.
 #pragma once
 #include "border.h"
 #include "formula/limits.h"
 
-// Asked often, looks at R ten times a second.
+// Called often; checks R ten times a second.
 std::function<bool(double)> watch(Rcpp::Nullable<Rcpp::Function> progress);
 
-// For the time of a call that compiles a formula: most of the stack that R has left, until the user interrupts.
+// Active during a call that compiles a formula: grants most of the stack that R has left, until the user interrupts.
 kernops::Granted granted_by_r();
 
 // The result of body(), which compiles a formula; errors show this formula.

@@ -1,4 +1,4 @@
-// Whole numbers that come from R, and what is said of those that break a rule.
+// Whole numbers from R, and the messages about invalid ones.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace kernops {
 
-// Throws InputError: the argument, the rule, the position (told from 1), and what stands there.
+// Throws InputError with the argument, the rule, the position (from 1), and the value.
 [[noreturn]] void refuse(const std::string& argument, const std::string& rule, Count position, const std::string& got);
 std::string in_words(double value);
 
-// Whole numbers from 0 as R gives them: integer, double or bit64's integer64.
+// Whole numbers from 0 as R stores them: integer, double or bit64's integer64.
 std::vector<Count> whole_numbers(SEXP x, const std::string& argument);
 
 // Throws InputError unless all are numbers of points from 1, or 0 for none.

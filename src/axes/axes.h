@@ -1,4 +1,4 @@
-// Reductions over dimensions of an array: what R asks for and a backend answers. Free of R.
+// Reductions over dimensions of an array: the requests of R and the answers of a backend. Independent of R.
 #pragma once
 #include <kernops/jobs/axes.h>
 
@@ -10,21 +10,21 @@
 
 namespace kernops {
 
-// The values of `job`, so many, are in memory `from`; of the host, they are one of its kinds but floats. Its results go
-// to `job.out` in memory `to`, or to `job.out_floats` of a device. All else of the job is the backend's.
+// The values of `job` are in memory `from`; host values have one of its types except float. Its results are written to
+// `job.out` in memory `to`, or to `job.out_floats` of a device. The backend sets all other members of the job.
 struct AxisRequest {
   SliceJob job{};
   Count values = 0;
   MemorySpace from = MemorySpace::host, to = MemorySpace::host;
-  bool softmax = false;                     // exp(x) divided by its sum, instead of statistic number job.op
-  const SegmentFormula* formula = nullptr;  // an operation of the user instead; the CPU has it by segments
+  bool softmax = false;                     // exp(x) divided by its sum, instead of statistic job.op
+  const SegmentFormula* formula = nullptr;  // an operation of the user instead; the CPU computes it by segments
   Settings settings{};
   Count outputs() const { return softmax ? job.slice : formula ? 1 : statistics().at(size_t(job.op)).outputs; }
   Count results() const { return job.results * outputs(); }
 };
 
 namespace cuda {
-// The CUDA source that is compiled: `op` is a row of segments.def or "softmax", `type` that of the values in C.
+// The CUDA source to compile: `op` is a row of segments.def or "softmax", `type` that of the values in C.
 std::string axis_source(const std::string& op, const std::string& type, bool skip);
 }  // namespace cuda
 

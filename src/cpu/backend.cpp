@@ -1,4 +1,4 @@
-// The CPU as a backend: the CPU reads memory of the host alone, and supports all operations.
+// The CPU as a backend: it reads host memory only, and supports all operations.
 #include "cpu/cpu.h"
 #include "formula/regroup.h"
 #include "neighbours/neighbours.h"

@@ -16,10 +16,10 @@ constexpr double pi = 3.14159265358979323846, nan = std::numeric_limits<double>:
 // v of x^v K_v(x)
 double order_of(const BesselFunction& f) { return f.shift < 0 ? f.order : f.order - f.shift; }
 
-// Taylor's series in t around x = c (1 + t) of g = exp(x) y for y = F, dF/dv, d^2F/dv^2, ..., of F = K_v or x^v K_v:
+// Taylor series in t around x = c (1 + t) of g = exp(x) y, where y is F, dF/dv, d^2F/dv^2, ..., and F = K_v or x^v K_v:
 //   x^2 g'' + (a x - 2 x^2) g' - (a x + b) g = r
-// with a = 1, b = v^2 and a = 1 - 2 v, b = 0, where r comes from the derivative of the equation by v. A factor that
-// depends on v alone, such as that of a Matern correlation, leaves the equation unchanged.
+// with a = 1, b = v^2 or a = 1 - 2 v, b = 0, where r comes from the derivative of the equation with respect to v. A
+// factor that depends on v alone, such as that of a Matern correlation, leaves the equation unchanged.
 class Series {
  public:
   static constexpr int terms = 24;
@@ -47,7 +47,7 @@ class Series {
     for (int n = terms - 1; n >= 0; --n) sum = sum * t + g_.back()[n];
     return sum;
   }
-  // Has the series converged to double precision at t?
+  // Returns whether the series has converged to double precision at t.
   bool converges(double t) const {
     for (const auto& g : g_)
       if (!(abs(g[terms - 1]) * std::pow(t, terms - 1) <= 1e-17 * abs(g_[0][0]))) return false;
@@ -127,8 +127,8 @@ class Table : public BesselTable {
     pieces[outside * terms] = nan;
     pieces[zero * terms] = f(0);
   }
-  // x^v K_v(x) goes as a power of x, x^2v at 0 where v < 0, x^(v - 1/2) at infinity, and its derivative by v has a
-  // zero.
+  // x^v K_v(x) behaves like a power of x: x^2v at 0 for v < 0, x^(v - 1/2) at infinity; its derivative with respect to
+  // v has a zero.
   static bool is_smooth(double v, int k, bool scaled) { return scaled && k <= 1 && v >= 0.3 && v <= 7; }
   bool is(const BesselFunction& f) const {
     return order == f.order && derivative == f.derivative && scaled == f.scaled && shift == f.shift;

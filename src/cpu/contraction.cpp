@@ -9,7 +9,7 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-constexpr int shortest = 6;  // below, packing the vectors costs what it wins
+constexpr int shortest = 6;  // for fewer pairs, packing the vectors costs as much as it saves
 
 }  // namespace
 
@@ -44,13 +44,13 @@ void ContractedPlan::take_out() {
   if (std::any_of(contractions.begin(), contractions.end(), has_other)) leave_out_unused(*this, {f, w, sum.number});
 }
 
-// (x - y | h), with x of the row and y of the column, or the opposite, and h of either; and (w (x - y) | h) with
+// (x - y | h), where x belongs to the row, y to the column, or the opposite, and h to either; and (w (x - y) | h) with
 // weights.
 bool ContractedPlan::contracts_difference(const Step& step, const std::vector<Step>& before) {
   const int size = step.sizes[0];
   if (!op_row(step.op).is(OpId::Scalprod) || size < shortest) return false;
   const auto is_vector = [&](int slot, Level level) { return slots[slot].level == level && slots[slot].size == size; };
-  // the step whose value a slot holds at the time of a read, as steps share buffers
+  // the step whose value a slot holds at the time of a read, because steps share buffers
   const auto maker = [&](int slot, auto read) {
     return std::find_if(read, before.rend(), [=](const Step& s) { return s.out == slot; });
   };

@@ -11,9 +11,9 @@ namespace cpu {
 
 struct ContractedPlan : Plan {
   ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single);
-  std::vector<Contraction> contractions;  // are no steps any more
-  VectorSum sum{};                        // nor is what makes its vector
-  int factor = 0;                         // slot of a vector that multiplies the sum, not its terms; 0 for none
+  std::vector<Contraction> contractions;  // are no longer steps
+  VectorSum sum{};                        // neither are the steps that compute its vector
+  int factor = 0;                         // slot of a vector that multiplies the sum instead of its terms; 0 for none
   int kept;                               // entries of a row that its pairs read; they come first
   std::vector<LongVector*> long_vectors(Level level);
 
@@ -21,8 +21,8 @@ struct ContractedPlan : Plan {
   void take_out();
   bool contracts(const Step& step);
   bool contracts_difference(const Step& step, const std::vector<Step>& before);
-  int multiply(int weights, int vector);         // a step: its slot
-  std::vector<bool> read_by(Level level) const;  // which slots its steps read, and reductions those of pairs
+  int multiply(int weights, int vector);         // appends a step and returns its slot
+  std::vector<bool> read_by(Level level) const;  // slots that its steps read, and slots of pairs that reductions read
   void read_directly(Level level);
   void reorder(Level level);
 };

@@ -28,8 +28,8 @@ class Covariance {
     settings_.backend = &cpu_backend();
   }
 
-  // The values at points i.. and j.., m x n of them: entry k of a pair stands `entry` numbers from entry k - 1. Where
-  // only some pairs are computed, `pairs` lists the rows of each column.
+  // The values at points i.. and j.., m x n of them: entry k of a pair stands `entry` numbers from entry k - 1. If only
+  // some pairs are computed, `pairs` lists the rows of each column.
   void operator()(Count i, Count j, Count m, Count n, double* out, Count column, Count entry,
                   const Blocks* pairs = nullptr) const {
     execute(kernel_, {{theta_, from(x_, i), from(y_, j)}, {}, m, n, {nullptr, pairs}}, settings_, {out, entry, column});
@@ -55,7 +55,7 @@ Blocks lower_triangle(Count n, Count width) {
   return blocks;
 }
 
-// Columns j..j_end of the lower triangle, rows i..i_end of them.
+// Rows i..i_end of columns j..j_end of the lower triangle.
 struct Tile {
   Count i, i_end, j, j_end;
 };
@@ -79,7 +79,7 @@ struct PairWeights {
       const double factor = right.at[k * n + j], *l = left.at + k * n + tile.i;
       for (Count i = 0; i < rows; ++i) to[i] -= factor * l[i];
     }
-    const Count diagonal = j - tile.i;  // above it may be anything
+    const Count diagonal = j - tile.i;  // entries above it are arbitrary
     if (diagonal > 0) std::fill(to, to + diagonal, 0.0);
     for (Count i = std::max<Count>(diagonal + 1, 0); i < rows; ++i) to[i] *= 2;
   }

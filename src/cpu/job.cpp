@@ -15,7 +15,8 @@ bool sums_by_tiles(const Plan& plan, SumScheme scheme) {
 }
 
 // Many rows meet few columns: up to 160 sums or extrema of columns, measured in bench/verbs.R, where the fixed time of
-// a row is no longer the larger part. KMin and its like keep a list for each row, and stored values have no state.
+// a row is no longer the larger part. KMin and similar reductions keep a list for each row, and stored values have no
+// state.
 bool suits_lanes(const Plan& plan, const Data& data, Count rows) {
   constexpr Count most = 160, rows_each = 8;
   const ReductionRow& reduction = reduction_table()[plan.reduction.row];
@@ -24,7 +25,7 @@ bool suits_lanes(const Plan& plan, const Data& data, Count rows) {
          columns * entries <= most && rows >= rows_each * columns;
 }
 
-// Rows for columns, and columns for rows.
+// Exchanges rows and columns.
 Plan transpose(Plan plan) {
   for (Slot& slot : plan.slots)
     if (slot.level == Level::row || slot.level == Level::column)
@@ -110,7 +111,7 @@ void PreparedJob::choose_sizes(const Settings& settings) {
   const Count row_bytes = 64 * Count(kept) + state_bytes, rows_fit = (wide ? 1 << 26 : 1 << 18) / row_bytes;
   Count packed = 1;  // bytes of a row
   for (const Contraction& c : plan_.contractions) packed += Count(bytes) * c.size;
-  const Count part = rows / (4 * settings.threads) + 1;  // something for every thread
+  const Count part = rows / (4 * settings.threads) + 1;  // work for every thread
   row_block = int(std::max<Count>(1, std::min<Count>({blocks_many ? 384 : 64, rows_fit, (1 << 28) / packed, part})));
   const Count wanted = std::min<Count>(128 / std::max<Count>(rows, 1), columns / 8192);
   columns_per_split = std::min<Count>(columns / std::max<Count>(wanted, 1) + 1, 1 << 30);

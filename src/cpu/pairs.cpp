@@ -38,7 +38,7 @@ class Schedule {
     return sum;
   }
 
-  // One thread's view; the first thread alone may talk to the caller.
+  // The view of one thread; only the first thread may call the caller's functions.
   struct View : Units {
     Schedule* schedule;
     bool first;

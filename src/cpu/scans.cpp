@@ -66,7 +66,7 @@ class ScanRun {
     if (units.blocks() > 0) threads(units.blocks()) > 1 ? carry_first(units, scratch) : carry_along(units, scratch);
   }
 
-  // block(n) for the blocks of a long segment, in the order of the scan.
+  // Calls block(n) for the blocks of a long segment, in the order of the scan.
   template <class Block> void each_block(const SegmentUnits& units, Count owner, Block block) const {
     const Count count = units.block_count(owner);
     for (Count n = 0; n < count; ++n) block(job_.reverse ? count - 1 - n : n);
@@ -87,7 +87,7 @@ class ScanRun {
     });
   }
 
-  // Several threads find the states of all blocks, then scan the blocks.
+  // Several threads compute the states of all blocks, then scan the blocks.
   void carry_first(const SegmentUnits& units, size_t scratch) const {
     const Count blocks = units.blocks();
     const size_t bytes = (engine_.state_bytes + 63) / 64 * 64;
@@ -115,7 +115,7 @@ class ScanRun {
     });
   }
 
-  // Each thread passes over all values and takes those of its groups.
+  // Each thread passes over all values and processes those of its groups.
   void scan_groups() const {
     const Count parts = threads(segments_.count);
     const size_t bytes = size_t(segments_.count) * engine_.group_bytes;
@@ -131,7 +131,7 @@ class ScanRun {
     }
   }
 
-  // The first group of each part: parts have about as many values.
+  // The first group of each part: parts have about equal numbers of values.
   std::vector<Count> equal_parts(Count parts) const {
     std::vector<Count> cuts{0};
     const std::vector<Count>& offsets = segments_.offsets();

@@ -22,7 +22,8 @@ struct Given {
   }
 };
 
-// f(row of the result, row of x, position in the segment from 0) for all values; those of groups as they stand.
+// Calls f(row of the result, row of x, position in the segment from 0) for all values; values of groups in their stored
+// order.
 template <class F> void each_value(const Segments& segments, F f) {
   if (!segments.groups)
     return each_position(segments, [&](Count s, Count m, Count n) {
@@ -35,7 +36,8 @@ template <class F> void each_value(const Segments& segments, F f) {
 
 bool in_several(const Segments& segments) { return !segments.sources.empty(); }
 
-// The terms of one column: where the values stand, or in the order of the segments where a value may be in several.
+// The terms of one column: at the positions of the values, or in the order of the segments if a value may be in
+// several.
 template <class Term> void fill_terms(const SegmentRequest& request, Count column, double* to) {
   const bool laid_out = in_several(request.segments);
   each_value(request.segments, [&](Count row, Count n, Count, Count m) {
@@ -54,7 +56,7 @@ FillTerms filler_of(SegmentTerm term) {
   return all[int(term)];
 }
 
-// A value in its segment, as a map reads it.
+// A value in its segment, as an argument of a map.
 struct InSegment {
   const SegmentRequest& request;
   Count column, row, n, place, count;
@@ -169,7 +171,7 @@ class HostPasses : public SegmentPasses {
     }
   }
 
-  // Are products the terms, with no weight 0 or missing?
+  // Returns whether the terms are products with no weight 0 or missing.
   static bool plain(const SegmentRequest& request) {
     for (Count n = 0; n < request.segments.values; ++n) {
       const double w = value_at(request.weights, 0, n);
@@ -208,7 +210,7 @@ const SegmentPasses& segment_passes() {
   return passes;
 }
 
-// Results by segment; says whether none of them can be NaN by its values.
+// Results by segment; returns whether none of them can be NaN because of its values.
 bool reduce_on_host(SegmentRequest request) {
   bool no_nan = false;
   request.no_nan = &no_nan;

@@ -20,7 +20,7 @@ class SegmentUnits {
   Count blocks() const { return before_.back(); }
   Count widest() const { return tile_ + segment_block; }
 
-  // reduce(first, last) for the segments of a tile, long ones left out.
+  // Calls reduce(first, last) for the segments of a tile, without long ones.
   template <class F> void each_stretch(Count tile, F reduce) const {
     const std::vector<Count>& large = segments_.large;
     const Count begin = segments_.first + tile * tile_, last = first_from(begin + tile_);
@@ -32,7 +32,7 @@ class SegmentUnits {
     }
   }
 
-  // Which of the long segments a block belongs to, and its number there.
+  // The long segment of a block, and the number of the block in it.
   Count owner(Count block) const {
     return std::upper_bound(before_.begin(), before_.end(), block) - before_.begin() - 1;
   }
@@ -49,7 +49,7 @@ class SegmentUnits {
 
   const Segments& segments_;
   const Count tile_;
-  std::vector<Count> before_{0};  // blocks, of each long segment
+  std::vector<Count> before_{0};  // number of blocks before each long segment
 };
 
 }  // namespace cpu

@@ -27,7 +27,7 @@ class SegmentRun {
   }
 
  private:
-  // Groups must be counted only where their values are put in order, or empty groups have a result of the user.
+  // Groups are counted only if their values are sorted by group, or if empty groups have a result of the user.
   SegmentEngine choose_engine() {
     const SegmentEngine engine = engine_for(request_.settings.isa).segments(job_);
     if (!engine.scatter || request_.empty) {
@@ -49,7 +49,7 @@ class SegmentRun {
 
   Count threads(Count units) const { return worthwhile_threads(segments_, request_.columns, request_.settings, units); }
 
-  // work(column, unit, scratch) for all units of all columns.
+  // Calls work(column, unit, scratch) for all units of all columns.
   template <class Work> void for_all(Count units, size_t scratch_bytes, const Work& work) {
     const Count count = threads(units * request_.columns);
     std::vector<std::vector<char>> scratch(count, std::vector<char>(scratch_bytes + 64));
@@ -84,8 +84,8 @@ class SegmentRun {
     });
   }
 
-  // The number of splits keeps the cost of joining low, and depends on the sizes alone. First and last values of all
-  // groups often stand in a small part of the values, where a single pass ends.
+  // The number of splits keeps the cost of joining low, and depends only on the sizes. First and last values of all
+  // groups often lie in a small part of the values, where a single pass ends.
   Count splits() const {
     const StatisticId op = StatisticId(request_.op);
     if (op == StatisticId::first || op == StatisticId::last) return 1;
@@ -95,7 +95,7 @@ class SegmentRun {
   // Bytes of a split, so that the next one begins at a multiple of 64 as well.
   size_t split_bytes(size_t of_group) const { return (size_t(job_.groups.span + 1) * of_group + 127) / 64 * 64; }
 
-  // The pages of far states stay untouched where no group has many values.
+  // The pages of far states stay untouched if no group has many values.
   void scatter() {
     const Count splits = this->splits(), together = std::min(request_.columns, std::max<Count>(1, 16 / splits));
     const size_t near_bytes = split_bytes(engine_.near_bytes), far_bytes = split_bytes(engine_.far_bytes);

@@ -8,11 +8,11 @@
 namespace kernops {
 namespace cpu {
 
-SegmentJob segment_job(const SegmentRequest& request);  // all but the order of groups
+SegmentJob segment_job(const SegmentRequest& request);  // all data but the order of groups
 void run_engine(const SegmentRequest& request);         // of values, of values times weights, or a softmax
 void scan_segments(const SegmentRequest& request);
 
-// f(s, m, n) for all values: position m is in segment s and stands in row n of x.
+// Calls f(s, m, n) for all values: position m is in segment s and is row n of x.
 template <class F> void each_position(const Segments& segments, F f) {
   const std::vector<Count>& offsets = segments.offsets();
   for (Count s = 0; s < segments.segments(); ++s)

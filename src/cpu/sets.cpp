@@ -58,7 +58,7 @@ class PreparedSets : public SetJob {
     return made;
   }
 
-  // Stores all numbers of a point side by side, as neighbours are scattered in memory.
+  // Stores all numbers of a point contiguously, because neighbours are scattered in memory.
   void copy_records(const SetRequest& request) {
     const Count own = request.own ? request.sets : 0;
     records_.resize(size_t(request.n + own) * record());
@@ -79,7 +79,7 @@ class PreparedSets : public SetJob {
   std::vector<double> records_;
 };
 
-// work(begin, end, number) for chunks of the sets.
+// Calls work(begin, end, number) for chunks of the sets.
 template <class Work> void each_chunk(const SetJob& job, const Settings& settings, const Work& work) {
   const Count chunks = ceil_div(job.sets, chunk);
   parallel_for(chunks, std::min<Count>(settings.threads, chunks), settings,

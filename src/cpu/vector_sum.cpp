@@ -8,9 +8,9 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-// The factors of the summand: numbers, one of which is of the pair; a vector of the column or a difference; and
-// perhaps a vector that multiplies the sum as it would each of its terms. The vector may have another one of the row or
-// of the column added to it or subtracted, with numbers of its own.
+// The factors of the summand: numbers, one of which belongs to the pair; a vector of the column or a difference; and
+// optionally a vector that multiplies the sum instead of each term. Another vector of the row or of the column, times
+// numbers, may be added to the vector or subtracted from it.
 class Taker {
  public:
   explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { give_own_slots(plan_); }

@@ -16,7 +16,7 @@ namespace {
 using Size = std::ptrdiff_t;
 constexpr Size width = 128;
 
-// f(0), ..., f(count - 1), in any order.
+// Calls f(0), ..., f(count - 1), in any order.
 template <class F> void for_each(int threads, Size count, F f) {
   std::atomic<Size> next{0};
   on_threads(std::min<Size>(threads, count), [&](bool) {
@@ -54,7 +54,7 @@ void clear(Matrix a) {
   for (Size j = 0; j < a.columns; ++j) std::fill_n(a.at + j * a.stride, a.rows, 0.0);
 }
 
-// L becomes its inverse, row by row of tiles: row i is -L_ii^-1 (L_i0, L_i1, ...) times the rows above.
+// Replaces L by its inverse, row by row of tiles: row i is -L_ii^-1 (L_i0, L_i1, ...) times the rows above.
 void invert_factor(const Context& context, const Grid& l) {
   const Tiles& tiles = context.tiles;
   std::vector<double> memory;

@@ -1,5 +1,5 @@
-// Dense symmetric positive definite matrices, column by column in memory, for exact Gaussian processes. Only
-// the lower triangle is read and written. Everything happens in place, in tiles that threads share.
+// Dense symmetric positive definite matrices in column-major order, for exact Gaussian processes. Only the lower
+// triangle is read and written. All operations are in place, on tiles that threads share.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -9,7 +9,7 @@ namespace dense {
 
 struct Matrix {
   double* at;
-  std::ptrdiff_t rows, columns, stride;  // from column to column
+  std::ptrdiff_t rows, columns, stride;  // distance between columns
   Matrix block(std::ptrdiff_t i, std::ptrdiff_t j, std::ptrdiff_t m, std::ptrdiff_t n) const {
     return {at + i + j * stride, m, n, stride};
   }
@@ -21,11 +21,11 @@ enum class Side { left, left_transposed, right_transposed };
 struct Tiles {
   // c -= op(a) op(b), where op may transpose
   void (*subtract_product)(Matrix c, Matrix a, bool transpose_a, Matrix b, bool transpose_b);
-  // A = L L'; the place of the first pivot that is not positive, or -1
+  // A = L L'; returns the position of the first pivot that is not positive, or -1
   std::ptrdiff_t (*factor)(Matrix a);
-  // b becomes L^-1 b, L^-T b or b L^-T
+  // b = L^-1 b, L^-T b or b L^-T
   void (*solve)(Matrix l, Side side, Matrix b);
-  // L becomes its inverse, with zeros above the diagonal
+  // replaces L by its inverse, with zeros above the diagonal
   void (*invert)(Matrix l);
 };
 
@@ -34,15 +34,17 @@ extern const Tiles tiles_baseline, tiles_avx2;
 struct Context {
   const Tiles& tiles;
   int threads;
-  std::function<void()> check;  // between steps, while no thread runs: may throw
+  std::function<void()> check;  // called between steps, while no thread runs: may throw
 };
 
-std::ptrdiff_t cholesky(const Context& context, Matrix a);                // A becomes L; -1, or the bad pivot
-void solve(const Context& context, Matrix l, bool transposed, Matrix b);  // b becomes L^-1 b or L^-T b
-void product(const Context& context, Matrix a, bool transposed, Matrix b, Matrix c);  // c becomes a b or a' b
-void outer_product(const Context& context, Matrix a, Matrix b, Matrix c);             // c becomes a b'
-void inverse(const Context& context, Matrix l);                                       // L becomes (L L')^-1
-void inverse_diagonal(const Context& context, Matrix l, double* to);                  // of (L L')^-1, while L stays
+// replaces A by L; returns -1, or the bad pivot
+std::ptrdiff_t cholesky(const Context& context, Matrix a);
+void solve(const Context& context, Matrix l, bool transposed, Matrix b);              // b = L^-1 b or L^-T b
+void product(const Context& context, Matrix a, bool transposed, Matrix b, Matrix c);  // c = a b or a' b
+void outer_product(const Context& context, Matrix a, Matrix b, Matrix c);             // c = a b'
+void inverse(const Context& context, Matrix l);                                       // replaces L by (L L')^-1
+// the diagonal of (L L')^-1; L is kept
+void inverse_diagonal(const Context& context, Matrix l, double* to);
 
 }  // namespace dense
 }  // namespace kernops

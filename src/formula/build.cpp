@@ -60,7 +60,7 @@ class Builder {
     if (e.text == "Index") return graph_.index(over_);
     if (const size_t end = e.text.rfind("_Reduction"); end != e.text.npos) return reduction(e, e.text.substr(0, end));
     if (const Built* kind = find_built(e.text)) return built(e, *kind);
-    if ((e.text == "Max" || e.text == "Min") && e.args.size() == 2) {  // as people write Max2 and Min2
+    if ((e.text == "Max" || e.text == "Min") && e.args.size() == 2) {  // alternative names of Max2 and Min2
       Expr of_two = e;
       of_two.text += "2";
       return call(of_two);
@@ -134,7 +134,7 @@ class Builder {
     });
   }
 
-  // A list, also Ind(2, 3) for [2, 3]. One number in parentheses looks like the number.
+  // A list, also Ind(2, 3) for [2, 3]. One number in parentheses is parsed as the number.
   std::vector<int> integers(const Expr& call, size_t n) {
     const Expr& list = call.args[n];
     if (list.kind != Expr::list && !(list.kind == Expr::call && list.text == "Ind")) return {integer(call, n)};
@@ -196,8 +196,7 @@ class Builder {
     return at(e.position, [&] { return gradient_or_zeros(graph_, f, v, g); });
   }
 
-  // Inside a gradient row of reductions.def: computed beforehand, along the axis of the reduction it belongs
-  // to.
+  // Inside a gradient row of reductions.def: computed beforehand, along the axis of the reduction of the row.
   Tree reduction(const Expr& e, const std::string& name) {
     if (over_ == none)
       throw FormulaError("a reduction is allowed only as the outermost part, or directly in `Grad`", e.position);

@@ -1,4 +1,4 @@
-// Operations that are made of others by a function, and what these functions share.
+// Operations that functions compose of other operations, and the shared parts of these functions.
 #include "formula/built.h"
 
 #include "formula/parse.h"

@@ -1,15 +1,15 @@
-// The functions behind the BUILT rows of ops.def: operations made of others.
+// The functions behind the BUILT rows of ops.def, which compose operations.
 #pragma once
 #include "formula/graph.h"
 
 namespace kernops {
 
-// Operations made of others by a function: of vectors, and of lists of integers behind them.
+// Compose operations: arguments are vectors, followed by lists of integers.
 struct Built {
   Tree (*make)(Graph&, const std::vector<Tree>& vectors, const std::vector<std::vector<int>>& lists);
   size_t vectors, least_lists, most_lists;
 };
-const Built* find_built(const std::string& name);  // null where there is none
+const Built* find_built(const std::string& name);  // null if there is none
 
 namespace built {
 

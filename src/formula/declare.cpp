@@ -21,7 +21,7 @@ const std::map<std::string, Axes>& kinds_of_variables() {
   return kinds;
 }
 
-// "x = Vi(3)", "x = Vi(0, 3)"; position -1 where none is given.
+// "x = Vi(3)", "x = Vi(0, 3)"; position -1 if none is given.
 Variable declared(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == text.npos)
@@ -57,7 +57,7 @@ Axes inline_axes(const Expr& e) {
   return category == 0 ? axis_i : category == 1 ? axis_j : none;
 }
 
-// Adds the variables within the formula that are not declared yet.
+// Adds the undeclared variables within the formula.
 void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   for (const Expr& arg : e.args) declare_inline(arg, variables);
   if (!is_inline_variable(e)) return;
@@ -80,7 +80,7 @@ void declare_inline(const Expr& e, std::vector<Variable>& variables) {
   variables.push_back({name, position, size, axes});
 }
 
-// Numbers the variables in the order of their declarations, unless declarations give their positions.
+// Numbers the variables in the order of their declarations, unless declarations contain positions.
 void place(std::vector<Variable>& variables) {
   const auto placed =
       std::count_if(variables.begin(), variables.end(), [](const Variable& v) { return v.position >= 0; });

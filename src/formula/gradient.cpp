@@ -13,15 +13,15 @@ namespace {
 
 Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation(OpId::Add, {a, b}); }
 
-// Sums the gradient of an argument that was repeated; repeats a gradient that has one entry for several.
+// Sums the gradient of an argument that was recycled; recycles a gradient that has one entry for several.
 Tree fit(Graph& graph, Tree g, int size) {
   const int now = graph[g].size;
   if (now == size) return g;
   return size == 1 ? graph.operation(OpId::Sum, {g}) : graph.operation(OpId::SumT, {g}, {size});
 }
 
-// One pass from the last node down to v: a node passes on the sum of what all its users gave it. So what is shared is
-// differentiated once, be it an operation or a value that was reduced beforehand.
+// One pass from the last node down to v: a node passes on the sum of the gradients from all its users. Shared values
+// are thus differentiated once, including values that were reduced beforehand.
 class Pass {
  public:
   Pass(Graph& graph, Tree last, Tree v)
@@ -33,7 +33,7 @@ class Pass {
     if (depends(t)) received_[t] = add(graph_, received_[t], fit(graph_, g, graph_[t].size));
   }
 
-  // Gradients of f and w of a reduction, from its row of reductions.def.
+  // The gradients of f and w of a reduction, from its row of reductions.def.
   void through(const Reduction& reduction, Tree g) {
     const ReductionRow& row = reduction_table()[reduction.row];
     const Tree reduced[] = {reduction.f, reduction.w};
@@ -84,14 +84,15 @@ class Pass {
       if (depends(node.args[n]) && !is_zero(row.gradients[n])) give(node.args[n], through_row(row, n, scope));
   }
 
-  // The value of a gradient row, in which zero times infinity is zero where a mask of g, or of another factor, says so.
-  // Without masks, the value is the row as it is written. Where the row may be infinite, the mask of g moves to the
-  // value, so a chain of such rows selects once.
+  // The value of a gradient row, in which zero times infinity is zero if a mask of g, or of another factor, is zero.
+  // Without masks, the value is the row as written. If the row may be infinite, the mask of g is applied to the value,
+  // so that a chain of such rows selects once.
   Tree through_row(const OpRow& row, size_t n, Scope scope) {
     const Expr& gradient = row.gradients[n];
     const Tree g = scope["g"], mask = masks_.of(g);
     const bool moves = mask >= 0 && !regularity_.is_finite(gradient, scope);
-    const bool same = row.entrywise() || (mask >= 0 && graph_[mask].size == 1);  // the mask of the value is that of g
+    // the mask of the value equals that of g
+    const bool same = row.entrywise() || (mask >= 0 && graph_[mask].size == 1);
     const Tree moved = !moves || same ? mask : masks_.of(build(graph_, gradient, scope));
     if (moves && same) scope["g"] = without(mask, g);
     Tree made = build(graph_, gradient, scope);
@@ -103,7 +104,7 @@ class Pass {
 
   Tree masked(Tree mask, Tree t) { return mask < 0 ? t : graph_.operation(OpId::Mask, {mask, t}); }
 
-  // h where t is Mask(mask, h), else t.
+  // h if t is Mask(mask, h), otherwise t.
   Tree without(Tree mask, Tree t) const {
     const Node& node = graph_[t];
     const bool is_mask = is(node, OpId::Mask);
@@ -116,8 +117,7 @@ class Pass {
                        [&](const Expr& arg) { return reads_mask(arg, scope); });
   }
 
-  // A value that was reduced beforehand receives something from each pair: itself summed over the axis it was reduced
-  // over.
+  // A value that was reduced beforehand receives a gradient from each pair, summed over the axis of its reduction.
   void through_reduced(Tree t) {
     const Reduction inner = graph_.reductions[graph_[t].id];
     through(inner, graph_.reduced({find_reduction("Sum", false), 0, received_[t], -1, inner.over, inner.size}));

@@ -1,4 +1,4 @@
-// Nodes, each kept once.
+// Nodes, each stored once.
 #include <cstring>
 
 #include "formula/limits.h"
@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-constexpr int most_nodes = 1 << 20;  // derivatives of derivatives may double them each time
+constexpr int most_nodes = 1 << 20;  // higher derivatives may double them each time
 
 Tree Graph::intern(const Node& node) {
   std::string key;
@@ -47,7 +47,7 @@ bool Graph::is_constant(Tree t, double value) const {
   return nodes_[t].kind == Node::constant && nodes_[t].value == value;
 }
 
-// A constant where all arguments are, what a rule makes of it where one applies, else the node itself.
+// A constant if all arguments are constants, the result of a rule if one applies, otherwise the new node.
 Tree Graph::operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints) {
   look_up();
   const OpRow& row = op_table()[op];

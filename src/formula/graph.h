@@ -1,4 +1,4 @@
-// Formulas as nodes, each kept once.
+// Formulas as nodes, each stored once.
 #pragma once
 #include <array>
 #include <map>
@@ -16,12 +16,13 @@ namespace kernops {
 enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
 
 using Shape = std::pair<int, int>;  // rows and columns
-using Tree = int;                   // a node of a Graph: arguments always come before what uses them
+using Tree = int;                   // a node of a Graph: arguments always precede the nodes that use them
 
 struct Node {
-  // of a variable: a point that its items are seen from; of a matrix: its eigenvalues, and eigenvectors row by row
+  // derived from a variable: a point that is subtracted from its items; from a matrix: its eigenvalues, and
+  // eigenvectors row by row
   enum Kind { constant, variable, index, reduced, centre, eigenvalues, eigenvectors, operation } kind;
-  int id;  // which variable, axis, reduction or row of the operation table
+  int id;  // number of the variable, axis, reduction or row of the operation table
   std::array<Tree, 3> args;
   std::array<int, 2> ints;
   double value;
@@ -30,15 +31,15 @@ struct Node {
 };
 
 struct Reduction {
-  int row;        // of the table of reductions
+  int row;        // row of the table of reductions
   int k;          // the option K, or 0
-  Tree f, w;      // w is -1 where there is none
+  Tree f, w;      // w is -1 if there is none
   unsigned over;  // the axes summed over
   int size;
   unsigned axes() const { return both & ~over; }
 };
 
-// Every expression once: asking for the same one again gives the same Tree, so derivatives share their parts.
+// Stores every expression once: an equal expression returns the same Tree, so that derivatives share their parts.
 class Graph {
  public:
   const Node& operator[](Tree t) const { return nodes_[t]; }
@@ -53,10 +54,10 @@ class Graph {
   bool is_constant(Tree t, double value) const;
 
   std::vector<Reduction> reductions;
-  // Composite operations built before, by row and arguments: some call themselves more than once.
+  // Composite operations built so far, by row and arguments: some call themselves more than once.
   std::map<std::tuple<int, std::vector<Tree>, std::vector<int>>, Tree> composites;
 
-  // As which matrices operations read a parameter.
+  // The matrix shapes in which operations read a parameter.
   std::map<Tree, std::set<Shape>> matrices;
 
  private:

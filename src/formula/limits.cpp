@@ -12,9 +12,9 @@ struct Grant {
   size_t stack;
   std::function<bool()> go_on;
 };
-thread_local std::vector<Grant> grants;  // the last one is in force
+thread_local std::vector<Grant> grants;  // the most recent one is active
 
-// The direction in which the stack grows does not matter.
+// The direction in which the stack grows is irrelevant.
 size_t distance(std::uintptr_t a, std::uintptr_t b) { return a < b ? b - a : a - b; }
 std::uintptr_t here() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
 

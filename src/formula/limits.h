@@ -6,7 +6,7 @@
 
 namespace kernops {
 
-// In force while it lives: passes may use so many bytes of the stack from here on, and are told whether to go on.
+// Active during its lifetime: passes may use this number of bytes of the stack from here on, and can be stopped.
 class Granted {
  public:
   Granted(size_t stack, std::function<bool()> go_on);
@@ -15,10 +15,10 @@ class Granted {
   Granted& operator=(const Granted&) = delete;
 };
 
-// In each loop over nodes: throws Interrupted when told to stop.
+// Called in each loop over nodes: throws Interrupted if the user interrupts.
 void look_up();
-// In each recursion over a formula: whether so many bytes more are left. The other one throws a FormulaError at this
-// byte of the text where they are not.
+// Called in each recursion over a formula: returns whether this number of bytes is left. The other function throws a
+// FormulaError at this byte of the text if they are not.
 bool stack_is_left(size_t more = 0);
 void check_stack(int at, size_t more = 0);
 

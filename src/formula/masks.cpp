@@ -11,7 +11,7 @@ Tree Masks::of(Tree t) {
   return masks_[t];
 }
 
-// An outer mask of 0 is 0 even if the inner mask is NaN, as a condition inside a branch that is not taken may be.
+// An outer mask of 0 is 0 even if the inner mask is NaN, for example a condition inside a branch that is not taken.
 Tree Masks::chain(Tree outer, Tree inner) {
   if (outer < 0 || inner < 0) return outer < 0 ? inner : outer;
   return graph_.operation(OpId::Mask, {outer, inner});
@@ -22,12 +22,12 @@ Tree Masks::either(Tree a, Tree b) {
   return a == b ? a : graph_.operation(OpId::Or, {a, b});
 }
 
-// Repeated or surrounded by zeros: it has no other entries than its argument.
+// Recycled or padded with zeros: it has no other entries than its argument.
 bool Masks::is_filled(const Node& node) {
   return is(node, OpId::SumT) || (node.kind == Node::operation && op_table()[node.id].mask == MaskRule::filled);
 }
 
-// A mask of size 1 that is 0 where all entries are; -1 if some entry never is. Masks are 0 or positive.
+// A mask of size 1 that is 0 if all entries are 0; -1 if some entry never is. Masks are 0 or positive.
 Tree Masks::any(Tree mask) {
   while (mask >= 0 && is_filled(graph_[mask])) mask = graph_[mask].args[0];
   if (mask < 0 || graph_[mask].kind == Node::constant) return -1;
@@ -40,7 +40,7 @@ Tree Masks::expanded(Tree mask, int size) {
   return graph_[mask].size == size ? mask : graph_.operation(OpId::SumT, {mask}, {size});
 }
 
-// The mask of b where a >= 0, else 0, or of the opposite.
+// The mask of b if a >= 0, otherwise 0; or the opposite.
 Tree Masks::branch(const Node& node) {
   const auto [a, b, c] = node.args;
   if (is_zero(c)) return chain(graph_.operation(OpId::Step, {a}), masks_[b]);
@@ -48,8 +48,8 @@ Tree Masks::branch(const Node& node) {
   return -1;
 }
 
-// The mask of an operation that moves entries, and maybe fills up with zeros. Unit vectors, the directions of
-// Laplacians, have none: formulas without conditions keep their derivatives as they are.
+// The mask of an operation that moves entries and may pad them with zeros. Unit vectors, the directions of Laplacians,
+// have no mask: derivatives of formulas without conditions stay as they are written.
 Tree Masks::moved(const Node& node, bool fills) {
   const Tree mask = masks_[node.args[0]];
   if (graph_[node.args[0]].kind == Node::constant) return -1;

@@ -1,18 +1,18 @@
-// Where a value is zero whatever its other factors are. The reverse pass needs this, so that zero times infinity is
-// zero in a branch that is not taken.
+// Masks: conditions that make a value zero whatever its other factors are. The reverse pass needs this, so that zero
+// times infinity is zero in a branch that is not taken.
 #pragma once
 #include "formula/build.h"
 
 namespace kernops {
 
-// Each mask is made once for each node, in the order of the nodes, so that deep formulas need no deep stack.
+// Each mask is created once for each node, in the order of the nodes, so that deep formulas need no deep stack.
 class Masks {
  public:
   explicit Masks(Graph& graph) : graph_(graph) {}
 
-  // A tree of size 1 or of the size of t: where the mask is 0, t is 0 or the product of 0 and an infinity. -1 stands
-  // for no mask. Masks come from conditions, not from data: comparisons, branches of IfElse, OneHot, and the zeros that
-  // ElemT and its kin put beside an entry.
+  // A tree of size 1 or of the size of t: if the mask is 0, t is 0 or the product of 0 and an infinity. -1 stands for
+  // no mask. Masks come from conditions, not from data: comparisons, branches of IfElse, OneHot, and the zeros with
+  // which ElemT and similar operations pad an entry.
   Tree of(Tree t);
 
  private:

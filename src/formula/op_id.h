@@ -1,4 +1,4 @@
-// The operations that have a row of their own in ops.def (OP), in its order.
+// The operations with a separate row in ops.def (OP), in its order.
 #pragma once
 
 namespace kernops {

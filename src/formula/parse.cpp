@@ -13,8 +13,8 @@
 namespace kernops {
 namespace {
 
-constexpr int deepest = 2000;     // levels, far beyond any formula
-constexpr size_t a_level = 1024;  // bytes of the stack at most, where an Expr is copied, searched or destroyed
+constexpr int deepest = 2000;     // levels of nesting, far beyond any formula
+constexpr size_t a_level = 1024;  // largest number of stack bytes for copying, searching or destroying an Expr
 
 class Parser {
  public:
@@ -117,7 +117,7 @@ class Parser {
     return with_args(Expr::list, "", open, std::move(rest.args));
   }
 
-  // The rest of a comma-separated list whose opening bracket stood at `open`.
+  // The rest of a comma-separated list whose opening bracket is at `open`.
   Expr list(int open, const char* close) {
     Nesting nesting(*this);
     std::vector<Expr> args;

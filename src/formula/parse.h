@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-// A FormulaError of make(), maybe in the text of a table, gets this byte of the user's text as its position.
+// A FormulaError of make(), possibly in the text of a table, receives this byte of the user's text as its position.
 template <class F> auto at(int position, F make) -> decltype(make()) {
   try {
     return make();

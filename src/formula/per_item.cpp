@@ -5,13 +5,13 @@
 namespace kernops {
 namespace {
 
-constexpr int longest = 64;  // of what a square matrix multiplies: its eigenvalues are found for each call
+constexpr int longest = 64;  // size limit of square matrices: their eigenvalues are computed for each call
 
 }  // namespace
 
 bool PerItem::is(Tree t, OpId op) const { return kernops::is(graph_[t], op); }
 
-// x - y of two axes, where the vector of the rows is a variable, else -1.
+// x - y of two axes if the vector of the rows is a variable, otherwise -1.
 Tree PerItem::difference(Tree t) const {
   if (!is(t, OpId::Subtract)) return -1;
   const Node &x = graph_[graph_[t].args[0]], &y = graph_[graph_[t].args[1]];
@@ -20,14 +20,14 @@ Tree PerItem::difference(Tree t) const {
   return (x.axes == rows_ ? x : y).kind == Node::variable ? t : -1;
 }
 
-// t, if t is a parameter whose matrix is not square or small enough for an eigendecomposition; else -1.
+// t, if t is a parameter whose matrix is square and small enough for an eigendecomposition; otherwise -1.
 Tree PerItem::matrix(Tree t, int columns) const {
   const Node& node = graph_[t];
   const bool fits = columns > 1 && (columns <= longest || node.size != columns * columns);
   return node.kind == Node::variable && node.axes == none && fits ? t : -1;
 }
 
-// made() applied to the two vectors of a difference, each centred.
+// made() applied to both vectors of a difference, each centred.
 template <class F> std::array<Tree, 2> PerItem::both_of(Tree difference, const std::vector<Tree>& now, const F& made) {
   const auto args = graph_[difference].args;
   const Node of_rows = graph_[args[graph_[args[0]].axes == rows_ ? 0 : 1]];
@@ -87,7 +87,7 @@ Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& 
   return number < 0 ? result : graph_.operation(OpId::Mult, {result, now[number]});
 }
 
-// A number, and the products with matrices whose difference it multiplies; all -1 where that is none.
+// A number and its products with matrices of differences; all -1 if there is none.
 std::array<Tree, 3> PerItem::times_products(Tree t) const {
   const auto is_product = [&](Tree vector) {
     return graph_[vector].axes != both && (is(vector, OpId::MatVecMult) || is(vector, OpId::VecMatMult));
@@ -102,7 +102,7 @@ std::array<Tree, 3> PerItem::times_products(Tree t) const {
   return {-1, -1, -1};
 }
 
-// n (A x - A y) + n (A' x - A' y), as gradients of squares have it: one difference.
+// n (A x - A y) + n (A' x - A' y), as in gradients of squares: one difference.
 Tree PerItem::sum(Tree first, Tree second) {
   const auto [n, x, y] = times_products(first);
   const auto [m, v, w] = times_products(second);

@@ -1,4 +1,5 @@
-// Operations with matrices of parameters on differences x - y, computed once an item: D operations a pair, not D^2.
+// Operations with matrices of parameters on differences x - y, computed once per item: D operations per pair instead of
+// D^2.
 #pragma once
 #include "formula/graph.h"
 
@@ -6,7 +7,7 @@ namespace kernops {
 
 // With A a parameter, (x - y)' A (x - y) is a squared distance of Q x and Q y, whose weights are the eigenvalues of A
 // and Q its eigenvectors, and A (x - y) is A x - A y. Vectors are centred at a point among the rows, so that a common
-// offset costs no digits.
+// offset loses no digits.
 class PerItem {
  public:
   // `rows` is the axis of the rows; with `none`, no operation changes.

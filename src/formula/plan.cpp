@@ -1,5 +1,5 @@
-// Nodes -> straight-line code. Each value is computed as rarely as it may be (once, once a row, once a lane,
-// once a pair), and pair values share buffers as soon as nobody needs the earlier one.
+// Nodes -> straight-line code. Each value is computed as rarely as possible (once, per row, per lane, or per pair), and
+// pair values share buffers as soon as the earlier value is no longer needed.
 #include "formula/plan.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class Planner {
     plan_.reduction = reduction;
     plan_.rows = reduction.over == axis_i ? axis_j : axis_i;
     plan_.stores = reduction_table()[reduction.row].stores();
-    plan_.slots.push_back({Level::uniform, 0, 1});  // slot 0 stands in for unused arguments
+    plan_.slots.push_back({Level::uniform, 0, 1});  // slot 0 replaces unused arguments
     plan_.entries[0] = 1;
   }
 
@@ -44,7 +44,7 @@ class Planner {
     return {plan_.reduction.f, plan_.reduction.w};
   }
 
-  // Summands are kept until f is made of them, after everything else.
+  // Summands are kept until f is computed from them, after all other steps.
   void add_summands() {
     if (summands_.empty()) return;
     const auto slot = [this](Tree t) { return t < 0 ? 0 : slot_[t]; };
@@ -84,7 +84,7 @@ class Planner {
       if (!needed_[t]) continue;
       for (const Tree arg : graph_[t].args) {
         if (arg < 0) continue;
-        if (!needed_[arg]) last_use_[arg] = t;  // the first one met from behind is the last user
+        if (!needed_[arg]) last_use_[arg] = t;  // searching backwards, the first user found is the last user
         needed_[arg] = true;
       }
     }
@@ -158,7 +158,7 @@ class Planner {
   std::vector<bool> needed_, of_summands_;
   std::vector<Tree> last_use_;
   std::vector<int> slot_;  // of each node
-  std::vector<int> free_;  // pair slots nobody needs any more
+  std::vector<int> free_;  // unused pair slots
 };
 
 }  // namespace
@@ -199,7 +199,7 @@ int take_out_once(Plan& plan) {
   return 0;
 }
 
-// How many entries per lane the pair loop touches: what should stay in the first-level cache.
+// The number of entries per lane that the pair loop accesses, which should fit the first-level cache.
 int footprint_of_pairs(const Plan& plan) {
   std::vector<bool> touched(plan.slots.size(), false);
   touched[plan.f] = touched[plan.w] = true;

@@ -16,23 +16,24 @@ struct PlanCache {
 struct Plan {
   long id = 0;  // of no other plan
   Reduction reduction;
-  unsigned rows;  // the axis of the result; the other one runs along the lanes
+  unsigned rows;  // the axis of the result; the other axis runs along the lanes
   std::vector<Slot> slots;
-  std::array<std::vector<Load>, 3> loads;  // by Level, pairs load nothing
+  std::array<std::vector<Load>, 3> loads;  // indexed by Level, pairs load nothing
   std::array<std::vector<Step>, 4> steps;  // by Level
   std::array<int, 4> entries{};            // how many entries each level holds
-  std::vector<Summand> summands;           // of f, if they were asked for; the last `joins` steps of a pair sum them
+  std::vector<Summand> summands;           // summands of f, if requested; the last `joins` steps of a pair sum them
   int joins = 0;
-  int f, w;  // slots of what is reduced and its weights, 0 for none; a sum has them too
+  int f, w;  // slots of the reduced value and its weights, 0 for none; sums have them as well
   int f_size, w_size;
-  int pair_footprint = 0;  // entries that the pair steps touch
+  int pair_footprint = 0;  // entries that the pair steps access
   bool counts_indices = false;
   bool stores = false;                       // the values of pairs, which are not reduced
-  mutable std::shared_ptr<PlanCache> cache;  // of the backend that made the plan; for one thread at a time
-  const Step* maker(int slot) const;         // the step that writes a pair's value; null where a level has it
+  mutable std::shared_ptr<PlanCache> cache;  // data of the backend that made the plan; used by one thread at a time
+  const Step* maker(int slot) const;         // the step that writes a pair's value; null if a level holds it
 };
 int footprint_of_pairs(const Plan& plan);
-void give_own_slots(Plan& plan);  // to the pair steps, whose buffers are shared: a slot has one meaning then
+// appended to the pair steps, whose buffers are shared, so that a slot keeps one meaning
+void give_own_slots(Plan& plan);
 // Removes from f and w a factor that is the same for all terms of a sum, such as weights in a gradient. The sum is
 // multiplied entry by entry by the returned slot, 0 for none.
 int take_out_once(Plan& plan);

@@ -1,5 +1,5 @@
-// Products of scalars, reordered by what their factors depend on: in 2 * (-s * (Exp(..) * (b * e))) the pair
-// loop then multiplies twice, Exp(..) by b and by (2 * -s * e), instead of four times.
+// Products of scalars, reordered by the axes of their factors: in 2 * (-s * (Exp(..) * (b * e))) the pair loop then
+// multiplies twice, Exp(..) by b and by (2 * -s * e), instead of four times.
 #include "formula/regroup.h"
 
 #include <kernops/reductions.h>
@@ -49,8 +49,8 @@ class Regrouper {
     }
   }
 
-  // Products of scalars; a quotient by what changes rarely is one with its inverse, an opposite one with -1. Not where
-  // something jumps, such as Floor(x / y): 49 (1 / 49) is less than 1.
+  // Products of scalars; a quotient by a value that changes rarely is a product with its inverse, and a negation a
+  // product with -1. Not if a function jumps, as in Floor(x / y): 49 (1 / 49) is less than 1.
   bool is_product(Tree t) const {
     const Node& node = graph_[t];
     if (node.kind != Node::operation || node.size != 1) return false;
@@ -60,9 +60,9 @@ class Regrouper {
     return (node.id == mult_ || rare_divisor) && graph_[node.args[0]].size == 1 && graph_[node.args[1]].size == 1;
   }
 
-  bool is_part(Tree t) const { return is_product(t) && uses_[t] == 1; }  // of what uses it, if that is a product
+  bool is_part(Tree t) const { return is_product(t) && uses_[t] == 1; }  // a factor of the product that uses it
 
-  // The parts of a longer product are not made themselves.
+  // The parts of a longer product are not created as nodes.
   void mark_parts(Tree t) {
     const Node& node = graph_[t];
     if (!is_product(t)) return;
@@ -70,7 +70,7 @@ class Regrouper {
       if (arg >= 0 && is_part(arg)) inside_[arg] = true;
   }
 
-  // From left to right; what a node adds to its arguments, a divisor or a sign, comes behind them.
+  // From left to right; the factors that a node adds to its arguments, a divisor or a sign, come after them.
   std::vector<Tree> factors_of(Tree product) {
     std::vector<Tree> factors;
     std::vector<std::pair<Tree, bool>> todo{{product, false}};  // and whether its arguments are done
@@ -112,7 +112,7 @@ class Regrouper {
     return graph_.operation(OpId::Exp2, {product(factors)});
   }
 
-  // Constants and parameters first, then one axis, then the other, then what changes with each pair.
+  // Constants and parameters first, then one axis, then the other, then pair values.
   Tree product(std::vector<Tree> factors) {
     std::stable_sort(factors.begin(), factors.end(),
                      [this](Tree a, Tree b) { return graph_[a].axes < graph_[b].axes; });
@@ -136,7 +136,7 @@ class Regrouper {
   const int mult_, divide_ = find_op(OpId::Divide), minus_ = find_op(OpId::Minus), exp_ = find_op(OpId::Exp);
   const Tree last_;
   std::vector<int> uses_;
-  std::vector<bool> jumps_;   // whether what has a gradient of 0 is made of it
+  std::vector<bool> jumps_;   // whether a function with gradient 0 depends on it
   std::vector<bool> inside_;  // a longer product
   std::vector<Tree> now_;
 };

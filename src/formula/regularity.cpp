@@ -25,7 +25,7 @@ bool Regularity::is_finite(const Expr& row, const Scope& scope) {
   return std::all_of(row.args.begin(), row.args.end(), [&](const Expr& arg) { return is_finite(arg, scope); });
 }
 
-// 1 - Cos(a), Cosh(a) - 1, and 1 less a function of what is flat, whose extreme value 1 is at 0.
+// 1 - Cos(a), Cosh(a) - 1, and 1 minus a function of a flat value, whose extreme value 1 is at 0.
 bool Regularity::is_extreme(const Node& difference) const {
   const auto [a, b, none] = difference.args;
   const Tree other = graph_.is_constant(a, 1) ? b : graph_.is_constant(b, 1) ? a : -1;

@@ -1,16 +1,17 @@
-// Where values may be infinite, and where their derivatives vanish: FINITE and FLAT of ops.def, for whole expressions.
+// Regularity of whole expressions: whether values may be infinite, and whether derivatives vanish, by FINITE and FLAT
+// of ops.def.
 #pragma once
 #include "formula/build.h"
 
 namespace kernops {
 
-// Each answer is computed once for each node, in the order of the nodes, so that deep formulas need no deep stack.
+// Each property is computed once for each node, in the order of the nodes, so that deep formulas need no deep stack.
 class Regularity {
  public:
   explicit Regularity(const Graph& graph) : graph_(graph) {}
 
-  // True if all entries of t are finite where data and parameters are. Polynomials count as finite: products of data
-  // that overflow are left out.
+  // True if all entries of t are finite where data and parameters are. Polynomials count as finite: overflow of
+  // products of data is ignored.
   bool is_finite(Tree t);
   // The same for the value of a gradient row in a scope, where g counts as finite.
   bool is_finite(const Expr& row, const Scope& scope);

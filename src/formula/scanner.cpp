@@ -10,7 +10,7 @@
 namespace kernops {
 namespace {
 
-// Characters beyond ASCII are letters, but for signs as they are printed.
+// Characters beyond ASCII are letters, except typographic signs.
 constexpr std::pair<const char*, const char*> printed[] = {
     {"\u2212", "-"},  {"\u2013", "-"},  {"\u00d7", "*"},  {"\u00b7", "*"},  {"\u22c5", "*"}, {"\u00f7", "/"},
     {"\u00b2", "^2"}, {"\u00b3", "^3"}, {"\u2264", "<="}, {"\u2265", ">="}, {"\u2260", "!="}};

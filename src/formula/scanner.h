@@ -13,7 +13,7 @@ class Scanner {
   bool at_end() const { return at_ >= int(text_.size()); }
   unsigned char next() const { return at_end() ? 0 : text_[at_]; }
   bool next_is(const char* token) const;
-  bool take(const char* token);  // goes on behind it, and behind white space, if it comes next
+  bool take(const char* token);  // if it comes next, continues after it and after white space
 
   bool number_is_next() const;
   bool name_is_next() const;
@@ -25,7 +25,7 @@ class Scanner {
   std::string instead() const;
 
  private:
-  bool in_name() const;  // digits and `_` begin none
+  bool in_name() const;  // digits and `_` cannot begin one
   void skip_space();
 
   const std::string& text_;

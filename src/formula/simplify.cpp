@@ -1,7 +1,7 @@
-// Rewriting by a table of rules, tried where a node is made; so a tree is simple from its leaves up.
+// Rewriting by a table of rules, tried when a node is created, so that a tree is simplified from its leaves up.
 //
-// a, b, c match anything, p and q match constants, A, B, C are the sizes of a, b, c. A rule applies only
-// where the result keeps its size.
+// a, b, c match anything, p and q match constants, A, B, C are the sizes of a, b, c. A rule applies only if the result
+// keeps its size.
 #include "formula/simplify.h"
 
 #include <unordered_map>
@@ -144,7 +144,7 @@ Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vec
     try {
       const Tree simpler = build(graph, rule.replacement, scope);
       if (graph[simpler].size == size) return simpler;
-    } catch (const FormulaError&) {  // sizes that only the broader form allows
+    } catch (const FormulaError&) {  // sizes that only the more general form allows
     }
   }
   return -1;

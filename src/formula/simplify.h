@@ -4,7 +4,7 @@
 
 namespace kernops {
 
-// The first rule that rewrites operation `op` of these arguments; -1 where none does.
+// The first rule that rewrites operation `op` of these arguments; -1 if none does.
 Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vector<int>& ints, int size);
 
 }  // namespace kernops

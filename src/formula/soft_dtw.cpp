@@ -1,4 +1,4 @@
-// Soft dynamic time warping, diagonal by diagonal: all of a diagonal depends on the two before it.
+// Soft dynamic time warping, diagonal by diagonal: each diagonal depends on the two previous ones.
 #include "formula/built.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Diagonal {
   int first, last;
 };
 
-// Each diagonal is some twenty nodes of the formula.
+// Each diagonal takes some twenty nodes of the formula.
 constexpr int most_numbers = 4096;
 
 }  // namespace

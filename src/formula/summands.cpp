@@ -1,4 +1,5 @@
-// Gradients come as sums of vectors of zeros with a part in its place, times what does not depend on points.
+// Gradients are sums of vectors of zeros that contain a part at some position, times factors that do not depend on
+// points.
 #include "formula/summands.h"
 
 #include "formula/op_table.h"
@@ -36,7 +37,7 @@ class Summands {
   std::vector<SummandTrees> summands;
 
  private:
-  // Is it a sum of parts at their places? Other sums are values.
+  // Returns whether it is a sum of parts at positions. Other sums are values.
   bool is_sum(const Node& node) const {
     if (!is(node, OpId::Add) && !is(node, OpId::Subtract)) return false;
     for (const Tree arg : {node.args[0], node.args[1]}) {
@@ -47,7 +48,7 @@ class Summands {
     return true;
   }
 
-  // A product of `by`, if that is the same for all pairs, or a number for all entries.
+  // A product with `by`, if that is the same for all pairs, or a number for all entries.
   bool add_multiple(SummandTrees term, Tree by, Tree value) {
     const bool uniform = graph_[by].axes == none;
     if (graph_[value].size != term.size || (!uniform && (graph_[by].size > 1 || term.size == 1))) return false;

@@ -1,10 +1,11 @@
-// A vector of derivatives as a sum of terms, each at its place: what is linear in them need not be done for each pair.
+// A vector of derivatives as a sum of terms, each at its position: linear operations on them need not be repeated for
+// each pair.
 #pragma once
 #include "formula/graph.h"
 
 namespace kernops {
 
-// factor * times * value from entry `at` on, of which `factor` is the same for all pairs; -1 stands for 1.
+// factor * times * value from entry `at` on, where `factor` is the same for all pairs; -1 stands for 1.
 struct SummandTrees {
   Tree value, times, factor;
   int at, size;

@@ -6,7 +6,7 @@
 namespace kernops {
 namespace {
 
-// How an operation is written between its arguments; empty where it is a call.
+// The operator that is written between the arguments; empty for a call.
 std::string infix_sign(const std::string& op) {
   static const std::map<std::string, std::string> signs = {{"Add", " + "},    {"Subtract", " - "}, {"Mult", " * "},
                                                            {"Divide", " / "}, {"^", "^"},          {"Scalprod", " | "}};
@@ -63,9 +63,9 @@ class Writer {
   int left_ = 20000;  // letters
 };
 
-constexpr int longest = 40;  // letters of a part of a formula
+constexpr int longest = 40;  // limit of letters of a part of a formula
 
-// Each level has a letter at least, so deeper ones do not show.
+// Each level has at least one letter, so deeper levels are not shown.
 std::string text_of(const Expr& e, int levels) {
   if (e.kind == Expr::number || e.kind == Expr::name) return e.text;
   if (levels == 0) return "...";

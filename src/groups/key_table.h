@@ -1,5 +1,5 @@
 // Numbers the distinct keys in the order of their first appearance. A key is a word of 64 bits: a number, or the
-// address of a string, which R keeps once for each encoding.
+// address of a string, which R stores once for each encoding.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ class KeyTable {
  public:
   KeyTable() { resize(1 << 10); }
 
-  // codes[n] becomes the number of key(n, word), from 0, or `none` where key() is false.
+  // Sets codes[n] to the number of key(n, word), from 0, or to `none` if key() is false.
   template <class Key> void number(Count n, const Key& key, int none, int* codes) {
     constexpr Count tile = 4096;
     for (Count first = 0; first < n; first += tile) {
@@ -24,18 +24,18 @@ class KeyTable {
     }
   }
 
-  const std::vector<std::uint32_t>& firsts() const { return firsts_; }  // where each key appears first
+  const std::vector<std::uint32_t>& firsts() const { return firsts_; }  // the first position of each key
   Count count() const { return Count(firsts_.size()); }
 
  private:
-  static constexpr size_t near = 1 << 12;  // slots that a processor keeps near
+  static constexpr size_t near = 1 << 12;  // number of slots that stay in a processor's cache
 
   struct Slot {
     std::uint64_t word;
     std::uint32_t number;  // from 1; 0: the slot is free
   };
 
-  // The part that a search reads, in registers while codes are written.
+  // The members that a search reads, in registers while codes are written.
   struct View {
     const Slot* slots;
     size_t last;
@@ -44,7 +44,7 @@ class KeyTable {
   };
   View view() const { return {slots_.data(), slots_.size() - 1, shift_}; }
 
-  // The slots of later keys are fetched ahead if they are `far` away.
+  // The slots of later keys are prefetched if the table is `far`.
   template <bool far, class Key> void number(Count first, Count last, const Key& key, int none, int* codes) {
     constexpr Count ahead = 32;
     View table = view();

@@ -1,4 +1,4 @@
-// Eight bytes at a time: the strings are sorted by a word of their bytes, and those with equal words by the next one.
+// Sorts strings by words of eight bytes; strings with equal words are sorted by the next word.
 #include "groups/string_order.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class Sorter {
     }
   }
 
-  // From the last byte to the first; bytes that are the same everywhere take no pass.
+  // From the last byte to the first; bytes that are equal in all words take no pass.
   void sort_by_bytes(Item* const x, Count n) {
     std::vector<Count> counts(8 * 256, 0);
     for (Count k = 0; k < n; ++k)
@@ -83,7 +83,7 @@ class Sorter {
   std::vector<Item> items_, spare_;
 };
 
-// How many bytes all strings begin with.
+// The number of leading bytes that all strings share.
 Count common_prefix(const std::vector<Text>& texts) {
   Count length = texts.empty() ? 0 : texts[0].length;
   for (const Text& text : texts) {

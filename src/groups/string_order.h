@@ -13,7 +13,7 @@ struct Text {
 };
 
 struct StringOrder {
-  std::vector<std::uint32_t> order;  // order[k]: which string comes at place k
+  std::vector<std::uint32_t> order;  // order[k]: the string at position k
   // True where neighbours first differ in two digits, or in a digit that only the later one has: every locale sorts
   // such strings in the same way.
   bool by_digits = true;

@@ -1,5 +1,5 @@
 // The border of a sparse matrix: the rows of coefficients that are observed with every point, such as those of smooths.
-// In a sparse factor these would be entries of every row. They are eliminated last, so that the factor of
+// In a sparse factor they would fill every row. They are eliminated last, so that the factor of
 //   [H A'; A D]  is  [L 0; X' C],  X = L^-1 A,  C C' = D - X' X,
 // for the factor L of H. Matrices with a column for each point are stored by columns.
 #pragma once
@@ -19,7 +19,7 @@ struct Border {
   Matrix root;     // C
   Matrix inverse;  // of the whole matrix, beside the border: a column for each point
 
-  // As Posterior::Rows, in the reverse order of elimination.
+  // Like Posterior::Rows, in the reverse order of elimination.
   size_t row(Count k) const { return size_t(width - 1 - k); }
   double pivot(size_t row) const { return root(width - 1 - Count(row), width - 1 - Count(row)); }
   template <class Each> void each(size_t row, const Each& each) const {

@@ -2,8 +2,9 @@
 // Eigen. S is given by the lower triangle of its columns: row[start[j]] .. row[start[j + 1] - 1] are the rows of column
 // j, ascending from j itself.
 //
-// L is kept and computed by supernodes (Ng and Peyton 1993): columns that have nearly the same rows, as one dense block
-// of these rows, so that its products are those of dense matrices. A block has zeros where rows of its columns differ.
+// L is stored and computed by supernodes (Ng and Peyton 1993): columns with nearly the same rows form one dense block
+// of these rows, so that its products are those of dense matrices. A block contains zeros if the rows of its columns
+// differ.
 #pragma once
 #include <memory>
 #include <vector>
@@ -18,14 +19,14 @@ struct LowerTriangle {
   int n;
   const int *start, *row;
   Count entries() const { return start[n]; }
-  void check() const;  // throws where a number is out of range, as the arrays come from users
-  // Where entry (i, j) is among the rows; it has to be there.
+  void check() const;  // throws if a number is out of range, because users supply the arrays
+  // The position of entry (i, j), which must exist, among the rows.
   Count place(int i, int j) const;
 };
 
 class SparseCholesky {
  public:
-  // L as variances_of_sums() reads it, whose rows are in the reverse order of elimination.
+  // L in the form that variances_of_sums() reads, with rows in the reverse order of elimination.
   struct Rows {
     const SparseCholesky& of;
     static constexpr double nothing = 1e-18;
@@ -38,13 +39,13 @@ class SparseCholesky {
     }
   };
 
-  explicit SparseCholesky(const LowerTriangle& pattern);  // finds P and the number of entries of L
+  explicit SparseCholesky(const LowerTriangle& pattern);  // determines P and the number of entries of L
 
   int size() const { return n_; }
   size_t reversed(int j) const { return size_t(n_ - 1 - position_[size_t(j)]); }  // the row of column j in Rows
   bool factored() const { return !value_.empty(); }
   Count pattern_entries() const { return pattern_.entries(); }
-  double entries() const { return entries_; }        // of L; infinite if they are too many for a factor
+  double entries() const { return entries_; }        // entries of L; infinite if they are too many for a factor
   double operations() const { return operations_; }  // multiplications of the factorisation
   // False if S is not positive definite; values as in the pattern. Results do not depend on the number of threads.
   bool factor(const double* values, const Settings& settings);
@@ -55,7 +56,7 @@ class SparseCholesky {
   void multiply(double* x) const;  // P' L x
   // The entries of S^-1 in the pattern of S.
   void invert(double* values, const Settings& settings) const;
-  // The variances of weighted sums of N(0, S^-1), as Posterior::sum_points().
+  // The variances of weighted sums of N(0, S^-1), like Posterior::sum_points().
   void sums(const PointSets& sets, const double* weights, const Settings& settings, double* to) const;
 
  private:
@@ -66,7 +67,7 @@ class SparseCholesky {
     const double* value;
     int length;
   };
-  // Columns first .. end - 1; the rows of their block begin with these. `value` is where the block begins.
+  // Columns first .. end - 1; the rows of their block begin with these columns. `value` is the offset of the block.
   struct Node {
     int first, end, height;
     Count row, value;
@@ -93,13 +94,15 @@ class SparseCholesky {
 
   int n_;
   LowerTriangle pattern_;
-  std::vector<int> own_start_, own_row_;                   // what pattern_ points to
-  std::vector<int> position_;                              // of each column in the order of elimination
-  std::vector<int> upper_start_, upper_row_, upper_from_;  // of the upper triangle of P S P', and its entries of S
-  std::vector<int> parent_, count_;                        // of columns in the elimination tree; entries of columns
+  std::vector<int> own_start_, own_row_;  // the arrays that pattern_ points to
+  std::vector<int> position_;             // the position of each column in the order of elimination
+  // the upper triangle of P S P', and the positions of its entries in S
+  std::vector<int> upper_start_, upper_row_, upper_from_;
+  // parents of columns in the elimination tree; numbers of entries of columns
+  std::vector<int> parent_, count_;
   std::vector<Node> nodes_;
   std::vector<int> node_of_, row_;  // the node of each column, the rows of nodes
-  std::vector<Count> place_;        // where the entries of S are in the blocks
+  std::vector<Count> place_;        // the positions of the entries of S in the blocks
   Numbers value_;
   double entries_ = 0, operations_ = 0;
 };

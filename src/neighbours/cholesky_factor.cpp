@@ -1,4 +1,4 @@
-// The factor of a sparse matrix by dense blocks, and what is computed from it.
+// The factor of a sparse matrix by dense blocks, and the results computed from it.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -17,7 +17,7 @@ using dense::Side;
 constexpr Count rows_together = 256;
 constexpr double worth_threads = 2e6;  // multiplications
 
-// work(first, count) for parts of some rows.
+// Calls work(first, count) for parts of some rows.
 template <class Work> void by_rows(Count rows, double operations, const Settings& settings, const Work& work) {
   const Count units = ceil_div(rows, rows_together);
   const Count workers = operations < worth_threads ? 1 : std::min<Count>(settings.threads, units);
@@ -26,7 +26,7 @@ template <class Work> void by_rows(Count rows, double operations, const Settings
   });
 }
 
-// c becomes c - a b or c - a b'.
+// c = c - a b or c - a b'.
 void subtract_product(Matrix c, Matrix a, Matrix b, bool transposed, const Settings& settings) {
   const dense::Tiles& tiles = cpu::dense_tiles(settings.isa);
   by_rows(c.rows, double(c.rows) * double(c.columns) * double(a.columns), settings, [&](Count first, Count count) {
@@ -42,7 +42,7 @@ Matrix zeros(std::vector<double>& memory, Count rows, Count columns) {
 
 }  // namespace
 
-// The products that earlier nodes subtract from a node. Each of these waits in the list of the node that has the next
+// The products that earlier nodes subtract from a node. Each node waits in the list of the node that contains the next
 // of its rows.
 struct SparseCholesky::Updates {
   SparseCholesky& of;
@@ -167,8 +167,8 @@ SparseCholesky::Numbers SparseCholesky::inverse(const Settings& settings) const 
   return z;
 }
 
-// With the columns J of a node, the rows R below them, and Y = L[R, J] M for M = L[J, J]^-1, the inverse Z is
-// -Z[R, R] Y in (R, J), and M' M + Y' Z[R, R] Y in (J, J). Z has all pairs of R in its blocks.
+// With the columns J of a node, the rows R below them, and Y = L[R, J] M for M = L[J, J]^-1, the inverse Z is -Z[R, R]
+// Y in (R, J), and M' M + Y' Z[R, R] Y in (J, J). The blocks of Z contain all pairs of R.
 void SparseCholesky::invert_node(const Node& node, std::vector<int>& slot, Numbers& z, const Settings& settings) const {
   const Count width = node.width(), below = node.height - width;
   const int* const under = rows(node) + width;

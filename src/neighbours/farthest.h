@@ -1,5 +1,5 @@
-// The points of a kd-tree with their distances to those that were chosen so far: of each node, the farthest one. A
-// chosen point is nearer than those before it to points in few nodes only.
+// The points of a kd-tree with their distances to the points chosen so far, and the farthest point of each node. A
+// newly chosen point is the nearest one for the points of few nodes only.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ template <int D> class FarthestTree {
   // The farthest point of a node.
   const Farthest& of(Count node) const { return farthest_[size_t(node)]; }
 
-  // Does point a precede point b: farther away or, at the same distance, in an earlier row?
+  // Returns whether point a precedes point b: it is farther away or, at the same distance, in an earlier row.
   bool before(const Farthest& a, const Farthest& b) const {
     return a.distance > b.distance ||
            (a.distance == b.distance && tree.row[size_t(a.point)] < tree.row[size_t(b.point)]);

@@ -22,16 +22,16 @@ struct KdTree {
   KdTree(Points unsorted, Count leaf, const Settings& settings);
 
   bool is_leaf(Count node) const { return node >= leaves; }
-  // The range of the points of a node. The nodes of a level share the points out evenly.
+  // The range of the points of a node. The nodes of a level have nearly equal numbers of points.
   Count begin(Count node) const { return share(node, 0); }
   Count end(Count node) const { return share(node, 1); }
   const double* box(Count node) const { return boxes.data() + 2 * points.d * node; }
 
   Points points;              // sorted
-  LargeVector<int> row;       // the row of each of these in the unsorted points
+  LargeVector<int> row;       // the row of each point in the unsorted data
   Count leaves;               // a power of two
   int depth;                  // its logarithm
-  LargeVector<double> boxes;  // of each node: the least of each coordinate, then the greatest
+  LargeVector<double> boxes;  // for each node: the minimum of each coordinate, then the maximum
 
  private:
   Count share(Count node, Count further) const {
@@ -41,7 +41,7 @@ struct KdTree {
   }
 };
 
-// Squared distances, with D coordinates or, where D is 0, with d. The distance to a box is at most the distance to each
+// Squared distances, with D coordinates or, if D is 0, with d. The distance to a box is at most the distance to each
 // point in the box, and rounding preserves this order, as both are sums in the same order.
 template <int D> double squared_distance(const double* a, const double* b, int d) {
   double sum = 0;
@@ -57,7 +57,7 @@ template <int D> double squared_distance_to_box(const double* a, const double* b
   }
   return sum;
 }
-// The distance of two boxes, at most the distance between any point of one and any point of the other.
+// The distance between two boxes, a lower bound of the distance between their points.
 inline double box_distance(const double* a, const double* b, int d) {
   double sum = 0;
   for (int k = 0; k < d; ++k) {
@@ -67,7 +67,7 @@ inline double box_distance(const double* a, const double* b, int d) {
   return sum;
 }
 
-// work(D) for the number of coordinates, as a constant where there are few.
+// Calls work(D) with the number of coordinates, as a constant if it is small.
 template <class Work> void with_dimension(int d, const Work& work) {
   switch (d) {
     case 1: return work(std::integral_constant<int, 1>());

@@ -1,7 +1,7 @@
-// The max-min ordering, by several threads. Each has regions of space, nodes of the tree, and chooses the farthest
-// point c of a region as soon as no region within its distance d has a point that comes before it: then none can
-// change d any more. The distances of all points fall, so that it does not matter how far behind other regions are:
-// sorted by distance, the points are in the order in which one thread chooses them.
+// The max-min ordering, by several threads. Each thread owns regions of space, which are nodes of the tree, and chooses
+// the farthest point c of a region as soon as no region within its distance d has a point that precedes it: then no
+// region can change d any more. The distances of all points decrease, so the progress of other regions does not matter:
+// sorted by distance, the points are in the order in which one thread would choose them.
 #include <atomic>
 #include <mutex>
 
@@ -27,9 +27,9 @@ struct Region {
   double reach = HUGE_VAL;
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
   std::atomic<bool> done{false};
-  std::mutex mutex;          // of what others read and write:
-  Farthest known;            // points chosen from now on do not come before this one
-  std::vector<int> arrived;  // points that were chosen near this region
+  std::mutex mutex;          // data that other threads read and write:
+  Farthest known;            // points chosen from now on do not precede this one
+  std::vector<int> arrived;  // points chosen near this region
 };
 
 template <int D> class MaxMin {
@@ -78,7 +78,7 @@ template <int D> class MaxMin {
     return nearest.point;
   }
 
-  // One region after the other, those that no other thread has.
+  // Takes one region after another among those that no other thread owns.
   void choose_all(bool first_thread, const Settings& settings) {
     for (Count cycle = 0; done_ < count() && !stopped_; ++cycle) {
       bool moved = false;
@@ -95,7 +95,7 @@ template <int D> class MaxMin {
     }
   }
 
-  // Chooses points of a region until one has to wait for another region; whether there were any.
+  // Chooses points of a region until one has to wait for another region; returns whether there were any.
   bool advance(Count r) {
     Region& region = regions_[size_t(r)];
     const size_t before = region.chosen.size();
@@ -106,7 +106,7 @@ template <int D> class MaxMin {
         break;
       }
       const State state = state_of(region, r, next);
-      // what is said to be done in other regions has arrived
+      // the points reported by other regions have been applied
       if (state != State::inside && take_arrived(region, r)) continue;
       if (state == State::waits) break;
       choose(region, r, next, state);
@@ -117,7 +117,7 @@ template <int D> class MaxMin {
     return region.chosen.size() > before;
   }
 
-  // No other region is near; or some are, and their points come after it; or one comes before it.
+  // No other region is near; or all points of near regions come later; or some point precedes it.
   enum class State { inside, beside, waits };
 
   State state_of(Region& region, Count r, const Farthest& next) {
@@ -171,8 +171,8 @@ template <int D> class MaxMin {
     region.known = farthest_.of(node(r));
   }
 
-  // The rows of all chosen points in their order. The points of each region are sorted: splitters divide all into
-  // parts, each of which one thread sorts.
+  // The rows of all chosen points in their order. The points of each region are sorted: splitters divide all points
+  // into parts, each of which one thread sorts.
   std::vector<int> merged(const Settings& settings) {
     const std::vector<Chosen> splitters = splitters_of(settings.threads);
     const Count parts = Count(splitters.size()) + 1;

@@ -7,15 +7,15 @@
 
 namespace kernops::neighbours {
 
-// A matrix column by column, whose rows are counted from 1.
+// A matrix in column-major order, whose rows are counted from 1.
 struct Coordinates {
   const double* data;
   Count rows;
   double of(int row, int k) const { return data[k * rows + row - 1]; }
 };
 
-// The positions of the nearest of base points and earlier new points, from those of each kind, both by distance. The
-// coordinates are multiplied by `unit` before distances are computed.
+// The positions of the nearest base points and earlier new points, merged from both lists by distance. The coordinates
+// are multiplied by `unit` before distances are computed.
 class Merge {
  public:
   Merge(Coordinates base, Coordinates points, int d, const int* order, int m, double unit)

@@ -1,5 +1,5 @@
-// Nearest neighbours by a kd-tree of all points. For those among earlier points only, each node has the smallest
-// position of its points, so that a search enters no node that is later as a whole.
+// Nearest neighbours by a kd-tree of all points. For searches among earlier points only, each node stores the smallest
+// position of its points, so that a search enters no node whose points are all later.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace kernops::neighbours {
 
 namespace {
 
-// The nearest so far, sorted; `most` of them from the start, at an infinite distance.
+// The nearest points so far, sorted; initially `most` entries at an infinite distance.
 class Nearest {
  public:
   explicit Nearest(int most) : all_(size_t(most)) {}
@@ -115,7 +115,7 @@ Positions::Positions(const KdTree& tree, const int* order, const Settings& setti
     least[size_t(node)] = std::min(least[size_t(2 * node)], least[size_t(2 * node + 1)]);
 }
 
-// Queries in the order of the tree find in the cache what the search before them has read.
+// Queries in the order of the tree find the nodes of the previous search in the cache.
 void find_nearest(const Request& request, int* to) {
   constexpr Count unit = 512;
   const KdTree& tree = request.tree;

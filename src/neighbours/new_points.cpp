@@ -8,9 +8,10 @@
 
 namespace kernops::neighbours {
 
-// The factor as variances_of_sums() reads it: the rows of the posterior, if any, then those of the new points. The
-// variances of few points are exact; those of many points have relative errors of up to some 1e-6, in half of the time.
-// The number of all points decides this, so that parts of the points have the variances of the whole.
+// The factor in the form that variances_of_sums() reads: the rows of the posterior, if any, then those of the new
+// points. The variances of few points are exact; those of many points have relative errors of up to some 1e-6, in half
+// of the time. The number of all points determines the method, so that a part of the points has the same variances as
+// the whole.
 struct NewPoints::Rows {
   Rows(const NewPoints& points, const Settings& settings)
       : points(points), first(size_t(points.first())), nothing(points.first() + points.total <= 2048 ? 0 : 1e-15) {
@@ -40,7 +41,7 @@ struct NewPoints::Rows {
   std::optional<Posterior::Rows> base;
 
  private:
-  // Known base points have no variance. The new points among the neighbours are a small part of them.
+  // Known base points have no variance. New points are a small part of the neighbours.
   void keep_new(const Settings& settings) {
     const Count m = points.m, n = points.count;
     start.assign(size_t(n) + 1, 0);
@@ -87,8 +88,8 @@ bool NewPoints::in_order(const Settings& settings) const {
   return right;
 }
 
-// Columns side by side, since the neighbours of a point are anywhere in memory. The threads share the points of few
-// columns, and the columns of many.
+// Columns are processed together, because the neighbours of a point are scattered in memory. The threads share the
+// points if there are few columns, and otherwise the columns.
 void NewPoints::predict(const double* at_base, const double* errors, int columns, double* to,
                         const Settings& settings) const {
   const int width = std::min(columns, sum_lanes);

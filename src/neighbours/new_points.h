@@ -9,26 +9,26 @@ namespace kernops::neighbours {
 struct NewPoints {
   Count base, count;
   int m;
-  const double *weights, *sd;  // m of each new point; the standard deviation of its error
-  const int* neighbours;       // m of each new point, from 1: base points, then new points; 0 for none
-  const Posterior* posterior;  // of the values of the base points; null where these are known
+  const double *weights, *sd;  // m weights of each new point; the standard deviation of its error
+  const int* neighbours;       // m neighbours of each new point, from 1: base points, then new points; 0 for none
+  const Posterior* posterior;  // posterior of the values of the base points; null if these are known
   Count total;                 // the number of all new points, of which these may be a part
 
   // True if each set has base points and earlier new points only.
   bool in_order(const Settings& settings) const;
-  // Values of the new points from those of the base points, and from errors in units of sd unless these are null.
+  // Values of the new points from those of the base points, and from errors in units of sd unless the errors are null.
   // Results do not depend on the number of threads.
   void predict(const double* at_base, const double* errors, int columns, double* to, const Settings& settings) const;
   // The variances of all new points.
   void variances(const Settings& settings, double* to) const;
-  // The variances of weighted sums of new points, numbered from 1. With `parts`, each sum has there a column of
-  // part_size() zeros, which becomes a column whose inner products are the covariances of sums.
+  // The variances of weighted sums of new points, numbered from 1. With `parts`, each sum has a column of part_size()
+  // zeros there, which is replaced by a column whose inner products are the covariances of sums.
   void sum_points(const PointSets& sets, const double* sums, const Settings& settings, double* to, double* parts) const;
   Count part_size() const { return first() + count; }
 
  private:
   struct Rows;
-  // Where new points begin among the rows of the factor.
+  // The first row of the new points in the factor.
   Count first() const { return posterior ? base : 0; }
 };
 

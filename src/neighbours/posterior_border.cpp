@@ -1,4 +1,4 @@
-// The border of a posterior precision: what is computed for the coefficients that are observed with every point.
+// The border of a posterior precision: results for the coefficients that are observed with every point.
 #include <Eigen/Cholesky>
 #include <vector>
 
@@ -11,9 +11,9 @@ namespace {
 
 using Matrix = Border::Matrix;
 
-constexpr Count together = 1024;  // columns of a product
+constexpr Count together = 1024;  // number of columns of a product
 
-// work(first, count, part) for the parts of some columns.
+// Calls work(first, count, part) for parts of some columns.
 template <class Work> void by_columns(Count columns, const Settings& settings, const Work& work) {
   const Count parts = ceil_div(columns, together);
   parallel_for(parts, std::max<Count>(1, std::min<Count>(settings.threads, parts)), settings, [&](Count part, Count) {
@@ -21,7 +21,7 @@ template <class Work> void by_columns(Count columns, const Settings& settings, c
   });
 }
 
-// The sum of product(first, count) over parts, which does not depend on the number of threads.
+// The sum of product(first, count) over parts, whose number does not depend on the number of threads.
 template <class Product> Matrix sum_of_products(Count columns, const Settings& settings, const Product& product) {
   std::vector<Matrix> parts(static_cast<size_t>(ceil_div(columns, together)));
   by_columns(columns, settings, [&](Count first, Count count, size_t part) { parts[part] = product(first, count); });
@@ -36,7 +36,7 @@ size_t Posterior::inner(size_t point) const {
   return point < effects ? size_t(effect_position_[point]) : point - size_t(border_.width);
 }
 
-// The effects of the border are behind all points.
+// The effects of the border follow all points.
 void Posterior::place_effects(const std::vector<int>& dense) {
   border_.width = Count(dense.size());
   effect_position_.resize(size_t(effects_.count) + dense.size());
@@ -101,8 +101,8 @@ void Posterior::solve_head(Matrix& x, SparseCholesky::Half half, const Settings&
   x.leftCols(head_) = head.transpose();
 }
 
-// The rows of points and columns of the border of the inverse, -L'^-1 X (C C')^-1; of the head, the changes of all
-// entries.
+// For points, the rows of the columns of the border of the inverse, -L'^-1 X (C C')^-1; for the head, the changes of
+// all entries.
 void Posterior::invert_border(const Settings& settings) {
   if (!border_.width) return;
   Matrix& k = border_.inverse = -border_.factor;
@@ -125,7 +125,8 @@ void Posterior::invert_border(const Settings& settings) {
   });
 }
 
-// Adds the part of the border to the sums of row i in Posterior::invert(); returns that in the variance of the point.
+// Adds the part of the border to the sums of row i in Posterior::invert(); returns its part of the variance of the
+// point.
 double Posterior::invert_row_beside(Count i, double* sum) const {
   if (!border_.width) return 0;
   const Eigen::VectorXd share = border_.factor.col(i) / pivot_[size_t(i)];
@@ -142,7 +143,7 @@ void Posterior::add_border(const double* x, double* y) const {
   Eigen::Map<Eigen::VectorXd>(y + n_, border_.width).noalias() = border_.across * points + border_.within * border;
 }
 
-// From L^-1 r of the points to the solution for the border; x of the points becomes what is left of L^-1 r.
+// From L^-1 r of the points to the solution for the border; x of the points is replaced by the remainder of L^-1 r.
 void Posterior::precondition_border(const double* r, double* x) const {
   if (!border_.width) return;
   Eigen::Map<Eigen::VectorXd> points(x, n_), border(x + n_, border_.width);

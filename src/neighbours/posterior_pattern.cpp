@@ -16,11 +16,11 @@ namespace {
 
 constexpr Count unit = 256;  // rows
 
-// The factor of this number of effects takes no longer than the other points do.
+// The factor of this number of effects takes no longer than the elimination of the other points.
 constexpr Count few_effects = 400;
 
-// For each point, about as many operations as the elimination of the points behind the head: a factor of the head that
-// takes no more is not compared with another.
+// For each point, about as many operations as the elimination of the points after the head: a factor of the head within
+// this limit is accepted without a comparison.
 constexpr double few_operations = 2000;
 
 using Lists = std::vector<std::vector<int>>;
@@ -41,7 +41,7 @@ std::unique_ptr<SparseCholesky> factor_of_rows(const Lists& rows) {
   return std::make_unique<SparseCholesky>(LowerTriangle{int(rows.size()), start.data(), row.data()});
 }
 
-// The first column of each row from `from` on; `columns` has the rows of a unit one after another, which end at `end`.
+// The first column of each row from `from` on; `columns` has the rows of a unit one after another, up to `end`.
 std::vector<const int*> first_columns(const Lists& columns, const std::vector<Count>& length, Count from) {
   std::vector<const int*> first(length.size());
   for (Count i = from; i < Count(length.size()); ++i) {
@@ -53,8 +53,8 @@ std::vector<const int*> first_columns(const Lists& columns, const std::vector<Co
 
 }  // namespace
 
-// The rows of the head, and of the points behind it: the rows of a unit one after another. Without too many entries,
-// the factor of the head.
+// The rows of the head, and of the points after it: the rows of a unit one after another. If it has not too many
+// entries, the factor of the head is kept.
 struct Posterior::Pattern {
   Count head;
   std::vector<Count> length;
@@ -63,7 +63,7 @@ struct Posterior::Pattern {
   bool possible() const { return !head || (factor && factor->operations() <= most_effect_operations); }
 };
 
-// The rows of points: the earlier points in the sets that a point is in, wide ones among them, and the effects that are
+// The rows of points: the earlier points in the sets that contain a point, including wide ones, and the effects
 // observed with points of these sets.
 std::vector<std::vector<int>> Posterior::rows_of_sets(const PointSets& wide, const Settings& settings) {
   Numbers wide_start(size_t(n_) + 1);
@@ -127,8 +127,9 @@ void Posterior::find_pattern(const PointSets& wide, const Settings& settings) {
   });
 }
 
-// Points that are farther apart than the observations of an effect are near many effects: eliminated before these, they
-// would leave entries for all their pairs. As many points as effects are such points where effects are in clusters.
+// Points that are farther apart than the observations of an effect are near many effects: if they were eliminated
+// before the effects, they would fill the entries of all pairs of effects. If effects are in clusters, there are as
+// many such points as effects.
 Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Settings& settings) const {
   const auto alone = [&] { return pattern_with_head(columns, effects_.count, settings); };
   if (effects_.count <= few_effects) return alone();
@@ -141,8 +142,8 @@ Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Setti
   return operations(other) <= operations(together) ? std::move(other) : std::move(together);
 }
 
-// The rows of points behind the head also have the effects in the rows of the later points that have the point in their
-// rows, as there would be fill-in. Without these, the incomplete factor of 15,000 points and 1,500 effects has a
+// The rows of points after the head also contain the effects in the rows of the later points that have the point in
+// their rows, because of fill-in. Without these, the incomplete factor of 15,000 points and 1,500 effects has a
 // negative pivot, and the log-likelihood of 2,000 points and 200 effects is wrong by 1.2; with them, by less than
 // 0.002.
 Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head, const Settings& settings) const {
@@ -175,8 +176,8 @@ Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head
   return pattern;
 }
 
-// Rows of the head have its earlier points in the rows of the points behind it, which begin with them, and those that
-// have entries in Q + D.
+// Rows of the head contain its earlier points in the rows of the points after it, which begin with them, and the points
+// with entries in Q + D.
 void Posterior::find_rows_of_head(Pattern& pattern, const Settings& settings) const {
   const Count head = pattern.head;
   Lists rows(static_cast<size_t>(head)), rows_with(rows.size());

@@ -1,5 +1,5 @@
-// Back substitution of weighted sums of a few points with a sparse triangular factor, whose rows have earlier points
-// only. A sum has weights at few points and reaches few others, so that each substitution visits these alone.
+// Back substitution of weighted sums of a few points with a sparse triangular factor, whose rows contain earlier points
+// only. A sum has weights at few points and reaches few others, so that each substitution visits only these points.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,14 +12,14 @@
 
 namespace kernops::neighbours {
 
-// Sets of points: m of each, from 1; 0 for none.
+// Sets of points: m numbers each, from 1; 0 for none.
 struct PointSets {
   const int* at;
   Count count;
   int m;
 };
 
-// Sums that are substituted together, and the workspace of a thread: zeros, as each substitution leaves it.
+// Sums that are substituted together, and the workspace of a thread: zeros, restored by each substitution.
 constexpr int sum_lanes = 8;
 
 struct ReachScratch {
@@ -36,10 +36,10 @@ inline int highest_bit(uint64_t bits) {
 }
 
 // The variances of the weighted sums `which` of points: the sums of value^2 * factor.variance(point) over the points
-// that a sum reaches. factor.scale(i, value) is passed on to the earlier points of row i:
-// factor.each(i, f(entry, j)) subtracts entry times that. A value whose share of the variance is below factor.nothing
-// is not passed on. With `parts`, sum s has there a column of `points` numbers, which are 0 before; the inner products
-// of two columns are the covariances of their sums. No sum depends on the sums beside it.
+// that a sum reaches. factor.scale(i, value) is passed on to the earlier points of row i: factor.each(i, f(entry, j))
+// subtracts entry times that. A value whose share of the variance is below factor.nothing is not passed on. A value
+// whose share of the variance is below factor.nothing is not passed on. With `parts`, sum s has a column of `points`
+// zeros there; the inner products of two columns are the covariances of their sums.
 template <class Factor>
 void variances_of_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
                        const Count* which, int count, ReachScratch& scratch, double* to, double* parts) {
@@ -78,8 +78,8 @@ void variances_of_sums(const Factor& factor, Count points, const PointSets& sets
   for (int lane = 0; lane < count; ++lane) to[which[lane]] = sum[lane];
 }
 
-// The numbers of sets, in an order where neighbouring sets share their two first points: most of these share others,
-// too, and reach the same points.
+// The numbers of sets, in an order in which neighbouring sets share their first two points: most of these share other
+// points as well, and reach the same points.
 inline std::vector<Count> alike_together(const PointSets& sets, const Settings& settings) {
   std::vector<std::pair<uint64_t, Count>> firsts(static_cast<size_t>(sets.count));
   in_parts(
@@ -102,7 +102,7 @@ inline std::vector<Count> alike_together(const PointSets& sets, const Settings& 
   return order;
 }
 
-// variances_of_sums() of all sums, `order` of which are substituted together.
+// variances_of_sums() for all sums, in groups along `order`.
 template <class Factor>
 void variances_of_all_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
                            const std::vector<Count>& order, const Settings& settings, double* to, double* parts) {

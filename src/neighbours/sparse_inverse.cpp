@@ -11,7 +11,7 @@ namespace {
 
 constexpr Count unit = 2048;
 
-// Positions are checked on each read, as the arrays come from users.
+// Positions are checked on each read, because users supply the arrays.
 Count checked(double position, Count limit) {
   if (!(position >= 0 && position < double(limit))) throw std::invalid_argument("the preconditioner is damaged");
   return Count(position);
@@ -31,7 +31,7 @@ void SparseInverse::check() const {
   for (Count k = 0; k < last; ++k) checked(entry[k], n * m);
 }
 
-// Points side by side in their order: neighbours are anywhere in memory, their p numbers next to each other.
+// Points in their order, with p contiguous numbers each, because neighbours are scattered in memory.
 void SparseInverse::apply(const double* x, int p, double* result, const Settings& settings) const {
   std::vector<double> ordered(size_t(n * p)), whitened(size_t(n * p));
   each_row(n, unit, settings, [&](Count row, Count) {

@@ -10,14 +10,14 @@ namespace kernops::neighbours {
 struct SparseInverse {
   Count n;
   int m;
-  const double *weights, *sd;  // m for each point, and one
-  const int* neighbours;       // m for each point, from 1; 0 for none
+  const double *weights, *sd;  // m weights per point, and one standard deviation
+  const int* neighbours;       // m neighbours per point, from 1; 0 for none
   const int* order;            // point i is row order[i], from 1
   // The columns of U: entries start[i] .. start[i + 1] of `entry` are those of `neighbours` that are point i.
   const double* start;
   const int* entry;
 
-  void check() const;  // throws where a number is out of range, as the arrays come from users
+  void check() const;  // throws if a number is out of range, because users supply the arrays
   // U' U x for n x p matrices.
   void apply(const double* x, int p, double* result, const Settings& settings) const;
 

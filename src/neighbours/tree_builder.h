@@ -1,6 +1,7 @@
-// Building a kd-tree: from the root down, the points of each node are divided into equal halves by the coordinate that
-// varies most, equal ones by row. All threads divide the nodes of an upper level together; below, each thread takes the
-// next subtree. Halves keep the order of the points, so that the tree does not depend on the number of threads.
+// Construction of a kd-tree: from the root down, the points of each node are divided into equal halves by the
+// coordinate with the largest range, and equal values by row. All threads divide the nodes of an upper level together;
+// below, each thread takes the next subtree. The order of points is kept within halves, so that the tree does not
+// depend on the number of threads.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,21 +12,23 @@
 
 namespace kernops::neighbours {
 
-constexpr Count tree_piece = 1 << 14;  // points of a unit of work of the upper levels, and the most of a subtree
-constexpr Count counted_from = 512;    // points of a node from which its values are counted before they are compared
+// number of points of a unit of work of the upper levels, and the limit of a subtree
+constexpr Count tree_piece = 1 << 14;
+// number of points of a node from which its values are counted in bins before they are compared
+constexpr Count counted_from = 512;
 constexpr int bins = 1024;
 
-// A value that a node is divided at, and the row that decides among equal values.
+// A value at which a node is divided, and the row that decides among equal values.
 struct Key {
   double value;
   int row;
-  // Without branches: half of the keys of a node are less than its middle.
+  // Without branches, because half of the keys of a node are less than its middle.
   bool operator<(const Key& other) const {
     return (value < other.value) | ((value == other.value) & (row < other.row));
   }
 };
 
-// Points and their rows: the points of a level, or those of the next one.
+// Points and their rows: the points of a level, or of the next one.
 struct Sorted {
   LargeVector<double>& at;
   LargeVector<int>& row;
@@ -39,7 +42,8 @@ struct Bins {
   double low, scale;
 };
 
-// Divides nodes of one level. All threads take pieces of the points of many nodes; one thread takes a single node.
+// Divides nodes of one level. All threads process pieces of the points of many nodes; one thread processes a single
+// node.
 template <int D> class TreeBuilder {
  public:
   TreeBuilder(KdTree& tree, Sorted from, Sorted to, const Settings& settings)
@@ -57,12 +61,12 @@ template <int D> class TreeBuilder {
   }
 
  private:
-  // A piece of the points of a node, and what is known of it.
+  // A piece of the points of a node, and its statistics.
   struct Piece {
     Count node, first, last;  // the points
-    Count left = 0;           // the number of those before the middle; then the place of the first of them
+    Count left = 0;           // the number of points before the middle; later the index of the first of them
     std::vector<int> counts;  // in bins
-    std::vector<Key> keys;    // in the bin of the middle
+    std::vector<Key> keys;    // points in the bin of the middle
   };
   struct Node {
     Bins bin{0, 0};
@@ -109,7 +113,8 @@ template <int D> class TreeBuilder {
     }
     in_pieces([&](Piece& some) {
       const Node node = node_of(some);
-      Count place[2] = {tree_.end(2 * some.node) + some.first - some.left, some.left};  // of a right one, of a left one
+      // of a right half, of a left half
+      Count place[2] = {tree_.end(2 * some.node) + some.first - some.left, some.left};
       for (Count i = some.first; i < some.last; ++i) put(from, i, to, place[is_left(node, i)]++);
     });
   }
@@ -132,7 +137,7 @@ template <int D> class TreeBuilder {
     for (int k = 0; k < d_; ++k) to.at[size_t(place * d_ + k)] = from.at[size_t(i * d_ + k)];
   }
 
-  // The boxes of the nodes, from those of their pieces.
+  // The boxes of the nodes, from the boxes of their pieces.
   template <class InPieces> void bound(std::vector<Piece>& pieces, const Sorted& from, const InPieces& in_pieces) {
     std::vector<double> boxes(2 * size_t(d_) * pieces.size());
     in_pieces([&](Piece& some) {
@@ -152,7 +157,7 @@ template <int D> class TreeBuilder {
     for (int k = 0; k < d_; ++k) box[k] = std::min(box[k], low[k]), box[d_ + k] = std::max(box[d_ + k], high[k]);
   }
 
-  // The values of large nodes are counted in bins, of which one is sorted; all of small ones are.
+  // The values of large nodes are counted in bins, one of which is sorted; all values of small nodes are sorted.
   Node to_divide(Count number) const {
     const double *const low = tree_.box(number), *const high = low + d_;
     Node node;

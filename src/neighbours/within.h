@@ -7,15 +7,15 @@
 namespace kernops::neighbours {
 
 struct Within {
-  int row;  // of a point, from 0
+  int row;  // row of a point, from 0
   double distance;
 };
 
-// The points within `radius` of each query, by row: `count` queries of d coordinates, one after another. Query i leaves
-// out row skip[i], where there is `skip`.
+// The points within `radius` of each query, by row: `count` queries of d coordinates, one after another. Query i
+// excludes row skip[i], if `skip` is given.
 std::vector<std::vector<Within>> find_within(const KdTree& tree, const double* queries, Count count, double radius,
                                              const int* skip, const Settings& settings);
-// Their numbers, without the points.
+// The numbers of these points, without the points.
 std::vector<double> count_within(const KdTree& tree, const double* queries, Count count, double radius, const int* skip,
                                  const Settings& settings);
 

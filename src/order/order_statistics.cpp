@@ -55,7 +55,7 @@ void nth_smallest(Sample& sample, const OrderRequest& request, double* results) 
   }
 }
 
-// The first of the most frequent values, or the value of the largest weight.
+// The first of the most frequent values, or the value with the largest weight.
 void most_frequent(Sample& sample, const OrderRequest& request, double* results) {
   const auto first = sample.placed.begin(), end = first + sample.count;
   sample.sort_placed();
@@ -124,7 +124,8 @@ void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& 
 
 namespace {
 
-// The values of groups, put in the order of the segments: faster than their order, which would be used once.
+// The values of groups, copied in the order of the segments, which is faster than computing their order for a single
+// use.
 SegmentValues laid_out(const OrderRequest& request, LargeVector<double>& memory) {
   const Segments& segments = request.segments;
   memory.resize(size_t(segments.covered * request.columns));

@@ -20,7 +20,7 @@ class WeightedOrder {
   double sum() const { return sum_; }
   double statistic(double k) const { return placed_[first_from(k + 1)].x; }
 
-  // Types 1 and 2 depend on the share of weights alone, whatever their scale.
+  // Types 1 and 2 depend only on the shares of the weights, whatever their scale.
   double by_share(int type, double p) const {
     const double target = p * sum_;
     const Count k = first_from(target);

@@ -1,4 +1,4 @@
-// Quantiles of a sample, also of weighted values, or the places of the values that they are made of.
+// Quantiles of a sample, also of weighted values, or the positions of the values from which they are computed.
 #pragma once
 #include "order/order_statistics.h"
 

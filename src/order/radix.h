@@ -34,7 +34,7 @@ template <class Item> void insert_in_order(Item* x, Count n, bool decreasing) {
   }
 }
 
-// By digits of so many bits.
+// By digits of a given number of bits.
 template <int width, class Item> void sort_by_bits(Item* x, Count n, bool decreasing, std::vector<Item>& memory) {
   constexpr int digits = (64 + width - 1) / width, buckets = 1 << width;
   std::vector<Count> all(digits * buckets, 0);
@@ -58,7 +58,7 @@ template <int width, class Item> void sort_by_bits(Item* x, Count n, bool decrea
   if (from != x) std::copy_n(from, n, x);
 }
 
-// Equal numbers stay in the order of their places.
+// Equal numbers keep the order of their positions.
 template <class Item> void sort_numbers(Item* x, Count n, bool decreasing, std::vector<Item>& memory) {
   constexpr Count few = 24, many = 512, very_many = 32768;
   const auto before = [=](const Item& a, const Item& b) {

@@ -1,4 +1,4 @@
-// The values of a segment, put side by side.
+// The values of a segment, copied to contiguous memory.
 #pragma once
 #include <kernops/missing.h>
 #include <kernops/state.h>
@@ -18,7 +18,7 @@ struct Placed {
   Count place;
 };
 
-// An order statistic and the next one, or the same at the end.
+// An order statistic and the next one, or the same one at the end.
 struct Pair {
   double lower, upper;
 };
@@ -26,25 +26,25 @@ struct Pair {
 // Numbers come first; NA and NaN are counted. Memory is reused from segment to segment.
 class Sample {
  public:
-  // Takes segment s of a column. `weights` has one for each row, or is null; values of weight 0 are left out. Places
-  // are kept if there are weights or the caller needs them.
+  // Loads segment s of a column. `weights` has one number per row, or is null; values of weight 0 are skipped.
+  // Positions are kept if there are weights or if the caller needs them.
   void take(const Segments& segments, Count s, const SegmentValues& from, Count column, const double* weights,
             bool with_places);
 
   Count count = 0;             // numbers
   std::vector<double> x;       // the first `count` are the numbers, in the order of the segment
-  std::vector<Placed> placed;  // the same, with places
-  std::vector<Count> gaps;     // places of NA and NaN
-  Count length = 0;            // of the segment, with missing values
+  std::vector<Placed> placed;  // the same, with positions
+  std::vector<Count> gaps;     // positions of NA and NaN
+  Count length = 0;            // number of values of the segment, with missing ones
   Count nas = 0, nans = 0;
   Count first_na = -1, first_nan = -1;  // places
   bool weighed = false;
   double na_weight = 0, nan_weight = 0;
   double weight(Count place) const { return weighed ? weights_[size_t(place)] : 1; }
 
-  // Order statistic k of the numbers, from 0, which may be put in another order.
+  // Order statistic k of the numbers, from 0; may permute them.
   Pair select(Count k);
-  // Sorts the numbers, with or without their places.
+  // Sorts the numbers, with or without their positions.
   void sort(bool decreasing = false);
   void sort_placed(bool decreasing = false);
   double gap() const { return nas > 0 ? missing() : not_a_number<double>(); }
@@ -57,7 +57,8 @@ class Sample {
   std::vector<Placed> placed_memory_;
 };
 
-// work(column, first, last) for segments first .. last - 1 of all columns, about equal numbers of values each.
+// Calls work(column, first, last) for segments first .. last - 1 of all columns, with about equal numbers of values
+// each.
 template <class Work>
 void in_segments(const Segments& segments, Count columns, const Settings& settings, const Work& work) {
   constexpr Count tile = 32768;

@@ -1,6 +1,6 @@
-// Moving quantiles of windows of one small length: their numbers stay in order in an array, from which one is removed
-// and into which one is inserted in one pass without branches. Two windows far apart move together, as the two lanes of
-// a vector.
+// Moving quantiles of windows of one small length: the numbers of a window are kept sorted in an array; one pass
+// without branches removes one number and inserts another. Two distant windows move together, as the two lanes of a
+// vector.
 #include <kernops/quantile_positions.h>
 #include <kernops/state.h>
 
@@ -11,7 +11,7 @@
 namespace kernops {
 namespace {
 
-constexpr Count most = 32, few = 64;  // numbers of a window; results from which this takes less time
+constexpr Count most = 32, few = 64;  // numbers of a window; number of results from which this method is faster
 using Lanes = double __attribute__((vector_size(16)));
 const double infinite = infinity<double>();
 
@@ -20,7 +20,7 @@ class Window {
   explicit Window(Count width) : width_(width) { std::fill(numbers_, numbers_ + width + 1, Lanes{infinite, infinite}); }
 
   void replace(const Lanes& gone, const Lanes& x) {
-    Lanes before = {-infinite, -infinite}, own = numbers_[0];  // `before`: the one below, where `gone` is removed
+    Lanes before = {-infinite, -infinite}, own = numbers_[0];  // `before`: the number below, where `gone` is removed
     for (Count k = 0; k < width_; ++k) {
       const Lanes next = numbers_[k + 1], here = own < gone ? own : next, above = before > x ? before : x;
       numbers_[k] = above < here ? above : here;
@@ -32,10 +32,10 @@ class Window {
 
  private:
   const Count width_;
-  Lanes numbers_[most + 1];  // in order, then infinity
+  Lanes numbers_[most + 1];  // sorted, then infinity
 };
 
-// Results of the part, an even number of them, of whole windows of numbers.
+// The results of a part, an even number of whole windows without missing values.
 void roll_narrow(const RollPart& part) {
   const RollRequest& request = part.request;
   const Count left = request.windows.left, width = left + request.windows.right + 1;

@@ -1,5 +1,5 @@
-// Moving quantiles: the values of a part are sorted once; a window is the set of the ranks of its values, in which the
-// ranks of the quantiles move by few members from one window to the next.
+// Moving quantiles: the values of a part are sorted once; a window is the set of ranks of its values, and the ranks of
+// the quantiles move by few members from one window to the next.
 #include <kernops/missing.h>
 #include <kernops/quantile_positions.h>
 #include <kernops/state.h>
@@ -10,13 +10,13 @@
 namespace kernops {
 namespace {
 
-// A rank, and how many members of the set are less; the quantile of so many members.
+// A rank and the number of smaller members; the quantile of this number of members.
 struct Pointer {
   size_t at = 0;
   Count below = 0, members = 0;
   QuantilePosition position{};
 
-  // To member number k of the set.
+  // Moves to member number k of the set.
   void move_to(const RankSet& set, Count k) {
     if (below > k)
       for (; below > k; --below) at = set.previous(at);

@@ -1,4 +1,4 @@
-// The values of a part of a segment in order, and the set of those in a window, as bits in this order.
+// The sorted values of a part of a segment, and the set of values in a window, as bits in this order.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -22,7 +22,7 @@ class Ranks {
   std::vector<std::uint64_t> items_, other_;  // the upper 32 bits of the ordered key, then the number of the value
 };
 
-// Ranks in a window: a bit for each, and a bit for each word of them that is not 0.
+// Ranks in a window: one bit per rank, and one bit per nonzero word of these.
 class RankSet {
  public:
   explicit RankSet(Count ranks) : words_(size_t(ranks / 64 + 1)), summary_(words_.size() / 64 + 1) {}
@@ -38,7 +38,7 @@ class RankSet {
   }
   Count count() const { return count_; }
 
-  // The first member from r on, and the last one before r, which must exist.
+  // The first member from r on, and the last member before r, which must exist.
   size_t next(size_t r) const {
     if (const std::uint64_t rest = words_[r / 64] & ~below(r)) return r / 64 * 64 + first_bit(rest);
     size_t word = r / 64, group = word / 64;

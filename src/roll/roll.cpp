@@ -8,12 +8,12 @@
 namespace kernops {
 namespace {
 
-// Segments first .. last - 1, or, if there is one, its results begin .. end - 1.
+// Segments first .. last - 1 or, for a single segment, its results begin .. end - 1.
 struct Unit {
   Count first, last, begin, end;
 };
 
-// A long segment is cut where its length and the widths alone say.
+// A long segment is cut at positions that depend only on its length and the widths.
 std::vector<Unit> units_of(const Segments& segments, const Windows& windows) {
   const Count part = std::max<Count>(32768, 4 * longest_window(segments, windows));
   std::vector<Unit> units;
@@ -33,7 +33,7 @@ std::vector<Unit> units_of(const Segments& segments, const Windows& windows) {
   return units;
 }
 
-// Results that are NaN become NA where the window has an NA.
+// Results that are NaN become NA if the window contains an NA.
 void mark_windows(const RollPart& part) {
   const Count count = part.end - part.begin;
   const auto is_nan = [](double x) { return x != x; };
@@ -118,7 +118,7 @@ class Roll {
   const RollWork work_;
 };
 
-// Do first() and end() of all windows not decrease?
+// Returns whether first() and end() of all windows do not decrease.
 bool windows_advance(const Segments& segments, const Windows& windows) {
   if (!windows.before) return true;
   for (Count s = 0; s < segments.segments(); ++s) {

@@ -11,10 +11,10 @@ struct RollRequest {
   SegmentValues x;
   Count columns = 1;
   Windows windows{};
-  int op = 0;  // row of segments.def; quantiles if there are probs; or
+  int op = 0;  // row of segments.def; quantiles if there are probabilities; or
   const SegmentFormula* formula = nullptr;
   const double* empty = nullptr;  // the result of a formula for a window without values
-  std::vector<double> probs{};    // of the type, or of the mean of two middle values
+  std::vector<double> probs{};    // type of the quantile, or mean of the two middle values
   int type = 7;
   bool skip_missing = false;
   Output out{};  // result o of column k for row n at out.data[(o * columns + k) * out.entry + n]
@@ -22,24 +22,24 @@ struct RollRequest {
   Count outputs() const { return formula ? 1 : probs.empty() ? statistics()[size_t(op)].outputs : Count(probs.size()); }
 };
 
-// On the CPU: statistics and quantiles of windows that advance; returns false for others.
+// On the CPU: statistics and quantiles of windows that advance; returns false for other requests.
 bool roll_segments(const RollRequest& request);
 
 // The length of the longest window.
 Count longest_window(const Segments& segments, const Windows& windows);
 
-// The windows of `width` of the ordered numbers `by` (of each row), by position of the segments: those in (t - width,
-// t] (align = 0), (t - width / 2, t + width / 2] (1) or [t, t + width) (2) for the value at t. There is one width, or
-// one for each row. Returns the first row where `by` decreases within a segment, or -1.
+// The windows of `width` along the ordered numbers `by` (one per row), by position of the segments: (t - width, t]
+// (align = 0), (t - width / 2, t + width / 2] (1) or [t, t + width) (2) for the value at t. There is one width, or one
+// for each row. Returns the first row where `by` decreases within a segment, or -1.
 Count windows_by(const Segments& segments, const double* by, const std::vector<double>& widths, int align, int* before,
                  int* after);
 
-// Work on the values of one segment and column whose results are wanted.
+// The work on one segment and column whose results are requested.
 struct RollPart {
   const RollRequest& request;
   SegmentWindows windows;
   const double* x;   // value k of the segment at x[k], for k in the windows of the part
-  Count begin, end;  // of the results
+  Count begin, end;  // index of the results
   double* results;   // output o of value k at results[o * stride + k - begin]
   Count stride;
 };

@@ -1,6 +1,6 @@
-// Moving windows by two stacks: the front one holds the states of the values from each value on up to a place within
-// the window, the back one the state of the values after it. A window takes in each value twice, whatever its width,
-// and no value is ever subtracted.
+// Moving windows by two stacks: the front stack holds the states of the values from each value up to a position within
+// the window, and the back stack the state of the values after it. Each value is added twice, whatever the width, and
+// no value is ever subtracted.
 #include <kernops/segment_reductions.h>
 
 #include "roll/roll.h"
@@ -17,7 +17,7 @@ template <class R> struct Numbers { double v[R::values]; };
 
 template <class Reduction> class Stacks {
   using R = typename Rolled<Reduction>::type;
-  // without indices if there are none: states are copied often
+  // without indices if there are none, because states are copied often
   using One = std::conditional_t<R::indices == 0, Numbers<R>, State<R, double, Count>>;
 
  public:
@@ -46,7 +46,7 @@ template <class Reduction> class Stacks {
     R::settle(s);
   }
 
-  // All values of the window go to the front.
+  // Moves all values of the window to the front stack.
   template <bool skip> void turn(Count lo) {
     if (Count(front_.size()) < hi_ - lo) front_.resize(size_t(hi_ - lo));
     One s, *to = front_.data();
@@ -62,7 +62,7 @@ template <class Reduction> class Stacks {
   const RollPart& part_;
   const double* const x_;
   Count hi_, middle_;
-  std::vector<One> front_;  // of the values from middle_ - 1 down
+  std::vector<One> front_;  // states of the values from middle_ - 1 down
   One back_;
 };
 

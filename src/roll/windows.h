@@ -11,7 +11,7 @@ namespace kernops {
 struct Windows {
   Count left = 0, right = 0;
   const int *before = nullptr, *after = nullptr;  // of each position of the segments; null: left and right
-  bool partial = true;                            // else a window that is cut has no result
+  bool partial = true;                            // otherwise a window that is cut has no result
 
   Count reach_left(Count position) const { return before ? before[position] : left; }
   Count reach_right(Count position) const { return after ? after[position] : right; }

@@ -1,7 +1,7 @@
 // The contract of backends: one function for each operation. This file alone assigns operations to backends.
 //
-// A backend is a folder of src/ and a line of run/backends.def. Requests hold arrays of the host, or of memory that
-// the backend says it holds; results go where the request wants them.
+// A backend is a folder of src/ and a line of run/backends.def. Requests contain arrays of the host, or of memory for
+// which the backend's holds() is true; results are written where the request specifies.
 #pragma once
 #include "run/data.h"
 
@@ -35,20 +35,21 @@ class Backend {
   // Does the working set of a pair of this plan fit the backend's fast memory?
   virtual bool fits(const Plan&, const Settings&) const { return true; }
 
-  // A reduction as it computes it; `graph` takes up what it adds. Plans are kept with their Kernel.
+  // A reduction as the backend computes it; `graph` receives the nodes that it adds. Plans are stored with their
+  // Kernel.
   virtual Plan plan(Graph& graph, const Reduction& reduction) const = 0;
   virtual std::unique_ptr<Pairs> pairs(const Settings& settings) const = 0;  // run/pairs.h
   virtual void segments(const SegmentRequest& request) const = 0;            // segments/segments.h
   virtual void segment_gradient(const SegmentGradient& request) const = 0;
   virtual void sort(const SortRequest& request) const = 0;               // order/sort.h
   virtual void order_statistics(const OrderRequest& request) const = 0;  // order/order_statistics.h
-  // Windows that move along segments (roll/roll.h). Returns false, having done nothing, where the backend does not
-  // support the request.
+  // Windows that move along segments (roll/roll.h). Returns false without any effect if the backend does not support
+  // the request.
   virtual bool roll(const RollRequest& request) const = 0;
   virtual void axes(const AxisRequest& request) const = 0;  // axes/axes.h
   // Sums over small sets of points, for Vecchia approximations.
   virtual SetTotals set_sums(const SetRequest& request) const = 0;  // sets/sets.h
-  // The weights and standard deviations of SetJob, with their derivatives where slopes are wanted.
+  // The weights and standard deviations of SetJob, with their derivatives if slopes are requested.
   virtual void set_weights(const SetRequest& request, double* weights, double* sd) const = 0;
   // The nearest points of a tree.
   virtual void nearest(const neighbours::Request& request, int* to) const = 0;  // neighbours/neighbours.h
@@ -56,12 +57,13 @@ class Backend {
 };
 
 const std::vector<const Backend*>& backends();          // of run/backends.def
-const Backend& cpu_backend();                           // the last one, which can do everything
+const Backend& cpu_backend();                           // the last backend, which supports everything
 const Backend* backend_named(const std::string& name);  // null for "auto"
 size_t number_of(const Backend& backend);               // among backends()
 
-// The backend that computes with arrays of these kinds of memory: the one that is wanted, or that holds one of them, or
-// the first that pays off. Throws std::invalid_argument where the wanted one cannot read one of them.
+// The backend that computes with arrays of these memory spaces: the requested one, or the one that holds one of them,
+// or the first that is worth the transfer. Throws std::invalid_argument if the requested backend cannot read one of
+// them.
 const Backend& choose_backend(const Backend* wanted, std::initializer_list<MemorySpace> spaces, double work);
 
 namespace cpu {

@@ -1,10 +1,10 @@
-// The state of a backend beside data between calls, such as a copy on a device; the owner of the data owns the cache.
+// The data of a backend that outlive a call, such as a copy on a device; the owner of the original data owns the cache.
 #pragma once
 #include <memory>
 
 namespace kernops {
 
-// Each backend derives classes of its own.
+// Each backend derives its classes from it.
 struct BackendCache {
   virtual ~BackendCache() = default;
 };

@@ -1,4 +1,4 @@
-// The same computation for batch after batch.
+// Repeats a computation for each batch.
 #include <algorithm>
 #include <atomic>
 
@@ -9,7 +9,7 @@
 namespace kernops {
 namespace {
 
-// So many pairs are not worth a second thread.
+// The number of pairs below which a second thread is not worth its cost.
 constexpr double few_pairs = 1e6;
 
 Data nth(Data data, Count batch) {

@@ -1,4 +1,4 @@
-// Which pairs there are, as blocks of rows with their intervals of columns.
+// The pairs to reduce, as blocks of rows with their intervals of columns.
 #include <algorithm>
 
 #include "run/data.h"

@@ -1,4 +1,4 @@
-// Inputs and outputs of computations: arrays of the host or of a device, pairs, settings. Free of R.
+// Inputs and outputs of computations: arrays of the host or of a device, pairs, settings. Independent of R.
 #pragma once
 #include <kernops/jobs/job.h>
 
@@ -17,10 +17,10 @@ class Backend;
 
 inline Count ceil_div(Count n, Count by) { return (n + by - 1) / by; }
 
-// Where an array lives; those of the host are doubles.
+// The memory space of an array; host arrays are doubles.
 enum class MemorySpace { host, device_double, device_float };
 
-// Entry k of item n at data[k * entry + n * item]. Batches, of the host only, are `batch` numbers apart.
+// Entry k of item n at data[k * entry + n * item]. Batches, on the host only, are `batch` numbers apart.
 struct ArrayRef {
   const void* data = nullptr;
   Count entry = 0, item = 0;
@@ -29,14 +29,14 @@ struct ArrayRef {
   Count batch = 0;
 };
 
-// Where a result goes: entry k of row n at data[k * entry + n * row], doubles of the host or of the device. Pairs that
-// are stored, with their other item m, stand at data[k * entry + n * row + m].
+// The destination of a result: entry k of row n at data[k * entry + n * row], doubles of the host or of the device.
+// Stored pairs, with their other item m, are at data[k * entry + n * row + m].
 struct Output {
   double* data;
   Count entry, row;
   MemorySpace space = MemorySpace::host;
   int device = 0;
-  Count batch = 0;  // numbers from one batch to the next
+  Count batch = 0;  // distance between batches
 };
 
 // The result of one reduction that the next reduction reads.
@@ -47,30 +47,30 @@ struct Temporary {
   std::shared_ptr<void> memory;
 };
 
-// How and where to compute. R/settings.R makes the list that src/settings.cpp reads.
+// Options of a computation: device, precision, memory. R/settings.R makes the list that src/settings.cpp reads.
 struct Settings {
   const Backend* backend = nullptr;  // null: chosen by the memory of the data and the number of operations
   bool single = false;               // float32 arithmetic
   SumScheme scheme = SumScheme::automatic;
-  bool accumulate_double = false;  // float32 terms are summed as doubles
+  bool accumulate_double = false;  // terms in float32 are summed in double precision
   int threads = 1;
   std::string isa;                         // name of an instruction set; empty: the best one
   std::function<bool(double)> keep_going;  // receives the fraction done; false interrupts
   std::vector<int> devices = {0};          // numbers of the GPUs to use
   bool stay = false;                       // the result stays on the first device
-  Count tile = 0;  // values of segments that a thread takes at a time, for tests; 0: the backend chooses
+  Count tile = 0;                          // values of segments per unit of a thread, for tests; 0: the backend chooses
 };
 
-// Which pairs there are, seen from one axis: blocks that hold all its items, in order.
+// The pairs as blocks of one axis, which contain all its items in order.
 struct Blocks {
   std::vector<RowBlock> rows;
   std::vector<Interval> columns;
   Count pair_count() const;
 };
 Blocks all_pairs(Count rows, Count columns);
-// Some of the rows, counted from the first of them, and of the columns.
+// Some rows, counted from the first one, and some columns.
 Blocks clip(const Blocks& blocks, Count row_begin, Count row_end, Count column_begin, Count column_end);
-// Blocks of at most so many rows.
+// Blocks with a limited number of rows.
 Blocks cut(const Blocks& blocks, Count most_rows);
 
 // Numbers derived from a whole variable, such as eigenvalues.
@@ -79,14 +79,14 @@ struct Derived {
   ArrayRef array;
 };
 
-// Everything a reduction reads: the variables, what was reduced before it, the lengths of the axes, and the
-// pairs as i and as j see them, where not all are there.
+// The inputs of a reduction: the variables, earlier reductions, the lengths of the axes, and the pairs by i and by j if
+// not all pairs are reduced.
 struct Data {
   std::vector<ArrayRef> variables, reduced;
   Count m, n;
   const Blocks* ranges[2] = {};
   std::map<std::pair<Load::Kind, int>, Derived> derived;  // by variable
-  // The array that a load reads, or null if the load reads none.
+  // The array that a load reads, or null if it reads none.
   const ArrayRef* array(const Load& load) const {
     if (load.kind == Load::variable) return &variables[load.id];
     if (load.kind == Load::reduced) return &reduced[load.id];
@@ -96,7 +96,7 @@ struct Data {
   Count length(unsigned axis) const { return axis == axis_i ? m : n; }
   const Blocks* pairs(unsigned axis) const { return ranges[axis == axis_i ? 0 : 1]; }
   Count pair_count() const { return ranges[0] ? ranges[0]->pair_count() : m * n; }
-  // Where some of the variables are, or what is given: a result goes there.
+  // The memory space of the variables, or the given one, to which the result is written.
   MemorySpace memory(MemorySpace space) const {
     for (const ArrayRef& array : variables)
       if (array.space != MemorySpace::host) space = array.space;

@@ -29,8 +29,8 @@ std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
   return made;
 }
 
-// The medians of the coordinates of some points, so that neither one far from the others nor missing numbers matter:
-// from all over an array of the host, next to each other in that of a device, where each reading takes its time.
+// The medians of the coordinates of some points, which are robust against outliers and missing numbers: the points are
+// spread over a host array, and contiguous in a device array, where each read takes time.
 Numbers centre(const Pairs& pairs, const ArrayRef& points, Count count, int size) {
   const Count some = std::min<Count>(count, 9), near = points.space == MemorySpace::host ? 1 : some;
   std::vector<Numbers> coordinates(static_cast<size_t>(size));

@@ -11,7 +11,7 @@
 
 namespace kernops {
 
-// Asks for large pages: to touch 40 MB for the first time in pages of 4 KB may take longer than to reduce 80 MB.
+// Requests large pages: the first access to 40 MB in pages of 4 KB may take longer than the reduction of 80 MB.
 inline void* in_huge_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t page = 4096, worth = 1 << 22;
@@ -23,7 +23,7 @@ inline void* in_huge_pages(void* memory, std::size_t bytes) {
   return memory;
 }
 
-// Elements have no value until they are written, so that the threads that write them first touch their pages.
+// Elements are uninitialised, so that the threads that write them are the first to access their pages.
 template <class T> struct UnsetAllocator : std::allocator<T> {
   template <class U> struct rebind { using other = UnsetAllocator<U>; };
   T* allocate(std::size_t n) { return static_cast<T*>(in_huge_pages(std::allocator<T>::allocate(n), n * sizeof(T))); }

@@ -1,4 +1,4 @@
-// Rows for several threads, in any order, or each after those that it needs.
+// Rows processed by several threads, in any order or in an order of dependencies.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -10,20 +10,21 @@
 
 namespace kernops {
 
-// Fewer threads for few rows: to start one takes as long as some hundreds of them.
+// Fewer threads for few rows: starting a thread takes as long as some hundreds of rows.
 inline Count row_workers(Count n, const Settings& settings) {
   return std::max<Count>(1, std::min<Count>(settings.threads, n / 512));
 }
 
-// How many threads share a work. On a machine with other work, those that are waited for are not running now and then,
-// for milliseconds: some of the next works are for one thread then, more and more of them.
+// The number of threads that share a work. On a machine with other load, a thread is sometimes suspended for
+// milliseconds while others wait for it: some of the following works then use a single thread, and more of them each
+// time.
 class Sharing {
  public:
   explicit Sharing(Count wanted) : threads_(wanted > 1 && alone() > 0 ? 1 : wanted) {
     if (threads_ < wanted) --alone();
   }
   Count threads() const { return threads_; }
-  // Where one waited so long for the others at the end, or long before.
+  // After a long wait for other threads at the end, or long after it.
   void ended(std::chrono::steady_clock::duration waited, bool before = false) const {
     if (threads_ == 1) return;
     const bool crowded = before || waited > std::chrono::milliseconds(1);
@@ -43,7 +44,7 @@ class Sharing {
   const Count threads_;
 };
 
-// work(row, worker) for n rows, some at a time.
+// Calls work(row, worker) for n rows, some at a time.
 template <class Work> void each_row(Count n, Count unit, const Settings& settings, const Work& work) {
   const Sharing sharing(row_workers(n, settings));
   sharing.ended(parallel_for(ceil_div(n, unit), sharing.threads(), settings, [&](Count number, Count worker) {
@@ -51,8 +52,8 @@ template <class Work> void each_row(Count n, Count unit, const Settings& setting
   }));
 }
 
-// Waits until another thread has done something: whether that took so long that it cannot have been running. It needs a
-// core, which it does not get from threads that only yield.
+// Waits until another thread has made progress; returns whether this took so long that the other thread must have been
+// suspended. That thread needs a core, which it does not get from threads that only yield.
 template <class Until> bool wait_until(const Until& until) {
   constexpr int spins = 4000, yields = 200, naps = 10;
   int tries = 0;
@@ -66,13 +67,13 @@ template <class Until> bool wait_until(const Until& until) {
   return tries > spins + yields + naps;
 }
 
-// work(row, worker, after) for n rows, each once what it needs is there: it calls after(other) for the earlier rows
-// that it needs, from the latest one on, until this is false: all others have ended. Rows are begun in their order, so
-// that the first one that has not ended never waits. A thread that has waited long leaves the rest to the first one.
-// Nothing may stop a row: work does not throw.
+// Calls work(row, worker, after) for n rows, each after the rows that it needs: it calls after(other) for the earlier
+// rows that it needs, from the latest one on, until after() returns false, which means that all earlier rows have
+// ended. Rows are begun in their order, so that the first one that has not ended never waits. A thread that has waited
+// long leaves the rest to the first one. Work must not throw, because a row cannot be stopped.
 template <class Work> void rows_in_order(Count n, const Settings& settings, const Work& work) {
-  constexpr Count unit = 8;       // rows of one unit, and of those beside it, seldom need each other
-  constexpr Count enough = 8192;  // rows for a thread: fewer wait for each other more than they share
+  constexpr Count unit = 8;       // rows of one unit, and of its neighbours, rarely depend on each other
+  constexpr Count enough = 8192;  // rows per thread: with fewer rows, waiting costs more than sharing saves
   const Count units = ceil_div(n, unit);
   std::vector<std::atomic<bool>> ended(static_cast<size_t>(units));
   std::atomic<Count> next{0}, others{0};
@@ -80,7 +81,7 @@ template <class Work> void rows_in_order(Count n, const Settings& settings, cons
   const Sharing sharing(std::min(row_workers(n, settings), std::max<Count>(1, n / enough)));
   const auto waited = on_threads(sharing.threads(), [&](bool first) {
     const Count worker = first ? 0 : ++others;
-    Count known = 0;  // the units of which it knows that they have ended
+    Count known = 0;  // the units that are known to have ended
     const auto has_ended = [&](Count other) { return ended[size_t(other)].load(std::memory_order_acquire); };
     while (first || !crowded) {
       const Count number = next++;

@@ -1,4 +1,4 @@
-// A few threads that share a work.
+// A few threads that share a computation.
 #pragma once
 #include <chrono>
 #include <exception>

@@ -13,7 +13,7 @@ bool missing_at(const SegmentValues& x, Count column, Count row) {
   return x.data && is_missing(value_at(x, column, row));
 }
 
-// body(row of the result, row of x) for all values of the rows that are wanted.
+// Calls body(row of the result, row of x) for all values of the requested rows.
 template <class Wanted, class Body> void each_value(const Segments& segments, Wanted wanted, Body body) {
   if (segments.groups) {
     for (Count n = 0; n < segments.values; ++n)
@@ -29,7 +29,7 @@ template <class Wanted, class Body> void each_value(const Segments& segments, Wa
   }
 }
 
-// A missing value makes its whole segment of a softmax missing, or, where missing values are skipped, only itself.
+// A missing value makes its whole segment of a softmax missing or, if missing values are skipped, only its own result.
 void mark_softmax(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   const auto all = [](Count) { return true; };
@@ -43,7 +43,7 @@ void mark_softmax(const SegmentRequest& request, Count column) {
   });
 }
 
-// body(row of the result, row of x) for all values, those of a segment in the order of the scan.
+// Calls body(row of the result, row of x) for all values, in the order of the scan within a segment.
 template <class Body> void each_scanned(const SegmentRequest& request, Body body) {
   const Segments& segments = request.segments;
   if (segments.groups) {
@@ -60,7 +60,7 @@ template <class Body> void each_scanned(const SegmentRequest& request, Body body
   }
 }
 
-// A missing value makes its result and those after it missing.
+// A missing value makes its result and all later results missing.
 void mark_scan(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   each_scanned(request, [&](Count row, Count n) {

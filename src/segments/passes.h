@@ -1,5 +1,5 @@
-// Reductions of segments that take several passes over the values, written once (segments/recipes.cpp) over what a
-// backend does in one pass.
+// Reductions of segments that take several passes over the values, written once (segments/recipes.cpp) in terms of the
+// single passes of a backend.
 #pragma once
 #include "segments/segments.h"
 
@@ -13,32 +13,32 @@ class SegmentPasses {
   virtual ~SegmentPasses() = default;
   virtual Temporary numbers(Count count) const = 0;  // in memory of this backend
   virtual void reduce(const SegmentRequest& request) const = 0;
-  // Weighted means in one pass over the values; false where this backend takes one for each sum.
+  // Weighted means in one pass over the values; false if this backend needs one pass per sum.
   virtual bool reduce_mean(const SegmentRequest&) const { return false; }
-  // A number for each value; what is in no segment becomes `elsewhere`.
+  // Computes a number for each value; values outside all segments become `elsewhere`.
   virtual void map(const SegmentRequest& request, SegmentMap what, bool in_place, double elsewhere) const = 0;
-  // `out` from itself and a and b, which have its shape; `value` is what is filled in.
+  // Combines `out` with a and b, which have its shape; `value` is the constant of a fill.
   virtual void step(ResultStep step, const SegmentRequest& request, double* out, const double* a, const double* b,
                     double value) const = 0;
   virtual bool all_normal(const Temporary& numbers, Count count) const = 0;
   virtual void copy(const Temporary& from, Count count, const Output& to) const = 0;
-  // The product of the other values of its segment, times the incoming gradient, for each value: by products alone.
+  // The product of the other values of its segment, times the incoming gradient, for each value: by products only.
   virtual void other_products(const SegmentGradient& request) const = 0;
 };
 
-// Any request but a softmax, up to NA.
+// Any request except a softmax; the treatment of NA follows.
 void reduce_segments(const SegmentPasses& passes, const SegmentRequest& request);
 void softmax_segments(const SegmentPasses& passes, const SegmentRequest& request);
 void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& request);
 
-// The user's value for empty segments also applies where all values were left out, or have weight 0. fills_empty()
-// tells if this takes another pass; fill_empty() is that pass.
+// The user's value for empty segments also applies if all values were skipped or have weight 0. fills_empty() returns
+// whether this takes another pass; fill_empty() is this pass.
 bool fills_empty(const SegmentRequest& request);
 void fill_empty(const SegmentPasses& passes, const SegmentRequest& request);
 
 double value_at(const SegmentValues& values, Count column, Count row);  // of the host; NA for R's missing integer
 
-// Results that are NaN become NA where one of their values was NA; engines know NaN alone. All is on the host.
+// Results that are NaN become NA if one of their values was NA; engines know NaN only. All arrays are on the host.
 void mark_missing_on_host(const SegmentRequest& request);
 
 }  // namespace kernops

@@ -1,4 +1,4 @@
-// Reductions of segments: what R asks for and what a backend answers. Free of R.
+// Reductions of segments: the requests of R and the answers of a backend. Independent of R.
 //
 // A segment is a run of positions of the values put in order ("CSR order"), and its result a row of the
 // output. The struct of reductions.h that segments.def names takes in the values one after another; where a
@@ -18,35 +18,35 @@
 
 namespace kernops {
 
-// Where the segments are; made once, used for any values and operation. Empty segments are set apart: all
-// other lists are of the ones that are not.
+// The positions of the segments; created once, used for any values and operations. Empty segments are stored
+// separately: all other lists contain only nonempty segments.
 class Segments {
  public:
   virtual ~Segments() = default;
 
-  Count values = 0;              // rows of x that it is made for
-  Count count = 0;               // segments, empty ones too: rows of the result
-  Count first = 0, covered = 0;  // the position of the first value that is in a segment, and how many are
-  std::vector<Count> rows;       // of the result, in ascending order; without elements: segment s gives row s
-  std::vector<Count> empties;    // rows of the result that have nothing to reduce
-  std::vector<Count> sources;    // segment s begins at row sources[s] of x; without elements: at row offsets[s]
-  GroupCodes groups;             // of values in any order: groups[n] is the row of the result of value n, or -1
+  Count values = 0;              // number of rows of x
+  Count count = 0;               // number of segments, including empty ones: rows of the result
+  Count first = 0, covered = 0;  // the position of the first value that is in a segment, and the number of such values
+  std::vector<Count> rows;       // rows of the result, in ascending order; if empty: segment s is row s
+  std::vector<Count> empties;    // rows of the result of empty segments
+  std::vector<Count> sources;    // segment s begins at row sources[s] of x; if empty: at row offsets[s]
+  GroupCodes groups;             // for values in any order: groups[n] is the result row of value n, or -1
   Count longest = 0;
-  std::vector<Count> large;  // segments of more values than segment_block of jobs/segments.h
+  std::vector<Count> large;  // number of segments with more values than segment_block of jobs/segments.h
 
-  // Runs of keys are counted when they are first asked for, or reduced: until then there are `covered` at most. The
-  // values of groups are counted likewise: until then only `values`, `count` and `groups` are known.
+  // Runs of keys are counted when they are first requested or reduced: until then there are at most `covered`. The
+  // values of groups are counted in the same way: until then only `values`, `count` and `groups` are known.
   virtual bool known() const { return true; }
   virtual void find() {}
-  virtual Segments& on(int) { return *this; }  // as that device can read them
+  virtual Segments& on(int) { return *this; }  // in a form that the device can read
   virtual void refuse_strays() const {}        // throws if a code is neither NA nor of a group
 
-  // From lengths in order, of which some may be 0; `begin` is the position of the first value.
+  // From lengths in order, some of which may be 0; `begin` is the position of the first value.
   void set_lengths(const std::vector<Count>& lengths, Count begin, const std::vector<Count>& sources_of);
   // Segment s has the positions offsets()[s] .. offsets()[s + 1] - 1.
   virtual const std::vector<Count>& offsets() const { return offsets_; }
-  virtual void come_to_host() {}                                    // where they are not: the CPU is to reduce them
-  Count segments() const { return count - Count(empties.size()); }  // that are not empty
+  virtual void come_to_host() {}                                    // unknown: the CPU must reduce them
+  Count segments() const { return count - Count(empties.size()); }  // number of nonempty segments
   Count length(Count s) const { return offsets()[size_t(s) + 1] - offsets()[size_t(s)]; }
   Count row(Count s) const { return rows.empty() ? s : rows[s]; }
   // The row of x at position m, which is in segment s.
@@ -54,16 +54,16 @@ class Segments {
     return groups ? Count(order()[size_t(m)]) : sources.empty() ? m : sources[size_t(s)] + m - offsets()[size_t(s)];
   }
 
-  // With groups, position k is row order()[k] of x: a stable counting sort, made when it is first asked for.
+  // With groups, position k is row order()[k] of x: a stable counting sort, made when it is first requested.
   const std::vector<std::uint32_t>& order() const;
 
-  // The memory of the host that they take, with the order that groups need later.
+  // The host memory of the segments, including the order that groups need later.
   double bytes() const {
     const size_t lists = rows.size() + empties.size() + sources.size() + large.size() + offsets_.size();
     return double(lists * sizeof(Count)) + (groups ? 8.0 * double(values) : 0);
   }
 
-  // Data of a backend about the segments, such as its copy on a device.
+  // Data of a backend about the segments, such as a copy on a device.
   mutable std::shared_ptr<BackendCache> kept;
 
  private:
@@ -72,14 +72,14 @@ class Segments {
   mutable std::vector<std::uint32_t> order_;
 };
 
-// Threads for work on all values of some columns in so many units: few values are not worth several.
+// Number of threads for work on all values of some columns in `units` units: few values are not worth several threads.
 inline Count worthwhile_threads(const Segments& segments, Count columns, const Settings& settings, Count units) {
   return segments.covered * columns < 100000 ? 1 : std::min<Count>(settings.threads, units);
 }
 
 // An associative formula of a and b: straight-line code over values (Level::uniform and Level::column), whose variables
 // are a (0) and b (1), and whose result is slot plan.f. A segment is folded as a balanced tree from its first value:
-// neighbours 2i and 2i + 1 are joined, a last one that has no neighbour moves up as it is, and so on.
+// neighbours 2i and 2i + 1 are joined, a last value without a neighbour moves up unchanged, and so on.
 struct SegmentFormula {
   Plan plan;
 };
@@ -94,7 +94,7 @@ struct SegmentValues {
   bool by_segment = false;  // in the order of the segments, from the first value on
 };
 
-// A scan gives a result for each value: of the values of its segment up to it, or, if `exclusive`, before it.
+// A scan gives a result for each value: of the values of its segment up to this value, or, if `exclusive`, before it.
 enum class SegmentScan { none, inclusive, exclusive };
 
 struct SegmentRequest {
@@ -104,31 +104,31 @@ struct SegmentRequest {
   bool softmax = false;                     // exp(x) divided by its sum: a result for each row of x
   SegmentScan scan = SegmentScan::none;
   bool reverse = false;           // a scan runs from the last value of a segment to its first
-  const double* empty = nullptr;  // the result of an empty segment, where it is not that of a fresh state
-  bool skip_missing = false;      // NaN is left out; of a segment that keeps nothing, what a fresh state gives
-  SegmentValues x;                // of a sum of weights alone, without data
-  SegmentValues weights{};        // where there are data
+  const double* empty = nullptr;  // the result of an empty segment, unless it is that of a new state
+  bool skip_missing = false;      // NaN is skipped; a segment without remaining values has the result of a new state
+  SegmentValues x;                // for a sum of weights only, without data
+  SegmentValues weights{};        // memory space of the data
   Count columns = 1;
   Output out;  // output o of column k for row n at out.data[(o * columns + k) * out.entry + n * out.row]
   Settings settings{};
 
-  // One pass reduces, instead of each value, this term of it and its weight, and of `given`: numbers of each segment
-  // and column, in memory of the backend; or a formula of the two.
+  // One pass reduces, instead of each value, this term of the value, its weight, and `given`: numbers of each segment
+  // and column, in memory of the backend; or a formula of value and weight.
   SegmentTerm term = SegmentTerm::Itself;
   std::vector<const double*> given{};
   const SegmentFormula* product = nullptr;
   const int* weight_of = nullptr;  // row n of x has weight weight_of[n], from 1; null: weight n
   bool by_masses = false;          // weighted means of groups in one pass
   bool precise = false;            // floats are reduced as doubles
-  bool* no_nan = nullptr;          // set where a backend knows that no result of values is NaN
+  bool* no_nan = nullptr;          // set if a backend knows that no result of values is NaN
 
   int outputs() const { return formula || softmax ? 1 : statistics()[size_t(op)].outputs; }
   bool by_value() const { return softmax || scan != SegmentScan::none; }        // has a result for each row of x
   Count rows() const { return by_value() ? segments.values : segments.count; }  // of the result
 };
 
-// The gradient of sum(incoming * result) wrt the values: to where they stand, or, `in_place` being false, in the order
-// of the segments. For a softmax the incoming gradient has a number for each value: it is in `weights`.
+// The gradient of sum(incoming * result) with respect to the values: at the positions of the values or, with `in_place`
+// false, in the order of the segments. For a softmax, `weights` contains the incoming gradient, one number per value.
 struct SegmentGradient : SegmentRequest {
   explicit SegmentGradient(const SegmentRequest& request) : SegmentRequest(request) {}
   SegmentValues incoming{};

@@ -13,7 +13,7 @@ enum class StatisticId : int {
 enum class SegmentTerm : int {
 #define TERM(name, ...) name,
 #include <kernops/segment_terms.def>
-  Moments,  // of segments.def, where weights count
+  Moments,  // column of segments.def: whether weights are used
   none
 };
 
@@ -30,11 +30,11 @@ struct Statistic {
   SegmentTerm weights;
   SegmentMap gradient;
   int outputs;
-  size_t state_bytes;           // for a value at a time
-  double (*empty)(int output);  // what finish() makes of a fresh state
+  size_t state_bytes;           // for one value at a time
+  double (*empty)(int output);  // the result finish() of a new state
 };
 const std::vector<Statistic>& statistics();
-int statistic_row(const std::string& name);  // -1 where there is none
+int statistic_row(const std::string& name);  // -1 if there is none
 
 struct TermRow {
   std::string name;

@@ -1,4 +1,4 @@
 // Eigen's dense matrices.
 #pragma once
-#pragma GCC system_header  // its warnings are not ours
+#pragma GCC system_header  // silences warnings of Eigen
 #include <Eigen/Dense>

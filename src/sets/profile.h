@@ -1,24 +1,24 @@
 // The likelihood of a response with Vecchia's approximation, profiled: the coefficients of the trend and the scale, the
-// common factor of all variances, have their best values. Free of R.
+// common factor of all variances, take their optimal values. Independent of R.
 #pragma once
 #include "sets/eigen.h"
 
 namespace kernops {
 
 struct Profile {
-  double value = INFINITY, scale = 0;  // -2 log-likelihood (REML: that of error contrasts); INFINITY: not regular
+  double value = INFINITY, scale = 0;  // -2 log-likelihood (REML: of error contrasts); INFINITY if it is not regular
   double degrees = 0;
   Eigen::VectorXd contrast;  // 1, then minus the coefficients
-  Eigen::MatrixXd inverse;   // with REML that of the products of the trend, else empty
+  Eigen::MatrixXd inverse;   // with REML the determinant of the products of the trend, otherwise empty
 };
 
 // `gram` has the lower triangle of the products of the whitened columns, row by row: the response, then the trend.
 Profile profile_of(const double* gram, int columns, double logdet, double n, bool reml);
 
-// The symmetric matrix of such a triangle.
+// The symmetric matrix with this lower triangle.
 Eigen::MatrixXd from_triangle(const double* triangle, int size);
 
-// The value from its parts; `root` has the diagonal of the factor of the products of the trend.
+// The value from its parts; `root` is the diagonal of the factor of the products of the trend.
 double profile_value(double degrees, double quadratic, double logdet, const Eigen::MatrixXd& root, bool reml);
 
 // The derivatives of a profile with respect to parameters of the covariance, from the sums over the sets (SetJob): the

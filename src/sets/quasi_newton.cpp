@@ -27,7 +27,7 @@ MatrixXd submatrix(const MatrixXd& h, const std::vector<int>& rows, const std::v
 }
 
 // A step changes each parameter by at most 1. A parameter that would pass its bound stops there, and the others move to
-// their best values given this.
+// their optimal values given this.
 VectorXd newton_step(const SearchPoint& from, MatrixXd h, const Bounds& bounds) {
   const int size = int(from.s.size());
   const VectorXd &g = from.gradient, &s = from.s;
@@ -69,8 +69,8 @@ void update(MatrixXd& h, const VectorXd& s, const VectorXd& y) {
   h += y * y.transpose() / s.dot(y) - hs * hs.transpose() / s.dot(hs);
 }
 
-// The point with long ranges at their bounds, where they increase at a slope that is not negligible: the likelihood
-// approaches its limit for long ranges so slowly that steps would be many.
+// The point with long ranges at their bounds, if these increase with a slope that is not negligible: the likelihood
+// approaches its limit for long ranges so slowly that many steps would be needed.
 VectorXd far_point(const SearchPoint& point, const VectorXd& step, double least_step, const Bounds& bounds) {
   VectorXd s = point.s;
   for (Eigen::Index k = 0; k < s.size(); ++k)
@@ -112,7 +112,7 @@ SearchEnd quasi_newton(const SearchTarget& target, const VectorXd& start, const 
     }
     if (better) continue;
     if (!learnt) return end;
-    h = positive_definite(end.point.information), learnt = false;  // accumulated updates may mislead in a bent valley
+    h = positive_definite(end.point.information), learnt = false;  // accumulated updates may mislead in a curved valley
   }
   return end;
 }

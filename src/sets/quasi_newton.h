@@ -10,19 +10,19 @@ namespace kernops {
 
 struct SearchPoint {
   Eigen::VectorXd s;
-  double value = INFINITY;  // INFINITY: not regular
+  double value = INFINITY;  // INFINITY if it is not regular
   Eigen::VectorXd gradient;
   Eigen::MatrixXd information;  // an approximation of the second derivatives
 };
 
 struct Bounds {
   Eigen::VectorXd low, high;
-  std::vector<bool> jumps;  // which parameters may go to their upper bounds in one step
+  std::vector<bool> jumps;  // parameters that may move to their upper bounds in one step
 };
 
 struct SearchTarget {
   std::function<SearchPoint(const Eigen::VectorXd&)> visit;
-  double gain;  // the search ends where a step would increase the log-likelihood by less
+  double gain;  // the search ends when a step would increase the log-likelihood by less
 };
 
 struct SearchEnd {
@@ -30,7 +30,7 @@ struct SearchEnd {
   bool converged = false;
 };
 
-// A search that will not reach a value `below` is given up.
+// A search that will not reach a value `below` is abandoned.
 SearchEnd quasi_newton(const SearchTarget& target, const Eigen::VectorXd& start, const Bounds& bounds,
                        double below = INFINITY);
 

@@ -1,9 +1,9 @@
-// Parameters of a covariance with a nugget on the scale of a search.
+// Parameters of a covariance with a nugget, transformed for a search.
 //
-// The scale of all variances is profiled. The share of the nugget is exp(-s) with s >= 0, that of the first variance
-// 1 - exp(-s): near 0, where a response has no field, s is linear in the variance and the likelihood has a slope; where
-// there is little noise, s is the logarithm of the nugget. Other variances are multiples of the first, whose logarithm
-// is searched.
+// The scale of all variances is profiled. The share of the nugget is exp(-s) with s >= 0, and the share of the first
+// variance 1 - exp(-s): near 0, for a response without a field, s is linear in the variance and the likelihood has a
+// slope; for little noise, s is the logarithm of the nugget. Other variances are multiples of the first, whose
+// logarithm is searched.
 #pragma once
 #include <vector>
 
@@ -15,13 +15,14 @@ enum class Role { fixed, logarithm, linear, first, nugget, multiple };
 
 struct ResponseParameters {
   std::vector<Role> roles;
-  Eigen::VectorXd value, unit;       // of fixed ones; of linear ones
-  Eigen::VectorXd low, high, ridge;  // bounds; a range beyond its ridge must increase the log-likelihood by 0.1
+  Eigen::VectorXd value, unit;  // values of fixed parameters; units of linear ones
+  // bounds; a range beyond its ridge must increase the log-likelihood by at least 0.1
+  Eigen::VectorXd low, high, ridge;
 
   int size() const { return int(roles.size()); }
-  std::vector<int> searched() const;  // which of them the search moves
+  std::vector<int> searched() const;  // the parameters that the search moves
   Eigen::VectorXd theta(const Eigen::VectorXd& s) const;
-  Eigen::MatrixXd slopes(const Eigen::VectorXd& s) const;  // dtheta / ds, for those that are searched
+  Eigen::MatrixXd slopes(const Eigen::VectorXd& s) const;  // dtheta / ds, for the searched parameters
 };
 
 }  // namespace kernops

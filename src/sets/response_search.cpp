@@ -1,4 +1,4 @@
-// The optimum of each response: BFGS steps that begin with the expected information, within bounds.
+// The optimum of each response: BFGS steps that start with the expected information, within bounds.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -28,7 +28,7 @@ class ResponseLikelihood {
     sets_.settings.threads = 1, sets_.settings.keep_going = nullptr;
   }
 
-  // The point at s, of which the searched rows are `moved`.
+  // The point at s; the searched rows are `moved`.
   SearchPoint visit(const VectorXd& moved) {
     ++evaluations, latest = moved;
     SearchPoint point{moved};
@@ -58,7 +58,7 @@ class ResponseLikelihood {
   }
 
   int evaluations = 0;
-  VectorXd latest;  // the last visit
+  VectorXd latest;  // the latest evaluation
   Profile profile;  // its profile
 
  private:
@@ -69,7 +69,7 @@ class ResponseLikelihood {
   std::vector<double> values_;
 };
 
-// Numbers of the starts that lead to optima of their own, the lowest first.
+// Numbers of the starts that lead to separate optima, the lowest first.
 std::vector<int> promising(const double* values, Count stride, const ResponseStarts& starts) {
   std::vector<int> kept;
   const auto value = [&](int k) { return values[k * stride]; };

@@ -1,5 +1,5 @@
 // Many responses at the same points, each with its own parameters of one covariance: Vecchia's likelihood, profiled
-// (sets/profile.h), and its optimum. Free of R.
+// (sets/profile.h), and its optimum. Independent of R.
 #pragma once
 #include "sets/response_parameters.h"
 #include "sets/sets.h"
@@ -33,7 +33,7 @@ struct SharedProducts {
   bool regular;
   double logdet;
   Eigen::MatrixXd root;         // L L' are the products of the whitened trend
-  std::vector<double> squares;  // of each response
+  std::vector<double> squares;  // sums of squares of each response
   Eigen::MatrixXd across;       // trend x responses
 };
 SharedProducts shared_products(const ResponseRequest& request, const ColumnBlocks& columns, const double* theta);
@@ -41,22 +41,22 @@ SharedProducts shared_products(const ResponseRequest& request, const ColumnBlock
 // Profile values of each response: count x the columns of theta.
 std::vector<double> shared_values(const ResponseRequest& request, const Eigen::MatrixXd& theta);
 
-// The best optimum of a response from several starts, on the scale of the search.
+// The best optimum of a response over several starts, in the parameters of the search.
 struct ResponseOptimum {
   Eigen::VectorXd s, theta;
   Profile profile;
-  Eigen::MatrixXd information;  // twice that of s
+  Eigen::MatrixXd information;  // twice the information of s
   int evaluations = 0;
   bool converged = false;
 };
 
-// Starts of searches for each response: the rows of `near` are the nearest other starts of each, and a start with a
-// lower value than all of these leads to an optimum of its own.
+// Starts of searches for each response: the rows of `near` are the nearest other starts of each start, and a start with
+// a lower value than all of these leads to a separate optimum.
 struct ResponseStarts {
-  Eigen::MatrixXd s;     // a column for each start
+  Eigen::MatrixXd s;     // one column per start
   Eigen::MatrixXi near;  // numbers from 0
-  double within;         // searches begin at such starts whose value exceeds the lowest by no more
-  int most;              // so many searches
+  double within;         // searches begin at such starts whose value exceeds the lowest by at most this
+  int most;              // number of searches
 };
 
 std::vector<ResponseOptimum> response_optima(const ResponseRequest& request, const ResponseParameters& parameters,

@@ -1,4 +1,4 @@
-// Conditional densities of sets of points: what R asks for. Free of R.
+// Conditional densities of sets of points: the requests of R. Independent of R.
 #pragma once
 #include <kernops/jobs/sets.h>
 
@@ -12,34 +12,34 @@ namespace kernops {
 // Points in their order, and the sets of some of them.
 struct SetRequest {
   const Kernel* covariance;        // stores k(x, y; theta), with these variables in this order
-  const Kernel* slopes = nullptr;  // its gradient with respect to theta, where that is wanted
+  const Kernel* slopes = nullptr;  // its gradient with respect to theta, if requested
   const double* theta;
-  int parameters, nugget = -1;  // how many; which one multiplies the noise slopes
-  const double* points;         // n x d, column by column, as all matrices are
+  int parameters, nugget = -1;  // number of parameters; the parameter that multiplies the noise slopes
+  const double* points;         // n x d, in column-major order, like all matrices
   Count n;
   int d;
-  const double *noise, *noise_slope;  // of each point; null for 0
-  double slopes_of_noise = 0;         // how many of its slopes are added to its noise
-  double diagonal = 1;                // what the formula's variances are multiplied by
+  const double *noise, *noise_slope;  // noise of each point; null for 0
+  double slopes_of_noise = 0;         // multiple of the slopes of the noise that is added to it
+  double diagonal = 1;                // factor of the formula's variances
   const double* values = nullptr;     // n x columns
   int columns = 0;
   const int* neighbours;  // stride x sets, see SetJob
-  int m, stride;          // the first m of each set are taken
+  int m, stride;          // the number of nearest neighbours that are used
   Count first, sets;
   const double* own =
-      nullptr;  // sets x d: the points of the sets, without noise, which follow the n others; first is n
+      nullptr;  // sets x d: the points of the sets, without noise, which follow the n other points; first is n
   // rank x (n + sets of own points): see SetJob. Backends other than the CPU do not read factors.
   const double* factors = nullptr;
   int rank = 0;
   Settings settings{};
-  // Where a GPU keeps its copies of points, noise, values and neighbours, which are the same at each call with it; but
-  // where there are own points, these and neighbours are not.
+  // The GPU's copies of points, noise, values and neighbours, which are the same at each call with this cache; with own
+  // points, these and the neighbours are not cached.
   std::shared_ptr<BackendCache>* kept = nullptr;
 };
 
 struct SetTotals {
-  std::vector<double> sums;  // as SetJob says
-  Count bad = -1;            // the first set whose covariance is singular
+  std::vector<double> sums;  // see SetJob
+  Count bad = -1;            // the first set with a singular covariance
 };
 
 }  // namespace kernops

@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A sum, and how many there are: in this tile, and in those before.
+// A running sum with two counts: this tile and all previous tiles.
 template <class Total> struct MeanOf {
   static constexpr int values = Total::values + 2, indices = 0, outputs = 1, tile = Total::values, all = tile + 1;
   template <class S> static KERNOPS_FN void start(S& s) { Total::start(s), s.v[tile] = s.v[all] = 0; }
@@ -30,8 +30,8 @@ template <class Total> struct MeanOf {
 using Mean = MeanOf<BlockSum>;
 
 // State of a tile: a shift, which is its first value, the number of values, the sums of x - shift and of its square;
-// since the shift is one of few values, the difference of the sums loses few digits. State of earlier tiles: number,
-// mean (as a shift and a correction) and sum of squared deviations, joined as by Chan, Golub and LeVeque (1983).
+// the shift is one of few values, so the difference of the sums loses few digits. State of earlier tiles: number, mean
+// (as a shift and a correction) and sum of squared deviations, joined as in Chan, Golub and LeVeque (1983).
 struct Variance {
   static constexpr int values = 8, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) {
@@ -42,7 +42,8 @@ struct Variance {
     const V d = x - s.v[0];
     s.v[1] += V(1);
     s.v[2] += d;
-    s.v[3] = fma(d, d, s.v[3]);  // said, not left to the compiler, so that all copies of this code round alike
+    // explicit, not left to the compiler, so that all copies of this code round in the same way
+    s.v[3] = fma(d, d, s.v[3]);
   }
   template <class S, class V> static KERNOPS_FN void join(S& s, V n, V shift, V above, V squares) {
     const V total = s.v[4] + n, share = n / total, d = (shift - s.v[5]) + (above - s.v[6]);

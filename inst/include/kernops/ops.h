@@ -26,7 +26,7 @@ template <class V> KERNOPS_FN V powi(V x, int n) {
   return power;
 }
 
-// 1 or 0, and NaN where an argument is NaN, as a comparison of R gives NA.
+// 1 or 0, and NaN if an argument is NaN, as comparisons in R give NA.
 template <class V, class M> KERNOPS_FN V truth(M condition, V a) {
   return select(a == a, select(condition, V(1), V(0)), a);
 }
@@ -40,8 +40,8 @@ template <class V> KERNOPS_FN V rsqrt_or_zero(V a) { return select(a == V(0), V(
 
 template <class V> KERNOPS_FN V softplus(V a) { return max(a, V(0)) + log1p(exp(-abs(a))); }
 
-// As R >= 4.0.0 rounds to decimals: of the two neighbours with so many digits the one that is nearer to a, of equals
-// the even one.
+// Rounds to decimals like R >= 4.0.0: of the two nearest numbers with this many digits, the one nearer to a, or the
+// even one if both are equally near.
 template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   if (digits == 0) return rint(a);
   const V x = abs(a), scale = powi(V(10), digits < 0 ? -digits : digits);
@@ -50,19 +50,19 @@ template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   const V half = floored * V(0.5);
   const auto down = (x - below < above - x) | ((x - below == above - x) & (half == floor(half)));
   const V rounded = select(a < V(0), -select(down, below, above), select(down, below, above));
-  const V finest = select(scale - scale == V(0), V(4503599627370496.0), V(0));  // beyond it there are no digits left
+  const V finest = select(scale - scale == V(0), V(4503599627370496.0), V(0));  // beyond this, no digits are left
   if (digits < 0) return select(scale - scale == V(0), select(x - x == V(0), rounded, a), a - a);
   return select(scaled < finest, rounded, a);
 }
 
-// log(x + sqrt(x^2 + 1)) of x >= 0 without cancellation or overflow; odd.
+// log(x + sqrt(x^2 + 1)) for x >= 0 without cancellation or overflow; an odd function.
 template <class V> KERNOPS_FN V area_sine(V a) {
   const V x = abs(a), far = log(x) + V(0.6931471805599453), near = log1p(x + x * (x / (V(1) + hypot(x, V(1)))));
   const V value = select(x > V(1e8), far, near);
   return select(a < V(0), -value, value);
 }
 
-// As R rounds to significant digits: decimals by the exponent of 10.
+// Rounds to significant digits like R: to decimals, by the exponent of 10.
 struct Significant {
   template <class T> KERNOPS_FN T operator()(T a, T digits) const {
     if (a == 0 || a - a != 0) return a;
@@ -75,20 +75,20 @@ struct Significant {
   }
 };
 
-// a modulo b as R has it, of the sign of b: exact but for one rounding.
+// a modulo b as in R, with the sign of b: exact except for one rounding.
 struct Modulo {
   template <class T> KERNOPS_FN T operator()(T a, T b) const {
     const T rest = fmod(a, b);
     return rest == 0 || (rest < 0) == (b < 0) ? rest : rest + b;
   }
 };
-// The same in c <= . < c + b: what would be rounded to c + b is c.
+// The same in c <= . < c + b: a result that would be rounded to c + b is c.
 template <class V> KERNOPS_FN V modulo(V a, V b, V c) {
   const V x = c + lanewise(Modulo{}, a - c, b);
   return select((x == c + b) & (b - b == V(0)), c, x);
 }
 
-// The first largest (smallest) entry and its place from 0; NaN counts as the most extreme.
+// The first largest (smallest) entry and its position from 0; NaN counts as the most extreme.
 template <class V> struct Best { V value, place; };
 template <class V, class In> KERNOPS_FN Best<V> largest(int n, const In& a) {
   Best<V> best{a[0], V(0)};

@@ -12,7 +12,7 @@
 #define KERNOPS_UNROLL _Pragma("unroll")
 #define KERNOPS_TEXT_OF(x) #x
 #define KERNOPS_UNROLL_BY(n) _Pragma(KERNOPS_TEXT_OF(unroll n))
-// Beyond what registers hold, code of any length would win nothing and take long to compile.
+// Longer loops than registers allow are not unrolled: they would gain nothing and take long to compile.
 #define KERNOPS_IS_LONG(n) ((n) > 256)
 #define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY(KERNOPS_IS_LONG(n) ? 4 : (n))
 #elif defined(KERNOPS_INLINE)
@@ -30,7 +30,7 @@
 #define KERNOPS_CALL KERNOPS_FN
 #endif
 
-// For each n from 0 on, below a number: written out; every so-many-th of them; or a loop where these may be many.
+// For each n from 0 on, below a number: unrolled; unrolled with a step; or a loop if there may be many.
 #define KERNOPS_EACH(n, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); ++n)
 #define KERNOPS_EVERY(n, step, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); n += step)
 #define KERNOPS_EACH_FEW(n, ...) KERNOPS_UNROLL_FEW((__VA_ARGS__)) for (int n = 0; n < (__VA_ARGS__); ++n)
@@ -47,6 +47,6 @@ template <> struct Scalar<double> { using type = double; };
 template <> struct Scalar<int> { using type = int; };
 template <> struct Scalar<long> { using type = long; };
 template <> struct Scalar<long long> { using type = long long; };
-// T, where T is a number and not a pack.
+// T, if T is a number and not a pack.
 template <class T> using if_scalar = typename Scalar<T>::type;
 }  // namespace kernops

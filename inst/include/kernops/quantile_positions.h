@@ -1,5 +1,5 @@
-// Which order statistics a quantile is made of: the nine types of Hyndman and Fan (1996), as R numbers them. A GPU
-// rounds as the CPU does.
+// The order statistics of a quantile: the nine types of Hyndman and Fan (1996), as R numbers them. A GPU rounds as the
+// CPU does.
 #pragma once
 #include <kernops/portable.h>
 
@@ -44,7 +44,7 @@ KERNOPS_FN QuantilePosition quantile_position(int type, double n, double p) {
   return {(long long)(first)-1, (long long)(next < last ? next : last) - 1, share};
 }
 
-// R computes so, which keeps equal and infinite values as they are.
+// R uses this formula, which preserves equal and infinite values.
 KERNOPS_FN double between(double lower, double upper, double share) {
   if (share == 0 || lower == upper) return lower;
   return share == 1 ? upper : product(1 - share, lower) + product(share, upper);

@@ -1,11 +1,11 @@
-// Reductions of one entry: how a running state takes a value, joins another state and becomes a result.
+// Reductions of one entry: how a value is added to a running state, how states are merged, and the result.
 //
 // State holds `values` numbers and `indices` integers; they are scalars, or SIMD packs that reduce one lane
 // each.
-//   start(s)      nothing has joined yet            add(s, x, j)  value x of index j joins
-//   settle(s)     called after each tile            merge(s, o)   o joins; of equals the lower index stays
-//   absorb(s, o)  o, a sum that was not settled yet, joins
-//   finish(s, n)  result n of `outputs`; indices are given back from 1, and 0 where there was none
+// start(s) makes s empty add(s, x, j) adds value x of index j
+// settle(s) called after each tile merge(s, o) adds o; among equals the lower index is kept
+// absorb(s, o) adds o, a sum that was not settled yet
+// finish(s, n) result n of `outputs`; indices are returned from 1, and 0 if there was none
 #pragma once
 #include <kernops/extremes.h>
 #include <kernops/moments.h>
@@ -14,14 +14,14 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The result of max f and sums of exp(f - max f): the log of a sum, weighted means, or max and sums themselves.
+// The result of max f and sums of exp(f - max f): the logarithm of a sum, weighted means, or the maximum and the sums.
 enum class Shifted { log_sum, softmax, max_and_sums };
 
-// From so many weights on, a GPU adds up what they weigh as sums of vectors (cuda/wide/vector_sum.cuh). Below,
-// exponents are in base 2 there.
+// From this number of weights on, a GPU computes weighted sums as sums of vectors (cuda/wide/vector_sum.cuh). For fewer
+// weights, exponents are in base 2 there.
 constexpr int many_weights = 16;
 
-// v[0] * 2^v[1]: what is multiplied on the way may be beyond all numbers where the product is not.
+// v[0] * 2^v[1]: intermediate products may overflow although the final product does not.
 struct Product : Settled<2> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 1, s.v[1] = 0; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I) {
@@ -32,12 +32,12 @@ struct Product : Settled<2> {
     add(s, o.v[0], 0);
   }
   template <class S> static KERNOPS_FN double finish(const S& s, int) {
-    constexpr double most = 2200;  // from there on it is Inf, or 0
+    constexpr double most = 2200;  // beyond this it is Inf, or 0
     return ldexp(double(s.v[0]), int(min(max(double(s.v[1]), -most), most)));
   }
 };
 
-// 0 for false, 1 for true, and NaN between them: it does not matter where one decides.
+// 0 for false, 1 for true, with NaN between them: the position of a deciding value does not matter.
 template <class V> KERNOPS_FN V truth_of(V x) { return select(x == x, select(x == V(0), V(0), V(1)), V(0.5)); }
 template <int sign> struct Decides : Settled<1> {  // sign = 1: all, -1: any
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = sign > 0; }

@@ -1,5 +1,5 @@
-// The scalar vocabulary of ops.def for one number at a time: host constants and CUDA threads. simd/pack.h gives the
-// same names to SIMD packs, so that a row of ops.def reads the same everywhere.
+// The scalar functions of ops.def for one number at a time: host constants and CUDA threads. simd/pack.h gives the same
+// names to SIMD packs, so that a row of ops.def reads the same everywhere.
 #pragma once
 #include <kernops/portable.h>
 
@@ -46,7 +46,7 @@ KERNOPS_MATH2(pow) KERNOPS_MATH2(atan2) KERNOPS_MATH2(hypot) KERNOPS_MATH2(fmod)
 #undef KERNOPS_MATH2
 // clang-format on
 
-// NaN wins, as in R.
+// NaN takes precedence, as in R.
 #if __CUDA_ARCH__ >= 800
                             KERNOPS_FN float max(float x, float y) {
   return larger_or_nan(x, y);
@@ -57,11 +57,11 @@ template <class T> KERNOPS_FN if_scalar<T> max(T x, T y) { return x > y || x != 
 template <class T> KERNOPS_FN if_scalar<T> min(T x, T y) { return x < y || x != x ? x : y; }
 template <class T> KERNOPS_FN if_scalar<T> select(bool condition, T x, T y) { return condition ? x : y; }
 
-// The whole number that x is.
+// The value of x, which is a whole number.
 KERNOPS_FN long long whole(double x) { return (long long)x; }
 KERNOPS_FN long long whole(float x) { return (long long)x; }
 
-// x = significand * 2^n with a significand in [1/2, 1), of which n is added to `power`. 0, Inf and NaN stay.
+// x = significand * 2^n with a significand in [1/2, 1); n is added to `power`. 0, Inf and NaN stay unchanged.
 template <class T> KERNOPS_FN if_scalar<T> significand(T x, T& power) {
   if (x - x != 0) return x;
   int n;
@@ -70,8 +70,8 @@ template <class T> KERNOPS_FN if_scalar<T> significand(T x, T& power) {
   return x;
 }
 
-// Calls f on each lane; a scalar is its own only lane. On a GPU this is a call: a loop in each of the pairs that a
-// thread takes at a time would be a long text, and no faster.
+// Calls f on each lane; a scalar is its own only lane. On a GPU this is a function call: inlining the loop for each
+// pair of a thread would make the code long, and no faster.
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x) { return f(x); }
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x, T y) { return f(x, y); }
 

@@ -1,4 +1,4 @@
-// Structs in the manner of reductions.h that only segments have; segments.def names them.
+// Structs in the style of reductions.h that only segments use; segments.def names them.
 #pragma once
 #include <kernops/reductions.h>
 
@@ -11,7 +11,7 @@ template <int sign> struct FirstExtreme : Settled<1, 1> {
   template <class V> static KERNOPS_FN auto reaches(V x, V y) { return sign > 0 ? x <= y : x >= y; }
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = sign * infinity<double>(), s.j[0] = nowhere; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {
-    const auto beats = (!reaches(s.v[0], x)) & (s.v[0] == s.v[0]);  // NaN beats all but NaN
+    const auto beats = (!reaches(s.v[0], x)) & (s.v[0] == s.v[0]);  // NaN takes precedence over all values but NaN
     const auto better = beats | ((reaches(x, s.v[0]) | (x != x)) & (j < s.j[0]));
     s.v[0] = select(better, x, s.v[0]);
     s.j[0] = select(better, j, s.j[0]);
@@ -24,7 +24,7 @@ template <int sign> struct FirstExtreme : Settled<1, 1> {
 using ArgSmallest = FirstExtreme<1>;
 using ArgLargest = FirstExtreme<-1>;
 
-// One exponential a value: of the two numbers, the new one and the largest so far, one is the new largest.
+// One exponential per value: one of two numbers, the new value and the largest so far, is the new maximum.
 struct OnlineLogSumExp : Settled<2> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = -infinity<double>(), s.v[1] = 0; }
   template <class S, class V> static KERNOPS_FN void join(S& s, V x, V mass) {
@@ -72,7 +72,7 @@ template <int sign> struct Outermost : Settled<1, 1> {
 using First = Outermost<1>;
 using Last = Outermost<-1>;
 
-// Bit operations on whole numbers, kept in j; v is NaN after a NaN.
+// Bit operations on whole numbers, stored in j; v is NaN after a NaN.
 template <char operation> struct Bits : Settled<1, 1> {
   template <class I> static KERNOPS_FN I combine(I a, I b) {
     return operation == '&' ? a & b : operation == '|' ? a | b : a ^ b;

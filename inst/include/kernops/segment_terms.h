@@ -18,7 +18,7 @@ struct IsZero {
 struct OneForZero {
   template <class G, class T> static KERNOPS_FN T of(const G&, T x, T) { return x == 0 ? T(1) : x; }
 };
-// A value of weight 0 does not count, whatever it is. A value of NaN has that for a mass.
+// A value of weight 0 is ignored, whatever it is. The mass of NaN is NaN.
 struct Times {
   template <class G, class T> static KERNOPS_FN T of(const G&, T x, T w) { return w == 0 ? T(0) : x * w; }
 };
@@ -36,8 +36,8 @@ struct PresentOrNaN {
     return w == 0 ? T(0) : x == x && w == w ? T(1) : not_a_number<T>();
   }
 };
-// given(1) is the largest value m of the segment, given(2) the sum of exp(x - m), its mass. NaN where the largest one
-// is infinite.
+// given(1) is the largest value m of the segment, and given(2) its mass, the sum of exp(x - m). NaN if the largest
+// value is infinite.
 struct FromLargest {
   template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T) {
     const T largest = T(given(1));
@@ -76,7 +76,8 @@ struct VarGradient {
 struct PositionGradient {
   template <class S> static KERNOPS_FN double of(const S& s) { return s.position() == s.given(1) ? s.given(0) : 0.; }
 };
-// The product of those that are not 0, and how many are: the other values' product is 0 where one of them is.
+// The product of the values that are not 0, and the number of zeros: the product of the other values is 0 if one of
+// them is 0.
 struct ProductGradient {
   template <class S> static KERNOPS_FN double of(const S& s) {
     const double x = s.x(), zeros = s.given(2);
@@ -87,7 +88,7 @@ struct ProductGradient {
 struct LogSumExpGradient {
   template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax() * s.given(0); }
 };
-struct SoftmaxGradient {  // given is the sum of softmax times incoming gradient
+struct SoftmaxGradient {  // given is the sum of softmax times the incoming gradient
   template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax() * (s.incoming() - s.given(0)); }
 };
 

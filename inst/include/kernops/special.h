@@ -1,12 +1,12 @@
-// Special functions, one number at a time: they are loops of unequal length, from which SIMD would gain little.
+// Special functions, one number at a time: their loops have different lengths, so SIMD would gain little.
 #pragma once
 #include <kernops/scalar.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// j_n(x), sin(x)/x for n = 0, by what is stable: the power series (DLMF 10.53.1) where its terms do not cancel, upward
-// recurrence (10.51.1) above n + 2, downward recurrence between them.
+// j_n(x), with sin(x)/x for n = 0, by a stable method: the power series (DLMF 10.53.1) if its terms do not cancel,
+// upward recurrence (10.51.1) above n + 2, downward recurrence between them.
 template <class T> KERNOPS_FN T spherical_bessel_series(T x, int n) {
   T term = 1;
   for (int m = 1; m <= n; ++m) term *= x / T(2 * m + 1);
@@ -23,7 +23,8 @@ template <class T> KERNOPS_FN T spherical_bessel_upward(T x, int n) {
   }
   return now;
 }
-// From an order so high that j is nothing there; all values have a common factor, known from the larger of j_0 and j_1.
+// The recurrence starts from an order so high that j is negligible; the common factor of all values follows from the
+// larger of j_0 and j_1.
 template <class T> KERNOPS_FN T spherical_bessel_downward(T x, int n) {
   T above = 0, now = 1, wanted = 0;
   for (int m = n + n / 10 + 40; m > 0; --m) {
@@ -42,7 +43,7 @@ template <class T> KERNOPS_FN T spherical_bessel_scalar(T x, int n) {
   return abs(x) < T(n + 2) ? spherical_bessel_downward(x, n) : spherical_bessel_upward(x, n);
 }
 
-// J_n(x), in double whatever the precision, as the others.
+// J_n(x), computed in double for all precisions, like the other functions.
 struct BesselJ {
   int n;
   template <class T> KERNOPS_FN T operator()(T x) const {
@@ -70,7 +71,7 @@ struct Polygamma {
     return (n % 2 ? -positive(1 - x) : positive(1 - x)) - cotangent(x);  // DLMF 5.15.6
   }
 
-  // Up by the recurrence (DLMF 5.15.5) to where the asymptotic series (5.15.8) is exact.
+  // Upward recurrence (DLMF 5.15.5) to the range where the asymptotic series (5.15.8) is exact.
   KERNOPS_FN double positive(double x) const {
     double factorial = 1, sum = 0;
     for (int m = 2; m <= n; ++m) factorial *= m;
@@ -137,7 +138,7 @@ struct PolygammaDifference {
     return sum + sign * (pole(a, ratio, factorial) / 2 + tail(a, ratio, factorial));
   }
 
-  // n! / x^(n + 1), for n = -1 the limit -log(x), at a + b minus that at a.
+  // The difference of n! / x^(n + 1), or of the limit -log(x) for n = -1, between a + b and a.
   KERNOPS_FN double pole(double a, double ratio, double factorial) const {
     return n < 0 ? -ratio : factorial * power(a, -n - 1, ratio);
   }
@@ -160,8 +161,8 @@ struct PolygammaDifference {
   KERNOPS_FN double single(double x) const { return n < 0 ? lgamma(x) : Polygamma{n}(x); }
 };
 
-// The standard normal density over the upper tail probability, and the excess of this hazard over x: above 4 by the
-// continued fraction x + 1 / (x + 2 / (x + 3 / ...)) (DLMF 7.9.3), in which nothing cancels.
+// The standard normal density divided by the upper tail probability, and the excess of this hazard over x: above 4 by
+// the continued fraction x + 1 / (x + 2 / (x + 3 / ...)) (DLMF 7.9.3), which has no cancellation.
 struct NormalHazard {
   bool excess;
 
@@ -202,13 +203,13 @@ struct SoftplusDifference {
 // exponentially with 1 / step. No term of a value is negative, so small values are as exact as large ones, and little
 // cancels in derivatives. Orders 1/2, 3/2, ... have closed forms.
 struct BesselK {
-  static constexpr int most = 20000;  // terms to each side
+  static constexpr int most = 20000;  // number of terms on each side
   int derivative;
   bool scaled;  // by x^v
 
   template <class T> KERNOPS_FN T operator()(T v, T x) const { return T(value(double(v), double(x))); }
 
-  // Not where a power of x might overflow before the result does.
+  // False if a power of x might overflow although the result does not.
   KERNOPS_FN bool is_closed(double v, double x) const {
     const double below = abs(v) - 0.5;
     return derivative == 0 && below >= 0 && below <= 12 && below == floor(below) && x > 1e-20 && x < 600;
@@ -232,7 +233,7 @@ struct BesselK {
 
  private:
   struct Sum {
-    double value, size;  // size: of the terms without their signs
+    double value, size;  // size: the sum of the absolute terms
   };
 
   KERNOPS_FN double value(double v, double x) const {
@@ -248,7 +249,7 @@ struct BesselK {
     return scale < 600 && x < 600 ? sum * exp(-x) * exp(scale) : sum * exp(scale - x);
   }
 
-  // From the largest term to both sides, so that the number of terms is bounded whatever the order is.
+  // Sums from the largest term to both sides, so that the number of terms is bounded for every order.
   KERNOPS_FN double total(double peak, double step, double v, double x, double highest) const {
     Sum sum{0, 0};
     for (int n = 0; n < most; ++n)
@@ -258,7 +259,7 @@ struct BesselK {
     return sum.value;
   }
 
-  // The terms of t and -t, of t = 0 half of them; false where they are nothing beside the sum, nor those after them.
+  // The terms of t and -t, or half of the term of t = 0; false if this and all following terms are negligible.
   KERNOPS_FN bool add(double t, double v, double x, double highest, Sum* sum) const {
     const double half = t == 0 ? 0.25 : 0.5, base = scaled && derivative ? log(x) : 0, along = v < 0 ? -t : t;
     const double there = half * exp(exponent(t, abs(v), x) - highest), to = base + along;
@@ -281,7 +282,7 @@ struct BesselK {
     return v * t - 2 * (x * s) * s;
   }
 
-  // Where x^v K_v is infinite at 0 it is taken as 0 there, as Rsqrt is. Elsewhere it is 2^(v - 1) Gamma(v), whose
+  // If x^v K_v is infinite at 0, its value there is taken as 0, as for Rsqrt. Otherwise it is 2^(v - 1) Gamma(v), whose
   // logarithm has the derivatives log(2) + psi(v), psi'(v), ...
   KERNOPS_FN double at_zero(double v) const {
     if (!scaled) return 1 / 0.0;
@@ -299,10 +300,10 @@ struct BesselK {
   }
 };
 
-// 2^(1 - a) / Gamma(a) x^v K_v(x) with v = a - shift, a Matern correlation where shift is 0, or a derivative by a. The
-// factors overflow and underflow long before their product does, so the logarithm of the largest integrand, at
-// sinh(t) = v / x, includes them. A derivative by a multiplies the integrands by a complete Bell polynomial of
-// log(x / 2) + t - psi(a), -psi'(a), -psi''(a), ...
+// 2^(1 - a) / Gamma(a) x^v K_v(x) with v = a - shift, a Matern correlation if shift is 0, or a derivative with respect
+// to a. The factors overflow and underflow long before their product does, so the logarithm of the largest integrand,
+// at sinh(t) = v / x, includes them. A derivative with respect to a multiplies the integrands by a complete Bell
+// polynomial of log(x / 2) + t - psi(a), -psi'(a), -psi''(a), ...
 struct MaternK {
   int derivative, shift;
 
@@ -311,7 +312,8 @@ struct MaternK {
  private:
   static constexpr double log_2 = 0.69314718055994530942;
   struct Slopes {
-    double of[Polygamma::most + 2];  // derivatives of the logarithm of an integrand by a, from the first one
+    // derivatives of the logarithm of an integrand with respect to a, from the first one
+    double of[Polygamma::most + 2];
   };
 
   KERNOPS_FN double value(double a, double x) const {
@@ -333,7 +335,7 @@ struct MaternK {
     return factor;
   }
 
-  // The largest (1 - a) log(2) - log(Gamma(a)) + v log(x) + v t - x cosh(t) over t, by Stirling's series where these
+  // The maximum over t of (1 - a) log(2) - log(Gamma(a)) + v log(x) + v t - x cosh(t), by Stirling's series if these
   // terms are large.
   KERNOPS_FN double log_highest(double a, double x, double v, double h) const {
     if (v < 16) return (1 - a) * log_2 - lgamma(a) + v * log_scale(x, v, h) - h;
@@ -348,7 +350,7 @@ struct MaternK {
     return v >= 0 ? log(v + h) : 2 * log(x) - log(h - v);
   }
 
-  // From the largest integrand to both sides, relative to it.
+  // Sums from the largest integrand to both sides, relative to it.
   KERNOPS_FN double total(double a, double x, double v, double h, double step) const {
     Slopes slopes{}, sizes{};
     for (int k = 1; k < derivative; ++k) sizes.of[k] = abs(slopes.of[k] = -Polygamma{k}(a));
@@ -369,7 +371,7 @@ struct MaternK {
     return sum;
   }
 
-  // The derivative of exp(f), divided by exp(f), from those of f.
+  // The derivative of exp(f) divided by exp(f), computed from the derivatives of f.
   KERNOPS_FN double bell(const Slopes& slopes) const {
     if (derivative < 2) return derivative == 0 ? 1 : slopes.of[0];
     double of[Polygamma::most + 2] = {1};
@@ -383,7 +385,7 @@ struct MaternK {
     return of[derivative];
   }
 
-  // 2^-shift / ((a - 1) ... (a - shift)) where v > 0; where x^v K_v is infinite at 0, 0 as in BesselK.
+  // 2^-shift / ((a - 1) ... (a - shift)) for v > 0; if x^v K_v is infinite at 0, the value is 0 as in BesselK.
   KERNOPS_FN double at_zero(double a, double v) const {
     if (!(v > 0)) return 0;
     Slopes slopes{};
@@ -399,8 +401,8 @@ struct MaternK {
 
 }  // namespace KERNOPS_ISA
 
-// The CPU has these compiled once, by src/cpu/simd/special.cpp: next to a zero, or in the exponent of a large value,
-// what one instruction set fuses and another does not would be many units of the last place.
+// The CPU compiles these functions once, in src/cpu/simd/special.cpp: near a zero, or in the exponent of a large value,
+// instruction sets that fuse different operations would differ by many units of the last place.
 namespace special {
 #ifdef __CUDACC__
 #define KERNOPS_SPECIAL(function, value) \
@@ -428,7 +430,7 @@ template <class V> KERNOPS_FN V spherical_bessel(V a, int n) {
 template <class V> KERNOPS_FN V polygamma(V a, int n) {
   return lanewise([n](auto x) { return decltype(x)(special::polygamma(double(x), n)); }, a);
 }
-// `one_order`: of all pairs, which the CPU has tables for (cpu/bessel_k.h).
+// `one_order`: one order for all pairs, for which the CPU has tables (cpu/bessel_k.h).
 template <class V> KERNOPS_FN V bessel_k(V a, V b, int derivative, bool scaled, bool) {
   return lanewise(
       [=](auto v, auto x) { return decltype(x)(special::bessel_k(double(v), double(x), derivative, scaled)); }, a, b);

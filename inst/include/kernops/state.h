@@ -14,7 +14,7 @@ template <class R, class V, class I> struct State {
 template <class V> KERNOPS_FN V infinity() { return V(1) / V(0); }
 template <class V> KERNOPS_FN V not_a_number() { return infinity<V>() - infinity<V>(); }
 
-// The lanes where `joins` holds take x in, the others stay as they are.
+// Adds x in the lanes where `joins` holds; the other lanes stay unchanged.
 template <class R, class S, class M, class V, class I> KERNOPS_FN void add_where(M joins, S& s, V x, I j) {
   S with = s;
   R::add(with, x, j);

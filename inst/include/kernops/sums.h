@@ -1,4 +1,4 @@
-// Sums, with more or less care for rounding; see reductions.h.
+// Sums with different degrees of compensation for rounding; see reductions.h.
 #pragma once
 #include <kernops/state.h>
 
@@ -12,7 +12,7 @@ template <class V> KERNOPS_FN void two_sum(V a, V b, V& sum, V& error) {
   error = (a - (sum - part)) + (b - part);
 }
 
-// A sum with its rounding errors kept aside, as v[0] + v[1]. An infinite sum has no meaningful error.
+// A sum with its rounding error stored separately, as v[0] + v[1]. An infinite sum has no meaningful error.
 template <class S, class V> KERNOPS_FN void add_compensated(S& s, V x) {
   V sum, error;
   two_sum(s.v[0], x, sum, error);
@@ -41,8 +41,8 @@ struct KahanSum : Settled<2> {
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return compensated(s); }
 };
 
-// Plain sums within a tile, compensated from tile to tile: nearly as fast as the first, nearly as exact as
-// the second.
+// Plain sums within a tile, compensated from tile to tile: nearly as fast as plain sums, nearly as accurate as
+// compensated ones.
 struct BlockSum {
   static constexpr int values = 3, indices = 0, outputs = 1;
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = s.v[1] = s.v[2] = 0; }
@@ -60,7 +60,7 @@ struct BlockSum {
   template <class S> static KERNOPS_FN double finish(S s, int) { return settle(s), compensated(s); }
 };
 
-// How many there are, exact beyond 2^24 in float, too.
+// The number of values, exact beyond 2^24 in float as well.
 struct CountAll : BlockSum {
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V, I) { s.v[2] += V(1); }
   template <class S> static KERNOPS_FN double finish(const S& s, int) {

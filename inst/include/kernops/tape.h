@@ -1,21 +1,21 @@
-// Straight-line code, as every backend reads it: plain structs, no containers.
+// Straight-line code that every backend reads: plain structs, no containers.
 #pragma once
 
 namespace kernops {
 
-// Where a value lives, and so how often it is computed: once, once a row, once a column or once a pair.
+// The level of a value, which determines how often it is computed: once, per row, per column or per pair.
 enum class Level { uniform, row, column, pair };
 
 struct Slot {
   Level level;
-  int offset, size;  // in entries, from the start of its level
+  int offset, size;  // offset in entries from the start of its level
 };
 
-// A value that comes from outside.
+// A value that is loaded from input data.
 struct Load {
   enum Kind { constant, variable, index, reduced, centre, eigenvalues, eigenvectors } kind;
   int id, slot;
-  double value;  // of a constant
+  double value;  // value of a constant
 };
 
 // Operation `op` on the slots in[] of sizes[] (slot 0 where unused), with integer arguments ints[], into slot
@@ -25,8 +25,8 @@ struct Step {
   int in[3], sizes[3], ints[2];
 };
 
-// Entries at .. at + size of a vector, added to what others have there: factor * times * value, all of them slots.
-// `factor` is the same for all pairs, `times` one number for all entries, 0 where it is 1.
+// Adds entries of a vector at positions at .. at + size of the sum: factor * times * value, all of them slots. `factor`
+// is the same for all pairs, `times` is one number for all entries, and 0 means 1.
 struct Summand {
   int value, times, factor, at, size;
 };

@@ -11,16 +11,16 @@ struct AxisEngine {
   struct Entry {
     std::size_t state_bytes;
     void (*reduce)(const SliceJob& job, Count first, Count count, Count chunk, double* buffer);
-    void (*merge)(const SliceJob& job, Count result);  // the chunks of a result, which is then given
+    void (*merge)(const SliceJob& job, Count result);  // merges the chunks of a result and writes it
   };
   const char* name;
-  const Entry* entries[2];    // by `skip`, then by row of segments.def
-  std::size_t buffer_length;  // doubles that each thread lends
+  const Entry* entries[2];    // indexed by `skip`, then by row of segments.def
+  std::size_t buffer_length;  // number of doubles that each thread provides
   int most_lanes, lanes_along, most_rows;
-  // Softmax: `seen` is memory for what the passes remember of `count` slices side by side.
+  // Softmax: `seen` is memory in which the passes store data of `count` adjacent slices.
   void (*first_pass)(const SliceJob& job, Count first, int count, Count chunk, double* seen, double* buffer);
   void (*second_pass)(const SliceJob& job, Count first, int count, Count chunk, double* seen, double* whole);
-  void (*join)(double* whole, double* part, int count);  // `part` into `whole`
+  void (*join)(double* whole, double* part, int count);  // joins `part` to `whole`
 };
 extern const AxisEngine axis_engine_baseline, axis_engine_avx2, axis_engine_avx512;
 

@@ -1,7 +1,7 @@
 // Eigen for the instruction set of simd/isa.h, in a namespace of its own, so that no function compiled for AVX2
 // can be linked into baseline code.
 #pragma once
-#pragma GCC system_header  // its warnings are not ours
+#pragma GCC system_header  // silences warnings of Eigen
 
 #include <algorithm>
 #include <cassert>
@@ -20,7 +20,7 @@
 #define Eigen KERNOPS_JOIN(Eigen_, KERNOPS_ISA)
 #define EIGEN_DONT_PARALLELIZE
 
-// g++ reads a whole file before `#pragma GCC target` defines these, which Eigen asks for.
+// g++ reads a whole file before `#pragma GCC target` defines these macros, which Eigen requires.
 #if KERNOPS_SIMD == 2
 #undef __AVX__
 #undef __AVX2__

@@ -1,5 +1,5 @@
 // The engine of one instruction set: included by cpu/simd/pairs_baseline.cpp, cpu/simd/pairs_avx2.cpp and
-// cpu/simd/pairs_avx512.cpp, which say which.
+// cpu/simd/pairs_avx512.cpp, which define the instruction set.
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/cpu/map_reduce.h>

@@ -1,5 +1,5 @@
 // Scans of segments with one instruction set: included by cpu/simd/scans_baseline.cpp, cpu/simd/scans_avx2.cpp and
-// cpu/simd/scans_avx512.cpp, which say which.
+// cpu/simd/scans_avx512.cpp, which define the instruction set.
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/cpu/segments/scan_formula.h>
@@ -8,7 +8,7 @@
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
-extern template StepFunction<double> step_function<double>(int);  // those of cpu/simd/pairs.h
+extern template StepFunction<double> step_function<double>(int);  // defined in cpu/simd/pairs.h
 }
 
 const ScanEngines KERNOPS_JOIN(scan_engines_, KERNOPS_ISA) = {KERNOPS_TEXT(KERNOPS_ISA),

@@ -1,5 +1,5 @@
 // Sets of points with one instruction set: included by cpu/simd/sets_baseline.cpp, cpu/simd/sets_avx2.cpp and
-// cpu/simd/sets_avx512.cpp, which say which.
+// cpu/simd/sets_avx512.cpp, which define the instruction set.
 #include <kernops/simd/isa.h>
 #ifndef KERNOPS_ISA_MISSING
 #include <kernops/cpu/sets/adjoint.h>
@@ -12,7 +12,7 @@
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
-extern template StepFunction<double> step_function<double>(int);  // those of cpu/simd/pairs.h
+extern template StepFunction<double> step_function<double>(int);  // defined in cpu/simd/pairs.h
 }
 
 const SetEngine KERNOPS_JOIN(set_engine_, KERNOPS_ISA) = {

@@ -82,7 +82,7 @@ std::string axis_fold_source(const SegmentFormula& formula, const std::string& t
          ")\n";
 }
 
-constexpr size_t fold_bytes = 16;  // number of parts of a FoldState of cuda/axes/fold.cuh
+constexpr size_t fold_bytes = 16;  // of a FoldState of cuda/axes/fold.cuh
 
 void reduce(SliceJob job, const SegmentFormula* formula) {
   if (job.results == 0) return;

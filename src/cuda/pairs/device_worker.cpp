@@ -164,7 +164,7 @@ Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_
 void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
   if (task.recipe.sums_vectors()) {
-    // number of states of a row
+    // whether a block merges all totals of a row
     const bool all = !job.out && reduction_table()[task.plan.reduction.row].exponentiates();
     const Count blocks = ceil_div(rows, merged_rows) * (all ? 1 : ceil_div(task.plan.vector_sum.size, merged_entries));
     return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);

@@ -36,8 +36,8 @@ struct Task {
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
   const Blocks* ranges() const { return data.pairs(plan.rows); }
-  Count most_columns(Count columns) const;  // columns that a block processes
-  // rows that process all of these columns, with the same total number of pairs
+  Count most_columns(Count columns) const;  // the most of these columns that a block processes
+  // The number of full blocks with as many pairs as these rows.
   Count full_blocks(Count rows) const;
 };
 
@@ -133,13 +133,14 @@ class DeviceWorker {
   bool is_here(const ArrayRef& array) const;
 
   bool writes_directly(const Output& out) const;
-  size_t bytes_aside(const Task& task, Count rows) const;  // results whose target is elsewhere
+  size_t bytes_aside(const Task& task, Count rows) const;  // for results whose target is elsewhere
   void deliver(const Task& task, Range rows, const Buffer& from);
   PairJob job_for(const Task& task, Range rows, const Buffer& aside) const;
 
   int number_;
   const Kernels* kernels_ = nullptr;
-  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // data from elsewhere: address and number of items
+  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>>
+      copies_;  // copies of data from elsewhere, by address and items
 };
 
 }  // namespace cuda

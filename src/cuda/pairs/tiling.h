@@ -12,7 +12,7 @@ struct Tiling {
   std::set<int> computed;  // slots that the remaining pair steps write
 
   int new_slot(Level level, int size);
-  int add(Level level, OpId op, int size, int a, int b = 0);  // the slot that a step writes
+  int add(Level level, OpId op, int size, int a, int b = 0);  // appends a step and returns its slot
   int constant(double value);
   int first_row(int vector);    // the same vector of the first row, once; 0 if it is not a load
   void add_roots(int weights);  // slots of an expansion

@@ -1,4 +1,4 @@
-// How a row takes in tile after tile of f (and w), on the CPU. Each engine of accumulators.def keeps a State per row
+// How a row accumulates tile after tile of f (and w), on the CPU. Each engine of accumulators.def keeps a State per row
 // while it runs, collapses it to a Partial, merges Partials in order, and writes the result.
 #pragma once
 #include <kernops/cpu/entrywise.h>

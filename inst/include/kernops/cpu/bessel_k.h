@@ -1,11 +1,12 @@
-// K_v(x) and its kin for many x of one order v: polynomials on pieces of the axis, read a pack at a time.
+// K_v(x) and related functions for many x and one order v: polynomials on pieces of the axis, read one pack at a time.
 #pragma once
 #include <kernops/simd/math.h>
 #include <kernops/special.h>
 
 namespace kernops {
 
-// K_v(x), or x^v K_v(x) if `scaled`, or special::matern_k() of a smoothness and a shift; or a derivative by the order.
+// K_v(x), or x^v K_v(x) if `scaled`, or special::matern_k() for a smoothness and a shift; or a derivative with respect
+// to the order.
 struct BesselFunction {
   double order;  // v, or the smoothness
   int derivative;
@@ -16,22 +17,23 @@ struct BesselFunction {
   }
 };
 
-// exp(x) K_v(x), say, on piece n, 16 of which are between powers of 2, is the sum of pieces[n * terms + k] u^k with u
-// from -1 to 1, or NaN where it is no polynomial.
+// For example, exp(x) K_v(x) on piece n, with 16 pieces between powers of 2, is the sum of pieces[n * terms + k] u^k
+// with u from -1 to 1, or NaN if it is not a polynomial there.
 struct BesselTable : BesselFunction {
-  static constexpr int low_bits = 48;                                            // of x, below those of the piece
-  static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;  // powers of 2; a number of a piece
-  static constexpr int zero = (highest - lowest) * 16, outside = zero + 1;  // after the others: x = 0, and the rest
-  static constexpr double most = 100;                                       // of the orders
-  int terms;                                                                // 8 or 16
+  static constexpr int low_bits = 48;                                            // bits of x below those of the piece
+  static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;  // powers of 2; index of a piece
+  // after the other pieces: x = 0, and the rest
+  static constexpr int zero = (highest - lowest) * 16, outside = zero + 1;
+  static constexpr double most = 100;  // limit of the orders
+  int terms;                           // 8 or 16
   double* pieces;
-  std::int64_t known;  // the pieces from the lower to the upper half of this, which grow while others read
+  std::int64_t known;  // the pieces from the lower to the upper half of the table, which grows while other threads read
 };
 
 namespace special {
-// The CPU has these in src/cpu/bessel_k.cpp. A table lasts until the thread has asked for eight others.
+// The CPU implementation is in src/cpu/bessel_k.cpp. A table lives until its thread has requested eight others.
 const BesselTable& bessel_table(const BesselFunction& f);
-void fill_bessel_table(const BesselTable& table, double x);  // where x is
+void fill_bessel_table(const BesselTable& table, double x);  // the piece of x
 }  // namespace special
 
 inline namespace KERNOPS_ISA {

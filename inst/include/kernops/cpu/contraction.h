@@ -1,7 +1,7 @@
-// Sums over the entries of long vectors, of a row and a column each: for a block of rows and a tile of columns at once,
-// as a matrix product is computed. A strip of rows meets a panel of columns in registers, so that each number that is
-// read serves several pairs; the entries are taken in parts for which a panel stays in the first-level cache. A sum is
-// made of its parts in one order, whatever rows and columns it is computed with.
+// Sums over the entries of long vectors of a row and a column, for a block of rows and a tile of columns at once,
+// computed like a matrix product. Registers hold the products of a strip of rows and a panel of columns, so that each
+// loaded number serves several pairs; entries are processed in parts for which a panel stays in the first-level cache.
+// The parts of a sum are added in a fixed order, independent of the rows and columns computed with it.
 #pragma once
 #include <kernops/cpu/buffer.h>
 #include <kernops/cpu/tiles.h>
@@ -9,12 +9,12 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A third number that a term takes: none, or one of the entry, also of another vector of the row or column, or of the
-// entry of the result.
+// The third number of a term: none, or one per entry, also of another vector of the row or column, or one per entry of
+// the result.
 enum class Third { none, of_entry, of_row, of_column, of_result };
 
-// The term of an entry. Differences are subtracted, not expanded: the norm expansion would cancel digits of a common
-// offset, and saves nothing on processors that subtract in parallel with their multiplications.
+// The term of an entry. Differences are subtracted, not expanded: the norm expansion would lose the digits of a common
+// offset, and saves nothing on processors that subtract in parallel with multiplications.
 namespace terms {
 struct Product {
   static constexpr Third third = Third::none;
@@ -53,16 +53,17 @@ struct TimesSquare {
 template <class T> struct Strips {
   using V = Pack<T>;
   static constexpr int rows = 6, packs = KERNOPS_PACK_BYTES == 64 ? 4 : 2, columns = packs * V::width;
-  static constexpr int depth = 96, stride = depth + 64 / sizeof(T);  // rows a power of two apart share few cache lines
+  // rows whose distance is a power of two share few cache lines
+  static constexpr int depth = 96, stride = depth + 64 / sizeof(T);
 
-  // So many entries of a panel.
+  // The number of entries of a panel.
   static void negate(T* panel, int entries) {
     for (int n = 0; n < entries * columns; n += V::width) (V(0) - V::load(panel + n)).store(panel + n);
   }
 
-  // Entries of R rows and a panel, of which so many columns are wanted, added to what stands in `out`. Third numbers of
-  // entries are whole packs, as uniform values are; those of rows and columns stand as `x` and `y` do; those of results
-  // stand as these do, and are to stay in registers.
+  // Adds the entries of R rows and the first `wanted` columns of a panel to `out`. Third numbers per entry are whole
+  // packs, like uniform values; those of rows and columns have the layout of `x` and `y`; those of results have the
+  // layout of the results, and should stay in registers.
   template <class Term, int R>
   static void add(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row, bool first,
                   int wanted) {
@@ -120,7 +121,7 @@ template <class T> struct Strips {
     put(sums, out, out_row, first);
   }
 
-  // Sums, or what they add to those of the entries before them.
+  // Sums, or the part that is added to the sums of earlier entries.
   template <int R, int C>
   static KERNOPS_INLINE void put(const V (&sums)[R][C], T* out, std::ptrdiff_t out_row, bool first) {
     KERNOPS_IN_REGISTERS
@@ -133,7 +134,7 @@ template <class T> struct Strips {
     }
   }
 
-  // All rows, strip by strip; what is left over goes in halves.
+  // All rows, strip by strip; the remaining rows are processed in halves.
   template <class Term, int R = rows>
   static void add_all(int count, const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
                       bool first, int wanted) {

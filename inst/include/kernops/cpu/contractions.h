@@ -1,8 +1,8 @@
 // The contractions of a job: the rows of a block are packed when it begins, the columns of a tile panel by panel.
 //
-// Vectors of a square with weights are multiplied by the roots of these as they are packed, seen from the first row, so
-// that a pair takes no longer than without weights: w (x - y)^2 = (r (x - c) - r (y - c))^2. Weights that have no root
-// are multiplied pair by pair.
+// The vectors of a square with weights are multiplied by the roots of the weights when they are packed, relative to the
+// first row, so that a pair takes no longer than without weights: w (x - y)^2 = (r (x - c) - r (y - c))^2. Weights
+// without a root are multiplied pair by pair.
 #pragma once
 #include <kernops/cpu/contraction.h>
 
@@ -24,7 +24,7 @@ template <class T> class Contractions {
         scales_(2 * std::size_t(parts_before(job.contractions.count)) * S::depth),
         scaled_(job.contractions.count) {}
 
-  // Before any vectors, and once the weights are there.
+  // Called before any vectors are packed, once the weights are known.
   void take_weights(const Operand<T>* slots) {
     for (int n = 0; n < job_.contractions.count; ++n) {
       const Contraction& c = contraction(n);
@@ -41,7 +41,7 @@ template <class T> class Contractions {
     }
   }
 
-  // The vectors of rows that are read where they stand.
+  // The vectors of rows that are read in place.
   void take_rows(Count row, int count) {
     for_vectors([&](int n, const LongVector& vector, const Buffer<T>& to, int sign) {
       if (!vector.direct) return;
@@ -102,7 +102,7 @@ template <class T> class Contractions {
     return any ? parts_before(job_.contractions.count) * job_.row_block * S::stride : 0;
   }
 
-  // body(contraction, vector of the row, where it is packed, its sign).
+  // Calls body(contraction, vector of the row, its packed copy, its sign).
   template <class F> void for_vectors(const F& body) const {
     for (int n = 0; n < job_.contractions.count; ++n) {
       const Contraction& c = contraction(n);
@@ -110,7 +110,7 @@ template <class T> class Contractions {
       if (c.reads_other(true)) body(n, c.other, others_, c.opposite ? -1 : 1);
     }
   }
-  // Where the vector of the row comes from, unless it was computed.
+  // The source of the vector of the row, unless it was computed.
   const Source* source_of_row(const Contraction& c) const {
     if (c.row.direct) return &c.row.source;
     const Span<Source>& all = job_.sources[int(Level::row)];
@@ -123,7 +123,7 @@ template <class T> class Contractions {
   template <class V> V scaled(int n, int k, V entry) const { return (entry - V(centre(n)[k])) * V(roots(n)[k]); }
   T* result(int n) const { return results_.data() + std::size_t(n) * job_.row_block * job_.tile; }
 
-  // body(packed rows, first entry, how many) for parts of about the same length.
+  // Calls body(packed rows, first entry, count) for parts of about the same length.
   template <class F> void for_parts(int n, const Buffer<T>& packed, const F& body) const {
     const int size = contraction(n).size, count = parts(contraction(n)), length = (size + count - 1) / count;
     T* rows = packed.data() + parts_before(n) * job_.row_block * S::stride;
@@ -162,7 +162,7 @@ template <class T> class Contractions {
       pack(slots[vector.slot], first, entries, column, count, to.data());
   }
 
-  // Columns beyond the last one repeat it, as those of a tile do.
+  // Columns beyond the last one repeat it, as in a tile.
   void pack(const Source& from, int first, int entries, const RowBlock& block, Count column, int count, T* panel) {
     for_runs(job_, block, column, count, [&](Count begin, int length, int at) {
       constexpr int ahead = 4;  // entries
@@ -183,7 +183,7 @@ template <class T> class Contractions {
   }
 
   const Job& job_;
-  Buffer<T> rows_, others_, results_, panel_, other_panel_, scales_;  // of a contraction: roots, then the centre
+  Buffer<T> rows_, others_, results_, panel_, other_panel_, scales_;  // per contraction: roots, then the centre
   Buffer<bool> scaled_;                                               // whether a contraction has roots of its weights
 };
 

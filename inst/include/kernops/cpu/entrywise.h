@@ -1,4 +1,4 @@
-// Each entry of f, or for a sum of f times w, by itself, lane by lane, with a struct of reductions.h.
+// Reduces each entry of f, or of f times w for a sum, separately and lane by lane, with a struct of reductions.h.
 #pragma once
 #include <kernops/reductions.h>
 #include <kernops/cpu/tiles.h>
@@ -86,7 +86,8 @@ template <class T, class R, class A = T> struct Entrywise {
   static void finish(const Job& job, const char* partial, bool any, double* out) {
     for (int k = 0; k < entries(job); ++k) {
       Partial s = reinterpret_cast<const Partial*>(partial)[k];
-      if (R::indices > 0 && s.j[0] < 0 && any) s.j[0] = 0;  // all are equally infinite: the first
+      // all values are infinite and equal: the first one is returned
+      if (R::indices > 0 && s.j[0] < 0 && any) s.j[0] = 0;
       for (int n = 0; n < R::outputs; ++n) out[(n * entries(job) + k) * job.out_entry] = R::finish(s, n);
     }
   }

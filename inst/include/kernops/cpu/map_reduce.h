@@ -1,6 +1,6 @@
-// The tiled map-reduce of the CPU: a block of rows meets tile after tile of columns; where columns are few, a tile of
-// rows meets column after column. Included once for each
-// instruction set, by src/cpu/simd/pairs.h.
+// The tiled map-reduce of the CPU: a block of rows is combined with tile after tile of columns; if there are few
+// columns, a tile of rows is combined with column after column. Included once for each instruction set, by
+// src/cpu/simd/pairs.h.
 #pragma once
 #include <kernops/cpu/rows_in_lanes.h>
 #include <kernops/cpu/wide_sum.h>
@@ -8,7 +8,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The positions in a result of a row are counted among all columns.
+// Positions in the result of a row are counted among all columns.
 inline void finish_positions(const Job& job, const RowBlock& block, double* out) {
   for (int k = job.positions; k < job.size; ++k) {
     double& position = out[k * job.out_entry];

@@ -1,10 +1,10 @@
-// The loop nest for few columns: the rows of the result run along the lanes, and a tile of rows meets one column after
-// another. The job is that of the transposed matrix: its `rows` are the columns of the formula, which are few, and its
-// `columns` the rows of the result, so that `Values` loads both without change.
+// The loop nest for few columns: the rows of the result run along the lanes, and a tile of rows is combined with one
+// column after another. The job is that of the transposed matrix: its `rows` are the columns of the formula, which are
+// few, and its `columns` the rows of the result, so that `Values` loads both without change.
 //
 //   columns of the formula: loaded once, a pack of equal numbers each
 //   for each tile of rows:  load, start its states
-//     for each column:      steps of the pairs; each lane takes its value in
+// for each column: steps of the pairs; each lane adds its value
 //     for each row:         collapse, write
 #pragma once
 #include <kernops/cpu/lane_states.h>

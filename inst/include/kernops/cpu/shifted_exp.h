@@ -1,4 +1,4 @@
-// Sums of exponentials that do not overflow: the maximum is taken a tile at a time, so there is one exp per pair.
+// Sums of exponentials without overflow: the maximum of a tile is computed first, so there is one exp per pair.
 #pragma once
 #include <kernops/cpu/entrywise.h>
 

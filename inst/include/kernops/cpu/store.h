@@ -1,5 +1,5 @@
-// Every value of f itself. The values of a tile, which are those of columns that follow one another,
-// stand side by side in the result, too; there is no state, and nothing to merge.
+// Stores every value of f. The values of a tile belong to consecutive columns and are contiguous in the result; there
+// is no state, and nothing to merge.
 #pragma once
 #include <kernops/cpu/tiles.h>
 
@@ -25,7 +25,7 @@ template <class T> struct StoreValues {
     });
   }
 
-  // A value that is the same for all columns is kept once.
+  // A value that is the same for all columns is stored once.
   static void copy(const T* from, std::ptrdiff_t lanes, int at, int count, double* to) {
     if (lanes == 0)
       for (int n = 0; n < count; ++n) to[n] = double(from[0]);

@@ -10,22 +10,22 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Entry k of lane l stands at p[k * entry + (l & lanes)]. A value of size 1 repeats by entry = 0; one that is
-// the same for all lanes is kept as one pack of equal numbers, and repeats by lanes = 0.
+// Entry k of lane l is at p[k * entry + (l & lanes)]. A value of size 1 repeats by entry = 0; a value that is the same
+// for all lanes is stored as one pack of equal numbers, and repeats by lanes = 0.
 template <class T> struct Operand {
   T* p;
   std::ptrdiff_t entry, lanes;
 };
 
-// The columns of a tile: `count` of them, the first being number `first` of the split that starts at `base`; and the
-// row that meets them, which is one of a block.
+// The columns of a tile: `count` of them, from number `first` of the split that starts at `base`; and the row that is
+// combined with them, one row of a block.
 struct TileColumns {
   int count;
   Count first, base, row;
   const RowBlock* block;
 };
 
-// run(column, count, at) for columns that stand side by side in the data and from number `at` on in a tile, whose
+// Calls run(column, count, at) for columns that are contiguous in the data and start at number `at` of a tile, whose
 // `count` columns begin with number `first` of the block.
 template <class F> void for_runs(const Job& job, const RowBlock& block, Count first, int count, const F& run) {
   const Interval* interval = find_interval(job.intervals, block, first);
@@ -37,12 +37,12 @@ template <class F> void for_runs(const Job& job, const RowBlock& block, Count fi
   }
 }
 
-// Asks for values that are read soon, if they stand side by side.
+// Prefetches values that are read soon, if they are contiguous.
 inline void prefetch(const double* from, Count item, int count) {
   for (int n = 0; item == 1 && n < count; n += 64 / int(sizeof(double))) __builtin_prefetch(from + n);
 }
 
-// Values `item` numbers apart; those side by side a pack of doubles at a time.
+// Values `item` numbers apart; contiguous values are read one pack of doubles at a time.
 template <class T> void convert(const double* from, Count item, int count, T* to) {
   constexpr int W = Pack<double>::width;
   typedef T Converted __attribute__((vector_size(W * sizeof(T))));
@@ -72,7 +72,7 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
           .store(out.p + k * out.entry + lane);
 }
 
-// The operands of a level whose entries stand `entry` numbers apart from `base` on; of its first `count` entries.
+// The operands of a level whose entries are `entry` numbers apart from `base` on; only of its first `count` entries.
 template <class T>
 void place_slots(const Span<Slot>& slots, Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
                  Operand<T>* operands, int count = INT32_MAX) {

@@ -5,18 +5,18 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The values of a block of rows, of a tile of columns, and of their pairs, whatever reduces these. Its functions are
-// defined outside of it: inline they would be compiled for each reduction.
+// The values of a block of rows, of a tile of columns, and of their pairs, for any reduction. Its functions are not
+// inline, because inline functions would be compiled for each reduction.
 template <class T> class Values {
   static constexpr int W = Pack<T>::width;
 
  public:
   explicit Values(const Job& job);
-  void start_rows(Count row, int rows);  // of a block
-  void start_row(int r, Count row);      // number r of the block
+  void start_rows(Count row, int rows);  // rows of a block
+  void start_row(int r, Count row);      // row r of the block
   void load_tile(const RowBlock& block, Count first, int count);
   void contract(int rows, TileColumns tile) { contractions_.run(rows, tile, slots_.data()); }
-  void meet(int r, int count);  // row r and the tile
+  void meet(int r, int count);  // row r with the tile
   Operand<T>* slots() { return slots_.data(); }
   T* scratch() { return scratch_.data(); }
 
@@ -81,7 +81,7 @@ template <class T> void Values<T>::load_packs(Level level, Count n) {
   }
 }
 
-// Slots that pairs do not read hold one row at a time, and stand behind the others.
+// Slots that pairs do not read hold one row at a time, and are stored after the others.
 template <class T> void Values<T>::point_to_row(int r) {
   kernops::place_slots(job_.slots, Level::row, kept_row(r), W, 0, slots_.data(), job_.kept);
 }
@@ -95,7 +95,7 @@ template <class T> void Values<T>::start_row(int r, Count row) {
   contractions_.take_row(r, slots_.data());
 }
 
-// Columns beyond the last one repeat it: harmless numbers, that no reduction takes in.
+// Columns beyond the last one repeat it; no reduction reads these values.
 template <class T> void Values<T>::load_tile(const RowBlock& block, Count first, int count) {
   const int padded = (count + W - 1) / W * W;
   for_runs(job_, block, first, count, [&](Count column, int length, int at) { load_columns(column, length, at); });
@@ -108,7 +108,7 @@ template <class T> void Values<T>::load_tile(const RowBlock& block, Count first,
   run_steps(Level::column, padded);
 }
 
-// Columns that stand side by side, to number `at` of the tile.
+// Loads contiguous columns to number `at` of the tile.
 template <class T> void Values<T>::load_columns(Count column, int count, int at) {
   const Span<Source>& sources = job_.sources[int(Level::column)];
   for (int s = 0; s < sources.count; ++s) {

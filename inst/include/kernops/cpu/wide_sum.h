@@ -1,6 +1,6 @@
-// Sums of vectors of a column, each times one number of the pair, as K B for a wide B, or of their differences to those
-// of the row, as in gradients. The numbers of the pairs of a block of rows and a tile are one matrix, those of the
-// columns another: their product is computed as contractions are.
+// Sums of vectors of a column, each times one number of the pair, as K B for a wide B, or of their differences from the
+// vectors of the row, as in gradients. The numbers of the pairs of a block of rows and a tile form one matrix, and the
+// vectors of the columns another: their product is computed like contractions.
 #pragma once
 #include <kernops/cpu/contraction.h>
 #include <kernops/cpu/entrywise.h>
@@ -21,7 +21,7 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   static void start(const Job& job, char* state) {
     for (int n = 0; n < packs(job); ++n) BlockSum::start(reinterpret_cast<Lanes*>(state)[n]);
   }
-  // Totals of a tile, of entries from number `first` on: what BlockSum::add() and settle() come to.
+  // Totals of a tile for entries from number `first` on, as BlockSum::add() and settle() compute them.
   static void add(char* state, const T* totals, int first, int count) {
     Lanes* to = reinterpret_cast<Lanes*>(state) + first / W;
     for (int k = 0; k < count; k += W, ++to) add_compensated(*to, Sum(Pack<T>::load(totals + k)));
@@ -63,7 +63,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
         totals_(panel_rows()),
         panel_(S::depth * S::columns) {}
 
-  // The vectors of rows that are read where they stand.
+  // The vectors of rows that are read in place.
   void start_rows(Count row, int count) {
     for_vectors([&](const LongVector& vector, const Buffer<T>& to, int sign) {
       if (!vector.direct) return;
@@ -89,7 +89,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     if (sum_.reads_other(false)) pack_row(slots[sum_.number].p, r, tile, other_numbers_);
   }
 
-  // Some entries at a time, for which all rows and columns of the tile are near.
+  // Processes some entries at a time, for which all rows and columns of the tile are in the cache.
   void finish(int rows, const Operand<T>* slots, const TileColumns& tile, char* states, std::size_t state_bytes) {
     for (int k = 0; k < sum_.size; k += S::columns) {
       const int wanted = sum_.size - k < S::columns ? sum_.size - k : S::columns;
@@ -111,7 +111,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
 
  private:
   bool reads_rows() const { return sum_.term != VectorSum::column_alone; }
-  // body(vector of the row, where it stands by panels, its sign)
+  // Calls body(vector of the row, its address by panels, its sign).
   template <class F> void for_vectors(const F& body) const {
     if (reads_rows()) body(sum_.row, vectors_, 1);
     if (sum_.reads_other(true)) body(sum_.other, others_, sum_.opposite ? -1 : 1);
@@ -129,7 +129,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
       std::memcpy(packed(to, first) + r * S::stride, values + first, sizeof(T) * entries(first, tile));
   }
 
-  // Numbers of rows stand as those of results do: panel by panel.
+  // Numbers of rows have the same layout as results: panel by panel.
   std::size_t panel_rows() const { return std::size_t(job_.row_block) * S::columns; }
   T* of_panel(const Buffer<T>& rows, int k) const { return rows.data() + k / S::columns * panel_rows(); }
 
@@ -156,7 +156,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     return rest;
   }
 
-  // Numbers of the pairs, the vectors of the columns that they multiply, and whether these are the first of a tile.
+  // The numbers of the pairs, the vectors of the columns that they multiply, and whether these are the first of a tile.
   struct Panel {
     const Buffer<T>& numbers;
     const LongVector& vector;
@@ -173,7 +173,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     }
   }
 
-  // Some numbers of each of the columns, side by side.
+  // Some numbers of each column, contiguous.
   void pack(const LongVector& vector, const Operand<T>* slots, const TileColumns& tile, int first, int k, int wanted) {
     const Source& from = vector.source;
     const Operand<T>& slot = slots[vector.slot];
@@ -199,7 +199,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
 
   const Job& job_;
   const VectorSum& sum_;
-  const int panels_;  // of the entries
+  const int panels_;  // panels of the entries
   Buffer<T> numbers_, vectors_, factors_, others_, other_numbers_, totals_, panel_;
 };
 

@@ -1,14 +1,14 @@
-// A reduction over some dimensions of an array, as the CPU and CUDA engines see it: plain structs.
+// A reduction over some dimensions of an array, for the CPU and CUDA engines: plain structs.
 //
-// Neighbouring dimensions of the same kind are one run. A kept run numbers the results, a reduced one the
-// positions in a slice, both as R would: the earliest dimension fastest.
+// Neighbouring dimensions of the same kind form one run. A kept run numbers the results, a reduced one the positions in
+// a slice, both in R's order: the earliest dimension varies fastest.
 #pragma once
 #include <kernops/portable.h>
 
 namespace kernops {
 
 struct Run {
-  long long size, stride, number;  // a step along the run: so far in memory, so many results or positions
+  long long size, stride, number;  // one step along the run: distance in memory, and in results or positions
 };
 
 struct Runs {
@@ -17,27 +17,28 @@ struct Runs {
   Run run[most];
 };
 
-// Where element `index` of some runs is, the first run fastest, and its number.
+// The address of element `index` of some runs, the first run fastest, and its number.
 struct Spot {
   long long offset, number;
 };
 
 struct SliceJob {
-  const double* doubles;  // the values: one of these
+  const double* doubles;  // the values, in one of these types
   const float* floats;
   const int* integers;
   Runs kept, reduced;
-  long long results, slice;  // how many, and values in each
-  bool along;                // lanes lie along a slice, else across slices
-  bool skip;                 // NaN is left out
+  long long results, slice;  // number of slices, and of values in each
+  bool along;                // lanes lie along a slice, otherwise across slices
+  bool skip;                 // NaN is skipped
   int op;                    // row of segments.def
-  double alpha;              // of softmax: what a slice of its result sums to
+  double alpha;              // of softmax: the sum of each slice of its result
   double empty;              // of a formula: the result of a slice without values
-  int parts;                 // of a slice, for as many threads of the GPU
-  long long chunk;           // positions of a slice that are reduced in one go; depends on the sizes alone
-  void* partials;            // where there are several chunks: the states of result n from n * chunks()
-  double* out;               // result n of a slice at out[slice * outputs + n]; softmax: as the values
-  float* out_floats;         // of softmax, instead
+  int parts;                 // threads of the GPU per slice
+  long long chunk;           // positions of a slice that are reduced as one chunk; depends only on the sizes
+  void* partials;            // with several chunks: the states of result n, from n * chunks() on
+  // result n of a slice is at out[slice * outputs + n]; for softmax in the layout of the values
+  double* out;
+  float* out_floats;  // of softmax, instead
 
   KERNOPS_FN long long chunks() const { return slice == 0 ? 1 : (slice + chunk - 1) / chunk; }
 };

@@ -1,5 +1,5 @@
-// Which pairs there are, as every backend reads it: a block of rows meets the columns of its intervals, counted
-// as if they stood side by side. Where all pairs are there, that is one block with one interval.
+// The pairs to reduce, in the form that all backends read: a block of rows is combined with the columns of its
+// intervals, counted as if these were contiguous. All pairs are one block with one interval.
 #pragma once
 #include <kernops/portable.h>
 
@@ -17,7 +17,7 @@ using Count = std::int64_t;
 
 struct Interval {
   Count begin, end;
-  Count before;  // columns of the block that come before it
+  Count before;  // columns of the block before this interval
 };
 struct RowBlock {
   Count begin, end;
@@ -27,7 +27,7 @@ struct RowBlock {
 
 inline namespace KERNOPS_ISA {
 
-// The interval that holds column `number` of a block that has some.
+// The interval that contains column `number` of a nonempty block.
 KERNOPS_FN const Interval* find_interval(const Interval* intervals, const RowBlock& block, Count number) {
   Count low = block.first, high = block.last;
   while (high - low > 1) {

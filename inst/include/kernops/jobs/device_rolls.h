@@ -11,20 +11,20 @@ struct RollRun {
   const void* x;
   long long x_column, left, right;
   const int *before, *after;  // the same of each value; null: left and right
-  int columns, partial;       // is a window that extends beyond its segment cut?
-  double nothing;             // the result of no values
-  double incomplete;          // the result of a window that extends beyond its segment and is not cut
+  int columns, partial;       // whether a window that extends beyond its segment is cut
+  double nothing;             // the result of an empty window
+  double incomplete;          // the result of a window that extends beyond its segment, if it is not cut
 
   // roll.cuh: results of the windows of `width` values that begin at each value, in steps of `step` values.
-  int width, step, steps;           // steps of a block
+  int width, step, steps;           // number of steps of a block
   int chunks, rest;                 // width = (1 + chunks) VT + rest, with rest < VT
-  int places, group_bits;           // of the ring of their states; log2 of the chunks of a group
-  int results_bytes, states_bytes;  // of shared memory
+  int places, group_bits;           // chunks in the ring of states; log2 of the chunks of a group
+  int results_bytes, states_bytes;  // bytes of shared memory
 
   // roll_windows.cuh: the windows of values first .. first + count - 1, which contain the values from `base` on.
   int first, count, base, values;
-  int clipped_only;  // are other windows left as they are?
-  void* nodes;       // of each column; level l has a node for roll_leaf << l values
+  int clipped_only;  // whether other windows stay unchanged
+  void* nodes;       // nodes of each column; level l has one node for roll_leaf << l values
   int levels, level;
   long long nodes_column;
 

@@ -6,17 +6,17 @@
 namespace kernops {
 
 // Result of value n of the plan and column c at run.out[c * run.out_column + n], or at row order[n] of the column.
-// run.carries has room for the parts of all columns.
+// run.carries has space for the parts of all columns.
 struct ScanRun {
   SegmentRun run;
   int tiles, columns;
   double nothing;  // the result of no values
 };
 
-constexpr int scan_group = 32;  // tiles whose parts are joined as one; 32 groups are a section
+constexpr int scan_group = 32;  // number of tiles whose parts are joined to one; 32 groups form a section
 constexpr int most_part_bytes = 2 * most_state_bytes;
 
-// How many parts are published in a column: those of tiles, of groups and of sections.
+// The number of parts that a column publishes: for tiles, groups and sections.
 KERNOPS_FN long long scan_parts(int tiles) {
   const long long groups = (tiles + scan_group - 1) / scan_group, sections = (groups + scan_group - 1) / scan_group;
   return tiles + groups + sections;

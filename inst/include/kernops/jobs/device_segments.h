@@ -4,34 +4,34 @@
 
 namespace kernops {
 
-// Values in order, cut into tiles of equal size. A plan is one bit for each value, set where it ends a
-// segment, and for each tile how many segments end before it, and where the one begins that is open there: in
-// tile `opens` - 1; 0 stands for tile 0 and for what comes before. Positions count from the first value, rows
-// from the first segment.
+// Values in order, cut into tiles of equal size. A plan has one bit for each value, set if the value ends a segment;
+// for each tile, the number of segments that end before it, and the beginning of the segment that is open there, in
+// tile `opens` - 1; 0 means tile 0 and everything before it. Positions count from the first value, rows from the first
+// segment.
 struct SegmentPlan {
-  unsigned* ends;       // whole tiles of them
+  unsigned* ends;       // bits of whole tiles
   int *limits, *opens;  // tiles + 1
   int count, tiles;
 };
 
 constexpr int segment_tile = 4096;  // values
 constexpr int spine_threads = 512, most_state_bytes = 64;
-constexpr int tile_group = 32;  // whose carries are joined one after another
+constexpr int tile_group = 32;  // tiles whose carries are joined one after another
 constexpr int most_carried_bytes = 2 * most_state_bytes + 16;
 
 struct OffsetsJob {
   SegmentPlan plan;
-  const long long* offsets;  // segments + 1, ascending, none equal
+  const long long* offsets;  // segments + 1 ascending, distinct numbers
   long long first;           // the number of the plan's first value
-  int segments;              // that end among the values of the plan, from offsets[0] on
+  int segments;              // segments that end among the values of the plan, from offsets[0] on
 };
 
-// Keys, equal ones side by side: a run of them is a segment.
+// Keys, with equal keys adjacent: each run of them is a segment.
 struct KeysJob {
   SegmentPlan plan;
   const void* keys;
-  long long* offsets;      // where each run begins, and where the last one ends
-  long long first, begin;  // the number of the plan's first key; where the run begins that is open there
+  long long* offsets;      // the beginning of each run, and the end of the last one
+  long long first, begin;  // the number of the plan's first key; the beginning of the run that is open there
   int goes_on;             // whether a key comes after the plan's last one
 };
 
@@ -39,7 +39,7 @@ struct KeysJob {
 struct RunsJob {
   const long long* offsets;
   int count;
-  const void *keys, *by_run;  // all of them, or one a run
+  const void *keys, *by_run;  // one per key, or one per run
   void* firsts;
   double* lengths;
   long long row;
@@ -47,40 +47,40 @@ struct RunsJob {
 
 struct SegmentRun {
   SegmentPlan plan;
-  long long first;          // value n of the plan is number first + n of all; in column c it
+  long long first;          // value n of the plan is number first + n of all values; in column c it
   const void* x;            // is x[at * x_row + c * x_column], where `at` is that number m,
   const unsigned* order;    // or order[m],
-  const long long* shifts;  // or m + shifts[its segment].
+  const long long* shifts;  // or m + shifts[segment].
   long long x_row, x_column;
-  const void* partner;  // It may be joined with partner[by * partner_row + c * partner_column],
+  const void* partner;  // The value may be joined with partner[by * partner_row + c * partner_column],
   const int* through;   // where `by` is `at`, or through[at] - 1,
   long long partner_row, partner_column;
-  const double* given[3];  // and with numbers of its segment, given[k][row + c * given_column].
+  const double* given[3];  // and with numbers of the segment, given[k][row + c * given_column].
   long long given_column;
-  const long long* offsets;  // where segment r of the plan begins
-  const long long* rows;     // its row of the result; without them, r
-  void* out;                 // result of row r and column c at out[c * out_column + r]; of a map, that
+  const long long* offsets;  // the beginning of segment r of the plan
+  const long long* rows;     // the row of the segment's result; without rows, r
+  void* out;                 // the result of row r and column c is out[c * out_column + r]; of a map, the result
   long long out_column;      // of a value at out[c * out_column + at], or m
   void* carries;             // the state of the segment that each tile leaves open,
-  void* heads;               // of the one that each tile closes first,
-  int phase;                 // how many tiles before the first one are in its group,
-  const void* incoming;      // what those before it carry, if a segment is open there,
-  void* outgoing;            // and what is carried on after the last; may be null
+  void* heads;               // the state of the segment that each tile closes first,
+  int phase;                 // the number of earlier tiles in the group of the first tile,
+  const void* incoming;      // the carry of earlier tiles, if a segment is open there,
+  void* outgoing;            // and the carry after the last tile; may be null
 };
 
-constexpr int word_group = 32;  // tiles whose numbers of ends are added up where they arrive
+constexpr int word_group = 32;  // number of tiles whose counts of ends are summed by one block
 
-// Runs of keys that are found and reduced in one pass.
+// Runs of keys that are found and reduced in a single pass.
 struct KeyedRun {
-  SegmentRun run;  // the plan is made, too
+  SegmentRun run;  // whether the plan is stored as well
   const void* keys;
   void* firsts;                // the key of each run
-  int* ends;                   // how many runs end in each tile, plus 1; 0 until that is known
-  unsigned long long* groups;  // of tiles: how many know it, times 2^32, plus how many end in those
-  int* through;                // how many end in a group and all before it, plus 1; 0 until that is known
+  int* ends;                   // number of runs that end in each tile, plus 1; 0 until it is known
+  unsigned long long* groups;  // for tiles: number of tiles that have published, times 2^32, plus their number of ends
+  int* through;                // number of ends in a group and in all earlier groups, plus 1; 0 until it is known
 };
 
-// Numbers of results, row by row and column by column.
+// Counts of results, row by row and column by column.
 struct ResultsJob {
   double* out;
   const double *a, *b;

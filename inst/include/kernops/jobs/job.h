@@ -1,5 +1,5 @@
-// One map-reduce on the CPU as its threads see it: plain pointers, so that code compiled for different
-// instruction sets shares nothing but this.
+// One map-reduce on the CPU for its threads: plain pointers, so that code compiled for different instruction sets
+// shares only this struct.
 #pragma once
 #include <kernops/jobs/blocks.h>
 #include <kernops/tape.h>
@@ -9,8 +9,7 @@
 
 namespace kernops {
 
-// Where a Load finds its data: entry k of item n at data[k * entry + n * item]; an index is first + n + 1
-// instead.
+// The source of the data of a Load: entry k of item n at data[k * entry + n * item]; an index is first + n + 1 instead.
 struct Source {
   Load load;
   const double* data;
@@ -19,13 +18,13 @@ struct Source {
 
 struct LongVector {
   int slot;
-  bool direct;  // read where it comes from: nothing else needs it
+  bool direct;  // read from its source: nothing else needs a copy
   Source source;
 };
 
-// The sum over the entries of a long vector of the row and one of the column, and for weighted_square of weights, for a
-// difference along another vector, of the row or of the column, of that or its opposite times (row - column): for all
-// pairs of a block of rows and a tile, before its steps run.
+// The sum over the entries of a long vector of the row and one of the column, computed for all pairs of a block of rows
+// and a tile before the steps of the pairs run: weighted_square has weights; the difference along another vector (of
+// the row or of the column) sums that vector, or its negative, times (row - column).
 struct Contraction {
   enum Term { product, square, weighted_square, along_row, along_column } term;
   LongVector row, column, other;
@@ -34,9 +33,9 @@ struct Contraction {
   bool reads_other(bool of_row) const { return term == (of_row ? along_row : along_column); }
 };
 
-// The summand of a vector sum: the number f of a pair times a vector of the column, its difference to a vector of the
-// row, or the squares of the difference; plus another number of a pair, or its opposite, times another vector of the
-// row or of the column, if there is one. The sum is multiplied by a factor of the row, or a negative one.
+// The summand of a vector sum: the number f of a pair times a vector of the column, times its difference from a vector
+// of the row, or times the squares of the difference; plus another number of a pair, or its negative, times another
+// vector of the row or of the column, if there is one. The sum is multiplied by a factor of the row, or a negative one.
 struct VectorSum {
   enum Term { column_alone, difference, square } term;  // row - column
   LongVector row, column, other;
@@ -44,7 +43,7 @@ struct VectorSum {
   bool other_of_row, opposite;
   int factor;  // slot; 0 for none
   bool negative;
-  int size;  // entries; 0 where there is no such sum
+  int size;  // entries; 0 if there is no such sum
   bool reads_other(bool of_row) const { return number != 0 && other_of_row == of_row; }
 };
 
@@ -57,41 +56,43 @@ enum class SumScheme { automatic, direct, block, kahan };
 
 struct Job {
   Span<Slot> slots;
-  Span<Source> sources[3];  // by Level; pairs load nothing
+  Span<Source> sources[3];  // indexed by Level; pairs load nothing
   Span<Step> steps[4];      // by Level
   Span<Contraction> contractions;
   int entries[4];            // how many entries each level holds
-  int kept;                  // those of a row that its pairs read, which come first
-  int f, w, f_size, w_size;  // what is reduced, and its weights: slot 0, the number 1, where there are none
-  int factor;                // what is there once, to multiply a sum entry by entry; slot 0 for nothing
-  VectorSum sum;             // of f times that; then w is not read
+  int kept;                  // entries of a row that its pairs read; these come first
+  int f, w, f_size, w_size;  // the reduced value and its weights: slot 0, the number 1, if there are none
+  int factor;                // uniform slot that multiplies a sum entry by entry; 0 for none
+  VectorSum sum;             // the sum of f times a vector; w is then not read
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   bool accumulate_double;  // sums of floats are doubles
   bool rows_in_lanes;      // the job is transposed, see kernops/cpu/rows_in_lanes.h
-  Count rows, columns;     // columns: the most that a row meets
-  const RowBlock* blocks;  // of all rows, in order
+  Count rows, columns;     // columns: the largest number of columns of a row
+  const RowBlock* blocks;  // blocks of all rows, in order
   Count block_count;
   const Interval* intervals;
-  int tile;                 // columns of a tile
-  int row_block;            // rows that share the tile in the first-level cache
-  Count columns_per_split;  // that are reduced in one go; a function of the sizes alone, so that results are too
-  char* partials;           // where there are several splits: the states to merge, row by row
-  double* out;              // entry k of row n at out[k * out_entry + n * out_row]
+  int tile;       // columns of a tile
+  int row_block;  // rows that use the tile while it is in the first-level cache
+  // columns that are reduced as one split; depends only on the sizes, so that results do as well
+  Count columns_per_split;
+  char* partials;  // with several splits: the states to merge, row by row
+  double* out;     // entry k of row n at out[k * out_entry + n * out_row]
   Count out_entry, out_row;
-  int positions, size;  // which entries of the result are positions of columns, from 1: positions .. size - 1
+  // range of the entries of the result that are positions of columns, from 1: positions .. size - 1
+  int positions, size;
 
   bool merges() const { return splits() > 1 && !rows_in_lanes; }
   Count splits() const { return columns == 0 ? 1 : (columns + columns_per_split - 1) / columns_per_split; }
 };
 
-// A part of the work: some rows of a block, one split of its columns.
+// A unit of work: some rows of a block, with one split of its columns.
 struct Unit {
   Count row_begin, row_end, split;
   const RowBlock* block;
 };
 
-// Hands out the units, false when there are none left; keep_going is asked before each tile.
+// Distributes the units; returns false when none are left. keep_going is called before each tile.
 struct Units {
   bool (*next)(Units*, Unit*);
   bool (*keep_going)(Units*);
@@ -104,9 +105,9 @@ struct SegmentEngine;
 struct Engine {
   const char* name;
   int pack_bytes;
-  std::size_t (*partial_bytes)(const Job&, bool single);  // the state of one row
-  void (*work)(const Job&, bool single, Units&);          // one thread's loop
-  void (*merge)(const Job&, bool single);                 // the splits of all rows, into out
+  std::size_t (*partial_bytes)(const Job&, bool single);  // bytes of the state of one row
+  void (*work)(const Job&, bool single, Units&);          // the loop of one thread
+  void (*merge)(const Job&, bool single);                 // merges the splits of all rows into out
   SegmentEngine (*segments)(const SegmentJob&);           // jobs/segments.h
 };
 extern const Engine engine_baseline, engine_avx2, engine_avx512;

@@ -12,53 +12,53 @@ struct GatherJob {
   int column_count;
 };
 
-// Blocks of vectors, rows x columns, column by column (cuda/dense/solve.cuh). Where x is multiplied by a matrix, it has
-// `inner` columns.
+// Blocks of vectors, rows x columns, in column-major order (cuda/dense/solve.cuh). If x is multiplied by a matrix, it
+// has `inner` columns.
 struct VectorJob {
   const double* x;
   double* y;
-  const double *a, *b;  // a number for each column, or row, or a matrix
+  const double *a, *b;  // one number per column or per row, or a matrix
   double *partials, *sums;
   long long rows;
-  int inner, columns, parts;  // of a column's sum
+  int inner, columns, parts;  // parts of a column's sum
 };
 
 // A sparse inverse U' U applied to blocks of vectors, n x columns (cuda/dense/sparse.cuh): see
-// neighbours/sparse_inverse.h. Rows, neighbours and entries are numbered from 0.
+// neighbours/sparse_inverse.h. Rows, neighbours and entries are counted from 0.
 struct SparseJob {
   const double* x;
   double *between, *y;  // D^-2 (I - B) x, and the result
   const double *weights, *sd;
-  const int* near;         // the rows of x that the neighbours are; -1 for none
-  const int* row;          // that of each point
-  const long long* start;  // of the entries of each column of U
+  const int* near;         // the rows of x of the neighbours; -1 for none
+  const int* row;          // the row of each point
+  const long long* start;  // start of the entries of each column of U
   const int* entry;
   long long n;
   int m, columns;
 };
 
-// The next pivot of a Cholesky decomposition, and the sum of the diagonal that is left.
+// The next pivot of a Cholesky decomposition, and the sum of the remaining diagonal.
 struct Pivot {
   long long row;
   double value, total;
 };
 
-// Pivoted Cholesky decomposition of a matrix whose columns come one by one (cuda/dense/pivoted.cuh).
+// Pivoted Cholesky decomposition of a matrix whose columns arrive one by one (cuda/dense/pivoted.cuh).
 struct PivotJob {
   static constexpr int most_columns = 4096, most_points = 16;
   double* columns;  // n x rank
-  double* left;     // the diagonal of what is not explained yet
+  double* left;     // the diagonal of the remainder
   Pivot *partials, *pivots;
   long long n;
   int step, parts, points;
-  // of the points, n x size each, the pivot's go to `to`
+  // data of the points, n x size each; the pivot's row is copied to `to`
   const double* from[most_points];
   double* to[most_points];
   int sizes[most_points];
 };
 
-// The lower triangle of an n x n matrix, the upper left part of one of this order, column by column, and blocks of its
-// columns (cuda/dense/triangle.cuh).
+// The lower triangle of an n x n matrix, stored as the upper left part of a matrix of order `order`, in column-major
+// order, and blocks of its columns (cuda/dense/triangle.cuh).
 struct TriangleJob {
   double *at, *block;
   double* out;

@@ -4,9 +4,9 @@
 
 namespace kernops {
 
-// A tile of so many rows and as many columns is met at a time.
+// The number of rows, and of columns, of a tile.
 constexpr int nearest_tile = 128;
-// Behind each list there is room for so many columns that wait to join it.
+// The number of columns that a list can buffer before they are joined.
 constexpr int nearest_waiting = 32;
 
 // A column near a row, and a bound of its distance.
@@ -15,10 +15,10 @@ struct Neighbour {
   int column;
 };
 
-// Rows or columns. `items` are those of the filled level; derived arrays are padded to whole tiles: `norms` has the
+// Rows or columns. `items` are the items of the filled level; derived arrays are padded to whole tiles: `norms` has the
 // squared length of each vector, `halves` centred numbers of 16 bits, in chunks of 64 bytes. `bounds` of rows has the
-// squared lengths of the rounded vectors; `bounds` of columns has, for each two columns, their negated terms of bounds,
-// each twice.
+// squared lengths of the rounded vectors; `bounds` of columns has, for each two columns, their negated contributions to
+// bounds, twice each.
 struct NearestPoints {
   const double* items;
   int count;
@@ -30,12 +30,12 @@ struct NearestPoints {
 struct NearestJob {
   NearestPoints rows, columns;
   double* centre;
-  double* longest;  // two: the largest of the squared lengths of rows, and of columns
-  int* odd;         // becomes 1 where numbers are not finite, or bounds cannot tell
+  double* longest;  // two numbers: the largest squared length of rows, and of columns
+  int* odd;         // becomes 1 if numbers are not finite, or if bounds do not separate columns
   int splits, columns_per_split;
-  int stride;  // from one tile of columns to the next; it has no divisor in common with how many a split has
+  int stride;  // step from one tile of columns to the next; coprime to the number of tiles of a split
   Neighbour* lists;
-  unsigned* limits;  // of each row, below which bounds are to be in all splits; numbers as bits in order
+  unsigned* limits;  // for each row, the limit of bounds in all splits; as bits whose order is that of the numbers
   double* out;       // entry k of row n at out[k * out_entry + n * out_row]
   long long out_entry, out_row;
 };

@@ -6,8 +6,9 @@ namespace kernops {
 
 // The nodes of the tree above those with at most 32 points, numbered as in a heap.
 struct TreeJob {
-  const double *points, *boxes;  // d coordinates of each point; of each node the least, then the greatest coordinates
-  const int *position, *least;   // of each point; the least of each node
+  // d coordinates of each point; of each node the minimum, then the maximum of each coordinate
+  const double *points, *boxes;
+  const int *position, *least;  // position of each point; smallest position of each node
   long long n;
   int d, levels;  // levels below the root; 2^levels nodes are leaves
 };
@@ -15,12 +16,12 @@ struct TreeJob {
 struct NearestPointsJob {
   TreeJob tree;
   const double* queries;
-  const int *limits, *places;  // null: all points; in the order of queries
-  long long first, end;        // queries of this launch
+  const int *limits, *places;  // null: all points; null: in the order of the queries
+  long long first, end;        // number of queries of this launch
   int most;
-  int* to;  // `most` positions from 1 of each query
+  int* to;  // `most` positions from 1 for each query
 };
 
-constexpr int nearest_points_warps = 4;  // a block has one warp for each query
+constexpr int nearest_points_warps = 4;  // a block has one warp per query
 
 }  // namespace kernops

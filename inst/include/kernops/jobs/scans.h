@@ -5,24 +5,24 @@
 namespace kernops {
 
 struct ScanJob : SegmentJob {
-  bool exclusive, reverse;  // the result of a value leaves out the value itself; results run from the last value
-  Count segments;           // that have values
+  bool exclusive, reverse;  // the result of a value excludes the value; results run from the last value
+  Count segments;           // segments that have values
   double nothing;           // the result of no values, of a formula
 };
 
-// How one instruction set scans. A carry is the state of all blocks of a segment before a block (after it, if the scan
-// is reversed). Memory is aligned to 64 bytes.
+// The scan functions of one instruction set. A carry is the state of all blocks of a segment before a block (after it,
+// if the scan is reversed). Memory is aligned to 64 bytes.
 struct ScanEngine {
-  std::size_t state_bytes;  // of a block or a carry
+  std::size_t state_bytes;  // bytes of the state of a block or a carry
   std::size_t (*scratch_bytes)(Count values, Count segments);
   // Segments first .. last - 1, none of them longer than a block.
   void (*segments)(const ScanJob&, Count column, Count first, Count last, char* scratch);
   void (*start)(char* carry);
   void (*block)(const ScanJob&, Count column, Count segment, Count number, char* state, char* scratch);
-  void (*advance)(const ScanJob&, char* carry, const char* state);  // the carry takes in the state of a block
+  void (*advance)(const ScanJob&, char* carry, const char* state);  // joins the state of a block to the carry
   void (*map)(const ScanJob&, Count column, Count segment, Count number, const char* carry, char* scratch);
-  // The groups first .. last - 1, whose values are in any order; null where values must be put in order first. `states`
-  // has room for each group.
+  // Scans the groups first .. last - 1, whose values are in any order; null if values must be sorted by group first.
+  // `states` has space for each group.
   void (*groups)(const ScanJob&, Count column, Count rows, Count first, Count last, char* states, char* scratch);
   std::size_t group_bytes;
 };

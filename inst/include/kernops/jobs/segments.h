@@ -1,30 +1,32 @@
-// One reduction of segments as the CPU's threads see it: plain pointers, as in jobs/job.h.
+// One reduction of segments for the CPU's threads: plain pointers, as in jobs/job.h.
 #pragma once
 #include <kernops/jobs/job.h>
 
 namespace kernops {
 
-// Values that are reduced in one go, from the first of their segment on: no result depends on how the work is
-// distributed. A power of two, so that a block of a formula is a subtree of the whole segment.
+// The number of values that are reduced as one block, counted from the first value of their segment, so that no result
+// depends on the distribution of the work. A power of two, so that a block of a formula is a subtree of the whole
+// segment.
 constexpr Count segment_block = 4096;
 
-// Groups of values in any order: value n is in the group code[n] - base, from 0 and below `span`, or in none.
+// Groups of values in any order: value n is in group code[n] - base, if that is at least 0 and below `span`, or in
+// none.
 struct GroupCodes {
   const int* code = nullptr;
   int base = 1;
   Count span = 0;
-  const int* rows = nullptr;  // of the result, one for each group, or -1; null: the groups are the rows
-  bool unchecked = false;     // codes may be those of no group: the first pass over all of them must look
+  const int* rows = nullptr;  // row of the result for each group, or -1; null: the groups are the rows
+  bool unchecked = false;     // codes may be outside all groups: the first pass over all codes must check them
 
   explicit operator bool() const { return code != nullptr; }
   __attribute__((always_inline)) Count number(Count n) const {
     const Count group = Count(code[n]) - base;
     return (unsigned long long)(group) < (unsigned long long)(span) ? group : -1;
   }
-  // Is one of these codes, which may not have been checked, neither NA nor of a group?
+  // Returns whether one of these codes, which may not have been checked, is neither NA nor of a group.
   __attribute__((always_inline)) bool has_strays(Count count) const {
     if (!unchecked) return false;
-    constexpr int lanes = 64;  // a loop of constant length becomes vector instructions
+    constexpr int lanes = 64;  // a loop of constant length is compiled to vector instructions
     const int low = base, high = span < INT32_MAX - base ? int(base + span) : INT32_MAX;
     int any = 0;
     Count n = 0;
@@ -43,18 +45,18 @@ struct GroupCodes {
 // The arguments of operations of segments.def come first, followed by those of a formula or a softmax.
 struct SegmentJob {
   const Count* offsets;
-  const Count *rows, *sources;  // null where there are none
+  const Count *rows, *sources;  // null if there are none
   const std::uint32_t* order;   // likewise
   GroupCodes groups;            // of a scattered reduction
   Count count;                  // rows of the result
 
-  const void* x;  // doubles, or int32 with the lowest one for NA
+  const void* x;  // doubles, or int32 in which the lowest number is NA
   bool integers;
   Count x_row, x_column;
   const double* weights;
   Count weights_row, weights_column;
   const int* weight_of;  // row n of x has weight weight_of[n], from 1; null: weight n
-  const double* masses;  // of a weighted mean of groups, one for each row of x
+  const double* masses;  // for weighted means of groups, one per row of x
   bool skip_missing;
 
   double* out;  // output o of column k for row n at out[(o * columns + k) * out_entry + n * out_row]
@@ -74,7 +76,7 @@ struct SegmentJob {
   Count row(Count segment) const { return rows ? rows[segment] : segment; }
 };
 
-// The memory of a split of a scattered reduction, in two arrays: bytes that every split writes, and bytes of groups of
+// The memory of a split of a scattered reduction, in two arrays: bytes that every split writes, and bytes for groups of
 // many values. Both begin at multiples of 64; the splits of a column are `near_step` and `far_step` bytes apart.
 struct ScatterMemory {
   char *near, *far;
@@ -84,23 +86,23 @@ struct ScatterMemory {
   }
 };
 
-// How one instruction set does one operation. Scratch is memory of a thread, of the bytes that
-// scratch_bytes() says.
+// The functions of one instruction set for one operation. Scratch is the memory of a thread; scratch_bytes() returns
+// its size.
 struct SegmentEngine {
-  std::size_t state_bytes;  // of a block
+  std::size_t state_bytes;  // bytes of the state of a block
   std::size_t (*scratch_bytes)(const SegmentJob&, Count values, Count segments);
   // Segments first .. last - 1, none of them longer than a block.
   void (*segments)(const SegmentJob&, Count column, Count first, Count last, char* scratch);
   void (*block)(const SegmentJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);
   void (*map)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
-  // Rows first .. last - 1 of x into the states of all groups and one more. The result says whether the pass met a code
-  // that is neither NA nor of a group. The states of all splits are then joined; that result says whether the result of
-  // a group that has values may be NaN.
+  // Adds rows first .. last - 1 of x to the states of all groups and of one more. Returns whether the pass met a code
+  // that is neither NA nor of a group. The states of all splits are then joined; that function returns whether the
+  // result of a nonempty group may be NaN.
   bool (*scatter)(const SegmentJob&, Count column, Count first, Count last, ScatterMemory memory, char* scratch);
   bool (*join_scattered)(const SegmentJob&, Count column, ScatterMemory memory, Count splits);
-  double (*nothing)(int output);              // of an empty segment
-  std::size_t near_bytes = 0, far_bytes = 0;  // of a group in ScatterMemory
+  double (*nothing)(int output);              // result of an empty segment
+  std::size_t near_bytes = 0, far_bytes = 0;  // bytes of a group in ScatterMemory
 };
 
 }  // namespace kernops

@@ -1,4 +1,4 @@
-// Which blocks sort which segments: by the host, once for a plan.
+// Assigns segments to the blocks that sort them, on the host, once for a plan.
 #pragma once
 #include <kernops/jobs/device_sorts.h>
 
@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-// Pieces of short segments, of longer ones that fit a block, and parts of those that do not, with their numbers.
+// Pieces of short segments, of longer segments that fit a block, and parts of segments that do not, with their numbers.
 struct PieceLists {
   std::vector<SortPiece> of_short, of_medium, parts;
   std::vector<long long> long_segments;
@@ -27,7 +27,7 @@ struct PieceLists {
   }
 
  private:
-  // To the last piece, or as a new one.
+  // Adds to the last piece, or begins a new one.
   static void append(std::vector<SortPiece>& list, long long segment, long long begin, int length, int capacity) {
     SortPiece* const last = list.empty() ? nullptr : &list.back();
     if (!last || last->first + last->count != begin || last->count + length > capacity)

@@ -26,7 +26,7 @@ template <class T> struct ExpConstants;
 template <> struct ExpConstants<double> {
   static constexpr double log2e = 0x1.71547652b82fep0;
   static constexpr double ln2_high = 0x1.62e42fefa4p-1, ln2_low = -0x1.8432a1b0e2634p-43;
-  static constexpr double limit = 1000;  // beyond it exp is 0 or Inf; half of its exponent still fits
+  static constexpr double limit = 1000;  // beyond this exp is 0 or Inf; half of its exponent is still representable
 
   // (exp(r) - 1 - r) / r^2 for |r| <= ln(2) / 2
   static KERNOPS_INLINE Pack<double> tail(Pack<double> r) {
@@ -55,8 +55,8 @@ template <> struct ExpConstants<float> {
   static KERNOPS_INLINE Pack<float> lambert_below(Pack<float> z) { return polynomial(z, 10395, 4725, 210, 1); }
 };
 
-// k = x * scale to the nearest integer. Adding 1.5 * 2^(mantissa bits) pushes the fraction out and leaves k
-// in the low bits; twice the exponent bias, added too, keeps these positive.
+// k = x * scale to the nearest integer. Adding 1.5 * 2^(mantissa bits) shifts the fraction out and leaves k in the low
+// bits; twice the exponent bias is also added to keep these bits positive.
 template <class T> struct NearestInteger {
   IntPack<T> bits;  // the low ones are 2 bias + k
   Pack<T> value;
@@ -69,8 +69,7 @@ template <class T> struct NearestInteger {
   }
 };
 
-// x 2^k, rounded once also where 2^k or the result is out of range: k goes in two halves where there is no
-// scalef.
+// x 2^k, rounded once even if 2^k or the result is out of range: without scalef, k is applied in two halves.
 template <class T> KERNOPS_INLINE Pack<T> scale(Pack<T> x, NearestInteger<T> k) {
 #if KERNOPS_SIMD == 3
   return scalef(x, k.value);

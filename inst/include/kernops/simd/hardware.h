@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The maskz_ forms because g++ 12 warns of an uninitialized variable in its own plain 512-bit intrinsics.
+// The maskz_ forms are used because g++ 12 warns of an uninitialized variable in its own plain 512-bit intrinsics.
 #if KERNOPS_SIMD == 3
 #define KERNOPS_INTRINSIC(name, type, ...) _mm512_maskz_##name##_##type(-1, __VA_ARGS__)
 #define KERNOPS_ROUND(type, x, mode) _mm512_maskz_roundscale_##type(-1, x, mode | _MM_FROUND_NO_EXC)
@@ -49,7 +49,7 @@ template <class T> KERNOPS_INLINE Pack<T> sqrt(Pack<T> x) {
   return lanewise([](T t) { return std::sqrt(t); }, x);
 }
 #endif
-// two instructions of NEON, too, whose own minimum of a number and NaN is not b
+// two instructions on NEON as well, whose minimum of a number and NaN is not b
 template <class T> KERNOPS_INLINE Pack<T> smaller(Pack<T> a, Pack<T> b) { return select(a < b, a, b); }
 template <class T> KERNOPS_INLINE Pack<T> larger(Pack<T> a, Pack<T> b) { return select(a > b, a, b); }
 #endif
@@ -80,7 +80,7 @@ KERNOPS_HARDWARE(float, f32)
 KERNOPS_INLINE Pack<double> fma(Pack<double> a, Pack<double> b, Pack<double> c) { return a.v * b.v + c.v; }
 KERNOPS_INLINE Pack<float> fma(Pack<float> a, Pack<float> b, Pack<float> c) { return a.v * b.v + c.v; }
 
-// Adding and subtracting 2^(mantissa bits) leaves no room for a fraction; the sign survives for -0.
+// Adding and subtracting 2^(mantissa bits) rounds away the fraction; the sign is restored for -0.
 template <class T> KERNOPS_INLINE Pack<T> rint(Pack<T> x) {
   constexpr T large = T(typename Format<T>::Int(1) << Format<T>::mantissa_bits);
   const Pack<T> size = abs(x);
@@ -101,12 +101,12 @@ KERNOPS_INLINE Pack<float> scalef(Pack<float> x, Pack<float> k) { return KERNOPS
 #undef KERNOPS_INTRINSIC
 #undef KERNOPS_ROUND
 
-// As in scalar.h. Subnormal numbers are brought up first.
+// As in scalar.h. Subnormal numbers are scaled up first.
 template <class T> KERNOPS_INLINE Pack<T> significand(Pack<T> x, Pack<T>& power) {
   using F = Format<T>;
   constexpr typename F::Int unit = typename F::Int(1) << F::mantissa_bits;
   constexpr int bias = F::exponent_bias - 1;
-  const IntPack<T> field = bits_of(Pack<T>(T(INFINITY)));  // of the exponent
+  const IntPack<T> field = bits_of(Pack<T>(T(INFINITY)));  // bits of the exponent
   const Mask<T> tiny = (bits_of(x) & field) == IntPack<T>(0), has_one = (x != 0) & (abs(x) < T(INFINITY));
   const IntPack<T> bits = bits_of(select(tiny, x * T(unit), x));
   const Pack<T> biased = from_bits(shift_right(bits & field, F::mantissa_bits) | bits_of(Pack<T>(unit))) - T(unit);
@@ -115,7 +115,7 @@ template <class T> KERNOPS_INLINE Pack<T> significand(Pack<T> x, Pack<T>& power)
   return select(has_one, from_bits((bits & ~field) | bits_of(Pack<T>(0.5))), x);
 }
 
-// The first `count` lanes from memory, of which no more is read; the others are 0.
+// Loads the first `count` lanes from memory, and reads nothing more; the others are 0.
 template <class T> KERNOPS_INLINE Pack<T> load_some(const T* from, std::ptrdiff_t count) {
   constexpr int W = Pack<T>::width;
   if (count >= W) return Pack<T>::load(from);

@@ -1,17 +1,16 @@
 // The instruction set of one translation unit, chosen without -m flags.
 //
 //   #define KERNOPS_SIMD 3     // 0: 16-byte vectors of any machine, 2: AVX2 + FMA, 3: AVX-512 F/DQ/BW/VL
-//                              // (0 has NEON where that is, since every aarch64 machine has it)
+// // (0 uses NEON if available, since every aarch64 machine has it)
 //   #include <kernops/simd/isa.h>   // before any other header of the package
 //   ...                        // code in  namespace kernops { inline namespace KERNOPS_ISA { ... } }
 //   KERNOPS_ISA_END            // the last line of the file
 //
-// Standard headers come first and are compiled for the baseline, since their inline functions may be shared
-// with the rest of the library. Where the level cannot exist only KERNOPS_ISA_MISSING is defined.
+// Standard headers come first and are compiled for the baseline, since their inline functions may be shared with the
+// rest of the library. If the level is not available, only KERNOPS_ISA_MISSING is defined.
 #pragma once
 
-// Where each variable is kept at each instruction takes a fifth of the time to compile: debuggers show lines without
-// it.
+// Tracking the location of each variable takes a fifth of the compile time; debuggers show lines without it.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-var-tracking")
 #endif
@@ -37,15 +36,15 @@
 #include <arm_neon.h>
 #endif
 
-// gcc aligns no stack to more than 16 bytes on 64-bit Windows, and yet moves vectors as if it had (GCC bug 54412):
-// there, packs are types that may stand anywhere, for which it uses the instructions that ask for nothing.
+// On 64-bit Windows, gcc aligns the stack to 16 bytes only, yet moves vectors as if they were aligned (GCC bug 54412):
+// there, packs are unaligned types, for which gcc uses unaligned instructions.
 #if defined(_WIN32) && !defined(__clang__)
 #define KERNOPS_PACK_ALIGN 16
 #else
 #define KERNOPS_PACK_ALIGN KERNOPS_PACK_BYTES
 #endif
 
-// Fused multiply-add is one instruction.
+// Fused multiply-add is a single instruction.
 #if KERNOPS_SIMD > 0 || defined(__aarch64__)
 #define KERNOPS_FMA 1
 #endif
@@ -80,8 +79,8 @@
 #define KERNOPS_ISA_END _Pragma("clang attribute pop")
 #endif
 
-// Not only for speed: g++ 12 compiles a friend function defined in a class template for the baseline unless
-// it has an attribute of its own, whichever.
+// Also needed for correctness: g++ 12 compiles a friend function defined in a class template for the baseline unless
+// the function has an attribute.
 #define KERNOPS_INLINE inline __attribute__((always_inline))
 
 #endif

@@ -1,13 +1,13 @@
-// A pack of float or double lanes that reads like a number: operators, comparisons, select() and those
-// functions of <cmath> that are a few instructions. It holds one vector type of the compiler; intrinsics come
-// in only where that type has no operator. Everything is inlined, so that a pack lives in a register.
+// A pack of float or double lanes that is used like a number: operators, comparisons, select() and those functions of
+// <cmath> that take a few instructions. It holds one vector type of the compiler; intrinsics come in only where that
+// type has no operator. Everything is inlined, so that a pack lives in a register.
 #pragma once
 
 #include <kernops/simd/isa.h>
 
 #ifndef KERNOPS_ISA_MISSING
 
-// Before a short loop over packs that are to live in registers.
+// Placed before a short loop over packs that should stay in registers.
 #ifdef __clang__
 #define KERNOPS_IN_REGISTERS _Pragma("unroll")
 #else
@@ -32,7 +32,7 @@ template <class T> struct IntPack;
 
 template <class S> using if_number = std::enable_if_t<std::is_arithmetic<S>::value, int>;
 
-// Lanes that hold or not: all bits of the lane set or clear.
+// A mask of lanes: all bits of a lane set or clear.
 template <class T> struct Mask {
   using Int = typename Format<T>::Int;
   static constexpr int width = KERNOPS_PACK_BYTES / sizeof(T);
@@ -89,20 +89,20 @@ template <class T> struct Pack {
   friend KERNOPS_INLINE Pack copysign(Pack size, Pack sign) {
     return from_bits((bits_of(size) & ~sign_bit()) | (bits_of(sign) & sign_bit()));
   }
-  // NaN if either is NaN; smaller() and larger() give b if either is.
+  // NaN if either argument is NaN; smaller() and larger() return b in this case.
   friend KERNOPS_INLINE Pack min(Pack a, Pack b) { return select(isnan(a), a, smaller(a, b)); }
   friend KERNOPS_INLINE Pack max(Pack a, Pack b) { return select(isnan(a), a, larger(a, b)); }
 
   static KERNOPS_INLINE IntPack<T> sign_bit() { return bits_of(Pack(T(-0.0))); }
 };
 
-// Integer lanes as wide as those of Pack<T>: positions, counts, and the bits of a Pack<T>.
+// Integer lanes as wide as those of Pack<T>: positions, counts, and bit patterns of a Pack<T>.
 template <class T> struct IntPack {
   using Scalar = typename Format<T>::Int;
   static constexpr int width = Pack<T>::width;
   typedef Scalar Vector __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));
   typedef std::make_unsigned_t<Scalar> Unsigned
-      __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));  // it wraps around
+      __attribute__((vector_size(KERNOPS_PACK_BYTES), aligned(KERNOPS_PACK_ALIGN)));  // wraps around
   Vector v;
 
   IntPack() = default;
@@ -129,7 +129,7 @@ template <class T> struct IntPack {
   friend KERNOPS_INLINE IntPack operator^(IntPack a, IntPack b) { return a.v ^ b.v; }
   friend KERNOPS_INLINE IntPack operator~(IntPack a) { return ~a.v; }
   friend KERNOPS_INLINE IntPack operator<<(IntPack a, int bits) { return (Vector)((Unsigned)a.v << bits); }
-  friend KERNOPS_INLINE IntPack shift_right(IntPack a, int bits) {  // zeros come in from the left
+  friend KERNOPS_INLINE IntPack shift_right(IntPack a, int bits) {  // shifts zeros in from the left
     return (Vector)((Unsigned)a.v >> bits);
   }
   friend KERNOPS_INLINE Mask<T> operator==(IntPack a, IntPack b) { return {a.v == b.v}; }
@@ -140,7 +140,7 @@ template <class T> struct IntPack {
 template <class T> KERNOPS_INLINE IntPack<T> bits_of(Pack<T> x) { return (typename IntPack<T>::Vector)x.v; }
 template <class T> KERNOPS_INLINE Pack<T> from_bits(IntPack<T> b) { return (typename Pack<T>::Vector)b.v; }
 
-// Lane i is lane i + by, counted around.
+// Lane i receives lane i + by, cyclically.
 template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
 #ifdef __clang__
   P moved;
@@ -148,11 +148,12 @@ template <class P> KERNOPS_INLINE P rotate_lanes(P x, int by) {
   return moved;
 #else
   using T = std::conditional_t<sizeof(typename P::Scalar) == 8, double, float>;
-  return P(__builtin_shuffle(x.v, (IntPack<T>::iota() + IntPack<T>(by)).v));  // takes them modulo the width
+  return P(__builtin_shuffle(x.v, (IntPack<T>::iota() + IntPack<T>(by)).v));  // modulo the width
 #endif
 }
 
-// Lanes of a and b by turns, `step` of each: those of the first halves of all 2 * step, or of the second ones.
+// Lanes of a and b alternately, `step` of each: from the first halves of all groups of 2 * step lanes, or from the
+// second halves.
 template <class T> KERNOPS_INLINE Pack<T> interleave(Pack<T> a, Pack<T> b, int step, bool second) {
   constexpr int W = Pack<T>::width;
   typename IntPack<T>::Vector from;
@@ -180,17 +181,17 @@ template <class T> KERNOPS_INLINE void transpose(Pack<T>* rows) {
   }
 }
 
-// The whole numbers that the lanes are.
+// Converts lanes to whole numbers.
 template <class T> KERNOPS_INLINE IntPack<T> whole(Pack<T> x) {
   IntPack<T> n;
   for (int i = 0; i < Pack<T>::width; ++i) n.v[i] = typename IntPack<T>::Scalar(x.v[i]);
   return n;
 }
 
-// A second argument from which T is not deduced, so that a number converts.
+// A second argument from which T is not deduced, so that numbers are converted.
 template <class T> using same_pack = std::enable_if_t<std::is_floating_point<T>::value, Pack<T>>;
 
-// A scalar function, lane by lane.
+// Applies a scalar function lane by lane.
 template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x) {
   for (int i = 0; i < Pack<T>::width; ++i) x.v[i] = f(x.v[i]);
   return x;
@@ -200,8 +201,8 @@ template <class F, class T> KERNOPS_INLINE Pack<T> lanewise(F f, Pack<T> x, Pack
   return x;
 }
 
-// The rare lanes that vector code got wrong, one by one from a scalar function; the others keep their result,
-// so that no lane depends on its neighbours.
+// Recomputes the rare lanes that vector code got wrong by a scalar function; the other lanes keep their result, so that
+// no lane depends on its neighbours.
 template <class F, class T, class... Packs>
 __attribute__((noinline, cold)) Pack<T> mend_lanes(Pack<T> result, Mask<T> wrong, F f, Packs... x) {
   for (int i = 0; i < Pack<T>::width; ++i)

@@ -13,7 +13,7 @@ template <class T> struct LogConstants;
 template <> struct LogConstants<double> {
   static constexpr double smallest_normal = 0x1p-1022, sqrt_half = 0x1.6a09e667f3bcdp-1;
   static constexpr double two_thirds_low = 0x1.5555555555555p-55;
-  static constexpr double pow_limit = 0x1p64;  // of |y|: beyond it x^y is 0, 1 or Inf
+  static constexpr double pow_limit = 0x1p64;  // limit of |y|: beyond it x^y is 0, 1 or Inf
 
   // (2 atanh(s) / s - 2) / z with z = s^2, for |s| <= (sqrt(2) - 1)^2
   static KERNOPS_INLINE Pack<double> tail(Pack<double> z) {
@@ -40,8 +40,8 @@ template <> struct LogConstants<float> {
   }
 };
 
-// x = (1 + f) 2^exponent with sqrt(1/2) <= 1 + f < sqrt(2), for normal x > 0. The exponent becomes a number
-// by being put in the low bits of 2^(mantissa bits).
+// x = (1 + f) 2^exponent with sqrt(1/2) <= 1 + f < sqrt(2), for normal x > 0. The exponent is converted to a number by
+// placing it in the low bits of 2^(mantissa bits).
 template <class T> struct LogReduced {
   Pack<T> f, exponent;
   KERNOPS_INLINE explicit LogReduced(Pack<T> x) {
@@ -73,7 +73,7 @@ template <class T> KERNOPS_INLINE Pack<T> log(Pack<T> x) {
   return mend(log_of(LogReduced<T>(x)), !is_normal(x), scalar, x);
 }
 
-// log(u) + c / u where u + c is 1 + x without error
+// log(u) + c / u, where u + c equals 1 + x exactly
 template <class T> KERNOPS_INLINE Pack<T> log1p(Pack<T> x) {
   const Pack<T> u = x + 1, c = select(x < 1, x - (u - 1), 1 - (u - x));
   const auto scalar = [](T t) { return std::log1p(t); };
@@ -89,12 +89,12 @@ template <class T> KERNOPS_INLINE Sum<T> exact_sum(Pack<T> major, Pack<T> minor)
   return {s, minor - (s - major)};
 }
 
-// R's NA may be a signaling NaN, for which std::pow(NA, 0) is not 1.
+// R's NA may be a signalling NaN, for which std::pow(NA, 0) is not 1.
 template <class T> T scalar_pow(T x, T y) { return x == 1 || y == 0 ? T(1) : std::pow(x, y); }
 
 #ifndef KERNOPS_FMA
 
-// Products in twice the precision are slower than <cmath> without fused multiply-add.
+// Without fused multiply-add, products in twice the precision are slower than <cmath>.
 template <class T> KERNOPS_INLINE Pack<T> pow(Pack<T> x, same_pack<T> y) { return lanewise(scalar_pow<T>, x, y); }
 
 #else
@@ -104,8 +104,7 @@ template <class T> KERNOPS_INLINE Sum<T> product(Sum<T> a, Sum<T> b) {
   return {p, fma(a.high, b.low, fma(a.low, b.high, fma(a.high, b.high, -p)))};
 }
 
-// log(x) to a dozen bits more than T has: exponent ln(2) + s (2 + z (2/3 + ...)) with s = f / (2 + f) and
-// z = s^2
+// log(x) with a dozen bits more than T has: exponent ln(2) + s (2 + z (2/3 + ...)) with s = f / (2 + f) and z = s^2
 template <class T> KERNOPS_INLINE Sum<T> accurate_log(Pack<T> x) {
   using C = LogConstants<T>;
   const LogReduced<T> l(x);
@@ -121,8 +120,7 @@ template <class T> KERNOPS_INLINE Sum<T> accurate_log(Pack<T> x) {
   return exact_sum(log_x.high, log_x.low + fma(l.exponent, Pack<T>(ExpConstants<T>::ln2_low), log_m.low));
 }
 
-// exp(y log(x)); the log is the accurate one since the absolute error of y log(x) is the relative error of
-// x^y.
+// exp(y log(x)); the accurate logarithm is needed because the absolute error of y log(x) is the relative error of x^y.
 template <class T> KERNOPS_INLINE Pack<T> pow(Pack<T> x, same_pack<T> y) {
   using C = ExpConstants<T>;
   const Sum<T> l = accurate_log(x);

@@ -1,4 +1,4 @@
-// Packs of numbers that read like numbers.
+// Packs of numbers that are used like numbers.
 #pragma once
 #include <kernops/simd/hardware.h>
 #include <kernops/simd/lanes.h>

@@ -8,8 +8,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// pi/2 comes in parts so short that their products with up to `most` quarter turns are exact (Cody & Waite
-// 1980).
+// pi/2 is split into parts so short that their products with up to `most` quarter turns are exact (Cody & Waite 1980).
 template <class T> struct TrigConstants;
 
 template <> struct TrigConstants<double> {
@@ -41,7 +40,7 @@ template <> struct TrigConstants<float> {
   }
 };
 
-// a - k pi/2, with a tail because a may be close to a multiple of pi/2
+// a - k pi/2, with a correction term because a may be close to a multiple of pi/2
 template <class T> KERNOPS_INLINE Sum<T> less_quarter_turns(Pack<T> a, Pack<T> k) {
   using C = TrigConstants<T>;
   const Sum<T> r = exact_sum(a - k * C::pi_half1, k * -C::pi_half2);

@@ -1,4 +1,4 @@
-// Sums that are more exact than their terms.
+// Sums in higher precision than their terms.
 #pragma once
 #include <kernops/simd/hardware.h>
 
@@ -62,7 +62,7 @@ struct WidePack {
   KERNOPS_INLINE WidePack& operator+=(WidePack b) { return *this = *this + b; }
 };
 
-// The type of sums of A of the lanes of a Pack<T>.
+// The type of sums of A over the lanes of a Pack<T>.
 template <class T, class A> struct PackOf { using type = Pack<T>; };
 template <> struct PackOf<float, double> { using type = WidePack; };
 

@@ -1,12 +1,12 @@
-// A share of an axis reduction on the CPU. Lanes lie along a slice, four packs of them at a time, or across
-// slices, where each lane is a result; either way a row of lanes after another joins a row of states.
+// One thread's part of an axis reduction on the CPU. Lanes lie along a slice, four packs at a time, or across slices,
+// where each lane is one result; in both cases rows of lanes are joined one after another to a row of states.
 #pragma once
 #include <kernops/cpu/axes/walk.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Lane l of row r stands for position first + r * row + l * lane.
+// Lane l of row r is at position first + r * row + l * lane.
 struct Positions {
   Count first, row, lane;
 };
@@ -61,7 +61,7 @@ template <class R, bool skip> struct SliceReducer {
     return one;
   }
 
-  // One chunk of some results, which lie side by side in the first kept run where lanes do.
+  // One chunk of some results, which are adjacent in the first kept run if lanes are.
   static void reduce(const SliceJob& job, Count first, Count count, Count chunk, double* buffer) {
     const Count begin = chunk * job.chunk, end = begin + job.chunk < job.slice ? begin + job.chunk : job.slice;
     Lanes states[most_lanes / W];
@@ -80,7 +80,7 @@ template <class R, bool skip> struct SliceReducer {
     }
   }
 
-  // Pairwise: the ways, then the lanes.
+  // Joins pairwise: first the packs, then the lanes.
   static One join(Lanes* states) {
     for (int half = ways / 2; half > 0; half /= 2)
       for (int way = 0; way < half; ++way) R::merge(states[way], states[way + half]);

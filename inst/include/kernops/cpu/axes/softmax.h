@@ -1,14 +1,14 @@
-// Softmax of slices with one exponential a value: window after window is stored as exp(x - m), where m is the
-// largest value so far, and m is kept. A second pass scales each window by exp(m - M) / sum, with M the
-// largest of all. (After Milakov and Gimelshein, 2018, who rescale the sum in this way.)
+// Softmax of slices with one exponential per value: each window is stored as exp(x - m), where m is the largest value
+// so far, which is stored as well. A second pass scales each window by exp(m - M) / sum, with M the largest of all.
+// (After Milakov and Gimelshein, 2018, who rescale the sum in this way.)
 #pragma once
 #include <kernops/cpu/axes/walk.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The state of a chunk between the passes, for each of `lanes` slices side by side: the largest value, the sum of
-// exp(x - largest), and, for each window, the largest value up to its end.
+// The state of a chunk between the passes, for each of `lanes` adjacent slices: the largest value, the sum of exp(x -
+// largest), and, for each window, the largest value up to its end.
 struct Seen {
   double *top, *sum, *tops;
   Seen(double* memory, int lanes) : top(memory), sum(memory + lanes), tops(memory + 2 * lanes) {}
@@ -17,7 +17,7 @@ struct Seen {
 struct SliceSoftmax {
   using V = Pack<double>;
   static constexpr int W = V::width;
-  static constexpr double lowest = -1.7976931348623157e308;  // above -Inf, whose weight is then 0
+  static constexpr double lowest = -1.7976931348623157e308;  // above -Inf, which has the weight 0
 
   static void first_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, double* buffer) {
     for (int n = 0; n < count; ++n) seen.top[n] = lowest, seen.sum[n] = 0;
@@ -40,7 +40,7 @@ struct SliceSoftmax {
     store_some(select(x == x, e, x), to, count);
   }
 
-  // Values beyond the last one weigh nothing.
+  // Values beyond the last one have the weight 0.
   static KERNOPS_INLINE V value(const double* from, int left) {
     if (left >= W) return V::load(from);
     return select(IntPack<double>::iota() < IntPack<double>(left), load_some(from, left), V(-infinity<double>()));
@@ -78,7 +78,7 @@ struct SliceSoftmax {
     each_value(window, [&](Count to, int from) { job.out[to] = buffer[from]; });
   }
 
-  // `whole` is what all chunks together have seen.
+  // `whole` is the joined state of all chunks.
   static void second_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, Seen whole) {
     const Count step = job.kept.count ? job.kept.run[0].stride : 1;
     double share[most_lanes], factor[most_lanes];

@@ -1,5 +1,5 @@
-// How the values of slices come to the SIMD loops: tiles of rows x lanes, taken in place where lanes are
-// neighbours in memory and hold doubles, else gathered into a buffer.
+// Presents the values of slices to the SIMD loops: tiles of rows x lanes, read in place if lanes are adjacent doubles,
+// otherwise gathered into a buffer.
 #pragma once
 #include <kernops/jobs/axes.h>
 #include <kernops/jobs/job.h>
@@ -21,7 +21,7 @@ inline Spot spot(const Runs& runs, Count index) {
   return at;
 }
 
-// body(spot, count) for each stretch of [begin, end) along the first run.
+// Calls body(spot, count) for each contiguous piece of [begin, end) along the first run.
 template <class F> void each_stretch(const Runs& runs, Count begin, Count end, F body) {
   const Count size = runs.count ? runs.run[0].size : 1;
   while (begin < end) {
@@ -31,13 +31,13 @@ template <class F> void each_stretch(const Runs& runs, Count begin, Count end, F
   }
 }
 
-// Rows x lanes of values: row r at offset + r * row, lane l from there at l * lane.
+// Rows x lanes of values: row r begins at offset + r * row, and its lane l is at l * lane from there.
 struct Window {
   Count offset, row, lane;
   int rows, lanes;
 };
 
-// At most so many values in a buffer.
+// The largest number of values in a buffer.
 constexpr int most_lanes = 256, most_rows = 64;
 
 struct Tile {
@@ -76,8 +76,7 @@ template <class T> KERNOPS_INLINE void store_some(Pack<T> x, T* to, int count) {
 // Lanes of a window that lies along a slice: several packs, to hide the latency of an addition.
 constexpr int lanes_along = 4 * Pack<double>::width;
 
-// body(window, its first position) for the positions [begin, end) of one slice, or of `count` slices side by
-// side.
+// Calls body(window, its first position) for the positions [begin, end) of one slice, or of `count` adjacent slices.
 template <class F> void each_window(const SliceJob& job, Spot base, Count begin, Count end, int count, F body) {
   const Run one{1, 1, 1}, run = job.reduced.count ? job.reduced.run[0] : one;
   each_stretch(job.reduced, begin, end, [&](Spot start, Count length) {
@@ -101,7 +100,7 @@ template <class F> void each_window(const SliceJob& job, Spot base, Count begin,
   });
 }
 
-// Does a slice hold NA?
+// Returns whether a slice contains NA.
 inline bool has_missing(const SliceJob& job, Count base) {
   bool found = false;
   each_stretch(job.reduced, 0, job.slice, [&](Spot start, Count count) {

@@ -1,4 +1,4 @@
-// The first or last value of groups in any order; a pass ends when all groups have one.
+// The first or last value of groups in any order; a pass ends when all groups have a value.
 #pragma once
 #include <kernops/cpu/segments/states.h>
 #include <kernops/cpu/segments/values.h>
@@ -10,8 +10,8 @@ inline namespace KERNOPS_ISA {
 template <class R> struct ScatteredChoice {
   static constexpr bool forward = std::is_same<R, First>::value;
 
-  // The memory of a split: the values of all groups, then whether they have one. Number -1 is for values of no group,
-  // which are not read.
+  // The memory of a split: the values of all groups, then flags for groups with a value. Number -1 collects values
+  // outside all groups, which are not read.
   struct States {
     States(const SegmentJob& job, ScatterMemory memory)
         : values(reinterpret_cast<double*>(memory.near) + 1),
@@ -20,7 +20,7 @@ template <class R> struct ScatteredChoice {
     char* met;
   };
 
-  // A pass that ends early has not met all codes.
+  // A pass that ends early has not seen all codes.
   static bool add_rows(const SegmentJob& job, Count column, Count first, Count last, ScatterMemory memory, char*) {
     GroupCodes groups = job.groups;
     groups.code += first;
@@ -46,7 +46,7 @@ template <class R> struct ScatteredChoice {
     }
   }
 
-  // A NaN is one of the values, and needs no mark.
+  // NaN is a possible value, so no flag is needed.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);

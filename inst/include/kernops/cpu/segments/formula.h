@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// f(a[n], b[n]) for runs of pairs; the counterpart of Worker for columns alone.
+// f(a[n], b[n]) for runs of pairs; the counterpart of Worker for columns only.
 class PairMap {
   static constexpr int W = Pack<double>::width, tile = 256;
 
@@ -23,7 +23,7 @@ class PairMap {
     run(Level::uniform, W);
   }
 
-  // Reads and writes up to a pack beyond the last one.
+  // Reads and writes up to one pack beyond the last value.
   void operator()(double* a, double* b, Count count, double* out) {
     for (Count first = 0; first < count; first += tile) {
       for (int n = 0; n < job_.loads[2].count; ++n) {
@@ -62,8 +62,8 @@ struct SegmentFold {
     return 4 * room(values) * sizeof(double) + segments * sizeof(Count);
   }
 
-  // Folds `count` segments of these lengths, which stand one after another in x, to their first places; those
-  // without values stay so. a, b and f have room for half as many.
+  // Folds `count` segments of these lengths, which are contiguous in x, to their first positions; segments without
+  // values stay unchanged. a, b and f have space for half as many values.
   static void fold(PairMap& map, double* x, Count* lengths, Count count, double* a, double* b, double* f) {
     for (bool more = true; more;) {
       more = false;
@@ -74,7 +74,7 @@ struct SegmentFold {
       Count from = 0, to = 0, pair = 0;
       for (Count s = 0; s < count; ++s) {
         const Count length = lengths[s], half = length / 2;
-        const double last = length > 0 ? x[from + length - 1] : 0;  // before it is written over
+        const double last = length > 0 ? x[from + length - 1] : 0;  // before it is overwritten
         for (Count k = 0; k < half; ++k) x[to++] = f[pair++];
         if (length % 2) x[to++] = last;
         from += length;
@@ -84,7 +84,7 @@ struct SegmentFold {
     }
   }
 
-  // Copies the values that count; returns how many.
+  // Copies the values that are not skipped; returns their number.
   static Count keep(const SegmentJob& job, const double* from, Count length, double* to) {
     if (!job.skip_missing) {
       std::memmove(to, from, length * sizeof(double));

@@ -1,11 +1,11 @@
-// Small states of groups, whose values come in any order. A group adds up `group_block` values plainly; these then
-// join the state of all its values before, a State of segment_reductions.h. A result thus depends on the values of its
-// group alone, not on where they stand among those of other groups.
+// Small states of groups whose values come in any order. A group adds up `group_block` values plainly; their sum is
+// then joined to the state of all earlier values, a State of segment_reductions.h. A result thus depends only on the
+// values of its group, and not on their positions among the values of other groups.
 //
 //   start()            no values yet
 //   add<skip>(x, w, n) a value (and its weight), after n values
-//   put(s, n)          the n values of the tile become the values that are not settled yet in the state s
-//   join(other), result(n)   of tiles that add up: the values of another one join; the statistic of all n values
+// put(s, n) makes the n values of the tile the unsettled values of the state s
+// join(other), result(n) for tiles that add up: adds the values of another tile; returns the statistic of all n values
 #pragma once
 #include <kernops/cpu/segments/states.h>
 #include <kernops/missing.h>
@@ -15,7 +15,7 @@ inline namespace KERNOPS_ISA {
 
 constexpr int group_block = 128;
 
-// Statistics without rounding, or with a state that takes care of it, are not split into tiles.
+// Statistics that are exact, or whose state compensates rounding, are not split into tiles.
 template <class R> struct GroupTile {
   static constexpr bool fills = false, adds = false;
   double v[R::values];

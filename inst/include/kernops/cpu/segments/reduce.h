@@ -1,11 +1,11 @@
 // Reductions of segments on the CPU, for one instruction set. Included by src/cpu_*.cpp.
 //
-//   up to 16 values       cpu/segments/short.h    as many segments at once as a pack has lanes, each lane its own
-//   segment up to a block         cpu/segments/run.h      packs of the values of one segment, joined lane by lane more
-//   here           block by block; the states are joined in order groups in any order   cpu/segments/scatter.h  value
-//   by value into the states of all rows, where those are small
+//   up to 16 values       cpu/segments/short.h    one segment per lane of a pack
+//   up to a block         cpu/segments/run.h      packs of the values of one segment, joined lane by lane
+//   more                  here                    block by block; the states are joined in order
+//   groups in any order   cpu/segments/scatter.h  value by value into the states of all rows, if these are small
 //
-// How a segment is reduced depends on its length alone, never on where the work was divided.
+// The method depends only on the length of the segment, and not on the division of the work.
 #pragma once
 #include <kernops/cpu/segments/run.h>
 #include <kernops/cpu/segments/scatter.h>

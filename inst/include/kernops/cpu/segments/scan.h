@@ -1,11 +1,12 @@
-// Scans of segments by the structs of segments.def: the running state takes in each value and gives its result.
+// Scans of segments by the structs of segments.def: each value is added to the running state, which then gives its
+// result.
 //
 //   segment up to a block         value by value
 //   longer                        the states of the blocks, reduced as in cpu/segments/run.h, are carried from block to
 //                                 block; each block is then scanned from its carry
 //   groups in any order           value by value into the state of its group
 //
-// The result of a value depends on its segment alone, never on how work was divided.
+// The result of a value depends only on its segment, and not on the division of the work.
 #pragma once
 #include <kernops/cpu/segments/run.h>
 #include <kernops/cpu/segments/values.h>
@@ -14,8 +15,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Every running sum is a result, so each term is compensated: sums of positive numbers then do not decrease where
-// blocks meet.
+// Every running sum is a result, so each term is compensated: sums of positive numbers then never decrease at the
+// border of two blocks.
 template <class R> struct Scanned { using type = R; };
 template <> struct Scanned<BlockSum> { using type = KahanSum; };
 template <> struct Scanned<Mean> { using type = MeanOf<KahanSum>; };
@@ -27,13 +28,13 @@ template <class Reduction> struct SegmentScan {
 
   static std::size_t scratch_bytes(Count values, Count) { return (values + Pack<double>::width) * sizeof(double); }
 
-  // f(skip_missing, exclusive), constants of the compiler.
+  // Calls f(skip_missing, exclusive) with compile-time constants.
   template <class F> static void with_flags(const ScanJob& job, F f) {
     const auto choose = [&](auto skip) { job.exclusive ? f(skip, std::true_type()) : f(skip, std::false_type()); };
     job.skip_missing ? choose(std::true_type()) : choose(std::false_type());
   }
 
-  // Results of one column.
+  // The results of one column.
   struct Writer {
     const ScanJob& job;
     const Count column;
@@ -44,7 +45,7 @@ template <class Reduction> struct SegmentScan {
     }
   };
 
-  // x[0] is value `begin` of its segment, which stands in row `row` of the result.
+  // x[0] is value `begin` of its segment, which is row `row` of the result.
   static void run(const ScanJob& job, Count column, const double* x, Count length, Count begin, Count row, One s) {
     const Writer write{job, column};
     with_flags(job, [&](auto skip, auto exclusive) {
@@ -87,7 +88,7 @@ template <class Reduction> struct SegmentScan {
         job.offsets[segment] + first, *reinterpret_cast<const One*>(carry));
   }
 
-  // The running state of a group, and the position of its next value where results tell positions.
+  // The running state of a group, and the position of its next value if results are positions.
   struct Plain {
     struct {
       double v[R::values];

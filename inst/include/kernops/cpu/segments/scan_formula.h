@@ -1,6 +1,6 @@
 // Scans of segments by a formula of a and b, many pairs at once: neighbours are joined, the results are scanned, and
-// the values between them are joined with the result before (Blelloch 1990). The shape of the tree depends on the
-// length of a segment alone.
+// the values between them are joined with the result before (Blelloch 1990). The shape of the tree depends only on the
+// length of a segment.
 #pragma once
 #include <kernops/cpu/segments/formula.h>
 #include <kernops/cpu/segments/scan.h>
@@ -13,12 +13,12 @@ struct FormulaScan {
 
   static std::size_t scratch_bytes(Count values, Count) { return (values + pad) * sizeof(double); }
 
-  // f(before, after), where a reversed scan meets the later value first.
+  // f(before, after); a reversed scan processes the later value first.
   static void join(PairMap& map, bool reverse, double* first, double* second, Count count, double* out) {
     reverse ? map(second, first, count, out) : map(first, second, count, out);
   }
 
-  // Scans `count` segments of these lengths, which stand one after another in x, in place.
+  // Scans `count` segments of these lengths, contiguous in x, in place.
   static void scan(PairMap& map, bool reverse, double* x, const Count* lengths, Count count) {
     Count total = 0, longest = 0;
     for (Count s = 0; s < count; ++s) total += lengths[s], longest = lengths[s] > longest ? lengths[s] : longest;
@@ -46,7 +46,7 @@ struct FormulaScan {
     });
   }
 
-  // The values of a segment that count, in the order of the scan.
+  // The values of a segment that are not skipped, in the order of the scan.
   static Count keep(const ScanJob& job, const double* from, Count length, double* to) {
     Count kept = 0;
     for (Count k = 0; k < length; ++k) {
@@ -56,7 +56,8 @@ struct FormulaScan {
     return kept;
   }
 
-  // Writes the results of `length` values x of a segment; `scanned` has those that count, `before` the result before.
+  // Writes the results of `length` values x of a segment; `scanned` contains the results of values that are not
+  // skipped, `before` the previous result.
   static void write(const ScanJob& job, Count column, const double* x, Count length, Count position,
                     const double* scanned, double before) {
     for (Count k = 0; k < length; ++k) {

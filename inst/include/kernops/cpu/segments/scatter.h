@@ -1,4 +1,4 @@
-// Groups in any order: value by value into the tiles of all groups (group_tiles.h).
+// Groups in any order: adds value by value to the tiles of all groups (group_tiles.h).
 #pragma once
 #include <kernops/cpu/segments/choice.h>
 #include <kernops/cpu/segments/group_tiles.h>
@@ -7,8 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The tiles of all groups, and of number -1 for the values of no group, with their numbers of values, near each other;
-// and the states of the groups that had a full tile, whose numbers have the highest bit.
+// The tiles of all groups, and of number -1 for values outside all groups, next to their counts; and the states of
+// groups that have had a full tile, whose counts have the highest bit set.
 template <class R> struct GroupStates {
   using Tile = GroupTile<R>;
   using Whole = OneState<R>;
@@ -54,7 +54,7 @@ template <class R> struct GroupStates {
   }
 };
 
-// Are all values and masses finite?
+// Returns whether all values and masses are finite.
 template <int count> KERNOPS_INLINE bool all_finite(const double* x, const double* masses) {
   int wrong = 0;
   for (int n = 0; n < count; ++n) wrong |= int(x[n] - x[n] != 0) | int(masses[n] - masses[n] != 0);
@@ -69,7 +69,7 @@ template <class R> struct ScatteredReduction {
                        char* scratch) {
     const States states(job, memory);
     states.start(job.groups.span);
-    constexpr Count at_once = 2048, cache = 1 << 19;  // bytes of tiles that a processor keeps near
+    constexpr Count at_once = 2048, cache = 1 << 19;  // bytes of tiles that stay in a processor's cache
     const bool far = job.groups.span * Count(sizeof(typename States::Tile)) > cache;
     bool strays = false;
     for (Count row = first; row < last; row += at_once) {
@@ -88,7 +88,7 @@ template <class R> struct ScatteredReduction {
     return strays;
   }
 
-  // Weighted values and masses are looked at a few at a time, so that products need no comparison with 0.
+  // Weighted values and masses are tested a few at a time, so that products need no comparison with 0.
   template <bool skip, bool far>
   static void add_tile(const GroupCodes groups, Count count, const double* x, const double* masses, States states) {
     constexpr int few = weighted ? 16 : 1;
@@ -103,7 +103,7 @@ template <class R> struct ScatteredReduction {
     for (; n < count; ++n) add_value<skip, false, far>(groups, n, count, x, masses, states);
   }
 
-  // The tiles of later values are fetched ahead if they are far away.
+  // The tiles of later values are prefetched if they are not in the cache.
   template <bool skip, bool finite, bool far>
   KERNOPS_INLINE static void add_value(const GroupCodes& groups, Count n, Count count, const double* x,
                                        const double* masses, const States& states) {
@@ -118,7 +118,7 @@ template <class R> struct ScatteredReduction {
     states.count(group);
   }
 
-  // The statistic of a group that has a full tile in no split is that of the tiles.
+  // The statistic of a group without a full tile in any split is the statistic of the tiles.
   static bool join_tiles(const SegmentJob& job, ScatterMemory memory, Count group, Count splits, double& result) {
     const States first(job, memory);
     auto tile = first.tiles[group];
@@ -132,7 +132,7 @@ template <class R> struct ScatteredReduction {
     return result = tile.result(n), true;
   }
 
-  // The number of values tells the NaN of an empty group from that of values.
+  // The count distinguishes the NaN of an empty group from a NaN of values.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     bool any_nan = false;
     for (Count n = 0; n < job.groups.span; ++n) {
@@ -157,11 +157,12 @@ template <class R> struct ScatteredReduction {
     R::settle(s);
     give<R>(job, column, row, s);
     if constexpr (std::is_base_of<Variance, R>::value)
-      if (s.v[4] < 2) job.result(0, column, row) = missing();  // NaN would have to be told from that of values
+      // NaN would have to be distinguished from a NaN of values
+      if (s.v[4] < 2) job.result(0, column, row) = missing();
   }
 };
 
-// How an engine does so, where it can.
+// The implementation of an engine, if it has one.
 template <class Way> void set_scatter(SegmentEngine& engine, std::size_t near_bytes, std::size_t far_bytes) {
   engine.near_bytes = near_bytes, engine.far_bytes = far_bytes;
   engine.scatter = Way::add_rows, engine.join_scattered = Way::join;

@@ -1,12 +1,12 @@
-// Short segments: as many at once as a pack has lanes.
+// Short segments: one segment per lane of a pack.
 #pragma once
 #include <kernops/cpu/segments/states.h>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Reduces values at x[offset], up to `end`. Each lane takes the values of its segment in order, independent of the
-// neighbouring segments.
+// Reduces values at x[offset], up to `end`. Each lane processes the values of its segment in order, independently of
+// the other segments.
 template <class R, bool skip> class ShortSegments {
   using V = Pack<double>;
   using I = IntPack<double>;
@@ -44,7 +44,7 @@ template <class R, bool skip> class ShortSegments {
     return true;
   }
 
-  // Segment s, held until there are enough of them.
+  // Adds segment s to the waiting segments, which are processed when a pack is full.
   void take(Count s) {
     from_[held_] = x_ + job_.offsets[s];
     row_[held_] = job_.row(s);
@@ -68,7 +68,7 @@ template <class R, bool skip> class ShortSegments {
     return x;
   }
 
-  // Reads past a segment are allowed, except past the end of all values.
+  // Reads beyond a segment are allowed, but not beyond the end of all values.
   void reduce_held() {
     if (held_ == 0) return;
     const double* const last = from_[held_ - 1];

@@ -1,4 +1,4 @@
-// exp(x), divided by its sum over the segment; the largest value is taken away first.
+// exp(x) divided by its sum over the segment, after subtraction of the largest value.
 #pragma once
 #include <kernops/cpu/segments/run.h>
 #include <kernops/cpu/segments/values.h>
@@ -24,7 +24,7 @@ struct Softmax {
   }
   static double sum(const SegmentJob& job, const double* t, Count length) { return reduce<BlockSum>(job, t, length); }
 
-  // t becomes exp(t); room for a pack beyond the last one.
+  // Replaces t by exp(t); needs space for one pack beyond the last value.
   static void exponentials(double* t, Count count) {
     for (Count k = 0; k < count; k += W) exp(Pack<double>::load(t + k)).store(t + k);
   }
@@ -74,7 +74,7 @@ struct Softmax {
   static void block(const SegmentJob& job, Count column, Count segment, Count number, char* state, char* scratch) {
     Mass& mass = *reinterpret_cast<Mass*>(state);
     const double* t = shifted(job, column, segment, number, scratch, nullptr, &mass.shift);
-    // If all values of a block are -Inf, the sum is 0: beside finite values of another block they add nothing.
+    // If all values of a block are -Inf, the sum is 0: such a block adds nothing to finite values of another block.
     mass.sum = mass.shift == -infinity<double>() ? 0 : sum(job, t, block_length(job, segment, number));
   }
 

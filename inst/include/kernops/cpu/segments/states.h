@@ -1,5 +1,4 @@
-// States of the reductions that segments use: of packs whose lanes are segments or values, and of one
-// segment.
+// States of the reductions of segments: in packs whose lanes are segments or values, and of one segment.
 #pragma once
 #include <kernops/cpu/map_reduce.h>
 #include <kernops/jobs/segments.h>
@@ -8,12 +7,12 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Within a block a plain sum is as good as one by tiles.
+// Within a block a plain sum is as accurate as one by tiles.
 template <class R> struct Accumulate { using Block = R; };
 template <> struct Accumulate<BlockSum> { using Block = DirectSum; };
 template <> struct Accumulate<Mean> { using Block = MeanOf<DirectSum>; };
 
-// Is the single value of a state the result?
+// True if the result of a single value is the value.
 template <class R> struct IsResult : std::false_type {};
 template <> struct IsResult<DirectSum> : std::true_type {};
 template <int sign> struct IsResult<Extreme<sign>> : std::true_type {};

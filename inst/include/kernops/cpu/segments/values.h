@@ -1,4 +1,4 @@
-// The values of segments as doubles one after another: where they stand, if they do so already, or fetched.
+// The values of segments as contiguous doubles: in place if they are stored so, otherwise fetched.
 #pragma once
 #include <kernops/cpu/map_reduce.h>
 #include <kernops/jobs/segments.h>

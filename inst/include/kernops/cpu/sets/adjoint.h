@@ -1,8 +1,8 @@
 // The gradient of a function of the weights and standard deviations of all sets, by their adjoints.
 //
 // A change dK of the covariance of a set changes the weights by sd L_1'^-1 a and log sd by half of the last entry of a,
-// where a = L^-1 dK u (weights.h). With h = L_1^-1 b for the adjoint b of the weights, the function changes by
-// sd h' a, plus the adjoint of log sd times half of that last entry.
+// where a = L^-1 dK u (weights.h). With h = L_1^-1 b for the adjoint b of the weights, the function changes by sd h' a,
+// plus the adjoint of log sd times half of the last entry of a.
 #pragma once
 #include <kernops/cpu/sets/changes.h>
 
@@ -22,8 +22,8 @@ class SetAdjoint {
         sums_(std::size_t(job.parameters)),
         solved_(std::size_t(SetColumns::rows(1)) * (group_.most() / SetBlock::size)) {}
 
-  // The sums over sets begin .. end: the derivatives by the parameters. `weights` of each set are K_1^-1 b, with the
-  // covariance K_1 of its neighbours.
+  // The sums over sets begin .. end: the derivatives with respect to the parameters. `weights` of each set are K_1^-1
+  // b, with the covariance K_1 of its neighbours.
   void sum(Count begin, Count end, double* to) {
     for (int p = 0; p < job_.parameters; ++p) sums_.data()[p] = 0;
     for (Count set = begin; set < end; set += W) {

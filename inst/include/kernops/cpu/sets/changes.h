@@ -1,4 +1,4 @@
-// The change of the last row u of L^-1 with the covariance of sets: L^-1 dK u for each parameter.
+// The derivative of the last row u of L^-1 with respect to the covariance of sets: L^-1 dK u for each parameter.
 #pragma once
 #include <kernops/cpu/sets/group.h>
 
@@ -12,7 +12,7 @@ class SetChanges {
   SetChanges(const SetJob& job, const SetGroup& group)
       : job_(job),
         group_(group),
-        slopes_(job.parameters ? job.slopes : job.covariance, group.most()),  // idle without parameters
+        slopes_(job.parameters ? job.slopes : job.covariance, group.most()),  // unused without parameters
         u_(std::size_t(group.most())),
         scaled_(std::size_t(2) * slopes_.pairs()),
         changes_(std::size_t(entries(job)) * group.most()),
@@ -50,7 +50,7 @@ class SetChanges {
     return sum;
   }
 
-  // dK u for each entry of the summands of the slopes but for their factor, from the lower triangle of dK.
+  // dK u for each entry of the summands of the slopes without their factor, from the lower triangle of dK.
   void change() {
     const int n = group_.size(), most = group_.most();
     slopes_.take_points(group_.coordinates(), n);
@@ -64,7 +64,7 @@ class SetChanges {
     }
   }
 
-  // Point a with the points from .. from + count, of which a may be the last.
+  // The products of point a with the points from .. from + count; a may be the last of these.
   void change_pairs(const Operand<double>* slots, int a, int from, int count) {
     const V *u = u_.data() + from, ua = u_.data()[a];
     const int others = from + count > a ? count - 1 : count;

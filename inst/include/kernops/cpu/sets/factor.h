@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// 16 sums where there are 32 registers.
+// 16 accumulators on processors with 32 registers.
 #if KERNOPS_SIMD == 3
 #define KERNOPS_BLOCK 4
 #define KERNOPS_EACH_IN_BLOCK(i) _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i)
@@ -17,7 +17,7 @@ inline namespace KERNOPS_ISA {
 
 struct SetBlock {
   static constexpr int size = KERNOPS_BLOCK;
-  Pack<double> at[size][size];  // by columns: element (r, c) is at[c][r]
+  Pack<double> at[size][size];  // in column-major order: element (r, c) is at[c][r]
 
   // this -= a b'
   KERNOPS_INLINE void subtract_product(const SetBlock& a, const SetBlock& b) {
@@ -26,7 +26,7 @@ struct SetBlock {
         KERNOPS_EACH_IN_BLOCK(r) at[c][r] = fma(-b.at[k][c], a.at[k][r], at[c][r]);
   }
 
-  // this = this L'^-1, where the factor L has the inverse of its diagonal.
+  // this = this L'^-1, where the factor L stores the inverse of its diagonal.
   KERNOPS_INLINE void divide(const SetBlock& l) {
     KERNOPS_EACH_IN_BLOCK(c) {
       KERNOPS_EACH_IN_BLOCK(k)
@@ -36,7 +36,7 @@ struct SetBlock {
     }
   }
 
-  // The factor of this, with the inverse of its diagonal; NaN where it has none.
+  // The factor of this block, with the inverse of its diagonal; NaN if it does not exist.
   KERNOPS_INLINE void factor() {
     KERNOPS_EACH_IN_BLOCK(c) {
       KERNOPS_EACH_IN_BLOCK(k)
@@ -63,7 +63,8 @@ struct SetTriangle {
   }
 };
 
-// The first `count` blocks of a row of blocks X become those of X L'^-1: rows of right-hand sides are solved for.
+// Replaces the first `count` blocks of a row of blocks X by those of X L'^-1, which solves for rows of right-hand
+// sides.
 inline void solve_blocks(SetBlock* x, const SetTriangle& l, int count) {
   for (int j = 0; j < count; ++j) {
     const SetBlock* lj = l.row(j);
@@ -74,7 +75,7 @@ inline void solve_blocks(SetBlock* x, const SetTriangle& l, int count) {
   }
 }
 
-// K = L L', in place; the diagonal of L is left as its inverse.
+// K = L L', in place; the diagonal of L is stored as its inverse.
 inline void factor_sets(const SetTriangle& k) {
   for (int i = 0; i < k.blocks; ++i) {
     SetBlock* row = k.row(i);
@@ -94,7 +95,7 @@ inline void solve_transposed(const SetTriangle& l, Pack<double>* u) {
   }
 }
 
-// The last row of L^-1 over its last entry: 1 for the point itself, minus the weights of the others in its mean.
+// The last row of L^-1 divided by its last entry: 1 for the point, and minus the weights of its neighbours in its mean.
 inline void contrast_weights(const SetTriangle& l, Pack<double>* u) {
   const int n = l.blocks * SetBlock::size;
   for (int b = 0; b < n - 1; ++b) u[b] = -l.element(n - 1, b);
@@ -102,10 +103,10 @@ inline void contrast_weights(const SetTriangle& l, Pack<double>* u) {
   solve_transposed(l, u);
 }
 
-// Columns of right-hand sides as the rows of blocks that solve_blocks() takes: value a of column c.
+// Columns of right-hand sides in the layout of solve_blocks(): value a of column c.
 struct SetColumns {
   SetBlock* at;
-  int blocks;  // of a row
+  int blocks;  // number of blocks of a row
   static constexpr int B = SetBlock::size;
   static int rows(int columns) { return (columns + B - 1) / B; }
   SetBlock* row(int i) const { return at + std::ptrdiff_t(i) * blocks; }

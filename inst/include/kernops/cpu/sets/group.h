@@ -1,4 +1,4 @@
-// As many sets as a pack has lanes, with their covariance factored: everything else is computed from this.
+// One set per lane of a pack, with factored covariances, from which all results are computed.
 #pragma once
 #include <kernops/cpu/sets/factor.h>
 #include <kernops/cpu/sets/pair_values.h>
@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A set fills its places from the end: its point is last, the nearest neighbour before it. Places without a neighbour
-// have the point's coordinates and the row of a unit matrix.
+// A set fills its slots from the end: its point is last, after its nearest neighbour. Slots without a neighbour have
+// the coordinates of the point and a row of the unit matrix.
 class SetGroup {
   using V = Pack<double>;
   static constexpr int W = V::width, B = SetBlock::size;
@@ -24,7 +24,8 @@ class SetGroup {
         triangle_(SetTriangle::count(most_ / B)),
         columns_(std::size_t(SetColumns::rows(job.columns)) * (most_ / B)) {}
 
-  // Sets `first` .. `first` + `count`, at most a pack of them; other lanes repeat the last one. Then K = L L'.
+  // Sets `first` .. `first` + `count`, at most one per lane; unused lanes repeat the last set. The factorisation K = L
+  // L' follows.
   void take(Count first, int count) {
     count_ = count;
     int most = 0, least = job_.m;
@@ -57,7 +58,7 @@ class SetGroup {
   V noise_slope(int a) const { return V::load(noise_.data() + (most_ + a) * W); }
   V inverse_sd() const { return triangle().element(size_ - 1, size_ - 1); }
 
-  // Which lanes have a point in this place, and which are sets at all.
+  // Masks of the lanes that have a point in this slot, and of the lanes that hold a set.
   bool everywhere(int a) const { return a >= all_begin_; }
   bool nowhere(int a) const { return a < some_begin_; }
   Mask<double> has(int a) const { return V::load(begin_) <= V(a); }
@@ -92,7 +93,7 @@ class SetGroup {
     }
   }
 
-  // Neighbours are anywhere in memory: those of the next sets are on their way while these are computed.
+  // Neighbours are scattered in memory, so the next sets are prefetched during this computation.
   KERNOPS_INLINE void prefetch(int k) const {
     if (k >= job_.m) return;
     for (Count set = sets_[0] + W; set < sets_[0] + 2 * W && set < job_.sets; ++set) {
@@ -121,7 +122,7 @@ class SetGroup {
     }
   }
 
-  // K -= F F' for the factors F of the points of each set, some columns of blocks at a time, which the cache holds
+  // K -= F F' for the factors F of the points of each set, some columns of blocks at a time, as many as the cache holds
   // beside K.
   void subtract_factors() {
     constexpr int width = factor_blocks * B;
@@ -137,7 +138,7 @@ class SetGroup {
     }
   }
 
-  // Entries from .. from + count of the factors of all points; 0 where a set has no point.
+  // Entries from .. from + count of the factors of all points; 0 if a set has no point there.
   void gather_factors(int from, int count) {
     std::memset(static_cast<void*>(factors_.data()), 0, sizeof(SetBlock) * factor_blocks * triangle().blocks);
     for (int lane = 0; lane < W; ++lane) {
@@ -153,7 +154,7 @@ class SetGroup {
   }
   SetBlock* factor_row(int i) const { return factors_.data() + std::ptrdiff_t(i) * factor_blocks; }
 
-  static constexpr int factor_blocks = 16 / B;  // of a row, at a time
+  static constexpr int factor_blocks = 16 / B;  // blocks of a row, at a time
 
   const SetJob& job_;
   const int most_;

@@ -1,4 +1,4 @@
-// Rows of a formula's values over the pairs of points in a set, for as many sets at a time as a pack has lanes.
+// Rows of a formula's values over the pairs of points in a set, with one set per lane of a pack.
 #pragma once
 #include <kernops/cpu/buffer.h>
 #include <kernops/cpu/tiles.h>
@@ -12,7 +12,8 @@ class PairValues {
   static constexpr int W = V::width;
 
  public:
-  // For sets of at most `most` points; for summands, so many pairs at a time as the first-level cache has room for.
+  // For sets of at most `most` points; summands are computed for as many pairs at a time as the first-level cache
+  // holds.
   PairValues(const PairFormula& formula, int most)
       : formula_(formula),
         most_(most),
@@ -49,7 +50,7 @@ class PairValues {
     return slots_.data()[formula_.f];
   }
 
-  // The same of pairs (a, from + b), b < pairs(): entry k of a slot.
+  // The same for pairs (a, from + b), b < pairs(): entry k of a slot.
   int pairs() const { return chunk_; }
   const Operand<double>* summands(int a, int from, int count) {
     point_to_row(a), point_to_column(from);

@@ -21,7 +21,7 @@ class SetSums {
         sums_(std::size_t(job.sums())),
         moved_(std::size_t(job.columns)) {}
 
-  // The sums over sets begin .. end; false at once where a covariance is singular, with the first such set.
+  // The sums over sets begin .. end; returns false with the number of the first singular set.
   bool sum(Count begin, Count end, double* to, Count* bad) {
     for (int n = 0; n < job_.sums(); ++n) sums_.data()[n] = 0;
     for (Count set = begin; set < end; set += W) {

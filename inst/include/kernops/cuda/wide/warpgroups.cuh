@@ -29,7 +29,7 @@ template <class L, class Terms> struct ByWarpgroups {
   static constexpr bool exchanges = L::sharing == 2 && whole && chunks <= 26;
   static constexpr int half = (chunks + 1) / 2, own_pairs = Own::rows * Own::columns,
                        for_rows = of_own_rows + (exchanges ? Tile::threads * own_pairs : 0);
-  unsigned rows;  // positions of the chunks
+  unsigned rows;  // their address
   T* exchanged;
 
   __device__ __forceinline__ void begin(const TilePlace<T>& at, T* to) {
