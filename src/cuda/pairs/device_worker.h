@@ -139,8 +139,7 @@ class DeviceWorker {
 
   int number_;
   const Kernels* kernels_ = nullptr;
-  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>>
-      copies_;  // copies of data from elsewhere, by address and items
+  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // by address and items
 };
 
 }  // namespace cuda
