@@ -1,4 +1,4 @@
-# tools/demo runs this: kriging of a volcano, then the speed of sums over 1e5 x 1e5 pairs.
+# Run by tools/demo: kriging of a volcano, then times of sums over 1e5 x 1e5 pairs.
 
 library(kernops)
 source("bench/scalar.R")
@@ -16,7 +16,8 @@ noise <- 1  # metres
 sampled <- sample(length(truth), 1000)
 measured <- truth[sampled] + rnorm(1000, sd = noise)
 
-# A Gaussian process: the Matern covariance 3/2, once differentiable as ground is, and noise, both estimated.
+# A Gaussian process with the Matern covariance 3/2, which is once differentiable like terrain, and noise; both are
+# estimated.
 samples <- data.frame(height = measured, grid[sampled, ])
 time <- seconds(fit <- gp(height ~ 1, samples, ~ north + west, matern(3/2) + nugget()), runs = 1)
 cli::cli_alert_success("likelihood maximised in {round(time, 2)} s")
@@ -127,6 +128,6 @@ compare <- function(name, loop, ours) {
   ))
 }
 compare("sum", "scalar_gauss", function() gauss(list(s = s, x = x, y = y, b = b)))
-eta <- matrix(1, n)  # the incoming gradient: that of sum(v)
+eta <- matrix(1, n)  # the incoming gradient, here that of sum(v)
 compare("gradient", "scalar_gauss_grad", function() gradient(list(s = s, x = x, y = y, b = b, eta = eta)))
 cli::cli_alert_info("the kernel matrix would take {8 * n^2 / 1e9} GB, the data take {8 * 7 * n / 1e6} MB")

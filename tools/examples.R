@@ -1,6 +1,6 @@
 # Applies the examples of CONTRIBUTING.md: `Rscript tools/examples.R apply CONTRIBUTING.md COPY SCRIPTS` edits the files
-# of COPY and writes the R code of each example to SCRIPTS/use-N.R. An indented block names a file, then lines to add
-# (+) below the first line that begins as the context line above them.
+# of COPY and writes the R code of each example to SCRIPTS/use-N.R. An indented block names a file; its lines marked +
+# are added below the first line that begins like the context line above them.
 
 given <- commandArgs(TRUE)
 lines <- readLines(given[[2]])
@@ -8,7 +8,7 @@ copy <- given[[3]]
 scripts <- given[[4]]
 lines <- lines[-seq_len(match("## Examples", lines))]
 
-# the lines of a file with `added` below the first line that begins as `context`
+# the lines of a file, with `added` below the first line that begins like `context`
 insert <- function(content, context, added, file) {
   if (is.null(context)) return(c(content, added))
   position <- which(startsWith(content, context))

@@ -1,7 +1,7 @@
 # One part of tools/fuzz: `Rscript tools/fuzz.R PART SECONDS SEED` runs tools/fuzzer/PART.R, whose function `run_part()`
-# attacks the package until `there_is_time()` is FALSE. A finding is an error that is not of class kernops_error, a call
-# that takes more than a second of a core, or a value that differs from the oracle in plain R; each finding is a line.
-# The file FUZZ_LAST names the current attack, so that tools/fuzz can name it when R dies.
+# attacks the package until `there_is_time()` is FALSE. A finding is an error without class kernops_error, a call that
+# takes more than a second of a core, or a value that differs from the oracle in plain R; each finding is a line. The
+# file FUZZ_LAST names the current attack, so that tools/fuzz can name it when R dies.
 
 suppressMessages(library(kernops))
 arguments <- commandArgs(TRUE)
@@ -18,9 +18,9 @@ report <- function(...) {
 
 quietly <- \(code) suppressMessages(suppressWarnings(code))
 
-# The error that a call ends with, or NULL.
+# The error of a call, or NULL.
 error_of <- function(call) {
-  # R itself takes seconds to print many numbers
+  # R takes seconds to print many numbers
   tryCatch({
     utils::capture.output(quietly({value <- call(); if (is.object(value)) print(value)}))
     NULL
@@ -37,7 +37,7 @@ attack <- function(label, call) {
   if (!is.null(error) && !inherits(error, "kernops_error")) report_error(label, error)
 }
 
-# The value of `call` must be near the one of `oracle`, or be refused where `may_refuse`. A refusal has class
+# The value of `call` must be near that of `oracle`, or the call must be refused if `may_refuse`. A refusal has class
 # kernops_error.
 compare <- function(label, call, oracle, tolerance = 1e-8, may_refuse = FALSE) {
   begin_attack(label)

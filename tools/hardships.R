@@ -29,7 +29,7 @@ kriged <- local({
   mean + ((1 + r) * exp(-r))[1:5, ] %*% (solved[, 2] - mean * solved[, 1])
 })
 
-# Results of all kinds against plain R.
+# Compares results of all kinds with plain R.
 all_right <- function(about) {
   check(is_close(op(list(x, x, b)), exp(-squares) %*% b), about, ": a kernel is wrong")
   check(is_close(rowSums(exp(-sqdist(Vi(x), Vj(x)))), rowSums(exp(-squares))), about, ": a symbolic matrix is wrong")
@@ -37,7 +37,8 @@ all_right <- function(about) {
   check(is_close(stats::predict(fixed(), d[1:5, ]), kriged), about, ": kriging is wrong")
 }
 
-# Ctrl-C at random moments of long calls. The shell notes when it sends the signal; R must be back soon, and right.
+# Ctrl-C at random moments of long calls. The shell records the time when it sends the signal; R must respond soon, and
+# later results must be right.
 signals <- function(count, most = 0.4) {
   large <- matrix(stats::runif(2e4), 1e4)
   many <- data.frame(u = stats::runif(3000), v = stats::runif(3000), z = stats::rnorm(3000))
@@ -67,7 +68,7 @@ signals <- function(count, most = 0.4) {
   }, 0)
   cat("hardships:", count, "signals, back within", format(max(delays), digits = 2), "s, half of them within",
       format(stats::median(delays), digits = 2), "s\n")
-  # a machine that is busy adds to some of the delays
+  # other load of the machine adds to some of the delays
   check(stats::quantile(delays, 0.95) <= most && max(delays) <= 5 * most, "R came back late")
 }
 
@@ -129,7 +130,7 @@ workers <- function() {
   all_right("after dead workers")
 }
 
-# Children of parallel::mclapply() take over the threads, caches and generators of their parent.
+# Children of parallel::mclapply() inherit the threads, caches and generators of their parent.
 forks <- function() {
   if (.Platform$OS.type == "windows") skip("forked processes need Unix")
   tasks <- list(\() op(list(x, x, b)), \() seg_reduce(d$z, g = g, op = "sum"), \() stats::predict(fixed(), d[1:5, ]),
@@ -143,7 +144,7 @@ forks <- function() {
   }
 }
 
-# Letters, decimal points and orders of another language; LC_ALL is set by the caller.
+# Letters, decimal points and sort orders of another language; LC_ALL is set by the caller.
 locale <- function(name) {
   if (!l10n_info()$`UTF-8` && grepl("utf", name, ignore.case = TRUE)) skip(paste("the locale", name, "is not there"))
   all_right(name)

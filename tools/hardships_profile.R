@@ -1,4 +1,4 @@
-# A profile under which suggested packages are not there, wherever they are installed. testthat and what it needs stay.
+# A profile that hides suggested packages, wherever they are installed. testthat and its dependencies stay visible.
 local({
   hidden <- c("bit64", "collapse", "dplyr", "emmeans", "fields", "FNN", "future", "future.apply", "ggplot2",
               "gstat", "lme4", "MASS", "Matrix", "mgcv", "RSpectra", "sf", "sp", "spacetime", "stars", "terra",

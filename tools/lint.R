@@ -29,7 +29,7 @@ lint_r <- function() {
 most_lines <- 40
 
 say_long <- function(file, lines, first, last) {
-  # an attribute of Rcpp may stand between
+  # an attribute of Rcpp may be between
   above <- c("", "", lines)
   reason <- grepl("^ *(//|#) long: .", above[first + 1]) | grepl("^ *(//|#) long: .", above[first])
   long <- last - first + 1 > most_lines & !reason
@@ -42,7 +42,7 @@ long_in_r <- function(file) {
   parsed <- utils::getParseData(parse(file, keep.source = TRUE))
   parents <- parsed$parent[parsed$token %in% c("FUNCTION", "'\\\\'")]
   functions <- parsed[parsed$id %in% parents, ]
-  # what lies in one that was said is said with it
+  # a long function inside a reported function is not reported
   within <- vapply(seq_len(nrow(functions)), \(k) any(functions$line1 <= functions$line1[[k]] &
     functions$line2 >= functions$line2[[k]] & functions$line2 - functions$line1 > most_lines &
     functions$id != functions$id[[k]]), NA)
@@ -50,7 +50,7 @@ long_in_r <- function(file) {
   say_long(file, readLines(file), functions$line1, functions$line2)
 }
 
-# C++ without what is no code: comments, strings, directives with the lines that go on from them.
+# C++ code without comments, strings, and directives with their continuation lines.
 bare_code <- function(lines) {
   continued <- c(FALSE, grepl("\\\\$", lines[-length(lines)]))
   directive <- grepl("^ *#", lines)
@@ -62,8 +62,8 @@ bare_code <- function(lines) {
   gsub("/\\*.*?\\*/", "", lines)
 }
 
-# Braces are counted: one opened outside of functions begins one where what stands since the last ; { or } has a
-# parenthesis, unless it is a struct or namespace, or follows a name at once (a member that is initialised).
+# Counts braces: an outer brace opens a function if the text since the last ; { or } contains a parenthesis, unless it
+# is a struct or namespace, or follows a name immediately (the initialiser of a member).
 long_in_cpp <- function(file) {
   lines <- readLines(file)
   code <- bare_code(lines)
@@ -142,7 +142,7 @@ paths_exist <- function(file = "ARCHITECTURE.md") {
   }
 }
 
-# The row of a table says what an operation does; code must not compare names of operations.
+# The row of a table defines an operation; code must not compare names of operations.
 names_compared <- function() {
   for (file in find("src", "\\.(cpp|h)$")) {
     lines <- readLines(file)
@@ -151,7 +151,7 @@ names_compared <- function() {
   }
 }
 
-# R takes the last of two functions of one name, without a word.
+# R silently uses the last of two functions with the same name.
 names_taken_twice <- function() {
   owner <- character()
   for (file in find("R", "\\.R$")) {
@@ -164,7 +164,7 @@ names_taken_twice <- function() {
   }
 }
 
-# Rcpp's default creates .Random.seed at each call, which future reports as unreliable random numbers.
+# Rcpp's default creates .Random.seed at each call, which future reports as an unreliable use of random numbers.
 exports_without_rng <- function() {
   for (file in find("src", "\\.cpp$")) {
     line <- grep("[[Rcpp::export]]", readLines(file), fixed = TRUE)

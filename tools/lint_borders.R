@@ -1,4 +1,4 @@
-# tools/lint: what crosses a border of the C++ code. One line for each finding.
+# tools/lint: dependencies across borders of the C++ code. One line for each finding.
 
 say <- function(where, text) if (length(where)) cat(paste0(where, ": ", text, "\n"), sep = "")
 sources_in <- function(folder) {
@@ -35,7 +35,7 @@ stays_within <- function(files, forbidden, allowed = character()) {
 
 # ---- Sets of operations are columns of ops.def and segments.def ----
 
-# Sets that are no property of their operations.
+# Sets of operations outside the operation table.
 free_sets <- c("src/cuda/segments/source.cpp" = "kernels to compile at installation, and kernels to test")
 
 id <- "(OpId|StatisticId)::\\w+"

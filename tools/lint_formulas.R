@@ -1,5 +1,5 @@
-# R's options OutDec, scipen and digits change numbers in text, so that the parser of formulas reads other numbers or
-# none. code_text() writes formulas, or sprintf() with %d.
+# R's options OutDec, scipen and digits change numbers in text, so that the parser of formulas would read wrong numbers
+# or fail. code_text() writes formulas, or sprintf() with %d.
 
 formula_words <- function() {
   rows <- unlist(lapply(find("inst/include/kernops", "\\.def$"), readLines))
@@ -12,7 +12,7 @@ formatters <- c("format", "formatC", "prettyNum", "as.character", "deparse", "de
 arithmetic <- c("+", "-", "*", "/", "^", "%/%", "%%", "length", "lengths", "nrow", "ncol", "NROW", "NCOL", "sum",
                 "prod", "max", "min", "round", "signif", "as.numeric", "as.double", "as.integer")
 
-# The arguments of a call of sprintf() that stand for %s.
+# The arguments of a call of sprintf() that replace %s.
 texts_of_sprintf <- function(call) {
   template <- gsub("%%", "", c(Filter(is.character, as.list(call[[2]])), "")[[1]], fixed = TRUE)
   kinds <- regmatches(template, gregexpr("%[0-9$.]*[a-z]", template))[[1]]
@@ -37,7 +37,7 @@ numbers_in_formulas <- function() {
     calls <- parsed[parsed$token == "SYMBOL_FUNCTION_CALL" & parsed$text %in% writers, ]
     for (k in seq_len(nrow(calls))) {
       text <- utils::getParseText(parsed, parsed$parent[parsed$id == calls$parent[[k]]])
-      if (!grepl(pattern, text) || grepl("{.", text, fixed = TRUE)) next # messages have markup
+      if (!grepl(pattern, text) || grepl("{.", text, fixed = TRUE)) next # messages contain markup
       fault <- fault_of_formula(str2lang(text), calls$text[[k]])
       say(rep(sprintf("%s:%d", file, calls$line1[[k]]), length(fault)), fault)
     }

@@ -1,6 +1,6 @@
-# A test that uses a suggested package is skipped where that package is not installed.
+# A test that uses a suggested package is skipped if that package is not installed.
 
-# testthat runs the tests, and withr comes with it.
+# testthat runs the tests, and installs withr as well.
 suggested_packages <- function() {
   packages <- strsplit(gsub("[(][^)]*[)]", "", read.dcf("DESCRIPTION", "Suggests")), "[[:space:],]+")[[1]]
   setdiff(packages, c("", "testthat", "withr", rownames(installed.packages(priority = "base"))))
@@ -8,13 +8,13 @@ suggested_packages <- function() {
 
 literals <- function(e) if (is.character(e)) e else if (is.call(e)) unlist(lapply(as.list(e)[-1], literals))
 
-# The packages that an expression uses.
+# The packages used in an expression.
 used_packages <- function(e) {
   if (calls_one_of(e, c("::", ":::", "library", "loadNamespace"))) return(as.character(e[[2]]))
   if (is.call(e)) unlist(lapply(as.list(e), used_packages))
 }
 
-# The packages without which an expression is skipped.
+# The packages whose absence skips an expression.
 required_packages <- function(e) {
   conditions <- c("skip_if_not_installed", "requireNamespace", "is_installed")
   if (calls_one_of(e, conditions)) return(literals(e[[2]]))
@@ -28,7 +28,7 @@ functions_of <- function(code) {
   stats::setNames(lapply(defined, `[[`, 3), vapply(defined, function(e) deparse1(e[[2]]), ""))
 }
 
-# The expression, and the functions that it calls, which may call others.
+# The expression, and the functions that it calls, directly or indirectly.
 with_callees <- function(e, functions) {
   called <- character()
   repeat {

@@ -1,4 +1,4 @@
-# tools/lint: every source has a test, and every message of C++ is seen by one. One line for each finding.
+# tools/lint: every source has a test, and every message of C++ is covered by one. One line for each finding.
 
 source(file.path("tools", "tests_for.R"))
 say <- function(where, text) if (length(where)) cat(paste0(where, ": ", text, "\n"), sep = "")
@@ -51,7 +51,7 @@ messages_of <- function(file) {
 
 messages_are_tested <- function() {
   seen <- unlist(lapply(c(files_in("tests/testthat/_snaps", "[.]md$"), files_in("tests/testthat", "[.]R$")), readLines))
-  # cli and testthat break lines, R code escapes quotes
+  # cli and testthat wrap lines, and R code escapes quotes
   seen <- gsub('\\"', '"', seen, fixed = TRUE)
   seen <- gsub("\\s+", " ", paste(gsub("^ *([!ixv>] )?", "", seen), collapse = " "))
   messages <- do.call(rbind, lapply(files_in("src", "[.](cpp|h)$"), messages_of))

@@ -5,9 +5,9 @@
 say <- function(where, text) if (length(where)) cat(paste0(where, ": ", text, "\n"), sep = "")
 
 layer <- "^(gp|data|cov|lik|search|predict|predictive|draws|vario|source|table)[_.]"
-most_names <- 39 # of the engine; see R/engine.R
+most_names <- 39 # file names of the engine; see R/engine.R
 
-# The functions and constants that the files of R/ define: name, file, layer, and the global names that each uses.
+# The functions and constants defined by the files of R/: name, file, layer, and the global names that each uses.
 definitions <- function(files = setdiff(list.files("R", "[.]R$", full.names = TRUE), "R/engine.R")) {
   of_file <- function(file) {
     parts <- Filter(\(e) is.call(e) && identical(e[[1]], quote(`<-`)) && is.name(e[[2]]), as.list(parse(file)))
@@ -54,7 +54,7 @@ twice <- function(defined = definitions()) {
   say(defined$file[again], sprintf("%s is defined in another file, too", defined$name[again]))
 }
 
-# Names that are columns or local variables where codetools reports them.
+# Columns or local variables that codetools reports as global names.
 local_names <- c("leaf", "points", "variable", "the")
 
 twice()

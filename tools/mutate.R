@@ -1,8 +1,8 @@
-# Runs the tests of each row on each of its mutants; called by tools/mutate, which explains it. A mutant is a process
-# forked before it makes the tables of operations, with its name in KERNOPS_MUTANT.
+# Runs the tests of each row on each of its mutants; called by tools/mutate. A mutant is a process that is forked before
+# it creates the tables of operations, with its name in KERNOPS_MUTANT.
 suppressPackageStartupMessages({library(testthat); library(kernops)})
 
-# stands before that of testthat; what `env` stands for must not be looked up from within
+# masks the function of testthat; the expression of `env` must not be evaluated here
 test_that <- function(desc, code) {
   if (!grepl(getOption("mutate.tests"), desc)) return()
   caller <- parent.frame()
@@ -10,7 +10,7 @@ test_that <- function(desc, code) {
   eval(as.call(list(testthat::test_that, desc, substitute(code))), caller)
 }
 
-# Do these files contain matching tests, and do all of them pass?
+# Returns whether these files contain matching tests and all of them pass.
 passes <- function(mutant, files, tests = "") {
   Sys.setenv(KERNOPS_MUTANT = mutant)
   options(mutate.tests = tests)
@@ -24,7 +24,7 @@ passes <- function(mutant, files, tests = "") {
   sum(results$nb) > 0 && !any(results$failed, results$error)
 }
 
-# Runs f on all cores. A process that died says nothing about a test.
+# Runs f on all cores. A process that died gives no result about a test.
 side_by_side <- function(f, ...) {
   passed <- parallel::mcmapply(f, ..., mc.cores = parallel::detectCores(), mc.preschedule = FALSE, SIMPLIFY = FALSE)
   died <- !vapply(passed, is.logical, NA)
@@ -44,7 +44,7 @@ mutants <- system2("Rscript", c("-e", shQuote(show_all)), stdout = TRUE, env = "
 mutants <- mutants[grepl(paste(commandArgs(TRUE), collapse = "|"), mutants)]
 if (!length(mutants)) stop("there is no such row")
 
-# A test that fails without a mutant kills none.
+# A test that fails without a mutant cannot kill one.
 rows <- unique(row_of(mutants))
 sound <- rows[side_by_side(passes_row, rows, "none")]
 suspects <- mutants[!row_of(mutants) %in% sound | side_by_side(passes_row, row_of(mutants), mutants)]

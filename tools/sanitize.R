@@ -1,11 +1,11 @@
 # One small case of each family of GPU kernels, large enough for several blocks of threads; called by tools/sanitize.
-# Without an argument: why there is no GPU to run them on, if so. --list: the families. Else runs the one named.
+# Without an argument: prints why there is no GPU, if so. --list: prints the families. Otherwise runs the named family.
 suppressPackageStartupMessages(library(kernops))
 
 random <- \(n, d = 1) matrix(stats::runif(n * d), n, d)
 options(kernops.backend = "cuda")
 
-# A formula on points of dimension D, with b of E columns; `far` from one another, exponents are not expanded.
+# A formula on points of dimension D, with b of E columns; exponents of points that are `far` apart are not expanded.
 pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3, E = 1, far = FALSE, near = FALSE,
                   ranges = NULL) {
   data <- list(s = 0.5, x = random(M, D) * if (far) 1e3 else 1, y = random(N, D), b = random(N, E), g = random(M, E),
@@ -20,7 +20,7 @@ gauss <- "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)"
 slope <- "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g)"
 hessian <- "Grad(Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g), x, h)"
 
-# Sums over sets and weights, with derivatives and without, of points that are among the others and of new ones.
+# Sums over sets and weights, with and without derivatives, of points that are in the sets and of new ones.
 point_sets <- function(precision, counts = c(12, 60), n = if (length(counts) > 1) 300 else 2000) {
   ns <- asNamespace("kernops")
   model <- ns$covariance_model(matern(3/2, 1, 0.3) + nugget(0.1), 2)

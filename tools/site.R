@@ -1,13 +1,12 @@
-# Rscript tools/site.R build: pkgdown, as _pkgdown.yml says. Formulas and tables of contents are written into the pages,
-# so that they are seen without a network.
-# Rscript tools/site.R check: a line for each link or picture within the site that leads nowhere, and each page that has
-# text where none belongs, or TeX that is not shown as a formula.
+# Rscript tools/site.R build: runs pkgdown with _pkgdown.yml. Formulas and tables of contents are written into the
+# pages, so that they are visible without a network. Rscript tools/site.R check: prints one line for each broken link or
+# picture within the site, and for each page with misplaced text, or TeX that is not shown as a formula.
 
 folder <- "site"
 
 build <- function() {
   options(pkgdown.internet = FALSE)
-  # else asked of CRAN, for packages that are named but not installed
+  # otherwise CRAN is queried for packages that are named but not installed
   utils::assignInNamespace("CRAN_urls", \() data.frame(Package = character(), URL = character()), "downlit")
   pkgdown::check_pkgdown()
   pkgdown::init_site()
@@ -33,7 +32,8 @@ finish <- function(page) {
   writeLines(c(as.character(html), "<!-- finished -->"), page, useBytes = TRUE)
 }
 
-# TeX as MathML, which browsers show by themselves. Code is left alone, where \(x) is a function, and so is the head.
+# TeX as MathML, which browsers display without a script. Code, in which \(x) is a function, and the head of a page are
+# left alone.
 with_formulas <- function(text) {
   code <- gregexpr("(?s)<(head|pre|code|script)\\b.*?</\\1>", text, perl = TRUE)
   parts <- regmatches(text, code, invert = TRUE)[[1]]
@@ -62,8 +62,8 @@ mathml <- function(tex) {
   as.character(made)
 }
 
-# README.md and others name files of the sources that are not on the site: their names stay, the links go. pkgdown has
-# made .html of .md by then.
+# README.md and other pages name source files that are not on the site: their names are kept without links. pkgdown has
+# replaced .md by .html before.
 drop_links_to_sources <- function(html, home) {
   links <- xml2::xml_find_all(html, "//a[@href]")
   path <- sub("[?#].*", "", xml2::xml_attr(links, "href"))
@@ -75,7 +75,7 @@ drop_links_to_sources <- function(html, home) {
   xml2::xml_set_attr(links[source], "href", NULL)
 }
 
-# As the script does that pkgdown takes from elsewhere; its name stays, as others call it.
+# Replaces a script that pkgdown loads from a network; it keeps the name that pages refer to.
 fill_contents <- function(html) {
   place <- xml2::xml_find_first(html, "//nav[@id = 'toc']")
   script <- xml2::xml_find_all(html, "//script[contains(@src, 'bootstrap-toc')]")

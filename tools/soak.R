@@ -1,5 +1,5 @@
 # `Rscript tools/soak.R CALLS`: calls of all kinds in a random order, in one process. Each result is compared with plain
-# R, or that of a search with the first one; after a quarter of the calls, which fills caches, memory must not grow.
+# R, and each search with its first result; after a quarter of the calls, which fill caches, memory must not grow.
 
 suppressMessages(library(kernops))
 count <- as.integer(commandArgs(TRUE)[[1]])
@@ -17,7 +17,7 @@ among <- as.matrix(stats::dist(x))^2
 variables <- c("x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
 op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", variables)
 slope <- keops_grad(op, "x")
-digits <- if (cuda) 1 else 6 # of a GPU, a formula takes tenths of a second when it is new
+digits <- if (cuda) 1 else 6 # a new formula takes tenths of a second on a GPU
 written <- \(s) keops_kernel(sprintf("Sum_Reduction(Exp(-%s * SqDist(x, y)) * b, 1)", round(s, digits)), variables)
 fit <- \(method, estimate = "none") {
   fitted <- suppressWarnings(gp(z ~ 1, d, ~ u + v, matern(3/2, 1, 1) + nugget(0.1), method, estimate))
@@ -32,7 +32,7 @@ kriging <- function(s) {
 large <- matrix(stats::runif(6000), 3000)
 
 refused <- \(code, by) tryCatch({code; FALSE}, error = \(e) inherits(e, by))
-# The signal comes while a kernel runs, or a formula is written, compiled and run; system() would ignore it.
+# The signal arrives while a kernel runs, or while a formula is written, compiled and run; system() would ignore it.
 interrupted <- function() {
   go <- tempfile()
   signal <- "(while [ ! -e %s ]; do sleep 0.002; done; sleep %.3f; kill -INT %d) > /dev/null 2>&1 &"
@@ -46,7 +46,7 @@ interrupted <- function() {
   }, interrupt = \(e) unlink(go) == 0)
 }
 
-# name = list(a call, its value by plain R), both functions of a number that differs each time.
+# name = list(a call, its value in plain R), both functions of a number that differs each time.
 kinds <- list(
   kernel = list(\(s) op(list(x, y, b)), \(s) exp(-squares) %*% b),
   formula = list(\(s) written(s)(list(x, y, b)), \(s) exp(-round(s, digits) * squares) %*% b),
@@ -103,7 +103,7 @@ for (quarter in quarters) {
   used <- cbind(used, memory())
   cat("soak:", length(quarter), "calls;", sprintf("%s %.2f", rownames(used), used[, ncol(used)]), "MiB\n")
 }
-# cli names each text that it formats by a new symbol, and R keeps symbols: 0.6 kB for an error that it shows
+# cli creates a new symbol for each text that it formats, and R keeps symbols: 0.6 kB per displayed error
 shown <- sum(unlist(quarters[-1]) %in% c("error", "search"))
 grown <- used[, 4] - used[, 1] - c(1, 1, 0) * shown * 0.6 / 1024
 for (of in names(grown)[grown > c(4, 0.1, 4)]) fails("memory of ", of, " grew by ", round(grown[[of]], 2), " MiB")

@@ -1,5 +1,5 @@
 # Runs the tests on the installed package: every failure, warning and skip in full, then one line of counts. With
-# KERNOPS_TEST_PART=k/n in the environment, of each file the k-th, (k + n)-th, ... test; with
+# KERNOPS_TEST_PART=k/n in the environment, runs the k-th, (k + n)-th, ... test of each file; with
 # KERNOPS_TEST_DEADLINE, in seconds since 1970, tests that would begin later are skipped (helper-deadline.R).
 
 filter <- commandArgs(TRUE)
@@ -7,7 +7,7 @@ folder <- "tests/testthat"
 if (nzchar(part <- Sys.getenv("KERNOPS_TEST_PART"))) {
   part <- as.integer(strsplit(part, "/", fixed = TRUE)[[1]])
   count <- 0L
-  # stands before that of testthat; what `env` stands for must not be looked up from within
+  # masks the function of testthat; the expression of `env` must not be evaluated here
   test_that <- function(desc, code) {
     caller <- parent.frame()
     if (exists("env", caller, inherits = FALSE)) force(caller$env)

@@ -1,4 +1,4 @@
-# Runs code over the mirror of the sources that tools/install --compiled keeps; see tools/try.
+# Runs code over the mirror of the sources that `tools/install --compiled` maintains; see tools/try.
 
 words <- commandArgs(TRUE)
 build <- Sys.getenv("KERNOPS_BUILD")

@@ -1,7 +1,7 @@
 # The R part of tools/vignettes.
-#   missing: why vignettes cannot be built here, nothing if they can
-#   build name work doc: knits vignettes/name.Rmd in the folder `work`; the page, its R code and its text go to `doc`
-#   installed: says how many vignettes R finds
+# missing: prints why vignettes cannot be built here, or nothing if they can
+# build name work doc: knits vignettes/name.Rmd in the folder `work`; writes the page, its R code and its text to `doc`
+# installed: prints how many vignettes R finds
 
 args <- commandArgs(TRUE)
 
@@ -13,7 +13,7 @@ missing <- function() {
   if (!rmarkdown::pandoc_available("1.14")) cat("pandoc is missing (Debian: pandoc)")
 }
 
-# Builds in a new folder, as buildVignette() takes other files beside the vignette for parts of it.
+# Builds in a new folder, because buildVignette() treats other files beside the vignette as parts of it.
 build <- function(name, work, doc) {
   work <- file.path(normalizePath(work), name)
   doc <- normalizePath(doc)

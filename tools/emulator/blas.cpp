@@ -1,5 +1,5 @@
-// libcublas.so of the emulator: plain loops over matrices column by column. An operand is seen as it is used:
-// transposed, or of a triangle with zeros on its other side.
+// libcublas.so of the emulator: plain loops over matrices in column-major order. An operand is read in its effective
+// form: transposed, or of a triangle with zeros on its other side.
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -28,7 +28,7 @@ int product(int m, int n, int k, double scale, A a, B b, double kept, double* c,
 
 const auto all = [](long long, long long) { return true; };
 
-// Is entry (i, j) inside the triangle, after transposition?
+// Returns whether entry (i, j) is inside the triangle, after transposition.
 bool within(int upper, int transposed, long long i, long long j) {
   return (upper != 0) != (transposed != 0) ? i <= j : i >= j;
 }
@@ -76,7 +76,7 @@ EXPORT int cublasDtrmm_v2(void*, int right, int upper, int transposed, int unit,
   return product(m, n, m, *scale, triangle, x, 0, c, ldc, all);
 }
 
-// T x = b, or x T = b, by substitution: for a T on the right, its transpose stands on the left of rows of b.
+// T x = b, or x T = b, by substitution: a T on the right is transposed and multiplies rows of b from the left.
 EXPORT int cublasDtrsm_v2(void*, int right, int upper, int transposed, int unit, int m, int n, const double* scale,
                           const double* t, int ldt, double* b, int ldb) {
   if (unit || *scale != 1) return 15;

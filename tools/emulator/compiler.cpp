@@ -1,5 +1,5 @@
-// libnvrtc.so of the emulator: g++ makes a shared library of a kernel's text. device.h and the driver lie beside this
-// one.
+// libnvrtc.so of the emulator: g++ compiles a kernel's text to a shared library. device.h and the driver are in the
+// same folder.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -52,8 +52,8 @@ EXPORT int nvrtcCompileProgram(void* handle, int count, const char* const* optio
   if (!mkdtemp(folder)) return 1;
   const std::string base = folder, source = base + "/kernel.cpp", library = base + "/kernel.so", log = base + "/log";
   std::ofstream(source) << program.text;
-  // static variables of templates are not to be shared by libraries that have the same names for different formulas;
-  // what is read 16 bytes at a time must stand at multiples of these, as on a GPU
+  // libraries must not share static variables of templates, because different formulas use the same names; data read 16
+  // bytes at a time must be aligned to 16 bytes, as on a GPU
   const std::string flags =
       " -std=c++17 -O1 -w -fPIC -shared -fno-gnu-unique -fno-strict-aliasing"
       " -fsanitize=alignment -fno-sanitize-recover=alignment";

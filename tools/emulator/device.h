@@ -1,6 +1,6 @@
-// The part of CUDA that a kernel needs when it runs on the CPU (driver.cpp): its threads take turns, and switch only at
-// barriers. Included before the text of a kernel, which g++ compiles. There is no __CUDA_ARCH__, so tensor cores,
-// asynchronous copies and instructions of the GPU are left out, as on cards that lack them.
+// The part of CUDA that a kernel needs on the CPU (driver.cpp): its threads run in turn, and switch only at barriers.
+// Included before the text of a kernel, which g++ compiles. __CUDA_ARCH__ is not defined, so tensor cores, asynchronous
+// copies and instructions of the GPU are left out, as on older GPUs.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -34,10 +34,10 @@ extern "C" {
 extern Index3 threadIdx, blockIdx, blockDim, gridDim;
 void emulator_wait_for_block();
 void emulator_wait_for_warp();
-int emulator_count(int yes);            // of the threads of a block
-void* emulator_of_lane(unsigned lane);  // 16 bytes of each thread of a warp
-unsigned emulator_lanes();              // that have not ended, as bits
-void* emulator_shared();                // memory of a block, as much as the launch asks for
+int emulator_count(int yes);            // threads of a block
+void* emulator_of_lane(unsigned lane);  // 16 bytes for each thread of a warp
+unsigned emulator_lanes();              // bits of the threads that have not ended
+void* emulator_shared();                // shared memory of a block, of the size that the launch requests
 }
 
 inline void __syncthreads() { emulator_wait_for_block(); }

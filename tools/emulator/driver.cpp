@@ -1,6 +1,6 @@
-// libcuda.so.1 of a GPU that there is not: kernels, which compiler.cpp has made shared libraries, run on the CPU, block
-// after block. The threads of a block are contexts that take turns: each runs until it waits for the others, so that
-// threads that wait in different places are found out.
+// libcuda.so.1 of an emulated GPU: kernels, which compiler.cpp has compiled to shared libraries, run on the CPU, block
+// after block. The threads of a block are contexts that run in turn: each runs until it waits for the others, so that
+// threads that wait at different barriers are detected.
 #include <dlfcn.h>
 #include <elf.h>
 #include <ucontext.h>
@@ -23,7 +23,7 @@ struct Index3 {
 };
 struct Job {
   char bytes[4096];
-};  // the one argument of every kernel, or more than it
+};  // the single argument of every kernel, or more than it
 using Kernel = void (*)(Job);
 
 namespace {
@@ -60,14 +60,14 @@ struct Block : Together {
 std::vector<std::unique_ptr<Thread>> threads;
 ucontext_t scheduler;
 Block block;
-std::vector<double> shared;  // what a launch asks for
+std::vector<double> shared;  // parameters of a launch
 unsigned now;
-bool moved;  // whether any thread got further since the last look
+bool moved;  // whether any thread has advanced since the last check
 Kernel kernel;
 const Job* argument;
 size_t used;
 std::map<void*, size_t> allocated;
-std::mutex one_at_a_time;  // several GPUs have a thread of the host each
+std::mutex one_at_a_time;  // several GPUs use one host thread each
 using Alone = std::lock_guard<std::mutex>;
 
 void run_thread() {
@@ -90,7 +90,7 @@ void wait(Together& others) {
 
 void resume(unsigned n);
 
-// Every other round begins with the last thread: nobody may count on an order.
+// Every second round begins with the last thread, so that no kernel relies on an order.
 void run_block(unsigned size) {
   block.members = int(size), block.arrived = block.count = 0;
   block.warps.assign((size + 31) / 32, Warp());
@@ -129,7 +129,7 @@ void resume(unsigned n) {
 }
 }  // namespace
 
-// A thread that goes on has its index again: resume() sets it.
+// resume() restores the index of a thread.
 EXPORT void emulator_wait_for_block() { wait(block); }
 EXPORT void emulator_wait_for_warp() { wait(block.warps[now / 32]); }
 EXPORT int emulator_count(int yes) {
@@ -161,7 +161,7 @@ EXPORT int emulator_fails(int kind) {
   const int n = ++calls[kind];
   return kind == failing && first <= n && n <= last;
 }
-// For R's .C(): counts begin anew; a kind of -1 lets all calls succeed.
+// For R's .C(): resets the counts; a kind of -1 lets all calls succeed.
 EXPORT void emulator_fail(const int* kind, const int* k, const int* times) {
   for (auto& count : calls) count = 0;
   failing = *kind, first = *k, last = *k + *times - 1;
@@ -204,7 +204,7 @@ EXPORT Result cuMemGetInfo_v2(size_t* free, size_t* total) {
   return *free = memory - used, *total = memory, fails(fault_other) ? broken : 0;
 }
 
-// New memory holds NaN, so that what was never written is seen.
+// New memory contains NaN, so that reads of uninitialised memory show.
 EXPORT Result cuMemAlloc_v2(Address* address, size_t bytes) {
   const Alone alone(one_at_a_time);
   if (fails(fault_allocation) || bytes > memory - used) return 2;
@@ -242,7 +242,7 @@ EXPORT Result cuMemsetD32_v2(Address to, unsigned value, size_t count) {
   return 0;
 }
 
-// The image is a shared library, whose section headers stand at its end.
+// The image is a shared library, with its section headers at the end.
 EXPORT Result cuModuleLoadData(void** module, const void* image) {
   if (fails(fault_loading)) return broken;
   const auto* elf = static_cast<const Elf64_Ehdr*>(image);
@@ -272,7 +272,7 @@ EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, in
 struct LaunchConfig {
   Index3 grid, block;
   unsigned shared_bytes;
-};  // the beginning of it
+};  // its first bytes
 EXPORT Result cuFuncSetAttribute(void*, int, int value) { return value > shared_bytes ? 1 : 0; }
 EXPORT Result cuLaunchKernelEx(const LaunchConfig* config, void* function, void** arguments, void**) {
   if (fails(fault_launch)) return broken;

@@ -1,4 +1,4 @@
-// The kinds of calls that the emulator lets fail, in the order of tests/testthat/test-faults.R.
+// The kinds of calls that the emulator can let fail, in the order of tests/testthat/test-faults.R.
 #pragma once
 
 enum FaultKind {
@@ -11,4 +11,4 @@ enum FaultKind {
   fault_kinds
 };
 
-extern "C" int emulator_fails(int kind);  // counts a call, and tells whether it is to fail (driver.cpp)
+extern "C" int emulator_fails(int kind);  // counts a call, and returns whether it must fail (driver.cpp)

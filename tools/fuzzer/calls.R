@@ -1,4 +1,4 @@
-# A valid call of each export that takes arguments, for tools/fuzz.R to replace one argument after the other.
+# A valid call of each export with arguments; tools/fuzz.R replaces its arguments one by one.
 
 x <- matrix(stats::runif(20), 10)
 d <- data.frame(u = x[, 1], v = x[, 2], z = stats::rnorm(10))

@@ -1,4 +1,4 @@
-# Formulas whose characters and words are lost, doubled, or out of place.
+# Formulas with missing, doubled or misplaced characters and words.
 run_part <- function() {
   words <- unlist(lapply(c("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)", "ArgKMin_Reduction(Norm2(x - y), 3, 1)",
                            "Grad(Sum_Reduction((x | y)^2 * [b, 1.5e3], 0), x, Var(4, 1, 0))",

@@ -39,7 +39,7 @@ same_points <- function() {
           \() predict(fit_of("frame"), new), may_refuse = refusable)
 }
 
-# Maps: the cells of an array whose dimensions stand in another order or direction.
+# Maps: the cells of an array whose dimensions are in another order or direction.
 turned_maps <- if (has("stars") && has("sf")) list(
   plain = identity,
   turned = \(m) aperm(m, 2:1),
@@ -66,7 +66,7 @@ same_cells <- function() {
   compare(paste("cells of a map,", way), at_cells, expected, may_refuse = way == "timed")
 }
 
-# Means over polygons beside means over a fine grid of points within.
+# Means over polygons compared with means over a fine grid of points inside.
 random_polygon <- function() {
   star <- function(center, size, vertices) {
     angle <- sort(stats::runif(vertices, 0, 2 * pi))

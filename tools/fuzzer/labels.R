@@ -58,7 +58,7 @@ one_label <- function() {
   other <- pick(kinds)$values[1]
   if (!comparable_classes(d$g, other)) {
     new <- new[1, ]
-    new$g <- other # transform() would take the column of this name
+    new$g <- other # transform() would use the column of this name
     must_refuse(sprintf("%s of %s with %s", model, class(d$g)[[1]], class(other)[[1]]),
                 \() predict(models[[model]](d), new))
   }
@@ -68,7 +68,7 @@ class_of_values <- function(x) {
   if (is.factor(x) || is.character(x)) "text" else if (inherits(x, c("POSIXt", "Date"))) "time" else
     if (inherits(x, "difftime")) "duration" else if (is.logical(x)) "truth" else "number"
 }
-# TRUE and 1 are equal, so that both a match and a refusal are right; and so are dates and instants
+# TRUE equals 1, so both a match and a refusal are right; the same holds for dates and instants
 comparable_classes <- function(a, b) {
   kinds <- c(class_of_values(a), class_of_values(b))
   kinds[[1]] == kinds[[2]] || setequal(kinds, c("truth", "number"))

@@ -20,7 +20,7 @@ arguments_of_pairs <- list(
   list("SqDist(x, y)", \(x, y) sum((x - y)^2)), list("Norm2(x - y)", \(x, y) sqrt(sum((x - y)^2))),
   list("Elem(x - y, 0)", \(x, y) (x - y)[[1]]), list("(SqDist(x, y) - 0.5)", \(x, y) sum((x - y)^2) - 0.5),
   list("Sum(Abs(x - y))", \(x, y) sum(abs(x - y))), list("ReLU(Elem(x - y, 1))", \(x, y) max(0, (x - y)[[2]])),
-  list("Clamp(Elem(x - y, 0), 0, 5.5)", \(x, y) min(max((x - y)[[1]], 0), 5.5)), # differences may be 5
+  list("Clamp(Elem(x - y, 0), 0, 5.5)", \(x, y) min(max((x - y)[[1]], 0), 5.5)), # differences may be up to 5
   list("Max2(Elem(x - y, 0), 0)", \(x, y) max(0, (x - y)[[1]])),
   list("Max(Concat(Elem(x - y, 0), 0.7 * Elem(x - y, 1)))", \(x, y) max((x - y) * c(1, 0.7))) # without ties
 )
@@ -44,7 +44,7 @@ one_mask <- function() {
   terms <- c(power(edges[edges > 1e-9]), scale * outer_function(power(edges[edges > 1e-9])))
   if (any(abs(terms) > 1e4)) return() # neither sums nor differences are exact
   compare(text, \() keops_kernel(text, declared)(data), \() value(x), may_refuse = FALSE)
-  # differences tell the slope where no pair is next to the edge of its mask, and a smaller step gives the same
+  # differences give the slope if no pair is next to the edge of its mask, which a smaller step confirms
   other <- \(v) outer(1:4, 1:4, Vectorize(\(i, j) u[[2]](v[i, ], y[j, ])))
   differences <- \(h) sapply(1:2, \(k) {
     up <- down <- x

@@ -1,4 +1,4 @@
-# R's settings: calls under random options, locales and time zones have the results that they have under the defaults.
+# R's settings: calls under random options, locales and time zones give the same results as under the defaults.
 
 set.seed(1)
 x <- matrix(stats::runif(40), 20)

@@ -1,4 +1,4 @@
-# Options were used as they are: words and functions ended in errors of R.
+# Options were used unchecked: words and functions raised R's errors.
 f <- \(x) seg_reduce(x, g = c(1, 1, 2, 2))
 use <- function(..., code) {
   old <- options(...)
