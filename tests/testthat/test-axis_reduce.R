@@ -52,7 +52,7 @@ expect_reduced <- function(x, dims, op, f = c(of_slice, bits_of_slice)[[op]]) {
   }
 }
 
-test_that("every operation over every subset of dimensions is that of apply()", {
+test_that("every operation over every subset of dimensions agrees with apply()", {
   withr::local_seed(1)
   for (size in list(2:4, 4:2, c(1, 5, 1, 7))) for (dims in subsets(length(size))) {
     x <- sample_array(size, names = TRUE)
@@ -66,7 +66,7 @@ test_that("every operation over every subset of dimensions is that of apply()", 
   }
 })
 
-test_that("an operation of one's own over every subset of dimensions, in order", {
+test_that("a user-defined operation over every subset of dimensions, in order", {
   withr::local_seed(9)
   last <- seg_op("b + 0 * a", identity = -1)
   sum_of_squares <- seg_op("Hypot(a, b)", identity = 0)
@@ -176,7 +176,7 @@ test_that("vectors have one dimension, and names", {
   expect_identical(axis_reduce(numeric(), op = "prod"), 1)
 })
 
-test_that("NA and NaN are those of base R", {
+test_that("NA and NaN agree with base R", {
   withr::local_seed(7)
   x <- sample_array(c(5, 40, 6))
   x[sample(length(x), 60)] <- NA
@@ -249,7 +249,7 @@ test_that("a plan is reused for any values and operation, and may be saved", {
 
 # The worked plans of a softmax over arbitrary dimensions: positions from 0, slice by slice; the first two are of
 # row-major arrays, whose dimensions are reversed here.
-test_that("slices are those of the worked examples", {
+test_that("slices agree with the worked examples", {
   examples <- list(
     list(dim = 4:2, dims = c(1, 3), row_major = TRUE,
          positions = c(0, 1, 2, 3, 12, 13, 14, 15, 4, 5, 6, 7, 16, 17, 18, 19, 8, 9, 10, 11, 20, 21, 22, 23)),

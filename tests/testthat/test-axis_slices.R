@@ -73,7 +73,7 @@ test_that("formulas keep the order of values on every backend, over one chunk of
   }
 })
 
-test_that("gradients of order statistics are those of differences", {
+test_that("gradients of order statistics agree with differences", {
   withr::local_seed(1)
   x <- array(sample(24) / 10, 2:4)
   functions <- list(median = stats::median, quantile = \(x) stats::quantile(x, c(0.3, 0.8)), iqr = stats::IQR,
@@ -88,7 +88,7 @@ test_that("gradients of order statistics are those of differences", {
   }
 })
 
-test_that("mistakes are errors", {
+test_that("invalid input is an error", {
   expect_snapshot(error = TRUE, axis_reduce(matrix(1:4, 2), 1, "quantile", probs = 2))
   expect_snapshot(error = TRUE, axis_reduce(matrix(1:4, 2), 1, "median", output = "gpu"))
   expect_snapshot(error = TRUE, axis_reduce(matrix(1:4, 2), 1, "centre"))

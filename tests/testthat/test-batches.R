@@ -19,7 +19,7 @@ mixed <- function(count) {
   )
 }
 
-test_that("each batch is computed by itself; matrices and single batches serve all", {
+test_that("each batch is computed separately; matrices and single batches serve all", {
   withr::local_seed(1)
   for (input in mixed(4)) for (axis in 0:1) {
     for_each_backend(function(kernel, precision) {

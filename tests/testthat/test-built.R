@@ -105,7 +105,7 @@ test_that("SoftDTW_SqDist aligns series of any lengths, and is differentiable by
   })
 })
 
-test_that("the trace and the adjoint of linear maps are those of their matrices", {
+test_that("the trace and the adjoint of linear maps agree with their matrices", {
   withr::local_seed(5)
   A <- matrix(rnorm(9), 3)
   B <- matrix(rnorm(6), 2)
@@ -227,7 +227,7 @@ test_that("modified Bessel functions are exact wherever they are numbers", {
   expect_identical(huge, cbind(c(0, Inf, Inf, 0, 0)))
 })
 
-test_that("Bessel functions of one order for all pairs are those of an order for each", {
+test_that("Bessel functions of one order for all pairs agree with an order for each", {
   withr::local_seed(5)
   x <- c(2^runif(3000, -34, 9.7), 2^-30, 511.99, 512, 700, 2000)
   for (p in 0:2) for (nu in c(0, 0.5, 1.3, -1.3, 2.5, 6.5, 12.5, 13.5, 20.2, 50)) {
@@ -246,7 +246,7 @@ test_that("Bessel functions of one order for all pairs are those of an order for
   }
 })
 
-test_that("powers times Bessel functions, and their derivatives by the order, are those of base R", {
+test_that("powers times Bessel functions, and their derivatives by the order, agree with base R", {
   withr::local_seed(7)
   x <- c(2^runif(2000, -20, 6.5), 2^-18, 7.999, 8, 31.999, 32, 63.9)
   for (nu in c(0.1, 0.4, 0.5, 1.1, 1.5, 2.6, 7.9, 8.1, 20)) for (order in nu - c(0, 1)) for (p in 0:1) {
@@ -268,7 +268,7 @@ test_that("powers times Bessel functions, and their derivatives by the order, ar
   }
 })
 
-test_that("high derivatives of powers times Bessel functions by the order are those of sums in plain R", {
+test_that("high derivatives of powers times Bessel functions by the order agree with sums in plain R", {
   withr::local_seed(8)
   x <- 2^runif(200, -20, 5)
   t <- seq(-32, 32, by = 1 / 32)
@@ -282,7 +282,7 @@ test_that("high derivatives of powers times Bessel functions by the order are th
   }
 })
 
-test_that("at 0 powers times Bessel functions are gamma functions, for derivatives by the order, too", {
+test_that("at 0 powers times Bessel functions are gamma functions, for derivatives by the order as well", {
   for (nu in c(0.3, 1, 2.7)) for (declared in c("v = Pm(1)", "v = Vi(1)")) {
     at_zero <- \(p) c(keops_kernel(sprintf("Sum_Reduction(PowBesselKOrder(v, x, %d), 1)", p), c(declared, "x = Vi(1)"))(
       list(nu, 0)))

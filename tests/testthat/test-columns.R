@@ -5,7 +5,7 @@ tall <- function(n, d = 3) {
 }
 for_threads <- function(body) for (count in c(1, 3)) with_kernops(body(), threads = count)
 
-test_that("ranges are those of R, without what is not a number", {
+test_that("ranges agree with R, without what is not a number", {
   for (n in c(1, 7, 40000, 70000)) {
     x <- tall(n)
     for_threads(\() expect_identical(column_ranges(x), unname(apply(x, 2, range))))
@@ -53,7 +53,7 @@ first_of_strings <- function(x) {
   match(key, key)
 }
 
-test_that("the first row with equal values is that of a search through strings", {
+test_that("the first row with equal values agrees with a search through strings", {
   for (n in c(1, 50, 70000)) for (d in 1:3) {
     x <- tall(n, d)
     for_threads(\() expect_identical(first_rows(x), first_of_strings(x)))
@@ -65,7 +65,7 @@ test_that("the first row with equal values is that of a search through strings",
   expect_identical(first_rows(matrix(0, 0, 2)), integer())
 })
 
-test_that("orthonormal columns of a decomposition are those of qr.Q(), bit by bit", {
+test_that("orthonormal columns of a decomposition agree with qr.Q(), bit by bit", {
   for (n in c(1, 2, 9, 40000)) for (p in seq_len(min(n, 3))) {
     x <- withr::with_seed(n, matrix(stats::rnorm(n * p), n))
     x[, 1] <- 1

@@ -114,7 +114,7 @@ test_that("a factor of a sum may be an input elsewhere", {
   })
 })
 
-test_that("products along differences with weights are those of these differences", {
+test_that("products along differences with weights agree with these differences", {
   withr::local_seed(1)
   x <- points(31, 7)
   y <- points(37, 7)

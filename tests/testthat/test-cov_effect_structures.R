@@ -32,7 +32,7 @@ dense_pond <- with(all_pond, {
     of("year") * exp(-abs(outer(year, year, `-`)) / 2)
 })
 
-test_that("likelihoods, predictions and effects are those of dense matrices, by each method", {
+test_that("likelihoods, predictions and effects agree with dense matrices, by each method", {
   rows <- seq_len(nrow(seen_pond))
   K <- dense_pond[rows, rows] + diag(sills_of_pond$noise[seen_pond[, 2]])
   y <- as.matrix(pond[c("p", "q")])[seen_pond]
@@ -54,7 +54,7 @@ test_that("likelihoods, predictions and effects are those of dense matrices, by 
   }
 })
 
-test_that("gradients are those of finite differences, also next to singular matrices", {
+test_that("gradients agree with finite differences, also next to singular matrices", {
   fit <- by_pond("vecchia", neighbours = 6)
   likelihood <- kernops:::likelihood_for(fit$data, fit$model, fit$how)
   theta <- unname(fit$theta) * seq(0.9, 1.1, length.out = length(fit$theta))
@@ -65,7 +65,7 @@ test_that("gradients are those of finite differences, also next to singular matr
   }
 })
 
-test_that("parts, joint covariances, estimates and draws are those of the exact method", {
+test_that("parts, joint covariances, estimates and draws agree with the exact method", {
   fits <- lapply(c(exact = "exact", vecchia = "vecchia", vif = "vif"), by_pond, neighbours = 100)
   same <- function(f) for (name in c("vecchia", "vif")) expect_equal(f(fits[[name]]), f(fits$exact), tolerance = 1e-5)
   same(\(fit) predict(fit, new_pond, interval = "confidence", cov = TRUE))

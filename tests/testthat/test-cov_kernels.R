@@ -53,7 +53,7 @@ test_that("great-circle distance is the chord in km", {
   expect_close(covariance_values(exponential(1, 500, distance = "great_circle"), lon_lat, lon_lat), exp(-arc / 500))
 })
 
-test_that("a formula of one's own replaces whole names only, once", {
+test_that("a user-defined formula replaces whole names only, once", {
   withr::local_seed(5)
   a <- points_of(4)
   own <- covariance("s * Exp(-SqDist(x, y) * l.1) + x2 * Exp(-1e-3 * Norm2(x - y))", list(s = 2, l.1 = 3, x2 = 0.5))
@@ -118,7 +118,7 @@ test_that("both terms of a sum that is a factor are estimated", {
   expect_lt(-2 * fit$loglik, best$value + 1e-3)
 })
 
-test_that("a parameter of a formula of one's own may be called range or center", {
+test_that("a parameter of a user-defined formula may be called range or center", {
   withr::local_seed(12)
   a <- points_of(5, 3)
   own <- covariance("range | (Exp(-SqDist(x, y)) * center)", list(range = 1:2, center = 3:4))
@@ -133,7 +133,7 @@ test_that("covariances print", {
   })
 })
 
-test_that("a formula of one's own may have no parameters", {
+test_that("a user-defined formula may have no parameters", {
   withr::local_seed(9)
   a <- points_of(5)
   bare <- covariance("Exp(-SqDist(x, y))")

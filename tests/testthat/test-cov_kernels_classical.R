@@ -15,7 +15,7 @@ gstat_models <- function() list(
 )
 in_a_plane <- \(name) !name %in% c("Lin", "Per")
 
-test_that("variograms are gstat's", {
+test_that("variograms agree with gstat", {
   skip_if_not_installed("gstat")
   h <- c(0.01, 0.1, 0.3, 0.55, 0.8, 2)
   for (name in setdiff(names(gstat_models()), c("Lin0", "Pow", "Log", "Log1"))) {
@@ -25,7 +25,7 @@ test_that("variograms are gstat's", {
   }
 })
 
-test_that("kriging with each model is gstat's", {
+test_that("kriging with each model agrees with gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   withr::local_seed(1)
@@ -96,7 +96,7 @@ test_that("intrinsic models are kriged with unknown constant, also where gstat h
   }
 })
 
-test_that("their likelihood is that of contrasts of unit length", {
+test_that("their likelihood agrees with contrasts of unit length", {
   withr::local_seed(4)
   d <- smooth_case(30)
   K <- 0.1 * diag(30) - 2 * as.matrix(dist(d[c("a", "b")]))^0.8

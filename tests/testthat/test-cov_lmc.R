@@ -40,7 +40,7 @@ design <- function(data, at, trend) {
 seen_rows <- seq_len(24)
 observed <- dense(stacked(wide, seen), stacked(wide, seen)) + diag(noise[seen[, 2]])
 
-test_that("likelihoods, coefficients and predictions are those of dense matrices, by each method", {
+test_that("likelihoods, coefficients and predictions agree with dense matrices, by each method", {
   for (trend in c("0", "1", "w + a")) for (method in c("exact", "vecchia")) for (estimate in c("none", "REML")) {
     if (estimate == "REML" && (trend != "w + a" || method == "vecchia")) next
     X <- design(wide, seen, trend)
@@ -64,7 +64,7 @@ test_that("likelihoods, coefficients and predictions are those of dense matrices
   }
 })
 
-test_that("gradients are those of finite differences", {
+test_that("gradients agree with finite differences", {
   fit <- fitted_to("w")
   likelihoods <- list(kernops:::exact_likelihood(fit$data, fit$model, TRUE),
                       kernops:::vecchia_likelihood(fit$data, fit$model, replace(fit$how, "method", "vecchia")))
@@ -102,7 +102,7 @@ test_that("errors of variables at the same points are correlated as in the joint
   }
 })
 
-test_that("terms in other coordinates, correlated nuggets and weights are those of dense matrices", {
+test_that("terms in other coordinates, correlated nuggets and weights agree with dense matrices", {
   S <- matrix(c(2, 0.5, 0.5, 1), 2)
   N <- matrix(c(0.3, 0.1, 0.1, 0.2), 2)
   both <- lmc(exponential(range = 0.4, dims = 1) * matern(3/2, range = 0.3, dims = 2), nugget(), microscale(),
@@ -147,7 +147,7 @@ test_that("user-defined formulas and intrinsic models are structures", {
   expect_equal(predict(both, new)$p, unname(predict(one, new)), tolerance = 1e-8)
 })
 
-test_that("without cross-sills a fit is that of each variable", {
+test_that("without cross-sills a fit agrees with fits of each variable", {
   skip_if_not_installed("Matrix")
   apart <- lmc(exponential(range = 0.3), nugget(), sills = list(diag(c(1, 900)), c(0.1, 30)))
   both <- gp(cbind(p, q) ~ w, wide, ~ a + b, apart, estimate = "none")

@@ -3,7 +3,7 @@
 # REML of gp() is that of error contrasts of unit length.
 contrasts_term <- \(X) as.numeric(determinant(crossprod(X))$modulus) / 2
 
-test_that("mixed models are those of nlme::lme()", {
+test_that("mixed models agree with nlme::lme()", {
   skip_if_not_installed("nlme")
   d <- as.data.frame(nlme::Orthodont)
   for (method in c("ML", "REML")) {
@@ -50,7 +50,7 @@ effects_of <- function(d, e) {
   field + 0.7 * outer(as.character(d$g), as.character(e$g), `==`) + 0.4 * outer(d$w, e$w) * outer(d$h, e$h, `==`)
 }
 
-test_that("with a field, likelihood, gradient and kriging are those of dense algebra", {
+test_that("with a field, likelihood, gradient and kriging agree with dense algebra", {
   skip_if_not_installed("nlme")
   K <- effects_of(trial, trial) + diag(0.05, 70)
   X <- cbind(1, trial$w)
@@ -109,7 +109,7 @@ test_that("effects in the formula are estimated, and stay where a fit is updated
   expect_equal(grouped$loglik, -oracle_likelihood(K, trial$z, cbind(1, trial$w))$value / 2, tolerance = 1e-11)
 })
 
-test_that("correlated intercepts and slopes are those of nlme::lme()", {
+test_that("correlated intercepts and slopes agree with nlme::lme()", {
   skip_if_not_installed("nlme")
   d <- as.data.frame(nlme::Orthodont)
   for (method in c("ML", "REML")) {
@@ -138,7 +138,7 @@ three_given <- function() {
   matern(3/2, 1.3, 0.4) + random_effect(~ w + a | g, c(0.7, 0.3, 0.4), correlation = c(0.3, -0.4, 0.6))
 }
 
-test_that("three correlated coefficients are those of dense algebra", {
+test_that("three correlated coefficients agree with dense algebra", {
   field <- \(d, e) covariance_of(rbind(d[c("a", "b")], e[c("a", "b")]), tau = 0)[seq_len(nrow(d)),
                                                                                nrow(d) + seq_len(nrow(e))]
   K <- covariance_of(trial[c("a", "b")]) + three_coefficients(trial, trial)

@@ -10,7 +10,7 @@ wavy <- local({
 new_wavy <- data.frame(a = c(0.2, 0.7, 0.4), b = c(0.3, 0.6, 0.1), w = c(0.5, 1, -2), x = c(0.1, 0.55, 0.8),
                        g = c(1, 2, 9))
 
-test_that("additive models are those of mgcv::gam()", {
+test_that("additive models agree with mgcv::gam()", {
   formulas <- list(v ~ h + s(x, by = h, k = 6), v ~ o + s(x) + s(x, by = o, k = 5),
                    y ~ w + s(x), y ~ s(x, bs = "cr", k = 8) + s(w, bs = "ts"), y ~ s(x, bs = "cc") + s(x, by = w),
                    y ~ s(x, w, k = 12))

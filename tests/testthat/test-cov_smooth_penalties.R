@@ -41,7 +41,7 @@ hills_model <- function(d, e, smooths = hill_smooths) {
 # The degrees of freedom; variances of penalties that end at 0 or without a limit have no standard error.
 edf_of <- \(fit) suppressWarnings(summary(fit)$edf, classes = "kernops_no_standard_error")
 
-test_that("additive models are those of mgcv::gam()", {
+test_that("additive models agree with mgcv::gam()", {
   d <- transform(hills, g = factor(g))
   formulas <- list(y ~ te(x, w), y ~ ti(x) + ti(w) + ti(x, w, k = 4), y ~ te(x, w, a, k = 3),
                    y ~ s(x, bs = "ad", k = 12, m = 2), z ~ s(a, bs = "ad", k = 15, m = 3),
@@ -62,7 +62,7 @@ test_that("additive models are those of mgcv::gam()", {
   }
 })
 
-test_that("restricted likelihoods, penalised null spaces and t2() are those of mgcv::gam()", {
+test_that("restricted likelihoods, penalised null spaces and t2() agree with mgcv::gam()", {
   d <- transform(hills, g = factor(g))
   compare <- function(formula, theirs = formula, ...) {
     fit <- gp(formula, d, covariance = nugget(), estimate = "REML")
@@ -99,7 +99,7 @@ test_that("with a field, all methods agree with dense algebra", {
   }
 })
 
-test_that("the iterative gradient and the information are those of the exact method", {
+test_that("the iterative gradient and the information agree with the exact method", {
   fits <- lapply(c("exact", "iterative", "vecchia"), \(method) {
     gp(y ~ 1, hills, ~ a + b, given_hills() + nugget(0.05), method, "none", cg_tol = 1e-10, probes = 2000,
        neighbours = 89)
@@ -134,7 +134,7 @@ test_that("families have the likelihood of the dense Laplace approximation, and 
   expect_equal(summary(fits[[2]])$edf, summary(fits[[1]])$edf, tolerance = 1e-5)
 })
 
-test_that("parts are those of the smooths alone, with new levels of random smooths", {
+test_that("parts agree with the smooths alone, with new levels of random smooths", {
   new <- transform(new_hills, g = c("c", "z", "y"))
   for (method in c("exact", "vecchia")) {
     fit <- gp(y ~ 1, hills, ~ a + b, given_hills() + nugget(0.05), method, "none", neighbours = 89)
@@ -202,7 +202,7 @@ test_that("one of several variables may have a smooth with several penalties", {
   }
 })
 
-test_that("smooths of levels that add up to zero are those of dense algebra", {
+test_that("smooths of levels that add up to zero agree with dense algebra", {
   smooths <- list(list(~ s(g, x, bs = "sz", k = 5), c(0.3, 2, 0.1, 0.7)))
   known <- hills_model(hills, hills, smooths)
   K <- known$K + diag(0.05, 90)
@@ -249,7 +249,7 @@ test_that("functions without a penalty that the trend has already are left out o
   }
 })
 
-test_that("a penalty whose variance vanishes is told", {
+test_that("a penalty whose variance vanishes is reported", {
   told <- \(code) {
     tryCatch({
       code

@@ -7,7 +7,7 @@ svc_case <- function(n) {
 k <- \(d, range) exp(-as.matrix(dist(d[c("a", "b")])) / range)
 both <- \() exponential(2, 0.4) + svc(~ z + log(w), matern(1/2, 1.5, 0.6)) + nugget(0.1)
 
-test_that("kriging is that of dense matrices, by each method", {
+test_that("kriging agrees with dense matrices, by each method", {
   withr::local_seed(1)
   d <- svc_case(50)
   new <- svc_case(8)
@@ -18,7 +18,7 @@ test_that("kriging is that of dense matrices, by each method", {
   expect_kriging_by(c("exact", "iterative", "vecchia"), y ~ z, d, ~ a + b, both(), new, expected)
 })
 
-test_that("the log-likelihood and its gradient are those of dense matrices", {
+test_that("the log-likelihood and its gradient agree with dense matrices", {
   withr::local_seed(2)
   d <- svc_case(40)
   deviance <- function(theta) {

@@ -13,7 +13,7 @@ effects_of_time <- list(
 )
 field <- \(d) 2 * exp(-as.matrix(dist(d[c("a", "b")])) / 0.4)
 
-test_that("kriging and forecasts are those of dense matrices, by each method", {
+test_that("kriging and forecasts agree with dense matrices, by each method", {
   withr::local_seed(1)
   d <- yearly_case(60)
   new <- data.frame(a = runif(6), b = runif(6), year = c(2003, 2007, 2012, 2013, 2015.5, 2001))
@@ -43,7 +43,7 @@ test_that("a product with a field is a field for each time, correlated along tim
   }
 })
 
-test_that("the gradient beside Vecchia's approximation is that of finite differences", {
+test_that("the gradient beside Vecchia's approximation agrees with finite differences", {
   withr::local_seed(2)
   d <- yearly_case(80)
   both <- exponential(2, 0.4) + ar1(~ year, 0.8, 3) + random_walk(~ year, 0.5) + nugget(0.1)
@@ -55,7 +55,7 @@ test_that("the gradient beside Vecchia's approximation is that of finite differe
   expect_close(matrix(gradient, 1), expected, tolerance = 1e-5)
 })
 
-test_that("estimates and forecasts are those of arima() for a series without a field", {
+test_that("estimates and forecasts agree with arima() for a series without a field", {
   withr::local_seed(3)
   z <- as.vector(stats::arima.sim(list(ar = 0.7), 120))
   d <- data.frame(z = z, day = as.Date("2026-01-01") + 0:119)

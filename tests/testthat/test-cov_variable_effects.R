@@ -41,7 +41,7 @@ noise_of_meadow <- diag(sills_of_meadow[[2]][seen_meadow[, 2]])
 response_meadow <- as.matrix(meadow[c("p", "q")])[seen_meadow]
 design_meadow <- with(all_meadow, cbind(v == 1, (v == 1) * w, v == 2, (v == 2) * w))
 
-test_that("likelihoods, predictions and effects are those of dense matrices, by each method", {
+test_that("likelihoods, predictions and effects agree with dense matrices, by each method", {
   K <- dense_meadow[observed_meadow, observed_meadow] + noise_of_meadow
   X <- design_meadow[observed_meadow, ]
   theirs <- oracle_likelihood(K, response_meadow, X)
@@ -66,7 +66,7 @@ test_that("likelihoods, predictions and effects are those of dense matrices, by 
   }
 })
 
-test_that("gradients are those of finite differences", {
+test_that("gradients agree with finite differences", {
   fit <- gp(cbind(p, q) ~ w, meadow, ~ a + b, given_meadow(), "vecchia", "none", neighbours = 6)
   for (reml in c(FALSE, TRUE)) {
     likelihood <- kernops:::likelihood_for(fit$data, fit$model, replace(fit$how, "reml", reml))
@@ -76,7 +76,7 @@ test_that("gradients are those of finite differences", {
   }
 })
 
-test_that("results of fits by neighbours are those of the exact method", {
+test_that("results of fits by neighbours agree with the exact method", {
   skip_if_not_installed("mgcv")
   covariance <- structures() + random_effect(~ 1 | g, 0.7) + ar1(~ year, 0.4, 2) + smooth_effect(q ~ s(x), 3)
   fits <- lapply(c(exact = "exact", vecchia = "vecchia", vif = "vif"), \(method) {
@@ -114,7 +114,7 @@ test_that("parts of a prediction add up to the whole", {
   expect_equal(Reduce(`+`, each), predict(fit, new_meadow), tolerance = 1e-8)
 })
 
-test_that("effects in a formula are those of each variable, or of the named one", {
+test_that("effects in a formula belong to each variable, or to the named one", {
   fit <- gp(cbind(p, q) ~ w + (1 | g) + q:(w || h), meadow, ~ a + b, estimate = "REML")
   names <- c("p:(1 | g)", "q:(1 | g)", "q:(1 | h)", "q:(0 + w | h)")
   expect_true(all(paste0(names, ".variance") %in% names(fit$theta)))

@@ -94,7 +94,7 @@ test_that("gneiting() says what it needs", {
   })
 })
 
-test_that("space-time kriging is gstat's", {
+test_that("space-time kriging agrees with gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   skip_if_not_installed("spacetime")

@@ -105,7 +105,7 @@ test_that("other axes, weights of pairs, ranges and careful sums are right with 
   })
 })
 
-test_that("all entries of long vectors are reduced, each by itself", {
+test_that("all entries of long vectors are reduced, each separately", {
   withr::local_seed(4)
   x <- points(37, 60)
   y <- points(53, 60)

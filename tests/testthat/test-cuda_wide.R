@@ -124,7 +124,7 @@ test_that("exponentials of distances and their gradients do not depend on the or
   }
 })
 
-test_that("points that are far from each other have gradients, too", {
+test_that("points that are far from each other have gradients as well", {
   withr::local_seed(1)
   for (D in c(64, 300)) {
     x <- round(256 * points(150, D)) / 256

@@ -1,6 +1,6 @@
 # The trend, weights, coordinates and missing values of gp(), as lm() and plain R have them.
 
-test_that("terms, weights and the matrix of the trend are those of lm()", {
+test_that("terms, weights and the matrix of the trend agree with lm()", {
   withr::local_seed(36)
   d <- transform(smooth_case(20), g = factor(rep(c("p", "q"), 10)), v = runif(20))
   d$z[4] <- NA
@@ -26,7 +26,7 @@ test_that("weights and noise may be told by variables of the data", {
   expect_equal(coef(update(by_name, . ~ w)), coef(update(by_value, . ~ w)))
 })
 
-test_that("an offset and factors are those of the formula", {
+test_that("an offset and factors agree with the formula", {
   withr::local_seed(7)
   d <- transform(smooth_case(40), g = rep(c("p", "q"), 20))
   fit <- gp(z ~ g + offset(w), d, ~ a + b, given(), estimate = "none")
@@ -36,7 +36,7 @@ test_that("an offset and factors are those of the formula", {
   expect_equal(predict(fit), predict(fit, d))
 })
 
-test_that("the trend is that of lm(): levels that do not occur, bases that depend on the data, matrices", {
+test_that("the trend agrees with lm(): levels that do not occur, bases that depend on the data, matrices", {
   withr::local_seed(18)
   d <- transform(smooth_case(40), g = factor(rep(c("p", "q"), 20), levels = c("p", "q", "r")))
   expect_named(coef(gp(z ~ g, d, ~ a + b, given(), estimate = "none")), c("(Intercept)", "gq"))
@@ -102,7 +102,7 @@ test_that("missing values are left out, or kept as NA", {
   expect_error(gp(z ~ 1, d, ~ a + b, given(), estimate = "none", na.action = na.fail), class = "kernops_input_error")
 })
 
-test_that("coordinates that depend on the data are those of the fit at new points", {
+test_that("coordinates that depend on the data agree with the fit at new points", {
   withr::local_seed(21)
   d <- transform(smooth_case(40), a = 10 * a)
   fit <- gp(z ~ 1, d, coords = ~ scale(a) + scale(b))
@@ -111,7 +111,7 @@ test_that("coordinates that depend on the data are those of the fit at new point
   expect_equal(predict(fit, d[1, ], se.fit = TRUE)$se.fit, predict(given, se.fit = TRUE)$se.fit[[1]])
 })
 
-test_that("a matrix among the coordinates of a formula is told", {
+test_that("a matrix among the coordinates of a formula is reported", {
   d <- smooth_case(10)
   expect_error(gp(z ~ 1, d, coords = ~ cbind(a, b)), "must be one variable, not 2", class = "kernops_input_error")
 })

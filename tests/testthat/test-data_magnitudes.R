@@ -48,7 +48,7 @@ test_that("given ranges, other methods and families are in the unit of the coord
   expect_equal(coef(wave[[1]], "covariance")[[3]] / 1e-120, coef(wave[[2]], "covariance")[[3]], tolerance = 1e-4)
 })
 
-test_that("the log-likelihood of a response in another unit is that of the density", {
+test_that("the log-likelihood of a response in another unit agrees with the density", {
   usual <- gp(y ~ z, plain, ~ x)
   for (unit in c(1e-55, 1e-20, 1e-9, 1e20, 1e55)) {
     fit <- gp(I(y * unit) ~ z, plain, ~ x)

@@ -40,7 +40,7 @@ test_that("numbers of class integer64, whose bits are not those of doubles, are 
   for (name in c("w", "a")) expect_error(predict(fit, whole(name)), "integer64", class = "kernops_input_error")
 })
 
-test_that("a message tells once that standard errors without an interval are those of the field", {
+test_that("a message says once that standard errors without an interval refer to the field", {
   d <- withr::with_seed(39, smooth_case(30))
   fit <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none")
   told <- function(...) {

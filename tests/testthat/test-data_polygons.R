@@ -81,7 +81,7 @@ test_that("parts that are far from each other have nodes in proportion to their 
   }
 })
 
-test_that("parts that overlap count once, and invalid polygons are those of st_make_valid()", {
+test_that("parts that overlap count once, and invalid polygons agree with st_make_valid()", {
   overlapping <- sf::st_multipolygon(list(unclass(square(1, 1, 4)), unclass(square(3, 3, 4)), unclass(square(1, 1, 4))))
   union <- sf::st_union(sf::st_sfc(square(1, 1, 4), square(3, 3, 4)))
   expect_equal(mean_over(areas(overlapping)), mean_over(sf::st_sf(geometry = union)), tolerance = 1e-3)
@@ -167,7 +167,7 @@ mean_on_globe <- function(shape) {
 }
 lonlat <- function(...) sf::st_sfc(polygon(...), crs = 4326)
 
-test_that("polygons across the dateline and around the poles are those of s2", {
+test_that("polygons across the dateline and around the poles agree with s2", {
   withr::defer(suppressMessages(sf::sf_use_s2(TRUE)))
   suppressMessages(sf::sf_use_s2(TRUE))
   across <- lonlat(c(160, -40), c(-150, -30), c(-160, 10), c(170, 5))
@@ -198,7 +198,7 @@ test_that("edges are great circles with s2, and straight in degrees without", {
   expect_equal(sum(area_points(lonlat(c(-180, -90), c(180, -90), c(180, 90), c(-180, 90)), 100)$weight[[1]]), 1)
 })
 
-test_that("areas and centroids of countries on the sphere are those of s2", {
+test_that("areas and centroids of countries on the sphere agree with s2", {
   suppressMessages(sf::sf_use_s2(TRUE))
   counties <- sf::st_read(system.file("shape/nc.shp", package = "sf"), quiet = TRUE)
   counties <- sf::st_transform(sf::st_geometry(counties), 4326)
@@ -236,7 +236,7 @@ test_that("local kriging of a polygon takes the observations that are nearest to
   expect_equal(ours, sf::st_drop_geometry(theirs), tolerance = 1e-6)
 })
 
-test_that("polygons of terra and sp are those of sf", {
+test_that("polygons of terra and sp agree with sf", {
   shapes <- areas(square(1, 1, 3), sf::st_multipolygon(list(unclass(square(5, 5)), unclass(square(7, 7, 2)))))
   expected <- mean_over(shapes)
   if (requireNamespace("terra", quietly = TRUE)) {

@@ -34,7 +34,7 @@ gstat_lmc <- function(g, ranges, white = "Nug") {
   g
 }
 
-test_that("cokriging of meuse is that of gstat: ordinary, universal and simple, of values at different places", {
+test_that("cokriging of meuse agrees with gstat: ordinary, universal and simple, of values at different places", {
   home <- data_of_sp("meuse")
   seen <- home$meuse
   new <- rbind(transform(seen[seq(1, 155, by = 8), ], x = x + 31, y = y - 17), seen[c(3, 120), ])
@@ -74,7 +74,7 @@ lmc_of <- function(g, some) {
   lmc(exponential(range = 0.2), spherical(range = 1.3), microscale(), sills = sills[c(1, 2, 3)])
 }
 
-test_that("cokriging of jura is that of gstat, from all and from the nearest observations of each variable", {
+test_that("cokriging of jura agrees with gstat, from all and from the nearest observations of each variable", {
   home <- data_of_sp("jura")
   new <- home$jura.val[seq(1, 100, by = 7), c("Xloc", "Yloc")] + 0.013
   columns <- c("Xloc", "Yloc", "Cd", "Ni", "Zn")
@@ -263,7 +263,7 @@ test_that("spatial objects, missing values, saved fits and tables", {
   expect_output(print(fit$covariance), "sills of exponential")
 })
 
-test_that("the variograms that are drawn are those of the model", {
+test_that("the variograms that are drawn agree with the model", {
   found <- kernops:::variograms_of_each(fit)
   one <- found$model[found$model$id == "p.q" & found$model$number == 1, ]
   by <- coef(fit, "covariance")

@@ -116,7 +116,7 @@ test_that("cross-validation of sf points is of class sf", {
                   c("gp_cv", "data.frame"), exact = TRUE)
 })
 
-test_that("so is that of points and maps of sp, terra and stars", {
+test_that("the same holds for points and maps of sp, terra and stars", {
   for (package in c("sf", "sp", "terra", "stars")) skip_if_not_installed(package)
   d <- plain_case()
   plain <- gp_cv(plain_fit(d), folds = 4)
@@ -223,7 +223,7 @@ test_that("new points and maps of another reference system are refused, of the s
   }, error = TRUE)
 })
 
-test_that("marginal means of the trend are those of lm() where the field has next to no variance", {
+test_that("marginal means of the trend agree with lm() where the field has next to no variance", {
   skip_if_not_installed("emmeans")
   withr::local_seed(43)
   d <- transform(plain_case(), g = factor(rep(c("p", "q"), 20)), z = exp(z))

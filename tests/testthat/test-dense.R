@@ -5,7 +5,7 @@ for_each_isa <- function(body) {
 }
 positive_definite <- \(n) crossprod(matrix(rnorm(n * (n + 5)), n + 5)) / n
 
-test_that("products are those of base R", {
+test_that("products agree with base R", {
   withr::local_seed(3)
   for_each_isa(function(settings) {
     for (n in c(0, 1, 7, 130, 1100)) for (k in c(1, 20, 300)) for (p in c(1, 3, 140)) {
@@ -18,7 +18,7 @@ test_that("products are those of base R", {
   })
 })
 
-test_that("factor, solves and inverse are those of base R", {
+test_that("factor, solves and inverse agree with base R", {
   withr::local_seed(1)
   for_each_isa(function(settings) for (n in c(1, 2, 127, 128, 129, 300)) {
     A <- positive_definite(n)

@@ -11,7 +11,7 @@ far_off <- function(draws, covariance) {
   max(abs(error) / (sqrt((tcrossprod(diag(covariance)) + covariance^2) / ncol(draws)) + 1e-12))
 }
 
-test_that("frequencies of each covariance are those of its spectral density", {
+test_that("frequencies of each covariance agree with its spectral density", {
   withr::local_seed(1)
   count <- 2e5
   lags <- cbind(seq(0.01, 0.5, length.out = 9), seq(0.2, 0, length.out = 9))
@@ -60,7 +60,7 @@ test_that("great-circle distances have frequencies in space", {
   }
 })
 
-test_that("a stationary formula of one's own has frequencies by a Fourier transform", {
+test_that("a stationary formula defined by the user has frequencies by a Fourier transform", {
   withr::local_seed(5)
   for (d in 1:3) {
     u <- matrix(runif(8 * d), 8)

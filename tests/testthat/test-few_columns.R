@@ -69,7 +69,7 @@ test_that("gradients and sums over i with few rows are right", {
   })
 })
 
-test_that("infinite and missing values of few columns are those of R", {
+test_that("infinite and missing values of few columns agree with R", {
   f <- rbind(c(-Inf, -Inf), c(Inf, 1), c(Inf, Inf), c(NaN, 1), c(1, NA), c(-Inf, 2), c(5, 5), c(1, -Inf))
   f <- f[rep(1:8, 40), ]
   for_few_columns(\(reduce, close) {

@@ -22,7 +22,7 @@ test_that("changes of a likelihood are the differences from a fit with twice as 
   }
 })
 
-test_that("the predicted movement of estimates is that of an estimate with twice as many neighbours", {
+test_that("the predicted movement of estimates agrees with an estimate with twice as many neighbours", {
   d <- plane(700)
   for (estimate in c("ML", "REML")) {
     one <- \(m) vecchia(d, matern(3/2) + nugget(), m = m, estimate = estimate)
@@ -71,7 +71,7 @@ test_that("a smaller tolerance takes more neighbours, up to all of them", {
   expect_equal(all$loglik, gp(z ~ 1, d, ~ a + b, field, "exact", "none")$loglik, tolerance = 1e-10)
 })
 
-test_that("counts, groups, several variables, weights and transformations are compared, too", {
+test_that("counts, groups, several variables, weights and transformations are compared as well", {
   d <- plane(400)
   d$count <- withr::with_seed(1, rpois(400, exp(d$z / 3)))
   d$group <- rep(1:2, 200)

@@ -32,7 +32,7 @@ test_that("a table whose covariance matrix has no factor is an error", {
                class = "kernops_singular_error")
 })
 
-test_that("distances on the sphere and priors are those of fits in memory", {
+test_that("distances on the sphere and priors agree with fits in memory", {
   small_cells()
   withr::local_seed(2)
   d <- data.frame(long = runif(1200, -180, 180), lat = runif(1200, -60, 80))

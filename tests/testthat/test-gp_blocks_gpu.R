@@ -1,6 +1,6 @@
 # Fits of tables on a GPU, beside those of the CPU.
 
-test_that("a fit of a table and its predictions on a GPU are those of the CPU", {
+test_that("a fit of a table and its predictions on a GPU agree with the CPU", {
   skip_without_gpu()
   small_cells(rows = 60, heads = 10)
   d <- table_data(200)

@@ -3,7 +3,7 @@
 noise_alone <- function() nugget()
 points <- withr::with_seed(40, transform(smooth_case(60, noise = 0.4), v = runif(60)))
 
-test_that("sigma(), deviance() and similar functions of independent observations are those of lm()", {
+test_that("sigma(), deviance() and similar functions of independent observations agree with lm()", {
   same <- function(ours, lm) {
     expect_equal(as.numeric(ours), as.numeric(lm), tolerance = 1e-4, label = deparse1(substitute(ours)))
   }
@@ -26,7 +26,7 @@ test_that("sigma(), deviance() and similar functions of independent observations
   same(deviance(fit), -2 * logLik(weighted))
 })
 
-test_that("sigma() is that of the nugget alone, and known where there is none", {
+test_that("sigma() is the nugget, or the known noise if there is none", {
   fit <- gp(z ~ 1, points, ~ a + b, exponential(1, 0.3) + nugget(0.09), estimate = "none")
   expect_equal(sigma(fit), 0.3)
   expect_identical(sigma(gp(z ~ 1, points, ~ a + b, exponential(1, 0.3), estimate = "none")), 0)
@@ -36,7 +36,7 @@ test_that("sigma() is that of the nugget alone, and known where there is none", 
   expect_identical(df.residual(known), 60L)
 })
 
-test_that("likelihood ratios and criteria are those of nlme", {
+test_that("likelihood ratios and criteria agree with nlme", {
   skip_if_not_installed("nlme")
   distances <- as.matrix(dist(points[c("a", "b")]))
   withr::local_seed(41)

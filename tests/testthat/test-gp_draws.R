@@ -73,7 +73,7 @@ test_that("joint covariances are the mean of those given the parameters plus the
   expect_equal(unname(noisy$cov), expected + diag(0.09, 2), tolerance = 1e-9)
 })
 
-test_that("predictions are those of quadrature", {
+test_that("predictions agree with quadrature", {
   each <- apply(grid, 1, kriged)
   mean <- as.vector(each[1:2, ] %*% density)
   variance <- as.vector(each[3:4, ] %*% density + (each[1:2, ] - mean)^2 %*% density)
@@ -88,7 +88,7 @@ test_that("predictions are those of quadrature", {
 })
 
 few <- gp_posterior(fit, 12)
-test_that("given the draws, all columns are those of the mixture", {
+test_that("given the draws, all columns agree with the mixture", {
   by_draw <- apply(log(few$theta[, c("matern.range", "matern.variance")]), 1, kriged)
   mean <- unname(rowMeans(by_draw[1:2, ]))
   sd <- sqrt(by_draw[3:4, ] + 0.09)

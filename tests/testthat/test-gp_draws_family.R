@@ -29,7 +29,7 @@ laplace <- function(v, b) {
 }
 
 draws <- gp_posterior(fit, 300)
-test_that("draws are those of the likelihood times the priors, uniform in the coefficients of the trend", {
+test_that("draws agree with the likelihood times the priors, uniform in the coefficients of the trend", {
   grid <- expand.grid(s = seq(-4, 4, length.out = 33), b = seq(-2, 5, length.out = 33))
   log_density <- mapply(function(s, b) {
     laplace(exp(s), b)$loglik + dexp(exp(s / 2), -log(0.05) / 2, log = TRUE) + s / 2
@@ -51,7 +51,7 @@ each <- Map(laplace, as.data.frame(few)[[1]], as.data.frame(few)[[2]])
 m <- vapply(each, `[[`, numeric(2), "mean")
 v <- vapply(each, `[[`, numeric(2), "variance")
 
-test_that("predictions are those of the mixture, on both scales", {
+test_that("predictions agree with the mixture, on both scales", {
   link <- predict(few, new, type = "link", se.fit = TRUE, interval = "confidence")
   expect_equal(link$fit, rowMeans(m), tolerance = 1e-6)
   expect_equal(link$se.fit, sqrt(rowMeans(v) + rowMeans((m - rowMeans(m))^2)), tolerance = 1e-6)
@@ -116,7 +116,7 @@ test_that("parameters of the family stay; without a trend there are no coefficie
   expect_length(predict(alone, new), 2)
 })
 
-test_that("blocks, joint covariances and local predictions are mixtures, too", {
+test_that("blocks, joint covariances and local predictions are mixtures as well", {
   joint <- Map(laplace_joint, as.data.frame(few)[[1]], as.data.frame(few)[[2]])
   off <- m - rowMeans(m)
   total <- Reduce(`+`, lapply(joint, `[[`, "cov")) / 6 + tcrossprod(off) / 6

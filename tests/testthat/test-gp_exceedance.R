@@ -25,7 +25,7 @@ moments_of <- function(limit, joint, w) {
   c(sum(w * p), sqrt(variance))
 }
 
-test_that("expected areas and their standard errors are those of the joint distribution", {
+test_that("expected areas and their standard errors agree with the joint distribution", {
   for (method in c("exact", "vecchia")) {
     fit <- fit_by(method)
     joint <- predict(fit, new, se.fit = TRUE, interval = "confidence", cov = TRUE)

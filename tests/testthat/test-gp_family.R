@@ -85,7 +85,7 @@ test_that("without variance it is glm()", {
   }
 })
 
-test_that("a random intercept is that of mgcv", {
+test_that("a random intercept agrees with mgcv", {
   skip_if_not_installed("mgcv")
   withr::local_seed(4)
   g <- data.frame(place = rep(1:12, each = 5))

@@ -70,7 +70,7 @@ test_that("random effects are beside a field", {
   expect_lt(max(abs(rowMeans(draws) - predict(fit, new, type = "link"))), 0.1)
 })
 
-test_that("without a field, likelihoods are those of mgcv::gam()", {
+test_that("without a field, likelihoods agree with mgcv::gam()", {
   skip_if_not_installed("mgcv")
   for (family in list(poisson(), binomial())) {
     formula <- if (family$family == "poisson") count ~ w else cbind(k, 5 - k) ~ w

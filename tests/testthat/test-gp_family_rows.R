@@ -90,7 +90,7 @@ for (k in which(!vapply(cases, \(case) is.null(case$expected), NA))) {
   })
 }
 
-test_that("densities are those of other packages", {
+test_that("densities agree with other packages", {
   skip_if_not_installed("mgcv")
   y <- c(0, 1e-3, 0.4, 3, 50, 2000)
   for (p in c(1.02, 1.3, 1.7, 1.98)) for (s in c(0.3, 1, 4)) {
@@ -101,7 +101,7 @@ test_that("densities are those of other packages", {
   }
 })
 
-test_that("the inverse Gaussian density with the shape lambda is that of its formula", {
+test_that("the inverse Gaussian density with the shape lambda agrees with its formula", {
   y <- c(1e-3, 0.4, 3, 50, 2000)
   mu <- y * exp(0.3)
   shape <- 2
@@ -110,7 +110,7 @@ test_that("the inverse Gaussian density with the shape lambda is that of its for
                tolerance = 1e-10)
 })
 
-test_that("without a field, fits are those of MASS and mgcv", {
+test_that("without a field, fits agree with MASS and mgcv", {
   skip_if_not_installed("MASS")
   skip_if_not_installed("mgcv")
   withr::local_seed(7)
@@ -169,7 +169,7 @@ test_that("families of packages glmmTMB and sdmTMB have their names there", {
   expect_identical(tweedie(1.6), gp_family("tweedie", power = 1.6))
 })
 
-test_that("a censored time is that of package survival", {
+test_that("a censored time agrees with package survival", {
   y <- structure(cbind(time = c(1, 2, 3), status = c(1, 0, 1)), class = "Surv", type = "right")
   response <- kernops:::family_response(gp_family("weibull"), y, NULL, 1:3, NULL)
   expect_identical(response$y, c(1, 2, 3))

@@ -130,7 +130,7 @@ test_that("ranges may be far longer than the data", {
   check(y, suppressWarnings(gp(y ~ 1, d, ~ a, matern(3/2) + nugget())), matern32)
 })
 
-test_that("a coordinate without an effect is told: its range ends at the bound", {
+test_that("a coordinate without an effect is reported: its range ends at the bound", {
   withr::local_seed(1)
   d <- data.frame(a = runif(80), b = runif(80))
   d$z <- sin(8 * d$a) + rnorm(80, sd = 0.1)

@@ -13,7 +13,7 @@ skip_unless_exact <- function() {
   skip_if(nzchar(kernops:::factor_problem("cuda")))
 }
 
-test_that("likelihood, gradient and information are those of the CPU", {
+test_that("likelihood, gradient and information agree with the CPU", {
   skip_unless_exact()
   for (n in c(31, 300, 1500)) for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
     fit <- kriged(n, backend = "cpu", known = list(noise = if (profile) 0 else 0.02), weights = 1 + (1:n) / n)
@@ -85,7 +85,7 @@ test_that("a matrix that is not positive definite, or too large, is explained", 
   expect_match(conditionMessage(error), "2000 observations.*method = \"iterative\"")
 })
 
-test_that("the gradient and the information of the iterative method are those of the CPU", {
+test_that("the gradient and the information of the iterative method agree with the CPU", {
   skip_without_gpu()
   for (reml in c(FALSE, TRUE)) for (weights in list(NULL, 1 + (1:300) / 300)) {
     fit <- kriged(300, backend = "cpu", weights = weights)

@@ -23,7 +23,7 @@ test_that("with a known trend, the log-likelihood is the sum of those of the gro
   expect_length(kernops:::factor_of(fit), 4)
 })
 
-test_that("likelihood, gradient and kriging are those of dense algebra, whatever the method", {
+test_that("likelihood, gradient and kriging agree with dense algebra, whatever the method", {
   K <- within_days(days, days) + diag(0.05, 60)
   X <- model.matrix(y ~ w, days)
   k0 <- within_days(days, fresh)
@@ -47,7 +47,7 @@ test_that("likelihood, gradient and kriging are those of dense algebra, whatever
   expect_equal(unseen$process, 0)
 })
 
-test_that("few neighbours are those of the same group", {
+test_that("neighbours come from the same group", {
   given_trend <- list(known = list(beta = c(0, 3)), method = "vecchia", neighbours = 4, ordering = "coordinate")
   fit <- do.call(fit_days, given_trend)
   each <- lapply(split(days, days$day), \(d) {
@@ -94,7 +94,7 @@ test_that("draws of different groups are independent, and those of one group are
   expect_equal(rowMeans(given), predict(fit_days(), fresh), tolerance = 0.05)
 })
 
-test_that("estimates, given by any name of the groups, are those of many fits with one likelihood", {
+test_that("estimates, given by any name of the groups, agree with many fits with one likelihood", {
   withr::local_seed(5)
   d <- data.frame(x = rep(seq(0, 1, length.out = 25), 8), site = rep(1:8, each = 25))
   d$y <- unlist(lapply(1:8, \(k) t(chol(exp(-as.matrix(dist(d$x[1:25])) / 0.3) + diag(0.1, 25))) %*% rnorm(25)))

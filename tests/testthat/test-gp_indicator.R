@@ -11,7 +11,7 @@ corrected <- function(p) {
   (cummax(p) + rev(cummin(rev(p)))) / 2
 }
 
-test_that("probabilities are those of gstat, in order", {
+test_that("probabilities agree with gstat, in order", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   where <- seen

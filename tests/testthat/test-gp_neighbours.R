@@ -39,11 +39,11 @@ for_each_cloud <- function(body, dims = 1:6, sizes = c(1, 2, 9, 150)) {
   }
 }
 
-test_that("neighbours among earlier points are those of a search through all pairs", {
+test_that("neighbours among earlier points agree with a search through all pairs", {
   for_each_cloud(\(u, info) for (m in c(1, 6, 30)) expect_identical(ordered_neighbours(u, m), earlier(u, m), info))
 })
 
-test_that("neighbours of other points are those of a search through all pairs", {
+test_that("neighbours of other points agree with a search through all pairs", {
   for_each_cloud(function(u, info) {
     queries <- rbind(uniform(5, ncol(u)), u[1, ], u[1, ] + 100)
     for (m in c(1, 6, 30)) {

@@ -15,7 +15,7 @@ for_each_cloud <- function(body, sizes, dims = c(1:3, 5)) {
 earlier <- \(..., backend) kernops:::ordered_neighbours(..., backend = backend)
 nearest <- \(..., backend) kernops:::nearest_points(..., backend = backend)
 
-test_that("neighbours among earlier points are those of the CPU, in an order and by row", {
+test_that("neighbours among earlier points agree with the CPU, in an order and by row", {
   for_each_cloud(function(u, info) {
     order <- sample(nrow(u))
     for (m in c(1, 33)) {
@@ -27,7 +27,7 @@ test_that("neighbours among earlier points are those of the CPU, in an order and
 })
 
 # A tree of 1,100 points has six levels of nodes with at most 32 points, more than one step of a search.
-test_that("neighbours of some of many points are those of the CPU", {
+test_that("neighbours of some of many points agree with the CPU", {
   for_each_cloud(function(u, info) {
     some <- c(1L, 2L, 40L, nrow(u) - 0:2)
     for (m in c(5, 70)) {
@@ -36,7 +36,7 @@ test_that("neighbours of some of many points are those of the CPU", {
   }, sizes = c(300, 1100, 40000))
 })
 
-test_that("neighbours of other points are those of the CPU", {
+test_that("neighbours of other points agree with the CPU", {
   for_each_cloud(function(u, info) {
     queries <- rbind(u[1:2, , drop = FALSE], u[1, ] + 100, NaN)
     tree <- kernops:::search_tree(u)

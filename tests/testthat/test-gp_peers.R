@@ -1,6 +1,6 @@
 # The same as gstat and fields, where these are installed.
 
-test_that("kriging of meuse is gstat's, with both kinds of nugget, also at sampled points", {
+test_that("kriging of meuse agrees with gstat, with both kinds of nugget, also at sampled points", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   data("meuse", "meuse.grid", package = "sp", envir = environment())
@@ -46,7 +46,7 @@ test_that("models of gstat become covariances", {
   }
 })
 
-test_that("predictions are those of fields, and the likelihood is at least as high", {
+test_that("predictions agree with package fields, and the likelihood is at least as high", {
   skip_if_not_installed("fields")
   withr::local_package("fields")
   data("ozone2", package = "fields", envir = environment())
@@ -69,7 +69,7 @@ test_that("predictions are those of fields, and the likelihood is at least as hi
   expect_gt(found$loglik, best$summary[["lnProfileLike.FULL"]] - 1e-3)
 })
 
-test_that("leave-one-out is gstat's", {
+test_that("leave-one-out agrees with gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   data("meuse", package = "sp", envir = environment())
@@ -81,7 +81,7 @@ test_that("leave-one-out is gstat's", {
   expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
 })
 
-test_that("variograms of all pairs are gstat's, of points of any class", {
+test_that("variograms of all pairs agree with gstat, of points of any class", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sf")
   data("meuse", package = "sp", envir = environment())

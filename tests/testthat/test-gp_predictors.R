@@ -55,7 +55,7 @@ test_that("by Vecchia's approximation with all neighbours, fits are the exact on
   expect_equal(sqrt(diag(vcov(near, "both"))), sqrt(diag(vcov(fit, "both"))), tolerance = 1e-2)
 })
 
-test_that("independent observations with the variance of covariates are those of nlme::gls()", {
+test_that("independent observations with the variance of covariates agree with nlme::gls()", {
   skip_if_not_installed("nlme")
   ours <- gp(level ~ w, d, covariance = nugget(), dispersion = ~ z)
   theirs <- nlme::gls(level ~ w, d, weights = nlme::varExp(form = ~ z), method = "ML",
@@ -65,7 +65,7 @@ test_that("independent observations with the variance of covariates are those of
   expect_equal(coef(ours, "covariance")[["sigma z"]], coef(theirs$modelStruct$varStruct)[[1]], tolerance = 1e-3)
 })
 
-test_that("random effects beside the variance of covariates are those of nlme::lme()", {
+test_that("random effects beside the variance of covariates agree with nlme::lme()", {
   skip_if_not_installed("nlme")
   d$site <- factor(rep(1:15, 10))
   d$level <- d$level + withr::with_seed(1, rnorm(15))[d$site]
@@ -75,7 +75,7 @@ test_that("random effects beside the variance of covariates are those of nlme::l
   expect_equal(ours$beta, nlme::fixef(theirs), tolerance = 1e-3)
 })
 
-test_that("without a field, fits are those of mgcv", {
+test_that("without a field, fits agree with mgcv", {
   skip_if_not_installed("mgcv")
   none <- exponential(1e-8, 0.01, fixed = c("variance", "range"))
   ours <- gp(level ~ w, d, ~ x + y, none, dispersion = ~ z)
@@ -152,7 +152,7 @@ test_that("a level with certain zeros is warned of", {
   expect_no_warning(hurdle(~ w))
 })
 
-test_that("short names are those of zero-inflated families", {
+test_that("short names select zero-inflated families", {
   expect_identical(gp_family("zip")$name, "zero_inflated_poisson")
   expect_identical(gp_family("zinb", theta = 2)$name, "zero_inflated_negative_binomial")
 })
@@ -215,7 +215,7 @@ test_that("a family of a fit with predictors is one without", {
   expect_error(family(fit)$variance(1:2), class = "kernops_input_error")
 })
 
-test_that("probabilities above a threshold are those of each point", {
+test_that("probabilities above a threshold differ by point", {
   fit <- gp(count ~ w, d, ~ x + y, matern(3/2), family = gp_family("zero_inflated_poisson"))
   p <- predict(fit, d[1:3, ], interval = "prediction", above = 1)$above1
   alone <- vapply(1:3, \(i) predict(fit, d[i, ], interval = "prediction", above = 1)$above1, 0)

@@ -38,7 +38,7 @@ test_that("the densities integrate to one and have the given tails", {
   expect_equal(integrate(density_of(lognormal(1, 0.5)), -10, 1, rel.tol = 1e-10)$value, 0.5, tolerance = 1e-8)
 })
 
-test_that("derivatives of the densities are those of their differences", {
+test_that("derivatives of the densities agree with their differences", {
   in_space <- c(unclass(pc_range(0.5)), d = 3, rate = 2)
   for (prior in list(in_space, pc_sd(2), lognormal(1, 0.3))) for (s in c(-1, 0.2, 2)) {
     h <- 1e-4

@@ -48,7 +48,7 @@ expect_effects <- function(effects, expected, tolerance) {
   }
 }
 
-test_that("effects of levels and of times are those of dense matrices, by each method", {
+test_that("effects of levels and of times agree with dense matrices, by each method", {
   expected <- expected_effects(wards_covariance() + diag(0.1, 60), cbind(1, wards$x), wards$z)
   for (method in c("exact", "iterative", "vecchia")) {
     fit <- gp(z ~ x, wards, ~ a + b, given_wards() + nugget(0.1), method, "none", neighbours = 59, cg_tol = 1e-11)
@@ -76,7 +76,7 @@ test_that("families have the mode and the precision of Laplace's approximation",
   }
 })
 
-test_that("without a field, standard errors are those of mgcv::gam()", {
+test_that("without a field, standard errors agree with mgcv::gam()", {
   skip_if_not_installed("mgcv")
   d <- transform(wards, g = factor(g))
   peer <- mgcv::gam(z ~ x + s(g, bs = "re"), data = d, method = "REML")

@@ -92,7 +92,7 @@ test_that("tidy() exponentiates coefficients and their limits, and no standard e
   expect_silent(generics::tidy(logged, exponentiate = TRUE))
 })
 
-test_that("family() is that of glm()", {
+test_that("family() agrees with glm()", {
   eta <- seq(-2, 2, 0.5)
   each_peer(function(name, fit, peer) {
     ours <- family(fit)
@@ -205,7 +205,7 @@ test_that("omitted rows are NA in new responses where residuals are", {
   }
 })
 
-test_that("posterior draws have new responses, too", {
+test_that("posterior draws have new responses as well", {
   fit <- gp(count ~ 1, plain, ~ a + b, exponential(), family = poisson(),
             prior = list(range = pc_range(0.1), variance = pc_sd(3)))
   drawn <- simulate(suppressWarnings(gp_posterior(fit, 5)), 3, seed = 1)

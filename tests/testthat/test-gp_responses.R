@@ -48,7 +48,7 @@ test_that("fits equal single fits", {
   }
 })
 
-test_that("restricted likelihoods, weights, offsets and subsets are those of single fits", {
+test_that("restricted likelihoods, weights, offsets and subsets agree with single fits", {
   data <- some_responses(60, 2)
   frame <- data.frame(data$sites, x = data$x, w = rep(1:2, 30), o = rep(0:2, 20))
   Y <- data$Y

@@ -79,7 +79,7 @@ test_that("a field that separates the response is a warning", {
                  class = "kernops_separation")
 })
 
-test_that("standard errors of the trend are those of glm() where the field vanishes", {
+test_that("standard errors of the trend agree with glm() where the field vanishes", {
   vanishes <- function(fit) expect_lt(fit$theta[[1]], 1e-3)
   for (case in list(list(k ~ w, binomial()), list(count ~ w, poisson()), list(count ~ g + w, poisson()))) {
     fit <- suppressWarnings(gp(case[[1]], d, ~ px + py, matern(3/2), family = case[[2]],

@@ -41,7 +41,7 @@ expect_same_weights <- \(at, expected, tolerance = 1e-10) {
   expect_lte(max(abs(at$sd - expected$sd) / pmax(abs(expected$sd), 1e-300)), 2 * tolerance)
 }
 
-test_that("sums, derivatives and information are those of plain R and of the CPU", {
+test_that("sums, derivatives and information agree with plain R and with the CPU", {
   skip_without_gpu()
   # so much noise that sets are well conditioned: rounding of float32 is multiplied by their condition
   model <- model_of(matern(3/2, 1.3, 0.4) + nugget(2))
@@ -134,7 +134,7 @@ test_that("every covariance has the rows of the CPU and their derivatives", {
   }
 })
 
-test_that("the first singular set is told, and points that are determined have no standard deviation", {
+test_that("the first singular set is reported, and points that are determined have no standard deviation", {
   skip_without_gpu()
   model <- model_of(exponential(1, 0.4))
   sets <- near(9)$matrix
@@ -152,7 +152,7 @@ test_that("the first singular set is told, and points that are determined have n
   }
 })
 
-test_that("a covariance that is singular in float32 alone is told so", {
+test_that("a covariance that is singular only in float32 is reported", {
   skip_without_gpu()
   near <- data.frame(a = (1:40) / 40, z = sin(1:40))
   by <- \(...) gp(z ~ 1, near, ~ a, squared_exponential(1, 0.15), "vecchia", "none", backend = "cuda",
@@ -239,7 +239,7 @@ test_that("points and neighbours beyond the memory are brought piece by piece, w
   }
 })
 
-test_that("weights of other points are those of points that follow the others", {
+test_that("weights of other points agree with points that follow the others", {
   model <- model_of(matern(3/2, 1.3, 0.4) + nugget(0.05))
   theta <- model$parameters$value
   for (backend in backends()) for (precision in names(tolerances)) {

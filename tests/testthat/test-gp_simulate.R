@@ -118,7 +118,7 @@ test_that("leave-one-out is what leaving out one by one gives", {
   expect_false(anyNA(refitted$fit))
 })
 
-test_that("the variogram is that of all pairs", {
+test_that("the variogram agrees with all pairs", {
   withr::local_seed(6)
   x <- matrix(runif(80), 40)
   y <- rnorm(40)

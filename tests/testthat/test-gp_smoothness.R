@@ -13,7 +13,7 @@ by_bessel <- function(s) {
 }
 fit <- gp(z ~ 1, seen, ~ a + b, matern(NA))
 
-test_that("the likelihood and its maximum are those of plain R", {
+test_that("the likelihood and its maximum agree with plain R", {
   theta <- coef(fit, "covariance")
   expect_identical(names(theta), c("matern.variance", "matern.range", "matern.nu"))
   expect_equal(by_bessel(log(theta)), deviance(fit), tolerance = 1e-7)
@@ -25,7 +25,7 @@ test_that("the likelihood and its maximum are those of plain R", {
   expect_output(print(matern(NA)), "matern(nu = NA)", fixed = TRUE)
 })
 
-test_that("its gradient is that of differences, by each method", {
+test_that("its gradient agrees with differences, by each method", {
   theta <- c(0.9, 0.25, 0.7)
   for (method in c("exact", "vecchia")) {
     how <- list(method = method, reml = FALSE, backend = "cpu", precision = "float64",

@@ -22,7 +22,7 @@ test_that("a subset is a fit of these rows", {
   expect_identical(gp_cv(some, labels)$fold, labels[rows[-(1:2)]])
 })
 
-test_that("variables of the environment are subset, too", {
+test_that("variables of the environment are subset as well", {
   outside <- seen$z
   ours <- gp(outside ~ 1, seen, ~ a + b, given(), estimate = "none", subset = 11:40)
   expect_equal(logLik(ours), logLik(gp(z ~ 1, seen[11:40, ], ~ a + b, given(), estimate = "none")))

@@ -61,7 +61,7 @@ test_that("operations that R lacks are functions", {
   same(bspline(c(-2, 0, 2), elem(x, 1) + 0 * elem(y, 1), 1), \(a, b) 1 - abs(a[[1]]) / 2)
 })
 
-test_that("whole quotients are those of R where quotients round up", {
+test_that("whole quotients agree with R where quotients round up", {
   a <- c(1, 5.5, -5.5, 0.9, -1, 7, 0, Inf, NaN, 1e300)
   b <- c(0.1, -0.1, 0.3, 3, -3, 0)
   expect_identical(as.matrix(Vi(a) %/% Vj(b)) + 0, outer(a, b, `%/%`) + 0)
@@ -69,7 +69,7 @@ test_that("whole quotients are those of R where quotients round up", {
   expect_identical(drop(as.matrix(5.5 %/% Vi(c(b, Inf)))), 5.5 %/% c(b, Inf))
 })
 
-test_that("inverse hyperbolic functions, multiples of pi, digits and missing values are those of R", {
+test_that("inverse hyperbolic functions, multiples of pi, digits and missing values agree with R", {
   x <- matrix(c(-2.34567, -1, 0, 0.25, 0.5, 123.456), 6)
   y <- matrix(c(0.3, 1, -0.01234), 3)
   K <- Vi(x) * Vj(y)

@@ -2,7 +2,7 @@
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("sums of rows and columns, products and angles are those of the dense matrix", {
+test_that("sums of rows and columns, products and angles agree with the dense matrix", {
   rownames(X) <- letters[1:10]
   K <- exp(-sqdist(Vi(X), Vj(Y)))
   dense <- `rownames<-`(exp(-D2), letters[1:10])

@@ -41,7 +41,7 @@ test_that("one complex entry repeats where the others are several, real or compl
   same(W * Z, (X + 1i * X[, 3:1]) * z)
 })
 
-test_that("inverse trigonometric functions are those of R, near 0 and the ends of their cuts, too, with gradients", {
+test_that("inverse trigonometric functions agree with R, near 0 and the ends of their cuts, too, with gradients", {
   withr::local_seed(2)
   near_0 <- 10^runif(300, -12, 2) * exp(1i * runif(300, -pi, pi))
   on_axes <- c(0, 0.3, -0.3, 1, -1, 2, -2, 0.5i, -0.5i, 2i, -2i) # that of the cuts, and the other one

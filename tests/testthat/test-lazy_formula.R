@@ -91,7 +91,7 @@ test_that("grad() differentiates pair by pair", {
   }
 })
 
-test_that("a variable that was saved apart from its formula is told from the formula's own", {
+test_that("a variable that was saved apart from its formula is distinguished from the formula's own", {
   reread <- function(x) unserialize(serialize(x, NULL))
   x <- Vi(3)
   f <- exp(-sqdist(x, Vj(3)))
@@ -109,7 +109,7 @@ test_that("numbers of several entries, and complex ones, have a place in operato
   expect_equal(waves(list(X, Y)), cbind(Re(expected), Im(expected)), tolerance = 1e-12)
 })
 
-test_that("the numbers in an operator for later data are told apart from variables with such names", {
+test_that("the numbers in an operator for later data are distinguished from variables with such names", {
   amp <- 2
   op <- sum(amp * exp(-sqdist(Vi(3), Vj(3))) * Pm(amp), "j")
   expect_equal(op(list(X, Y)), matrix(rowSums(4 * exp(-D2))), tolerance = 1e-12)
@@ -160,7 +160,7 @@ test_that("a part that is used once stays in its place", {
   expect_equal(sum(long * long, "j"), Reduce(`+`, lapply(1:20, \(k) sin(k * X)))^2)
 })
 
-test_that("parts of tensors that were saved are told apart", {
+test_that("parts of tensors that were saved are distinguished", {
   long <- function(x) Reduce(`+`, lapply(1:20, \(k) sin(k * x)))
   one <- long(Vi(X))
   other <- one

@@ -58,7 +58,7 @@ test_that("conditions choose, and join", {
   expect_equal(as.matrix(if_else(D - 1, 1, 0)), 1 * (D2 >= 1))
 })
 
-test_that("complex functions are those of R", {
+test_that("complex functions agree with R", {
   z <- cbind(X[, 1] + 1i * X[, 2], X[, 3] - 1i)
   Z <- Vi(z)
   for (f in list(log, sqrt, exp, sin, cos, tan, sinh, cosh, tanh, log2, log10, \(x) log(x, 3), \(x) x^0.5, \(x) x^-2,

@@ -102,7 +102,7 @@ test_that("a matrix parameter is that matrix", {
   }
 })
 
-test_that("blocks of any shape are those of the dense matrix, whatever stands beside infinite entries", {
+test_that("blocks of any shape agree with the dense matrix, whatever stands beside infinite entries", {
   inverse <- 1 / sqdist(Vi(X), Vj(rbind(X, X)))
   dense <- 1 / dense_sqdist(X, rbind(X, X))
   expect_equal(as.matrix(inverse), dense)

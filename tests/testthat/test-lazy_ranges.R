@@ -14,7 +14,7 @@ absent <- ifelse(there, exp(-D2), NA)
 # A function of the pairs of each row or column that are there.
 each <- \(margin, f, x = absent) cbind(apply(x, margin, \(v) f(v[!is.na(v)])))
 
-test_that("products, sums and blocks are those of a matrix with zeros", {
+test_that("products, sums and blocks agree with a matrix with zeros", {
   expect_equal(K %*% B, dense %*% B)
   expect_equal(t(K) %*% X, t(dense) %*% X)
   expect_equal(t(t(K)) %*% B, dense %*% B)
@@ -107,7 +107,7 @@ test_that("systems are solved for the pairs of the ranges, with any precondition
   expect_equal(suppressMessages(solve(K, case$b, 0.1, tol = 1e-10)), expected, tolerance = 1e-8)
 })
 
-test_that("the gradient of a solution is that of the pairs of the ranges", {
+test_that("the gradient of a solution agrees with the pairs of the ranges", {
   withr::local_seed(6)
   case <- square_case(3, 1)
   lambda <- 0.5

@@ -79,7 +79,7 @@ test_that("a level of a:b is a pair of levels", {
                 group = ~ v$t:(v$id))
 })
 
-test_that("random effects and folds have these levels, too", {
+test_that("random effects and folds have these levels as well", {
   withr::local_seed(12)
   d <- data.frame(x = runif(80), a = rep(c("1", "1:1"), 40), b = rep(c("1:2", "2"), 40), t = rep(1:4, each = 20))
   d$z <- c(-3, 3)[factor(d$a)] + d$t + rnorm(80, sd = 0.1)

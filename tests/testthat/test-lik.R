@@ -92,7 +92,7 @@ for (name in names(likelihoods)) {
   })
 }
 
-test_that("a singular matrix is told by the row that shows it", {
+test_that("a singular matrix is reported by the row that shows it", {
   twice <- rbind(d, d[7, ])
   fit <- gaussian_fit("exact")
   fit$data$u[9, ] <- fit$data$u[7, ]

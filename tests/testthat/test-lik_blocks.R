@@ -19,7 +19,7 @@ known_with_fixed <- function() {
   matern(3/2, 0.5, 0.3, fixed = c("variance", "range")) + nugget(0.09, fixed = "variance")
 }
 
-test_that("with all points as neighbours the likelihood is that of dense matrices", {
+test_that("with all points as neighbours the likelihood agrees with dense matrices", {
   small_cells(rows = 20, heads = 5)
   d <- table_data(90)
   x <- model.matrix(~ w + kind, d)
@@ -36,7 +36,7 @@ test_that("with all points as neighbours the likelihood is that of dense matrice
   }
 })
 
-test_that("weights, known noise and a known mean are those of dense matrices", {
+test_that("weights, known noise and a known mean agree with dense matrices", {
   d <- table_data(40)
   fit <- gp(z ~ w, gp_table(d), ~ x + y, known_covariance(), estimate = "none", neighbours = 60, weights = weight,
             known = list(noise = ~ noise))

@@ -71,7 +71,7 @@ test_that("predictions, coefficients, standard errors and cross-validation of bo
   }
 })
 
-test_that("without a factor, results are those of the dense kind up to the Monte Carlo error", {
+test_that("without a factor, results agree with the dense kind up to the Monte Carlo error", {
   for (name in c("crossed", "correlated")) {
     both <- lapply(c(dense = "dense", iterative = "iterative"), \(kind) {
       use_kind(kind)
@@ -114,7 +114,7 @@ test_that("the Monte Carlo error is warned of, and more probes make it smaller",
   expect_match(paste(capture.output(print(summary(few))), collapse = " "), "Monte Carlo error of the log-likelihood")
 })
 
-test_that("smooths beside levels, fits without a trend and blocks of groups are those of the dense kind", {
+test_that("smooths beside levels, fits without a trend and blocks of groups agree with the dense kind", {
   skip_if_not_installed("mgcv")
   cases <- list(
     smooth = \(...) gp(z ~ s(x, k = 5), ..., covariance = field() + smooth_effect(~ s(x, k = 5), 0.2) +
@@ -146,7 +146,7 @@ test_that("with all neighbours the sparse kind is the exact method", {
   expect_equal(nlme::ranef(fits[[2]]), nlme::ranef(fits[[1]]), tolerance = 1e-8)
 })
 
-test_that("the likelihood of the sparse kind is that of plain R, and its gradient is its derivative", {
+test_that("the likelihood of the sparse kind agrees with plain R, and its gradient is its derivative", {
   use_kind("sparse")
   fit <- gp(z ~ w, regions, ~ a + b, field() + structures()$nested + nugget(0.05), method = "vecchia",
             estimate = "none", neighbours = 5)

@@ -37,7 +37,7 @@ test_that("candidates are ranked by correlation, the same for parts of the point
   expect_identical(kernops:::ranked_by_correlation(fit$model, fit$theta)(candidates, u, u, 5), found)
 })
 
-test_that("local predictions are those of the observations with the largest correlation", {
+test_that("local predictions use the observations with the largest correlation", {
   fit <- fit_by()
   new <- data.frame(a = c(0.2, 0.55), b = c(0.4, 0.8))
   found <- predict(fit, new, se.fit = TRUE, interval = "confidence", joint = FALSE, control = list(neighbours = 10))

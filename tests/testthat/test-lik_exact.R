@@ -1,6 +1,6 @@
 # gp() by the exact method against dense plain R.
 
-test_that("likelihood and trend are those of dense algebra, by ML and REML", {
+test_that("likelihood and trend agree with dense algebra, by ML and REML", {
   withr::local_seed(1)
   d <- smooth_case(140)
   K <- covariance_of(d[c("a", "b")])
@@ -15,7 +15,7 @@ test_that("likelihood and trend are those of dense algebra, by ML and REML", {
   }
 })
 
-test_that("the gradient is that of finite differences, for every covariance", {
+test_that("the gradient agrees with finite differences, for every covariance", {
   withr::local_seed(2)
   d <- smooth_case(70)
   own_names <- c("exponential", "matern52", "matern_general", "rational_quadratic", "periodic", "linear",
@@ -36,7 +36,7 @@ test_that("the gradient is that of finite differences, for every covariance", {
   }
 })
 
-test_that("kriging is that of the bordered system", {
+test_that("kriging agrees with the bordered system", {
   withr::local_seed(4)
   d <- smooth_case(60)
   new <- smooth_case(25)

@@ -27,7 +27,7 @@ test_that("mean, variance and likelihood are the exact ones", {
   })
 })
 
-test_that("at n = 2000, too", {
+test_that("at n = 2000 as well", {
   withr::local_seed(4)
   large <- smooth_case(2000)
   exact <- fitted_by("exact", data = large)
@@ -70,7 +70,7 @@ test_that("the tolerance of the search leaves less error in the gradient than th
   expect_true(all(abs(loose - converged) < 0.5 * apply(converged, 1, sd)))
 })
 
-test_that("the information is that of Gilmour, Thompson and Cullis", {
+test_that("the information agrees with Gilmour, Thompson and Cullis", {
   sample <- case[1:100, ]
   fit <- fitted_by("exact", data = sample)
   how <- list(method = "iterative", reml = TRUE, precision = "float64", backend = "cpu",
@@ -179,7 +179,7 @@ test_that("information that bends the wrong way is no end of the search", {
   expect_equal(log(found$theta), best, tolerance = 0.1)
 })
 
-test_that("derivatives along a ridge are those of the exact method, by few probes and coarse residuals", {
+test_that("derivatives along a ridge agree with the exact method, by few probes and coarse residuals", {
   withr::local_seed(9)
   for (d in 1:3) {
     u <- matrix(runif(400 * d), 400, dimnames = list(NULL, letters[seq_len(d)]))

@@ -38,7 +38,7 @@ expect_same_laplace <- function(fits, tolerance = 5e-5, block = c(0.1, 0.1)) {
   }
 }
 
-test_that("with all neighbours, fits of families are those of the dense Laplace approximation", {
+test_that("with all neighbours, fits of families agree with the dense Laplace approximation", {
   fits <- both_laplace(k ~ w, family = poisson())
   expect_equal(fits$vecchia$loglik, fits$exact$loglik, tolerance = 1e-8)
   expect_same_laplace(fits)
@@ -53,7 +53,7 @@ test_that("with all neighbours, fits of families are those of the dense Laplace 
   expect_equal(summary(smooth$vecchia)$edf, summary(smooth$exact)$edf, tolerance = 1e-6)
 })
 
-test_that("families by name, effects of time and parts of predictions are those of the dense approximation", {
+test_that("families by name, effects of time and parts of predictions agree with the dense approximation", {
   d <- transform(surveys, k = ifelse(x < 0.2, 0, k), hour = rep_len(1:7, 90))
   new <- transform(new_surveys, hour = c(1, 4, 7, 12))
   for (name in c("zero_inflated_poisson", "hurdle_negative_binomial", "tweedie")) {
@@ -87,7 +87,7 @@ test_that("the gradient is the derivative of the likelihood, with few neighbours
   }
 })
 
-test_that("estimates are those of the dense approximation, also without a field", {
+test_that("estimates agree with the dense approximation, also without a field", {
   fits <- lapply(c("exact", "vecchia"), \(method) {
     gp(k ~ w + (1 | g), surveys, ~ a + b, matern(3/2), method = method, family = poisson(), neighbours = 89,
        backend = backend_of(method))
@@ -112,7 +112,7 @@ counts_of_levels <- function(n, seed = 7) {
 }
 levels_effects <- function() random_effect(~ w | k, c(0.3, 0.1), correlation = 0.2) + random_effect(~ 1 | line, 0.1)
 
-test_that("without a field, hundreds of levels are those of the dense approximation", {
+test_that("without a field, hundreds of levels agree with the dense approximation", {
   d <- counts_of_levels(600)
   fits <- lapply(c(exact = "exact", vecchia = "vecchia"), \(method) {
     gp(y ~ 1, d, covariance = levels_effects() + nugget(0.05), family = poisson(), method = method, estimate = "none",
@@ -157,7 +157,7 @@ test_that("draws have the covariance of the model and of the data", {
   }
 })
 
-test_that("the posterior precision of coefficients and places is that of dense algebra", {
+test_that("the posterior precision of coefficients and places agrees with dense algebra", {
   withr::local_seed(3)
   n <- 12
   near <- rbind(c(0L, seq_len(n - 1)), c(0L, 0L, seq_len(n - 2)))

@@ -123,7 +123,7 @@ test_that("without a maximum, the expected weights take the place of those", {
   }
 })
 
-test_that("products with the inverse root of a matrix are those of eigen()", {
+test_that("products with the inverse root of a matrix agree with eigen()", {
   withr::local_seed(1)
   e <- qr.Q(qr(matrix(rnorm(400), 20)))
   M <- e %*% (c(1e-3, seq(0.1, 1, length.out = 19)) * t(e))

@@ -23,7 +23,7 @@ C <- cbind(B, A)
 prior <- diag(n + 6)
 prior[6 + 1:n, 6 + 1:n] <- solve(K)
 
-test_that("the posterior is that of dense algebra, for weights of both signs", {
+test_that("the posterior agrees with dense algebra, for weights of both signs", {
   expect_equal(sets$observed$dense, c(1, 6))
   for (least in c(0.5, -0.05)) {
     W <- withr::with_seed(2, runif(n, least, 3))

@@ -31,7 +31,7 @@ cells_case <- function(n = 500, side = 3, m = 10, wide = 0, probes = 64, weight 
        logdet = as.numeric(determinant(H)$modulus) + log_sd)
 }
 
-test_that("the determinant with its error is that of dense algebra", {
+test_that("the determinant with its error agrees with dense algebra", {
   case <- cells_case()
   logdet <- case$system$logdet(case$W)
   error <- case$system$error()
@@ -41,7 +41,7 @@ test_that("the determinant with its error is that of dense algebra", {
   expect_lt(abs(wide$system$logdet(wide$W) - wide$logdet), abs(logdet - case$logdet) / 5)
 })
 
-test_that("forms of the logarithm are those of dense algebra", {
+test_that("forms of the logarithm agree with dense algebra", {
   # all pairs are in the pattern: the factor is exact
   full <- cells_case(wide = 499)
   expect_equal(full$system$logdet(full$W), full$logdet, tolerance = 1e-12)

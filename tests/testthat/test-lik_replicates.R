@@ -11,7 +11,7 @@ replicated <- function(n = 120, places = 12) {
 
 field_of <- \(d) covariance_of(d[c("a", "b")], tau = 0)
 
-test_that("likelihood, gradient and trend are those of all observations", {
+test_that("likelihood, gradient and trend agree with all observations", {
   withr::local_seed(1)
   d <- replicated()
   X <- model.matrix(~ t, d)
@@ -37,7 +37,7 @@ test_that("likelihood, gradient and trend are those of all observations", {
   }
 })
 
-test_that("the average information is that of all observations", {
+test_that("the average information agrees with all observations", {
   withr::local_seed(2)
   d <- replicated(60, 8)
   fit <- gp(z ~ t, d, ~ a + b, given(), estimate = "none", weights = d$w)
@@ -55,7 +55,7 @@ test_that("the average information is that of all observations", {
   expect_equal(unname(state$information()), unname(t(along) %*% P %*% along), tolerance = 1e-6)
 })
 
-test_that("kriging and leaving out are those of all observations", {
+test_that("kriging and leaving out agree with all observations", {
   withr::local_seed(3)
   d <- replicated()
   new <- replicated(10, 10)
@@ -81,7 +81,7 @@ test_that("kriging and leaving out are those of all observations", {
   expect_identical(c(nobs(fit), df.residual(fit)), c(120L, 118L))
 })
 
-test_that("an estimate is that of each observation next to its location", {
+test_that("an estimate equals that with each observation near its location", {
   withr::local_seed(4)
   d <- replicated()
   apart <- d
@@ -96,7 +96,7 @@ test_that("an estimate is that of each observation next to its location", {
   }
 })
 
-test_that("a profile of the trend, and draws, are those of all observations", {
+test_that("a profile of the trend, and draws, agree with all observations", {
   withr::local_seed(5)
   d <- replicated()
   new <- d[1:4, ] + 0.05

@@ -15,7 +15,7 @@ vecchia <- \(fit, m, reml = FALSE, profile = FALSE, search = TRUE, theta = fit$t
   kernops:::vecchia_likelihood(fit$data, fit$model, how)$evaluate(theta, profile, search)
 }
 
-test_that("the likelihood is that of a double loop, with each instruction set", {
+test_that("the likelihood agrees with a double loop, with each instruction set", {
   for (formula in trends) for (reml in c(FALSE, TRUE)) for (m in c(1, 7, 30)) for (isa in kernops:::cpu_isas()) {
     local_kernops(isa = isa)
     fit <- gp(formula, case, ~ a + b, matern(3/2, 1.3, 0.4) + nugget(0.05), "vecchia", "none", weights = k,
@@ -31,7 +31,7 @@ test_that("the likelihood is that of a double loop, with each instruction set", 
   }
 })
 
-test_that("the gradient is that of differences, profiled or not", {
+test_that("the gradient agrees with differences, profiled or not", {
   fit <- gp(z ~ w, case, ~ a + b, matern(3/2, 1.3, 0.4) + nugget(0.05), "vecchia", "none", weights = k)
   for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
     value <- \(theta) vecchia(fit, 9, reml, profile, FALSE, theta)$value
@@ -60,7 +60,7 @@ test_that("the information is the expected one, also with a common factor profil
   expect_equal(state$information(TRUE), expected - tcrossprod(trace) / 90, tolerance = 1e-6)
 })
 
-test_that("with all points as neighbours, everything is that of the exact method", {
+test_that("with all points as neighbours, everything agrees with the exact method", {
   new <- case[1:15, ] + 0.013
   for (covariance in vecchia_covariances()) {
     by <- \(method, ...) gp(z ~ w, case, ~ a + b, covariance, method, "none", weights = k, ...)

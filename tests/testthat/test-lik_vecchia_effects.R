@@ -28,7 +28,7 @@ expect_same_fits <- function(fits, newdata = new_plots, tolerance = 1e-7) {
   }
 }
 
-test_that("with all neighbours, results are those of the exact method", {
+test_that("with all neighbours, results agree with the exact method", {
   fits <- both_fits(z ~ w, plots, ~ a + b, given_plots(), estimate = "none")
   expect_same_fits(fits)
   skip_if_not_installed("nlme")
@@ -36,7 +36,7 @@ test_that("with all neighbours, results are those of the exact method", {
   expect_equal(gp_cv(fits$vecchia, folds = 3), gp_cv(fits$exact, folds = 3), tolerance = 1e-8)
 })
 
-test_that("smooths, groups, weights, known noise and offsets are those of the exact method, too", {
+test_that("smooths, groups, weights, known noise and offsets agree with the exact method as well", {
   skip_if_not_installed("mgcv")
   case <- given_plots()
   expect_same_fits(both_fits(z ~ w + s(x), plots, ~ a + b, case + smooth_effect(~ s(x), 2), estimate = "none"))
@@ -57,7 +57,7 @@ test_that("smooths, groups, weights, known noise and offsets are those of the ex
   expect_same_fits(again)
 })
 
-test_that("the likelihood is that of plain R with the same neighbours, and its gradient is its derivative", {
+test_that("the likelihood agrees with plain R with the same neighbours, and its gradient is its derivative", {
   fit <- gp(z ~ w, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 5)
   likelihood <- \(reml) kernops:::likelihood_for(fit$data, fit$model, replace(fit$how, "reml", reml))
   theta <- unname(fit$theta)
@@ -91,7 +91,7 @@ test_that("the information is the average one of the exact method", {
   }
 })
 
-test_that("estimates are those of the exact method, of nlme::lme() and of mgcv::gam()", {
+test_that("estimates agree with the exact method, nlme::lme() and mgcv::gam()", {
   fits <- both_fits(z ~ w + (1 | g), plots, ~ a + b, estimate = "REML", gain = 1e-8)
   expect_equal(coef(fits$vecchia, "covariance"), coef(fits$exact, "covariance"), tolerance = 1e-3)
   expect_equal(fits$vecchia$loglik, fits$exact$loglik, tolerance = 1e-7)
@@ -111,7 +111,7 @@ test_that("estimates are those of the exact method, of nlme::lme() and of mgcv::
   expect_equal(unname(summary(fit)$edf), as.vector(summary(peer)$edf), tolerance = 1e-3)
 })
 
-test_that("means over blocks, sums and joint predictions are those of the exact method", {
+test_that("means over blocks, sums and joint predictions agree with the exact method", {
   fits <- both_fits(z ~ w, plots, ~ a + b, given_plots(), estimate = "none")
   blocks <- lapply(fits, predict, new_plots, se.fit = TRUE, interval = "confidence", block = c(0.1, 0.2), cov = TRUE)
   expect_equal(blocks$vecchia, blocks$exact, tolerance = 1e-7)
@@ -168,7 +168,7 @@ test_that("a GPU finds what the CPU finds", {
   expect_equal(joint[[2]], joint[[1]], tolerance = 1e-7)
 })
 
-test_that("standard errors of variances given all neighbours are those of the exact method", {
+test_that("standard errors of variances given all neighbours agree with the exact method", {
   withr::local_seed(2)
   d <- data.frame(a = runif(90), b = runif(90), x = rnorm(90), g = factor(rep(1:9, 10)))
   field <- drop(crossprod(chol(exp(-as.matrix(dist(d[1:2])) / 0.2) + diag(1e-9, 90)), rnorm(90)))

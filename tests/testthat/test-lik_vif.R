@@ -36,7 +36,7 @@ points_of_fit <- function(fit) {
 }
 scaled <- function(u, theta) u / rep(theta[2:3], each = nrow(u))
 
-test_that("the likelihood is that of the dense matrix of the definition, with each instruction set", {
+test_that("the likelihood agrees with the dense matrix of the definition, with each instruction set", {
   for (formula in trends) for (reml in c(FALSE, TRUE)) for (isa in kernops:::cpu_isas()) {
     local_kernops(isa = isa)
     fit <- vif(formula, weights = k, known = list(noise = case$noise))
@@ -63,7 +63,7 @@ test_that("with all observations as inducing points or as neighbours the fit is 
   }
 })
 
-test_that("the gradient is that of differences, profiled or not", {
+test_that("the gradient agrees with differences, profiled or not", {
   covariances <- list(matern(5/2, 1.3, c(0.4, 0.6)) + nugget(0.05), matern(3/2, 1, 0.4) + linear(0.3) + nugget(0.1),
                       covariance("s * Exp(-SqDist(x, y) / r)", c(s = 1.3, r = 0.2)) + nugget(0.05))
   for (covariance in covariances) for (reml in c(FALSE, TRUE)) for (profile in c(FALSE, TRUE)) {
@@ -97,7 +97,7 @@ test_that("the information is the average one of the dense matrix", {
   expect_equal(state$information(FALSE), t(changed) %*% P %*% changed, tolerance = 1e-3)
 })
 
-test_that("predictions are those of the joint distribution of the definition", {
+test_that("predictions agree with the joint distribution of the definition", {
   new <- data.frame(a = c(0.1, 0.5, 0.77), b = c(0.3, 0.2, 0.9), w = c(-1, 0, 2))
   fit <- vif()
   theta <- unname(fit$theta)
@@ -122,7 +122,7 @@ test_that("predictions are those of the joint distribution of the definition", {
   }
 })
 
-test_that("terms, covariances, blocks, left-out observations and known means are those of the exact method", {
+test_that("terms, covariances, blocks, left-out observations and known means agree with the exact method", {
   new <- data.frame(a = c(0.1, 0.5, 0.77), b = c(0.3, 0.2, 0.9), w = c(-1, 0, 2))
   fit <- vif(m = 69)
   exact <- vif(method = "exact")
@@ -141,7 +141,7 @@ test_that("terms, covariances, blocks, left-out observations and known means are
   expect_equal(joint, predict(exact, new, se.fit = TRUE, interval = "confidence"), tolerance = 1e-4)
 })
 
-test_that("with all neighbours, each layout of the data is that of the exact method", {
+test_that("with all neighbours, each layout of the data agrees with the exact method", {
   data <- transform(case, g = factor(rep(1:2, 35)))
   repeated <- transform(rbind(data, data, data), z = rep(data$z, 3) + withr::with_seed(1, rnorm(210, sd = 0.2)))
   field <- matern(5/2, 1.3, 0.5)
@@ -223,7 +223,7 @@ test_that("bits do not depend on the number of threads", {
   expect_identical(answers(2), one)
 })
 
-test_that("estimates are those of the exact method where the low-rank part explains the field", {
+test_that("estimates agree with the exact method where the low-rank part explains the field", {
   fit <- vif(estimate = "ML", inducing = 40, m = 20)
   exact <- vif(estimate = "ML", method = "exact")
   expect_equal(fit$loglik, exact$loglik, tolerance = 1e-2)

@@ -35,7 +35,7 @@ test_that("other fits keep Vecchia's approximation", {
   expect_equal(chosen(data, squared_exponential(1, 0.4), family = poisson())$method, "vecchia")
 })
 
-test_that("the chosen fit is that of its method", {
+test_that("the chosen fit agrees with its method", {
   smooth <- squared_exponential(1, 0.4) + nugget(0.001)
   data <- draws_of(400, 2, smooth)
   free <- squared_exponential() + nugget()
@@ -101,7 +101,7 @@ oracle_loss <- function(K, neighbours) {
   mean(log(sd / exact))
 }
 
-test_that("the expected loss is that of dense matrices, with and without inducing points", {
+test_that("the expected loss agrees with dense matrices, with and without inducing points", {
   u <- withr::with_seed(2, matrix(runif(160), 80))
   data <- data.frame(a = u[, 1], b = u[, 2], y = sin(9 * u[, 1]))
   fit <- gp(y ~ 1, data, ~ a + b, squared_exponential(1.2, 0.4) + nugget(0.01), "vecchia", "none")
@@ -124,7 +124,7 @@ test_that("the expected loss is that of dense matrices, with and without inducin
                tolerance = 0.5)
 })
 
-test_that("the change of many observations by twice as many neighbours is that of the expected loss", {
+test_that("the change of many observations by twice as many neighbours agrees with the expected loss", {
   limit <- kernops:::compared_points
   withr::defer(utils::assignInNamespace("compared_points", limit, "kernops"))
   utils::assignInNamespace("compared_points", 100, "kernops")

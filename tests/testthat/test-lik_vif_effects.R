@@ -20,7 +20,7 @@ effects_of_farms <- function(u = farms, v = farms) {
   0.7 * outer(u$g, v$g, `==`) + outer(u$h, v$h, `==`) * (cbind(1, u$w) %*% S %*% t(cbind(1, v$w)))
 }
 
-test_that("the likelihood is that of the dense matrix of the definition, and its gradient is its derivative", {
+test_that("the likelihood agrees with the dense matrix of the definition, and its gradient is its derivative", {
   fit <- by_vif(z ~ w, farms, ~ a + b, given_farms(), neighbours = 6)
   theta <- unname(fit$theta)
   for (reml in c(FALSE, TRUE)) {
@@ -42,7 +42,7 @@ test_that("the likelihood is that of the dense matrix of the definition, and its
   }
 })
 
-test_that("predictions are those of dense kriging", {
+test_that("predictions agree with dense kriging", {
   fit <- by_vif(z ~ w, farms, ~ a + b, given_farms())
   both <- rbind(farms[names(new_farms)], new_farms)
   all <- covariance_of(both[c("a", "b")], tau = 0) + effects_of_farms(both, both)
@@ -69,7 +69,7 @@ expect_vif_exact <- function(..., newdata = new_farms, tolerance = 1e-6) {
   same(\(fit) predict(fit, newdata, se.fit = TRUE, interval = "confidence", exclude = "matern"))
 }
 
-test_that("with all neighbours, each kind of effect and layout is that of the exact method", {
+test_that("with all neighbours, each kind of effect and layout agrees with the exact method", {
   given <- given_farms()
   expect_vif_exact(z ~ w, farms, ~ a + b, given)
   expect_vif_exact(z ~ w + offset(x), farms, ~ a + b, given, weights = times, known = list(noise = farms$known))
@@ -81,7 +81,7 @@ test_that("with all neighbours, each kind of effect and layout is that of the ex
   expect_vif_exact(z ~ w + s(x), farms, ~ a + b, given + smooth_effect(~ s(x), 2))
 })
 
-test_that("estimates, effects, degrees of freedom and draws are those of the exact method", {
+test_that("estimates, effects, degrees of freedom and draws agree with the exact method", {
   skip_if_not_installed("mgcv")
   skip_if_not_installed("nlme")
   fits <- lapply(c(vif = "vif", exact = "exact"), \(method) {

@@ -14,7 +14,7 @@ slope_by_mixture <- function(nu, d) {
 }
 distances <- c(0, 1e-4, 0.03, 0.4, 1, 2.2, 4)
 
-test_that("Matern correlations of any smoothness, and their derivatives, are those of mixtures of Gaussians", {
+test_that("Matern correlations of any smoothness, and their derivatives, agree with mixtures of Gaussians", {
   for (nu in c(1.7, 7.3, 15.8, 16.2, 30, 37.5, 50, 99, 101, 160, 2000)) {
     value <- matern_by_mixture(nu, distances)
     slope <- slope_by_mixture(nu, distances)
@@ -49,7 +49,7 @@ test_that("the Matern correlation tends to the Gaussian, by terms of 1 / nu", {
   })
 })
 
-test_that("second derivatives of smooth Matern correlations are those of differences", {
+test_that("second derivatives of smooth Matern correlations agree with differences", {
   op <- keops_kernel("Sum_Reduction(Matern(a, Norm2(x - y)) * w, 1)",
                      c("a = Pm(1)", "x = Vi(2)", "y = Vj(2)", "w = Vj(1)"))
   withr::local_seed(1)

@@ -20,7 +20,7 @@ test_that("Inf, NaN and pi are numbers, unless a variable is called so", {
   expect_identical(value_of("pi", pi = 3), 3)
 })
 
-test_that("precedence and associativity are those of R", {
+test_that("precedence and associativity agree with R", {
   formulas <- c(
     "-2^2", "-a^2", "2^3^2", "2^-1", "a^-b", "c^-2^-1", "c**2", "-c**2", "a^2 * b", "a * b^2", "-1e-1^2",
     "a - b - c", "a / b / c", "a - b + c", "a * b / c * d", "1 / 2 / 4", "7 - 3 - 2", "1e2 - 1", "2 * 3 + 4",
@@ -75,7 +75,7 @@ test_that("the axis is 0 or i, 1 or j", {
   expect_identical(dim(along("i")), c(5L, 1L))
 })
 
-test_that("names are those of R, also names that resemble operations", {
+test_that("names agree with R, also names that resemble operations", {
   for (name in c("x.1", "long_name", ".x", "X", "exp", "Sum1", "i", "j", "Vi2")) {
     op <- keops_kernel(sprintf("Sum_Reduction(Exp(%s) * y, 1)", name), c(paste(name, "= Vi(1)"), "y = Vj(1)"))
     expect_close(op(list(0, 2)), 2, info = name)

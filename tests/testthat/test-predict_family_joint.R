@@ -84,7 +84,7 @@ test_that("local predictions take data that tell next to nothing", {
   expect_equal(link(fit, at, nmax = 40), link(fit, at), tolerance = 1e-8)
 })
 
-test_that("covariances of functions of normal variables are those of double integrals", {
+test_that("covariances of functions of normal variables agree with double integrals", {
   C <- matrix(c(0.8, 0.5, 0.5, 1.4), 2)
   mean <- c(-0.5, 1)
   moment <- function(f, C) {
@@ -105,7 +105,7 @@ test_that("covariances of functions of normal variables are those of double inte
   expect_equal(kernops:::transformed_covariance(exp, mean, C * c(0, 0, 0, 1))[1, ], c(0, 0))
 })
 
-test_that("joint covariances of responses are those of means given the field", {
+test_that("joint covariances of responses agree with means given the field", {
   for (method in c("exact", "vecchia")) {
     fit <- given_fit("poisson", method)
     theirs <- oracle_posterior(fit, "poisson", new)
@@ -131,7 +131,7 @@ block_nodes <- function(at, size) {
        weight = gauss$weight[nodes$i] * gauss$weight[nodes$j])
 }
 
-test_that("means over blocks are those of the joint distribution within", {
+test_that("means over blocks agree with the joint distribution within", {
   size <- c(0.3, 0.2)
   for (method in c("exact", "vecchia")) for (name in c("poisson", "binary")) for (nmax in c(12, 40)) {
     fit <- given_fit(name, method)
@@ -156,7 +156,7 @@ test_that("means over blocks are those of the joint distribution within", {
   }
 })
 
-test_that("limits and probabilities of means over blocks are those of draws of the field", {
+test_that("limits and probabilities of means over blocks agree with draws of the field", {
   fit <- given_fit("binomial")
   targets <- new[1:2, ]
   ours <- predict(fit, targets, block = c(0.3, 0.2), se.fit = TRUE, interval = "confidence", probs = 0.25, above = 0.6)

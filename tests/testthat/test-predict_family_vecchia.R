@@ -49,7 +49,7 @@ test_that("with a few it is the Laplace approximation for the field of plain R, 
   expect_equal(-2 * fit$loglik, plain$value, tolerance = 1e-3)
 })
 
-test_that("gradients are those of differences", {
+test_that("gradients agree with differences", {
   for (backend in backends()) for (name in c("poisson", "binomial", "negative_binomial", "student")) {
     fit <- given_fit(name, 6, backend = backend)
     fit$outer$parameters$fixed[] <- fit$outer$field$parameters$fixed[] <- FALSE
@@ -172,7 +172,7 @@ test_that("more neighbours are nearer to the exact method", {
   expect_true(all(away[, 3] < c(0.05, 0.005)))
 })
 
-test_that("standard errors do not depend on what else is predicted, and are those of the dense posterior", {
+test_that("standard errors do not depend on what else is predicted, and agree with the dense posterior", {
   withr::local_seed(4)
   sample <- data.frame(a = runif(500), b = runif(500))
   sample$seen <- rbinom(500, 1, plogis(sin(8 * sample$a) + cos(6 * sample$b)))

@@ -20,7 +20,7 @@ expect_kriged <- function(ours, theirs, tolerance = 1e-8) {
 observed <- function(fit, ...) predict(fit, new, se.fit = TRUE, interval = "prediction", ...)
 of_field <- function(fit, ...) predict(fit, new, se.fit = TRUE, interval = "confidence", ...)
 
-test_that("local kriging is that of gstat", {
+test_that("local kriging agrees with gstat", {
   for (formula in list(z ~ 1, z ~ w + a)) for (method in c("exact", "vecchia")) {
     fit <- fits(formula, method)
     expect_kriged(observed(fit, nmax = 12), by_gstat(formula, nmax = 12))
@@ -47,7 +47,7 @@ test_that("all neighbours are global kriging", {
   }
 })
 
-test_that("means over blocks are those of gstat, by each method", {
+test_that("means over blocks agree with gstat, by each method", {
   for (formula in list(z ~ 1, z ~ w)) {
     theirs <- by_gstat(formula, block = c(0.1, 0.2))
     for (method in c("exact", "vecchia", "iterative")) {
@@ -74,7 +74,7 @@ test_that("a mean over points is kriged by the bordered system", {
   expect_equal(ours$se.fit^2, theirs$variance, tolerance = 1e-6)
 })
 
-test_that("joint covariances are those of the bordered system, by each method", {
+test_that("joint covariances agree with the bordered system, by each method", {
   u <- as.matrix(seen[c("a", "b")])
   v <- as.matrix(new[c("a", "b")])
   k <- pairs_apply(\(p, q) {
@@ -123,7 +123,7 @@ test_that("rows with missing values have no covariance", {
   expect_true(all(is.na(ours$cov[3, ])) && all(is.na(ours$cov[, 3])) && !anyNA(ours$cov[-3, -3]))
 })
 
-test_that("quantiles and probabilities are those of the normal distribution", {
+test_that("quantiles and probabilities agree with the normal distribution", {
   fit <- fits(z ~ w)
   for (interval in c("confidence", "prediction")) {
     ours <- predict(fit, new, se.fit = TRUE, interval = interval, probs = c(0.025, 0.5), above = c(0, 1.5))

@@ -45,7 +45,7 @@ test_that("means of the field are exact with little noise, too, and where observ
   expect_exact(by, tolerance = 1e-9)
 })
 
-test_that("so are those of groups, transformations, families and several variables", {
+test_that("the same holds for groups, transformations, families and several variables", {
   expect_exact(\(method) fit_by(method, group = g), se.fit = TRUE, interval = "confidence", cov = TRUE)
   expect_exact(\(method) fit_by(method, exp(z) ~ 1, transform = "log"), se.fit = TRUE, interval = "prediction")
   counts <- \(method) fit_by(method, count ~ 1, of, family = poisson())

@@ -31,7 +31,7 @@ fit_by <- \(method, formula = z ~ a, ...) {
 }
 total <- \(fit, ...) predict(fit, new, sums = sums, se.fit = TRUE, interval = "confidence", ...)
 
-test_that("sums, their standard errors, quantiles and covariances are those of dense kriging, by each method", {
+test_that("sums, their standard errors, quantiles and covariances agree with dense kriging, by each method", {
   mean <- as.vector(t(sums) %*% kriged$mean)
   cov <- t(sums) %*% kriged$cov %*% sums
   for (method in c("exact", "iterative", "vecchia")) for (joint in if (method == "vecchia") c(TRUE, FALSE) else NA) {
@@ -47,7 +47,7 @@ test_that("sums, their standard errors, quantiles and covariances are those of d
   }
 })
 
-test_that("with few neighbours sums are those of the joint distribution of the points", {
+test_that("with few neighbours sums agree with the joint distribution of the points", {
   fit <- gp(z ~ a, case, ~ a + b, k, "vecchia", "none", control = gp_control(neighbours = 8))
   fit$vecchia$joint <- TRUE
   points <- predict(fit, new, se.fit = TRUE, interval = "confidence", cov = TRUE)
@@ -56,7 +56,7 @@ test_that("with few neighbours sums are those of the joint distribution of the p
   expect_equal(ours$se.fit^2, unname(diag(t(sums) %*% points$cov %*% sums)), tolerance = 1e-6)
 })
 
-test_that("known means, offsets and several variables are summed, too", {
+test_that("known means, offsets and several variables are summed as well", {
   known <- gp(z ~ 0 + offset(b), case, ~ a + b, k, "exact", "none", known = list(beta = 0.7))
   expect_equal(unname(predict(known, new, sums = sums)), as.vector(t(sums) %*% predict(known, new)))
   two <- lmc(matern(3/2, range = 0.3), nugget(), sills = list(matrix(c(1, 0.4, 0.4, 0.8), 2), c(0.05, 0.06)))
@@ -69,7 +69,7 @@ test_that("known means, offsets and several variables are summed, too", {
   expect_equal(unname(diag(both$cov)), c(both$fit$z.se.fit, both$fit$w.se.fit)^2, tolerance = 1e-8)
 })
 
-test_that("sums of responses are those of responses, not responses of sums", {
+test_that("sums are sums of responses, and not responses of sums", {
   fit <- fit_by("exact", exp(z) ~ a, transform = "log")
   ours <- predict(fit, new, sums = sums, se.fit = TRUE, interval = "confidence", cov = TRUE)
   expect_equal(ours$fit$fit, as.vector(t(sums) %*% predict(fit, new)), tolerance = 1e-8)

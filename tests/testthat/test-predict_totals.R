@@ -38,7 +38,7 @@ drawn_sums <- function(points, weights, back, count = 20000) {
   crossprod(weights, back(points$fit$fit + t(chol(points$cov + diag(1e-9, nrow(weights)))) %*% z))
 }
 
-test_that("quantiles of totals are those of draws of the joint distribution", {
+test_that("quantiles of totals agree with draws of the joint distribution", {
   fit <- fit_counts("vecchia")
   totals <- drawn_sums(predict(fit, cells, type = "link", se.fit = TRUE, cov = TRUE), regions, exp)
   ours <- predict(fit, cells, sums = regions, interval = "confidence", above = 8)
@@ -60,7 +60,7 @@ test_that("totals of a logit link average over the nugget", {
   expect_equal(ours$se.fit, unname(apply(totals, 1, sd)), tolerance = 0.04)
 })
 
-test_that("totals after a transformation are those of the dense covariance matrix, with VIF and effects", {
+test_that("totals after a transformation agree with the dense covariance matrix, with VIF and effects", {
   fit <- gp(z ~ a, catch, ~ a + b, matern(3/2, 0.6, 0.4) + random_effect(~ 1 | g, 0.2) + nugget(0.1), "vif", "none",
             neighbours = 149, inducing = 20, transform = "log")
   points <- predict(fit, cells, interval = "confidence", cov = TRUE)

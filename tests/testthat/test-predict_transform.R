@@ -8,7 +8,7 @@ new <- withr::with_seed(62, data.frame(a = runif(20), b = runif(20), w = rnorm(2
 logged <- gp(v ~ w, seen, ~ a + b, given(), estimate = "none", transform = "log")
 plain <- gp(log(v) ~ w, seen, ~ a + b, given(), estimate = "none")
 
-test_that("likelihoods are those of the response", {
+test_that("likelihoods are densities of the response", {
   expect_equal(as.numeric(logLik(logged)), as.numeric(logLik(plain)) - sum(log(seen$v)))
   half <- update(logged, transform = 0.5)
   other <- gp(I(2 * (sqrt(v) - 1)) ~ w, seen, ~ a + b, given(), estimate = "none")
@@ -23,7 +23,7 @@ test_that("likelihoods are those of the response", {
   expect_output(print(summary(logged)), "response: log")
 })
 
-test_that("lognormal kriging is that of the bordered system", {
+test_that("lognormal kriging agrees with the bordered system", {
   u <- as.matrix(seen[c("a", "b")])
   v <- as.matrix(new[c("a", "b")])
   both <- unname(covariance_of(rbind(u, v), tau = 0))
@@ -82,7 +82,7 @@ test_that("the parameter is a coefficient of its own", {
   expect_identical(coef(update(logged, transform = NULL), "transform"), numeric())
 })
 
-test_that("probabilities, quantiles and draws are those of the transformed normal distribution", {
+test_that("probabilities, quantiles and draws agree with the transformed normal distribution", {
   for (lambda in c(0, 0.5, -0.5)) {
     fit <- update(logged, transform = lambda)
     link <- predict(fit, new, se.fit = TRUE, interval = "prediction", type = "link")
@@ -106,7 +106,7 @@ test_that("results on the scale of the model stay on that scale", {
   expect_equal(predict(logged, new, type = "link", cov = TRUE), predict(plain, new, cov = TRUE))
 })
 
-test_that("trans-Gaussian kriging is that of gstat where its expansion is exact", {
+test_that("trans-Gaussian kriging agrees with gstat where its expansion is exact", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   where <- seen
@@ -121,7 +121,7 @@ test_that("trans-Gaussian kriging is that of gstat where its expansion is exact"
   expect_equal(ours$fit, theirs$var1TG.pred, tolerance = 1e-4)
 })
 
-test_that("joint covariances are those of functions of a normal distribution", {
+test_that("joint covariances agree with functions of a normal distribution", {
   for (noisy in c("none", "prediction")) {
     linked <- function(lambda) {
       found <- predict(update(logged, transform = lambda), new, type = "link", interval = noisy, cov = TRUE)
@@ -145,7 +145,7 @@ test_that("joint covariances are those of functions of a normal distribution", {
   }
 })
 
-test_that("means over blocks are those of the responses in them", {
+test_that("means over blocks are means of the responses in them", {
   side <- c(0.2, 0.1)
   targets <- new[1:3, ]
   nodes <- outer(c(-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526), side / 2)

@@ -68,7 +68,7 @@ moments_of <- function(x, k, discrete) {
   c(mean, (ends[[2]] - mean)^2 - step * sum(2 * (at - mean) * below))
 }
 
-test_that("means and variances are those of the distribution function", {
+test_that("means and variances agree with the distribution function", {
   each_predictive(function(x, name, discrete) {
     by_cdf <- moments_of(x, 2, discrete)
     expect_equal(mean_at(x)[[2]], by_cdf[[1]], tolerance = 2e-3, info = name)
@@ -87,7 +87,7 @@ test_that("draws have the mean and the variance, a row for each number", {
   })
 })
 
-test_that("a normal predictive is that of pnorm() and qnorm()", {
+test_that("a normal predictive agrees with pnorm() and qnorm()", {
   x <- normal_at(new)
   sd <- sqrt(new$variance)
   expect_identical(mean_at(x), new$mean)

@@ -38,7 +38,7 @@ test_that("Sum is the sum, for every sum scheme", {
   }
 })
 
-test_that("Min, Max and their positions are those of the loops; ties take the lowest index", {
+test_that("Min, Max and their positions agree with the loops; ties take the lowest index", {
   for (reduction in c("Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax")) {
     check_against_loops(reduction)
   }
@@ -50,13 +50,13 @@ test_that("the K smallest are in ascending order, neighbour by neighbour; ties t
   }
 })
 
-test_that("Mean, Var, Count, Any, All and Prod are those of the loops", {
+test_that("Mean, Var, Count, Any, All and Prod agree with the loops", {
   for (reduction in c("Mean", "Var", "Count", "Any", "All")) check_against_loops(reduction)
   near_1 <- \(x, y, p) 1 + (x - y) / 8
   check_against_loops("Prod", f = near_1, formula = "1 + (x - y) / 8")
 })
 
-test_that("LogSumExp, SumSoftMaxWeight and Max_SumShiftExp are those of the loops", {
+test_that("LogSumExp, SumSoftMaxWeight and Max_SumShiftExp agree with the loops", {
   distance <- \(x, y, p) sum((x - y)^2)
   check_against_loops("LogSumExp", f = distance, formula = "SqDist(x, y)")
   check_against_loops("LogSumExp", ", Exp(x | y)", distance, "SqDist(x, y)", w = \(x, y, p) exp(sum(x * y)))
@@ -193,7 +193,7 @@ test_that("sums of float32 terms in float64 have all their digits", {
   }
 })
 
-test_that("LogSumExp and SumSoftMaxWeight may be summed in float64, too", {
+test_that("LogSumExp and SumSoftMaxWeight may be summed in float64 as well", {
   withr::local_seed(5)
   y <- rep(1, 1e5) # so that all terms are exact
   w <- round(uniform(1e5) * 2^20) / 2^20
@@ -206,7 +206,7 @@ test_that("LogSumExp and SumSoftMaxWeight may be summed in float64, too", {
   })
 })
 
-test_that("products, means and variances may be accumulated in float64, too", {
+test_that("products, means and variances may be accumulated in float64 as well", {
   withr::local_seed(6)
   single <- \(x) readBin(writeBin(x, raw(), size = 4), "double", length(x), size = 4)
   y <- matrix(single(c(runif(2e4, 0.9, 1.1), 1000 + rnorm(2e4))), ncol = 2)

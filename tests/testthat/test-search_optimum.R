@@ -41,7 +41,7 @@ test_that("the iterative method ends near the optimum of the exact one", {
   expect_gt(exact_value(fit, mag ~ 1, quakes_once, ~ long + lat + depth), exact$loglik - 0.3)
 })
 
-test_that("traces of the search are those of the dense matrix, within their error, which is told", {
+test_that("traces of the search agree with the dense matrix, within their error, which is reported", {
   data <- withr::with_seed(3, smooth_case(300))
   fit <- gp(z ~ 1, data, ~ a + b, matern(3/2, 2, 3) + nugget(0.02), estimate = "none")
   dense <- kernops:::exact_likelihood(fit$data, fit$model, FALSE)$evaluate(fit$theta, FALSE, TRUE)$gradient()
@@ -139,7 +139,7 @@ test_that("starts fill what parameters may be, and the angle that was given is o
   expect_true(all(starts[, 4] == 0.5))
 })
 
-test_that("noise-free data of a smooth covariance: the edge of singular matrices is told", {
+test_that("noise-free data of a smooth covariance: the edge of singular matrices is reported", {
   withr::local_seed(1)
   d <- data.frame(x = runif(200), y = runif(200))
   d$z <- sin(3 * d$x) * d$y
@@ -149,7 +149,7 @@ test_that("noise-free data of a smooth covariance: the edge of singular matrices
   expect_gt(noisy$loglik, fit$loglik)
 })
 
-test_that("pure noise that a field explains, and a nugget of nothing, are told", {
+test_that("pure noise that a field explains, and a nugget of nothing, are reported", {
   for (seed in 1:12) {
     withr::local_seed(seed)
     d <- data.frame(x = runif(60), y = runif(60), z = rnorm(60))
@@ -165,7 +165,7 @@ test_that("pure noise that a field explains, and a nugget of nothing, are told",
   expect_snapshot(invisible(gp(z ~ 1, data.frame(x = runif(60), y = runif(60), z = rnorm(60)), ~ x + y)))
 })
 
-test_that("copies of observations are told", {
+test_that("copies of observations are reported", {
   d <- withr::with_seed(4, smooth_case(40))
   withr::local_options(warn = 1) # the snapshot shows a warning
   expect_snapshot(invisible(gp(z ~ 1, d[c(1:40, 1:3), ], ~ a + b)))

@@ -9,7 +9,7 @@ field_case <- function(n, new, noise, seed = 1) {
   data.frame(u, f, z = f + rnorm(n + new, sd = sqrt(noise)), new = seq_len(n + new) > n)
 }
 
-test_that("predictions of noisy data are those of the exact method", {
+test_that("predictions of noisy data agree with the exact method", {
   for (noise in c(5, 0.05)) {
     case <- field_case(1500, 300, noise)
     new <- case[case$new, ]

@@ -61,7 +61,7 @@ test_that("skewness and kurtosis", {
   expect_identical(seg_reduce(c(2, 2), lengths = 2, op = "skewness"), NaN)
 })
 
-test_that("mistakes are errors", {
+test_that("invalid input is an error", {
   expect_snapshot(error = TRUE, {
     seg_cov(1:3, 1:2)
     seg_cor(1:3, "a")

@@ -70,7 +70,7 @@ test_that("arrays of dates and of 64-bit integers", {
   expect_error(axis_reduce(days, 2, "sum"), class = "kernops_input_error")
 })
 
-test_that("mistakes are errors", {
+test_that("invalid input is an error", {
   expect_snapshot(error = TRUE, seg_op(c("a", "b")))
   expect_snapshot(error = TRUE, seg_op(c(x = "a_x + b_x", y = "a_x - b_y")))
   expect_snapshot(error = TRUE, seg_op(c(x = "a_x + b_x", y = "a_y + b_y"), c(x = 0)))

@@ -149,7 +149,7 @@ test_that("gradients stay on the GPU", {
   }
 })
 
-test_that("the gradient of products that cannot be divided is that of the CPU", {
+test_that("the gradient of products that cannot be divided agrees with the CPU", {
   skip_without_gpu()
   x <- c(1e-200, 1e-200, 1e200, 1e200, Inf, 2, 3, 1e-300, 1e-20, 0)
   lengths <- c(2, 2, 3, 2, 1)
@@ -161,7 +161,7 @@ test_that("the gradient of products that cannot be divided is that of the CPU", 
                cbind(c(1e-200, 1e-200 + 2, 1e-200)))
 })
 
-test_that("NA and NaN of a GPU matrix are told apart", {
+test_that("NA and NaN of a GPU matrix are distinguished", {
   skip_without_gpu()
   x <- c(1, NA, 2, NaN, NaN, NA, 3, 4)
   for (op in c("sum", "max", "mean", "any")) {

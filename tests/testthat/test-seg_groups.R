@@ -14,7 +14,7 @@ test_that("codes of no level are refused by every call, wherever they stand", {
   expect_identical(seg_reduce(x, g = g, op = "first"), c(a = 1, b = 2))
 })
 
-test_that("missing results of groups with values and of empty groups are told from each other", {
+test_that("missing results of groups with values and of empty groups are distinguished", {
   g <- factor(c(3, 1, 3, 4, 4, 1), 1:5)
   x <- c(NaN, 1, NA, NaN, 2, 3)
   expect_identical(unname(seg_reduce(x, g = g, op = "mean")), c(2, NaN, NA, NaN, NaN))
@@ -154,7 +154,7 @@ test_that("keys of any type are grouped by value, many or few, sorted or not", {
                    c("-4294967291" = 4L, "5" = 4L, "12884901889" = 2L))
 })
 
-test_that("0 and -0, NA and NaN, and the ends of the integers are told apart as values are", {
+test_that("0 and -0, NA and NaN, and the ends of the integers are distinguished like values", {
   expect_identical(seg_reduce(1:6, g = c(0.5, NaN, -0, 0, NA, NaN)), c("0" = 7L, "0.5" = 1L, "NaN" = 8L))
   most <- .Machine$integer.max
   expect_identical(unname(seg_reduce(1:5, g = c(most, -most, NA, 0L, -most))), c(7L, 4L, 1L))

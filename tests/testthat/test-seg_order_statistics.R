@@ -157,7 +157,7 @@ test_that("results of values on the GPU come to the host or stay", {
   }
 })
 
-test_that("mistakes are errors", {
+test_that("invalid input is an error", {
   expect_snapshot(error = TRUE, {
     seg_reduce(1:3, lengths = 3, op = "quantile", probs = c(0.5, 1.5))
     seg_reduce(1:3, lengths = 3, op = "quantile", probs = "a")

@@ -130,7 +130,7 @@ for (op in names(oracle_segment_several)) test_that(paste("the segments one by o
   expect_equal(seg_reduce(x, lengths = mixed_lengths, op = op), expected, tolerance = 1e-12)
 })
 
-test_that("a product is that of base R where parts of it leave the numbers", {
+test_that("a product agrees with base R where parts of it leave the numbers", {
   x <- c(1e200, 1e200, 1e-200, 2, rep(c(1e300, 1e-300), 500), 1e-200, 1e-310, -1e300, 1e200)
   offsets <- c(0, 4, 1004, 1008)
   expected <- c(prod(x[1:4]), 1, prod(x[1005:1008]))

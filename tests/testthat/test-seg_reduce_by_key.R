@@ -8,7 +8,7 @@ test_that("the worked example", {
   }
 })
 
-test_that("runs are those of rle(), for keys of any type", {
+test_that("runs agree with rle(), for keys of any type", {
   withr::local_seed(1)
   x <- runif(200)
   runs <- rle(sort(sample(30, 200, TRUE)))
@@ -43,7 +43,7 @@ test_that("equal strings of two encodings are one key, as for rle()", {
   expect_identical(reduce_by_key(keys, 1:3)$values, c(3L, 3L))
 })
 
-test_that("whole numbers beyond 2^31 are keys, too", {
+test_that("whole numbers beyond 2^31 are keys as well", {
   keys <- rep(2^c(31, 40, 53) - 1, c(2, 1, 3)) + c(0, 0, 0, 0, 0, 1)
   expect_identical(reduce_by_key(keys, 1:6),
                    list(keys = unique(keys), values = c(3L, 3L, 9L, 6L), lengths = c(2, 1, 2, 1)))
@@ -67,7 +67,7 @@ test_that("arguments of seg_reduce() go on", {
   expect_identical(reduce_by_key(c(1, 1, 2), c(1, NA, NA), "max", na.rm = TRUE, empty = 0)$values, c(1, 0))
 })
 
-test_that("runs of keys of any type, and of several keys, are those of base R", {
+test_that("runs of keys of any type, and of several keys, agree with base R", {
   withr::local_seed(3)
   n <- 300
   code <- rep(sample(5, n / 3, TRUE), each = 3)[seq_len(n)]

@@ -176,7 +176,7 @@ test_that("shapes, types and names", {
   expect_identical(seg_roll(c(5L, 3L, 6L), 2, op = "bit_and"), c(NA, 1L, 2L))
 })
 
-test_that("mistakes are errors", {
+test_that("invalid input is an error", {
   expect_snapshot(error = TRUE, {
     seg_roll(1:3, 0)
     seg_roll(1:3, 1.5)

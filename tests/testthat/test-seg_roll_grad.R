@@ -35,7 +35,7 @@ test_that("groups in any order, matrices, names, and values in no segment", {
   expect_identical(got[is.na(g), 1], rep(0, sum(is.na(g))))
 })
 
-test_that("mistakes are errors", {
+test_that("invalid input is an error", {
   expect_snapshot(error = TRUE, seg_grad("sum", scan = TRUE, roll = TRUE))
   expect_snapshot(error = TRUE, seg_grad("var", roll = TRUE))
   expect_snapshot(error = TRUE, seg_grad("sum", roll = TRUE)(1:3, 1:2, width = 2))

@@ -112,7 +112,7 @@ test_that("matrices, plans, no values", {
   expect_identical(seg_sort(rev(many), g = rep(1:1e5, 1)), rev(many))
 })
 
-test_that("random ranks are those of rank() and may be repeated", {
+test_that("random ranks agree with rank() and may be repeated", {
   x <- c(2, 1, 2, NA, 1, 2, 2, 3)
   random <- \(...) withr::with_seed(4, seg_rank(x, ..., ties = "random"))
   expected <- withr::with_seed(4, rank(x, na.last = "keep", ties.method = "random"))
@@ -130,7 +130,7 @@ test_that("random ranks are those of rank() and may be repeated", {
   expect_setequal(draws[1, ], 1:3)
 })
 
-test_that("mistakes are errors", {
+test_that("invalid input is an error", {
   expect_snapshot(error = TRUE, {
     seg_sort(1i)
     seg_sort(1:3, decreasing = NA)

@@ -8,7 +8,7 @@ sparse <- function(rows, columns, density) {
   m
 }
 
-test_that("a product is that of Matrix, for every sort of matrix", {
+test_that("a product agrees with Matrix, for every sort of matrix", {
   skip_if_not_installed("Matrix")
   withr::local_seed(1)
   for (dense in list(sparse(60, 40, 0.1), sparse(50, 1, 0.3), sparse(1, 50, 0.3), sparse(9, 7, 0),
@@ -87,7 +87,7 @@ test_that("a plan prints what it is, and may be saved", {
   expect_identical(spmv(A, c(10, 20, 30), plan = readRDS(file)), c(70, 0, 60))
 })
 
-test_that("other semirings are those of the loops", {
+test_that("other semirings agree with the loops", {
   withr::local_seed(2)
   dense <- sparse(30, 20, 0.2)
   entries <- which(t(dense) != 0, arr.ind = TRUE)

@@ -66,7 +66,7 @@ test_that("gaps are filled from before or after", {
   expect_identical(seg_transform(m, "fill_down")[, 2], c(NA, 2, 2, 2, 1, 1))
 })
 
-test_that("mistakes are errors", {
+test_that("invalid input is an error", {
   expect_snapshot(error = TRUE, {
     seg_transform(1:3, "softmax")
     seg_transform("a", "center")

@@ -29,7 +29,7 @@ sums_of <- \(count, points = 50) {
   list(which = which, weights = weights, dense = dense)
 }
 
-test_that("with all points as neighbours the distribution is that of dense kriging", {
+test_that("with all points as neighbours the distribution agrees with dense kriging", {
   withr::local_seed(5)
   exact <- kriging()
   sets <- sets_of(1000L)
@@ -79,7 +79,7 @@ test_that("draws have the covariance of kriging", {
   expect_lt(max(abs(tcrossprod(draws) / 20000 - exact) / spread), 5)
 })
 
-test_that("variances of many points are those of each point alone, with any number of threads", {
+test_that("variances of many points agree with each point alone, with any number of threads", {
   withr::local_seed(8)
   new <- matrix(runif(1e4), 5000)
   run <- \(threads) {
@@ -207,7 +207,7 @@ test_that("lists of neighbours keep their length where others take the place of 
                    kernops:::joined_neighbours(near, more)[, rep(1:4, 700)])
 })
 
-test_that("points that cover all are those of the farthest-first ordering, also of regular grids", {
+test_that("points that cover all agree with the farthest-first ordering, also of regular grids", {
   grid <- as.matrix(expand.grid(1:30, 1:30))
   cover <- kernops:::covering_points(grid)
   expect_length(cover, 120)

@@ -138,7 +138,7 @@ test_that("a tolerance that float32 cannot reach is a warning", {
   expect_equal(fit$residual, residuals_of(case, fit$solution, 1e-5), tolerance = 1e-4)
 })
 
-test_that("names are those of the right-hand side", {
+test_that("names agree with the right-hand side", {
   withr::local_seed(15)
   case <- problem(10, 2)
   dimnames(case$input$b) <- list(letters[1:10], c("u", "v"))

@@ -16,7 +16,7 @@ test_that("the log-determinant is within its reported error, which a preconditio
   })
 })
 
-test_that("nodes and weights are those of the eigenvectors", {
+test_that("nodes and weights agree with the eigenvectors", {
   withr::local_seed(6)
   for (m in c(1, 2, 3, 40)) {
     tridiagonal <- diag(runif(m, 1, 2), m)

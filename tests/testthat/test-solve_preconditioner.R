@@ -26,7 +26,7 @@ test_that("rows, columns and diagonal of K come from the formula", {
   })
 })
 
-test_that("the inverse, the determinant and the covariance of probes are those of the dense matrix", {
+test_that("the inverse, the determinant and the covariance of probes agree with the dense matrix", {
   withr::local_seed(2)
   case <- problem(50)
   for_each_space(\(backend) for (type in types) for (lambda in list(0.01, runif(50, 0.01, 1))) {
@@ -43,7 +43,7 @@ test_that("the inverse, the determinant and the covariance of probes are those o
   })
 })
 
-test_that("pivoted Cholesky is that of the dense matrix, and ends with its rank", {
+test_that("pivoted Cholesky agrees with the dense matrix, and ends with its rank", {
   withr::local_seed(3)
   case <- problem(40)
   reference <- suppressWarnings(chol(case$K, pivot = TRUE))
@@ -75,7 +75,7 @@ test_that("with pivots from some of the points K is projected on their columns",
   })
 })
 
-test_that("an orthogonal factor is one, and its square is that of what it came from", {
+test_that("an orthogonal factor is one, and its square agrees with what it came from", {
   withr::local_seed(5)
   x <- matrix(rnorm(900), 90)
   for_each_space(function(backend) {

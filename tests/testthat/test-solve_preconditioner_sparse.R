@@ -26,7 +26,7 @@ oracle_inverse <- function(K, x, order, m) {
   crossprod(U)
 }
 
-test_that("the inverse is that of the conditional distributions given the nearest earlier points", {
+test_that("the inverse agrees with the conditional distributions given the nearest earlier points", {
   withr::local_seed(1)
   case <- rough_problem(60)
   for_each_space(\(backend) for (lambda in list(0, 0.1, runif(60))) for (m in c(1, 5, 60)) {

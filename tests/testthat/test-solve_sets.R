@@ -64,7 +64,7 @@ test_that("sums of rows over their neighbours are the transposed product", {
   expect_equal(kernops:::neighbour_means(part, x), B[51:n, ] %*% x, tolerance = 1e-12)
 })
 
-test_that("products with the sparse factor and its inverse are those of the dense matrix, for any number of threads", {
+test_that("products with the sparse factor and its inverse agree with the dense matrix, for any number of threads", {
   rows <- case_of(6, 1)
   U <- diag(n)
   for (i in 1:n) U[i, rows$neighbours[, i]] <- -rows$weights[rows$neighbours[, i] > 0, i]

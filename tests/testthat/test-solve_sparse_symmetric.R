@@ -15,7 +15,7 @@ sparse_case <- function(n, each, seed = 1) {
        sparse = kernops:::sparse_symmetric(as.integer(start), as.integer(used[, 1] - 1), S[used]))
 }
 
-test_that("factor, solutions, inverse and quadratic forms are those of dense algebra", {
+test_that("factor, solutions, inverse and quadratic forms agree with dense algebra", {
   for (n in c(1, 2, 7, 60, 300)) for (each in c(1, 2, 4)) {
     case <- sparse_case(n, each)
     factor <- case$sparse$order()$factor()
@@ -34,7 +34,7 @@ test_that("factor, solutions, inverse and quadratic forms are those of dense alg
   }
 })
 
-test_that("the number of entries and of operations is that of the factor", {
+test_that("the number of entries and of operations agrees with the factor", {
   arrow <- kernops:::sparse_symmetric(c(0L, 5L, 6L, 7L, 8L, 9L), c(0:4, 1:4), c(9, 1, 1, 1, 1, 3, 3, 3, 3))
   ordered <- arrow$order() # the dense row is eliminated last
   expect_identical(c(ordered$entries, ordered$operations), c(9, 4 * 2^2 + 1))

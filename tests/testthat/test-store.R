@@ -70,7 +70,7 @@ test_that("a part of few variables is stored for every pair", {
   })
 })
 
-test_that("long vectors and reductions inside are stored, too", {
+test_that("long vectors and reductions inside are stored as well", {
   withr::local_seed(4)
   x <- uniform(150, 300) / 20
   y <- uniform(9, 300) / 20
@@ -110,7 +110,7 @@ test_that("only a sum over one axis has terms, and formulas cannot name the redu
   expect_false("Store" %in% keops_reductions()$name)
 })
 
-test_that("a triangle of a covariance, and sums of its derivatives with weights, are those of plain R", {
+test_that("a triangle of a covariance, and sums of its derivatives with weights, agree with plain R", {
   withr::local_seed(5)
   model <- kernops:::covariance_model(exponential(2, 0.4), 2)
   values <- kernops:::live(kernops:::covariance_matrix(model))
@@ -140,7 +140,7 @@ test_that("a triangle of a covariance, and sums of its derivatives with weights,
   }
 })
 
-test_that("covariance matrices on a GPU are those of plain R", {
+test_that("covariance matrices on a GPU agree with plain R", {
   skip_without_gpu()
   withr::local_seed(6)
   model <- kernops:::covariance_model(exponential(2, 0.4), 2)

@@ -10,7 +10,7 @@ expect_same_variogram <- function(ours, expected) {
   expect_equal(as.data.frame(ours)[columns], as.data.frame(expected)[columns], ignore_attr = TRUE, tolerance = 1e-10)
 }
 
-test_that("residuals of a trend, classes and directions are gstat's", {
+test_that("residuals of a trend, classes and directions agree with gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   d <- meuse_points()
@@ -40,7 +40,7 @@ test_that("a cloud has gstat's pairs", {
   }
 })
 
-test_that("cross-variograms are gstat's, where both variables have a value", {
+test_that("cross-variograms agree with gstat, where both variables have a value", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   d <- meuse_points()
@@ -78,7 +78,7 @@ space <- withr::with_seed(7, {
   transform(space, z = rnorm(70) + 2 * h, w = rnorm(70) - h)
 })
 
-test_that("horizontal and vertical directions of space are gstat's", {
+test_that("horizontal and vertical directions of space agree with gstat", {
   skip_if_not_installed("gstat")
   for (alpha in list(NULL, c(0, 45))) {
     ours <- gp_variogram(z ~ x, space, coords = ~ x + y + h, cutoff = 0.6, width = 0.2, alpha = alpha, beta = c(0, 90),
@@ -90,7 +90,7 @@ test_that("horizontal and vertical directions of space are gstat's", {
   }
 })
 
-test_that("pairs in a direction of space are those of angles, whatever the order of points", {
+test_that("pairs in a direction of space agree with angles, whatever the order of points", {
   # a pair is turned so that it points along alpha in the plane; without alpha, it may rise or fall
   loop <- function(alpha, beta) {
     variograms <- list()
@@ -157,7 +157,7 @@ test_mistakes("kernops_input_error", alist(
   `variable that is missing` = gp_variogram(height ~ 1, cars, coords = ~ speed)
 ))
 
-test_that("Genton's estimator is that of its definition, and resists outliers", {
+test_that("Genton's estimator agrees with its definition, and resists outliers", {
   withr::local_seed(51)
   u <- cbind(runif(40), round(runif(40), 1))
   u[2, 1] <- u[1, 1] # then the second coordinate decides

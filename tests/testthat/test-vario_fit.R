@@ -1,6 +1,6 @@
 # Weighted least squares of variograms against gstat, and against variograms that are known.
 
-test_that("fits of a variogram are gstat's", {
+test_that("fits of a variogram agree with gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   data("meuse", package = "sp", envir = environment())

@@ -1,6 +1,6 @@
 # Covariances as variogram models of gstat, against its variograms.
 
-test_that("variograms of gstat's models are those of the covariances, and become them again", {
+test_that("variograms of gstat's models agree with the covariances, and convert back", {
   skip_if_not_installed("gstat")
   h <- c(0.01, 0.1, 0.3, 0.55, 0.8, 2)
   correlations <- list(

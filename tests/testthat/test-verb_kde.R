@@ -45,7 +45,7 @@ test_that("a grid covers the points, and the density has integral 1", {
   expect_equal(c(line$density), approx(true$x, true$y, line$axes[[1]], rule = 2)$y, tolerance = 1e-3)
 })
 
-test_that("selectors are those of the literature", {
+test_that("selectors agree with the literature", {
   x <- kde_points(150, 2)
   expect_equal(kde(x)$bandwidth, cov(x) * (4 / (150 * 4))^(1 / 3))
   expect_equal(kde(x, bandwidth = "scott")$bandwidth, cov(x) * 150^(-1 / 3))

@@ -11,7 +11,7 @@ mmd_by_matrix <- function(x, y, sd) {
   mean(k[first, first]) + mean(k[-first, -first]) - 2 * mean(k[first, -first])
 }
 
-test_that("statistics of the data and of each permutation are those of all pairs", {
+test_that("statistics of the data and of each permutation agree with all pairs", {
   for (d in c(1, 3)) for (offset in c(0, 1e6)) withr::with_seed(d, {
     x <- matrix(rnorm(12 * d), 12) + offset
     y <- matrix(rnorm(9 * d), 9) + 0.4 + offset
