@@ -167,8 +167,8 @@ refuse_large_family <- function(object, call = caller_env()) {
   n <- nobs.gp(object)
   if (is.null(object$family) || object$method == "exact" || n <= most_dense_laplace) return(invisible())
   stop_kernops("input", call = call, c(
-    "{.fn certify} of a fit with a {.arg family} must have at most {most_dense_laplace} observations, not {n}: it
-     computes the exact answer by dense factors.",
+    "{.fn certify} requires a fit with a {.arg family} to have at most {most_dense_laplace} observations, not {n}: the
+     exact answer takes dense factors.",
     i = "{.fn glance} reports the changes with twice as many neighbours."
   ))
 }

@@ -10,7 +10,7 @@ check_responses_settings <- function(settings, method, estimate, control, call) 
     stop_kernops("input", "{.arg responses} requires {.code method = \"vecchia\"}, not {.val {method}}.", call = call)
   }
   if (estimate == "none") {
-    stop_kernops("input", "{.arg responses} requires {.arg estimate} {.val ML} or {.val REML}.",
+    stop_kernops("input", "{.arg estimate} must be {.val ML} or {.val REML} for {.arg responses}.",
                  call = call)
   }
   if (identical(control$neighbours, "auto")) {

@@ -202,7 +202,7 @@ stop_na_rm <- function() {
 stop_undefined <- function(name, what = "LazyTensor") {
   stop_kernops("input", call = NULL, c("{.fn {name}} is not defined for a {.cls {what}}.",
                                        i = if (what == "LazyTensor" && exists(name, asNamespace("stats")))
-                                         "{.code {name}(as.matrix(K))} computes it from the stored matrix."))
+                                         "{.code {name}(as.matrix(K))} uses the stored matrix."))
 }
 
 entries_summary <- function(x, generic) {
