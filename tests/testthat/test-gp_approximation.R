@@ -118,7 +118,7 @@ test_that("a bad approximation is said by print(), summary() and glance()", {
   fit <- gp(z ~ 1, d, reformulate(letters[1:8]), matern(7/2, 20, 4) + nugget(1e-4), "vecchia", "none", neighbours = 15)
   expect_output(print(fit), "approximation   poor: (log-likelihood|predictions|standard errors)")
   expect_output(print(summary(fit)), "Approximation   poor: log-likelihood")
-  advice <- "`neighbours = \"auto\"` takes more neighbours"
+  advice <- "`neighbours = \"auto\"` increases the number of neighbours"
   expect_output(print(fit), advice, fixed = TRUE)
   expect_output(print(summary(fit)), advice, fixed = TRUE)
   expect_no_match(utils::capture.output(print(replace(fit, "how", list(with_auto(fit$how))))), advice, fixed = TRUE)

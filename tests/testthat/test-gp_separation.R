@@ -18,12 +18,12 @@ suppress_search <- function(code) withCallingHandlers(code, kernops_not_converge
 test_that("separation by the trend is a warning that names the covariates", {
   complete <- transform(d, k = as.integer(x > 0))
   for (link in c("logit", "probit", "cloglog")) {
-    expect_warning(without_field(k ~ x + w, binomial(link), complete), "`x` tells", class = "kernops_separation")
+    expect_warning(without_field(k ~ x + w, binomial(link), complete), "`x` separates", class = "kernops_separation")
   }
   by_sum <- transform(d, k = as.integer(x + w > 0.1))
   expect_warning(without_field(k ~ x + w, binomial(), by_sum), "`x` and `w` tell", class = "kernops_separation")
   quasi <- transform(d, k = ifelse(g == "b", 0, k))
-  expect_warning(without_field(k ~ w + g, binomial(), quasi), "`gb` tells", class = "kernops_warning")
+  expect_warning(without_field(k ~ w + g, binomial(), quasi), "`gb` separates", class = "kernops_warning")
   tied <- transform(d, x = round(x, 1))
   tied$k <- ifelse(tied$x == 0, tied$k, as.integer(tied$x > 0))
   expect_warning(without_field(k ~ x, binomial(), tied), class = "kernops_separation")
@@ -140,7 +140,7 @@ test_that("a separating level takes no other coefficient and no other standard e
                     list(count ~ w + g, negative_binomial(5), 0.08))) for (method in c("exact", "vecchia")) {
     one <- \(data) gp(case[[1]], data, ~ px + py, matern(3/2, case[[3]], 0.1), method, "none", family = case[[2]],
                       neighbours = 149)
-    expect_warning(fit <- one(counted), "`gc` tells", class = "kernops_separation")
+    expect_warning(fit <- one(counted), "`gc` separates", class = "kernops_separation")
     expect_silent(without <- one(rest))
     expect_equal(coef(fit)[others], coef(without)[others], tolerance = 1e-3)
     expect_silent(errors <- sqrt(diag(vcov(fit))))
