@@ -73,7 +73,7 @@ axis_reduce <- function(x, dims = axis, op = "sum", keepdims = FALSE, na.rm = FA
   reduce_axes(x, dims, op, keepdims, na.rm, plan, 1, backend, output)
 }
 
-# Arrays of values with a class. A slice without values has no extreme.
+# Arrays of values with a class. A slice without values has no minimum or maximum.
 reduce_axes_encoded <- function(x, dims, op, plan, run, stay, call = caller_env()) {
   check_rule(x, op, call)
   check_host_output(stay, call)
@@ -151,7 +151,7 @@ typed <- function(result, op, x) {
   as_integers(result, op)
 }
 
-# Each of the kept dimensions with its names, after one of `before` results, which are a number or names.
+# The names of the kept dimensions, after a dimension of `before` results, given as a number or as names.
 shaped <- function(result, x, plan, keepdims, before = NULL) {
   first <- if (!is.null(before)) list(if (is.character(before)) before)
   before <- if (is.character(before)) length(before) else before

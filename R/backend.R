@@ -17,7 +17,7 @@ option_twins <- sapply(option_names, function(name) {
 
 threads <- function() as.integer(min(counting_option("threads", default_threads()), 1024))
 
-# Values of segments that are reduced in one go; 0 for the usual number.
+# The number of values of segments per chunk; 0 for the default.
 segment_tile <- function() min(counting_option("tile", 0), 2^30)
 
 counting_option <- function(name, default) {
@@ -45,7 +45,7 @@ default_threads <- function() {
     the$cores <- if (is.na(cores)) 1L else as.integer(cores)
   }
   set <- Sys.getenv(c("OMP_THREAD_LIMIT", "_R_CHECK_LIMIT_CORES_"), names = FALSE)
-  if (!any(nzchar(set))) return(the$cores) # asked at every call
+  if (!any(nzchar(set))) return(the$cores) # evaluated at every call
   limit <- if (nzchar(set[[1]])) suppressWarnings(as.integer(set[[1]])) else NA
   checking <- tolower(set[[2]]) %in% c("true", "warn")
   max(1L, min(the$cores, limit, if (checking) 2L, na.rm = TRUE))
@@ -73,7 +73,7 @@ check_gpu <- function(device = 0L, call = caller_env()) {
 
 # The GPU for computations on a single GPU.
 first_device <- function() {
-  if (identical(kernops_option("device", 0L), 0L)) 0L else check_device(NULL)[[1]] # asked at every call
+  if (identical(kernops_option("device", 0L), 0L)) 0L else check_device(NULL)[[1]] # evaluated at every call
 }
 
 # GPUs as the driver numbers them, from 0; by default those of the option or environment variable ("0:3", "0,2").
@@ -103,7 +103,7 @@ check_precision <- function(precision, call = caller_env()) {
   check_setting(precision, "precision", c("float64", "float32"), call)
 }
 
-# Checks an argument; its default, the vector of all choices, stands for the value of the option.
+# Checks an argument; its default, the vector of all choices, means the value of the option.
 check_setting <- function(value, name, choices, call, default = choices) {
   if (!identical(value, default)) return(check_choice(value, name, choices, call))
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")

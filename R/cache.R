@@ -1,4 +1,5 @@
-# Compiled CUDA kernels: those of the catalogue, which are part of the installed package, and the cache of all others.
+# Compiled CUDA kernels: the kernels of the catalogue, which are part of the installed package, and a cache for all
+# others.
 
 # R CMD check must find no files of kernops in the user's home.
 default_cache <- function() {
@@ -15,7 +16,7 @@ cache_folder <- function() {
   for (candidate in candidates) {
     folder <- tryCatch(folder_state(candidate()), error = \(e) list(state = "failed", reason = conditionMessage(e)))
     if (folder$state %in% c("usable", "missing")) break
-    # an unwritable home is not the user's choice, and no reason to report
+    # an unwritable home is not the user's choice, so it is not reported
     if (folder$state == "untrusted" || !is.null(asked)) reasons <- c(reasons, folder$reason)
   }
   used <- folder$path %||% NA_character_

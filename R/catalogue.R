@@ -1,4 +1,4 @@
-# The kernels compiled when the package is installed. src/Makevars sources this file alone, before there is a package.
+# The kernels compiled when the package is installed. src/Makevars sources this file alone, before the package exists.
 
 # The formulas of inst/cuda/catalogue.txt, written out: a data frame of `formula`, `args` (a list) and `stored`.
 catalogue <- function(file) {
@@ -24,7 +24,7 @@ catalogue <- function(file) {
              stored = grepl("^stored ", formulas))
 }
 
-# Each text once for every choice from the sets that it names.
+# Each text, repeated for every choice from the sets that it names.
 write_out <- function(texts, sets) {
   for (name in names(sets)) {
     brace <- paste0("{", name, "}")
@@ -54,7 +54,7 @@ catalogue_texts <- function(file, architecture = "sm_80") {
   c(catalogue_sources(catalogue(file), architecture), cuda_segment_sources(FALSE))
 }
 
-# Called by make, in src/: fills ../inst/cuda/sm_90-1of4.kernels with its part of the catalogue.
+# Called by make in src/: fills ../inst/cuda/sm_90-1of4.kernels with a part of the catalogue.
 precompile <- function(file, fatbinary) {
   loadNamespace("Rcpp")
   library <- dyn.load(paste0("kernops", .Platform$dynlib.ext))
@@ -64,7 +64,7 @@ precompile <- function(file, fatbinary) {
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
   texts <- catalogue_texts("../inst/cuda/catalogue.txt", name[[2]])
-  # the file follows from the content of a text, so a text stays in its file when others are added
+  # the file follows from the content of a text, so a text stays in its file when other texts are added
   turn <- vapply(texts, function(text) sum(utf8ToInt(text)), 0)
   share <- turn %% as.integer(name[[4]]) + 1 == as.integer(name[[3]])
   cuda_precompile(texts[share], name[[2]], file, fatbinary)

@@ -1,5 +1,5 @@
-# Text that a parser reads again, such as formulas and declarations. R's options OutDec, scipen and digits change
-# paste(), format() and as.character() of numbers; they do not change sprintf() of %g and %d.
+# Text that a parser reads, such as formulas and declarations. R's options OutDec, scipen and digits change paste(),
+# format() and as.character() of numbers; they do not change sprintf() of %g and %d.
 
 # paste0(), in which numbers keep their value.
 code_text <- function(..., collapse = NULL) {
@@ -7,7 +7,7 @@ code_text <- function(..., collapse = NULL) {
   do.call(paste0, c(parts, list(collapse = collapse)))
 }
 
-# The shortest of 15 or 17 digits that is read as the same double. "Inf" and "NaN" are numbers of formulas, too.
+# The shorter of 15 or 17 digits that is read as the same double. "Inf" and "NaN" are also numbers of formulas.
 code_number <- function(x) {
   text <- ifelse(is.na(x), "NaN", sprintf("%.15g", x))
   longer <- !is.na(x) & as.numeric(text) != x
@@ -15,7 +15,7 @@ code_number <- function(x) {
   text
 }
 
-# A text with values for names: all names at once, so that no value is read as a name.
+# A text with names replaced by values: all names at once, so that no value is read as a name.
 replace_names <- function(text, values) {
   matches <- gregexpr("(?<![A-Za-z0-9_.])[A-Za-z][A-Za-z0-9_.]*", text, perl = TRUE)
   words <- regmatches(text, matches)[[1]]

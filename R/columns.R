@@ -1,7 +1,7 @@
 # Passes over matrices with a row for each observation, by all threads and without copies of columns: a million rows in
 # milliseconds, where R's functions allocate and write the matrix several times.
 
-# 2 x d: the least and the greatest number of each column of a matrix or of a vector; Inf and -Inf where there is none.
+# 2 x d: the minimum and the maximum of each column of a matrix, or of a vector; Inf and -Inf if there are no values.
 column_ranges <- function(x) columns_ranges(x, threads())
 
 # The extent of each column.
@@ -16,7 +16,7 @@ column_sizes <- function(x) apply(abs(column_ranges(x)), 2, max)
 # The numbers of the columns with an entry that is not finite.
 columns_with_gaps <- function(x) columns_not_finite(x, threads())
 
-# x[, columns, drop = FALSE], which is x itself where these are all columns.
+# x[, columns, drop = FALSE], or x itself if these are all columns.
 chosen_columns <- function(x, columns) {
   if (length(columns) == ncol(x) && all(columns == seq_len(ncol(x)))) x else x[, columns, drop = FALSE]
 }

@@ -99,7 +99,7 @@ check_flag <- function(x, name, call = caller_env()) {
   stop_kernops("input", paste0("{.arg {name}} must be TRUE or FALSE, not ", shown(x), "."), call = call)
 }
 
-# An error about `arguments` in dots that no function takes. `what` may be marked up.
+# An error about `arguments` in dots that no function uses. `what` may be marked up.
 stop_further_arguments <- function(what, arguments, known = NULL, call = caller_env()) {
   names <- setdiff(names(arguments), "")
   similar <- unique(unlist(lapply(names, similar_name, known)))
@@ -122,14 +122,14 @@ refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_cl
   if (length(arguments)) stop_further_arguments(what, arguments, takes, call)
 }
 
-# Named `arguments` in dots must be among the known arguments; they may be abbreviated.
+# Named `arguments` in dots must be known arguments; abbreviations are allowed.
 check_further_arguments <- function(what, arguments, known, call = caller_env()) {
   names <- setdiff(names(arguments), "")
   unknown <- is.na(pmatch(names, known, duplicates.ok = TRUE))
   if (any(unknown)) stop_further_arguments(what, arguments[names[unknown]], known, call)
 }
 
-# A mistake in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is an unknown name.
+# An error in `text`, with a caret under byte `position` (from 0; -1 for none). `unknown` is an unknown name.
 stop_formula <- function(message, position, unknown, text) {
   text <- utf8(text)
   abort(c(short_quotes(message), if (position >= 0) caret(text, position), suggestion(unknown)),

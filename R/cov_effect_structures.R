@@ -1,6 +1,7 @@
 # Effects as structures of lmc(): for each level of a factor, or each time, the effects of the variables are correlated.
-# With the covariance S of the coefficients of one variable and the coregionalisation matrix B = L L', that of all
-# variables is the Kronecker product of S and B, in which those of the variables come next to each other.
+# With the covariance S of the coefficients of one variable and the coregionalisation matrix B = L L', the covariance of
+# the coefficients of all variables is the Kronecker product of S and B, in which the coefficients of the variables are
+# adjacent.
 
 # TRUE for the leaves of a term that is an effect, or an effect as a structure of lmc().
 is_effect_term <- function(leaves) {
@@ -27,7 +28,8 @@ check_effect_structure <- function(x, call = caller_env()) {
                call = call)
 }
 
-# The settled effect of one variable as that of all variables, if it is a structure, behind `before` other coefficients.
+# The settled effect of one variable as an effect of all variables, if it is a structure, after `before` other
+# coefficients.
 with_structure <- function(effect, model, before) {
   leaf <- effect$leaf
   if (is.null(leaf$structure)) return(effect)
@@ -53,7 +55,7 @@ effect_slopes.lmc_effect <- function(effect, theta) {
     half <- tcrossprod(replace(0 * L, entries[k, , drop = FALSE], 1), L)
     kronecker(S, half + t(half))
   })
-  # the first derivative of the base is that with respect to its variance, which is 1
+  # the first derivative of the base is with respect to its variance, which is 1
   c(by_sills, lapply(effect_slopes(effect$base, theta)[-1], kronecker, tcrossprod(L)))
 }
 

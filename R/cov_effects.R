@@ -1,6 +1,6 @@
-# The terms of a covariance that are random effects or smooths, apart from its field: observations are
-# X beta + B b + field + noise. For each level of a term, its coefficients have the covariance S, a function of the
-# parameters; a smooth has one level, and so has an effect of time, with a coefficient for each time.
+# The terms of a covariance that are random effects or smooths, apart from its field: observations are X beta + B b +
+# field + noise. For each level of a term, its coefficients have the covariance S, a function of the parameters; a
+# smooth has one level, and an effect of time has one level with a coefficient for each time.
 
 is_effect <- function(leaf) length(leaf$sees) > 0
 
@@ -10,7 +10,7 @@ added_effects <- function(x) do.call(c, lapply(Filter(is_effect_term, added_term
 
 has_effects <- function(model) length(added_effects(model$covariance)) > 0
 
-# The covariance without these terms; NULL if there are no others.
+# The covariance without these terms; NULL if there are no other terms.
 without_effects <- function(x) {
   rest <- without_terms(x, is_effect_term)
   if (is_lmc(x)) with_lmc_class(rest, x$variables) else rest
@@ -24,7 +24,7 @@ field_part <- function(model) {
   leaves <- leaves_of(covariance)
   origin <- vapply(leaves, function(leaf) leaf$origin %||% "", "")
   path <- names(leaves)[match(model$parameters$leaf, origin)]
-  # noise that is known has no parameter, but a formula reads one
+  # known noise has no parameter, but a formula reads one
   rows <- if (all(is.na(path))) 1L else which(!is.na(path))
   field <- model
   field$covariance <- covariance
@@ -65,7 +65,7 @@ effects_of <- function(model, u) {
 #   effect_root(effect, theta)  the lower triangular root L of S
 #   effect_slopes(effect, theta)  the derivatives of S with respect to the parameters of the effect in theta
 #   effect_columns(effect, theta, u, known)  numbers of columns and values for effect_entries(), where coefficients
-#                               without observations are behind `known` others, and how many coefficients there are then
+# without observations follow the `known` others, and the resulting number of coefficients
 settle_effect <- function(effect, u) UseMethod("settle_effect")
 effect_root <- function(effect, theta) UseMethod("effect_root")
 effect_slopes <- function(effect, theta) UseMethod("effect_slopes")
@@ -123,7 +123,7 @@ effect_slopes.effect_of_levels <- function(effect, theta) {
 
 effect_parameters <- function(effect, theta) {
   p <- split(unname(theta)[effect$rows], effect$of)
-  p$variance <- p$variance %||% 1 # of structures of lmc()
+  p$variance <- p$variance %||% 1 # for structures of lmc()
   p
 }
 
@@ -137,8 +137,8 @@ coefficient_covariance <- function(leaf) {
 }
 
 # B L at points u, with the numbers of columns and the entries of a point in a column. Coefficients of levels and times
-# without observations are behind the others. The smooths of the levels of a factor share their entries, since a point
-# has one level.
+# without observations come last. The smooths of the levels of a factor share their entries, because a point has one
+# level.
 effect_entries <- function(effects, theta, u) {
   known <- count_coefficients(effects)
   blocks <- list()
@@ -154,13 +154,13 @@ effect_entries <- function(effects, theta, u) {
   row_sparse(do.call(rbind, lapply(blocks, `[[`, "columns")), do.call(rbind, lapply(blocks, `[[`, "values")), known)
 }
 
-# The name of the smooths of several levels of a factor with as many coefficients; NULL for other effects.
+# The name of the smooths of several levels of a factor with the same number of coefficients; NULL for other effects.
 family_of_levels <- function(effect) {
   column <- if (is_smooth_leaf(effect$leaf)) effect$leaf$sees[[1]]
   if (!is.null(column$by_level)) paste(effect$leaf$belongs$name, column$label, effect$size)
 }
 
-# The entries of a block, except those of points where another has entries.
+# The entries of a block, except for points where another block has entries.
 overlaid <- function(block, other) {
   used <- colSums(other$values != 0) > 0
   block$columns[, used] <- other$columns[, used]

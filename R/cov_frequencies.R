@@ -1,8 +1,8 @@
 # Random frequencies of the covariances: draws from their spectral densities, at range 1.
 
-# Each gives n frequencies in d dimensions, a row each, for the parameters and constants of a covariance. Normal ones
-# are those of the Gaussian covariance; divided by the root of a gamma variate, those of Matern's, a multivariate t;
-# multiplied by one, those of the rational quadratic.
+# Each gives n frequencies in d dimensions, a row each, for the parameters and constants of a covariance. Normal
+# frequencies belong to the Gaussian covariance; divided by the root of a gamma variate they have a multivariate t
+# distribution and belong to Matern's covariance; multiplied by one, they belong to the rational quadratic covariance.
 normal_frequencies <- function(n, d, about) normal_numbers(n, d)
 
 student_frequencies <- function(n, d, about) {
@@ -15,13 +15,13 @@ gamma_frequencies <- function(n, d, about) {
 
 wendland_frequencies <- function(n, d, about) in_all_directions(accepted(n, wendland_proposal), d)
 
-# Isotropic frequencies in `of` dimensions, of which d are used: they are isotropic on planes and lines, too.
+# Isotropic frequencies in `of` dimensions, of which d are used: projections on planes and lines are isotropic as well.
 in_all_directions <- function(radius, d, of = 3) {
   direction <- matrix(stats::rnorm(of * length(radius)), ncol = of)
   (radius * direction / sqrt(rowSums(direction^2)))[, seq_len(d), drop = FALSE]
 }
 
-# n draws by rejection: proposal(n) gives n candidates, and how likely each is to be taken.
+# n draws by rejection: proposal(n) returns n candidates and their probabilities of acceptance.
 accepted <- function(n, proposal) {
   draws <- numeric()
   while (length(draws) < n) {
@@ -32,8 +32,8 @@ accepted <- function(n, proposal) {
 }
 
 # The overlap of two balls of diameter 1 in `balls` dimensions is the triangular, circular, spherical or pentaspherical
-# covariance. The transform of a ball gives the length r = 2 z of a frequency the density of J(z)^2 / z, with J the
-# Bessel function of order balls / 2, which is below that of a Cauchy variate up to a factor.
+# covariance. The Fourier transform of a ball gives the length r = 2 z of a frequency the density of J(z)^2 / z, with J
+# the Bessel function of order balls / 2, which is below the density of a Cauchy variate up to a factor.
 ball_frequencies <- function(n, d, about) {
   of <- about$balls
   order <- of / 2
@@ -60,7 +60,7 @@ stable_frequencies <- function(n, d, about) {
 }
 
 # The length of a frequency in space has the density 2 r / pi times the integral of k(h) h sin(r h), here in closed form
-# (by its series where that would cancel). It is below 2.4 times the density of 5 |t| with 3 degrees of freedom.
+# (by its series if the closed form would cancel). It is below 2.4 times the density of 5 |t| with 3 degrees of freedom.
 wendland_proposal <- function(n) {
   r <- 5 * abs(stats::rt(n, 3))
   integral <- ifelse(r < 0.3, r / 42 * (1 - r^2 / 30),

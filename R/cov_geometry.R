@@ -1,16 +1,16 @@
-# A geometry measures the distance of two points, for kernels that are functions of that distance. To add one, write its
-# row and name it in geometries().
+# A geometry measures the distance of two points, for kernels that are functions of that distance. To add a geometry,
+# write its row and name it in geometries().
 
 # `...` are properties and methods; `p` has the parameters of a leaf, or their texts, and `dims` its coordinates.
 geometry <- function(name, ...) {
   euclidean <- list(
-    parameters = list(),         # those that it adds to a leaf, with values or NULL
-    words = NULL,                # in the printed covariance
+    parameters = list(),         # parameters that the geometry adds to a leaf, with values or NULL
+    words = NULL,                # text in the printed covariance
     spread = character(),        # parameters with a value for each coordinate
     isotropic = TRUE,
     lengths = TRUE,              # ranges are lengths
     angular = FALSE,             # coordinates are longitude and latitude in degrees
-    # its values if the arguments of a constructor choose it, else NULL
+    # returns the geometry's values if the arguments of a constructor select it, otherwise NULL
     take = function(arguments, parameters, call) list(),
     check = function(leaf, dims, call) invisible(),
     # the text of the squared distance over the squared range
@@ -18,7 +18,7 @@ geometry <- function(name, ...) {
     place = function(u) u,       # points in the Euclidean space with these distances
     # among neighbours: the matrix M of squared scaled distances h' M h, or views (cov_metric.R)
     metric = function(p, dims) list(matrix = diag((1 / rep_len(p$range, length(dims)))^2, length(dims))),
-    # frequencies w of a kernel at range 1, a row each, in the space of place()
+    # frequencies w of a kernel at range 1, one per row, in the space of place()
     frequencies = function(w, p, dims) sweep(w, 2, rep_len(p$range, ncol(w)), "/")
   )
   c(list(name = name), utils::modifyList(euclidean, list(...)))
@@ -37,7 +37,7 @@ ranges_geometry <- geometry(
 
 has_ranges <- function(arguments, parameters) isTRUE(arguments$ard) || length(parameters$range) > 1
 
-# Kernels that read the points themselves.
+# Kernels that read the coordinates of the points.
 no_geometry <- geometry("none", lengths = FALSE, metric = function(p, dims) list())
 
 # Each coordinate is a point of a circle, whose circumference is a period.
@@ -60,7 +60,7 @@ geometries <- function() {
   list(anisotropic_geometry, great_circle_geometry, space_time_geometry, ranges_geometry, euclidean_geometry)
 }
 
-# The geometry that arguments of a constructor choose, the first that takes them, with its parameters.
+# The geometry that arguments of a constructor select (the first one that accepts them), with its parameters.
 choose_geometry <- function(kernel, parameters, arguments, call) {
   check_flag(arguments$ard %||% FALSE, "ard", call)
   if (isTRUE(arguments$ard) && !"range" %in% names(parameters)) {

@@ -1,4 +1,4 @@
-# Longitude and latitude: distances are those on the globe, the chords through the Earth.
+# Longitude and latitude: distances are measured on the globe, as chords through the Earth.
 
 great_circle_geometry <- geometry(
   "great_circle", words = "great circle", angular = TRUE,
@@ -19,13 +19,13 @@ sphere_text <- function(point) {
   sprintf("(6371.0088 * Concat(Cos(%1$s) * Concat(Cos(%2$s), Sin(%2$s)), Sin(%1$s)))", lat, lon)
 }
 
-# Points of longitude and latitude in degrees in space, in km.
+# Points with longitude and latitude in degrees as points in space, in km.
 on_sphere <- function(u) {
   rad <- u * pi / 180
   6371.0088 * cbind(cos(rad[, 2]) * cos(rad[, 1]), cos(rad[, 2]) * sin(rad[, 1]), sin(rad[, 2]))
 }
 
-# Covariances of a distance that the user did not choose take the chord through the Earth.
+# Covariances of a distance that the user did not choose use the chord through the Earth.
 on_the_globe <- function(covariance, d) {
   chosen <- change_leaves(covariance, function(leaf, path) {
     if (fits_globe(leaf, d)) leaf$geometry <- great_circle_geometry

@@ -1,4 +1,4 @@
-# Space and time apart, for kernels of two distances: that in space, as other geometries have it, and that in time.
+# Separate distances in space and time, for kernels of two distances: the distance in space follows another geometry.
 
 time_apart_geometry <- utils::modifyList(space_time_geometry, list(
   name = "time_apart",
@@ -7,7 +7,7 @@ time_apart_geometry <- utils::modifyList(space_time_geometry, list(
     space <- vapply(c(x, y), choose_coordinates, "", seq_along(dims)[-k], length(dims))
     over_range(sprintf("SqDist(%s, %s)", space[[1]], space[[2]]), p)
   },
-  # over the squared range, as the distance in space
+  # divided by the squared range, like the distance in space
   sq_time = function(x, y, p, dims) {
     k <- match(p$time, dims) - 1L
     over_range(sprintf("Square(%s * (Elem(%s, %d) - Elem(%s, %d)))", p$speed, x, k, y, k), p)

@@ -1,14 +1,14 @@
 # A base kernel: a formula of the distance of two points. A geometry measures that distance (cov_geometry.R); kernel,
 # geometry and parameters make a leaf of a covariance (cov_leaf.R).
 
-# `text` writes the formula. Its arguments are the texts that the formula is made of: `q`, the squared distance over the
-# squared range; `t`, the same in time (cov_geometry_time_apart.R); `x` and `y`, the points; `d`, the number of
+# `text` writes the formula. Its arguments are the texts that the formula is built from: `q`, the squared distance over
+# the squared range; `t`, the same in time (cov_geometry_time_apart.R); `x` and `y`, the points; `d`, the number of
 # coordinates without time; parameters and constants by their names; `parameters`, all of them.
 kernel <- function(label, text, ...) {
   properties <- list(
     constants = list(), # numbers that the formula or the frequencies read, such as a given smoothness
     frequencies = NULL, # function(n, d, about): draws from the spectral density at range 1 (cov_frequencies.R)
-    geometry = NULL,    # the only one that it has
+    geometry = NULL,    # its only parameter
     most_dims = Inf,    # the number of coordinates up to which it is positive definite
     screens = TRUE,     # the correlation decreases with the distance
     smooth = FALSE,     # the field is twice differentiable or more
@@ -16,7 +16,7 @@ kernel <- function(label, text, ...) {
     stationary = TRUE,  # it depends on the difference of the points only
     by_formula = FALSE, # a formula of the user
     process = NULL,     # of an effect of time (cov_time_effects.R), as `slopes`
-    words = NULL,       # in the printed covariance
+    words = NULL,       # text in the printed covariance
     mean_square = function(leaf, u) 1 # the mean variance of the field at points u, where its parameter variance is 1
   )
   c(list(label = label, text = text), utils::modifyList(properties, list(...)))
@@ -24,7 +24,7 @@ kernel <- function(label, text, ...) {
 
 with_constants <- function(kernel, ...) replace(kernel, "constants", list(list(...)))
 
-# The overlap of two balls of as many dimensions, by the distance over the range, at most 1.
+# The overlap of two balls in `balls` dimensions as a function of the distance divided by the range, at most 1.
 ball_kernel <- function(label, balls, correlation) {
   kernel(label, ball_text, frequencies = ball_frequencies, most_dims = balls,
          constants = list(balls = balls, correlation = correlation))
@@ -40,7 +40,7 @@ kernel_text <- function(leaf, x, y, references, dims) {
   time <- leaf$geometry$time
   values <- c(list(x = x, y = y, parameters = references, time = time, d = length(dims) - length(time)),
               kernel$constants, references)
-  if (!"variance" %in% names(references)) values[["variance"]] <- "1" # those of structures are in their sills
+  if (!"variance" %in% names(references)) values[["variance"]] <- "1" # the variances of structures are in their sills
   words <- names(formals(kernel$text))
   if ("q" %in% words) values[["q"]] <- leaf$geometry$sq_distance(x, y, values, dims)
   if ("t" %in% words) values[["t"]] <- leaf$geometry$sq_time(x, y, values, dims)

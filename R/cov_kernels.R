@@ -32,7 +32,7 @@ matern_kernel <- kernel("matern", function(variance, q, nu) {
 #' @export
 matern <- function(nu = 3/2, variance = NULL, range = NULL, ...) {
   if (length(nu) == 1 && is.atomic(nu) && is.na(nu)) {
-    kernel <- replace(matern_kernel, "smooth", TRUE) # it may be
+    kernel <- replace(matern_kernel, "smooth", TRUE) # `nu` may be NULL
     return(stationary(kernel, list(variance = variance, range = range, nu = NULL), ...))
   }
   check_smoothness(nu, ", or NA")
@@ -131,6 +131,6 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
   leaf <- new_leaf(with_constants(own_kernel, formula = formula), parameters, fixed)
   leaf$positive <- positive
   for (name in positive) check_positive(parameters[[name]], name)
-  # operators read parameters: there is at least a factor
+  # operators read parameters, so there is at least a factor
   if (length(words)) leaf else 1 * leaf
 }

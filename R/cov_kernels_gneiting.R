@@ -1,4 +1,4 @@
-# Gneiting's covariance of space and time. `d` is the number of coordinates in space.
+# Gneiting's covariance of space and time. `d` is the number of spatial coordinates.
 
 gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, interaction, d) {
   psi <- sprintf("(1 + %s)", distance_power(t, power))

@@ -1,6 +1,6 @@
 # The leaves of a covariance: a base kernel with a geometry and parameters.
 
-# The leaf of a kernel with the geometry and the further arguments that `...` of its constructor give.
+# The leaf of a kernel with the geometry and the further arguments in `...` of its constructor.
 stationary <- function(kernel, parameters, ..., call = caller_env()) {
   arguments <- leaf_arguments(kernel, list(...), call)
   geometry <- choose_geometry(kernel, parameters, arguments, call)

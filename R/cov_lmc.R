@@ -117,7 +117,7 @@ lmc <- function(..., sills = NULL, fixed = FALSE, cross_nugget = FALSE) {
 
 is_lmc <- function(x) inherits(x, "kernops_lmc")
 
-# The labels of their first covariances, numbered where a label occurs again.
+# The labels of the first covariances, numbered if a label occurs again.
 structure_names <- function(structures) {
   labels <- vapply(structures, function(x) leaf_labels(x)[[1]], "")
   before <- vapply(seq_along(structures), function(k) {
@@ -164,7 +164,7 @@ check_sills <- function(B, name, call) {
   B
 }
 
-# A structure whose variance is 1: the sills are those of its matrix.
+# A structure with variance 1: its sills are in the coregionalisation matrix.
 unit_structure <- function(x, call = caller_env(), single = TRUE) {
   if (x$kind == "leaf") return(unit_leaf(x, call, single))
   some <- if (x$kind == "*") seq_along(x$parts) else 1

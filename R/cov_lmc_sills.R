@@ -1,5 +1,5 @@
 # Coregionalisation matrices B = L L' as leaves of a covariance. The formula reads the entries of the lower triangle L,
-# column by column, or the diagonal alone; users see those of B in their place.
+# column by column, or only the diagonal; users see the entries of B instead.
 
 # The covariance (L' z_i | L' z_j), where z is the indicator vector of the variable.
 coregion_kernel <- kernel("lmc", function(x, y, root, size, diagonal) {
@@ -49,7 +49,7 @@ semidefinite_root <- function(B) {
   L
 }
 
-# B of a leaf, NULL where it is not known.
+# B of a leaf; NULL if it is unknown.
 sills_of <- function(leaf) {
   root <- leaf$parameters$root
   if (is.null(root) || anyNA(root)) return(leaf$sills)
@@ -101,14 +101,15 @@ with_places <- function(x, d, call) {
       leaf$kernel$constants <- list(size = length(leaf$variables), diagonal = leaf$diagonal)
     } else if (leaf$label == "nugget" || is.null(leaf$dims)) {
       leaf$dims <- if (leaf$label == "nugget") d + 2:3 else seq_len(d)
-      leaf$placed <- TRUE # nothing that is to be printed
+      leaf$placed <- TRUE # nothing to print
     } else check_leaf_dims(leaf, d, call)
     leaf
   })
 }
 
-# The rows of a coregionalisation matrix in the table of parameters; `variable` is the number of the first one. The
-# search optimises L itself, whose columns have either sign: at the optimum B may be singular, which is no bound for L.
+# The rows of a coregionalisation matrix in the table of parameters; The search optimises L, whose columns have either
+# sign: at the optimum B may be singular, which is not a bound for L. The search optimises L itself, whose columns have
+# either sign: at the optimum B may be singular, which is no bound for L.
 sill_rows <- function(leaf, path) {
   entries <- sill_entries(length(leaf$variables), leaf$diagonal)
   same <- entries$row == entries$column
@@ -133,10 +134,10 @@ coregions <- function(model, theta = model$parameters$value) {
   }, leaves, names(leaves)))
 }
 
-# The mean of the sills of a coregionalisation matrix, which is that of the squares of the entries of L.
+# The mean of the sills of a coregionalisation matrix, which equals the mean of the squares of the entries of L.
 mean_sill <- function(leaf, p) if (is_coregion(leaf)) sum(p$root^2) / length(leaf$variables)
 
-# The terms among nugget and microscale with sills to be estimated.
+# The terms among nugget and microscale whose sills are estimated.
 open_whites <- function(model) {
   open <- Filter(function(block) !all(model$parameters$fixed[block$rows]), coregions(model))
   intersect(c("nugget", "microscale"), vapply(open, `[[`, "", "name"))
@@ -151,7 +152,8 @@ with_signs <- function(model, theta) {
   theta
 }
 
-# theta at the mean of the matrices B of a and b, with weights 1 - t and t: roots L of one matrix may be far apart.
+# theta at the mean of the matrices B of a and b, with weights 1 - t and t: different roots L of one matrix may be far
+# apart.
 mixed_sills <- function(model, theta, a, b, t) {
   Map(function(from, to) {
     mean <- (1 - t) * from$sills + t * to$sills
@@ -160,7 +162,7 @@ mixed_sills <- function(model, theta, a, b, t) {
   theta
 }
 
-# theta with entries of B in place of L, for users.
+# theta with entries of B instead of L, for users.
 reported <- function(model, theta) {
   theta <- in_data_units(model, theta)
   for (block in coregions(model, theta)) theta[block$rows] <- triangle_entries(block$sills, block$diagonal)
@@ -221,7 +223,7 @@ grown_sills <- function(search) {
       rows <- if (block$diagonal) k else k:nrow(root)
       bends <- eigen(G[rows, rows, drop = FALSE], symmetric = TRUE)
       steepest <- bends$vectors[, length(rows)]
-      # for a hundredth of the sills, the gain would hardly exceed the least gain
+      # for a hundredth of the sills, the gain would hardly exceed the smallest relevant gain
       if (min(bends$values) > -10 * search$least_gain) next
       for (length in c(1, 0.3, 0.1)) {
         s <- at_root(replace(root, cbind(rows, k), length * steepest))

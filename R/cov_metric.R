@@ -2,10 +2,11 @@
 # Vecchia approximation, Katzfuss, Guinness and Lawrence 2022).
 #
 # 1 - correlation grows with the scaled distance of each leaf. In a product of covariances, the squared scaled distances
-# of the factors add up; in a sum, those of the terms add up with the variances as weights. A covariance is a metric,
+# of the factors add up; in a sum, the squared scaled distances of the terms add up with the variances as weights. A
+# covariance is a metric,
 #   variance  of the field
 #   matrix    M, d x d: the squared distance h' M h
-#   views     of coordinates that are angles: lists of a function, points -> points in space, and the weight of the
+# views for coordinates that are angles: lists of a function, points -> points in space, and the weight of the
 #             squared distance there.
 
 # `reference`: the points of the fit, by which coordinates without a range are scaled.
@@ -51,7 +52,7 @@ linear_view <- function(M, u) {
   unname(u) %*% (decomposed$vectors[, used, drop = FALSE] * rep(sqrt(decomposed$values[used]), each = ncol(u)))
 }
 
-# `values`: those of the parameters of each leaf.
+# `values`: the parameters of each leaf.
 covariance_metric <- function(x, values, u) {
   metrics <- Map(leaf_metric, leaves_of(x), values, list(u))
   fold_covariance(x, function(leaf, path) metrics[[path]], join_metrics)
@@ -87,8 +88,8 @@ leaf_metric <- function(leaf, p, u) {
   }))
 }
 
-# The mean variance of the field when the variance of this leaf is 1: not 1 for linear covariances and unbounded
-# variograms.
+# The mean variance of the field when the variance of this leaf is 1; it differs from 1 for linear covariances and
+# unbounded variograms.
 mean_square <- function(leaf, u) leaf$kernel$mean_square(leaf, u)
 
 typical_distance <- function(leaf, u) {
@@ -105,7 +106,7 @@ own_metric <- function(leaf, p, u, dims = seq_len(ncol(u))) {
   list(variance = scales$variance, matrix = metric, views = list())
 }
 
-# Coordinates as given, in units of their standard deviations.
+# Coordinates without a metric, in units of their standard deviations.
 unit_metric <- function(u) {
   spread <- colMeans(sweep(u, 2, colMeans(u))^2)
   diag(ifelse(spread > 0, 1 / spread, 0), ncol(u))

@@ -1,4 +1,4 @@
-# Variation of the field at distances shorter than those of the observations: a nugget that is no noise.
+# Variation of the field at distances shorter than those between observations: a nugget that is not noise.
 
 microscale_kernel <- kernel("microscale", function(variance, x, y) {
   sprintf("%s * Equal(SqDist(%s, %s), 0)", variance, x, y)
@@ -27,7 +27,7 @@ theta_of_targets <- function(object, targets) {
   replace(object$theta, microscale_rows(object$model), 0)
 }
 
-# Nugget and microscale are identified only by several observations at one location.
+# Nugget and microscale can only be distinguished by several observations at one location.
 check_white <- function(model, u, call) {
   several <- is_lmc(model$covariance)
   free <- white_rows(model)[!model$parameters$fixed[white_rows(model)]]

@@ -2,7 +2,7 @@
 # the parameters in theta.
 
 # A list of
-#   formula     its text, without the nugget
+# formula the formula, without the nugget
 #   parameters  a data frame: name, value (NA: to be found), lower, upper, log (the scale it is optimised on), fixed,
 #               kind (variance, range, ..., free), leaf (its path), parameter (of the leaf), coordinate, extent (of the
 #               data, in units of a range or period)
@@ -45,7 +45,7 @@ parameter_table <- function(leaves, coordinates) {
   table
 }
 
-# The rows of a leaf in theta, or of one of its parameters.
+# The rows of theta of a leaf, or of one of its parameters.
 leaf_rows <- function(model, path, name = NULL) {
   parameters <- model$parameters
   which(parameters$leaf == path & (is.null(name) | parameters$parameter %in% name))
@@ -60,8 +60,8 @@ with_values <- function(model, theta) {
   })
 }
 
-# The formula of a model for points of these names. Noise alone, the null model, has a field of variance 0. The nugget
-# is the last parameter of theta, and stands outside of the formula.
+# The formula of a model for points of these names. Without a field (the null model, noise only), the field has variance
+# 0. The nugget is the last parameter of theta, and is not in the formula.
 covariance_text <- function(model, x = "x", y = "y") {
   text <- fold_covariance(model$covariance, function(leaf, path) {
     leaf_text(leaf, c(x = x, y = y), references(model, path, leaf), model$width)
@@ -124,7 +124,7 @@ check_leaf_dims <- function(leaf, d, call) {
                  call = call)
   }
   leaf$geometry$check(leaf, dims, call)
-  if (leaf$kernel$by_formula) return()  # whatever its parameters are called
+  if (leaf$kernel$by_formula) return()  # independent of the names of its parameters
   ranges <- length(leaf$parameters$range)
   if (ranges > 1 && ranges != length(dims)) {
     stop_kernops("dim", "{.fn {leaf$label}} has {ranges} ranges for {length(dims)} coordinate{?s}.", call = call)

@@ -58,7 +58,7 @@ point_declarations <- function(model) {
 block_width <- 32L
 
 # Calls f(first, last) for blocks of `width` of 1..n, each of which allocates a few matrices of `width` columns and
-# `rows` rows. Beside a matrix of a GB, R's garbage collector would let some hundred MB of such matrices pile up.
+# `rows` rows. Next to a matrix of 1 GB, R's garbage collector would let some hundred MB of such matrices accumulate.
 for_blocks <- function(n, f, width = block_width, rows = n) {
   every <- max(1, floor(2e6 / (width * rows)))
   for (block in seq_len(ceiling(n / width))) {

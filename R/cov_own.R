@@ -1,6 +1,6 @@
 # Formulas of the user: covariance().
 
-# Mistakes are shown in the formula as the user wrote it, before names are replaced.
+# Errors are shown in the formula as the user wrote it, before names are replaced.
 own_kernel <- kernel("covariance", function(formula, x, y, parameters) {
   paste0("(", replace_names(formula, c(x = x, y = y, parameters)), ")")
 }, by_formula = TRUE, screens = FALSE, stationary = FALSE)

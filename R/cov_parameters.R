@@ -1,8 +1,8 @@
 # The kinds of parameters without a unit, such as correlations. To add one, write its row: the searches, their starting
 # values, posterior draws and profiles read it.
 
-# `search`, the limits of a search; `start`, those of its starting values, which are spread evenly between them on the
-# scale of the search, unless `even`: by value. `limits`: those of the values; NA for directions. `log`: whether the
+# `search`, the limits of a search; `start`, the limits of starting values, which are spread evenly between them on the
+# scale of the search or, if `even`, by value. `limits`: the limits of the values; NA for directions. `log`: whether the
 # search is on the scale of logarithms. `proper`: whether the posterior needs no prior, as the limits are finite.
 parameter_kind <- function(search, start, limits = c(if (log) 0 else -Inf, Inf), log = TRUE, proper = TRUE,
                            even = !log) {

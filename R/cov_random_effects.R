@@ -81,8 +81,8 @@ random_effect <- function(effect, variance = NULL, fixed = character(), correlat
 
 is_bar <- function(e) is.call(e) && length(e) == 3 && (identical(e[[1]], quote(`|`)) || identical(e[[1]], quote(`||`)))
 
-# The effects of `lhs | group`: lists of terms with correlated coefficients, which are lists of a slope, NULL for an
-# intercept, and a level.
+# The effects of `lhs | group`: lists of terms with correlated coefficients; a term is a list of a slope (NULL for an
+# intercept) and a level.
 bar_effects <- function(bar, env, call = caller_env()) {
   terms <- tryCatch(stats::terms(stats::as.formula(call("~", bar[[2]]), env)), error = function(e) NULL)
   slopes <- lapply(attr(terms, "term.labels"), str2lang)
@@ -114,7 +114,7 @@ mean_square_of_covariates <- function(leaf, u) {
 intercept_kernel <- kernel("intercept", function(variance, x, y) sprintf("%s * Equal(%s, %s)", variance, x, y),
                            screens = FALSE)
 
-# The points are the covariate and the number of the level.
+# A point consists of the covariate and the number of the level.
 slope_kernel <- kernel("slope", function(variance, x, y) {
   sprintf("%1$s * Elem(%2$s, 0) * Elem(%3$s, 0) * Equal(Elem(%2$s, 1), Elem(%3$s, 1))", variance, x, y)
 }, screens = FALSE, mean_square = mean_square_of_covariates)
@@ -193,7 +193,7 @@ split_effects <- function(e) {
   })
 }
 
-# The rest of a formula has no effects: R would take bars for "or".
+# The rest of a formula contains no effects: R would take bars for "or".
 check_no_effects <- function(e, call) {
   if (is_bar(e) || is_smooth(e)) {
     stop_kernops("input", "{.code {deparse1(e)}} must be a separate term, joined to the others by {.code +}.",

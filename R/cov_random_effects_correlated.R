@@ -1,9 +1,11 @@
 # Random effects with several correlated coefficients for each level, (x | g). Their covariance matrix S is D C C' D: D
 # has the standard deviations, and C is the Cholesky factor of a correlation matrix in canonical partial correlations
 # (Lewandowski, Kurowicka and Joe 2009), z[j, k] for k < j: the correlation of coefficients j and k given those before
-# k. Any of these between -1 and 1 give a correlation matrix; two coefficients have their correlation.
+# k. Any values between -1 and 1 give a correlation matrix; if there are two coefficients, the value is their
+# correlation.
 
-# The formula in the points, whose columns are covariates, without that of an intercept, and the number of the level.
+# The formula in the points, whose columns are the covariates (except the covariate 1 of an intercept) and the number of
+# the level.
 correlated_kernel <- kernel("effects", function(variance, correlation, x, y, size, intercept) {
   root <- root_texts(variance, correlation, size)
   along <- function(point, column) {
@@ -65,7 +67,7 @@ correlation_root_slopes <- function(correlation, size) {
   })
 }
 
-# The leaf of several coefficients for each level of `terms`, which differ in their slopes alone.
+# The leaf of several coefficients for each level of `terms`, which differ only in their slopes.
 correlated_leaf <- function(terms, variance, correlation, fixed, label, columns, call) {
   size <- length(terms)
   check_coefficients_of(variance, "variance", size, call)

@@ -1,8 +1,8 @@
-# The bases of smooths, made by mgcv, in the coordinates of a mixed model: unpenalised coefficients belong to the trend,
-# the others are random.
+# The bases of smooths, constructed by mgcv and converted to a mixed model: unpenalised coefficients belong to the
+# trend, the others are random.
 
-# The variables of a smooth in the form that mgcv takes, from numbers, which are numbers of levels for factors. The
-# factor of random smooths has one level, so that the basis is that of each level.
+# The variables of a smooth in the form that mgcv requires, from numbers, which encode the levels of factors. The factor
+# of random smooths has one level, so that the basis is that of each level.
 smooth_data <- function(column, values) {
   data <- stats::setNames(as.data.frame(values), column$names)
   for (name in names(column$factors)) {
@@ -14,7 +14,7 @@ smooth_data <- function(column, values) {
   data
 }
 
-# 1 at values of the level of a smooth of one level, else 0.
+# 1 at values of the level of a smooth of one level, otherwise 0.
 within_level <- function(column, values) {
   by <- column$spec$by
   if (is.null(column$by_level)) 1 else as.numeric(column$factors[[by]][values[, column$names == by]] == column$by_level)
@@ -47,14 +47,14 @@ sample_of_values <- function(column, values, most = 200) {
   values[sort(unique(unlist(rows))), , drop = FALSE]
 }
 
-# The smooth of mgcv, which adds up to 0 over the observations. `modCon = 2`: that of t2(), too. The smooths of the
-# levels of a factor `by` share their basis.
+# The smooth of mgcv, which adds up to 0 over the observations. `modCon = 2` applies this to t2() as well. The smooths
+# of the levels of a factor `by` share their basis.
 made_smooth <- function(column, data, call) {
   spec <- column$spec
   if (!is.null(column$by_level)) spec$by <- "NA"
   made <- recalled("basis", list(spec, data, column$select), function() {
     made <- mgcv::smoothCon(spec, data, absorb.cons = TRUE, modCon = 2, null.space.penalty = column$select)[[1]]
-    made$X <- NULL # as long as the data
+    made$X <- NULL # of the length of the data
     made$S <- Filter(function(S) any(S != 0), made$S)
     made
   }) |> tryCatch(error = function(e) stop_smooth(column$label, e, call))
@@ -91,7 +91,7 @@ smooth_functions <- function(column, values) {
 }
 
 # Settled columns without the unpenalised functions of smooths that are linear combinations of the trend x and of those
-# of earlier smooths: s(x) has the straight line that te(x, z) has, too.
+# of earlier smooths: for example, s(x) and te(x, z) both contain the straight line in x.
 without_repeated_trend <- function(settled, x) {
   if (!ncol(settled$trend)) return(settled)
   fit <- stats::.lm.fit(cbind(x, settled$trend), numeric(nrow(x)))

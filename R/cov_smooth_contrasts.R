@@ -1,7 +1,7 @@
 # Smooths of the levels of a factor that add up to zero, bs = "sz": functions f_1, ..., f_L with independent
 # coefficients of variances v_1, ..., v_L, given that their sum is zero. The coefficients are those of the first L - 1
-# functions, each with the penalty B, and the last function is minus their sum. Their covariance is D - v v' / sum(v)
-# for each eigenvector of B, where v and D = diag(v) have the first L - 1 variances, and the sum has all.
+# functions, each with the penalty B, and the last function is minus their sum. For each eigenvector of B, their
+# covariance is D - v v' / sum(v), where v and D = diag(v) contain the first L - 1 variances, and the sum runs over all.
 
 # The columns of such a smooth of mgcv, as diagonal_penalties() makes them, with the number `contrasts` of its
 # functions; NULL for other smooths.

@@ -108,7 +108,7 @@ smooth_variables <- function(spec) c(spec$term, if (spec$by != "NA") spec$by)
 
 str2lang_all <- function(x) lapply(x, str2lang)
 
-# The factors among the variables of a smooth. Levels without observations matter in a map alone.
+# The factors among the variables of a smooth. Levels without observations matter only for maps.
 smooth_factors <- function(leaf, data) {
   column <- leaf$sees[[1]]
   env <- environment(column$formula)
@@ -133,7 +133,8 @@ random_effect_leaf <- function(variables, factors, env, call) {
 }
 
 # A smooth with factors among its variables, whose values are numbers of levels. The coefficients of bs = "fs" are
-# independent from level to level of its factor: it sees the basis of one level, and the levels.
+# independent between the levels of its factor, so the basis is constructed for a single level and combined with the
+# levels.
 with_factors <- function(leaf, data, call) {
   column <- leaf$sees[[1]]
   factors <- smooth_factors(leaf, data)
@@ -154,7 +155,7 @@ with_factors <- function(leaf, data, call) {
   leaf
 }
 
-# smooth_effect() is one term, and most bases are those of numbers.
+# smooth_effect() is a single term, and most bases require numbers.
 check_factors <- function(column, factors, call) {
   spec <- column$spec
   if (spec$by %in% spec$term) {
@@ -174,7 +175,7 @@ check_factors <- function(column, factors, call) {
     "Give the variance of a random effect by {.fn random_effect}."), call = call)
 }
 
-# The bases of mgcv for numbers alone.
+# The bases of mgcv for numeric variables only.
 numeric_bases <- c("tp", "ts", "cr", "cs", "cc", "ps", "cp", "bs", "ad", "ds", "gp", "sos", "so")
 
 sum_formula <- function(names, env) {
@@ -219,7 +220,7 @@ smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = cal
   leaf
 }
 
-# Variances of the user, one for each penalty.
+# The user's variances, one for each penalty.
 with_variances <- function(leaf, variance, fixed, call) {
   check_subset(fixed, "fixed", "variance", call)
   if (length(fixed) && is.null(variance)) {

@@ -1,5 +1,5 @@
-# Smooths with several penalties, b' S_k b with the weights 1 / v_k. Their sum with weights 1 is the sum of squares in
-# other coordinates, where the penalties of nearly all smooths of mgcv have the same eigenvectors: coefficient j has the
+# Smooths with several penalties, b' S_k b with the weights 1 / v_k. Scaled such that their sum with weights 1 is the
+# sum of squares, the penalties of nearly all smooths of mgcv have the same eigenvectors: coefficient j has the
 # precision sum_k d_kj / v_k with the shares d_kj of the penalties, which add up to 1.
 
 # The coordinates of the `random` coefficients and of the `trend`, and the `shares`, a row for each penalty.
@@ -8,7 +8,7 @@ diagonal_penalties <- function(made, label, call, tolerance = 1e-10) {
   random <- which(sum$values > tolerance * sum$values[[1]])
   whole <- unit_penalty_vectors(sum, random)
   within <- lapply(made$S, function(S) crossprod(whole, S %*% whole))
-  # no eigenvalues of a sum with such weights are equal unless those of each penalty are
+  # no eigenvalues of a sum with such weights are equal unless the eigenvalues of each penalty are equal
   common <- eigen(Reduce(`+`, Map(`*`, within, 2 + sin(seq_along(within)))), symmetric = TRUE)$vectors
   within <- lapply(within, function(S) crossprod(common, S %*% common))
   shares <- t(vapply(within, diag, numeric(length(random))))

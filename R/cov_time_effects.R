@@ -42,7 +42,7 @@
 NULL
 
 # `process` has the covariance of the effects at times a and b, at variance 1, and `slopes` its derivatives with respect
-# to the parameters behind the variance; p has the parameters of the leaf.
+# to the parameters after the variance; p has the parameters of the leaf.
 ar1_kernel <- replace(exponential_kernel, c("label", "process", "slopes"), list(
   "ar1", function(a, b, p) exp(-abs(outer(a, b, `-`)) / p$range),
   function(a, b, p) list(exp(-abs(outer(a, b, `-`)) / p$range) * abs(outer(a, b, `-`)) / p$range^2)
@@ -95,7 +95,8 @@ settle_effect.effect_of_times <- function(effect, u) {
   effect
 }
 
-# The rows of the root of the covariance of the effect at the times of the observations, and behind them at other times.
+# The rows of the root of the covariance of the effect at the times of the observations, followed by rows at other
+# times.
 effect_columns.effect_of_times <- function(effect, theta, u, known) {
   times <- c(effect$times, setdiff(process_times(effect$leaf, u), effect$times))
   root <- root_at_times(effect, theta, times)

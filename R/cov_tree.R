@@ -1,7 +1,8 @@
 # A covariance is a tree: leaves, joined by + and *. Each leaf has a path from the root, such as "1.2" for the second
 # part of the whole. The table of parameters, and all results for each leaf, are addressed by that path.
 
-# Folds a covariance from its leaves to the whole: leaf(leaf, path), and join(operation, parts) of what the parts gave.
+# Folds a covariance from its leaves to the whole: leaf(leaf, path), and join(operation, parts) of the results of the
+# parts.
 fold_covariance <- function(x, leaf, join, path = "1") {
   if (x$kind == "leaf") return(leaf(x, path))
   join(x$kind, Map(fold_covariance, x$parts, list(leaf), list(join), part_paths(x, path)))
@@ -28,7 +29,7 @@ without_terms <- function(x, drop) {
   if (length(parts) > 1) replace(x, "parts", list(parts)) else if (length(parts)) parts[[1]]
 }
 
-# The terms that are no products, by their paths.
+# The terms that are not products, by their paths.
 added_leaves <- function(x) do.call(c, Filter(function(leaves) length(leaves) == 1, added_terms(x)))
 
 leaf_at <- function(x, path) leaves_of(x)[[path]]

@@ -50,7 +50,7 @@ check_no_variable <- function(covariance, call) {
   }
 }
 
-# An effect of a named variable, or the sum of those of all variables without the one named in `keys`.
+# An effect of a named variable, or the sum of the effects of all variables without a more specific effect in `keys`.
 effects_of_variables <- function(leaf, variables, keys, call) {
   if (length(unknown <- setdiff(leaf$belongs$name, variables))) {
     stop_kernops("input", c("{.code {leaf$label}} names the variable {.val {unknown}}, but the variables are
@@ -68,13 +68,13 @@ effects_of_variables <- function(leaf, variables, keys, call) {
   Reduce(function(a, b) join_parts("+", a, b), lapply(names, one))
 }
 
-# The keys of effects in a formula that a covariance has already.
+# The keys of effects in a formula that a covariance already contains.
 known_effects <- function(covariance) {
   leaves <- unname(leaves_of(covariance))
   c(vapply(leaves, leaf_key, ""), unlist(lapply(leaves, function(leaf) leaf$belongs$term)))
 }
 
-# 1 at points of the variable of an effect, else 0.
+# 1 at points of the variable of an effect, otherwise 0.
 seen_by <- function(leaf, u) {
   if (is.null(leaf$belongs)) 1 else as.numeric(u[, leaf$belongs$column] == leaf$belongs$number - 1)
 }

@@ -1,8 +1,7 @@
-# Classes of variables. New data have the classes of the data of the fit: a date and a time are instants, and become
-# each other; durations and quantities with a unit become those of the fitted unit; any other class is an error.
+# Classes of variables. New data are converted to the classes of the fitted data: dates and times are instants, and are
+# converted to each other; durations and quantities are converted to the fitted unit; any other class is an error.
 
-# Variables of one kind can be converted to each other. Classes that only describe numbers and strings have no kind of
-# their own.
+# Variables of one kind can be converted to each other. Classes that only describe numbers and strings are not kinds.
 variable_kind <- function(x) {
   if (inherits(x, c("Date", "POSIXt"))) return("time")
   if (inherits(x, "difftime")) return("duration")
@@ -14,8 +13,8 @@ variable_kind <- function(x) {
   if (is.numeric(x)) "number" else typeof(x)
 }
 
-# x in the class and the unit of `fitted`, the variable of the fit. `exact`: x has levels, among which a time within a
-# day is no date, and a number may be the label of a factor.
+# x in the class and the unit of `fitted`, the variable of the fit. `exact`: x contains levels, for which a time within
+# a day is not a date, and a number may be the label of a factor.
 as_fitted <- function(x, fitted, name, call, exact = FALSE) {
   if (is.null(fitted)) return(x)
   if (inherits(x, "POSIXlt")) x <- as.POSIXct(x)
@@ -27,7 +26,7 @@ as_fitted <- function(x, fitted, name, call, exact = FALSE) {
          units = as_fitted_unit(x, fitted, name, call), text = as_fitted_text(x, fitted), x)
 }
 
-# Codes of a factor are those of the fit, which as.integer(g) takes; further levels follow.
+# Codes of a factor equal those of the fit, because as.integer(g) depends on them; new levels follow.
 as_fitted_text <- function(x, fitted) {
   if (!is.factor(fitted)) return(if (is.factor(x)) as.character(x) else x)
   if (is.factor(x) && identical(levels(x), levels(fitted)) && is.ordered(x) == is.ordered(fitted)) return(x)
@@ -40,7 +39,7 @@ stop_other_class <- function(x, fitted, name, call, hint = NULL) {
                            in {.arg newdata}.", i = hint), call = call)
 }
 
-# The labels of a factor that are these numbers, where all its labels are numbers.
+# The labels of a factor that are these numbers, if all its labels are numbers.
 numbers_as_labels <- function(x, labels) {
   numbers <- suppressWarnings(as.numeric(readable_text(labels)))
   if (anyNA(numbers) || inherits(x, "integer64")) return(x)
@@ -80,7 +79,7 @@ as_fitted_unit <- function(x, fitted, name, call) {
   })
 }
 
-# The variables of new data, a data frame or list, as those of the fit.
+# The variables of new data, a data frame or list, converted to the classes of the fit.
 as_fitted_variables <- function(data, fitted, call, exact = FALSE) {
   if (!is.list(data)) return(data)
   for (name in intersect(names(fitted), names(data))) {
@@ -100,7 +99,7 @@ prototypes <- function(names, data, env) {
   Filter(Negate(is.null), lapply(values, prototype))
 }
 
-# Numbers of dates, times and durations as coordinates: in days. Quantities are in their unit.
+# Numbers of dates, times and durations as coordinates: in days. Quantities keep their unit.
 in_days <- function(x) {
   if (inherits(x, "POSIXt")) return(as.numeric(as.POSIXct(x)) / 86400)
   if (inherits(x, "difftime")) return(as.numeric(x, units = "days"))
@@ -115,7 +114,7 @@ from_days <- function(x, fitted) {
   if (inherits(fitted, "Date")) .Date(x) else x
 }
 
-# Variables and coordinates of data. Names are in the encoding that R evaluates symbols in.
+# Variables and coordinates of data. Names are in the encoding in which R evaluates symbols.
 data_source <- function(parts) {
   data <- parts$data
   if (!is.list(data)) return(parts)
@@ -128,7 +127,7 @@ data_source <- function(parts) {
 
 native_names <- function(names) enc2native(enc2utf8(names))
 
-# A name that two columns have does not say which of them is meant.
+# A name that two columns share is ambiguous.
 check_distinct_names <- function(used, data, argument, call) {
   names <- if (is.list(data)) names(data)
   twice <- unique(names[duplicated(names)])

@@ -1,12 +1,12 @@
 # Columns of the points beside the coordinates: numbers of groups and levels, covariates, and bases of smooths. Terms of
-# the covariance see them: `sees` of a leaf are such columns.
+# the covariance read them: `sees` of a leaf are such columns.
 #
 # A column is a list of
 #   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": those of the
 #              random basis functions of a smooth (cov_smooth_effects.R); "time": those of a variable since its
 #              `origin`, the least one of the fit; "predictor": a model matrix (data_predictors.R); "zero": 0 at all
-#              points, of noise without a field, as points have at least one column
-#   formula    one-sided, of what is evaluated in the data
+# points, for noise without a field, because points have at least one column
+# formula one-sided, evaluated in the data
 #   what       its name in messages
 #   values     of a level: the values of the fit (level_values.R), and `levels`, their labels; others have further
 #              numbers
@@ -15,7 +15,7 @@
 #   variables  of a smooth, as expressions: what a row of the data has before there is a basis, and their `names`; the
 #              levels of `factors`, whose values are numbers; `by_level`, that of the factor `by`; `among`, the factor
 #              of a random smooth; `label`, its call, and `title`, its name in results
-#   width      how many columns of the points these are, if not one
+# width the number of columns of the points, if not one
 
 new_column <- function(kind, formula, what, ...) list(kind = kind, formula = formula, what = what, ...)
 
@@ -38,7 +38,7 @@ group_column <- function(group, data, call) {
 
 is_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x)
 
-# The column of the group, and the columns of the terms of the covariance and of predictors.
+# The columns of the group, of the terms of the covariance and of predictors.
 seen_columns <- function(covariance, group, predictors = list()) {
   columns <- c(Filter(length, list(group)), do.call(c, lapply(leaves_of(covariance), `[[`, "sees")), predictors)
   columns[!duplicated(vapply(columns, column_key, ""))]
@@ -48,7 +48,7 @@ column_key <- function(column) {
   paste(c(column$kind, column$label %||% deparse1(column$formula[[2]]), column$by_level), collapse = " ")
 }
 
-# The values of columns at the rows of the data, as numbers; of smooths, those of their variables.
+# The values of columns at the rows of the data, as numbers; for smooths, the values of their variables.
 column_values <- function(columns, data, n, call) {
   do.call(cbind, c(list(matrix(0, n, 0)), lapply(columns, values_of_column, data, n, call)))
 }
@@ -100,7 +100,7 @@ as_covariate <- function(e, data, env) {
   values
 }
 
-# The grouping variables of a factor: a and b of a:b. factor(a) has the levels of a.
+# The grouping variables of a factor: a and b for a:b. factor(a) has the levels of a.
 as_level <- function(e, data, env) {
   called <- if (is.call(e)) deparse1(e[[1]]) else ""
   if (called == ":") return(do.call(c, lapply(as.list(e)[-1], as_level, data, env)))
@@ -112,8 +112,8 @@ as_level <- function(e, data, env) {
   stats::setNames(list(if (length(dim(values))) c(values) else values), deparse1(e))
 }
 
-# Columns of the observations used, with their levels and bases: a list of `columns`, their `values` as points have
-# them, and what they add to the `trend`.
+# Columns of the observations used, with their levels and bases: a list of `columns`, their `values` in the layout of
+# points, and the columns that they add to the `trend`.
 settled_columns <- function(columns, values, data, n, call) {
   positions <- split_widths(lengths(lapply(columns, `[[`, "variables")))
   settled <- with_trees(Map(function(column, k) {
@@ -152,7 +152,7 @@ with_times <- function(column, used, data, n, call) {
   column
 }
 
-# At new points: their columns, and what these add to the trend.
+# At new points: their columns, and the columns that these add to the trend.
 new_columns <- function(parts, data, n, call) {
   for (column in parts$columns) {
     check_variables(stats::terms(column$formula), column$needed, data, column$what, call)
@@ -160,12 +160,12 @@ new_columns <- function(parts, data, n, call) {
   columns_at_points(parts$columns, lapply(parts$columns, values_of_column, data, n, call), n)
 }
 
-# The columns that n points and the trend take from the values of each of `columns`.
+# The columns of n points and of the trend that follow from the values of each of `columns`.
 columns_at_points <- function(columns, values, n) {
   parts <- with_trees(Map(function(column, values) {
     if (is_smooth_column(column)) smooth_functions(column, as.matrix(values)) else list(values = values)
   }, columns, values))
-  # of no rows, NULL would be a column
+  # with no rows, NULL would be a column
   bound <- function(name) {
     do.call(cbind, c(list(matrix(0, n, 0)), Filter(Negate(is.null), unname(lapply(parts, `[[`, name)))))
   }
@@ -178,7 +178,7 @@ split_widths <- function(widths) {
   Map(function(last, width) seq(to = last, length.out = width), cumsum(widths), widths)
 }
 
-# The places of columns among those of points behind the coordinates, by their keys.
+# The positions of columns among the columns of points after the coordinates, by their keys.
 column_places <- function(columns) {
   stats::setNames(split_widths(vapply(columns, function(column) column$width %||% 1L, 1L)),
                   vapply(columns, column_key, ""))
@@ -189,7 +189,7 @@ placed <- function(covariance, d, columns, group, call) {
   before <- d + if (is_lmc(covariance)) extra_coordinates else 0L
   places <- column_places(columns)
   change_leaves(covariance, function(leaf, path) {
-    leaf$positions <- leaf$group <- NULL # of another fit
+    leaf$positions <- leaf$group <- NULL # from another fit
     if (isTRUE(leaf$placed) || is_coregion(leaf)) leaf["dims"] <- list(NULL)
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {
@@ -221,11 +221,11 @@ check_grouped <- function(covariance, call) {
   if (is_lmc(covariance)) stop_kernops("input", "{.arg group} requires a single response.", call = call)
 }
 
-# The coordinates of the points, centred, and the columns beside them.
+# The centred coordinates of the points, followed by their other columns.
 points_of <- function(u, center, z) unname(cbind(centred(u, center), z))
 
-# The columns in which observations must agree to be correlated, for some term of the covariance; NULL if a term
-# requires no such agreement.
+# The columns in which correlated observations must agree, for some term of the covariance; NULL if a term requires no
+# such agreement.
 linking_columns <- function(model) {
   leaves <- Filter(function(leaf) leaf$label != "nugget", leaves_of(model$covariance))
   by <- unique(lapply(leaves, function(leaf) leaf$group %||% leaf$level))

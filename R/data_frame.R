@@ -1,8 +1,8 @@
-# From the user's arguments to numbers: response, trend, coordinates, noise.
+# Converts the user's arguments to numbers: response, trend, coordinates, noise.
 
 # From a result of spatial_parts(), a list of y, x (trend), u (coordinates), z (the columns of data_columns.R), offset,
-# noise, weights, and the description by which new data become the same. `arguments` is a list
-# of weights, noise, subset and na.action.
+# noise, weights, and the description by which new data are converted in the same way. `arguments` is a list of weights,
+# noise, subset and na.action.
 gp_data <- function(formula, source, coords, arguments, family, several, columns, placed, call) {
   check_model_formula(formula, call)
   used <- lapply(c(list(formula, if (inherits(coords, "formula")) coords), lapply(columns, `[[`, "formula")), all.vars)
@@ -21,7 +21,7 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
   columns <- settled_columns(columns, points[, seq_len(ncol(points)) > d, drop = FALSE], source$data, n, call)
   rows <- kept[row_numbers(frame, nrow(points))]
   terms <- attr(frame, "terms")
-  # names of many rows would take longer than all else here
+  # names of many rows would take longer than all other steps here
   x <- unname_rows(trend_matrix(terms, frame, call))
   if (!several) columns <- without_repeated_trend(columns, x)
   response <- response_values(frame, formula, family, several, rows, call)
@@ -46,7 +46,7 @@ check_model_formula <- function(formula, call) {
                                                           converts strings."), call = call)
 }
 
-# The response of a frame as numbers; the observations of a family have weights, too.
+# The response of a frame as numbers; the observations of a family also have weights.
 response_values <- function(frame, formula, family, several, rows, call) {
   y <- frame[[attr(attr(frame, "terms"), "response")]]
   if (several) return(list(y = response_columns(y, formula[[2]], call)))
@@ -100,7 +100,7 @@ plain_response <- function(y, call) {
   as.vector(y)
 }
 
-# The value of an argument that may name variables of the data, as the weights of lm().
+# The value of an argument that may name variables of the data, like the weights of lm().
 within_data <- function(quosure, values, call) {
   check_distinct_names(all.vars(rlang::quo_get_expr(quosure)), values, "data", call)
   mask <- if (is.list(values)) as.list(values)[!duplicated(names(values))]
@@ -177,7 +177,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept 
   )
 }
 
-# Applies na.action to incomplete data only, as the usual actions copy complete data, too.
+# Applies na.action to incomplete data only, because the usual actions also copy complete data.
 if_incomplete <- function(na.action, call, several = FALSE) {
   if (is.null(na.action)) return(NULL)
   act <- tryCatch(match.fun(na.action), error = function(e) {
@@ -206,7 +206,7 @@ check_gp_values <- function(parts, call) {
   check_magnitudes(parts, call)
 }
 
-# A finite sum has finite terms, which takes no memory to see.
+# If a sum is finite, all terms are finite; the sum needs no memory.
 all_finite <- function(x) is.double(x) && is.finite(sum(x)) || all(is.finite(x))
 
 need_package <- function(name, why, call = caller_env()) {

@@ -1,7 +1,7 @@
 # The layout of observations: how rows of the data become observations, and results of observations become rows again.
 #
 #   single    a row is an observation
-#   several   an observation is a value of one of several variables, in the order of the variables: `names` of the
+# several an observation is a value of one of several variables, in the order of the variables:
 #             variables, and of each observation the number `variable` and the number of its `row`; how many columns the
 #             points have `beside` their coordinates, and the names of `idle` columns that the trend does not have
 #
@@ -33,15 +33,15 @@ keep_observations.layout_single <- function(layout, rows) layout
 observation_labels.layout_single <- function(layout, labels) labels
 
 # Behind its coordinates in space, a point of several variables has the number of its variable, from 0, and two columns
-# for the noise, which is common to observations of one row: the number of the row, and the standard deviation in
-# units of the nugget, which is 0 where there is no observation. The columns `z` of effects come last.
+# for the noise, which is common to observations of one row: the number of the row, and the standard deviation in units
+# of the nugget, which is 0 where there is no observation. The columns `z` of effects come last.
 at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u)), z = NULL) {
   unname(cbind(u, variable - 1, row, scale, z))
 }
 
 extra_coordinates <- 3L
 
-# How many columns of points come before those of groups, levels and covariates.
+# The number of columns of points before those of groups, levels and covariates.
 space_columns <- function(model) model$d + if (is_lmc(model$covariance)) extra_coordinates else 0L
 
 expand.layout_several <- function(layout, points) {
@@ -66,7 +66,8 @@ expand.layout_several <- function(layout, points) {
   points
 }
 
-# `prefixed`: whether the names of columns begin with those of the variables, which else are the names.
+# `prefixed`: whether the names of columns begin with the names of the variables; otherwise they are the names of the
+# variables.
 collapse.layout_several <- function(layout, table, variable, prefixed = ncol(table) > 1, ...) {
   do.call(cbind, lapply(seq_along(layout$names), function(k) {
     part <- table[variable == k, , drop = FALSE]

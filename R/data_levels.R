@@ -1,8 +1,8 @@
 # Levels by value: grouping variables are matched as numbers, instants, strings, ..., never by printed text. A factor
 # a:b has the pairs of values of a and b as levels. `values` are therefore lists of vectors, one for each of a and b.
 
-# Numbers of the levels of `values` among those `known`, which are distinct; other levels have the numbers that follow,
-# missing values are NA.
+# Numbers of the levels of `values` among the `known` levels, which are distinct; other levels receive the following
+# numbers, missing values NA.
 match_levels <- function(values, known = lapply(values, `[`, 0)) {
   here <- Reduce(`&`, lapply(values, function(x) !is.na(x)))
   keys <- Map(function(x, k) first_numbers(joint_keys(k, x[here])), values, known)
@@ -18,7 +18,7 @@ distinct_levels <- function(values) {
   list(values = lapply(values, function(x) x[first[sorted]]), of = match(of, sorted))
 }
 
-# Numbers in the order of the values; strings are sorted once each, which takes R long.
+# Numbers in the order of the values; strings are sorted only once each, because sorting strings takes R long.
 level_rank <- function(x) {
   if (is.factor(x)) return(as.integer(x))
   if (!is.character(x)) return(xtfrm(x))
@@ -26,7 +26,7 @@ level_rank <- function(x) {
   match(x, distinct[order(readable_text(distinct))])
 }
 
-# A conversion of units is subject to rounding: values next to one that is known are that one.
+# A conversion of units is subject to rounding: values close to a known value are replaced by it.
 snapped <- function(x, known) {
   if (!variable_kind(known) %in% c("duration", "units")) return(x)
   near <- match(signif(as.numeric(x), 14), signif(as.numeric(known), 14))

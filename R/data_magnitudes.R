@@ -27,7 +27,7 @@ check_magnitude <- function(values, name, call) {
 }
 
 # Coordinates beyond these magnitudes are divided by a power of two, the `unit` of their centre, which changes no digit:
-# parameters are then in this unit within a fit. Only lengths scale with the unit; other parameters prevent a unit.
+# within a fit, parameters are in this unit. Only lengths scale with the unit; other parameters prevent a unit.
 with_unit <- function(center, u, model, call) {
   ranges <- column_ranges(u)
   size <- pmax(abs(ranges[1, ] - center), abs(ranges[2, ] - center))
@@ -65,8 +65,8 @@ check_far_points <- function(u, call) {
                           i = "Their coordinates must be in the unit of the fit."), call = call)
 }
 
-# The response without a constant whose digits would hide its variation, such as 1e12 beside 1, where the trend has a
-# constant: a list of y and of `beta`, the coefficients of that constant.
+# The response without a constant whose digits would hide its variation, such as 1e12 with a variation of 1, if the
+# trend has a constant: a list of y and of `beta`, the coefficients of that constant.
 without_level <- function(data) {
   y <- data$y
   level <- y[[1]]
@@ -85,7 +85,7 @@ without_level <- function(data) {
 # TRUE if the residual of the trend is rounding error of the response.
 is_rounding <- function(residual, y) sqrt(mean(residual^2)) <= 16 * .Machine$double.eps * max(column_sizes(y))
 
-# The extent of numbers; 1 where they are constant.
+# The extent of numbers; 1 if they are constant.
 extent_of <- function(v) {
   extent <- diff(range(v))
   if (extent > 0) extent else 1

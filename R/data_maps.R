@@ -13,7 +13,7 @@ spatial_parts.SpatRaster <- function(data) {
 # variable.
 spatial_parts.stars <- function(data) {
   need_package("stars", "data of class stars")
-  data <- stars::st_as_stars(data)  # reads a proxy
+  data <- stars::st_as_stars(data)  # reads the data of a proxy
   check_raster(data, raster_axes(data))
   cells <- map_cells(data)
   values <- as.data.frame(lapply(data, function(x) `dim<-`(x, NULL)), optional = TRUE)
@@ -39,13 +39,13 @@ map_cells <- function(map) {
   list2DF(c(lapply(centres, `[`, as.vector(number)), values))
 }
 
-# The permutation of the dimensions that begins with x, y.
+# The permutation of the dimensions that moves x and y to the front.
 order_x_y <- function(map) {
   names <- names(stars::st_dimensions(map))
   match(c(raster_axes(map), setdiff(names, raster_axes(map))), names)
 }
 
-# f(map), such as random draws, that does not depend on the order of the dimensions of a stars map.
+# f(map), such as random draws, independent of the order of the dimensions of a stars map.
 in_order_x_y <- function(map, f) {
   if (!inherits(map, "stars")) return(f(map))
   need_package("stars", "data of class stars")
@@ -68,7 +68,7 @@ check_raster <- function(data, axes, call = caller_env()) {
   ), call = call)
 }
 
-# The coordinates of a map are variables, too.
+# The coordinates of a map are variables as well.
 with_coordinates <- function(values, u) {
   u <- as.data.frame(u)
   cbind(values, u[setdiff(names(u), names(values))])

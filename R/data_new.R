@@ -1,7 +1,7 @@
-# New points for a fit: their coordinates, trend and offset, of the variables and types that the fit had.
+# New points for a fit: their coordinates, trend and offset, from the same variables and types as those of the fit.
 
-# Centred coordinates, trend and offset of complete rows; `complete` says which rows are complete. With `weights`, those
-# of sums of the rows.
+# Centred coordinates, trend and offset of complete rows; `complete` says which rows are complete. With `weights`, trend
+# and offset of weighted sums of the rows.
 new_points <- function(object, newdata, coords, block = NULL, weights = NULL, call = caller_env()) {
   points <- rows_as_points(object, newdata, coords, block, call)
   if (!is.null(weights)) points <- with_sums(points, weights, call)
@@ -89,7 +89,7 @@ some_points <- function(points, rows) {
   list(u = points$u[rows, , drop = FALSE], x = points$x[rows, , drop = FALSE], offset = points$offset[rows])
 }
 
-# The points within polygons have no other coordinates than those of the polygons.
+# The points within polygons have no coordinates other than those of the polygons.
 check_plain_coordinates <- function(coords, call) {
   if (!inherits(coords, "formula") || setequal(attr(stats::terms(coords), "term.labels"), all.vars(coords))) {
     return(invisible())
@@ -98,7 +98,7 @@ check_plain_coordinates <- function(coords, call) {
                          as {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}.", call = call)
 }
 
-# A vector is one point, or the points of one coordinate.
+# A vector is one point, or several points with one coordinate.
 one_or_many_points <- function(x, d) if (length(dim(x)) || d == 1) as.matrix(x) else t(x)
 
 differ_in_crs <- function(a, b) !(is.null(a) || is.null(b) || is.na(a) || is.na(b) || a == b)

@@ -51,7 +51,7 @@ tangent_axes <- function(p) {
   rbind(east, cross_product(p, east))
 }
 
-# The direction of the mean of all edges; that of the area vector where the edges surround the sphere.
+# The direction of the mean of all edges; of the area vector if the edges surround the sphere.
 middle_of_edges <- function(rings) {
   a <- do.call(rbind, lapply(rings, function(p) p[-nrow(p), , drop = FALSE]))
   b <- do.call(rbind, lapply(rings, function(p) p[-1, , drop = FALSE]))

@@ -86,9 +86,9 @@ cut_at_lines <- function(edges) {
   unname(cbind(start, end))
 }
 
-# A row for each cell that has an edge or is inside: its column and row, and the integrals of 1, x and y over the piece,
-# x and y as seen from the corner of the cell. Each is the sum over edges of a function of x, integrated along y: edges
-# in the cell contribute by their x, edges in a cell to the right contribute as if they were at x = 1.
+# One row for each cell that has an edge or is inside: its column and row, and the integrals of 1, x and y over the
+# piece, where x and y are relative to the corner of the cell. Each is the sum over edges of a function of x, integrated
+# along y: edges in the cell contribute by their x, edges in a cell to the right contribute as if they were at x = 1.
 cell_pieces <- function(edges, cells) {
   column <- pmin(floor((edges[, 1] + edges[, 3]) / 2), cells[[1]] - 1)
   row <- pmin(floor((edges[, 2] + edges[, 4]) / 2), cells[[2]] - 1)
@@ -101,7 +101,7 @@ cell_pieces <- function(edges, cells) {
   first <- which(!duplicated(cell))
   column <- column[first]
   row <- row[first]
-  # the sums over a row are 0, so that there is nothing to the right of its last cell
+  # the sums over a row are 0, so nothing lies to the right of its last cell
   height <- cumsum(sums[, "height"])
   right <- height - sums[, "height"]
   moment <- cumsum(sums[, "moment"]) - sums[, "moment"]

@@ -15,7 +15,7 @@ geometry_types <- function(shapes) as.character(sf::st_geometry_type(shapes))
 # About `n` nodes of each polygon. A list of
 #   u, weight  for each polygon a matrix and a vector whose sum is 1; an empty polygon has a missing node
 #   centre     a matrix of the centroids
-# Where sf computes on the sphere, edges are great circles, and the pieces are those of an equal-area projection.
+# If sf computes on the sphere, edges are great circles, and the pieces belong to an equal-area projection.
 area_points <- function(x, n, call = caller_env()) {
   need_package("sf", "newdata with polygons", call)
   n <- n %||% 400
@@ -49,7 +49,7 @@ nodes_of_pieces <- function(pieces, chart) {
        centre = chart$from_plane(t(colSums(pieces$centre * weight))))
 }
 
-# Polygons: their coordinates are those of the centroids of area_points().
+# Polygons: their coordinates are the centroids of area_points().
 area_parts <- function(x, areas) {
   shapes <- if (inherits(x, c("sf", "sfc"))) x else sf::st_as_sf(x)
   values <- if (inherits(shapes, "sf")) sf::st_drop_geometry(shapes) else data.frame(row.names = seq_along(shapes))

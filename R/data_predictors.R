@@ -1,5 +1,5 @@
 # Columns of points with the covariates of linear predictors of the parameters of a family (gp_predictors.R), as a model
-# matrix has them. Before a fit has settled its columns, a row of the data has its number in their place.
+# matrix has them. Before a fit has settled its columns, the column of a row of the data is its number.
 
 predictor_column <- function(formula, name) new_column("predictor", formula, paste("predictor of", name))
 

@@ -23,7 +23,7 @@ response_columns <- function(y, response, call) {
 # Marks a row with at least one value of the response as complete for na.action, and restores the frame.
 act_on_rows <- function(act, frame, ...) {
   y <- frame[[1]]
-  if (NCOL(y) < 2) return(act(frame, ...)) # response_columns() says what is wrong
+  if (NCOL(y) < 2) return(act(frame, ...)) # response_columns() reports the error
   missing <- is.na(y) & rowSums(!is.na(y)) > 0
   filled <- replace(y, missing, 0)
   frame[[1]] <- filled
@@ -64,7 +64,7 @@ covariance_columns <- function(object, points, how, noise) {
   stats::setNames(table, paste("cov", names[pairs[1, ]], names[pairs[2, ]], sep = "."))
 }
 
-# Rows of the data that show the covariance: some of the places with all of their values.
+# Rows of the data that show the covariance: some of the locations with all of their values.
 representative_rows <- function(model, data, size, seed) {
   u <- data$u
   if (!is_lmc(model$covariance) || nrow(u) <= size) {
@@ -77,7 +77,7 @@ representative_rows <- function(model, data, size, seed) {
   which(key %in% key[first[subset_rows(space[first, , drop = FALSE], min(count, length(first)), seed)]])
 }
 
-# Errors for methods and arguments that are for fits of one variable.
+# Errors for methods and arguments that require fits of one variable.
 refuse_several <- function(object, what, instead = NULL, call = caller_env()) {
   if (!is_lmc(object$model$covariance)) return(invisible())
   stop_kernops("input", c(paste(what, "for fits of one variable."), i = instead), call = call)
@@ -119,7 +119,7 @@ sill_words <- function(object) {
   paste(names(values), signif(values, 4), sep = " = ")
 }
 
-# One label for each observation: all values of a row are in one fold, unless each has a label.
+# One label for each observation: all values of a row are in one fold, unless each has a separate label.
 folds_of <- function(object, folds, seed, call = caller_env()) {
   parts <- object$parts
   row <- parts$layout$row

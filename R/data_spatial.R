@@ -7,7 +7,7 @@ is_map <- function(x) inherits(x, c("stars", "SpatRaster", "map_window"))
 
 # A list of
 #   data      the variables; a data frame, a list or NULL stays the same, the columns of a matrix are variables
-#   added     the names of coordinates among these, which a dot in a formula does not mean
+# added the names of coordinates among these, which a dot in a formula excludes
 #   u         the coordinates, a matrix; NULL where the class has none
 #   long_lat  whether these are longitude and latitude
 #   crs       their reference system, as package sf has it; NULL where there is none or sf is not installed
@@ -61,7 +61,7 @@ spatial_parts.SpatVector <- function(data) {
        crs = system_of(terra::crs(data)), kind = "SpatVector")
 }
 
-# X, Y and, as far as there is one, Z of the point of each feature. A measure M is no coordinate.
+# X, Y and, if it exists, Z of the point of each feature. A measure M is not a coordinate.
 feature_points <- function(geometry) {
   check_points(geometry)
   u <- if (inherits(geometry, "sfc_POINT")) sf::st_coordinates(geometry) else single_points(geometry)

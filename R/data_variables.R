@@ -1,4 +1,4 @@
-# The variables of a formula with a value for each observation: new points need values of their own.
+# The variables of a formula with a value for each observation: new points need their own values.
 
 # Names that are looked up when `e` is evaluated: neither those of parts of lists nor the arguments of functions in it.
 names_used <- function(e) {
@@ -30,8 +30,8 @@ needed_variables <- function(trend, coords, data, n) {
        coords = if (inherits(coords, "formula")) point_variables(stats::terms(coords), data, n))
 }
 
-# New data must have the variables that the fit had for each observation: one of that name elsewhere has the values of
-# other points. So has an expression without any column of the data.
+# New data must contain the variables that had one value per observation in the fit: a variable of that name elsewhere
+# has the values of other points. The same holds for an expression without any column of the data.
 check_variables <- function(terms, needed, data, what, call) {
   has <- if (length(names(data))) "It has the columns {.code {names(data)}}." else "It has no named columns."
   if (length(lacking <- setdiff(needed, names(data)))) {

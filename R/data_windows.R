@@ -57,7 +57,7 @@ spatial_parts.map_window <- function(data) unclass(data)
 
 give_back.map_window <- function(like, table) table
 
-# The layers that the fit reads. Where it reads none, cells without a value in any layer are masked.
+# The layers that the fit reads. If it reads none, cells without a value in any layer are masked.
 numbers_of_layers <- function(names, variables) {
   used <- which(names %in% variables)
   if (length(used)) used else seq_along(names)

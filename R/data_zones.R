@@ -1,6 +1,6 @@
-# Zones of a map: a layer, or polygons, to which the cells belong whose centres these contain.
+# Zones of a map: a layer, or polygons; a cell belongs to the zone that contains its centre.
 
-# f(rows): the cells of rows of a map that are in zones, with numbers from the first of them: a data frame of `cell`,
+# f(rows): the cells of rows of a map that are in zones, numbered from the first of these rows: a data frame of `cell`,
 # `zone` and `area`.
 zone_reader <- function(zones, template, call) {
   cells_of <- if (inherits(zones, "SpatRaster")) cells_of_layer(zones, template, call) else

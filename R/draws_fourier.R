@@ -41,7 +41,7 @@ draw_term <- function(term, u, nsim, features, backend) {
   keops_kernel(formula, declared, backend = backend)(input)
 }
 
-# Each group has its own draw.
+# Each group has a separate draw.
 draw_groups <- function(term, u, nsim, features, backend) {
   draws <- matrix(0, nrow(u), nsim)
   for (rows in split(seq_len(nrow(u)), as.data.frame(u[, term$group, drop = FALSE]), drop = TRUE)) {
@@ -74,7 +74,7 @@ spectral_leaf <- function(x, where, call) {
   lapply(spectral_terms_of(x, where, call), function(term) c(term, list(group = x$group)))
 }
 
-# One draw for each level, times the covariate; of a smooth, one for each basis function.
+# One draw for each level, times the covariate; for a smooth, one for each basis function.
 effect_spectrum <- function(x) {
   if (is_correlated(x) || is_penalised(x) || is_contrast(x)) {
     root <- t(chol(coefficient_covariance(x)))

@@ -1,6 +1,6 @@
 # Draws of the field at points from its covariance matrix.
 
-# Blocks of points without covariances are drawn one by one; points that coincide have one value.
+# Blocks of points without covariances are drawn one by one; coinciding points share one value.
 separate_draws <- function(object, u, nsim, features) {
   draws <- matrix(0, nrow(u), nsim)
   for (rows in split(seq_len(nrow(u)), separate_blocks(object$model, u))) {
@@ -26,11 +26,11 @@ distinct_draws <- function(object, u, nsim) {
   if (all(variance == 0)) return(matrix(0, n, nsim)) # noise alone
   jitter <- 0
   repeat {
-    # also where a point has none
+    # also if a point has none
     added <- jitter * pmax(variance, .Machine$double.eps * max(variance))
     bad <- k$fill(values, unname(object$theta), x, rep_len(added, n))
     if (bad == 0 || !is.finite(jitter) || !all(is.finite(variance))) break
-    # points that nearly coincide: a jitter of the size of rounding, that no draw shows
+    # nearly coinciding points: a jitter of the size of rounding, invisible in draws
     jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter
   }
   draws <- k$times(normal_numbers(n, nsim))

@@ -1,5 +1,5 @@
-# Frequencies of a formula of the user's own, which must be stationary. On a torus several times as large as the data
-# it has a Fourier series, found by the fast Fourier transform, whose coefficients are the frequencies' probabilities.
+# Frequencies of a user-defined formula, which must be stationary. On a torus several times as large as the data it has
+# a Fourier series, found by the fast Fourier transform, whose coefficients are the frequencies' probabilities.
 
 own_spectrum <- function(x, where, call) {
   place <- function(u) u[, seq_len(where$d), drop = FALSE]

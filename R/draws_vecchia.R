@@ -1,4 +1,4 @@
-# Simulations by Vecchia's approximation: a field point after point, given its neighbours among those before it.
+# Simulations by Vecchia's approximation: the field is drawn point by point, given the neighbours among earlier points.
 
 # Draws of the field at distinct points u.
 vecchia_draws <- function(object, u, nsim) {
@@ -14,7 +14,7 @@ vecchia_draws <- function(object, u, nsim) {
   repeat {
     sets <- set_weights(values, object$theta, points, jitter * pmax(variance, max(variance) * 1e-15), neighbours)
     if (all(is.finite(sets$weights)) || jitter > 1e-3) break
-    # jitter for points that nearly coincide, as in distinct_draws()
+    # jitter for nearly coinciding points, as in distinct_draws()
     jitter <- if (jitter == 0) 10 * max(1, nrow(neighbours)) * .Machine$double.eps else 10 * jitter
   }
   draws <- sparse_multiply(sets, normal_numbers(nrow(u), nsim), inverse = TRUE)

@@ -421,14 +421,14 @@ covariance_argument <- function(covariance, family, call = caller_env()) {
 
 is_model_of_covariance <- function(x) is_covariance(x) || inherits(x, c("variogramModel", "gstat"))
 
-# A formula whose dot stands for the columns of spatial data, without their coordinates.
+# A formula whose dot means the columns of spatial data, without their coordinates.
 without_dot <- function(formula, source) {
   if (!length(source$added) || !inherits(formula, "formula") || !"." %in% all.vars(formula)) return(formula)
   columns <- source$data[setdiff(names(source$data), source$added)]
   stats::formula(stats::terms(formula, data = columns, allowDotAsName = FALSE))
 }
 
-# A response is no coordinate of the data: `Y ~ 1` with points of sf takes Y from elsewhere.
+# A response is not a coordinate of the data: `Y ~ 1` with points of sf takes Y from elsewhere.
 without_response <- function(source, formula) {
   if (!inherits(formula, "formula") || length(formula) < 3) return(source)
   lost <- setdiff(intersect(source$added, all.vars(formula[[2]])), all.vars(formula[[3]]))
@@ -464,12 +464,13 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
   list(parts = parts, model = covariance_model(covariance, d, colnames(parts$u), call, beside = ncol(parts$z)))
 }
 
-# The method of a fit, which `how` leaves to the data with `method = "auto"`.
+# The method of a fit, which follows from the data with `method = "auto"`.
 settled_method <- function(how, parts, model, estimate, family, call) {
   method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control, family) else
     how$method
   if (method == "vif") check_vif(model, family, how$backend, call)
-  if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia" # the only method for so many observations
+  # the only possible method for this number of observations
+  if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia"
   if (!is.null(family)) check_family_method(method, length(parts$y), how$backend, call)
   if (method == "iterative" && estimate != "none" && how$control$probes == 0) {
     stop_kernops("input", "{.code gp_control(probes = 0)} requires {.code estimate = \"none\"}.", call = call)

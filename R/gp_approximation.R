@@ -1,5 +1,5 @@
-# How good an approximation by neighbours is: how much twice as many of them change the log-likelihood, the estimates,
-# predictions and standard errors.
+# The quality of an approximation by neighbours: the changes of the log-likelihood, the estimates, predictions and
+# standard errors with twice as many neighbours.
 
 # Changes that are tolerable for n observations, see gp_control(): of the log-likelihood; of estimates and predictions,
 # in standard errors; and of standard errors, relative to them.
@@ -12,7 +12,7 @@ relative_changes_of <- function(object) {
   abs(object$vecchia$changes) / tolerable_changes(nobs.gp(object), object$how$control$neighbour_tol)
 }
 
-# `times` is the largest difference in units of what is tolerable.
+# `times` is the largest change in units of the tolerable change.
 verdict_by <- function(times) if (times <= 1) "good" else if (times <= 5) "fair" else "poor"
 
 approximation_verdict <- function(object) {
@@ -89,7 +89,7 @@ predicting_count <- function(fit) {
   if (fit$how$method == "vecchia" && (is_observed_base(fit) || fit$model$d >= 4)) "new"
 }
 
-# This number: at least as many as in local kriging, and twice as many while that changes predictions.
+# The smallest number that is at least that of local kriging, doubled while predictions change.
 enough_to_predict <- function(object, sites, count, most = most_neighbours) {
   m <- object$vecchia$local
   tolerable <- tolerable_changes(1, object$how$control$neighbour_tol)[c("predictions", "se")]
@@ -116,7 +116,7 @@ compared_parts <- function(object) {
   })
 }
 
-# The fit with those of many observations that can be neighbours of the sites, and with those that cover all.
+# The fit restricted to the many observations that can be neighbours of the sites, and to some that cover all.
 near_sites <- function(object, sites) {
   if (length(object$vecchia$inducing)) return(represented_fit(object))
   if (!is_observed_base(object)) return(object)
@@ -153,7 +153,7 @@ prediction_changes <- function(compared, theta) {
   change_of_moments(do.call(rbind, lapply(pairs, `[[`, 1)), do.call(rbind, lapply(pairs, `[[`, 2)))
 }
 
-# The cell of a fit keeps what the neighbours of its observations give.
+# The cell of a fit keeps the results of the neighbours of its observations.
 replace_neighbours <- function(object, ...) {
   counts <- Filter(length, list(...))
   if (any(c("m", "inducing") %in% names(counts))) object["cell"] <- list(NULL)

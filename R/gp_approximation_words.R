@@ -1,4 +1,4 @@
-# How print(), summary(), glance() and a warning say how good an approximation by neighbours is.
+# Words of print(), summary(), glance() and a warning for the quality of an approximation by neighbours.
 
 approximation_words <- function(object) {
   verdict <- approximation_verdict(object)
@@ -16,7 +16,7 @@ tolerable_words <- function(object) {
   sprintf(c("%.2g", "%.2g", "%.2g", "%.2g %%"), changes * c(1, 1, 1, 100))
 }
 
-# The advice for a poor approximation whose number of neighbours the fit did not choose; else NULL.
+# The advice for a poor approximation if the user or the default determined its number of neighbours; otherwise NULL.
 approximation_advice <- function(object, verdict = approximation_verdict(object)) {
   if (verdict == "poor" && !identical(object$how$control$neighbours, "auto")) {
     "`neighbours = \"auto\"` increases the number of neighbours until results change little"
@@ -57,8 +57,8 @@ glanced_approximation <- function(object) {
              change.prediction = changes$predictions, change.se = changes$se)
 }
 
-# With `neighbours = "auto"`, where the limit was reached before the changes were tolerable, and for the default number
-# of many observations, which is not chosen by them, where the approximation is poor.
+# Warns if `neighbours = "auto"` reached its limit before the changes were tolerable, or if the approximation of many
+# observations is poor with the default number.
 warn_about_neighbours <- function(fit) {
   control <- fit$how$control
   if (!has_neighbours(fit)) return(invisible())

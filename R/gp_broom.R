@@ -75,7 +75,7 @@ check_tidied <- function(effects, call = caller_env()) {
                                shown(effects), "."), call = call)
 }
 
-# Coefficients of the trend; standard errors stay on the scale of the linear predictor, as broom has them.
+# Coefficients of the trend; standard errors stay on the scale of the linear predictor, as in broom.
 exponentiated <- function(table) {
   trend <- table$effect == "trend"
   of <- intersect(c("estimate", "conf.low", "conf.high"), names(table))

@@ -123,7 +123,7 @@ certify <- function(object, newdata = NULL, coords = NULL, sites = NULL, level =
   new_certificate(object, result, level, exact)
 }
 
-# TRUE for independent observations, for which each method is exact.
+# TRUE for independent observations, for which every method is exact.
 is_noise <- function(object) {
   all(covariance_diagonal(object$model)(list(theta = object$theta, x = object$data$u)) == 0)
 }
@@ -160,7 +160,7 @@ dense_laplace_answer <- function(object, places) {
   answer
 }
 
-# Newton's method for the mode takes some factors of a dense matrix.
+# Newton's method for the mode factors a dense matrix several times.
 most_dense_laplace <- 2000
 
 refuse_large_family <- function(object, call = caller_env()) {
@@ -195,7 +195,7 @@ largest_differences <- function(x) {
        se = if (length(ratio)) range(ratio) else c(0, 0))
 }
 
-# The verdict by the tolerable changes, and five times as much.
+# The verdict: within the tolerable changes, or within five times these changes.
 verdict_of <- function(x) {
   off <- largest_differences(x)
   tolerable <- tolerable_changes(x$nobs, 1e-3)[c("loglik", "predictions", "se")]

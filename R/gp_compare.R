@@ -5,7 +5,7 @@
 #' @export
 sigma.gp <- function(object, ...) {
   no_further("sigma", ...)
-  # of Student's t distribution
+  # degrees of freedom of Student's t distribution
   if (!is.null(object$family)) {
     return(unname(object$dispersion[if (object$family$name == "gaussian") "sigma" else "scale"]))
   }
@@ -89,7 +89,7 @@ anova.gp <- function(object, ...) {
   structure(table, heading = heading, class = c("anova", "data.frame"))
 }
 
-# Checks that likelihoods are comparable: of the same response; restricted likelihoods also of the same trend.
+# Checks that likelihoods are comparable: for the same response, and restricted likelihoods also for the same trend.
 check_comparable <- function(fits, call = caller_env()) {
   if (length(fits) < 2) return(invisible())
   ours <- Filter(function(fit) inherits(fit, "gp"), fits)
@@ -125,7 +125,7 @@ spans <- function(large, small, shift = NULL) {
   qr(both)$rank == ncol(x)
 }
 
-# For each fit but the first: does it have more variances than the fit before, where they are 0?
+# For each fit but the first: whether it has more variances than the previous fit, in which they are 0.
 on_boundary <- function(fits) {
   variances <- vapply(fits, function(fit) sum(fit$model$parameters$kind %in% c("variance", "sill")), 0)
   diff(variances) > 0
@@ -134,8 +134,8 @@ on_boundary <- function(fits) {
 boundary_note <- paste0("Note: a variance that is 0 in the smaller fit is at its boundary: the test is conservative.\n",
                         "If one such variance is the only difference, halve the p-value.\n")
 
-# The trend of `small` is one of `large`, and so are its predictors: whether the covariances are such is for the user to
-# know.
+# The trend of `small` is nested in that of `large`, and so are its predictors; whether the covariances are nested is
+# left to the user.
 is_nested <- function(small, large) {
   shift <- if (!is.null(small$family)) large$response$offset - small$response$offset else
     observed_data(small)$y - observed_data(large)$y

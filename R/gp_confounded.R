@@ -1,7 +1,7 @@
-# Terms of a covariance that a fit can hardly tell apart, such as a smooth of a coordinate and a field along it.
+# Terms of a covariance that a fit can hardly distinguish, such as a smooth of a coordinate and a field along it.
 
 # A data frame of pairs of terms, one of them an effect or a smooth, and the correlation of the errors of their
-# predictions at some of the observations: near -1 where their sum is known and its parts are not.
+# predictions at some of the observations: near -1 if their sum is known and its parts are not.
 confounded_terms <- function(object, worst = -0.9, most = 50) {
   none <- data.frame(first = character(), second = character(), correlation = numeric())
   if (is_lmc(object$model$covariance) || !has_effects(object$model)) return(none)
@@ -13,7 +13,7 @@ confounded_terms <- function(object, worst = -0.9, most = 50) {
   n <- nrow(object$parts$frame)
   points <- some_points(new_points(object, NULL, NULL), unique(round(seq(1, n, length.out = min(n, most)))))
   object <- with_indicators(object)
-  # the sum of the variances of contrasts: a constant of a term is that of the trend
+  # the sum of the variances of contrasts, because a constant of a term belongs to the trend
   variation <- function(chosen) {
     part <- replace(object, "left_out", list(setdiff(c("trend", names(terms)), chosen)))
     errors <- joint_covariance(part, points_of_parts(part, points), field_request$how)

@@ -19,7 +19,7 @@ timed <- function(part, code) {
   code
 }
 
-# The part before. Without one, the clock stands still.
+# The previous part. Without one, the clock stops.
 switch_part <- function(clock, part) {
   now <- as.numeric(Sys.time())
   before <- clock$part

@@ -83,7 +83,7 @@ gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
             axes = if (plane) vapply(1:2, function(k) axis_label(object, k), ""))
 }
 
-# One for each of the rows that were used; labels of all rows of the data will do.
+# One fold for each of the used rows; labels of all rows of the data are accepted as well.
 fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
   n <- length(rows)
   if (length(folds) == 1 && is.numeric(folds)) {
@@ -103,8 +103,9 @@ fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
 # A number for each label of a fold. Levels of a factor a:b may have the same text.
 fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
 
-# The verbs of a fit in cross-validation: the predictive of each observation given all others; the mean and the variance
-# of the observations `out` given the others; and columns that compare the predictive `normal` with the observations.
+# The functions of a fit in cross-validation: the predictive of each observation given all others; the mean and the
+# variance of the observations `out` given the others; and columns that compare the predictive `normal` with the
+# observations.
 leave_one_out <- function(object) UseMethod("leave_one_out")
 predict_fold <- function(object, out, refit) UseMethod("predict_fold")
 score_columns <- function(object, normal) UseMethod("score_columns")
@@ -134,7 +135,7 @@ in_fold <- function(label, code) {
   })
 }
 
-# Predictions are NA where other folds do not determine the trend, such as those of a level that is in one fold alone.
+# Predictions are NA if other folds do not determine the trend, as for a level that occurs in one fold only.
 warn_about_unknown_folds <- function(object, folds, unknown) {
   if (!length(unknown)) return(invisible())
   x <- object$parts$x
@@ -160,7 +161,7 @@ terms_of_columns <- function(object) {
 
 lapply_future <- function(x, f) {
   if (length(x) < 2 || !requireNamespace("future.apply", quietly = TRUE)) return(lapply(x, f))
-  # what is random in here has seeds of its own
+  # random numbers in this code have separate seeds
   with_workers(future.apply::future_lapply(x, f, future.seed = NULL, future.packages = "kernops"))
 }
 
@@ -170,10 +171,10 @@ leave_one_out.gp <- function(object) {
   inverse <- conditioning_for(object)$inverse()
   alone <- inverse$diagonal
   precision <- alone - rowSums(inverse$z^2)
-  # without this observation, a coefficient of the trend would be anything
+  # without this observation, a coefficient of the trend is undetermined
   precision[precision <= 1e-12 * alone] <- 0
   residual <- ifelse(precision > 0, inverse$alpha / precision, NA)
-  # the noise of an observation is that of a new one with its weight
+  # the noise of an observation equals that of a new one with its weight
   predictive_normal(object$parts$y - residual, 1 / precision)
 }
 
@@ -196,8 +197,8 @@ solved_diagonal <- function(n, solver) {
   diagonal
 }
 
-# For random signs z the mean of z * K^-1 z is the diagonal of K^-1 (Hutchinson 1990). Each entry is at least that of
-# an observation all of whose field is unknown.
+# For random signs z the mean of z * K^-1 z is the diagonal of K^-1 (Hutchinson 1990). Each entry is at least the
+# inverse variance of an observation whose field is unknown.
 estimated_diagonal <- function(object, solver) {
   n <- length(object$data$y)
   probes <- 16 * max(1, object$how$control$probes)
@@ -262,7 +263,7 @@ independent_columns <- function(x) {
   sort(q$pivot[seq_len(q$rank)])
 }
 
-# TRUE where the kept rows identify the trend at an omitted row: linear dependencies of kept columns hold there, too.
+# TRUE if the kept rows identify the trend at an omitted row: linear dependencies of kept columns hold there as well.
 is_told <- function(x, out, kept) {
   dropped <- setdiff(seq_len(ncol(x)), kept)
   if (!length(dropped)) return(rep(TRUE, sum(out)))

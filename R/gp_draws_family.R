@@ -13,7 +13,7 @@ sampled_fit.gp_family_fit <- function(fit) {
   replace(fit, c("data", "model", "theta"), list(fit$response, outer, theta))
 }
 
-# The coefficients of a draw are known.
+# The coefficients of a draw are treated as known.
 with_parameters.gp_family_fit <- function(fit, likelihood, theta) {
   problem <- list(data = fit$response, model = fit$model, outer = fit$outer, center = fit$center)
   state <- finish_family(problem, likelihood, list(theta = theta), NULL)

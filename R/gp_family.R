@@ -209,7 +209,7 @@ format.gp_family <- function(x, ...) {
   paste0(x$name, "(", toString(c(paste0("link = \"", x$link, "\""), words)), ")")
 }
 
-# Errors for settings that fits with a family do not have; each names the alternative.
+# Errors for settings that fits with a family do not support; each names the alternative.
 check_family_settings <- function(method, estimate, known, transform, call) {
   refuse <- function(wrong, rule, hint) if (wrong) stop_kernops("input", c(rule, i = hint), call = call)
   refuse(!is.null(transform), "{.arg transform} is for Gaussian observations.",
@@ -222,7 +222,7 @@ check_family_settings <- function(method, estimate, known, transform, call) {
          "Other families have {.arg weights}.")
 }
 
-# The iterative method may be the choice of `method = "auto"`.
+# `method = "auto"` may have chosen the iterative method.
 check_family_method <- function(method, n, backend, call) {
   if (method == "exact" && backend == "cuda") {
     stop_kernops("input", c("The exact method fits a {.arg family} on the CPU.",

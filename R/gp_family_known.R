@@ -1,4 +1,4 @@
-# The family of a fit from what users give.
+# The family of a fit from the user's argument.
 
 # A family is
 #   name, link
@@ -52,7 +52,7 @@ family_table <- function() list(
   student = student_row, tobit = tobit_row
 )
 
-# The family of a fit: that of a response with classes has a parameter for each further class.
+# The family of a fit: for a response with classes, it has a parameter for each further class.
 settled_family <- function(family, y, call = caller_env()) {
   of_classes <- family$density$of_classes
   count <- max(y)
@@ -65,7 +65,7 @@ settled_family <- function(family, y, call = caller_env()) {
   new_family(family$name, list(), family$link, of_classes(count))
 }
 
-# NULL is the family of Gaussian observations.
+# NULL means Gaussian observations.
 as_family <- function(family, call = caller_env()) {
   if (is.character(family) && length(family) == 1) {
     if (family %in% setdiff(names(family_table()), "gaussian")) return(new_family(family, call = call))

@@ -53,7 +53,7 @@ quantile_residuals <- function(object) {
   stats::qnorm(pmin(pmax(p, 1e-16), 1 - 1e-16))
 }
 
-# The probability below y, where p is that of values up to y: less than p where y itself has a probability.
+# The probability of values below y, where p is that of values up to y: less than p if y has a positive probability.
 lower_probability <- function(density, x, y, p) {
   if (density$discrete) return(cdf(x, y - value_unit(x)))
   replace(p, y <= if (density$response == "nonnegative") 0 else density$limits[[1]], 0)
@@ -89,7 +89,7 @@ family_vcov <- function(object) {
   free <- which(!parameters$fixed)
   names <- parameters$name[free]
   trend <- parameters$kind[free] == "trend"
-  # the coefficients of the trend and of predictors from those of their bases
+  # the coefficients of the trend and of predictors from the coefficients of their bases
   turn <- diag(in_data_units(object$outer, search_slope(parameters, object$outer_theta))[free], length(free))
   if (any(trend)) {
     turn[trend, trend] <- sqrt(length(object$data$y)) * solve(qr.R(qr(object$data$x)))

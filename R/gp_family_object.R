@@ -15,7 +15,7 @@ family.gp_family_fit <- function(object, ...) {
   structure(c(family, stats_functions(family, object$phi)), class = c("gp_family", "family"))
 }
 
-# The elements of a `family` of package stats, see make.link() and glm(). phi are the parameters of the density; where
+# The elements of a `family` of package stats, see make.link() and glm(). phi contains the parameters of the density; if
 # they have predictors, the functions are for the observations of the fit.
 stats_functions <- function(family, phi) {
   density <- family$density
@@ -41,7 +41,7 @@ family_title <- function(name, phi) {
   paste0("Negative Binomial", if (length(theta) == 1) paste0("(", format(signif(theta, 4)), ")"))
 }
 
-# The means that a link has.
+# The range of means of a link.
 mean_check <- function(link) {
   range <- inverse_link(c(-Inf, Inf), link)
   function(mu) all(is.finite(mu)) && all(mu > range[[1]] & mu < range[[2]])

@@ -46,8 +46,8 @@ with_family_search <- function(problem, call) {
   response <- working_response(data$family, data$y, data$prior) - data$offset
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), response) else response
   problem <- bounded_problem(problem, residual, call)
-  # a search for logarithms on their way to zero would become ever slower: a hundred thousandth of the variance of the
-  # response, or a tenth of the noise of large counts, is nothing
+  # a search for logarithms on their way to zero would become ever slower, so values below a hundred thousandth of the
+  # variance of the response, or a tenth of the noise of large counts, are treated as zero
   weight <- positive_weights(terms_of(data, list(beta = problem$start$trend, phi = problem$start$phi))(residual))
   noise <- stats::median(1 / weight[is.finite(weight) & weight > 0])
   variance <- problem$model$parameters$kind == "variance"
@@ -111,9 +111,9 @@ stop_no_mode <- function(call) {
 }
 
 # The fit, as finish_fit() makes it: `dispersion` are the parameters of the family as they are reported, `phi` those of
-# the density, with predictors for each observation. Predictions take the fit for one of Gaussian observations with the
-# response h + slope / M and noise 1 / M with the positive_weights() M, whose mean is that of the approximation. `less`
-# accounts for the difference of the weights in variances, see lik_laplace_dense.R.
+# the density, with predictors for each observation. Predictions treat the fit as a fit of Gaussian observations with
+# the response h + slope / M and noise 1 / M with the positive_weights() M, whose mean is that of the approximation.
+# `less` accounts for the difference of the weights in variances, see lik_laplace_dense.R.
 finish_family <- function(problem, likelihood, search, call) {
   data <- problem$data
   state <- likelihood$evaluate(search$theta)

@@ -1,5 +1,5 @@
-# Separation: a trend, or the field, that tells successes from failures without an error, or where counts are zero. The
-# likelihood has no maximum then (Albert and Anderson 1984).
+# Separation: a trend, or the field, that separates successes from failures without an error, or determines where counts
+# are zero. The likelihood then has no maximum (Albert and Anderson 1984).
 
 warn_about_separation <- function(fit, separating) {
   if (length(separating)) return(warn_about_covariates(separating, fit$family$density$response))
@@ -53,7 +53,7 @@ separating_covariates <- function(data) {
 sides_of_observations <- function(data) {
   y <- data$y
   density <- data$family$density
-  # zeros that have a probability of their own say nothing about the mean
+  # zeros with a separate probability carry no information about the mean
   if (any(c("zi", "zero") %in% names(density$parameters))) return(NULL)
   switch(density$response, binomial = (y == 1) - (y == 0), count = -as.numeric(y == 0), NULL)
 }
@@ -91,7 +91,7 @@ shortest_combination <- function(rows, tolerance = 1e-10) {
     best <- which.max(gain)
     if (max(abs(left)) <= tolerance || gain[[best]] <= tolerance) break
     moved <- nonnegative_step(rows, target, replace(m, best, 0), c(active, best))
-    # a row that rounding keeps at zero is left to later steps
+    # a row that rounding keeps at zero is left for later steps
     if (!best %in% moved$active) refused <- c(refused, best) else refused <- integer()
     m <- moved$m
     active <- moved$active

@@ -14,7 +14,7 @@ simulate.gp_family_fit <- function(object, nsim = 1, seed = NULL, newdata = NULL
   simulate.gp(object, nsim, seed, newdata, conditional, noise, features, coords)
 }
 
-# Draws as the user requests them: those of a linear predictor may become new observations or means.
+# Draws as the user requests them: draws of a linear predictor may be converted to new observations or means.
 requested_draws <- function(object, draws, noise, weights) UseMethod("requested_draws")
 
 requested_draws.gp <- function(object, draws, noise, weights) draws

@@ -18,7 +18,7 @@ check_density_function <- function(f, name, call = caller_env()) {
   stop_kernops("input", "{.arg {name}} must be a function, not {.obj_type_friendly {f}}.", call = call)
 }
 
-# Mistakes are shown in the formula as the user wrote it.
+# Errors are shown in the formula as the user wrote it.
 check_density_formula <- function(formula, parameters, link, call = caller_env()) {
   names <- c("y", "w", "eta", "mu", names(parameters))
   used <- names[vapply(names, mentions, NA, formula = formula)]

@@ -91,7 +91,7 @@
 #' @name gp_methods
 NULL
 
-# Arguments that the method of gp for the generic `name` does not have are errors. Some packages, such as car, pass
+# Arguments that the method of gp for the generic `name` does not support are errors. Some packages, such as car, pass
 # `complete` to coef() and vcov(), as for lm().
 no_further <- function(name, ..., call = caller_env()) {
   refuse_arguments(paste0(name, ".gp"), list(...), ignored = "complete", call = call)
@@ -124,7 +124,7 @@ nobs.gp <- function(object, ...) {
 #' @export
 formula.gp <- function(x, ...) {
   no_further("formula", ...)
-  # random effects and smooths are no terms of the trend
+  # random effects and smooths are not terms of the trend
   if (inherits(x$formula, "formula") && length(split_effects(x$formula[[3]])$effects)) return(x$formula)
   stats::formula(x$parts$terms)
 }
@@ -238,14 +238,14 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   covariance <- if (type != "trend") diag(vcov.gp(object, "covariance"))
   rows <- match(names(covariance), object$model$parameters$name)
   values <- c(if (length(trend)) object$beta, coef.gp(object, "covariance")[rows])
-  # a coefficient of the trend is none of the parameters, whatever its name
+  # a coefficient of the trend is not one of the parameters, whatever its name
   parameters <- object$model$parameters[c(rep(NA, length(trend)), rows), ]
   parameters$log <- parameters$log %in% TRUE | parameters$kind %in% "sill"
   parameters$unit[is.na(parameters$unit)] <- 1
   wald_limits(parameters, values, sqrt(c(trend, covariance)), level, parm)
 }
 
-# Limits of values with standard errors, symmetric on the scale of the search, for the parameters that are asked for.
+# Limits of values with standard errors, symmetric on the scale of the search, for the requested parameters.
 wald_limits <- function(parameters, values, se, level, parm, call = caller_env()) {
   half <- se / search_slope(parameters, values)
   limits <- vapply(stats::qnorm((1 + c(-1, 1) * level) / 2), function(q) {

@@ -20,7 +20,7 @@ with_predictors <- function(family, predictors, zi, dispersion, call) {
   family
 }
 
-# The names that parameters of zeros and of the dispersion have in families.
+# The usual names of parameters of zeros and of the dispersion.
 familiar_parameters <- list(
   zi = c("zi", "zero"),
   dispersion = c("dispersion", "theta", "alpha", "delta", "shape", "sigma", "precision", "scale")
@@ -43,7 +43,7 @@ parameter_for <- function(argument, family, call) {
 
 predictor_columns <- function(family) unname(lapply(family$predictors, `[[`, "column"))
 
-# The covariance of observations whose noise has a predictor: without a nugget that is to be estimated.
+# The covariance of observations whose noise has a predictor: it must not have a nugget that is estimated.
 without_free_nugget <- function(covariance, family) {
   if (!identical(family$name, "gaussian") || is.null(family$predictors)) return(covariance)
   is_free_nugget <- function(leaves) {
@@ -55,7 +55,7 @@ without_free_nugget <- function(covariance, family) {
 }
 
 # The family of a fit: where the covariates of its predictors are among the columns of the points u, and the basis of
-# each predictor. With known coefficients, covariates are their own basis.
+# each predictor. With known coefficients, the basis consists of the covariates.
 settled_predictors <- function(family, parts, u, d, call) {
   if (is.null(family$predictors)) return(family)
   places <- column_places(parts$columns)
@@ -73,7 +73,7 @@ settled_predictors <- function(family, parts, u, d, call) {
   family
 }
 
-# A row for each coefficient in place of that of the parameter.
+# One row for each coefficient, which replaces the row of the parameter.
 parameters_of_predictors <- function(family) {
   parameters <- family$parameters
   if (!is.null(parameters$of)) return(parameters)

@@ -1,4 +1,4 @@
-# Errors for predictors of parameters that a family or a setting of gp() does not have.
+# Errors for predictors of parameters that a family or a setting of gp() does not support.
 
 check_predictors <- function(predictors, call) {
   named <- is.list(predictors) && all(nzchar(names(predictors) %||% rep("", length(predictors))))
@@ -33,7 +33,8 @@ check_predictor <- function(family, name, formula, call) {
   refuse(length(attr(terms, "offset")) > 0, "The predictor of {.code {name}} must not have an {.fn offset}.")
 }
 
-# Errors for settings without predictors; those of a Gaussian response with a predictor of its noise are fewer.
+# Errors for settings that do not support predictors; there are fewer for a Gaussian response with a predictor of its
+# noise.
 check_predictor_settings <- function(family, method, estimate, known, transform, call) {
   if (is.null(family$predictors)) return(invisible())
   if (estimate == "none") {

@@ -12,7 +12,7 @@ predictor_coefficients <- function(object, name) {
   stats::setNames(object$dispersion[object$family$parameters$of == name], column$names)
 }
 
-# The function of the parameter that the predictor is equal to, such as log(theta).
+# The function of the parameter that equals the predictor, such as log(theta).
 predictor_label <- function(family, name) paste0(parameter_link(family, name)$name, "(", name, ")")
 
 predictor_words <- function(family) {

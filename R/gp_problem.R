@@ -1,4 +1,4 @@
-# The numbers of a fit: what is to be estimated, checked before anything is computed.
+# The numbers of a fit: the quantities to estimate, checked before the computation.
 
 # The response minus its known mean, the trend that is left to estimate, centred coordinates, noise.
 prepare_problem <- function(parts, model, known, estimate, call) {
@@ -57,7 +57,7 @@ check_intrinsic <- function(x, beta, estimate, parts, model, call) {
     stop_kernops("input", "An intrinsic model has no {.code estimate = \"ML\"}: use {.val REML}, which is its default.",
                  call = call)
   }
-  # that of each group
+  # the constant of each group
   group <- if (is.null(group_of(model))) rep(1, nrow(x)) else parts$z[, group_of(model) - model$d]
   constants <- outer(group, unique(group), `==`) * 1
   if (is.null(beta) && ncol(x) && sum(qr.resid(qr(x), constants)^2) < 1e-12 * nrow(x)) return(invisible())
@@ -156,20 +156,20 @@ check_duplicates <- function(data, model, call) {
   if (!length(again)) return()
   second <- which(exact)[again]
   first <- which(exact)[match(key[second], key[exact])]
-  pairs <- unique(paste0("(", data$rows[first], ", ", data$rows[second], ")")) # of several variables
+  pairs <- unique(paste0("(", data$rows[first], ", ", data$rows[second], ")")) # with several variables
   shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
   stop_kernops("input", c("Duplicate locations require a nugget or known noise: rows {shown}.",
                           i = "Add {.fn nugget} to the covariance, or average the duplicates."), call = call)
 }
 
-# A number for each point: equal if all parts of the covariance use equal coordinates.
+# A number for each point: equal numbers if all parts of the covariance use equal coordinates.
 place_keys <- function(model, u) {
-  # of several variables, the noise of an observation is a part of the formula
+  # with several variables, the noise of an observation is a part of the formula
   used <- function(leaf) leaf$label != "constant" && !is.null(leaf$kernel$text)
   parts <- Filter(used, leaves_of(model$covariance))
   views <- lapply(parts, function(leaf) {
     seen <- u[, leaf_dims(leaf, ncol(u)), drop = FALSE]
-    # to the micrometre: longitudes of 180 and -180 are one, as are all at a pole
+    # rounded to the micrometre: longitudes of 180 and -180 coincide, as do all longitudes at a pole
     if (leaf$geometry$angular) seen <- round(on_sphere(seen), 9)
     cbind(seen, u[, leaf$group])
   })
@@ -193,7 +193,7 @@ stop_singular <- function(problem, state, call) {
   ), call = call)
 }
 
-# The fit at the parameters that a search found: the state there, as predictions need it.
+# The fit at the parameters found by a search: the state there, in the form that predictions need.
 finish_fit <- function(problem, likelihood, search, call) {
   data <- problem$data
   model <- problem$model

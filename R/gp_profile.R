@@ -14,7 +14,7 @@ profile_limits <- function(object, parm, level, type, call = caller_env()) {
   }
   object$how$backend <- usable_backend(object$how$backend)
   drop <- stats::qnorm((1 + level) / 2)^2
-  # standard errors give the first steps only, and may be missing at a bound
+  # standard errors only determine the first steps, and may be missing at a bound
   se <- suppressWarnings(sqrt(c(diag(vcov.gp(object)), if (any(rows < 0)) diag(covariance_vcov(object)))))
   limits <- with_bar("Profiling", vapply(seq_along(rows), function(k) {
     say_progress(step = names[[k]], fraction = (k - 1) / length(rows))

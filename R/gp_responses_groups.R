@@ -6,8 +6,8 @@ response_blocks <- function(many, count = length(many$names)) {
   split(seq_len(count), ceiling(seq_len(count) / width))
 }
 
-# The responses of a block in groups with the same observations: lists of `columns`, `sets`, and what
-# standard_responses() returns. `problem` is the reason why responses have no fit, NA for the others.
+# The responses of a block in groups with the same observations: lists of `columns`, `sets`, and the result of
+# standard_responses(). `problem` is the reason why responses have no fit, NA for the others.
 grouped_responses <- function(task, many, columns, parts, call) {
   y <- response_block(many, columns, parts$rows) - parts$offset
   check_finite_responses(y, many$names[columns], call)
@@ -30,7 +30,7 @@ grouped_responses <- function(task, many, columns, parts, call) {
   list(groups = Filter(Negate(is.null), unname(groups)), problem = problem)
 }
 
-# The numbers of the columns with the same gaps, a list.
+# The numbers of the columns with the same missing values, a list.
 columns_by_gaps <- function(gaps) {
   pattern <- rep("", ncol(gaps))
   some <- which(colSums(gaps) > 0)

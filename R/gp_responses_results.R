@@ -1,4 +1,4 @@
-# The results of fits of many responses, which groups of them fill in.
+# The results of fits of many responses, which groups of responses fill in.
 
 empty_fits <- function(task, many, parts) {
   count <- length(many$names)

@@ -1,10 +1,10 @@
 # Likelihood-ratio tests of many responses against no field.
 #
-# Without a field the range has no meaning, so that the statistic is the greatest one of many ranges, and its
-# distribution is not the half chi-squared one of a known range. It depends neither on the trend nor on the variance of
-# the response, only on the points: statistics of simulated noise at the same points have this distribution.
+# Without a field the range has no meaning, so the statistic is the maximum over many ranges, and its distribution is
+# not the half chi-squared distribution of a known range. It depends neither on the trend nor on the variance of the
+# response, only on the points: statistics of simulated noise at the same points have this distribution.
 
-# Statistics of responses of normal noise at all points.
+# Statistics of simulated responses of normal noise at all points.
 null_statistics <- function(task, control) {
   draws <- control$null_draws
   if (!draws) return(NULL)

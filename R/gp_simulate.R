@@ -94,7 +94,7 @@ simulate_points <- function(fit, newdata, coords, nsim, seed, noise, draw, call 
   })
 }
 
-# As stats::simulate(), a result that `tells` has the seed, or the state of the generator before, as an attribute.
+# Like stats::simulate(), a result that `tells` has the seed, or the earlier state of the generator, as an attribute.
 draw_with_seed <- function(seed, tells, draw) {
   if (!is.null(seed)) {
     result <- with_seed(seed, draw())
@@ -152,7 +152,8 @@ give_back_draws <- function(draws, object, points, newdata) {
   if (points$fitted) stats::napredict(object$na.action, result) else result
 }
 
-# Points where the covariance is not a number, such as the logarithm of a negative number, count as missing.
+# Points where the covariance is not a number, for example because of the logarithm of a negative number, count as
+# missing.
 with_variance <- function(object, points) {
   variance <- as.vector(covariance_diagonal(object$model)(list(theta = object$theta, x = points$u)))
   good <- is.finite(variance)

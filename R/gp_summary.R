@@ -30,7 +30,7 @@ group_words <- function(x) {
 
 counted <- function(n, what) paste0(n, " ", what, if (n != 1) "s")
 
-# Items behind a label, on as many lines as the console needs.
+# Items after a label, on as many lines as the console needs.
 cat_labelled <- function(label, items, between) {
   ends <- rep(c(between, ""), c(length(items) - 1, 1))
   cat(paste0(items, ends), fill = TRUE, labels = c(format(paste0("  ", label), width = 17), rep(strrep(" ", 17), 99)))
@@ -158,7 +158,7 @@ likelihood_words <- function(fit) {
   paste0("Monte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
 }
 
-# The terms of a family's density have minus its second derivatives as `curvature` where its weights are the expected
+# The terms of a family's density contain minus its second derivatives as `curvature` if its weights are the expected
 # ones.
 weight_words <- function(fit) {
   if (is.null(fit$latent$terms$curvature)) return(NULL)

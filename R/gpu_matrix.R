@@ -74,7 +74,7 @@ check_output <- function(output, call = caller_env()) {
   check_choice(output, "output", c("host", "gpu"), call) == "gpu"
 }
 
-# The same, where `output` may also be a gpu_matrix for the result, other than x: an attribute of TRUE.
+# The same, if `output` may also be a gpu_matrix for the result, other than x: an attribute of TRUE.
 check_target <- function(output, x, call = caller_env()) {
   if (!is_gpu_matrix(output)) return(check_output(output, call))
   if (identical(output, x)) {
@@ -83,7 +83,7 @@ check_target <- function(output, x, call = caller_env()) {
   structure(TRUE, into = output)
 }
 
-# A result of the CPU, there.
+# A result of the CPU, copied to the GPU.
 to_gpu <- function(result, stay) {
   if (is.null(attr(stay, "into"))) return(gpu_matrix(result, "float64"))
   gpu_fill(attr(stay, "into"), `storage.mode<-`(result, "double"))

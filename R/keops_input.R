@@ -1,4 +1,4 @@
-# The input of an operator of keops_kernel(): checks, and the values of its variables in their order.
+# The input of an operator of keops_kernel(): checks, and the values of its variables in order.
 
 check_text <- function(x, name, one, call = caller_env()) {
   if (is.character(x) && !anyNA(x) && (length(x) == 1 || !one)) {

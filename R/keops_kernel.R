@@ -187,7 +187,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
 }
 
 # The settings of computations that use the formula of the operator, such as sums over sets, as run_settings() lists
-# them. A GPU leaves to the CPU what its memory cannot hold.
+# them. A GPU leaves computations that exceed its memory to the CPU.
 settings_of <- function(op) environment(op)$settings(cpu = TRUE)
 
 # A gradient has the shape of its variable.
@@ -240,7 +240,7 @@ print.keops_kernel <- function(x, ...) {
 # The compiled kernel behind an operator; compiled again after readRDS().
 live <- function(op) environment(op)$live_kernel()
 
-# As kernel_operator(); the operators used last are kept, since compiling one takes longer than a small computation.
+# Like kernel_operator(); the latest operators are kept, because compiling one takes longer than a small computation.
 recent_operator <- function(formula, declared, scheme, precision, backend, stored = FALSE) {
   device <- check_device(NULL)
   key <- rlang::hash(list(formula, declared, scheme, precision, backend, stored, device))

@@ -3,11 +3,11 @@
 comparisons <- c("<", "<=", ">", ">=", "==", "!=")
 infix <- c("+", "-", "*", "/", "|")
 
-# A condition is 0 or 1; as one it chooses in if_else(), and `|` of two is no dot product.
+# A condition is 0 or 1; as a condition it selects in if_else(), and `|` of two conditions is not a dot product.
 condition <- function(formula, of) {
   made <- combined(formula, of)
   made@truth <- TRUE
-  made@points$vector <- NULL # no points, but a selection of points
+  made@points$vector <- NULL # not points, but a selection of points
   made
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
@@ -100,7 +100,7 @@ logarithm <- function(x, ...) {
   if (...length()) value / log(..1) else value
 }
 setMethod("log", "LazyTensor", logarithm)
-setMethod("log", "ComplexLazyTensor", logarithm) # rather than that of the group
+setMethod("log", "ComplexLazyTensor", logarithm) # instead of the method of the group
 setMethod("round", "LazyTensor", function(x, digits = 0) {
   check_number(digits, "digits", least = -400, whole = TRUE)
   combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x), is_complex(x))
@@ -186,7 +186,7 @@ complex_atan <- function(z) {
   x <- right * Re(z)
   y <- up * Im(z)
   angle <- atan2(2 * x, (1 - y) * (1 + y) - x^2)
-  angle <- side_of(angle) * angle # it is -pi where x is -0
+  angle <- side_of(angle) * angle # it is -pi if x is -0
   complex_of(right * angle / 2, up * log1p(4 * y / (x^2 + (1 - y)^2)) / 4)
 }
 

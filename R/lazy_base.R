@@ -75,7 +75,7 @@ return_margin <- function(x, caller, frame) {
   }
 }
 
-# Row or column reductions as vectors, like those of R; an error for entries of vectors, which R would reduce, too.
+# Row or column reductions as vectors, like those of R; an error for entries of vectors, which R would reduce as well.
 margin <- function(x, reduction, index, na.rm, dims) {
   if (!isFALSE(na.rm)) stop_na_rm()
   check_one_batch(x, "Sums and means of rows and columns as vectors")
@@ -176,7 +176,7 @@ check_dense <- function(x, frame) {
 
 is_of_r <- function(frame) environmentName(topenv(frame)) %in% c("base", "stats")
 
-# The function of R that a method is called from, or its generic.
+# The function of R that called a method, or its generic.
 asked_by <- function(frame, generic) {
   by <- if (is_of_r(frame)) sub("[.]default$", "", name_of_frame(frame)) else ""
   if (nzchar(by)) by else generic

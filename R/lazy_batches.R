@@ -2,7 +2,7 @@
 
 batch_shape <- function(x) if (length(dim(x)) > 2) dim(x)[-(1:2)]
 
-# The batches of all arrays together: NULL where there are none.
+# The batches of all arrays together: NULL if there are none.
 common_batches <- function(shapes, names, call = caller_env()) {
   dims <- max(0L, lengths(shapes))
   if (dims == 0) return(NULL)

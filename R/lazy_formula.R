@@ -2,10 +2,10 @@
 
 token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
 
-# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The C++ code
-# computes its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
-# `looks_inside`: it depends on more of the tensors than their sizes, as that of derivatives does.
-# The result is numeric if all arguments are.
+# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The C++ code computes
+# its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
+# `looks_inside`: the result depends on more than the sizes of the tensors, as for derivatives. The result is numeric if
+# all arguments are.
 combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
   symbolic <- length(of) == 0 || any(vapply(of, is_lazy, NA))
   of <- told_apart(lapply(of, as_lazy, call = call))
@@ -100,8 +100,8 @@ size_of <- function(x) {
   formula_size(about$formula, about$args)
 }
 
-# A long formula is not compiled again for each operation that joins it. NULL where the sizes do not fit: the whole
-# formula shows why.
+# A long formula is not compiled again for each operation that joins it. NULL if the sizes do not match: the whole
+# formula then shows the reason.
 size_by_sizes <- function(formula, of) {
   names <- paste0("x", seq_along(of))
   args <- sprintf("%s = Vi(%d)", names, vapply(of, function(x) x@size, 1L))

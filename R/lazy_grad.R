@@ -23,7 +23,7 @@
 #' @export
 grad <- function(f, eta, var, gradin) {
   if (!missing(gradin)) {
-    if (missing(var)) var <- eta # by position: the next one after f
+    if (missing(var)) var <- eta # by position: the argument after f
     eta <- gradin
   }
   if (missing(var)) stop_kernops("input", c("{.arg var} is missing, the variable to differentiate by.",

@@ -1,7 +1,7 @@
-# Methods for generic functions of other packages that have the names of functions of kernops: a call reaches kernops
-# also where such a package is attached later and masks it.
+# Methods for generic functions of other packages with the same names as functions of kernops: a call reaches kernops
+# even if such a package is attached later and masks it.
 
-# S4 methods of terra, set when terra is loaded; they are kept in an environment that sees the generic functions.
+# S4 methods of terra, set when terra is loaded; they are stored in an environment that sees the generic functions.
 register_in_terra <- function(...) {
   methods_of <- new.env(parent = asNamespace("terra"))
   methods::setMethod("clamp", "LazyTensor", function(x, ...) clamp(x, ...), methods_of)

@@ -139,7 +139,7 @@ block <- function(x, rows, columns) {
   value
 }
 
-# One batch after another, which the last dimensions of the result count.
+# One batch after another; the last dimensions of the result are the batches.
 block_of_batches <- function(x, rows, columns) {
   batches <- x@points$batches
   values <- lapply(seq_len(prod(batches)), function(k) block(at_batch(x, k), rows, columns))

@@ -143,7 +143,7 @@ if_else <- function(f, a, b, ...) {
   }
   refuse_arguments("if_else", list(...))
   if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
-  if (is_truth(f)) f <- f - 0.5 # 0 is a number of those that choose a
+  if (is_truth(f)) f <- f - 0.5 # 0 is a number that selects
   if (!is_complex_value(a) && !is_complex_value(b)) return(entrywise("IfElse(%s, %s, %s)", list(f, a, b)))
   f <- as_lazy(f)
   if (f@size > 1) f <- combined("Real2Complex(%s) + Imag2Complex(%s)", list(f, f), TRUE) # for both parts of each entry
@@ -200,7 +200,7 @@ concat <- function(x, ...) {
 #' @rdname lazy_op
 #' @export
 one_hot <- function(x, n) {
-  as_lazy(x) # refuses what has no numbers
+  as_lazy(x) # refuses objects without numbers
   lazy_op("OneHot", x - 1, n)
 }
 #' @rdname lazy_op
@@ -267,7 +267,7 @@ at_places <- function(op, x, from, count) {
   combined(paste0(op, "(%s, ", toString(places), ")"), list(x), is_complex(x))
 }
 
-# An error unless x fits into n entries from position m.
+# An error unless x fits into n entries from position m on.
 check_places <- function(x, m, n, call = caller_env()) {
   check_number(m, "m", least = 1, whole = TRUE, call = call)
   check_number(n, "n", least = m - 1 + entries(as_lazy(x)), whole = TRUE, call = call)

@@ -1,8 +1,8 @@
-# Expressions that are used several times are written once: an expression of some length that joins another one becomes
-# a part of it, which the text refers to by a token such as p.s7f3a, made from the text of the part.
+# Expressions that are used several times are written once: a long expression that joins another one becomes a part of
+# it, to which the text refers by a token such as p.s7f3a, derived from the text of the part.
 
 part_token <- "p[.]s[0-9a-f]{32}"
-long_text <- 200 # characters, shorter than which a text is repeated
+long_text <- 200 # number of characters from which a text is not repeated
 
 as_part <- function(x) {
   if (nchar(x@formula) <= long_text) return(x)
@@ -32,7 +32,7 @@ rewritten <- function(x, change) {
   x
 }
 
-longest_text <- 1000 # characters: the parser limits how deeply one text is nested
+longest_text <- 1000 # number of characters: the parser limits how deeply one text is nested
 
 # The text with all its parts: by name, as in Let(a, f, g), which is g with f for a, or in place where a part is used
 # once and the text stays short.

@@ -1,5 +1,5 @@
-# The points that a symbolic matrix depends on, in short. Each tensor carries this list, so that an operation does not
-# look at all variables of its arguments:
+# The points that a symbolic matrix depends on, in short. Each tensor carries this list, so that an operation need not
+# visit all variables of its arguments:
 #   i, j     the number of points along an axis; NA without points, or without data
 #   batches  the dimensions of batches, or NULL
 #   axes     the axes that have points
@@ -15,7 +15,7 @@ points_of_variable <- function(variable, entries, vector) {
        vector = vector)
 }
 
-# The points of all tensors. `variables` are those of all, which an error names.
+# The points of all tensors. `variables` are the variables of all tensors, which an error names.
 joint_points <- function(tensors, variables, call) {
   all <- lapply(tensors, function(x) x@points)
   list(i = joint_count(all, "i", variables, call), j = joint_count(all, "j", variables, call),
@@ -50,7 +50,7 @@ swap_points <- function(points) {
 
 # ---- A row without its dimension, as x[1, ] and colMeans(x) are, is a column of points of one entry.
 
-# Operations that do not repeat one entry for several.
+# Operations that do not recycle one entry for several.
 without_recycling <- c("Concat", "TensorProd", "TensorDot", "Kron", "MatVecMult", "VecMatMult", "GradMatrix",
                        "Laplacian", "Divergence", "SoftDTW_SqDist", "BSpline")
 # Operations in which a number for each point is a factor or a condition of vectors, and the positions of that number.
@@ -59,7 +59,7 @@ factors <- list(`*` = 1:2, `/` = 2, Mult = 1:2, Divide = 2, Scal = 1, ComplexRea
 
 name_of_operation <- function(formula) sub("[(].*", "", sub("^[(]%s (\\S+) %s[)]$", "\\1", formula))
 
-# An error where one entry of such a vector would be repeated for all entries of other points. Two vectors are no lost
+# An error if one entry of such a vector would be recycled for all entries of other points. Two vectors are no lost
 # rows, if they have another length than these points have entries: one along the same axis, with a number for each of
 # the points, and one that is a factor.
 check_vectors <- function(op, tensors, call) {

@@ -1,4 +1,4 @@
-# Symbolic matrices of some pairs only.
+# Symbolic matrices that contain only some pairs.
 
 #' Symbolic matrices with ranges
 #'
@@ -37,7 +37,7 @@ with_ranges <- function(x, ranges) {
   check_has_data(x)
   if (!is.null(ranges)) {
     ranges <- as_ranges(ranges)
-    ranges_symmetric(ranges, i_j_points(x, "i"), i_j_points(x, "j")) # an error where they do not fit
+    ranges_symmetric(ranges, i_j_points(x, "i"), i_j_points(x, "j")) # an error if they do not fit
   }
   x@ranges <- ranges
   x

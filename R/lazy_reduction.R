@@ -40,10 +40,10 @@ NULL
 #' @rdname lazy_reduction
 #' @export
 lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = NULL, ...) {
-  called <- if (identical(topenv(parent.frame()), topenv())) parent.frame() else environment() # such as argmin()
+  called <- if (identical(topenv(parent.frame()), topenv())) parent.frame() else environment() # names such as argmin()
   check_lazy(x, called)
   reduction <- sub("_Reduction$", "", check_text(reduction, "reduction", one = TRUE))
-  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # nothing that could be the token of a variable
+  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # contains nothing that could be the token of a variable
     stop_kernops("formula", "There is no reduction {.val {reduction}}: see {.fn keops_reductions}.")
   }
   if (is_complex(x) && !reduction %in% c("Sum", "Mean")) {
@@ -71,7 +71,7 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   if (is.function(result)) result else extremes(result, reduction, K, entries(x))
 }
 
-# Values and their positions come side by side; K of them for vectors entry by entry, one after the other.
+# Values and their positions are adjacent; for vectors, K of them for one entry after another.
 extremes <- function(result, reduction, K, size) {
   if (grepl("_Arg", reduction)) {
     values <- seq_len(ncol(result) / 2)
@@ -272,7 +272,7 @@ argmin <- function(x, index, ...) {
 argmax <- function(x, index, ...) {
   if (missing(index) && has_entries(x, ...)) lazy_op("ArgMax", x) + 1 else lazy_reduce(x, "ArgMax", index, ...)
 }
-# Does a call without further arguments, such as min(x), reduce over the entries of vectors?
+# Returns whether a call without further arguments, such as min(x), reduces over the entries of vectors.
 has_entries <- function(x, ...) is_lazy(x) && entries(x) > 1 && ...length() == 0
 #' @rdname lazy_reduction
 #' @export

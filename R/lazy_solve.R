@@ -60,14 +60,14 @@ solve_batches <- function(a, b, batches, ...) {
   array(unlist(solutions) %||% numeric(), size, names_that_fit(dimnames(b), dim(b), size))
 }
 
-# The names of an array of dimensions `from`, for those dimensions that an array of dimensions `to` has, too.
+# The names of an array with dimensions `from`, for the dimensions that it shares with an array of dimensions `to`.
 names_that_fit <- function(names, from, to) {
   if (is.null(names)) return(NULL)
   kept <- from == to[seq_along(from)]
   c(ifelse(kept, names, list(NULL)), rep(list(NULL), length(to) - length(from)))
 }
 
-# The real and imaginary parts side by side.
+# The real and imaginary parts in adjacent columns.
 solve_complex <- function(a, b, lambda, ...) {
   parts <- solve(a, unname(cbind(Re(b), Im(b))), lambda, ...)
   real <- seq_len(ncol(b))

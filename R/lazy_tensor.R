@@ -1,9 +1,10 @@
 # Symbolic matrices: a formula and the data of its variables.
 #
-# A variable stands in the formula as a token such as x.i7f3a: a label, the axis, and an address. Points have that of
-# their data: the same data are the same variable, wherever they come from; as the tensor holds them, nobody else gets
-# that address, and R copies what the user changes. Numbers do so, too: exp(-2 * D) twice in a formula is computed once.
-# Results of Pm(), points without data and right-hand sides have the address of a mark: each is a separate variable.
+# A variable is represented in the formula by a token such as x.i7f3a: a label, the axis, and an address. The address of
+# points is that of their data: the same data are the same variable, wherever they come from; the tensor holds the data,
+# so the address is not reused, and R copies data that the user changes. The same holds for numbers: exp(-2 * D) twice
+# in a formula is computed once. Results of Pm(), points without data and right-hand sides have the address of a mark:
+# each is a separate variable.
 
 #' Symbolic matrices
 #'
@@ -129,8 +130,7 @@ Pm <- function(x, size = NULL, name = NULL) {
   symbol(size, "p", name)
 }
 
-# A matrix stays one, if it is no row or column: operations read matrices.
-# Arrays are batches of either.
+# A matrix stays a matrix, unless it is a row or column: operations read matrices. Arrays are batches of either.
 parameter_data <- function(x) {
   if (length(dim(x)) > 2 || length(dim(x)) == 2 && all(dim(x) > 1)) unname(x) else as.vector(x)
 }
@@ -179,7 +179,7 @@ check_label <- function(name, call = caller_env()) {
   stop_kernops("input", "{.arg name} must consist of letters and digits, such as {.val x1}.", call = call)
 }
 
-# A tensor of one variable with data. Complex numbers become real and imaginary parts by turns.
+# A tensor of one variable with data. The real and imaginary parts of complex numbers alternate.
 variable <- function(data, axis, label, mark = NULL, vector = NULL) {
   complex <- is.complex(data)
   if (complex) data <- interleaved(data)

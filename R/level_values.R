@@ -1,13 +1,13 @@
-# Keys and labels of values: equal for equal values of one class, and for no others.
+# Keys and labels of values: equal for equal values of one class, and different otherwise.
 
 # Numbers of keys in the order in which they appear first.
 first_numbers <- function(key) match(key, unique(key)) + 0
 
-# Numbers or strings that are equal where values of one class are.
+# Numbers or strings that are equal if and only if values of one class are equal.
 level_key <- function(x) {
   if (is.factor(x)) x <- as.character(x)
-  if (is.character(x)) return(enc2utf8(as.vector(unclass(x)))) # match() compares bytes where strings are "bytes"
-  if (inherits(x, "integer64")) return(exact_digits(x)) # as doubles, many are NaN
+  if (is.character(x)) return(enc2utf8(as.vector(unclass(x)))) # match() compares bytes of strings marked "bytes"
+  if (inherits(x, "integer64")) return(exact_digits(x)) # read as doubles, many are NaN
   if (is.raw(x)) as.integer(x) else as.vector(unclass(x))
 }
 
@@ -43,7 +43,7 @@ text_of_values <- function(x, digits) {
   as.character(x)
 }
 
-# Times as text, with as many parts as distinguish the times; half a unit of the last digit is added, as format()
+# Times as text, with as many parts as distinguish the times; half a unit of the last digit is added because format()
 # truncates.
 text_of_times <- function(x) {
   fractions <- c("%Y-%m-%d %H:%M:%OS3", "%Y-%m-%d %H:%M:%OS6", "%Y-%m-%d %H:%M:%OS6 %Z")

@@ -1,7 +1,7 @@
 # Shortage of memory in R code: R's own error has no class, and its text is in the language of the session.
 
-# Evaluates the code of a function that users call; see zzz.R. The handler leaves the code before stop_memory() raises
-# the error, so that the memory of the functions in between is free for that. All other errors pass.
+# Evaluates the body of a function that users call; see zzz.R. The handler leaves the code before stop_memory() raises
+# the error, so that the memory of the functions in between is free for raising it. All other errors pass.
 report_shortage <- function(code) {
   bytes <- NULL
   on.exit(if (!is.null(bytes)) stop_memory(bytes))
@@ -24,7 +24,7 @@ missing_bytes <- function(error) {
   }
 }
 
-# The regular expression of a message of R, in the language of the session. C writes numbers into such a message.
+# The regular expression of a message of R, in the language of the session. C formats numbers into such a message.
 message_pattern <- function(text) {
   text <- gsub("([][(){}.?*+^$|\\])", "\\\\\\1", gettext(text, domain = "R"))
   gsub("%[0-9\\]*[.]?[0-9]*l*[fdu]", "([0-9.,]+)", text)

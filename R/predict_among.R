@@ -1,7 +1,7 @@
-# Windows of a map in joint predictions: the order of the cells, and those on which the cells of a window depend, are
-# those of the whole map. All cells have their coordinates and neighbours' tree in memory, not their predictions.
+# Windows of a map in joint predictions: the order of the cells, and the cells on which a window depends, are determined
+# for the whole map. The coordinates and the search tree of all cells are in memory, but not their predictions.
 
-# TRUE for joint predictions of up to `most_joint_cells` cells, or if the user asked for joint ones.
+# TRUE for joint predictions of up to `most_joint_cells` cells, or if the user requested joint predictions.
 is_joint_map <- function(object, cells) {
   object$method == "vecchia" && is_joint(object) && (isTRUE(object$vecchia$joint) || cells <= most_joint_cells)
 }
