@@ -114,7 +114,7 @@ test_that("functions of base work where kernops is not attached", {
   expect_equal(after(K), 11)
   expect_equal(base::rowSums(sqdist(Vi(3), Vj(3)))(list(X, Y)), cbind(base::rowSums(D2)), ignore_attr = TRUE)
   expect_equal(base::diag(K[1:6, ]), diag(G[1:6, ]))
-  expect_error(base::diag(Vi(X) - Vj(Y)), "`diag\\(\\)` is that of", class = "kernops_dim_error")
+  expect_error(base::diag(Vi(X) - Vj(Y)), "`diag\\(\\)` requires", class = "kernops_dim_error")
   expect_error(lapply(list(Vi(X) - Vj(Y)), base::diag), class = "kernops_dim_error")
 })
 
