@@ -33,5 +33,5 @@ gathered_rows <- function(x, rows) columns_rows(x, rows, threads())
 # qr.Q() of a decomposition by qr() of full rank, bit by bit.
 orthonormal_columns <- function(decomposed) columns_orthonormal(decomposed$qr, decomposed$qraux, threads())
 
-# For each row, the number of the first row with the same values; with `digits`, to so many significant digits.
+# For each row, the number of the first row with the same values; with `digits`, to this number of significant digits.
 first_rows <- function(x, digits = 0) columns_first_rows(x, digits, threads())

@@ -6,7 +6,7 @@
 #' @param ... the structures: [covariance_functions], such as `spherical()`, the product
 #'   `exponential(dims = 1:2) * matern(dims = 3)` or, for a field of several scales with common proportions,
 #'   `exponential() + spherical()`. Their variances are those of `sills`: they take ranges and other parameters, but no
-#'   variance. `nugget()`, and `microscale()`, are structures of their own.
+#'   variance. `nugget()`, and `microscale()`, are separate structures.
 #' @param sills a list with a coregionalisation matrix for each structure, in their order or by their names
 #'   (`"spherical"`, `"nugget"`, ...): its diagonal are the partial sills of the variables, its other entries the
 #'   cross-sills. `NULL` for a matrix that is to be estimated. For a nugget, a vector is a diagonal matrix. If a matrix
@@ -23,11 +23,11 @@
 #'
 #'   The response of [gp()] is a matrix, `cbind(a, b)`, or `cbind(zinc = log(zinc), lead = log(lead))` for names. A
 #'   variable that is `NA` in a row was not observed there (heterotopic data): the others are used. All variables have
-#'   the trend of the formula, with coefficients of their own, named such as `zinc:(Intercept)`. `known$beta` with `~ 0`
+#'   the trend of the formula, with separate coefficients, named such as `zinc:(Intercept)`. `known$beta` with `~ 0`
 #'   is a mean for each variable (simple cokriging). `weights` divide the nuggets of all variables.
 #'
 #' @section Random effects and smooths: in the formula, `(1 | site)` and `s(x)` are effects of each variable, with
-#'   variances of their own and independent of those of the others, such as `zinc:(1 | site).variance`. An effect of one
+#'   separate variances, and are independent of the other effects, such as `zinc:(1 | site).variance`. An effect of one
 #'   variable has its name in front: `cbind(zinc, lead) ~ zinc:(1 | site) + lead:s(x)`. As terms of the covariance, with
 #'   given values, effects are added: `lmc(matern(3/2), nugget()) + random_effect(~ 1 | site)` is one of each variable,
 #'   and `random_effect(zinc ~ 1 | site)` is one of zinc; so are [smooth_effect()] and [time_effects].

@@ -6,12 +6,12 @@
 #' place to place (Gelfand et al. 2003). Its mean is the coefficient of z in the trend, `y ~ z`.
 #'
 #' @param effect a one-sided formula of numeric variables of the data, such as `~ z`; with several, as in
-#'   `~ z + log(w)`, each has a field of its own. A field without covariate is another term of the covariance.
+#'   `~ z + log(w)`, each has a separate field. A field without covariate is another term of the covariance.
 #' @param covariance the covariance of each field, such as `matern(3/2)`. Its parameters are those of the coefficient:
 #'   the unit of the variance is that of the response over that of z, squared.
 #'
 #' @details The covariance of two observations is z z' k(u, u'). `svc(~ z, k)` is a factor for z times k, and can be
-#'   added to other terms: `matern(3/2) + svc(~ z) + nugget()`. Coordinates and covariates are told apart by the
+#'   added to other terms: `matern(3/2) + svc(~ z) + nugget()`. Coordinates and covariates are distinguished by the
 #'   formulas: z needs no place among the coordinates. Where z is 0 in all observations near a place, the data say
 #'   nothing about the coefficient there. A covariate far from 0 makes the coefficient and the field without covariate
 #'   hard to tell apart: centre it.

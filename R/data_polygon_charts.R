@@ -1,5 +1,5 @@
 # Charts of polygons: the functions
-#   to_plane(ring)   the points of a ring of vertices in a plane, so many that straight lines join them
+#   to_plane(ring)   the points of a ring of vertices in a plane, dense enough to be joined by straight lines
 #   from_plane(u)    the coordinates of points in the plane, a matrix
 #   density(u)       the area on the ground divided by that in the plane, up to a factor
 

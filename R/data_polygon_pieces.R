@@ -31,7 +31,7 @@ next_step <- function(shape, n, tried) {
   (edge + sqrt(edge^2 + 4 * n * shape$area)) / (2 * n)
 }
 
-# `edges` from (x0, y0) to (x1, y1) as seen from the `corner` of the bounding box, whose size is width and height. The
+# `edges` from (x0, y0) to (x1, y1) relative to the `corner` of the bounding box, whose size is width and height. The
 # interior is on the left of each edge.
 polygon_edges <- function(parts) {
   rings <- unlist(parts, FALSE)

@@ -63,7 +63,7 @@
 #   check_text               one string, or several
 #   check_seed               a seed, or NULL
 #   size_text                a number of bytes in words
-#   check_memory             an error where so many bytes cannot be allocated
+#   check_memory             an error if a number of bytes cannot be allocated
 #   check_backend            a backend that can be used here
 #   check_precision          float64 or float32
 #   usable_backend           the backend of a fit, or the CPU where its GPU is missing
@@ -91,7 +91,7 @@
 #   first_rows               the first row with the values of each row
 #   say_progress             a step of the bar
 #   part_of_bar              code whose steps move the bar from one fraction to another
-#   with_seed                code with random numbers of its own
+#   with_seed                code with separate random numbers
 #   random_signs             a matrix of signs
 #   normal_numbers           a matrix of normal numbers
 #   remembered               a function that keeps its results by its arguments

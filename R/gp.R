@@ -216,7 +216,7 @@
 #'   response, `dispersion` is the predictor of the logarithm of the standard deviation of the noise, in place of a
 #'   [nugget()]. See the section about linear predictors in [gp_family()].
 #' @param predictors a list of such formulas for other parameters of the family, by their names: `list(power = ~ x)`.
-#' @param responses `NULL` for one response; `"independent"` fits each column of a matrix of responses by itself, and
+#' @param responses `NULL` for one response; `"independent"` fits each column of a matrix of responses separately, and
 #'   `"common"` all of them with the same ranges and ratio of variances: see [gp_responses].
 #' @param ... the same arguments by their names, as in `gp(z ~ 1, d, ~ x, progress = FALSE)`.
 #'

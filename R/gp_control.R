@@ -50,12 +50,12 @@
 #' @param null_draws number of simulated responses without a field that give the p-values of [gp_responses].
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @param workdir a directory for the files of a fit of a table that is read in chunks, see [gp()]. Each fit makes a
-#'   directory of its own in it, which stays, so that the saved fit predicts in another session, and an interrupted fit
-#'   continues from what is there when it is called again with the same arguments. It is to be deleted if the data
+#'   separate directory in it, which is kept, so that the saved fit predicts in another session, and an interrupted fit
+#'   continues from the stored results when it is called again with the same arguments. It is to be deleted if the data
 #'   change. A disk that is full is an error of class `kernops_disk_error`, and the files are removed. Default: a
 #'   temporary directory that goes with the fit.
 #' @param memory a bound on the memory of a fit of such a table: a string such as `"8 GB"`, or a number of bytes. It is
-#'   an error of class `kernops_memory_error` if a fit of so many rows needs more. Default: no bound, with chunks of
+#'   an error of class `kernops_memory_error` if a fit of the table needs more. Default: no bound, with chunks of
 #'   200,000 rows.
 #' @section The number of neighbours:
 #' Each fit with `method = "vecchia"` is compared with twice as many neighbours. `print()` gives the verdict,

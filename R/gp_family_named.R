@@ -56,7 +56,7 @@
 #'
 #' @section Linear predictors of parameters:
 #' By default, the parameters of a family are numbers. The arguments `zi`, `dispersion` and `predictors` of [gp()] give
-#' a parameter \eqn{\phi} a linear predictor of its own: for observation i, \eqn{g(\phi_i) = z_i'\gamma}, where z are
+#' a parameter \eqn{\phi} a separate linear predictor: for observation i, \eqn{g(\phi_i) = z_i'\gamma}, where z are
 #' the columns of the model matrix of a one-sided formula. The link g is the logarithm; for probabilities, `delta` and
 #' `power`, it is the logit of the position between the limits of the parameter. `zi` is the predictor of `zi` or
 #' `zero`, `dispersion` that of the parameter `dispersion`, `theta`, `alpha`, `delta`, `shape`, `sigma`, `precision` or

@@ -74,7 +74,7 @@
 #'
 #' @return As described for the generic functions. `summary()` returns a list of class `summary.gp`, which has a
 #'   `print()` method.
-#' @seealso [gp()]; [predict()][predict.gp], [simulate()][simulate.gp] and [plot()][plot.gp] have pages of their own;
+#' @seealso [gp()]; [predict()][predict.gp], [simulate()][simulate.gp] and [plot()][plot.gp] have separate pages;
 #'   [gp_broom] for tables; [gp_cv()] for cross-validation.
 #' @examples
 #' set.seed(1)

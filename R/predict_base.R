@@ -12,7 +12,7 @@
 #   nearest(u)          weights of the nearest base points for the field at points u, and its conditional standard
 #                       deviations
 #   width               the number of points u of one call
-#   elsewhere(count)    whether other processes should predict so many points
+#   elsewhere(count)    whether other processes should predict `count` points
 #   posterior()         of the values of the base points given the data, see joint_sets(); NULL where these are known
 #   sums(sets), parts(sets)  the variances of the weighted sums `sets` of base points given the data; a matrix with a
 #                       column for each sum, whose inner products are the covariances

@@ -1,5 +1,5 @@
 # Predictions of a map on the way to their file. Until these are complete, the rows that are finished are beside the
-# file `map.tif`, in `map.tif.part`, as doubles with the layers of a cell side by side, which terra reads by a header of
+# file `map.tif`, in `map.tif.part`, as doubles with the layers of a cell adjacent, which terra reads by a header of
 # ENVI. An interrupted prediction resumes behind these rows.
 
 part_file <- function(file) paste0(file, ".part")

@@ -25,7 +25,7 @@
 #' * `zones`: parts of the map whose means and totals are predicted, too: a `SpatRaster` of one layer with the geometry
 #'   of `newdata`, whose values number or name the zones, or polygons of sf or terra, which have the cells whose centres
 #'   they contain.
-#' * `nodes`: in zones with more cells than that, standard errors are estimated from so many of them.
+#' * `nodes`: in zones with more cells than that, standard errors are estimated from this number of them.
 #' * `nsim`: the number of draws for the standard errors of areas of exceedance.
 #' * `window`: about how many cells a window has. Results do not depend on it.
 #' * `wopt`: a list of arguments of [terra::writeRaster()], such as `list(datatype = "FLT4S")`, which halves the size of

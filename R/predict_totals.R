@@ -54,7 +54,7 @@ draws_of_nodes <- function(request, nodes) {
   min(request$draws, if (nodes <= 1e4) floor(1e7 / nodes) else min(1000, max(500, floor(1e8 / nodes))))
 }
 
-# f(count) for parts of the draws with about 2e7 numbers each: matrices with a row for each sum, side by side.
+# f(count) for parts of the draws with about 2e7 numbers each: matrices with a row for each sum, joined by columns.
 in_batches <- function(count, nodes, f) {
   most <- max(1, floor(2e7 / nodes))
   sizes <- diff(unique(c(seq(0, count, by = most), count)))

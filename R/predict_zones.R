@@ -36,7 +36,7 @@ rows_in_windows <- function(template, height) {
   split(rows, (rows - 1) %/% height)
 }
 
-# The state with the `cells` of one more window, a result of predict_window(), of a tile with so many columns.
+# The state with the `cells` of one more window, a result of predict_window(), of a tile with `columns` columns.
 add_to_zones <- function(state, cells, window, rows, columns, tile, rectangles) {
   complete <- window$points$complete
   row_of <- replace(rep(NA_integer_, length(complete)), complete, seq_len(sum(complete)))

@@ -45,7 +45,7 @@ part_optimum <- function(candidates, target) {
   size <- target$likelihood$subset_sizes()[["same"]]
   if (size == 0) return(candidates)
   part <- subset_target(target, target$sample_rows(target$data, size))
-  candidates <- part_optimum(candidates, part) # of a part of its own
+  candidates <- part_optimum(candidates, part) # of a separate part
   part$likelihood$use(10L)
   best <- best_from(candidates, part)
   if (is_singular(best)) candidates else rbind(best$theta)

@@ -86,7 +86,7 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
 # Groups in the place of offsets, which are numbers.
 is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, c("GRP", "formula"))
 
-# Numbers of groups in the place of offsets would divide the values into other segments. `made` is the call: who names
+# Numbers of groups instead of offsets would divide the values into other segments. `made` is the call: who names
 # the offsets means them, and what comes by `...` was looked at before. Distinct numbers below n are the same as either,
 # and what ends with n is no group.
 check_no_groups <- function(offsets, n, made, call = caller_env()) {

@@ -119,7 +119,7 @@ seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing =
   top
 }
 
-# The parts of the result, of so many columns each.
+# The parts of the result, with `columns` columns each.
 split_top <- function(all, columns, segments) {
   part <- \(n) {
     if (is_gpu_matrix(all)) return(all[, n * columns + seq_len(columns)])

@@ -54,7 +54,7 @@ lanczos_run <- function(step, ratio) {
 random_signs <- function(n, width) matrix(sample(c(-1, 1), n * width, replace = TRUE), n)
 normal_numbers <- function(n, width) matrix(stats::rnorm(n * width), n)
 
-# Evaluates code with random numbers of its own seed, and restores the state of R's generator.
+# Evaluates code with random numbers from a separate seed, and restores the state of R's generator.
 with_seed <- function(seed, code) {
   before <- globalenv()$.Random.seed
   on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else

@@ -1,7 +1,7 @@
 # Operations of iterative solvers on blocks of vectors, n x p matrices of the host or of a GPU with dim(), as.matrix()
 # and x[, j, drop = FALSE]. Each operation is done where its blocks are (src/block.cpp); a space says where new ones go.
 # A block that is used up may be written into, so only its owner hands it over.
-#   copy(x)              a block of doubles of its own, of what may have been anywhere
+#   copy(x)              a separate block of doubles, from data on the host or a GPU
 #   new(n, p)            a block to be filled by put()
 #   put(x, j, y)         x with y for its columns j; x is used up
 #   axpby(a, x, b, y)    a x + b y, with one number or one for each column; y is used up
@@ -15,7 +15,7 @@
 #   orthogonal(x, passes)  Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1), which one pass gives
 #                        to rounding times the largest eigenvalue of I + x x', two to rounding; x is used up
 #   worth_leaving(..)    whether n x `width` blocks are made narrower when `active` columns go on. Each width is a
-#                        kernel of its own: compiled in no time for the CPU, for the GPU in half a second
+#                        separate kernel: compiled in no time for the CPU, for the GPU in half a second
 vector_space <- function(device = -1L) {
   list(
     device = device, output = if (device < 0) "host" else "gpu",

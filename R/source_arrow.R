@@ -14,7 +14,7 @@ parquet_source <- function(path, call = caller_env()) {
   arrow_source(reading(path, arrow::open_dataset(path), call), paste("Parquet,", path), file_stamp(path))
 }
 
-# A RecordBatchReader of these columns, which Arrow reads ahead by itself.
+# A RecordBatchReader of these columns, which Arrow reads ahead.
 arrow_batches <- function(x, columns) {
   need_package("arrow", "Data of Arrow")
   reading("the data of Arrow", arrow::Scanner$create(x, projection = columns)$ToRecordBatchReader())

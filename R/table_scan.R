@@ -32,7 +32,7 @@ scan_table <- function(source, columns, formula, size, seed, most = sample_size,
   list(n = n, sample = sample)
 }
 
-# f(n): the next n uniform numbers of a stream of its own.
+# f(n): the next n uniform numbers of a separate stream.
 uniform_stream <- function(seed) {
   state <- with_seed(seed, globalenv()$.Random.seed)
   function(n) {

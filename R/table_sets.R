@@ -1,5 +1,5 @@
 # Sets of a table, each a point with its neighbours among those before it, in units: slices of the heads, then the other
-# points of each cell. A unit is a file with all that a likelihood reads of it, and is computed by itself.
+# points of each cell. A unit is a file with all that a likelihood reads of it, and is computed separately.
 
 # The units of a table: `first` and `last` position of each slice of the heads, or the number of a cell.
 units_of <- function(blocks) {

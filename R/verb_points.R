@@ -4,7 +4,7 @@
 #   infinite coordinates, no points, another number of coordinates.
 # - A verb is thin. Sums over pairs are formulas of recent_operator(), which keeps compiled operators, runs on each
 #   backend and takes `backend`; searches of neighbours are those of search_tree().
-# - A verb has no settings of its own: threads, precision and device are the options of kernops.
+# - A verb has no separate settings: threads, precision and device are the options of kernops.
 # - Random numbers come from R's generator, as in stats, so that set.seed() repeats a result.
 
 # n x d doubles from a matrix, a data frame or a vector, of which each number is a point.

@@ -2,7 +2,7 @@
 #
 # Vecchia's approximation with all other points as neighbours is the exact method: the greatest differences between the
 # two, relative to the greatest number of each kind. 2000 points take an hour of one core, as each set has its own
-# Cholesky factor; covariances are worked on side by side.
+# Cholesky factor; covariances are factored in parallel.
 
 library(kernops)
 suppressMessages(library(testthat))

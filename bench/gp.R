@@ -1,6 +1,6 @@
 # R_LIBS=.lib Rscript bench/gp.R [n ...]        default: 1000 2000 4000 10000, then fields::CO2, then bench/gp_gpu.R
 #
-# Kriging side by side: likelihood maximised and 1000 points predicted with standard errors, RMSE against the
+# Kriging, compared: likelihood maximised and 1000 points predicted with standard errors, RMSE against the
 # noise-free truth of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). One run each; kernops, base R,
 # and gstat and fields where they are installed. KERNOPS_BENCH_SLOW=yes runs fields beyond n = 1000. For CO2, a data
 # set of fields, 24,633 observations predict 2000 others, and the RMSE refers to these.

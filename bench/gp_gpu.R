@@ -2,7 +2,7 @@
 #                               Rscript bench/gp_gpu.R search 1e6     the search for the covariance alone
 #
 # Three coordinates, uniform on the unit cube; Matern 3/2, variance and range 0.69, noise 0.1; float32 but where said.
-# Wall time seen from R, data on the host: medians of three, from n = 1e6 on of one, after one that compiles.
+# Wall time measured in R, data on the host: medians of three, from n = 1e6 on of one, after one that compiles.
 
 library(kernops)
 arguments <- commandArgs(TRUE)

@@ -3,7 +3,7 @@
 # `names`, a regular expression, is of the formulas' names. `first s` is the first call, which compiles what neither the
 # catalogue nor the cache has: with KERNOPS_CACHE_DIR an empty folder, all but the catalogue.
 # Data stay on the device (gpu_matrix), results too, as with the peer. `ms` is the median wall time of repeated calls
-# seen from R, after one that compiles; `C++ ms` that of repeated calls inside C++, each waited for; `device ms` what
+# measured in R, after one that compiles; `C++ ms` that of repeated calls inside C++, each waited for; `device ms` what
 # lies between two CUDA events around them, not waited for one by one, as the peer was measured: `ratio` and pairs per
 # second are of that. The KeOps column was measured with PyKeOps 2.3 (Genred, torch tensors on the device, default
 # options) on one NVIDIA H200, driver 580.159, CUDA 13.0; it holds for that card only, and its cosines are those of

@@ -1,5 +1,5 @@
 # Predictions of maps by windows: cells per second and peak memory, beside predict() of the whole map in memory, each in
-# a process of its own.
+# a separate process.
 #
 #   Rscript bench/rasters.R [cells] [lib]      default: 4e6 cells, .lib
 

@@ -3,7 +3,7 @@
 # Sparse matrices times a vector, beside a copy of as many bytes: entries, their columns, offsets of the rows, the
 # vector and the result, each once (goal on a GPU: 0.85 of the copy's speed or more). The matrices are those of
 # Williams et al. (2009, Parallel Computing 35), simulated by their numbers of rows, columns and entries, their laws of
-# row lengths and the reach of their columns; blocks of them on a diagonal have so many `entries` in all. Each is
+# row lengths and the reach of their columns; blocks of them on a diagonal have `entries` entries in total. Each is
 # multiplied with all rows, and with a fifth of empty rows among them. Results go into HISTORY.md.
 
 library(kernops)

@@ -1,11 +1,11 @@
 # Fits of tables that are read in chunks: time, peak memory and disk, and what the ordering by cells costs.
 #
-#   Rscript bench/tables.R 1e6 4e6 2e7        each n in a process of its own under `ulimit -v` of 3 GB
+#   Rscript bench/tables.R 1e6 4e6 2e7        each n in a separate process under `ulimit -v` of 3 GB
 #   Rscript bench/tables.R compare 1e6        the log-likelihood beside those of orderings in memory
 #
 # Simulated rows: a Matern 3/2 field with range 0.02 on the unit square, by a fast Fourier transform on a grid of 4096^2
 # nodes that is interpolated at random locations, a covariate, noise with a tenth of the variance of the field. The
-# response of as many new cells as rows is predicted with standard errors, in a table of their own.
+# response of as many new cells as rows is predicted with standard errors, in a separate table.
 
 suppressMessages(library(kernops))
 

@@ -53,7 +53,7 @@ class Pool {
     kept_bytes_ = 0;
   }
 
-  // Whether memory use has grown much since the last garbage collection, which takes R some tens of milliseconds.
+  // True if memory use has grown much since the last garbage collection, which takes R some tens of milliseconds.
   bool is_crowded() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return in_use_ > collect_at_ + current_device().bytes / 16;

@@ -1,7 +1,7 @@
 // Reductions of segments: the requests of R and the answers of a backend. Independent of R.
 //
 // A segment is a run of positions of the values put in order ("CSR order"), and its result a row of the
-// output. The struct of reductions.h that segments.def names takes in the values one after another; where a
+// output. The struct of reductions.h that segments.def names adds the values one after another; where a
 // backend splits a segment, it must merge() the parts in order, at places that do not depend on threads.
 #pragma once
 #include <kernops/jobs/segments.h>

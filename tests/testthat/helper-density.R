@@ -107,7 +107,7 @@ oracle_densities <- function() list(
   }, c(-1, 0.2, 2), c(sigma = 0.7), constants = list(left = -1, right = 2))
 )
 
-# The logarithm of the probability of an event of so many expected ones.
+# The logarithm of the probability of an event with this expected number of events.
 log_any <- \(m) ifelse(m < 1e-8, log(m) - m / 2, log(-expm1(-m)))
 
 # The expectation of the squared score, a sum over counts; scores by differences.

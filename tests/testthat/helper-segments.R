@@ -129,7 +129,7 @@ with_tile <- \(n, code) withr::with_options(list(kernops.tile = n), code)
 # Lengths that meet every way of reducing a segment, with empty ones anywhere.
 mixed_lengths <- c(0, 0, 1, 2, 3, 0, 7, 8, 9, 15, 16, 17, 33, 100, 4095, 4096, 4097, 0, 9000, 1, 1, 1, 31, 64, 0)
 
-# The values and groups of a test of an operation on segments with these lengths: `x`, `keys` of so many groups, and
+# The values and groups of a test of an operation on segments with these lengths: `x`, `keys` of the groups, and
 # `gaps`, x with missing values.
 segment_case <- function(op, lengths, groups, levels = seq_len(groups), missing = 6) {
   n <- sum(lengths)

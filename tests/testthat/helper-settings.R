@@ -94,7 +94,7 @@ printed_of_fits <- function(d) {
   utils::capture.output(for (thing in things) print(thing))
 }
 
-# The output of `code` in an R process of its own, in which no package is attached but R's.
+# The output of `code` in a separate R process, in which no package is attached but R's.
 run_fresh <- function(code) {
   file <- withr::local_tempfile(lines = c(sprintf(".libPaths(%s)", deparse1(.libPaths())), code))
   paste(system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", file), stdout = TRUE, env = "R_TESTS="),

@@ -1,4 +1,4 @@
-# The folder of the kernel cache: who can change it decides whether code is run from it. No test here needs a GPU.
+# The folder of the kernel cache: code is run from it only if no one else can change it. No test here needs a GPU.
 
 mode_of <- \(path) format(file.info(path, extra_cols = FALSE)$mode)
 # A chain of folders that only the user can write, below the session's.
@@ -159,7 +159,7 @@ test_that("the package is loaded with a warning where the folder of the cache ca
   expect_match(paste(loaded("invisible()", "KERNOPS_CACHE_DIR=/dev/null"), collapse = " "), warned)
 })
 
-test_that("a home where nobody can write is no reason for a warning", {
+test_that("an unwritable home is no reason for a warning", {
   skip_on_os("windows")
   withr::local_envvar(R_USER_CACHE_DIR = "/dev/null/home")
   withr::local_options(kernops.cache_dir = NULL)

@@ -18,7 +18,7 @@ test_that("messages name the kind of objects that have no value to show", {
   expect_error(linear(dims = NaN), "`dims` must contain", class = "kernops_input_error")
 })
 
-test_that("only the whole list of choices of an argument stands for the first choice", {
+test_that("only the whole list of choices of an argument means the first choice", {
   fit <- gp(dist ~ 1, cars, ~ speed, exponential(1, 1) + nugget(1), estimate = "none")
   expect_identical(coef(fit, c("trend", "covariance", "both", "transform")), coef(fit))
   expect_error(coef(fit, c("covariance", "trend")), "`type` must be one of .*\"covariance\" and \"trend\"",
@@ -45,7 +45,7 @@ in_little_memory <- function(code) {
   readRDS(files[2])
 }
 
-test_that("lack of memory of the engine has a class of its own", {
+test_that("lack of memory of the engine has a separate class", {
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "AddressSanitizer ends R where memory is short")
   expect_error(seg_from_groups(1L, 1L, 1e15, NULL, 1e15), "not enough memory", class = "kernops_memory_error")
   expect_error(seg_from_groups(1L, 1L, 1e19, NULL, 1e19), "not enough memory", class = "kernops_memory_error")

@@ -24,7 +24,7 @@ for_each_case <- function(body, sizes = c(3, 12, 17, 33, 100, 170, 300)) {
     }
   }
 }
-# as seen from a point among them
+# centred at a point among them
 near <- \(x, y, w) {
   from_first <- \(z) by_column(z, 1) - rep(x[1, ], each = nrow(z))
   list(x = from_first(x), y = from_first(y), k = exp(-sq_dist(from_first(x), from_first(y), w)))

@@ -182,7 +182,7 @@ test_that("a text that does not compile shows the compiler's whole log", {
 
 catalogue_file <- system.file("cuda", "catalogue.txt", package = "kernops")
 
-test_that("a line of the catalogue stands for every choice it names", {
+test_that("a line of the catalogue expands to every choice it names", {
   lines <- c("# nothing", "{D} = 1", "{D} = 2", "{F} = Exp({G})", "{F} = x", "{G} = Sin(x)", "{G} = p",
              "x = Vi({D})", "p = Pm(1)", "Sum_Reduction({F}, 1)  # a formula")
   found <- catalogue(withr::local_tempfile(lines = lines))

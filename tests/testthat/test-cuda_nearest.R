@@ -104,7 +104,7 @@ test_that("the first of equally near points is the nearest, for any number of po
   }
 })
 
-test_that("points that are nowhere are nobody's neighbours", {
+test_that("points with missing coordinates are not neighbours", {
   withr::local_seed(1)
   x <- points(rows, 30)
   y <- points(columns(30), 30)

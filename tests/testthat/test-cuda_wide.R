@@ -1,4 +1,4 @@
-# Long vectors: on a GPU, what is summed over their entries, or is as long as they, has kernels of its own.
+# Long vectors: on a GPU, what is summed over their entries, or is as long as they, has separate kernels.
 
 sizes <- c(11, 15, 16, 17, 33, 50, 100, 513)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
@@ -347,7 +347,7 @@ test_that("values longer than what registers hold are right", {
   })
 })
 
-test_that("values that the threads of a GPU have no room for are left to the CPU", {
+test_that("values that exceed the registers of a GPU are left to the CPU", {
   withr::local_seed(3)
   x <- points(3, 130)
   y <- points(4, 130)

@@ -13,7 +13,7 @@ test_that("terms, weights and the matrix of the trend agree with lm()", {
   expect_null(weights(gp(z ~ 1, d, ~ a + b, given(), estimate = "none")))
 })
 
-test_that("weights and noise may be told by variables of the data", {
+test_that("weights and noise may be variables of the data", {
   withr::local_seed(16)
   d <- transform(smooth_case(30), v = runif(30))
   outside <- 2

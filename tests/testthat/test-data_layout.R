@@ -24,7 +24,7 @@ test_that("blocks of several variables average the points of each variable", {
   expect_equal(blocks$u[, 1:2], cbind(rep(c(1, 1.5, 2), 2), rep(0:1, each = 3)))
 })
 
-test_that("tables of several variables are put side by side", {
+test_that("tables of several variables are joined by columns", {
   variable <- rep(1:2, each = 2)
   table <- data.frame(fit = 1:4, se.fit = 5:8)
   both <- kernops:::collapse(several(), table, variable)

@@ -104,7 +104,7 @@ test_that("many observations with too few neighbours by default are warned of", 
   fit$how$control["neighbours"] <- list(NULL)
   expect_silent(kernops:::warn_about_neighbours(fit))
   fit$vecchia$changes[] <- c(1e-9, 1e-9, 1e-9, 0.5)
-  fit$parts$y <- fit$data$y <- numeric(3e4) # as if there were so many observations
+  fit$parts$y <- fit$data$y <- numeric(3e4) # as for this number of observations
   expect_warning(kernops:::warn_about_neighbours(fit), "by 3 neighbours is poor: standard errors change by 50 %",
                  class = "kernops_neighbours")
   fit$vecchia$changes[] <- 1e-9

@@ -71,7 +71,7 @@ test_that("sums, derivatives and information agree with plain R and with the CPU
   }
 })
 
-test_that("in float32 points are seen from among them, and the CPU computes in float64", {
+test_that("in float32 points are centred among them, and the CPU computes in float64", {
   skip_without_gpu()
   sets <- near(20)$matrix
   far <- round(points$u * 2^12) / 2^12 # exact, also far away
@@ -245,7 +245,7 @@ test_that("weights of other points agree with points that follow the others", {
   for (backend in backends()) for (precision in names(tolerances)) {
     values <- kernops:::covariance_matrix(model, precision, backend)
     held <- kernops:::hold_sets(points$u[1:60, ], points$noise[1:60])
-    for (some in list(61:75, 61:n, 99)) { # the second time, more room is needed
+    for (some in list(61:75, 61:n, 99)) { # the second time, more memory is needed
       near <- kernops:::nearest_points(points$u[some, , drop = FALSE], points$u[1:60, ], 9L)
       all <- kernops:::set_weights(values, theta, points$u[c(1:60, some), ],
                                    c(points$noise[1:60], numeric(length(some))), near)

@@ -223,7 +223,7 @@ test_that("GPU memory is given back", {
   expect_identical(bytes_in_use(), before)
 })
 
-test_that("garbage makes room", {
+test_that("collected garbage frees memory", {
   skip_without_gpu()
   withr::local_options(kernops.gpu_memory = 2^30)
   before <- bytes_in_use()

@@ -18,7 +18,7 @@ test_that("a tensor keeps the data it was made from", {
   expect_equal(as.matrix(K), D2, tolerance = 1e-12)
 })
 
-test_that("k-means by argmin, nearest neighbours and spectra agree with those who specialise in them", {
+test_that("k-means by argmin, nearest neighbours and spectra agree with specialised packages", {
   withr::local_seed(1)
   points <- matrix(runif(2e5), 1e5)
   centres <- points[1:50, ]

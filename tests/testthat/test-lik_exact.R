@@ -141,7 +141,7 @@ test_that("fit, prediction and leave-one-out take little more memory than one ma
   n <- 4700 # two of them are more than is granted
   script <- bquote({
     .libPaths(.(.libPaths()))
-    options(kernops.threads = 2) # each thread has tiles of its own
+    options(kernops.threads = 2) # each thread has separate tiles
     kilobytes <- function() gsub("[^0-9]", "", grep("VmHWM", readLines("/proc/self/status"), value = TRUE))
     peak <- function() as.numeric(kilobytes()) * 1024
     d <- data.frame(a = (1:.(n) * 0.754877666) %% 1, b = (1:.(n) * 0.569840296) %% 1)

@@ -106,7 +106,7 @@ test_that("a plan that was freed is analysed again", {
   expect_error(seg_free(plan), class = "error")
 })
 
-# Growth of the process in MB over some calls, after the first one. R has garbage of its own to collect before.
+# Growth of the process in MB over some calls, after the first one. R first collects earlier garbage.
 growth <- function(call, times = 30) {
   skip_if_not(file.exists("/proc/self/statm"))
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "AddressSanitizer keeps freed memory")

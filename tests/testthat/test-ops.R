@@ -1,6 +1,6 @@
 # Every operation of oracle_ops against plain R: random sizes, arguments spread over Vi, Vj, Vi + Vj and Pm.
 
-# Operations without arguments, with lists, or with derivatives have tests of their own.
+# Operations without arguments, with lists, or with derivatives have separate tests.
 tested_apart <- c("IndexI", "IndexJ", "BSpline", "TensorDot", "Kron", "SoftDTW_SqDist", "GradMatrix", "Diff",
                   "Divergence", "Laplacian", "TraceOperator", "AdjointOperator")
 
@@ -144,7 +144,7 @@ test_that("special points have the values that the help page promises", {
 keeps_numbers <- c("IsNaN", "IfElse", "Mask", "Factorize", "Concat", "ElemT", "ExtractT", "Real2Complex",
                    "Imag2Complex")
 gives_places <- c("ArgMax", "ArgMin")
-# One formula for each operation with a test of its own, and its arguments.
+# One formula for each operation with a separate test, and its arguments.
 nan_apart <- list(
   BSpline = list("BSpline(a, b, 1)", a = 0:3, b = 1.5),
   TensorDot = list("TensorDot(a, b, [2,2], [2,2], [1], [0])", a = 1:4, b = 1:4),

@@ -118,7 +118,7 @@ test_that("a formula deeper than the stack is refused, however small the stack i
                     sapply(strrep(right[7:12], n), one, left = ""),
                     Grad = paste0("Grad(", one("", strrep(" + x", n), "Sin(x * y)"), ", x, x)"),
                     misfit = one(strrep("Sin(", n), strrep(")", n), "Concat(x, y), Concat(x, Concat(x, x))"))
-      if (n < 960) formulas <- formulas[-6] # so many derivatives take seconds until they are refused
+      if (n < 960) formulas <- formulas[-6] # this number of derivatives takes seconds until they are refused
       sapply(formulas, \(formula) {
         op <- tryCatch(kernops::keops_kernel(formula, c("x = Vi(1)", "y = Vj(1)")), kernops_formula_error = identity)
         class(op)[1]
@@ -134,7 +134,7 @@ test_that("a formula deeper than the stack is refused, however small the stack i
   }
 })
 
-test_that("the caret stands under the mistake, in all of the formula that there is room for", {
+test_that("the caret is under the error, in as much of the formula as fits", {
   under_caret <- function(formula) {
     told <- tryCatch(keops_kernel(formula, c("x = Vi(1)", "\u6f22 = Vi(1)")), kernops_formula_error = conditionMessage)
     lines <- utils::tail(strsplit(told, "\n")[[1]], 2)

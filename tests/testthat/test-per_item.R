@@ -1,4 +1,4 @@
-# Matrices of parameters times differences x - y: made once an item, seen from a point among the rows.
+# Matrices of parameters times differences x - y: made once an item, centred at a point among the rows.
 
 quadratic <- \(x, y, A) outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) {
   d <- x[i, ] - y[j, ]

@@ -125,7 +125,7 @@ test_that("places are those that are equal to 15 digits", {
   expect_identical(outer(found, found, "=="), outer(key, key, "=="))
   alone <- list(covariance = matern(3/2, dims = 2))
   expect_identical(duplicated(kernops:::place_keys(alone, u)), duplicated(u[, 2]))
-  # products of so many numbers are no integers
+  # products of these numbers exceed the integers
   many <- expand.grid(seq_len(250) / 7, seq_len(250) / 3)
   expect_identical(kernops:::place_keys(list(covariance = field_covariance), as.matrix(many[2:1])), seq_len(62500))
 })

@@ -76,7 +76,7 @@ test_that("a parameter is estimated at the maximum of the likelihood of the resp
   expect_equal(near$transform$lambda, lambda, tolerance = 0.02)
 })
 
-test_that("the parameter is a coefficient of its own", {
+test_that("the parameter is a separate coefficient", {
   expect_identical(coef(logged, "transform"), c(lambda = 0))
   expect_identical(coef(update(logged, transform = 0.5), "transform"), c(lambda = 0.5))
   expect_identical(coef(update(logged, transform = NULL), "transform"), numeric())

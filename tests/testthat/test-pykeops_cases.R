@@ -194,12 +194,12 @@ test_that("products of tensors, with permutation, and their gradients", {
 test_that("Kronecker products of tensors", {
   withr::local_seed(6)
   for (dims in list(list(c(4, 5), c(4, 4)), list(c(4, 5, 4), c(4, 4, 5)), list(c(3, 5, 3, 2), c(3, 3, 5, 4)))) {
-    if (prod(unlist(dims)) > 5000) local_kernops(backend = "auto") # the threads of a GPU have no room for these
+    if (prod(unlist(dims)) > 5000) local_kernops(backend = "auto") # these exceed the registers of a GPU
     x <- uniform(3, prod(dims[[1]]))
     y <- uniform(4, prod(dims[[2]]))
     expected <- over_pairs(x, y, \(a, b) flat(kronecker(tensor(a, dims[[1]]), tensor(b, dims[[2]]))))
     expect_close(py$Vi(x) |> py$keops_kron(py$Vj(y), dims[[1]], dims[[2]]) |> py$sum(dim = 1), expected)
-    places <- 2 * seq_along(dims[[1]]) - 2 # dimensions of x and y by turns
+    places <- 2 * seq_along(dims[[1]]) - 2 # dimensions of x and y in alternation
     text <- sprintf("TensorDot(x, y, [%s], [%s], [], [], [%s])", toString(dims[[1]]), toString(dims[[2]]),
                     toString(c(places, places + 1)))
     variables <- sprintf(c("x=Vi(0,%d)", "y=Vj(1,%d)"), c(ncol(x), ncol(y)))

@@ -98,7 +98,7 @@ test_that("the GPU leaves out, weights and empties values as the CPU does", {
     value <- \(x, ...) seg_reduce(x, lengths = lengths, ...)
     on_cpu <- value(x, ..., backend = "cpu")
     expect_equal(numbers(on_cpu), numbers(expected), tolerance = tolerance)
-    expect_equal(value(gpu_matrix(x), ...)[, 1], on_cpu, tolerance = tolerance) # NA and NaN are told apart alike
+    expect_equal(value(gpu_matrix(x), ...)[, 1], on_cpu, tolerance = tolerance) # NA and NaN are distinguished
     expect_equal(numbers(as_host(value(gpu_matrix(x), ..., output = "gpu"))), numbers(expected), tolerance = tolerance)
   }
   for (na.rm in c(FALSE, TRUE)) {

@@ -1,4 +1,4 @@
-# Operations of one's own: a balanced tree that keeps the order.
+# User-defined operations: a balanced tree that keeps the order.
 
 fold <- \(x, op, ...) seg_reduce(x, op = op, ...)
 

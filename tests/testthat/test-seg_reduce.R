@@ -34,7 +34,7 @@ test_that("the worked examples", {
   expect_identical(seg_reduce(large, offsets = c(0, 50000), op = "max"), c(3, 4))
 })
 
-test_that("the worked figures of a walk and of a scan, as segments of their own", {
+test_that("the worked figures of a walk and of a scan, as separate segments", {
   figure <- seg_examples$figure
   n <- length(figure$values)
   cuts <- sort(unique(c(figure$offsets, seq(0, n, figure$walk))))

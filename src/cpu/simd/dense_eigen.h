@@ -1,4 +1,4 @@
-// Eigen for the instruction set of simd/isa.h, in a namespace of its own, so that no function compiled for AVX2
+// Eigen for the instruction set of simd/isa.h, in a separate namespace, so that no function compiled for AVX2
 // can be linked into baseline code.
 #pragma once
 #pragma GCC system_header  // silences warnings of Eigen

@@ -3,7 +3,7 @@
 //   lift(x, n)        the state of value number n alone       add(s, x, n)   it joins s
 //   combine(a, b)     two states, a before b                  stage(s)       what is kept of a finished one
 //   result(k, begin)  of a segment that begins at value `begin`
-//   is_empty(s)       did no value join s, so that it has no result of its own?
+//   is_empty(s)       did no value join s, so that it has no result?
 #pragma once
 #include <kernops/segment_reductions.h>
 #include <kernops/cuda/segments/values.cuh>

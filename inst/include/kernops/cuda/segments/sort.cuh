@@ -1,6 +1,6 @@
 // Sorting of the values of segments by merging:
 //
-//   kernops_sort_short    sorts pieces of short segments, each segment by itself (sort_short.cuh)
+//   kernops_sort_short    sorts pieces of short segments, each segment separately (sort_short.cuh)
 // kernops_sort_medium sorts pieces of longer segments, each of which fits a block
 //   kernops_sort_parts    sorts parts of long segments
 // kernops_sort_merge merges runs of a long segment in pairs; each block computes a part of the result

@@ -9,7 +9,7 @@ inline namespace KERNOPS_ISA {
 
 __device__ __forceinline__ int lane_of_warp() { return threadIdx.x % 32; }
 
-// One column per lane. Of columns with the same number, the first one is the nearest.
+// One column per lane. Among equal numbers, the first column is the nearest.
 template <class T> struct OfLane {
   T number;
   int column;
