@@ -3,7 +3,7 @@
 # A family is
 #   name, link
 #   density     how observations depend on the linear predictor: density_of() in lik_family.R
-#   parameters  a data frame of its own parameters as covariance_model() has it: name, value (NA: to be estimated),
+#   parameters  a data frame of its parameters as covariance_model() has it: name, value (NA: to be estimated),
 #   fixed
 new_family <- function(name, values = list(), link = NULL, row = family_row_of(name, values), call = caller_env()) {
   link <- link %||% row$links[[1]]

@@ -102,7 +102,7 @@ turned <- function(y) {
 }
 as_array <- function(x) if (length(dim(x)) > 2) x else as.matrix(x)
 
-# crossprod(x) multiplies x by itself, crossprod(x, y) by y.
+# crossprod(x) is t(x) %*% x, crossprod(x, y) is t(x) %*% y.
 crossproduct <- function(x, by, left = x) if (is.null(by)) left %*% x else left %*% by
 
 setMethod("atan2", signature("LazyTensor", "LazyTensor"), function(y, x) combined("Atan2(%s, %s)", list(y, x)))

@@ -12,7 +12,7 @@ covariance_vcov <- function(object) {
   matrix(inverse, length(free), dimnames = list(names, names))
 }
 
-# Observations up to which differences of the gradient take no more than seconds.
+# Observations up to which differences of the gradient take at most seconds.
 differences_limit <- 2000
 
 # TRUE if differences of the gradient take seconds at most, and have no noise of probes.
