@@ -63,7 +63,7 @@ test_that("columns of class units are in the fitted unit", {
   for (fit in fits) {
     expect_equal(predicted(fit, r = m), predicted(fit, r = km))
     expect_error(predicted(fit, r = 0.7), "'r'.*<units>.*<numeric>", class = "kernops_input_error")
-    expect_error(predicted(fit, r = units::set_units(1, "kg")), "\"km\".*\"kg\"", class = "kernops_input_error")
+    expect_error(predicted(fit, r = units::set_units(1, "kg")), "\"kg\".*\"km\"", class = "kernops_input_error")
   }
   expect_error(predicted(known_fit(z ~ x), x = 1, r = m), NA)
   lengths <- units::set_units(cbind(case$x, rev(case$x)), "km")
