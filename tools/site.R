@@ -1,6 +1,7 @@
 # Rscript tools/site.R build: runs pkgdown with _pkgdown.yml. Formulas and tables of contents are written into the
-# pages, so that they are visible without a network. Rscript tools/site.R check: prints one line for each broken link or
-# picture within the site, and for each page with misplaced text, or TeX that is not shown as a formula.
+# pages, and no page loads a script or a style from a network. Rscript tools/site.R check: prints one line for each
+# broken link or picture within the site, and for each page with misplaced text, TeX that is not shown as a formula, or a
+# script or a style from a network.
 
 folder <- "site"
 
@@ -14,7 +15,6 @@ build <- function() {
   pkgdown::build_reference(preview = FALSE, lazy = TRUE, devel = FALSE, document = FALSE)
   pkgdown::build_articles(preview = FALSE, lazy = TRUE)
   pkgdown::build_news(preview = FALSE)
-  pkgdown::build_search()
   lapply(pages(), finish)
 }
 
@@ -28,7 +28,10 @@ finish <- function(page) {
   html <- xml2::read_html(text, encoding = "UTF-8")
   drop_links_to_sources(html, dirname(page))
   fill_contents(html)
-  xml2::xml_remove(xml2::xml_find_all(html, "//script[contains(@src, 'mathjax')]"))
+  drop_network(html)
+  # a table that is wider than a phone scrolls
+  tables <- xml2::xml_find_all(html, "//main//table")
+  xml2::xml_set_attr(tables, "class", paste(xml2::xml_attr(tables, "class", default = ""), "d-block overflow-auto"))
   writeLines(c(as.character(html), "<!-- finished -->"), page, useBytes = TRUE)
 }
 
@@ -75,7 +78,23 @@ drop_links_to_sources <- function(html, home) {
   xml2::xml_set_attr(links[source], "href", NULL)
 }
 
-# Replaces a script that pkgdown loads from a network; it keeps the name that pages refer to.
+# Removes the scripts and styles that pkgdown loads from a network: a page is complete without one. pkgdown.js, which is
+# local, calls them, so a stub takes the place of each.
+drop_network <- function(html) {
+  xml2::xml_remove(xml2::xml_find_all(html, network_parts))
+  xml2::xml_remove(xml2::xml_find_all(html, "//script[contains(@src, 'mathjax')]"))
+  script <- xml2::xml_find_first(html, "//script[contains(@src, 'pkgdown.js')]")
+  if (is.na(script)) return()
+  stubs <- paste("window.Toc = { init: function() {} };",
+                 "window.ClipboardJS = { isSupported: function() { return false; } };",
+                 "window.Mark = function() { this.mark = this.unmark = function() {}; };",
+                 "jQuery.fn.headroom = jQuery.fn.autocomplete = function() { return this; };")
+  xml2::xml_add_sibling(script, "script", stubs, .where = "before")
+}
+network_parts <- paste("//script[starts-with(@src, 'http')] | //script[starts-with(@src, '//')]",
+                       "//link[@rel = 'stylesheet'][starts-with(@href, 'http')]", sep = " | ")
+
+# The table of contents of a page.
 fill_contents <- function(html) {
   place <- xml2::xml_find_first(html, "//nav[@id = 'toc']")
   script <- xml2::xml_find_all(html, "//script[contains(@src, 'bootstrap-toc')]")
@@ -104,6 +123,9 @@ check <- function() {
   }
   for (page in pages()) {
     html <- xml2::read_html(page, encoding = "UTF-8")
+    remote <- length(xml2::xml_find_all(html, network_parts))
+    if (remote) cat("site: ", page, " loads ", remote, " scripts or styles from a network\n", sep = "")
+    total <- total + remote
     stray <- xml2::xml_text(xml2::xml_find_all(html, "//body/text() | //body/p"))
     text <- xml2::xml_text(xml2::xml_find_all(html, "//main//text()[not(ancestor::pre or ancestor::code)]"))
     if (any(grepl("[^[:space:]]", stray)) || any(grepl("\\(", text, fixed = TRUE))) {
