@@ -1,6 +1,6 @@
-# Predictions of a map on the way to their file. Until these are complete, the rows that are finished are beside the
-# file `map.tif`, in `map.tif.part`, as doubles with the layers of a cell adjacent, which terra reads by a header of
-# ENVI. An interrupted prediction resumes behind these rows.
+# Predictions of a map that are written to a file. Until all rows are finished, the finished rows are next to the file
+# `map.tif`, in `map.tif.part`, as doubles with the layers of a cell adjacent, which terra reads by a header of ENVI. An
+# interrupted prediction resumes after these rows.
 
 part_file <- function(file) paste0(file, ".part")
 

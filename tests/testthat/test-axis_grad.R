@@ -20,7 +20,7 @@ for (op in names(functions)) test_that(paste("the gradient is that of difference
   }
 })
 
-test_that("the gradient of a softmax, too, for any sum", {
+test_that("the gradient of a softmax, for any sum", {
   withr::local_seed(2)
   x <- array(rnorm(24), 2:4)
   eta <- array(rnorm(24), 2:4)

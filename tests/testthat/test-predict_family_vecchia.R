@@ -257,7 +257,7 @@ test_that("simulations have the moments of predictions", {
   expect_equal(unname(apply(draws, 1, sd)), link$se.fit, tolerance = 0.05)
 })
 
-test_that("method = \"auto\" takes the exact method of a family for a quarter of the observations of a Gaussian fit", {
+test_that("method = \"auto\" fits a family exactly up to a quarter of the observations of a Gaussian fit", {
   withr::local_seed(21)
   d <- data.frame(a = runif(60), b = runif(60))
   d$count <- rpois(60, exp(sin(5 * d$a)))

@@ -77,7 +77,7 @@ struct SegmentBatch {
   int count, tiles;
   Count row, next_row;              // segments that end here
   bool open_before, open_after;     // whether a segment crosses the border
-  Count first_result, next_result;  // rows of the result, with those of empty segments: each row is in one batch
+  Count first_result, next_result;  // range of result rows of the batch, including those of empty segments
   Count begin;                      // of keys: the position where the first segment begins
 };
 

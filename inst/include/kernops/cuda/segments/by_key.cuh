@@ -54,7 +54,7 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
     unsigned ends = unsigned(differ(v[VT - 1], next)) << (VT - 1);
     KERNOPS_UNROLL
     for (int k = 0; k + 1 < VT; ++k) ends |= unsigned(differ(v[k], v[k + 1])) << k;
-    if (left >= VT) return ends;  // otherwise the last key ends a run, and no key after it does
+    if (left >= VT) return ends;  // otherwise the last key ends a run, and later positions do not
     return left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
   }
 

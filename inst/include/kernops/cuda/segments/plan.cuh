@@ -86,7 +86,7 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
     KERNOPS_UNROLL
     for (int e = 0; e + 1 < quad; ++e) ends |= unsigned(differ(v[e], v[e + 1])) << e;
     const int at = first + keys.position(l * quad);
-    if (at + quad > last && !job.goes_on) {  // the last key ends a run, and no key after it does
+    if (at + quad > last && !job.goes_on) {  // the last key ends a run, and later positions do not
       const int left = last - at;
       ends = left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
     }
