@@ -25,7 +25,8 @@ struct ScanTile : ScanValues<Source, Result, VT, warps, reverse> {
   using State = typename Op::State;
   using Part = ScanPart<Op>;
   using V = typename Shape::V;
-  // Blocks wait for each other, which requires many resident blocks: kernels with small states use 64 registers per thread.
+  // Blocks wait for each other, which requires many resident blocks: kernels with small states use 64 registers per
+  // thread.
   static constexpr int threads = 32 * warps, resident = sizeof(State) > 8 ? 1 : 1024 / threads;
 
   // Joins value x, number i of the scan, to the values before it, if there are any.
