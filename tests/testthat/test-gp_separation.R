@@ -21,7 +21,7 @@ test_that("separation by the trend is a warning that names the covariates", {
     expect_warning(without_field(k ~ x + w, binomial(link), complete), "`x` separates", class = "kernops_separation")
   }
   by_sum <- transform(d, k = as.integer(x + w > 0.1))
-  expect_warning(without_field(k ~ x + w, binomial(), by_sum), "`x` and `w` tell", class = "kernops_separation")
+  expect_warning(without_field(k ~ x + w, binomial(), by_sum), "`x` and `w` separate", class = "kernops_separation")
   quasi <- transform(d, k = ifelse(g == "b", 0, k))
   expect_warning(without_field(k ~ w + g, binomial(), quasi), "`gb` separates", class = "kernops_warning")
   tied <- transform(d, x = round(x, 1))
