@@ -41,16 +41,16 @@ add_to_zones <- function(state, cells, window, rows, columns, tile, rectangles) 
   complete <- window$points$complete
   row_of <- replace(rep(NA_integer_, length(complete)), complete, seq_len(sum(complete)))
   cells <- cells[!is.na(row_of[cells$cell]), ]
-  rows <- row_of[cells$cell]
-  table <- window$table[rows, c("fit", grep("^above", names(window$table), value = TRUE)), drop = FALSE]
+  point <- row_of[cells$cell]
+  table <- window$table[point, c("fit", grep("^above", names(window$table), value = TRUE)), drop = FALSE]
   names(table)[[1]] <- "total"
-  sums <- rowsum(cells$area * cbind(area = rep(1, length(rows)), as.matrix(table)), cells$zone)
+  sums <- rowsum(cells$area * cbind(area = rep(1, length(point)), as.matrix(table)), cells$zone)
   number <- match(cells$zone, rownames(sums))
   size <- lapply(rectangles[c("rows", "columns")], function(x) unname(x[rownames(sums)])[number])
   row <- (rows[[1]] - 1 + (cells$cell - 1) %/% columns) %/% size$rows
   rectangle <- row * columns + (cells$cell - 1) %% columns %/% size$columns
   both <- two_of_each(rectangle * nrow(sums) + number, rectangle)
-  nodes <- c(some_points(window$points, rows[c(both$first, both$second)]),
+  nodes <- c(some_points(window$points, point[c(both$first, both$second)]),
              list(zone = cells$zone[both$first], area = both$sums_of(cells$area), count = both$count,
                   rectangle = rectangle[both$first], tile = rep(tile, length(both$count))))
   sums <- rbind(state$sums, sums)
