@@ -14,7 +14,7 @@ std::unique_ptr<Buffer> uploaded(const int* from, Count count) {
   return there;
 }
 
-// Returns whether results for R must distinguish NA from NaN.
+// Must results for R tell NA from NaN?
 bool any_gap(const SegmentRequest& work, RollRun job, const std::string& text) {
   if (work.skip_missing || work.x.type == SegmentValues::floats || work.settings.stay) return false;
   int found = 0;
@@ -51,7 +51,7 @@ class Columns {
     const RollKernels kernels{roll_text(work_, output, each), each, bytes};
     roll_columns(request_, work_, kernels, job_);
     const StatisticId op = StatisticId(work_.op);
-    const bool is_value = op == StatisticId::first || op == StatisticId::last;  // which has a separate gap
+    const bool is_value = op == StatisticId::first || op == StatisticId::last;  // which brings its own gap
     if (!work_.formula && (is_value || op == StatisticId::count)) return;
     if (!any_gap(work_, job_, kernels.text)) return;
     job_.incomplete = 0;
