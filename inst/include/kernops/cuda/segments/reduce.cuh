@@ -1,7 +1,7 @@
-// Reductions of segments, balanced by values: all tiles have the same number of values, however long the segments are.
-// A lane processes VT values, stores a partial result for each segment that ends among them, and carries the rest to
-// the next lane in which a segment ends: along the warp, then along the block, then from tile to tile (the spine).
-// Parts are joined in order, at positions that depend on the tiles alone, so every run returns the same bits. A neutral
+// Reductions of segments, balanced by values: a tile is so many values whatever the segments are. A lane
+// walks VT values, keeps a partial result for each segment that ends among them, and carries the rest to the
+// next lane that ends one: along the warp, then along the block, then from tile to tile (the spine).
+// Everything is joined in order, at places that the tiles alone decide: the same bits on every run. A neutral
 // value is never needed.
 #pragma once
 #include <kernops/cuda/segments/spine.cuh>
@@ -9,7 +9,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The state of another lane: shuffle(word) fetches one word of it.
+// A state of another lane: shuffle(word) fetches one word of it.
 template <class S, class Shuffle> __device__ __forceinline__ S shuffled(const S& s, Shuffle shuffle) {
   constexpr int words = sizeof(S) / 4;
   static_assert(sizeof(S) % 4 == 0, "states are exchanged in words");
@@ -36,8 +36,8 @@ template <int VT> __device__ __forceinline__ unsigned ends_among(const SegmentPl
   return reinterpret_cast<const typename EndBits<VT>::type*>(plan.ends)[at / VT];
 }
 
-// Members 0, 1, .. of a group are flagged `ended` if a segment ends in them, and `full` if their last value ends a
-// segment, so that they carry nothing. Returns the first member whose carry is part of member n; n if there is none.
+// Members 0, 1, .. of a group are flagged `ended` if a segment ends in them, and `full` if it ends with their last
+// value, so that they carry nothing on. Returns the first member whose carry concerns member n: n if there is none.
 __device__ __forceinline__ int carried_from(unsigned ended, unsigned full, int n) {
   const unsigned before = n == 32 ? ended : ended & ((1u << n) - 1);
   const int last = before ? 31 - __clz(before) : 0;
@@ -46,14 +46,13 @@ __device__ __forceinline__ int carried_from(unsigned ended, unsigned full, int n
 
 // The reduced values of a warp.
 template <class Op> struct WarpPart {
-  // of the lane in which the warp's first segment ends: the part of that segment in this warp
-  typename Op::State first;
-  typename Op::State carry;  // of lane 31: the part after the last segment end of the warp
+  typename Op::State first;  // of the lane that ends the warp's first segment: its part in this warp
+  typename Op::State carry;  // of lane 31: what is left after the warp's last end
   unsigned ended, full;      // lanes
   int count;                 // segments that end here
 };
 
-// True if no segment ends here.
+// No segment ends here.
 template <class Op, int VT, class Fetch>
 __device__ __forceinline__ WarpPart<Op> sum_up(const Fetch& values, long long first) {
   const auto at = [&](int k) { return first + (Op::commutative ? values.position(k) : lane_id() * VT + k); };
@@ -68,7 +67,7 @@ __device__ __forceinline__ WarpPart<Op> sum_up(const Fetch& values, long long fi
   return {s, s, 0, 0, 0};
 }
 
-// Stores all results but the first one in `rows`.
+// The results but the first one are left in `rows`.
 template <class Op, int VT, class Value>
 __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long first, unsigned ends,
                                              typename Op::Staged* rows) {
@@ -91,7 +90,7 @@ __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long fir
   part.ended = __ballot_sync(all_lanes, ends != 0);
   part.full = __ballot_sync(all_lanes, ends >> (VT - 1) & 1);
   part.count = __shfl_sync(all_lanes, row, 31);
-  // carry: joined over the lanes from the last one in which a segment ends, inclusive
+  // carry: of all lanes from the last one that ended a segment, this one included
   const int from = carried_from(part.ended, part.full, lane_id() + 1);
   KERNOPS_UNROLL
   for (int by = 1; by < 32; by *= 2) {
@@ -105,7 +104,7 @@ __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long fir
   return part;
 }
 
-// Joins the carries of members from .. to - 1, of which there must be at least one.
+// Carries of members from .. to - 1, which must not be none.
 template <class Op>
 __device__ __forceinline__ typename Op::State joined(const typename Op::State* carries, int from, int to) {
   typename Op::State s = carries[from];
@@ -113,11 +112,10 @@ __device__ __forceinline__ typename Op::State joined(const typename Op::State* c
   return s;
 }
 
-// The warps of a tile in which a segment ends, from their counts; negative if the last value of the warp ends a
-// segment.
+// Which warps of a tile end a segment, from how many each ends: negative where its last value is one.
 struct TileEnds {
   unsigned ended, full;
-  int before, all;  // total number of segments that end in earlier warps
+  int before, all;  // segments that end in the warps before this one, in all
   template <int warps> static __device__ __forceinline__ TileEnds from(const int (&counts)[warps]) {
     const int lane = lane_id(), theirs = lane < warps ? counts[lane] : 0, many = theirs < 0 ? -theirs : theirs,
               below = sum_below(many);
@@ -126,7 +124,7 @@ struct TileEnds {
   }
 };
 
-// Reduces one tile by a block.
+// The reduction of one tile by a block.
 template <class Op, class Source, class Result, int VT, int warps> struct SegmentTile {
   using State = typename Op::State;
   using Staged = typename Op::Staged;
@@ -145,8 +143,8 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
     return some ? walk<Op>(values.v, first, ends, static_cast<Staged*>(room)) : sum_up<Op, VT>(values, first);
   }
 
-  // Completes the first result of the warp by the carries of earlier warps, and stores the carry of the tile. Returns
-  // whether the first result needs the spine because its segment `goes_on` from the previous tile.
+  // Completes the warp's first result by the carries of earlier warps, and stores the carry of the tile. Returns
+  // whether the first result waits for the spine because its segment `goes_on` from the tile before.
   static __device__ __forceinline__ bool close(const SegmentRun& job, const TileEnds& ends, const State* carries,
                                                WarpPart<Op>& part, Staged* rows, bool goes_on) {
     const int warp = threadIdx.x / 32, tile = blockIdx.x, column = blockIdx.y, at = column * job.plan.tiles + tile;
@@ -189,7 +187,7 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
   }
 };
 
-// The entry points, for VT values per lane.
+// The entry points, for VT values a lane.
 #define KERNOPS_SEGMENTS(Op, Source, Result, VT)                                                        \
   KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT) kernops_segments, kernops::SegmentRun,   \
                  kernops::SegmentTile<Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce) \
