@@ -26,7 +26,8 @@ test_that("widths around the chunks of threads, of warps and of blocks", {
   withr::local_seed(2)
   x <- rnorm(30000)
   sums <- cumsum(c(0, x))
-  widths <- c(1:8, 14:16, 29:31, 75, 90, 255, 480, 495, 510, 975, 990, 1920, 2048, 2049, 2561, 5121, 9973)
+  widths <- c(1:8, 14:16, 29:31, 75, 90, 255, 480, 495, 510, 975, 990, 1279:1281, 1920, 2048, 2049, 2560, 2561, 5121,
+              9973)
   for (width in widths) {
     rolled <- seg_roll(x, width, backend = "cuda")
     expect_equal(rolled[width:30000], sums[(width:30000) + 1] - sums[(width:30000) - width + 1], tolerance = 1e-9)

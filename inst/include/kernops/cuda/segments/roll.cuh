@@ -115,6 +115,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
       const int from = job.width + chunk - back * job.step, known = from > 0 ? from : 0;
       states.put(threadIdx.x, chunk_at(known, job.run.first + n + known));
       states.move();
+      __syncthreads();  // a later put can reuse places of this one
     }
   }
 
