@@ -46,8 +46,7 @@ class Columns {
     job_.run.out = column_of(work_.out, output * work_.columns + first_);
     job_.nothing = nothing(work_, output), job_.incomplete = missing();
     const size_t bytes = work_.out.space == MemorySpace::device_float ? sizeof(float) : sizeof(double);
-    const Count width = request_.windows.left + request_.windows.right + 1;
-    const int each = roll_values(work_, width);
+    const int each = roll_values(work_, width());
     const RollKernels kernels{roll_text(work_, output, each), each, bytes};
     roll_columns(request_, work_, kernels, job_);
     const StatisticId op = StatisticId(work_.op);
@@ -55,17 +54,19 @@ class Columns {
     if (!work_.formula && (is_value || op == StatisticId::count)) return;
     if (!any_gap(work_, job_, kernels.text)) return;
     job_.incomplete = 0;
-    const int of_gaps = chunk_values(15, width);
-    roll_columns(request_, work_, {roll_gaps_text(work_, of_gaps), of_gaps, sizeof(double)}, job_);
+    roll_columns(request_, work_, {marks_text(), each_gap(), sizeof(double)}, job_);
   }
 
  private:
+  Count width() const { return request_.windows.left + request_.windows.right + 1; }
+  int each_gap() const { return chunk_values(15, width()); }
+  std::string marks_text() const { return roll_gaps_text(work_, each_gap()); }
+
   void gather(Count covered) {
     const size_t bytes = size_t(covered) * size_t(job_.columns) * value_bytes(work_);
     gathered_ = std::make_unique<Buffer>(bytes);
     job_.x = gathered_->address(), job_.x_column = covered;
-    launch(function(roll_gaps_text(work_, 15), "kernops_roll_gather"), blocks(covered, 256), unsigned(job_.columns),
-           256, &job_);
+    launch(function(marks_text(), "kernops_roll_gather"), blocks(covered, 256), unsigned(job_.columns), 256, &job_);
   }
 
   const RollRequest& request_;

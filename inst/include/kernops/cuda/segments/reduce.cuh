@@ -23,6 +23,9 @@ template <class S, class Shuffle> __device__ __forceinline__ S shuffled(const S&
 template <class S> __device__ __forceinline__ S from_below(const S& s, int by) {
   return shuffled(s, [=](unsigned word) { return __shfl_up_sync(all_lanes, word, by); });
 }
+template <class S> __device__ __forceinline__ S from_above(const S& s, int by) {
+  return shuffled(s, [=](unsigned word) { return __shfl_down_sync(all_lanes, word, by); });
+}
 template <class S> __device__ __forceinline__ S from_lane(const S& s, int lane) {
   return shuffled(s, [=](unsigned word) { return __shfl_sync(all_lanes, word, lane); });
 }

@@ -8,10 +8,6 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-template <class S> __device__ __forceinline__ S from_above(const S& s, int by) {
-  return shuffled(s, [=](unsigned word) { return __shfl_down_sync(all_lanes, word, by); });
-}
-
 template <class Op> struct RollChunks {
   using State = typename Op::State;
   const RollRun& job;
