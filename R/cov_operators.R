@@ -72,3 +72,18 @@ for_blocks <- function(n, f, width = block_width, rows = n) {
 set_operators <- function(model, backend = "cpu", precision = "float64") {
   list(values = covariance_matrix(model, precision, backend), derivatives = covariance_derivatives(model, backend))
 }
+
+# For sums of a covariance over pairs of points (verb_kernel_sum.R).
+pair_kernel.kernops_covariance <- function(kernel, d, backend, call = caller_env()) {
+  model <- covariance_model(kernel, d, call = call)
+  theta <- model$parameters$value
+  if (anyNA(theta)) {
+    stop_kernops("input", call = call,
+                 "The parameters of {.arg kernel} must be given, such as {.code squared_exponential(1, 0.3)}.")
+  }
+  if (length(model$nugget)) {
+    stop_kernops("input", "{.arg kernel} must be without {.fn nugget}: add its product with {.arg b} to the sums.",
+                 call = call)
+  }
+  list(text = model$formula, declared = point_declarations(model)[[1]], input = list(theta), d = d, backend = backend)
+}

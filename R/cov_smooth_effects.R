@@ -40,8 +40,8 @@
 #'   depends on the observations that are used. In the formula of [gp()], `by` may be a factor: `y ~ g + s(x, by = g)`
 #'   has a smooth for each level, `s(x):ga`, ..., with separate variances; an ordered factor has none for its first
 #'   level. Functions without a penalty that are in the trend already are left out: in `s(x) + s(z) + te(x, z)`,
-#'   straight lines in x belong to `s(x)`. A smooth of a coordinate and a field with a long range can hardly be distinguished
-#'   apart.
+#'   straight lines in x belong to `s(x)`. A smooth of a coordinate and a field with a long range can
+#'   hardly be distinguished.
 #'
 #'   The field of a fit includes the penalised part. [predict()][predict.gp] needs the variables of the smooths in
 #'   `newdata`, and its argument `terms` gives the parts. `summary()` has the effective degrees of freedom of each

@@ -21,6 +21,7 @@
 #   logdet_interval          intervals that contain them
 #   preconditioning          the product with the inverse of a preconditioner
 #   resident_points          points where an operator computes
+#   vector_space             sums and products of vectors, on the host or on a GPU
 #
 # Dense and sparse factors
 #   dense_factor             a matrix filled by a formula and factored in place
@@ -42,6 +43,7 @@
 #   row_sparse               a matrix with few entries for each point, and its products with such a U
 #   held_responses           many responses at the same points: the optimum of each, and products at one theta
 #   neighbour_means          weighted sums over neighbours, and their transpose
+#   factors_inner            inner products of vectors with the derivatives of such weights
 #   joint_parts              joint distributions of some new points given base points: values, draws, variances, sums
 #   joint_functions          the functions of such a distribution
 #

@@ -31,9 +31,9 @@
 #' `gp()` without a family. A family may also be given as a function or its name. Parameters without a value are
 #' estimated together with those of the covariance.
 #'
-#' `weights` are prior weights as in [glm()]: each observation counts as this number of observations. They multiply the log-likelihood of
-#' counts, and `shape` (the response is then a mean); with `student()` the scale of an observation is divided by the
-#' square root of its weight. An `offset()` in the formula is added to the linear predictor, such as
+#' `weights` are prior weights as in [glm()]: each observation counts as this number of observations. They
+#' multiply the log-likelihood of counts, and `shape` (the response is then a mean); with `student()` the scale of an
+#' observation is divided by the square root of its weight. An `offset()` in the formula is added to the linear predictor, such as
 #' `offset(log(area))` of counts.
 #'
 #' Groups of [gp()], random effects such as `(1 | site)` and smooths such as `s(x)` are available: see [random_effect()]

@@ -11,7 +11,8 @@ search_slope <- function(parameters, theta) ifelse(parameters$log, theta, parame
 # Angles in the plane, that half a turn does not change: those in space are numbered.
 is_direction <- function(parameters) parameters$kind == "angle" & grepl("angle$", parameters$name)
 
-# The factor by which the search magnifies a parameter: a period shifts the phase at the far end by this number of radians.
+# The factor by which the search magnifies a parameter: a period shifts the phase at the far end by this number of
+# radians.
 search_scale <- function(parameters, theta) {
   ifelse(parameters$kind == "period", 2 * pi * parameters$extent / theta, 1)
 }

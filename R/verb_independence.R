@@ -162,7 +162,7 @@ centred_means <- function(pair, outer, factors, backend) {
 permuted_means <- function(pair, a, entry, shifted, factors, backend) {
   further <- seq_len(ncol(pair$orders))[-1]
   d <- seq_len(ncol(pair$y))
-  b <- entry(paste(sprintf("Square(y%d - q%d)", d, d), collapse = " + "), "f")
+  b <- entry(code_text(sprintf("Square(y%d - q%d)", d, d), collapse = " + "), "f")
   if (length(further) == 0) return(NULL)
   unlist(lapply(split(further, (further - 2) %/% 64), function(some) {
     rows <- pair$orders[, some, drop = FALSE]

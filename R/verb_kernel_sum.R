@@ -2,14 +2,14 @@
 #'
 #' Computes \eqn{s_i = \sum_j k(x_i, y_j) b_j} for a stationary kernel k, one that depends on the difference x - y only.
 #' Without `tol` the sums are exact and take m n evaluations of the kernel. With `tol`, for up to three coordinates,
-#' they are computed by non-uniform fast Fourier transforms in a time proportional to m + n, and their error is measured.
+#' they are computed by non-uniform fast Fourier transforms in a time proportional to m + n, and the error is measured.
 #'
 #' @details
 #' The kernel becomes a Fourier series on a torus that contains all differences of points. Values of `y` are spread to a
 #' grid, multiplied by the coefficients of the series, and interpolated at `x`. A kernel that is not smooth at 0,
 #' such as [exponential()], is divided into a smooth part and a part of short range, whose sums over pairs of near
-#' points are exact. Fewer modes make the first part faster, more modes the second one; the numbers of near points are counted
-#' to find the fastest division. Where the sums over all pairs are faster than both, these are computed.
+#' points are exact. Fewer modes make the first part faster, more modes the second one; the numbers of near points are
+#' counted to find the fastest division. Where the sums over all pairs are faster than both, these are computed.
 #'
 #' The error is the largest difference from exact sums at 1,000 points of `x` (all of them if there are fewer), divided
 #' by the largest of these exact sums. While it exceeds `tol`, the sums are computed again with more modes.
@@ -56,7 +56,7 @@ kernel_sum <- function(kernel, x, y = NULL, b = NULL, tol = NULL, backend = c("a
   columns <- check_summands(b, nrow(y))
   kernel <- pair_kernel(kernel, ncol(x), check_backend(backend))
   if (!is.null(tol)) check_tolerance(tol, ncol(x))
-  check_stationary(kernel, x, y)
+  check_differences(kernel, x, y)
   sums <- if (is.null(tol)) exact_sums(kernel, x, y, columns) else
     sums_to_tolerance(kernel, unname(x), unname(y), columns, tol)
   if (is.matrix(b)) return(`colnames<-`(sums, colnames(b)))
@@ -86,22 +86,11 @@ check_tolerance <- function(tol, d, call = caller_env()) {
   }
 }
 
-# k(x, y) as an operator of sums, with the values of its parameters.
-pair_kernel <- function(kernel, d, backend, call = caller_env()) {
-  if (is_covariance(kernel)) {
-    model <- covariance_model(kernel, d, call = call)
-    theta <- model$parameters$value
-    if (anyNA(theta)) {
-      stop_kernops("input", call = call,
-                   "The parameters of {.arg kernel} must be given, such as {.code squared_exponential(1, 0.3)}.")
-    }
-    if (length(model$nugget)) {
-      stop_kernops("input", "{.arg kernel} must be without {.fn nugget}: add its product with {.arg b} to the sums.",
-                   call = call)
-    }
-    return(list(text = model$formula, declared = point_declarations(model)[[1]], input = list(theta), d = d,
-                backend = backend))
-  }
+# k(x, y) as the formula of an operator, with the values of its parameters. A method of covariances is in
+# cov_operators.R.
+pair_kernel <- function(kernel, d, backend, call = caller_env()) UseMethod("pair_kernel")
+
+pair_kernel.default <- function(kernel, d, backend, call = caller_env()) {
   check_text(kernel, "kernel", one = TRUE, call = call)
   list(text = kernel, declared = character(), input = list(), d = d, backend = backend)
 }
@@ -117,7 +106,7 @@ exact_sums <- function(kernel, x, y, b, ranges = NULL) {
 kernel_values <- function(kernel, r) drop(exact_sums(kernel, r, matrix(0, 1, ncol(r)), matrix(1)))
 
 # Some pairs of points have the kernel of their differences.
-check_stationary <- function(kernel, x, y, call = caller_env()) {
+check_differences <- function(kernel, x, y, call = caller_env()) {
   pairs <- 20
   x <- x[spaced_rows(nrow(x), pairs), , drop = FALSE]
   y <- y[spaced_rows(nrow(y), pairs), , drop = FALSE]

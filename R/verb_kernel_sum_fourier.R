@@ -49,7 +49,7 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
   for (fineness in 2^seq(0.5, 12, by = 0.5)) {
     modes <- torus_modes(torus, fineness)
     cells <- prod(2 * modes)
-    if (cells > most_cells || seconds_of_cells * cells > most_seconds) return(NULL)
+    if (cells > most_grid_cells || seconds_of_cells * cells > most_seconds) return(NULL)
     way <- fourier_series(kernel, torus, modes, precision)
     if (way$tail <= precision) return(way)
     if (fineness >= 4 && all(modes >= torus$least) && way$tail > tail / 4) return(NULL) # a power below the fourth
@@ -60,7 +60,7 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
 # Sums over more pairs are not computed instead of a series that fails.
 most_exact_pairs <- 1e11
 # Cells of the grid that fit in memory: complex numbers, of which R's fft() makes copies.
-most_cells <- 2^25
+most_grid_cells <- 2^25
 # Seconds of one core for a pair, a pair of near points and a cell: orders of magnitude, from which the way is chosen.
 seconds_of_pairs <- 2e-9
 seconds_of_near <- 3e-8

@@ -1,7 +1,7 @@
 # Rscript tools/site.R build: runs pkgdown with _pkgdown.yml. Formulas and tables of contents are written into the
 # pages, and no page loads a script or a style from a network. Rscript tools/site.R check: prints one line for each
-# broken link or picture within the site, and for each page with misplaced text, TeX that is not shown as a formula, or a
-# script or a style from a network.
+# broken link or picture within the site, and for each page with misplaced text, TeX that is not shown as a formula, or
+# a script or a style from a network.
 
 folder <- "site"
 

@@ -123,3 +123,18 @@ test_that("sums that vanish against their terms do not reach a tolerance", {
   expect_snapshot(error = TRUE, kernel_sum(squared_exponential(1, 0.1), x, y, rep(c(1, -1), each = 50), tol = 1e-8),
                   transform = \(lines) sub("error is [0-9.e-]+", "error is <number>", lines))
 })
+
+test_that("grids and windows that do not fit are refused", {
+  pieces <- spreading_window(1e-3)$pieces
+  place <- function(x = matrix(0.5, 3, 1), origin = 0, scale = 1, size = 64L, window = pieces) {
+    place_points(x, origin, scale, size, window, 1L)
+  }
+  expect_snapshot(error = TRUE, {
+    place(size = rep(64L, 4))
+    place(size = 31L)
+    place(window = pieces[1, , drop = FALSE])
+    place(origin = c(0, 0))
+    sums_on_grid(place(), 1:2 / 2, 1L)
+    sums_at_points(place(), 1:2 / 2, 1L)
+  })
+})

@@ -15,9 +15,10 @@ kinds <- list(
                ways = list(identity, \(x) `attr<-`(x, "tzone", "Asia/Tokyo"), as.POSIXlt)),
   durations = list(values = as.difftime(c(-5, 60, 90, 120.5), units = "mins"),
                    ways = list(identity, \(x) `units<-`(x, "hours"))),
-  complex = list(values = c(-1+2i, 0+0i, 0+1i, 1-1i), ways = list(identity)),
+  complex = list(values = complex(real = c(-1, 0, 0, 1), imaginary = c(2, 0, 1, -1)), ways = list(identity)),
   strings = list(values = text, ways = list(identity, latin1, \(x) factor(x, text), \(x) factor(latin1(x), text))),
-  factors = list(values = factor(c("lo", "mid", "hi"), c("lo", "mid", "hi")), ways = list(identity, \(x) factor(x, levels(x), ordered = TRUE))),
+  factors = list(values = factor(c("lo", "mid", "hi"), c("lo", "mid", "hi")),
+                 ways = list(identity, \(x) factor(x, levels(x), ordered = TRUE))),
   truths = list(values = c(FALSE, TRUE), ways = list(identity, as.integer)),
   bytes = list(values = as.raw(c(0, 1, 128, 255)), ways = list(identity, as.integer))
 )
