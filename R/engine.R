@@ -21,7 +21,6 @@
 #   logdet_interval          intervals that contain them
 #   preconditioning          the product with the inverse of a preconditioner
 #   resident_points          points where an operator computes
-#   vector_space             sums and products of vectors, on the host or on a GPU
 #
 # Dense and sparse factors
 #   dense_factor             a matrix filled by a formula and factored in place
@@ -32,9 +31,8 @@
 #
 # Small sets of points
 #   hold_sets                points, noise, values and neighbours, as C++ and a GPU hold them
-#   set_sums                 log-determinant, products of whitened values and information over all sets
-#   set_totals               the same as one vector, for parts of the sets
-#   set_moments              such vectors by name
+#   set_totals               log-determinant, products of whitened values and information over sets, as one vector
+#   set_moments              the numbers of such vectors, or of their sums, by name
 #   set_weights              the conditional distribution of each point given its neighbours
 #   set_weights_at           likewise for other points
 #   factored_rows            as set_weights() with derivatives, also for the residual of a low-rank approximation

@@ -16,7 +16,8 @@ change_of_some <- function(sets, operators, model, theta, contrast, counts,
   subset <- sets_of_some(sets, some, sets$search(counts[[2]], of = some))$held
   share <- length(some) / nrow(sets$near)
   part <- function(count) {
-    sums <- set_sums(operators, theta, model$nugget, subset, TRUE, count)
+    totals <- set_totals(operators, theta, model$nugget, subset, TRUE, count)
+    sums <- set_moments(totals, ncol(sets$values), length(theta), TRUE)
     if (sums$bad > 0) return(singular_state())
     form <- function(gram) sum(contrast * (gram %*% contrast))
     list(value = (sums$logdet + form(sums$gram)) / share,

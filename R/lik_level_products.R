@@ -81,7 +81,7 @@ solution_of_levels <- function(field, w, b, from, tol, first) {
   root <- sqrt(diagonal_of_levels(w))
   right <- b[first, , drop = FALSE] - w$entries$crossprod(w$share * w$spread(places))
   product <- schur_of_levels(field, w)$product
-  system <- list(space = vector_space(), n = length(first), lambda = 0, precision = "float64", any_width = TRUE,
+  system <- list(n = length(first), lambda = 0, precision = "float64", any_width = TRUE,
                  product = function(x, precision) product(x / root) / root)
   solved <- solve_system(system, right / root, NULL, tol, x0 = as.matrix(from)[first, , drop = FALSE] * root, check = 0)
   coefficients <- solved$solution / root

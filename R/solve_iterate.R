@@ -49,7 +49,7 @@ columns_of <- function(state, chosen) {
 # long: passes of refinement around one loop, with what both keep
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {
-  space <- system$space
+  space <- system$space <- system$space %||% vector_space() # without it, vectors of R
   method <- switch(method, cg = conjugate_gradients, minres = minres(8 * rounding_unit[[system$precision]]))
   precondition <- preconditioning(precond, space)
   report <- progress_bar("Solving")

@@ -45,7 +45,7 @@ row_sparse <- function(columns, values, size) {
 scaled_system <- function(pointer, diagonal) {
   root <- sqrt(diagonal)
   product <- function(a, precision) effects_product(pointer, as.matrix(a) / root, threads()) / root
-  system <- list(space = vector_space(), n = length(root), lambda = 0, precision = "float64", any_width = TRUE,
+  system <- list(n = length(root), lambda = 0, precision = "float64", any_width = TRUE,
                  product = product)
   list(product = product, solve = function(b, tol) solve_system(system, b, NULL, tol, check = 0)["solution"])
 }

@@ -14,14 +14,9 @@ hold_sets <- function(points, noise, noise_derivative = noise, values = matrix(0
 }
 
 # Over these sets, with at most `count` neighbours: log det K and the products of the whitened columns of `values`, if
-# wanted with their derivatives, an array, and the expected information of theta (twice that of a log-likelihood).
-# `bad` is the number of the first set whose covariance is not positive definite.
-set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count = Inf) {
-  totals <- set_totals(operators, theta, nugget, sets, derivatives, count)
-  set_moments(totals, ncol(environment(sets)$values), length(theta), derivatives)
-}
-
-# set_sums() as one vector `sums`, so that vectors of several parts of the sets can be added, and `bad`.
+# wanted with their derivatives and the expected information of theta (twice that of a log-likelihood), as one vector
+# `sums`, so that vectors of several parts of the sets can be added. `bad` is the number of the first set whose
+# covariance is not positive definite.
 set_totals <- function(operators, theta, nugget, sets, derivatives, count) {
   wanted <- operators[c("values", if (derivatives) "derivatives")]
   sets_sums(lapply(wanted, live), unname(theta), c(nugget, 0L)[[1]], sets(), count, settings_of(operators$values))

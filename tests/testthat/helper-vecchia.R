@@ -101,3 +101,9 @@ local_constant <- function(name, value, frame = parent.frame()) {
   withr::defer(set(before), frame)
   set(value)
 }
+
+# The sums over sets of points by name.
+set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count = Inf) {
+  totals <- kernops:::set_totals(operators, theta, nugget, sets, derivatives, count)
+  kernops:::set_moments(totals, ncol(environment(sets)$values), length(theta), derivatives)
+}

@@ -13,7 +13,7 @@ sums_by <- \(backend, model, neighbours, slopes = TRUE, columns = 1:2, u = point
              precision = "float64") {
   held <- kernops:::hold_sets(u, noise, 1 / points$k, points$values[, columns, drop = FALSE], neighbours)
   operators <- kernops:::set_operators(model, backend, precision)
-  kernops:::set_sums(operators, model$parameters$value, model$nugget, held, slopes)
+  set_sums(operators, model$parameters$value, model$nugget, held, slopes)
 }
 weights_by <- \(backend, model, neighbours, u = points$u, noise = points$noise, precision = "float64") {
   kernops:::set_weights(kernops:::covariance_matrix(model, precision, backend), model$parameters$value, u, noise,
@@ -191,7 +191,7 @@ test_that("the GPU computes sets whose matrices do not fit the shared memory of 
     weights <- weights_by("cpu", model, sets, u, noise)
     held <- kernops:::hold_sets(u, noise, noise, values, sets)
     sums <- \(...) {
-      kernops:::set_sums(kernops:::set_operators(model, ...), model$parameters$value, model$nugget, held, TRUE)
+      set_sums(kernops:::set_operators(model, ...), model$parameters$value, model$nugget, held, TRUE)
     }
     expected <- sums("cpu")
     for (precision in names(tolerances)) {
@@ -223,7 +223,7 @@ test_that("points and neighbours beyond the memory are brought piece by piece, w
   results <- \(kilobytes, precision) {
     limit_memory(kilobytes)
     operators <- kernops:::set_operators(model, "cuda", precision)
-    by <- \(sets, ...) kernops:::set_sums(operators, model$parameters$value, model$nugget, sets, ...)
+    by <- \(sets, ...) set_sums(operators, model$parameters$value, model$nugget, sets, ...)
     points <- kernops:::hold_sets(u[1:1000, ], rep(0.1, 1000))
     last <- 1001:many
     list(
@@ -265,7 +265,7 @@ test_that("several GPUs give the sums of one, and what is held serves any number
   held <- kernops:::hold_sets(u, numeric(many), rep(1, many), matrix(u[, 1]), rbind(c(0L, seq_len(many - 1)), 0L))
   sums <- \(backend, count) {
     operators <- kernops:::set_operators(model, backend)
-    kernops:::set_sums(operators, model$parameters$value, model$nugget, held, count = count)
+    set_sums(operators, model$parameters$value, model$nugget, held, count = count)
   }
   found <- sums("cuda", 1)
   expect_alike(found, sums("cpu", 1))

@@ -175,7 +175,7 @@ test_that("a likelihood can be interrupted", {
     started <- Sys.time()
     say_pid()
     ended <- tryCatch({
-      ns$set_sums(operators, c(1, 0.1), integer(), ns$hold_sets(u, zero + 0.1, zero, matrix(zero), neighbours))
+      set_sums(operators, c(1, 0.1), integer(), ns$hold_sets(u, zero + 0.1, zero, matrix(zero), neighbours))
       "finished"
     }, interrupt = \(e) "interrupted")
     list(ended = ended, seconds = as.numeric(Sys.time() - started, units = "secs"))
