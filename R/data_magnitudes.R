@@ -22,7 +22,7 @@ check_magnitude <- function(values, name, call) {
   largest <- signif(size[[bad[[1]]]], 3)
   stop_kernops("input", c("The magnitudes of {name} must be between 1e-60 and 1e60.",
                           x = "The largest {if (name == 'the coordinates') 'distance from their mean' else 'magnitude'}
-                               is {largest}{if (length(colnames(values))) paste0(', in ', colnames(values)[[bad[[1]]]])}.",
+                               is {largest}{if (length(colnames(values))) ', in '}{colnames(values)[bad[[1]]]}.",
                           i = "Use another unit."), call = call)
 }
 

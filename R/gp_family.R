@@ -33,8 +33,8 @@
 #'
 #' `weights` are prior weights as in [glm()]: each observation counts as this number of observations. They
 #' multiply the log-likelihood of counts, and `shape` (the response is then a mean); with `student()` the scale of an
-#' observation is divided by the square root of its weight. An `offset()` in the formula is added to the linear predictor, such as
-#' `offset(log(area))` of counts.
+#' observation is divided by the square root of its weight. An `offset()` in the formula is added to the linear
+#' predictor, such as `offset(log(area))` of counts.
 #'
 #' Groups of [gp()], random effects such as `(1 | site)` and smooths such as `s(x)` are available: see [random_effect()]
 #' and [smooth_effect()]. A generalised linear mixed model without a field has the effect as its covariance:

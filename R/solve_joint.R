@@ -9,8 +9,8 @@
 # The variances of the covariance are multiplied by `diagonal`.
 #
 # The result has the new points with the numbers `chosen` and those that they depend on: `numbers`, and their
-# `positions` in the order of all. Its functions are joint_values(), joint_variances_of() and joint_sums_of() of these points, with
-# the same values as for all points.
+# `positions` in the order of all. Its functions are joint_values(), joint_variances_of() and joint_sums_of() of these
+# points, with the same values as for all points.
 joint_sets <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new), chosen = NULL) {
   order <- ordered$order
   n <- nrow(base$u)
