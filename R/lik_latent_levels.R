@@ -41,7 +41,8 @@ levels_posterior <- function(pattern, factor, kept) {
     logdet = logdet, solve = solve, error = function() list(logdet = 0, std_error = determinant$error),
     held = function() stop_joint_levels(length(first)),
     variances = function() stop_joint_levels(length(first)),
-    parts = function(sets) semidefinite_half(inner(sets)), sums = sums,
+    parts = function(sets) semidefinite_half(inner(sets)),
+    sums = function(sets, nothing = 0) sums(sets), # by solves, which leave out no part
     differentiate = function(f, g) {
       by <- field$differentiate(f[-first], g[-first])
       along <- changes_of_levels()

@@ -175,7 +175,8 @@ test_that("a likelihood can be interrupted", {
     started <- Sys.time()
     say_pid()
     ended <- tryCatch({
-      set_sums(operators, c(1, 0.1), integer(), ns$hold_sets(u, zero + 0.1, zero, matrix(zero), neighbours))
+      sets <- ns$hold_sets(u, zero + 0.1, zero, matrix(zero), neighbours)
+      ns$set_totals(operators, c(1, 0.1), integer(), sets, FALSE, Inf)
       "finished"
     }, interrupt = \(e) "interrupted")
     list(ended = ended, seconds = as.numeric(Sys.time() - started, units = "secs"))
@@ -201,7 +202,7 @@ test_that("many ranges have the derivatives and information of plain R, with eac
   held <- kernops:::hold_sets(points, numeric(50), noise, values, matrix_of)
   for (isa in kernops:::cpu_isas()) {
     local_kernops(isa = isa)
-    found <- kernops:::set_sums(kernops:::set_operators(model), model$parameters$value, model$nugget, held, TRUE)
+    found <- set_sums(kernops:::set_operators(model), model$parameters$value, model$nugget, held, TRUE)
     for (name in names(expected)) expect_equal(c(found[[name]]), c(expected[[name]]), tolerance = 1e-10)
   }
 })
