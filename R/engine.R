@@ -89,6 +89,7 @@
 #   gathered_rows            rows by their numbers
 #   orthonormal_columns      those of a decomposition by qr()
 #   first_rows               the first row with the values of each row
+#   spaced_rows              the numbers of some rows, evenly spaced
 #   say_progress             a step of the bar
 #   part_of_bar              code whose steps move the bar from one fraction to another
 #   with_seed                code with separate random numbers

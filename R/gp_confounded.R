@@ -11,7 +11,7 @@ confounded_terms <- function(object, worst = -0.9, most = 50) {
   if (nrow(pairs) < 2) return(none)
   pairs <- pairs[, effects[pairs[1, ]] | effects[pairs[2, ]], drop = FALSE]
   n <- nrow(object$parts$frame)
-  points <- some_points(new_points(object, NULL, NULL), unique(round(seq(1, n, length.out = min(n, most)))))
+  points <- some_points(new_points(object, NULL, NULL), spaced_rows(n, most))
   object <- with_indicators(object)
   # the sum of the variances of contrasts, because a constant of a term belongs to the trend
   variation <- function(chosen) {

@@ -51,7 +51,7 @@ variogram_of <- function(x, settings = list()) {
   globe <- on_globe(x$model)
   place <- function(u) if (globe) on_sphere(u) else u[, seq_len(x$model$d), drop = FALSE]
   # all pairs of more points take more than a second
-  some <- unique(round(seq(1, length(residual), length.out = min(length(residual), 3000))))
+  some <- spaced_rows(length(residual), 3000)
   u <- x$data$u[some, , drop = FALSE]
   # pairs of different groups are beyond any distance
   apart <- apart_by_group(place(u), x$model, u, function() place(u))

@@ -9,8 +9,7 @@ class_colours <- function(count) {
 
 most_drawn <- 5000
 
-# Numbers of up to `most` of n observations, evenly spaced.
-drawn_rows <- function(n, most = most_drawn) unique(round(seq(1, n, length.out = min(n, most))))
+drawn_rows <- function(n) spaced_rows(n, most_drawn)
 
 # An empty panel for x and y, which may be dates. `arguments` of the user replace the defaults; `legend`, if any, is
 # text that stands in the right margin; `ticks` are words at the vertical positions 1, 2, ... Returns the graphical

@@ -145,7 +145,7 @@ expected_rounding <- function(data, model, theta, precision) {
 # noise. `field_sites` are the observations as the covariance of the field has them.
 conditional_variances <- function(data, model, theta, sample = 200, m = 30, field_sites = data$u) {
   n <- nrow(data$u)
-  some <- unique(round(seq(1, n, length.out = min(n, sample))))
+  some <- spaced_rows(n, sample)
   near <- neighbour_coordinates(model, theta, data$u)
   others <- nearest_points(near[some, , drop = FALSE], near, min(m + 1, n))[-1, , drop = FALSE]
   noise <- noise_variance(data, model, theta)

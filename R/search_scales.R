@@ -3,7 +3,7 @@
 
 # Rows of u that stand for all points, evenly spaced.
 typical_sites <- function(u, most = 50) {
-  u[unique(round(seq(1, nrow(u), length.out = min(nrow(u), most)))), , drop = FALSE]
+  u[spaced_rows(nrow(u), most), , drop = FALSE]
 }
 
 # The variance of an observation, nugget included, on average over the sites of a model with bounds.

@@ -54,7 +54,7 @@ prediction_sites <- function(u, near, model, count = 100, tree = search_tree(nea
   n <- nrow(u)
   space <- seq_len(model$d)
   variables <- length(model$covariance$variables)
-  sample <- unique(round(seq(1, n, length.out = min(n, count))))
+  sample <- spaced_rows(n, count)
   pairs <- nearest_points(near[sample, , drop = FALSE], tree, min(max(variables, 1L) + 1L, n)) # at another location
   between <- u[pairs[1, ], , drop = FALSE]
   between[, space] <- (between[, space] + u[pairs[nrow(pairs), ], space]) / 2

@@ -118,7 +118,7 @@ system_preconditioner <- function(system, type, rank = NULL, seed = 1, near = NU
 # than the CPU finds neighbours, except for many points (bench/preconditioners.R). `small` is the largest such l.
 best_preconditioner <- function(system, small = if (system$space$device >= 0 && system$n < 3e5) 2 else 0.3,
                                 few = 1500, rank = 150) {
-  some <- unique(round(seq(1, system$n, length.out = min(system$n, few))))
+  some <- spaced_rows(system$n, few)
   variance <- system$diagonal()[some]
   # random errors e of the entries change eigenvalues by 2 sqrt(n) e: if this exceeds the noise, products are those of
   # another matrix than the one with these neighbours

@@ -121,6 +121,3 @@ check_differences <- function(kernel, x, y, call = caller_env()) {
 }
 
 kernel_values_at <- function(kernel, x, y) drop(exact_sums(kernel, x, y, matrix(1)))
-
-# Up to `most` of n rows, evenly spaced.
-spaced_rows <- function(n, most) unique(round(seq(1, n, length.out = min(n, most))))

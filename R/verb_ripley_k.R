@@ -72,7 +72,7 @@ pattern_table <- function(table) structure(table, class = c("kernops_pattern", "
 
 #' @export
 print.kernops_pattern <- function(x, ...) {
-  shown <- x[unique(round(seq(1, nrow(x), length.out = min(nrow(x), 10)))), , drop = FALSE]
+  shown <- x[spaced_rows(nrow(x), 10), , drop = FALSE]
   print(structure(shown, class = "data.frame"), ...)
   if (nrow(x) > nrow(shown)) cli::cat_line(nrow(shown), " of ", nrow(x), " rows")
   invisible(x)

@@ -91,7 +91,7 @@ permutation_test <- function(values, statistic, method, name) {
 }
 
 median_distance <- function(points, name = "sd", call = caller_env()) {
-  rows <- unique(round(seq(1, nrow(points), length.out = min(nrow(points), 1000))))
+  rows <- spaced_rows(nrow(points), 1000)
   middle <- stats::median(stats::dist(points[rows, , drop = FALSE]))
   if (!is.na(middle) && middle > 0) return(middle)
   stop_kernops("input", "The median distance of the points is 0: {.arg {name}} has no default.", call = call)
