@@ -1,19 +1,9 @@
-# Runs the tests on the installed package: every failure, warning and skip in full, then one line of counts. With
-# KERNOPS_TEST_PART=k/n in the environment, runs the k-th, (k + n)-th, ... test of each file; with
-# KERNOPS_TEST_DEADLINE, in seconds since 1970, tests that would begin later are skipped (helper-deadline.R).
+# Runs the tests on the installed package: every failure, warning and skip in full, then one line of counts.
+# KERNOPS_TEST_PART and KERNOPS_TEST_DEADLINE choose tests (tests/testthat/helper-chosen.R).
 
 filter <- commandArgs(TRUE)
 folder <- "tests/testthat"
-if (nzchar(part <- Sys.getenv("KERNOPS_TEST_PART"))) {
-  part <- as.integer(strsplit(part, "/", fixed = TRUE)[[1]])
-  count <- 0L
-  # masks the function of testthat; the expression of `env` must not be evaluated here
-  test_that <- function(desc, code) {
-    caller <- parent.frame()
-    if (exists("env", caller, inherits = FALSE)) force(caller$env)
-    count <<- count + 1L
-    if ((count - part[[1]]) %% part[[2]] == 0) eval(as.call(list(testthat::test_that, desc, substitute(code))), caller)
-  }
+if (nzchar(Sys.getenv("KERNOPS_TEST_PART"))) {
   # snapshots are files beside the tests: a copy for each process
   file.copy(folder, tempdir(), recursive = TRUE)
   folder <- file.path(tempdir(), "testthat")
