@@ -60,6 +60,10 @@ must_refuse <- function(label, call) {
 }
 
 pick <- \(x) x[[sample(length(x), 1)]]
+# A time, and other representations of times and strings.
+origin <- as.POSIXct("2024-01-03", tz = "UTC")
+in_zone <- function(x, zone) `attr<-`(x, "tzone", zone)
+latin1 <- \(x) iconv(enc2utf8(x), "UTF-8", "latin1")
 
 source(file.path("tools", "fuzzer", paste0(part, ".R")))
 run_part()

@@ -1,8 +1,6 @@
 # Groups and runs of keys of every type: a column of keys is a representation of the codes 1, 2, 3, ... of its distinct
 # values, or of NA. The oracle is base R by these codes.
 
-origin <- as.POSIXct("2024-01-03", tz = "UTC")
-latin1 <- \(x) iconv(enc2utf8(x), "UTF-8", "latin1")
 text <- sort(c("a", "b", "\u00e4", "\u00df", "", " ", "1", "NA"))
 
 # Each kind: distinct values in ascending order, and functions that write equal values in another way.
@@ -12,7 +10,7 @@ kinds <- list(
   doubles = list(values = c(-Inf, -2^53, -1, 0, 5e-324, 1, 1 + 2^-52, 2^53, Inf), ways = list(identity)),
   dates = list(values = as.Date("2024-02-28") + 0:3, ways = list(identity, \(x) `storage.mode<-`(x, "integer"))),
   times = list(values = origin + c(0.1, 0.3, 3600, 7200),
-               ways = list(identity, \(x) `attr<-`(x, "tzone", "Asia/Tokyo"), as.POSIXlt)),
+               ways = list(identity, \(x) in_zone(x, "Asia/Tokyo"), as.POSIXlt)),
   durations = list(values = as.difftime(c(-5, 60, 90, 120.5), units = "mins"),
                    ways = list(identity, \(x) `units<-`(x, "hours"))),
   complex = list(values = complex(real = c(-1, 0, 0, 1), imaginary = c(2, 0, 1, -1)), ways = list(identity)),

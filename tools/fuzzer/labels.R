@@ -2,10 +2,6 @@
 # unit. A label column is one of several representations of the same distinct values. The oracle is the fit whose labels
 # are the numbers 1, 2, 3, ... of these values.
 
-origin <- as.POSIXct("2024-01-03", tz = "UTC")
-in_zone <- function(x, zone) `attr<-`(x, "tzone", zone)
-latin1 <- \(x) iconv(enc2utf8(x), "UTF-8", "latin1")
-
 # Each kind: distinct values, and functions that write equal values in another way.
 kinds <- list(
   multiples = list(values = c(1e5, 2e5, 3e5, 4e5), ways = list(identity, as.integer)),
