@@ -4,7 +4,8 @@
 #'
 #' @param starts number of starting values from which a search begins, the best of all that are tried; four times as
 #'   many where they differ in more than four ways. More of them find no less. With package future.apply these searches
-#'   run under any `future::plan()`.
+#'   run under any `future::plan()`. With 0, one search begins at the given values of the parameters, which finds the
+#'   optimum next to them, as in `update(fit, newdata = )`.
 #' @param subset number of observations used to find good starting values, where there are more than 1.25 times as many
 #'   (four times that number if there are more than 4000 observations): half of them are drawn at random, the other half
 #'   are their nearest neighbours.
@@ -103,8 +104,8 @@ gp_control <- function(starts = 3, subset = 400, exact_limit = 1e4, tol = 1e-9, 
                        ordering = c("maxmin", "random", "coordinate", "given"),
                        precond = c("auto", "vecchia", "pivoted_cholesky", "rpcholesky"), workdir = NULL,
                        memory = NULL, null_draws = 400) {
-  for (name in c("starts", "subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
-  check_number(probes, "probes", least = 0, whole = TRUE)
+  for (name in c("subset", "exact_limit", "maxit")) check_number(get(name), name, least = 1, whole = TRUE)
+  for (name in c("starts", "probes")) check_number(get(name), name, least = 0, whole = TRUE)
   if (!is.null(rank)) check_number(rank, "rank", least = 0, whole = TRUE)
   for (name in c("tol", "gain", "cg_tol", "search_tol")) check_number(get(name), name, least = 0, above = TRUE)
   check_number(seed, "seed", least = 0, whole = TRUE, most = .Machine$integer.max)

@@ -9,8 +9,7 @@
 #' @param method `"wald"`: intervals from standard errors, symmetric for the trend and on the log scale of the
 #'   covariance parameters; `"profile"`: from the profile likelihood, see the details.
 #' @param cost whether `summary()` has the seconds of the fit by part, see the details.
-#' @param formula.,evaluate,... as in [update()][stats::update]; further fits for `AIC()`, `BIC()` and `anova()`; the
-#'   other methods have no further arguments.
+#' @param ... further fits for `AIC()`, `BIC()` and `anova()`; the other methods have no further arguments.
 #'
 #' @details `vcov()` of the trend is the covariance matrix of generalised least squares. For the covariance parameters,
 #'   it is computed from the second derivatives of the log-likelihood with respect to the parameters of the search
@@ -74,7 +73,8 @@
 #'
 #' @return As described for the generic functions. `summary()` returns a list of class `summary.gp`, which has a
 #'   `print()` method.
-#' @seealso [gp()]; [predict()][predict.gp], [simulate()][simulate.gp] and [plot()][plot.gp] have separate pages;
+#' @seealso [gp()]; [predict()][predict.gp], [simulate()][simulate.gp], [update()][update.gp] and [plot()][plot.gp]
+#'   have separate pages;
 #'   [gp_broom] for tables; [gp_cv()] for cross-validation.
 #' @examples
 #' set.seed(1)
@@ -263,15 +263,4 @@ parameter_rows_of <- function(parm, names, call = caller_env()) {
   if (!is.null(known) && length(unfit) == 0) return(parm)
   stop_kernops("input", paste0("{.arg parm} must contain names among {.val {names}}, or positions, not ",
                                shown(unfit), "."), call = call)
-}
-
-#' @rdname gp_methods
-#' @importFrom stats update
-#' @export
-update.gp <- function(object, formula., ..., evaluate = TRUE) {
-  call <- object$call
-  if (!missing(formula.)) call$formula <- stats::update(stats::formula(object), formula.)
-  changed <- match.call(expand.dots = FALSE)$...
-  for (name in names(changed)) call[[name]] <- changed[[name]]
-  if (evaluate) eval(call, parent.frame()) else call
 }

@@ -1,7 +1,8 @@
 # The exact likelihood by a Cholesky factor of the covariance matrix, in memory that is reused.
 
-exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env()) {
-  locations <- covariance_factor(data, model, backend, call)
+# `before`: the factor of the first observations at the parameters of all evaluations; NULL: to be computed.
+exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env(), before = NULL) {
+  locations <- covariance_factor(data, model, backend, call, before)
   factor <- with_factor_within(locations, data, model)
   all <- with_rows_within(data)
   derivatives_of <- derivative_products(model)
@@ -39,7 +40,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 #   inverse_diagonal(), inverse_times(b)
 #   spare_logdet()             the part of the log-determinant beside L, and its `slope` by the nugget
 #   rounding                   of its entries, in machine epsilons
-covariance_factor <- function(data, model, backend, call = caller_env()) {
+covariance_factor <- function(data, model, backend, call = caller_env(), before = NULL) {
   n <- length(data$y)
   guarded <- function(code) or_too_large(code, n, call)
   blocks <- lapply(unname(split(seq_len(n), data$block %||% rep(1L, n))), function(rows) {
@@ -52,7 +53,7 @@ covariance_factor <- function(data, model, backend, call = caller_env()) {
     blocks = lapply(blocks, `[`, c("rows", "k")),
     refill = function(theta, noise = noise_variance(data, model, theta)) {
       for (block in blocks) {
-        bad <- guarded(block$k$fill(values, theta, block$x, noise[block$rows]))
+        bad <- guarded(block$k$fill(values, theta, block$x, noise[block$rows], before))
         if (bad > 0) return(block$rows[[bad]])
       }
       0

@@ -70,16 +70,22 @@ is_profiled <- function(model, data) length(model$scale) > 0 && !length(model$pr
 # sizes the likelihood provides. A subset of nearly all observations takes as long as all.
 global_optimum <- function(starts, target) {
   likelihood <- target$likelihood
+  if (target$how$control$starts == 0) return(search_from_candidates(starts[1, , drop = FALSE], target))
   n <- length(target$data$y)
   # better starting values are worth more where the likelihood of all data takes long
   size <- target$how$control$subset * if (likelihood$costly && n > 4000) 4 else 1
   rows <- target$sample_rows(target$data, if (n <= 1.25 * size) n else size)
   if (likelihood$dense && length(rows) == n) return(best_optimum(starts, target))
-  candidates <- start_candidates(starts, target, rows)
+  search_from_candidates(start_candidates(starts, target, rows), target, part_optimum)
+}
+
+# The best optimum from candidates, after a search on a part of the data by improve(candidates, target).
+search_from_candidates <- function(candidates, target, improve = function(candidates, target) candidates) {
+  likelihood <- target$likelihood
   target$how$precision <- likelihood$sufficient_precision(candidates[1, ], target$how$precision)
   settings <- likelihood$suited_settings(candidates[1, ])
   target$how <- with_settings(target$how, settings)
-  candidates <- part_optimum(candidates, target)
+  candidates <- improve(candidates, target)
   best <- if (likelihood$count() > 0) vecchia_search(candidates, target) else best_from(candidates, target)
   c(best, target$how["precision"], list(settings = settings))
 }

@@ -1,7 +1,9 @@
 # A symmetric matrix K of n rows that a formula fills and that is factored in place, K = L L', on the host or a GPU.
 #
 # dense_factor(n, backend) allocates it and returns its functions:
-#   fill(values, theta, x, noise)  L of values(theta, x, x) + diag(noise): 0, or the first row without a positive pivot
+#   fill(values, theta, x, noise, before)  L of values(theta, x, x) + diag(noise): 0, or the first row without a
+#                                  positive pivot; `before`, the numbers of L for the first points, if they are known
+#   numbers()                      of L below the diagonal, a matrix of R or of the GPU
 #   diagonal(), times(b)           of L; L b
 #   solve(b, transposed)           L^-1 b, or L^-T b
 #   diagonal_of_inverse()          of K^-1
@@ -16,7 +18,13 @@ dense_factor <- function(n, backend = "cpu") {
   device <- block_device(k)
   list(
     hold = function(b) block_copy(b, device),
-    fill = function(values, theta, x, noise) {
+    numbers = function() k,
+    fill = function(values, theta, x, noise, before = NULL) {
+      if (!is.null(before)) {
+        longer <- extended_factor(before, live(values), theta, x, noise)
+        if (is.matrix(longer)) k <<- longer
+        return(if (is.matrix(longer)) 0 else longer)
+      }
       covariance_fill(k, live(values), theta, x, run_settings())
       factor_matrix(k, noise, run_settings())
     },
@@ -45,3 +53,20 @@ dense_device <- function(n, backend) factor_device(n, backend, first_device())
 
 # "cpu" where a GPU cannot factor matrices.
 dense_backend <- function(backend) if (nzchar(factor_problem(backend))) "cpu" else backend
+
+# The factor of n points on the host from that of the first ones, or the first row without a positive pivot.
+extended_factor <- function(before, kernel, theta, x, noise) {
+  settings <- run_settings()
+  first <- seq_len(nrow(before))
+  old <- x[first, , drop = FALSE]
+  new <- x[-first, , drop = FALSE]
+  across <- factor_apply_inverse(before, covariance_block(before, kernel, theta, old, new, settings), FALSE, settings)
+  rest <- covariance_block(before, kernel, theta, new, new, settings) + diag(noise[-first], nrow(new))
+  root <- tryCatch(chol(rest - crossprod(across)), error = function(e) NULL)
+  if (is.null(root)) return(nrow(before) + 1L)
+  k <- matrix(0, nrow(x), nrow(x))
+  k[first, first] <- before[, first]
+  k[-first, first] <- t(across)
+  k[-first, -first] <- t(root)
+  k
+}

@@ -52,7 +52,7 @@ processes <- list(
                     what = "fit"),
   as.data.frame.gp_responses = list(many, adjust = "BH"), "[.gp_responses" = list(many, i = 2),
   predict.gp_responses = list(object = many, newdata = d, responses = 1, se.fit = TRUE, interval = "prediction"),
-  update.gp = list(fit, data = d, covariance = known),
+  update.gp = list(fit, newdata = d[1, ], refit = FALSE),
   simulate.gp = list(object = fit, nsim = 2, seed = 1, newdata = d), coef.gp = list(fit, type = "both"),
   confint.gp = list(fit, parm = 1, level = 0.9), residuals.gp = list(fit, type = "pearson"),
   tidy.gp = list(fit, conf.int = TRUE, conf.level = 0.9, effects = "trend", exponentiate = FALSE),
