@@ -24,14 +24,18 @@ levels_posterior <- function(pattern, factor, kept) {
     determinant$value
   }
   solve <- function(w, b, from = 0 * b, tol = 1e-10) solution_of_levels(field, w, b, from, tol, first)
-  # b' H^-1 b for sparse columns b, some at a time
-  inner <- function(sets) {
-    b <- dense_sets(sets, length(first) + length(factor$sd))
-    crossprod(b, solve(latest, b))
+  # H^-1 b, for some columns at a time
+  solved <- function(b) {
+    parts <- split(seq_len(ncol(b)), (seq_len(ncol(b)) - 1) %/% 16)
+    do.call(cbind, c(list(b[, 0, drop = FALSE]), lapply(parts, function(part) solve(latest, b[, part, drop = FALSE]))))
   }
+  size <- length(first) + length(factor$sd)
+  # b' H^-1 b
+  inner <- function(b) crossprod(b, solved(b))
+  half <- function(b) semidefinite_half(inner(b))
   sums <- function(sets) {
     parts <- split(seq_len(ncol(sets$neighbours)), (seq_len(ncol(sets$neighbours)) - 1) %/% 16)
-    as.numeric(unlist(lapply(parts, function(numbers) diag(inner(some_sets(sets, numbers))))))
+    as.numeric(unlist(lapply(parts, function(numbers) diag(inner(dense_sets(some_sets(sets, numbers), size))))))
   }
   changes_of_levels <- function() {
     changes <<- changes %||% changes_along(field, factor, latest, determinant)
@@ -39,9 +43,8 @@ levels_posterior <- function(pattern, factor, kept) {
   }
   list(
     logdet = logdet, solve = solve, error = function() list(logdet = 0, std_error = determinant$error),
-    held = function() stop_joint_levels(length(first)),
-    variances = function() stop_joint_levels(length(first)),
-    parts = function(sets) semidefinite_half(inner(sets)),
+    held = function() list(base = size, solve = solved, half = half),
+    parts = function(sets) half(dense_sets(sets, size)),
     sums = function(sets, nothing = 0) sums(sets), # by solves, which leave out no part
     differentiate = function(f, g) {
       by <- field$differentiate(f[-first], g[-first])
@@ -67,10 +70,4 @@ gap_of_blocks.level_directions <- function(x, before, size, count) {
   gap <- tcrossprod(by_level(x$directions * rep(x$signs, each = nrow(x$directions))), by_level(x$images))
   gap[lower.tri(gap)] <- t(gap)[lower.tri(gap)]
   gap
-}
-
-stop_joint_levels <- function(count, call = NULL) {
-  stop_kernops("input", c("Joint predictions take up to about 7000 coefficients of random effects of a family, or more
-                           where most of them belong to neighbouring observations: these {count} are too many.",
-                          i = "Use {.code joint = FALSE}."), call = call)
 }

@@ -43,8 +43,9 @@
 #'   of the fit.
 #' @param joint for fits by `method = "vecchia"` or `"vif"`: whether a new point is conditioned on other new points,
 #'   too, not only on its nearest observations. Default: `TRUE` with `"vecchia"`, unless each new point is conditioned
-#'   on all observations; `FALSE` with `"vif"`. For a fit of a table, whether a new point is conditioned on values of
-#'   the field. See the sections below.
+#'   on all observations; `FALSE` with `"vif"` and for families with more than about 7000 scattered levels, where each
+#'   standard error takes a solution of the whole system. For a fit of a table, whether a new point is conditioned on
+#'   values of the field. See the sections below.
 #' @param sums predicts weighted sums of the values at the rows of `newdata` instead of these values, such as totals
 #'   over regions: a matrix with the weights of each sum in a column, or a vector for one sum. The result has a row for
 #'   each sum. See the section about sums.

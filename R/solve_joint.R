@@ -5,8 +5,8 @@
 
 # `base` has coordinates u, the variances `noise`, coordinates `near` in which distances are searched, and it may have
 # cover(), see joint_order(); `new` has u, near and the variances of the field there, which are finite. A `posterior` of
-# the values of the base points, see posterior_hold(), makes variances those given its data. No two new points coincide.
-# The variances of the covariance are multiplied by `diagonal`.
+# the values of the base points, see posterior_hold() or solve_joint_solved.R, makes variances those given its data. No
+# two new points coincide. The variances of the covariance are multiplied by `diagonal`.
 #
 # The result has the new points with the numbers `chosen` and those that they depend on: `numbers`, and their
 # `positions` in the order of all. Its functions are joint_values(), joint_variances_of() and joint_sums_of() of these
@@ -106,11 +106,16 @@ regular_weights <- function(weigh, points, jitters = 10^(-11:-6)) {
 # The values of all new points, a row each, from columns of values of the base points; with `errors`, independent
 # standard normal numbers, draws of them.
 joint_values <- function(sets, base, errors = matrix(0, 0, 0)) {
+  sets["posterior"] <- list(NULL)
   joint_predict(sets, as.matrix(base), errors, threads())[order(sets$order), , drop = FALSE]
 }
 
 # The variances of new points given the base points.
-joint_variances_of <- function(sets) joint_variances(sets, threads())[order(sets$order)]
+joint_variances_of <- function(sets) {
+  each <- rbind(seq_along(sets$order))
+  if (is_solved(sets$posterior)) return(joint_sums_of(sets, each, 1 + 0 * each))
+  joint_variances(sets, threads())[order(sets$order)]
+}
 
 # The variances of weighted sums of new points: `which` has the numbers of the points of each sum in a column, 0 for
 # none, and `weights` their weights. With `parts`, a matrix with a column for each sum, whose inner products are the
@@ -118,5 +123,6 @@ joint_variances_of <- function(sets) joint_variances(sets, threads())[order(sets
 joint_sums_of <- function(sets, which, weights, parts = FALSE) {
   position <- c(0L, order(sets$order))
   which[] <- position[which + 1L]
+  if (is_solved(sets$posterior)) return(solved_sums(sets, which, weights, parts))
   joint_sums(sets, list(points = which, weights = weights), parts, threads())
 }

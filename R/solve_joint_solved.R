@@ -1,0 +1,39 @@
+# Joint distributions of new points whose base points have a posterior with the precision H that is known by its
+# solutions alone, such as that of families with thousands of scattered levels: a list of the number `base` of base
+# points, of solve(b), H^-1 b for columns b, and of half(b), columns whose inner products are b' H^-1 b.
+#
+# With the identity in place of the factor of H, the parts of a sum (solve_joint.R) are the weights b of the base points
+# and the errors e of new points in it. The covariances of sums are b' H^-1 b + e' e.
+
+is_solved <- function(posterior) is.list(posterior)
+
+# As joint_sums_of(), for positions of new points. Without `parts`, the sums are computed some at a time.
+solved_sums <- function(sets, which, weights, parts = FALSE, width = 64) {
+  posterior <- sets$posterior
+  unit <- unit_posterior(posterior$base)
+  sets$posterior <- unit$held
+  base <- seq_len(posterior$base)
+  split_parts <- function(columns) {
+    terms <- list(points = which[, columns, drop = FALSE], weights = weights[, columns, drop = FALSE])
+    both <- joint_sums(sets, terms, TRUE, threads())
+    list(base = both[unit$rows, , drop = FALSE], new = both[-base, , drop = FALSE])
+  }
+  if (parts) {
+    b <- split_parts(seq_len(ncol(which)))
+    return(rbind(posterior$half(b$base), b$new))
+  }
+  some <- split(seq_len(ncol(which)), (seq_len(ncol(which)) - 1) %/% width)
+  as.numeric(unlist(lapply(unname(some), function(columns) {
+    b <- split_parts(columns)
+    colSums(b$base * posterior$solve(b$base)) + colSums(b$new^2)
+  })))
+}
+
+# The identity as the precision of `n` base points, and the row of each base point in parts of sums.
+unit_posterior <- function(n) {
+  pattern <- sparse_pattern(matrix(0L, 0, n))
+  unit <- sparse_posterior(pattern, list(weights = matrix(0, 0, n), sd = rep(1, n)))
+  unit$logdet(numeric(n))
+  number <- unit$parts(list(neighbours = cbind(seq_len(n)), weights = cbind(as.numeric(seq_len(n)))))
+  list(held = unit$held(), rows = order(as.vector(number)))
+}
