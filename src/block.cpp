@@ -157,7 +157,7 @@ Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, Rcpp::List settings) {
   });
 }
 
-// x C, for the first columns of x, as many as the host matrix C has rows.
+// x_1 C for a matrix C of R, where x_1 has as many of the first columns of x as C has rows.
 // [[Rcpp::export(rng = false)]]
 SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, Rcpp::List settings) {
   return guard([&]() -> SEXP {

@@ -148,7 +148,8 @@ struct OpenColumn {
 };
 
 // body(column, rows, sums, block) for the columns of (U C)' U C, or of its lower triangle: the rows with entries in
-// ascending order, and the entries by row. The columns of a block come in order; with `stopped`, others are left out.
+// ascending order, and the entries by row. The columns of a block are processed in order; as soon as `stopped` is true,
+// the remaining columns are omitted.
 constexpr Count columns_of_block = 32;
 
 enum class Triangle { lower, both };
@@ -390,10 +391,10 @@ Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, 
   });
 }
 
-// With F the products of U C off the diagonal and X = D^-1/2 F D^-1/2 for a diagonal D: of half the sum of the squares
-// of X, the derivatives with respect to the rows of U for the same D; the sums of `squares` by columns of X; and for
-// pairs of columns that have entries in the same rows, the entries of the products G = C' U' U C, `gram`, and of
-// D^-1 F D^-1 G, `image`.
+// Let G = C' U' U C, F its part off the diagonal, and X = D^-1/2 F D^-1/2 for a diagonal D. The list has the
+// derivatives of half the sum of squares of X with respect to the rows of U, for a constant D; `squares`, the sum of
+// squares of each column of X; and for the given pairs of columns, which have entries in the same rows, the entries of
+// G, `gram`, and those of D^-1 F D^-1 G, `image`.
 // long: one pass over the columns, with the arrays that it writes
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_square_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,

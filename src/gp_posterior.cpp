@@ -70,8 +70,7 @@ SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
 // The same where the first points are effects. Point i is observed with effects columns[start[i] + 1] ..
 // columns[start[i + 1]], counted from 1, in ascending order; `within` is the lower triangle of the pairs of effects
 // that are observed together, as a sparse_symmetric() matrix. Pairs of the points of `wide` sets are in the pattern of
-// the factor. In vectors, the effects with the ascending numbers `dense` are stored among the others, which keep their
-// order.
+// the factor. `dense` has the ascending numbers, among all effects, of the effects of the border.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start,
                             Rcpp::IntegerVector columns, Rcpp::List within, Rcpp::IntegerVector dense, int threads) {
@@ -109,7 +108,8 @@ void posterior_observe(SEXP held, Rcpp::NumericVector across, Rcpp::NumericVecto
   });
 }
 
-// The entries of the border: the numbers `of` of observations, and the effects `columns` with these values.
+// The entries of the border: observation k belongs to point of[k] and has the effects in column k of `columns`, times
+// `values`; its precision is share[k].
 // [[Rcpp::export(rng = false)]]
 void posterior_observe_border(SEXP held, Rcpp::IntegerVector of, Rcpp::IntegerMatrix columns,
                               Rcpp::NumericMatrix values, Rcpp::NumericVector share) {
@@ -147,7 +147,7 @@ double posterior_factor(SEXP held, Rcpp::NumericVector diagonal, int threads) {
   });
 }
 
-// (Q + D)^-1 b, starting from x, with the number of steps of each column as an attribute.
+// (Q + D)^-1 b by conjugate gradients with the starting value x; an attribute has the number of steps of each column.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix b,
                                     Rcpp::NumericMatrix x, double tol, int most, int threads) {

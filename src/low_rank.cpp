@@ -24,9 +24,9 @@ void run(const char* name, Count grid, const PivotJob& job) {
 }  // namespace
 
 // The first `rank` columns of the pivoted Cholesky decomposition of K, their rows, from 1, and the remaining trace
-// before each of them and after the last. `kernel` computes K times a vector of its input, whose variables on the
-// summed axis are n x size gpu_matrices of doubles, the vector being n ones; each column uses only the pivot's row of
-// these.
+// before each of them and after the last. `kernel` computes K times a vector. The input has, for each variable of the
+// summed axis, an n x size gpu_matrix of doubles; the vector is n ones. A column of the decomposition reads only the
+// pivot's row of these matrices.
 // long: one loop over pivots, with the buffers that it uses again
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank) {

@@ -41,7 +41,8 @@ struct Ends {
 
 SEXP integers(const Rcpp::List& arrays, const std::string& name) { return in_memory(arrays[name], INTSXP); }
 
-// One row for each cluster: its own range, and the ranges of the other axis combined with it, up to its slice.
+// The clusters of one axis: each has a range of rows, and a slice of the ranges of the other axis that are combined
+// with these rows.
 class Half {
  public:
   Half(const Rcpp::List& arrays, const std::string& rows, const std::string& columns, Count m, Count n)

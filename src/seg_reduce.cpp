@@ -78,7 +78,7 @@ SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp
   });
 }
 
-// Results as integers, NA for NaN; NULL where one of them is no integer of R.
+// Results as integers, with NA for NaN; NULL if a result is not an integer of R.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_as_integers(Rcpp::NumericVector results) {
   return guard_new([&]() -> SEXP {

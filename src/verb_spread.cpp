@@ -59,7 +59,7 @@ Rcpp::NumericVector sums_on_grid(SEXP placed, Rcpp::NumericVector values, int th
   });
 }
 
-// The sum over the cells of the grid times the window of each point.
+// For each point, the sum over the cells of the grid of their values times the window of the point.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector sums_at_points(SEXP placed, Rcpp::NumericVector grid, int threads) {
   return guard_new([&] {

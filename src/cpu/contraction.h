@@ -11,8 +11,8 @@ namespace cpu {
 
 struct ContractedPlan : Plan {
   ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single);
-  std::vector<Contraction> contractions;  // are no longer steps
-  VectorSum sum{};                        // neither are the steps that compute its vector
+  std::vector<Contraction> contractions;  // their steps are removed from the plan
+  VectorSum sum{};                        // the steps that compute its vector are removed as well
   int factor = 0;                         // slot of a vector that multiplies the sum instead of its terms; 0 for none
   int kept;                               // entries of a row that its pairs read; they come first
   std::vector<LongVector*> long_vectors(Level level);

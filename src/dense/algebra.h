@@ -34,13 +34,14 @@ class Dense {
   virtual void put(const Block& x, const int* columns, const Block& y) const = 0;
   // x' y, to the host.
   virtual void inner(const Block& x, const Block& y, double* to, const Settings& settings) const = 0;
-  // x C, for the first columns of x, as many as the host matrix C has rows.
+  // out = x_1 C, where x_1 has the first `terms` columns of x. The host holds C, which has `terms` rows.
   virtual void combine(const Block& x, const double* C, Count terms, const Block& out,
                        const Settings& settings) const = 0;
-  // x = x L^-T for the Cholesky factor L of core + more I, which is overwritten; false if there is none.
+  // Replaces x by x L^-T for the Cholesky factor L of core + more I, and overwrites core. Returns false if core + more
+  // I is not positive definite.
   virtual bool whiten(const Block& x, const Block& core, double more, const Settings& settings) const = 0;
-  // Returns the R (on the host) of the decomposition of (Q; I), and overwrites Q by its orthogonal factor: by passes of
-  // Cholesky.
+  // Decomposes (q; I) by passes of Cholesky QR: returns the factor R on the host, and overwrites q by its rows of the
+  // orthogonal factor.
   virtual void orthogonal(const Block& q, int passes, double* R, const Settings& settings) const = 0;
 
   // out becomes U' U x for a sparse U. `kept` stores the backend's representation of U for later calls.
@@ -51,8 +52,8 @@ class Dense {
   virtual std::string problem() const { return {}; }
   // Number of columns in the memory of an n x n covariance matrix.
   virtual Count columns_for(Count n) const { return n; }
-  // Writes k(x, y) into the first columns of k, and zeros into the others; if y is x, only the lower triangle of a
-  // `triangle`. `kernel` stores the pairs of its variables theta, x and y.
+  // Writes k(x, y) into the first columns of k, and zeros into the others. With `triangle`, y is x, and only the lower
+  // triangle is written. `kernel` is a formula of the variables theta, x and y whose values for all pairs are stored.
   virtual void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                           const Block& k, const Settings& settings) const = 0;
   // Replaces the lower triangle of k plus a diagonal by its factor; returns 0, or the row, from 1, of the first pivot

@@ -6,10 +6,10 @@ namespace kernops {
 
 // (d f / d v)^T g, of the size of v; -1 if f does not depend on v.
 Tree gradient(Graph& graph, Tree f, Tree v, Tree g);
-// The integrand of the vector-Jacobian product of a whole reduction; -1 in the same case.
+// The integrand of the vector-Jacobian product of a whole reduction; -1 if it does not depend on v.
 Tree gradient(Graph& graph, const Reduction& reduction, Tree v, Tree g);
 
-// The same, with zeros of the size of v if f does not depend on it.
+// The gradient, or zeros of the size of v if f does not depend on v.
 template <class F> Tree gradient_or_zeros(Graph& graph, const F& f, Tree v, Tree g) {
   const Tree derivative = gradient(graph, f, v, g);
   return derivative >= 0 ? derivative : graph.operation(OpId::Zero, {}, {graph[v].size});

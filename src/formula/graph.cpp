@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-constexpr int most_nodes = 1 << 20;  // higher derivatives may double them each time
+constexpr int most_nodes = 1 << 20;  // each further derivative may double the number
 
 Tree Graph::intern(const Node& node) {
   std::string key;

@@ -22,7 +22,8 @@ template <int D> double squared_reach(const double* a, const double* box, int d)
 
 template <int D> class Ball {
  public:
-  // Squares decide away from the sphere; next to it, a point is inside if its rounded distance is at most the radius.
+  // Squared distances classify points away from the sphere; a point next to the sphere is inside if its rounded
+  // distance is at most the radius.
   Ball(const KdTree& tree, double radius)
       : tree_(tree), radius_(radius), inner_(radius * radius * (1 - 1e-12)), outer_(radius * radius * (1 + 1e-12)) {}
 

@@ -34,8 +34,8 @@ struct Border {
   template <class X> void solve_root(X&& x) const { root.triangularView<Eigen::Lower>().solveInPlace(x); }
 };
 
-// Observations of points and of effects: point[i], and the effects `column` with the values `value`, `each` of them for
-// an observation, counted from 1. The precision of an observation is `share`.
+// `count` observations of a point and of `each` effects, all counted from 1: observation i belongs to point[i], has its
+// effects in column[i * each] onwards, times `value`, and the precision share[i].
 struct Observations {
   Count count, each;
   const int *point, *column;

@@ -95,7 +95,7 @@ template <int D> class MaxMin {
     }
   }
 
-  // Chooses points of a region until one has to wait for another region; returns whether there were any.
+  // Chooses points of a region until a point must wait for another region; returns whether any point was chosen.
   bool advance(Count r) {
     Region& region = regions_[size_t(r)];
     const size_t before = region.chosen.size();

@@ -41,7 +41,7 @@ struct NewPoints::Rows {
   std::optional<Posterior::Rows> base;
 
  private:
-  // Known base points have no variance. New points are a small part of the neighbours.
+  // Keeps the new points among the neighbours, which are few: known base points have no variance.
   void keep_new(const Settings& settings) {
     const Count m = points.m, n = points.count;
     start.assign(size_t(n) + 1, 0);

@@ -1,4 +1,4 @@
-// Each unit of queries has sums of its own, which are added in order, so that threads do not change results.
+// Each unit of queries has separate sums, which are added in order, so that threads do not change results.
 #include "neighbours/pattern.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ double translation_weight(const double* a, const double* b, const Rectangle& win
   return part * largest_weight > 1 ? 1 / part : largest_weight;
 }
 
-// Adds the weights of pairs to the values of r that they concern.
+// Adds the weight of a pair to the sums of all r that include the pair.
 class Accumulator {
  public:
   Accumulator(const PatternRequest& request, double* sums)
@@ -71,7 +71,7 @@ class Accumulator {
   }
 
  private:
-  // The first k with r[k] >= value, found at once for equal steps.
+  // The first k with r[k] >= value; computed without a search if r has equal steps.
   size_t first_from(double value) const {
     const size_t last = r_.size();
     size_t k = value > 0 ? std::min(size_t(value * scale_), last - 1) : 0;
@@ -85,8 +85,8 @@ class Accumulator {
   double* const sums_;
 };
 
-// The pairs of one query with points of the tree, or of a point of the tree with those behind it, which then count for
-// both orders.
+// The pairs of one query with all points of the tree. If the query is a point of the tree, its pairs are those with
+// later points, and each counts for both orders.
 void add_pairs(const PatternRequest& request, const Ball<2>& ball, const std::vector<Sides>& sides, Count query,
                Accumulator& sums) {
   const bool both = !request.queries;

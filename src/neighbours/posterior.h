@@ -1,13 +1,12 @@
 // The posterior precision of a field: Q + D, where Q = U' U is the precision of its Vecchia approximation and D the
-// diagonal precision of what is known of its values. Its Cholesky factor, from the last point to the first, is nearly
-// as sparse as Q: it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021, section 4; Zilber and Katzfuss
-// 2021).
+// diagonal precision of its observations. Its Cholesky factor, from the last point to the first, is nearly as sparse as
+// Q: it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021, section 4; Zilber and Katzfuss 2021).
 //
 // The first points may be coefficients of effects. Each of the other points is observed together with some of them, so
-// that D has entries in the rows of points and columns of effects, and among effects. The effects are eliminated last,
-// with the first of the other points where these are farther apart than the observations of an effect: `head_` points
-// in all, by a sparse Cholesky factor of what the others leave of their rows, without dropped entries. Effects that are
-// observed with every point are the border of the matrix, behind all points: see neighbours/border.h.
+// that D has entries in the rows of points and columns of effects, and among effects. The last `head_` rows to be
+// eliminated are those of the effects and, if the first points are farther apart than the observations of an effect, of
+// these points: the Schur complement of these rows has a sparse Cholesky factor without dropped entries. Effects that
+// are observed with every point are the border of the matrix, behind all points: see neighbours/border.h.
 #pragma once
 #include <memory>
 #include <vector>
@@ -26,15 +25,15 @@ struct LanczosRun {
   std::vector<double> step, ratio;
 };
 
-// Which of the first `count` points are observed with point i: column[start[i]] .. column[start[i + 1] - 1], ascending;
-// and the pairs of them that are observed together, rows within_row[within_start[j]] .. of column j of a lower
-// triangle.
+// The first `count` points are effects. Point i is observed with the effects column[start[i]] .. column[start[i + 1] -
+// 1], in ascending order. The pairs of effects that are observed together are a lower triangle, whose column j has the
+// rows from within_row[within_start[j]] on.
 struct ObservedEffects {
   Count count = 0;
   std::vector<int> start, column, within_start, within_row;
 };
 
-// More entries than this among effects, or operations of their factor, are refused.
+// Limits of the entries among effects and of the operations of their factor, beyond which a model is refused.
 constexpr double most_effect_entries = 3e7, most_effect_operations = 3e11;
 
 struct TooManyEffects : InputError {
@@ -80,8 +79,8 @@ class Posterior {
 
   using Numbers = std::vector<double>;
   // The posterior of each point given its neighbours. The pattern of the factor also has the pairs of the points of
-  // `wide` sets: fewer entries are dropped. Among all effects, those of the border have the ascending numbers `dense`,
-  // from 0. Results do not depend on the number of threads.
+  // `wide` sets: fewer entries are dropped. `dense` has the ascending numbers of the effects of the border among all
+  // effects, from 0. Results do not depend on the number of threads.
   Posterior(const PointSets& neighbours, const PointSets& wide, ObservedEffects effects, const std::vector<int>& dense,
             const Settings& settings);
 
@@ -101,29 +100,30 @@ class Posterior {
   Count observed_within() const { return Count(effects_.within_row.size()); }
   // The entries of the inverse for these pairs.
   void invert_within(double* to) const;
-  // Q + D = L L': whether all pivots are positive.
+  // Computes L of Q + D = L L'; returns whether all pivots are positive.
   bool factor(const double* diagonal, const Settings& settings);
   double logdet() const;
-  // x becomes (Q + D)^-1 b, from x as it is, by conjugate gradients with the latest factor: the number of steps.
+  // Replaces the starting value x by (Q + D)^-1 b, by conjugate gradients with the latest factor as the preconditioner;
+  // returns the number of steps.
   int solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings,
             LanczosRun* run = nullptr) const;
   void multiply_by_factor(double* x, const Settings& settings) const;  // L x for the latest factor L L'
-  // The derivative of logdet() with respect to the entries of Q + D: its inverse, where the factor is exact.
+  // The derivative of logdet() with respect to the entries of Q + D: the inverse of Q + D if the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
-  // The variance of point i plus effects times values, with the numbers of effects that users have, from 1.
+  // The variance of point i plus effects times values; effects have the user's numbers, from 1.
   double variance_of_sum(Count i, const int* column, const double* value, Count each) const;
   Rows rows() const { return {*this}; }  // of the latest factor
   // The variances of weighted sums of the points of sets, by the factor, without shares below `nothing` of a variance.
-  // With `parts`, each sum has there a column of zeros, one for each point, which becomes a column whose
-  // inner products are the covariances of sums.
+  // `parts`, if present, has a column of zeros for each sum, with a number for each point: the columns are overwritten
+  // such that their inner products are the covariances of the sums.
   void sum_points(const PointSets& sets, const double* weights, double nothing, const Settings& settings, double* to,
                   double* parts) const;
   // The derivatives of sum_s q_s' M q_s / sd_s^2 + log sd_s^2, with the contrasts q_s of points and their neighbours,
   // and M = f f' - (g f' + f g') / 2 + inverse: with respect to the weights, and to the logarithms of sd.
   void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,
                      const Settings& settings) const;
-  // The memory taken once it is filled and factored: of each pair of a set, entry of the pattern, and neighbour.
+  // The memory in use after fill() and factor(): for the pairs of sets, the entries of the pattern, and the neighbours.
   double bytes() const {
     return 4.0 * double(place_.size()) + 44.0 * double(column_.size()) + 36.0 * double(at_.size()) +
            24.0 * double(n_ * border_.width);
@@ -198,15 +198,16 @@ class Posterior {
   Border border_;
   std::vector<int> effect_position_;              // of all effects, see inner()
   Count head_ = 0;                                // the effects and the points that are eliminated with them
-  std::vector<int> effect_place_, within_place_;  // of each entry of effects_, where it is in the pattern
-  std::unique_ptr<SparseCholesky> within_;        // the factor of the head, given what the other points leave of it
+  std::vector<int> effect_place_, within_place_;  // position in the pattern of each entry of effects_
+  std::unique_ptr<SparseCholesky> within_;        // the factor of the Schur complement of the head
   std::vector<int> at_, given_;                   // neighbours, sorted, and which of them these were
   // U: rows, and columns as in neighbours/sparse_inverse.h.
   Numbers weights_, precision_, set_start_, by_column_;
   std::vector<int> set_entry_;
-  std::vector<int> place_;  // of each pair of a set, where it is in the pattern
-  // The pattern: the earlier points of rows, the later ones of columns, and where these are in their rows.
-  std::vector<Count> start_, later_start_, later_tail_;  // the last one where the points behind the head begin
+  std::vector<int> place_;  // position in the pattern of each pair of a set
+  // The pattern: the earlier points of each row, the later points of each column, and the positions of the latter in
+  // their rows.
+  std::vector<Count> start_, later_start_, later_tail_;  // later_tail_: the first point behind the head
   std::vector<int> column_, later_, later_at_;
   Numbers entry_, diagonal_;               // of Q
   Numbers factor_, pivot_, later_factor_;  // L, columns times pivots; its columns over the pivots of their rows

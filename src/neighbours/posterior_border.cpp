@@ -143,7 +143,8 @@ void Posterior::add_border(const double* x, double* y) const {
   Eigen::Map<Eigen::VectorXd>(y + n_, border_.width).noalias() = border_.across * points + border_.within * border;
 }
 
-// From L^-1 r of the points to the solution for the border; x of the points is replaced by the remainder of L^-1 r.
+// Computes the solution for the border from L^-1 r of the points, and replaces x of the points by the remainder of L^-1
+// r.
 void Posterior::precondition_border(const double* r, double* x) const {
   if (!border_.width) return;
   Eigen::Map<Eigen::VectorXd> points(x, n_), border(x + n_, border_.width);

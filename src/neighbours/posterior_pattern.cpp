@@ -53,8 +53,8 @@ std::vector<const int*> first_columns(const Lists& columns, const std::vector<Co
 
 }  // namespace
 
-// The rows of the head, and of the points after it: the rows of a unit one after another. If it has not too many
-// entries, the factor of the head is kept.
+// The rows of the head and of the points after the head, one unit of rows after another. The factor of the head is kept
+// unless it has too many entries.
 struct Posterior::Pattern {
   Count head;
   std::vector<Count> length;
@@ -176,8 +176,8 @@ Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head
   return pattern;
 }
 
-// Rows of the head contain its earlier points in the rows of the points after it, which begin with them, and the points
-// with entries in Q + D.
+// A row of the head contains the points of the head with an entry in Q + D, and those that occur with the row's point
+// in the row of a point after the head: the rows after the head begin with their points of the head.
 void Posterior::find_rows_of_head(Pattern& pattern, const Settings& settings) const {
   const Count head = pattern.head;
   Lists rows(static_cast<size_t>(head)), rows_with(rows.size());

@@ -37,9 +37,9 @@ inline int highest_bit(uint64_t bits) {
 
 // The variances of the weighted sums `which` of points: the sums of value^2 * factor.variance(point) over the points
 // that a sum reaches. factor.scale(i, value) is passed on to the earlier points of row i: factor.each(i, f(entry, j))
-// subtracts entry times that. A value whose share of the variance is below factor.nothing is not passed on. A value
-// whose share of the variance is below factor.nothing is not passed on. With `parts`, sum s has a column of `points`
-// zeros there; the inner products of two columns are the covariances of their sums.
+// subtracts entry times that. A value whose share of the variance is below factor.nothing is not passed on. With
+// `parts`, sum s has a column of `points` zeros there; the inner products of two columns are the covariances of their
+// sums.
 template <class Factor>
 void variances_of_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
                        const Count* which, int count, ReachScratch& scratch, double* to, double* parts) {

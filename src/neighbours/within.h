@@ -15,7 +15,7 @@ struct Within {
 // excludes row skip[i], if `skip` is given.
 std::vector<std::vector<Within>> find_within(const KdTree& tree, const double* queries, Count count, double radius,
                                              const int* skip, const Settings& settings);
-// The numbers of these points, without the points.
+// The number of points within `radius` of each query.
 std::vector<double> count_within(const KdTree& tree, const double* queries, Count count, double radius, const int* skip,
                                  const Settings& settings);
 

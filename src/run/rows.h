@@ -53,7 +53,7 @@ template <class Work> void each_row(Count n, Count unit, const Settings& setting
 }
 
 // Waits until another thread has made progress; returns whether this took so long that the other thread must have been
-// suspended. That thread needs a core, which it does not get from threads that only yield.
+// suspended. A suspended thread needs a core, which threads that only yield do not release.
 template <class Until> bool wait_until(const Until& until) {
   constexpr int spins = 4000, yields = 200, naps = 10;
   int tries = 0;
@@ -67,10 +67,11 @@ template <class Until> bool wait_until(const Until& until) {
   return tries > spins + yields + naps;
 }
 
-// Calls work(row, worker, after) for n rows, each after the rows that it needs: it calls after(other) for the earlier
-// rows that it needs, from the latest one on, until after() returns false, which means that all earlier rows have
-// ended. Rows are begun in their order, so that the first one that has not ended never waits. A thread that has waited
-// long leaves the rest to the first one. Work must not throw, because a row cannot be stopped.
+// Calls work(row, worker, after) for n rows that depend on earlier rows. Work calls after(other), which waits until row
+// `other` has ended, for the rows that it needs, from the latest one on; it may stop when after() returns false,
+// because all rows before `other` have ended then. Rows begin in order, so that the first row that has not ended never
+// waits. A thread that has waited long leaves the remaining rows to the first thread. Work must not throw, because a
+// row cannot be stopped.
 template <class Work> void rows_in_order(Count n, const Settings& settings, const Work& work) {
   constexpr Count unit = 8;       // rows of one unit, and of its neighbours, rarely depend on each other
   constexpr Count enough = 8192;  // rows per thread: with fewer rows, waiting costs more than sharing saves

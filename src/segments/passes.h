@@ -22,7 +22,8 @@ class SegmentPasses {
                     double value) const = 0;
   virtual bool all_normal(const Temporary& numbers, Count count) const = 0;
   virtual void copy(const Temporary& from, Count count, const Output& to) const = 0;
-  // The product of the other values of its segment, times the incoming gradient, for each value: by products only.
+  // For each value, the incoming gradient times the product of the other values of the segment, computed without
+  // divisions.
   virtual void other_products(const SegmentGradient& request) const = 0;
 };
 

@@ -19,7 +19,7 @@ struct SetRequest {
   Count n;
   int d;
   const double *noise, *noise_slope;  // noise of each point; null for 0
-  double slopes_of_noise = 0;         // multiple of the slopes of the noise that is added to it
+  double slopes_of_noise = 0;         // multiple of noise_slope that is added to the noise
   double diagonal = 1;                // factor of the formula's variances
   const double* values = nullptr;     // n x columns
   int columns = 0;

@@ -109,8 +109,8 @@ class NearestLists {
     const Count points = (whole(rows_) + whole(job_.columns.count)) / warps;
     run(pairs("kernops_centre"), 1), run(pairs("kernops_norms"), points), run(pairs("kernops_halves"), points);
   }
-  // Writes the results of some rows; `out` points to the result of the first row of all. Returns false if bounds do not
-  // separate columns.
+  // Writes the results of some rows; `out` points to the result of row 0. Returns false if bounds do not separate
+  // columns.
   bool finish(Range rows, const PairJob& out, bool trial) {
     const Splits& splits = trial ? trial_ : splits_;
     take(rows);

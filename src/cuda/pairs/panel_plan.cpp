@@ -126,7 +126,7 @@ class Placing {
 
  private:
   bool expands() const { return plan_.inner_product.size > 0; }
-  // With roots of weights, which a sum contains as well.
+  // Returns whether a step multiplies by the weights of the exponent, while a sum contains the roots of these weights.
   bool is_weighted(const Step& step) const {
     return plan_.roots && op_row(step.op).is(OpId::Mult) && (step.in[0] == e_.weights || step.in[1] == e_.weights);
   }
@@ -139,8 +139,8 @@ class Placing {
     return slot;
   }
 
-  // The vectors of an expanded exponent times this factor, and those of rows times minus the factor, equal the original
-  // vectors minus the centre.
+  // The factor by which the vectors of columns of an expanded exponent are multiplied to give the original vectors
+  // minus the centre; vectors of rows are multiplied by minus the factor.
   int inverse() {
     if (!inverse_) inverse_ = once(OpId::Inv, once(OpId::Sqrt, once(OpId::Abs, once(OpId::Add, e_.factor, e_.factor))));
     return inverse_;

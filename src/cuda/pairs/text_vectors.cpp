@@ -9,8 +9,8 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// How the vector of a sum is composed of the vectors of row and column, if it belongs to the column or is such a
-// difference: if the exponent is expanded, the vectors are near each other, centred and scaled.
+// The factors of the vectors of row and column in the summed vector, which is that of the column or a difference, and
+// the centre and the scale of these vectors if an expanded exponent has changed them.
 std::string parts_of_vector_sum(const Words& words) {
   const Expansion& e = words.plan.expansion;
   const int of_row = words.plan.row_in_vector_sum();

@@ -21,13 +21,13 @@ struct Entries {
   std::vector<int> numbers;  // slots of pair values that all entries read, in addition to vectors
 };
 
-// Slots of the exponent c |x - y|^2, of |x - y|^2 in it, and of what it expands to: c |x|^2 + c |y|^2 + (x' | y'),
-// where x' = -2 c x and y' = y. If the inner product is contracted, x' and y' are scaled by put_scaled() of
-// cuda/values.cuh, and are relative to a centre if there is one. If the exponent contains the root of the distance, it
-// is c |x - y|, which is -|x' - y'| with x' = -c x and y' = -c y; the norms are then |x'| and |y'|, and infinite or NaN
-// unless c < 0. `factors` maps other products with the root or the distance, by their slots, to the factors that apply
-// to products with x' and y' instead. If coordinates have weights, the vectors contain them, and norms are infinite or
-// NaN unless all weights are >= 0. All slots are 0 if there is no expansion.
+// Slots of the exponent c |x - y|^2, of its factor |x - y|^2, and of its expansion c |x|^2 + c |y|^2 + (x' | y'), where
+// x' = -2 c x and y' = y. If the inner product is contracted, x' and y' are scaled by put_scaled() of cuda/values.cuh,
+// and are relative to a centre if there is one. If the exponent contains the root of the distance, it is c |x - y|,
+// which is -|x' - y'| with x' = -c x and y' = -c y; the norms are then |x'| and |y'|, and infinite or NaN unless c < 0.
+// `factors` maps other products with the root or the distance, by their slots, to the factors that apply to products
+// with x' and y' instead. If coordinates have weights, the vectors contain them, and norms are infinite or NaN unless
+// all weights are >= 0. All slots are 0 if there is no expansion.
 //
 // If it is `rooted`, nothing is expanded: the vectors are those of a distance with weights, which is also the exponent,
 // and of a sum r (x - y), where r are the roots of the weights. Near vectors are multiplied by r, which saves two
@@ -81,12 +81,12 @@ struct PanelPlan {
 
 // A Plan whose pair steps are the remaining steps after the contractions: they and f read only the first `kept` entries
 // of each level. The summand is f times the vector of `vector_sum`, if there is one (of size > 0); f holds the numbers
-// that its entries need, if any. With the norms of an expansion, which come first in their levels, the pairs have a
-// second evaluation. `factor` is the slot that multiplies the sum of a row, 0 for none. If columns are `weighted`,
-// 2^column_norm multiplies the weight of a column, or is the weight, instead of being added to each exponent; that norm
-// then does not come first. `entry_factors` multiply a sum entry by entry. If summed vectors are multiplied by the
-// weights of an expansion, the `roots` of the weights replace the weights or are a factor of the vectors, and the roots
-// with the signs of the weights are the factors.
+// that its entries need, if any. If an exponent is expanded, the norms come first in their levels, and there is a
+// second way to evaluate pairs. `factor` is the slot that multiplies the sum of a row, 0 for none. If columns are
+// `weighted`, 2^column_norm multiplies the weight of a column, or is the weight, instead of being added to each
+// exponent; that norm then does not come first. `entry_factors` multiply a sum entry by entry. If summed vectors are
+// multiplied by the weights of an expansion, the `roots` of the weights replace the weights or are a factor of the
+// vectors, and the roots with the signs of the weights are the factors.
 struct TiledPlan : Plan {
   mutable std::shared_ptr<cuda::KernelCache> cached_kernels;  // for one thread at a time
   int factor = 0, roots = 0, entry_factors = 0;
@@ -117,8 +117,8 @@ inline bool reads(const Step& step, int slot) {
   return std::find(std::begin(step.in), std::end(step.in), slot) != std::end(step.in);
 }
 
-// The expansion of an exponent, before it is applied: for long vectors, or for any vectors if each row is in the
-// registers of a thread.
+// Finds the expansion of an exponent, but does not apply it: of long vectors, or of any vectors if a thread keeps its
+// rows in registers.
 int long_enough(const Plan& plan);  // minimum length to contract: smaller if pairs are summed
 Expansion find_expansion(const Plan& plan, bool long_vectors);
 Expansion find_product(const Plan& plan);

@@ -73,7 +73,7 @@ bool has_text(const SetRequest& request) {
   return true;
 }
 
-// Returns whether the sets of a job fit the memory of each device. The CPU computes those that do not.
+// Returns whether the sets of a job fit the memory of each device. The CPU computes sets that do not fit.
 template <class T> bool fits(const SetRequest& request, const DeviceSetJob<T>& job) {
   const std::vector<Device> all = devices();
   return std::all_of(request.settings.devices.begin(), request.settings.devices.end(), [&](int number) {

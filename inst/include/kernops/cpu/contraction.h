@@ -121,7 +121,7 @@ template <class T> struct Strips {
     put(sums, out, out_row, first);
   }
 
-  // Sums, or the part that is added to the sums of earlier entries.
+  // The sums over the entries so far, or over some entries, to be added to the sums of earlier entries.
   template <int R, int C>
   static KERNOPS_INLINE void put(const V (&sums)[R][C], T* out, std::ptrdiff_t out_row, bool first) {
     KERNOPS_IN_REGISTERS

@@ -19,7 +19,7 @@ struct SetMemory {
 // T is the type of the computation of sets. Sums over them are doubles.
 template <class T> struct DeviceSetJob {
   const T *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null for 0
-  T slopes_of_noise;                                       // multiple of the slopes of the noise that is added to it
+  T slopes_of_noise;                                       // multiple of noise_slope that is added to the noise
   T diagonal;                                              // factor of the formula's variances
   const int* neighbours;                                   // `stride` neighbours of each set, nearest first, from 1
   long long n, first, sets;                                // set s is that of point first + s

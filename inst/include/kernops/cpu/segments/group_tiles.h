@@ -1,6 +1,6 @@
-// Small states of groups whose values come in any order. A group adds up `group_block` values plainly; their sum is
-// then joined to the state of all earlier values, a State of segment_reductions.h. A result thus depends only on the
-// values of its group, and not on their positions among the values of other groups.
+// Small states of groups whose values come in any order. Plain sums of `group_block` values of a group are joined to
+// the state of all earlier values, a State of segment_reductions.h. A result thus depends only on the values of its
+// group, and not on their positions among the values of other groups.
 //
 //   start()            no values yet
 //   add<skip>(x, w, n) a value (and its weight), after n values

@@ -54,7 +54,8 @@ struct Doubles {
     return units_of_columns<Doubles, columns>(stage, chunk, first);
   }
   template <class P> static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
-  // Half as many instructions alternate less often with the others, for which the double precision units wait.
+  // The largest shape takes the fewest instructions: at each change between these and other instructions, the double
+  // precision units wait.
   static __device__ __forceinline__ void add(double (&c)[4], const Few<2, double>& x, const Few<2, double>& x8,
                                              const Few<2, double>& y) {
 #if __CUDA_ARCH__ >= 900
