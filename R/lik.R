@@ -10,19 +10,19 @@
 #                the variances; with `search` it has derivatives, and no value where that costs more than a step
 # dense          whether the value is that of a Cholesky factor of the whole matrix, free of approximations
 # costly         whether a value takes as long as a step of a search, so that candidates are not compared by values
-# subset_sizes() numbers of observations of subsets that are worth a search before that of all: by the dense likelihood,
-#                and by this one; 0 for none
+# subset_sizes() sizes of subsets that are searched before all observations: by the dense likelihood, and by this
+#                likelihood; 0 for none
 # sufficient_precision(theta, precision)  the precision with which the likelihood continues, given that of the user
 # suited_settings(theta)  the settings `method` and `neighbours` with which the likelihood continues, if it has a
 #                choice; else NULL
 # kept_factor()  the Cholesky factor that a fit keeps
 # Verbs of an approximation by neighbours:
 #   count()                the number of neighbours; 0 without such an approximation
-#   use(count)             limits their number to the nearest ones, from then on
+#   use(count)             uses only the `count` nearest neighbours in later evaluations
 #   outdated(theta)        whether other points are the nearest ones at theta
-#   regroup(theta)         takes these instead, if they are
-#   double()               takes twice as many
-#   doubled(theta, state)  the changes by twice as many, from the state at theta (lik_doubled.R); NULL without others
+#   regroup(theta)         takes the nearest points at theta as neighbours
+#   double()               doubles the number of neighbours
+#   doubled(theta, state)  changes of the state by twice as many neighbours (lik_doubled.R); NULL if there are no more
 #   kept_neighbours(theta) the description of them that a fit keeps
 #   sets()                 the present sets
 new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
@@ -43,13 +43,13 @@ new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
 # gradient()     the derivatives of the value with respect to theta
 # information(profiled)  twice an information matrix of theta: average, expected or observed, as the method has it;
 #                `profiled` as the value is, or not. After gradient(), before the next evaluate().
-# has_value      FALSE where there is a gradient alone, which is estimated
+# has_value      FALSE for a state with an estimated gradient but no value
 # estimate(theta)  the value at theta with its standard error `logdet_error`
-# rounding, resolution  by how much rounding changes the log-likelihood, and the least difference that it leaves visible
+# rounding, resolution  the change of the log-likelihood by rounding, and the least difference that exceeds rounding
 # probes         the number of random vectors of an estimated gradient
 # noise()        the covariance matrix of such a gradient over draws of the probes
 # draw_probes(number)  draws other probes, for the states that follow
-# sharpen()      makes their residuals smaller; FALSE where that is in vain
+# sharpen()      reduces the residuals of the probes; FALSE if that does not help
 # warn()         warns if this state should not be trusted
 new_state <- function(results, gradient, information, has_value = TRUE,
                       estimate = function(theta) list(value = results$value, logdet_error = 0), rounding = 0,

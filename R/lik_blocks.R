@@ -47,7 +47,7 @@ block_trend <- function(root, names) {
 }
 
 sums_of_units <- function(blocks, some, kind, theta, count, derivatives) {
-  # all that a worker needs of them
+  # the elements of `blocks` that a worker needs
   blocks <- list(store = list(path = blocks$store$path), trend = blocks$trend, kept = length(some) <= most_kept_units())
   parts <- over_units(some, sums_of_unit, blocks, kind, theta, count, derivatives)
   bad <- vapply(parts, function(part) part$bad, 0)

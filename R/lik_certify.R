@@ -33,10 +33,10 @@ dense_bounds <- function(system, problem) {
 # The largest number of steps of the solver; bounds are then those of the current solution.
 most_steps <- 200
 
-# One block of conjugate gradients for B and the probes; then, with smaller residuals, those of the two that are not
-# precise: B from its solution, the probes anew, since the quadrature needs all steps. With the residual E = B - S X of
-# the solution X, the lower bound is B' X + X' E, which lacks E' S^-1 E <= E' P^-1 E / a, where a is a bound below the
-# eigenvalues of P^-1/2 S P^-1/2.
+# One run of conjugate gradients solves for B and the probes. If B or the probes are not precise, they are solved again
+# with smaller residuals: B from its solution, the probes from zero, since the quadrature needs all steps. With the
+# residual E = B - S X of the solution X, the lower bound is B' X + X' E, which lacks E' S^-1 E <= E' P^-1 E / a, where
+# a is a bound below the eigenvalues of P^-1/2 S P^-1/2.
 bounds_by_solver <- function(system, object, problem, settings) {
   space <- system$space
   precond <- certifying_preconditioner(system, object)
@@ -118,9 +118,10 @@ stop_not_certified <- function() {
                              i = "Add {.fn nugget} to the covariance."))
 }
 
-# The rest of the symmetric matrix over (r, k) when the trend is fitted by generalised least squares, in the basis
-# Q, where the trend at the sites is `x`: of r the residual sum of squares, of a site its prediction, and what the data
-# explain of its variance. As the minimum of forms that are linear in G it increases with G.
+# The symmetric matrix over (r, k) after a fit of the trend by generalised least squares, from the matrix `forms` over
+# (Q, r, k); `x` is the trend at the sites in the basis Q. It has the residual sum of squares of r, the predictions at
+# the sites, and the part of their variances that the data explain. It increases with `forms`, as the minimum of forms
+# that are linear in `forms`.
 after_trend <- function(forms, x) {
   if (!ncol(x)) return(forms)
   trend <- seq_len(ncol(x))

@@ -1,5 +1,5 @@
-# Neighbours by correlation, for covariances with a formula of the user: the distance of neighbour_coordinates() knows
-# one scale for each coordinate, but a formula may have other scales or directions at each point.
+# Neighbours by correlation, for covariances with a formula of the user: the distance of neighbour_coordinates() has one
+# scale for each coordinate, but a formula may have other scales or directions at each point.
 
 # search() of ordered_sets(), for points in their order, by the correlation at theta. Up to `most` points, all earlier
 # ones are compared; of more points, four times as many as wanted, which are near.

@@ -14,7 +14,7 @@
 # parameters  for each parameter a function of y and of the `spread` of the response on the scale of eta, which returns
 #           the start, the lower and the upper limit of its search
 # response  what y may be: a name of the functions in lik_family_response.R
-# of_classes  for responses of classes, the row of so many classes
+# of_classes  for ordered responses, a function of the number of classes that returns the row
 # limits    the limits at which y is censored
 # noise     for normal observations with mean eta, a function of phi and w: their variance
 # discrete  whether y are whole numbers (of successes, for binomial responses)
@@ -24,7 +24,7 @@
 #   variance(mu, w, phi)
 #   draw(eta, w, phi, link)
 #   cdf(q, eta, w, phi, link)  default: for discrete y the sum of probabilities
-#   deviance(y, mu, w, phi)   twice what the log density is below its maximum. Default: by a search of the maximum
+#   deviance(y, mu, w, phi)   twice the maximum of the log density minus its value. Default: by a search for the maximum
 family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL, deviance = NULL, parameters = list(),
                        constant = NULL, expected = NULL, mean = NULL, response = "real", discrete = FALSE,
                        of_classes = NULL, limits = c(-Inf, Inf), noise = NULL) {
@@ -96,8 +96,8 @@ density_columns <- function(formula, y, w, eta, phi) {
   matrix(map(values), n)
 }
 
-# Value and derivatives at eta; `constant` is density_constant(). Where the log density is not concave, the result has
-# the `expected` weights, too, or, of the fallback, minus the second derivatives as `curvature`.
+# Value and derivatives at eta; `constant` is density_constant(). If the log density is not concave, the result also has
+# the `expected` weights or, with `fallback`, minus the second derivatives as `curvature`.
 density_terms <- function(family, y, w, eta, phi, constant = density_constant(family, y, w, phi), fallback = FALSE) {
   texts <- if (fallback) family$density$fallback else family$density
   columns <- density_columns(texts$terms, y, w, eta, phi)

@@ -26,8 +26,8 @@ predictor_of_mean <- function(mu, mean, phi, link = NULL) {
   ifelse(low > 749, Inf, ifelse(high < -749, -Inf, high))
 }
 
-# Sums of the probabilities of 0, 1, ..., for binomial responses of so many successes, some at a time. Counts more than
-# 10 standard deviations below the mean have no probability, counts beyond 40 above it all of it.
+# Distribution functions of counts, or of numbers of successes, by sums of the probabilities of 0, 1, ..., some at a
+# time. They are 0 more than 10 standard deviations below the mean, and 1 more than 40 above it.
 summed_cdf <- function(density) {
   force(density)
   function(q, eta, w, phi, link) sum_probabilities(density, q, eta, w, phi, link)

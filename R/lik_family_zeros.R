@@ -43,7 +43,7 @@ hurdle_nb_row <- hurdle_row(truncated_nb_row, "count")
 delta_gamma_row <- hurdle_row(gamma_row, "nonnegative")
 delta_lognormal_row <- hurdle_row(lognormal_row, "nonnegative")
 
-# scores are 0 beyond exp(50) by the probability of zero
+# for rates beyond exp(50), the probability of zero makes the scores 0
 zero_inflated_poisson_row <- zero_inflated_row(poisson_row, "eta", "Exp(eta)", "Exp(Min2(eta, 50))")
 zero_inflated_nb_row <- zero_inflated_row(
   negative_binomial_row, log_rate_of_size, "theta * Sigmoid(eta - Log(theta))", "theta * Sigmoid(eta - Log(theta))"

@@ -134,7 +134,7 @@ rounding_loss <- function(variance, trace, precision) {
   (2^-c(float32 = 23, float64 = 52)[[precision]] * variance * trace)^2 / 2
 }
 
-# The same before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all others.
+# The loss by rounding before any system is solved: 1 / (K^-1)_ii is the variance of an observation given all others.
 expected_rounding <- function(data, model, theta, precision) {
   given_others <- conditional_variances(data, model, theta)
   inverse <- mean(1 / (given_others$field + given_others$noise))

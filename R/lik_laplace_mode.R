@@ -27,8 +27,8 @@ positive_weights <- function(terms) {
 }
 
 # The mode with the weights for the determinant, and its `posterior`, posterior_of(terms), which is NULL where the
-# precision of the process given the data is not positive definite. With `fallback`, the weights are then the expected
-# ones.
+# precision of the process given the data is not positive definite. With `fallback`, the weights are the expected ones
+# in this case.
 weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
   if (is.null(mode)) return(NULL)
   posterior <- posterior_of(mode$terms)
@@ -89,8 +89,8 @@ mode_starts <- function(k, times, data) {
   c(list(list(h = none, k = none)), if (!is.null(k)) list(list(h = times(k), k = k)))
 }
 
-# Newton's step where weights may be negative, as far as the joint density is concave; at least a step with the expected
-# weights. step_solve(b) is the change_of_mode() for these.
+# Newton's step if weights may be negative, by conjugate gradients, which stop along a direction in which the joint
+# density is not concave; the first direction is the step with the expected weights, step_solve(b).
 curved_step <- function(state, terms, step_solve) {
   change <- change_of_mode(terms$slope - state$k, terms$weight, step_solve, enough = 1e-12)
   if (!is.null(change)) list(h = state$h + change$ku, k = state$k + change$u)

@@ -53,7 +53,7 @@ vecchia_laplace <- function(data, model, how) {
   likelihood_with_neighbours(tracker, evaluate, doubled, kept_neighbours, subset_sizes = function() tenth(data, 2e4))
 }
 
-# Sets of the m nearest neighbours; `rough` has the state `wide` of their wider pattern, and `kept`.
+# The sets with their m nearest neighbours, and with the elements `wide` and `kept` of `rough`.
 with_fewer <- function(sets, m, rough) {
   with_latent_neighbours(replace(sets, names(rough), rough), sets$neighbours[seq_len(m), , drop = FALSE])
 }
@@ -73,7 +73,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     mode <- timed("mode", field_mode(system, data, theta, latest, fallback = !can_widen(sets)))
     if (has_precise_factor(mode, sets) || !widen(sets, mode$posterior$error$std_error)) break
     if (!is.null(mode) && data$family$density$one_mode) latest <- mode$h
-    mode <- system <- NULL # the pattern of wider sets can have the memory
+    mode <- system <- NULL # frees the memory for the pattern of wider sets
   }
   if (is.null(mode)) return(singular_state())
   weight <- mode$terms$weight

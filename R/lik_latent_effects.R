@@ -17,7 +17,7 @@ places_of_parts <- function(parts) {
   list(u = parts$u[1, , drop = FALSE], of = rep(1L, nrow(parts$u)))
 }
 
-# The functions of observed_places() for that place.
+# The functions of observed_places() for the one place of a model without a field.
 no_places <- function(sets) {
   n <- length(sets$of)
   list(
@@ -84,8 +84,8 @@ weighted_products <- function(entries, weights) {
 }
 
 # The precision of coefficients and places given observations with precisions `share`, and the products with the matrix
-# [B L, A], whose rows are observations: as observed_places() has them for the places alone, in `system`. `iterative`
-# ones are those of lik_latent_levels.R.
+# [B L, A], whose rows are observations: as observed_places() has them for the places alone, in `system`. With
+# `iterative`, precisions are those of lik_latent_levels.R.
 with_observed_effects <- function(system, observed, theta, iterative = FALSE) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)

@@ -27,7 +27,7 @@ wide_pattern <- function(sets) {
     if (identical(count, sets$wide$count)) return(pattern)
     wide <- as.integer(min(sets$wide$count, nrow(sets$points) - 1))
     is_wide <- wide > nrow(sets$neighbours)
-    pattern <<- NULL # the next one can have its memory
+    pattern <<- NULL # frees the memory for the next pattern
     pattern <<- if (is_wide) pattern_with(sets$search(wide))
     if (is_wide && is.null(pattern)) sets$wide$most <- sets$wide$count <- 0
     pattern <<- pattern %||% pattern_with(sets$neighbours[0, , drop = FALSE])

@@ -7,8 +7,8 @@
 # solutions are found by conjugate gradients, log det S by lik_level_forms.R.
 
 # The functions of sparse_posterior() with effects, in which the coefficients come before the places; `factor` are the
-# rows of U and `kept` is a result of level_probes(). In addition, error() is that of the latest logdet(). Precisions
-# are the lists of observed_levels().
+# rows of U and `kept` is a result of level_probes(). The result also has error(), the standard error of the latest
+# logdet(). Precisions are the lists of observed_levels().
 # long: the operators of one matrix, each some lines, which share its data
 levels_posterior <- function(pattern, factor, kept) {
   field <- sparse_posterior(pattern, factor)
@@ -45,7 +45,7 @@ levels_posterior <- function(pattern, factor, kept) {
     logdet = logdet, solve = solve, error = function() list(logdet = 0, std_error = determinant$error),
     held = function() list(base = size, solve = solved, half = half),
     parts = function(sets) half(dense_sets(sets, size)),
-    sums = function(sets, nothing = 0) sums(sets), # by solves, which leave out no part
+    sums = function(sets, nothing = 0) sums(sets), # computed by solves, without omitted parts
     differentiate = function(f, g) {
       by <- field$differentiate(f[-first], g[-first])
       along <- changes_of_levels()

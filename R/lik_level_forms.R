@@ -17,7 +17,8 @@ most_level_signs <- 96
 
 # An environment that likelihoods with the same coefficients share: the `seed`, the number `count` of random signs,
 # which grows until the standard error of the log-likelihood is the `wanted` one, the `reference`, and the standard
-# errors of log det S, there (`least`) and of the latest estimate (`error`). Without `determinant`, it is not computed.
+# errors of log det S, there (`least`) and of the latest estimate (`error`). Without `determinant`, log det S is not
+# computed.
 level_probes <- function(seed = 1, count = 16, wanted = 0.04, determinant = TRUE) {
   list2env(list(seed = seed, count = count, wanted = wanted, determinant = determinant))
 }
@@ -50,8 +51,8 @@ logdet_of_levels <- function(schur, kept) {
        directions = forms$directions * rep(sqrt(weights), each = schur$size) / sqrt(first$scale))
 }
 
-# A reference at S: D, q, z, the `forms` z' X_0 z and their expected value, the `trace`. Where the basis is one of the
-# whole space, there are no signs. NULL where S is not positive definite.
+# A reference at S: D, q, z, the `forms` z' X_0 z and their expected value, the `trace`. If the basis spans the whole
+# space, there are no signs. NULL where S is not positive definite.
 level_reference <- function(schur, kept) {
   scale <- schur$rough$diagonal()
   if (!all(scale > 0)) return(NULL)

@@ -8,7 +8,7 @@ observed_levels <- function(entries, system, share) {
        spread = system$spread)
 }
 
-# A' D C x, and C x - A F^-1 A' D C x with `field`, F^-1 A' D C x.
+# A' D C x; and the list of `left` = C x - A F^-1 A' D C x and `field` = F^-1 A' D C x.
 gathered_levels <- function(w, x) w$gather(w$share * w$entries$times(x))
 
 left_of_levels <- function(field, w, x, tol = level_tolerance) {

@@ -1,9 +1,9 @@
 # Neighbours of a Vecchia approximation that follow the parameters of a search.
 
 # The sets of a likelihood, and the functions of the contract about them (lik.R). In addition
-#   place(theta)   the sets, which are grouped at theta if this is the first one
+#   place(theta)   the sets; the first call groups them at its theta
 #   limit()        the number of neighbours in use
-#   twice(), recounted(m)  twice as many, or as many as there are, and the sets with m neighbours
+#   twice(), recounted(m)  twice the number of neighbours, at most `most`; the sets with m neighbours
 # group(theta, m) makes sets, recount(sets, m) changes the number of neighbours, and moved(sets, theta) compares.
 neighbour_tracker <- function(group, recount, moved, m, most) {
   group <- timed_function("neighbours", group)

@@ -30,7 +30,7 @@ check_prior_list <- function(prior, model, estimate, call) {
   }
 }
 
-# The rows of the estimated parameters that a name of a prior is about.
+# The rows of the estimated parameters to which a name of a prior refers.
 prior_rows <- function(name, parameters, call) {
   of_nugget <- parameters$label == "nugget"
   behind_dot <- sub("^[^.]*[.]", "", parameters$name)

@@ -5,7 +5,7 @@
 # there, weighted by their shares, with noise variance s_h / p, and on the products of what is left of the response and
 # of the trend within locations. The latter are those of a few rows without a field, `within` of the data:
 #   y, x, noise, weights   of these rows
-#   spare                  of each row: so many times more often log s_h is in the log-determinant
+#   spare                  of each row: the number of further terms log s_h in the log-determinant
 #   constant               the rest of the log-determinant
 # `location` of the data is the row of each observation.
 
@@ -126,7 +126,7 @@ inverse_of_observations <- function(object, diagonal) {
   data <- observed_data(object)
   of <- object$data$location
   noise <- noise_variance(data, object$model, object$theta)
-  share <- noise_variance(object$data, object$model, object$theta)[of] / noise # of an observation in its mean
+  share <- noise_variance(object$data, object$model, object$theta)[of] / noise # of an observation in the mean
   within <- function(v) (v - rowsum(share * v, of)[of, , drop = FALSE]) / noise
   x <- unname(data$x)
   residual <- cbind(data$y - if (ncol(x)) as.vector(x %*% object$beta) else 0)
@@ -136,7 +136,7 @@ inverse_of_observations <- function(object, diagonal) {
        diagonal = (1 - share) / noise + share^2 * diagonal[of])
 }
 
-# Draws of what the noise within locations says of the trend: z' e for the rows within.
+# Draws of the errors of the trend by the noise within locations: z' e for the rows within.
 noise_within <- function(object, nsim) {
   within <- object$data$within
   if (is.null(within) || all(within$x == 0)) return(0)

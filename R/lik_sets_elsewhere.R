@@ -1,7 +1,8 @@
 # Sums over sets, and predictions, in the processes of future::plan(). Each keeps its part of the sets, so that a
 # likelihood sends the parameters alone.
 
-# As set_totals(), of all parts in their order: with another number of processes the result is the same to rounding.
+# The result of set_totals() for all parts, added in their order; another number of processes changes it by rounding
+# only.
 sums_elsewhere <- function(sets, model, theta, count, derivatives) {
   ends <- ends_of_parts(ncol(sets$neighbours))
   names <- paste(sets$id, seq_along(ends[-1]), length(ends))
@@ -82,7 +83,8 @@ worth_predicting_elsewhere <- function(object, points, m = object$vecchia$local)
   !identical(object$how$backend, "cuda") && points * m >= length(object$data$y) && worth_sharing(points, m)
 }
 
-# Processes of one host share its cores. Each waits, so that no other one answers in its place.
+# The number of cores of the other processes; processes of one host share its cores. A process waits before it answers,
+# so that each process answers once.
 cores_elsewhere <- function() {
   workers <- future_each(seq_len(future::nbrOfWorkers()), about_worker)
   workers <- unique(do.call(rbind, workers))

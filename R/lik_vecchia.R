@@ -82,8 +82,8 @@ ordered_observations <- function(data, model, theta, how, trend) {
   sets
 }
 
-# The order of points `near` by the `ordering` of gp_control(), these in their order, and search(m, of): the neighbours
-# of all, or of the positions `of`.
+# The order of the points `near` by the `ordering` of gp_control(), the points in this order, and search(m, of): the
+# neighbours of all points, or of those at the positions `of`.
 ordered_sets <- function(near, how) {
   tree <- search_tree(near)
   ordering <- how$control$ordering

@@ -45,7 +45,7 @@ effects_problem <- function(data, model, how) {
 # Up to this number of coefficients, S is a matrix in memory whose factor takes less than a second.
 most_coefficients <- 2000
 
-# Noise has no neighbours.
+# The number of neighbours of the field; 0 if it is noise alone.
 neighbour_count_beside_effects <- function(how, field, most) {
   if (is_noise_alone(field)) return(0L)
   min(how$neighbours %||% neighbour_count(how$control, field$d, most), most)

@@ -45,8 +45,8 @@ vif_likelihood <- function(data, model, how) {
                              subset_sizes = function() c(dense = 0, same = part))
 }
 
-# The function, which computes nothing where its arguments are those of the call before: searches end and begin at the
-# same parameters.
+# The function f, which returns its latest result if it is called again with the same arguments: a search begins at the
+# parameters at which the previous one ended.
 with_latest <- function(f) {
   latest <- NULL
   function(...) {
@@ -56,7 +56,7 @@ with_latest <- function(f) {
   }
 }
 
-# As effects_problem(), also without effects.
+# The problem of effects_problem(), also for a model without effects.
 vif_problem <- function(data, model, how) {
   how$backend <- "cpu"
   if (has_effects(model)) return(effects_problem(data, model, how))

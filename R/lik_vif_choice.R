@@ -22,7 +22,7 @@ likelihood_by_neighbours <- function(data, model, how) {
   make(data, model, how)
 }
 
-# Settings with those that a likelihood has chosen, if it has.
+# The settings of a fit, in which those chosen by a likelihood replace the previous ones.
 with_settings <- function(how, settings) {
   if (is.null(settings)) return(how)
   how$compared <- NULL
@@ -63,8 +63,8 @@ least_loss <- function(candidates, loss, tol) {
 }
 
 # loss(settings): the difference from the exact log-likelihood for each observation at theta, the larger one of two
-# estimates: that of a subset, and the expected one of all observations. The former shows what distant observations
-# say, the latter depends on the spacing of all observations.
+# estimates: that of a subset, and the expected one of all observations. The former includes the information of distant
+# observations, the latter the spacing of all observations.
 expected_loss <- function(data, model, how, theta) {
   losses <- list(loss_of_subset(data, model, how, theta), loss_of_some(data, model, how, theta))
   function(settings) max(vapply(losses, function(loss) loss(settings), 0))

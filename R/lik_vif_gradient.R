@@ -11,7 +11,7 @@ vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   slopes <- vif$rows$combine(2 * by_gram[dense, dense], white) + beside$slopes
   u <- vif$rows
   sd <- rep(u$sd, each = nrow(u$weights))
-  # of z = (y - weights' y of neighbours) / sd, and of 2 log sd in the log-determinant
+  # through z = (y - weights' y of neighbours) / sd, and through 2 log sd in the log-determinant
   by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd + beside$weights
   by_log_sd <- 2 - vif$rows$dots(slopes, white) + beside$log_sd
   direct <- u$adjoint(by_weights, by_log_sd)

@@ -24,8 +24,8 @@ progress_bar <- function(what = "Reducing", after = 3) {
 
 shows_progress <- function() rlang::is_interactive() && !(kernops_option("progress", TRUE) %in% c("FALSE", "none"))
 
-# The largest of the fractions given so far: a solver may restart, a residual may grow. A bar that has reached 1 is
-# gone for cli, and what comes after would be a mistake.
+# The largest of the fractions given so far: a solver may restart, a residual may grow. cli removes a bar that has
+# reached 1, and a later update of it would be an error.
 rising <- function() {
   done <- 0
   function(fraction) done <<- min(0.99, max(done, fraction[is.finite(fraction)]))
@@ -39,12 +39,12 @@ with_bar <- function(what, code, wanted = TRUE) {
   code
 }
 
-# Each is shown until the next one, `detail` until the next step.
+# A step or a fraction is shown until the next one, a `detail` until the next detail or step.
 say_progress <- function(step = NULL, fraction = NULL, detail = NULL) {
   if (!is.null(the$bar)) the$bar(step, fraction, detail)
 }
 
-# The bar moves from one fraction to the other by the fractions 0 to 1 that `code` tells.
+# Evaluates `code`, whose fractions 0 to 1 move the bar from the fraction `from` to the fraction `to`.
 part_of_bar <- function(from, to, code) {
   whole <- the$bar
   if (is.null(whole) || from == 0 && to == 1) return(code)

@@ -63,7 +63,7 @@ warn_about_fit <- function(fit) {
   }
 }
 
-# Tells terms beside others whose variance is estimated as zero: smooths remain as their columns of the trend.
+# Reports terms beside others whose variance is estimated as zero; of a smooth, the columns of the trend remain.
 tell_vanished <- function(fit) {
   terms <- vanished_terms(fit)
   tell_vanished_penalties(fit, unlist(lapply(terms, names)))
@@ -82,7 +82,7 @@ tell_vanished <- function(fit) {
   ), class = "kernops_vanished")
 }
 
-# Tells variances of penalties that are estimated as zero in smooths that do not vanish, without those of `leaves`.
+# Reports variances of penalties that are estimated as zero in smooths that do not vanish, without those of `leaves`.
 tell_vanished_penalties <- function(fit, leaves) {
   parameters <- fit$model$parameters
   several <- stats::ave(seq_along(parameters$leaf), parameters$leaf, parameters$kind, FUN = length) > 1
@@ -167,8 +167,8 @@ is_negligible <- function(nugget, fit, data, process, field_sites) {
 }
 
 # test(near) for the variances of the field and the smallest semivariances with another point, at some points.
-# Semivariances with the nearest of many points come first: those with the others can only be smaller, which makes no
-# test true.
+# Semivariances with the nearest of many points are tested first: other points can only make them smaller, and a smaller
+# one never makes a test true.
 for_nearest <- function(model, u, test, some = 200) {
   rows <- round(seq(1, nrow(u), length.out = min(nrow(u), some)))
   if (nrow(u) > 1e4) {

@@ -1,4 +1,4 @@
-# The same as search_from(), by quasi-Newton steps (BFGS) that begin with the average information. Each iteration
+# Minimises like search_from(), by quasi-Newton steps (BFGS) that begin with the average information. Each iteration
 # proposes a step, accepts the first of its halvings that increases the log-likelihood, and stops when a step would
 # increase it by less than control$gain, or by less than rounding. Where states have no values (lik.R), a step is
 # accepted unless the directional derivative at its end points back. At the end, the values there and at the start are

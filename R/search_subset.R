@@ -19,8 +19,8 @@ start_candidates <- function(starts, target, rows) {
   candidates[which.min(values), , drop = FALSE]
 }
 
-# An optimum; if it was the best so far, also with the values given by the user, and with a larger nugget, since the
-# subset may not identify the nugget.
+# Starting values from an optimum of a subset: the optimum and, if it is the best so far, the optimum with the user's
+# values, and with a larger nugget, since the subset may not identify the nugget.
 starts_beside <- function(end, model) {
   theta <- unname(end$theta)
   if (!isTRUE(end$leads)) return(rbind(theta, deparse.level = 0))
@@ -45,7 +45,7 @@ part_optimum <- function(candidates, target) {
   size <- target$likelihood$subset_sizes()[["same"]]
   if (size == 0) return(candidates)
   part <- subset_target(target, target$sample_rows(target$data, size))
-  candidates <- part_optimum(candidates, part) # of a separate part
+  candidates <- part_optimum(candidates, part) # the optimum of a smaller part
   part$likelihood$use(10L)
   best <- best_from(candidates, part)
   if (is_singular(best)) candidates else rbind(best$theta)

@@ -1,9 +1,9 @@
 # The target of a search: its likelihood and data; and searches from several starts.
 
-# A target: the likelihood, and what makes it again for other data. Searches call
+# A target: the likelihood, and the arguments that make a likelihood for other data. Searches call
 #   evaluate(theta), value(theta)   states and values of the likelihood (lik.R)
 #   sample_rows(data, size)  representative rows of these data, for a subset
-#   too_little(data)   whether a subset says nothing about the parameters
+#   too_little(data)   whether a subset has no information on the parameters
 #   beside(end)        rows of theta: the optimum of a subset, and starting values beside it
 search_target <- function(likelihood, data, model, how, profile, ...) {
   list(

@@ -25,8 +25,8 @@ with_settled_neighbours <- function(best, target) {
 }
 
 # The number of observations on which a new point is conditioned: at least `m`, and twice as many while this decreases
-# standard errors of the field by more than half a hundredth. Noisy observations say little each, so that many are
-# needed.
+# standard errors of the field by more than half a hundredth. A noisy observation has little information, so that many
+# are needed.
 local_count <- function(data, model, theta, m, values = covariance_matrix(model), most = 240L) {
   n <- length(data$y)
   if (m >= n - 1) return(n)

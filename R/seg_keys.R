@@ -112,8 +112,8 @@ is_bytes <- function(keys) is.character(keys) && any(Encoding(keys) == "bytes")
 # R does not sort strings of bytes.
 sort_keys <- function(keys) if (is_bytes(keys)) keys[order(readable_text(keys))] else sort(keys, na.last = TRUE)
 
-# Names as tapply() has them, unless keys that differ would have the same. Names of integers are distinct: R converts
-# them when they are first read.
+# Names as tapply() has them, unless different keys would have the same name. Names of integers are distinct, and R
+# converts them when they are first read.
 key_names <- function(keys) {
   if (inherits(keys, "integer64")) return(exact_digits(keys))
   names <- if (!is_bytes(keys)) as.character(keys)
@@ -121,7 +121,7 @@ key_names <- function(keys) {
   if (is.null(names) || anyDuplicated(names)) value_labels(keys) else names
 }
 
-# Also of class integer64 where 'bit64' is not loaded, and several keys.
+# The keys at `places`; also of class integer64 if 'bit64' is not loaded, and of several vectors.
 take_keys <- function(keys, places) {
   if (is.data.frame(keys)) return(`rownames<-`(keys[places, , drop = FALSE], NULL))
   if (is.list(keys)) return(lapply(keys, take_keys, places))

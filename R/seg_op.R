@@ -71,8 +71,8 @@ triples_of <- function(values, call = caller_env()) {
   list(with_seed(1, matrix(values[sample.int(length(values), 600, replace = TRUE)], 200)))
 }
 
-# Results that are not finite are ignored. Where numbers nearly cancel, as in a * b / (a + b), rounding may make
-# anything of an associative operation: of few triples.
+# Results that are not finite are ignored. For few triples, in which numbers nearly cancel, as in a * b / (a + b),
+# rounding may change the result of an associative operation by any amount.
 check_associative <- function(op, tries, call = caller_env()) {
   for (of in tries) {
     a_b <- of_pairs(op, of[, 1], of[, 2])

@@ -31,7 +31,7 @@ check_nth <- function(nth, call) {
   }
 }
 
-# The same as reduce_plan(), for these statistics.
+# The counterpart of reduce_plan() for these statistics.
 reduce_in_order <- function(x, plan, op, details, na.rm, w, empty, backend, stay, call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)
   if (!is_gpu_matrix(x)) x <- unclass(x)

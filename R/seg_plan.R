@@ -86,9 +86,9 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
 # Groups in the place of offsets, which are numbers.
 is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, c("GRP", "formula"))
 
-# Numbers of groups instead of offsets would divide the values into other segments. `made` is the call: who names
-# the offsets means them, and what comes by `...` was looked at before. Distinct numbers below n are the same as either,
-# and what ends with n is no group.
+# Refuses numbers that may be groups in the place of offsets, since they would divide the values into other segments.
+# `made` is the call: offsets with their name are accepted, and offsets in `...` were checked before. Distinct numbers
+# below n give the same segments as groups, and numbers from 0 to n cannot be groups.
 check_no_groups <- function(offsets, n, made, call = caller_env()) {
   if (!is.numeric(offsets) || length(offsets) != n) return(invisible())
   named <- any(grepl("^of", names(made)))

@@ -133,7 +133,7 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   run_encoded(x, if (weighted) "mean" else op, reduce, empty, \(x) run_plan(x, plan, "count", na.rm, w = weights))
 }
 
-# The same, all arguments but weights and empty being checked.
+# seg_reduce() with a plan, and with arguments that are checked except `w` and `empty`.
 reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", stay = FALSE,
                         call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)
@@ -143,7 +143,7 @@ reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, back
   result <- run_plan(x, plan, op, na.rm, empty, backend, w, stay)
   if (stay) return(result)
   if (identical(op, "softmax")) return(shape_like(result, x))
-  # values that are neither left out nor of weight 0: counted once, where one asks
+  # the number of values that are neither left out nor of weight 0, counted on first use
   delayedAssign("left", run_plan(x, plan, "count", na.rm, NULL, backend, w))
   if (!inherits(op, "seg_op")) result <- settle_kind(result, x, op, left, empty, w)
   shape_by_segment(result, x, plan, op)

@@ -135,7 +135,7 @@ as_plain_keys <- function(keys) {
   as.integer(keys) # raw
 }
 
-# A level that is NA is no other key than a missing one.
+# A level that is NA is the same key as a missing value.
 level_codes <- function(keys) {
   codes <- as.integer(keys)
   if (anyNA(levels(keys))) replace(codes, which(codes == match(NA, levels(keys))), NA) else codes

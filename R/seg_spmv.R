@@ -78,7 +78,7 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   shape_product(unlist(lapply(seq_len(ncol(v)), \(k) reduce(v[, k]))), v, plan)
 }
 
-# NULL where products are made in R, which the CPU then reduces: of other operations than sums of products, and where
+# NULL if R must compute the products, which the CPU then reduces: for other operations than sums of products, and if
 # results are missing, since R distinguishes NA and NaN.
 multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = caller_env()) {
   check_multiplication(mul, call)
@@ -144,7 +144,7 @@ check_whole_terms <- function(terms, add, call) {
                           x = "The product of entry {wrong[[1]]} is {terms[[wrong[[1]]]]}."), call = call)
 }
 
-# Matrices of other classes in one of those that are read as they are. A matrix of R becomes a list, with its size.
+# Converts a matrix to a class that spmv() reads. A matrix of R becomes a list, with its size.
 as_compressed <- function(A) {
   if (is.matrix(A) && is_plain(A)) {
     columns <- rep(seq_len(ncol(A)) - 1, nrow(A))
@@ -188,7 +188,7 @@ print.spmv_plan <- function(x, ...) {
   invisible(x)
 }
 
-# Rows and columns of a sparse matrix are within its sizes, unless somebody wrote into its slots.
+# Stops if rows or columns of a sparse matrix are beyond its sizes, which is possible if the user assigned to its slots.
 check_slots <- function(A, call = caller_env()) {
   if (!isS4(A)) return(A)
   wrong <- methods::validObject(A, test = TRUE)
@@ -242,7 +242,7 @@ entries_of <- function(A, count, call = caller_env()) {
                call = call)
 }
 
-# A list without `values` means something else: they must not be missed because of another name.
+# Refuses unknown names: a list without `values` has the entries 1, so that a misspelt name would change the result.
 check_elements <- function(A, call) {
   unknown <- setdiff(names(A), c("offsets", "columns", "values", "sources"))
   if (length(unknown) == 0) return(invisible())

@@ -28,7 +28,7 @@ with_kernops <- function(code, ...) {
 #' @export
 local_kernops <- function(..., .local_envir = parent.frame()) {
   settings <- check_settings(list(...))
-  # nothing ends at the top level: rlang of Debian 12 has no frame there to restore options of
+  # the top level has no end: rlang of Debian 12 has no frame there at whose end it could restore options
   top <- identical(.local_envir, globalenv())
   old <- if (top) options(settings) else rlang::local_options(!!!settings, .frame = .local_envir)
   tryCatch(
@@ -46,14 +46,14 @@ run_settings <- function(..., backend = "auto", cpu = TRUE) {
   list(backend = backend, threads = if (cpu) threads() else 1L, isa = if (cpu) isa() else "", ...)
 }
 
-# The same for segments and axes, whose data are on one GPU at most.
+# The settings for segments and axes, whose data are on at most one GPU.
 # `into` is a gpu_matrix that receives the result.
 segment_settings <- function(backend, stay, ...) {
   run_settings(backend = backend, devices = first_device(), stay = !isFALSE(stay), into = attr(stay, "into"),
                tile = segment_tile(), ...)
 }
 
-# Each stops where an option, or its environment variable, does not fit.
+# Functions that stop if an option, or its environment variable, is invalid.
 setting_checks <- list(
   \() threads(), \() isa(), \() check_device(NULL), \() check_precision(c("float64", "float32")),
   \() check_backend(c("auto", "cpu", "cuda"))

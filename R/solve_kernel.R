@@ -98,7 +98,7 @@ new_kernel_solve <- function(fit, rhs, problem, call = caller_env()) {
   warn_unless_converged(structure(fit, class = "kernel_solve"), call)
 }
 
-# The name of the variable.
+# The name of the variable `var`, which must not be a parameter.
 check_linear <- function(op, var, call = caller_env()) {
   check_operator(op, call)
   variables <- environment(op)$about$variables

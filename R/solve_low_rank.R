@@ -1,5 +1,5 @@
-# Approximations C C' of K from few of its columns, and what follows from one. Each is a list: `columns`, the n x k
-# block C, and `left`, the trace of K - C C'.
+# Approximations C C' of K from few of its columns, and preconditioners from an approximation. Each is a list:
+# `columns`, the n x k block C, and `left`, the trace of K - C C'.
 
 # Pivoted Cholesky decomposition: the next pivot is where the diagonal of K - C C' is largest. For many points, the
 # pivots are sought among `some`, evenly spread over the rows, and K is projected on their columns.

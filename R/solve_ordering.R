@@ -13,8 +13,8 @@ vecchia_order <- function(u, ordering = orderings, seed = 1, tree = search_tree(
 }
 
 # m x n: for each row of u, or for those of the rows `of`, the m nearest of the rows before it, the nearest first and
-# ties by row; 0 where there are fewer. With another number of threads or another backend, the same. With an `order`,
-# u[order, ] takes the place of u. `backend`: a name, or an operator that has a backend.
+# ties by row; 0 where there are fewer. The result does not depend on the number of threads or the backend. With an
+# `order`, u[order, ] takes the place of u. `backend`: a name, or an operator that has a backend.
 ordered_neighbours <- function(u, m, workers = threads(), of = NULL, order = NULL, backend = default_backend()) {
   points_earlier(as_tree(u), order, m, of, neighbour_settings(workers, backend))
 }

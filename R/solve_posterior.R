@@ -2,15 +2,14 @@
 # point i and -weights / sd of its neighbours (set_weights()). See src/neighbours/posterior.h.
 
 # Memory for precision matrices with this pattern, shared by fields with other weights; it holds one matrix at a time.
-# With `effects`, the points follow this number of coefficients, which are independent with variance 1 beside
-# observations: `count`, the `columns` start[i] + 1 .. start[i + 1] of the coefficients that are observed together with
-# point i, and the sparse_symmetric() matrix `within` of those that are observed together. Precisions are then lists, of
-# the `diagonal`, of the entries `across` in the order of `columns`, and of the matrix `within` of coefficients, whose
-# diagonal is a part of the former. The factor of effects drops fewer entries with `wide` sets: neighbours for the
-# pattern of the factor alone. Coefficients that are observed with every point may have the ascending numbers `dense`
-# among all coefficients: `count`, `columns` and `within` are then those of the others, and precisions have their
-# `share` and the list `border`: the points `of` the observations, and their `entries` of effects. See
-# src/neighbours/border.h.
+# With `effects`, coefficients with independent priors N(0, 1) come before the points. `effects` is a list of `count`,
+# the `columns` start[i] + 1 .. start[i + 1] of the coefficients that are observed together with point i, and the
+# sparse_symmetric() matrix `within` of those that are observed together. Precisions are then lists, of the `diagonal`,
+# of the entries `across` in the order of `columns`, and of the matrix `within` of coefficients, whose diagonal is a
+# part of the former. The factor of effects drops fewer entries with `wide` sets: neighbours for the pattern of the
+# factor alone. Coefficients that are observed with every point may have the ascending numbers `dense` among all
+# coefficients: `count`, `columns` and `within` are then those of the others, and precisions have their `share` and the
+# list `border`: the points `of` the observations, and their `entries` of effects. See src/neighbours/border.h.
 sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , drop = FALSE]) {
   held <- if (is.null(effects)) posterior_hold(neighbours, threads()) else {
     behind_effects <- function(near) {

@@ -16,7 +16,7 @@ rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = ma
       place <- match(proposed, rows)
       new <- residual_columns(system, columns, length(pivots), rows)
       residual <- as.matrix(new[rows, , drop = FALSE])
-      left[rows] <- pmax(diag(residual), 0) # rounding may have left less than the sum of squares says
+      left[rows] <- pmax(diag(residual), 0) # by rounding, less may remain than the sum of squares implies
       kept <- accepted_pivots(residual[place, place, drop = FALSE], rank - length(pivots))
       chosen <- place[kept$pivots]
       if (!length(chosen)) next

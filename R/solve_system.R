@@ -1,10 +1,11 @@
 # The system (K + lambda I) a = b for solvers: the properties of K that solvers need, all from the formula of `op`,
 # which computes K a for its variable `b_name`. A list of
-#   space, n, lambda          where the vectors live, how many entries they have, what is added to the diagonal
+#   space, n, lambda          the space of the vectors, their length, and the number added to the diagonal
 #   precision                 that of `op`
 #   product(a, precision)     (K + lambda I) a, for a block of any width that the formula takes
-#   product_at(rows, a)       these rows of it, in float64; NULL where points know their numbers, or with `ranges`
-#   any_width                 whether it takes all
+#   product_at(rows, a)       these rows of the product, in float64; NULL if the formula reads numbers of points, or
+#   with `ranges`
+#   any_width                 whether product() takes blocks of any width
 #   columns(rows), diagonal()  of K, in float64
 #   subset(rows)              the system of these points alone, without lambda; NULL as for product_at()
 #   pivoted(diagonal, rank, tol)  the pivoted Cholesky decomposition of K (solve_low_rank.R), on the GPU only

@@ -73,7 +73,8 @@ smallest_eigenvalue <- function(system, precond, z, miss) {
 
 # The limit of a one-sided interval for tr W, W >= 0 with eigenvalues of at most `largest`, from the `mean` of z' W z
 # over s normal z, which is a sum of chi-squared variables. For a given trace its distribution is widest if all
-# eigenvalues are 0 or `largest`; if the trace is less than that, if there is one (Szekely and Bakirov 2003).
+# eigenvalues are 0 or `largest`; if the trace is less than `largest`, if one eigenvalue is not 0 (Szekely and Bakirov
+# 2003).
 trace_limit <- function(mean, largest, s, miss, upper) {
   if (mean <= 0) return(0)
   excess <- function(log_trace) {

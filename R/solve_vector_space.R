@@ -1,6 +1,6 @@
 # Operations of iterative solvers on blocks of vectors, n x p matrices of the host or of a GPU with dim(), as.matrix()
-# and x[, j, drop = FALSE]. Each operation is done where its blocks are (src/block.cpp); a space says where new ones go.
-# A block that is used up may be written into, so only its owner hands it over.
+# and x[, j, drop = FALSE]. Each operation runs on the device of its blocks (src/block.cpp); a space has the device of
+# new blocks. An operation may overwrite a block that it uses up, so only the owner of the block may pass it.
 #   copy(x)              a separate block of doubles, from data on the host or a GPU
 #   new(n, p)            a block to be filled by put()
 #   put(x, j, y)         x with y for its columns j; x is used up

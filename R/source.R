@@ -118,7 +118,7 @@ scan_source <- function(source, columns, size, visit, call = caller_env()) {
   })
 }
 
-# Code that reads a source, whose errors get a class.
+# Evaluates code that reads a source, and gives its errors a class.
 reading <- function(what, code, call = caller_env()) {
   tryCatch(code, error = function(e) {
     if (inherits(e, "kernops_error")) rlang::cnd_signal(e)

@@ -25,8 +25,8 @@ ascending <- function(u, left, right) {
   sign
 }
 
-# Qn: of the distances of all pairs of n numbers the one of rank h (h - 1) / 2 with h = n / 2 + 1, times what makes it
-# consistent for the standard deviation of a normal distribution, and nearly unbiased for small n.
+# Qn: the distance of rank h (h - 1) / 2, with h = n / 2 + 1, among the distances of all pairs of n numbers, times
+# factors that make it consistent for the standard deviation of a normal distribution, and nearly unbiased for small n.
 qn_scale <- function(x) {
   n <- length(x)
   if (n < 2) return(NA_real_)

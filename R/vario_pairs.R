@@ -46,7 +46,7 @@ along_direction <- function(h, direction) {
   kept & abs(flat * up[[2]] + rise) >= tolerance_cosine(direction$tol.ver) * sqrt(rowSums(h[, 1:3, drop = FALSE]^2))
 }
 
-# The same as a factor of a formula, 1 or 0, and its parameters.
+# The condition of along_direction() as a factor of a formula, 1 or 0, and its parameters.
 direction_formula <- function(direction) {
   flat <- "Extract(x - y, 0, 2)"
   factor <- NULL
@@ -64,7 +64,8 @@ direction_formula <- function(direction) {
        input = c(input, list(steep = tolerance_cosine(direction$tol.ver), up = unit_direction(direction$dip))))
 }
 
-# How many of the limits the distance exceeds is the class; for each, the count, the distance and the term of the mean.
+# The class of a pair is the number of limits that its distance exceeds. Returns a row for each class that has pairs:
+# their number, mean distance and semivariance.
 variogram_classes <- function(u, values, breaks, direction, estimator, backend) {
   classes <- length(breaks) - 1
   d <- ncol(u)

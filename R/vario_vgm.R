@@ -73,7 +73,7 @@ vgm_leaf <- function(leaf, factor) {
   c(list(row), jump)
 }
 
-# A model of rows: what is nothing but a jump at the origin is one row of each kind, which may be left out if it is 0.
+# The model of rows: all jumps at the origin of one kind become one row, which may be left out if it is 0.
 rows_to_vgm <- function(rows, all = FALSE) {
   models <- vapply(rows, `[[`, "", "model")
   sills <- vapply(rows, `[[`, 0, "psill")
