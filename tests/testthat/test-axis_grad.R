@@ -20,7 +20,7 @@ for (op in names(functions)) test_that(paste("the gradient is that of difference
   }
 })
 
-test_that("the gradient of a softmax, for any sum", {
+test_that("the gradient of a softmax agrees with differences, for any sum alpha", {
   withr::local_seed(2)
   x <- array(rnorm(24), 2:4)
   eta <- array(rnorm(24), 2:4)

@@ -82,7 +82,7 @@ test_that("a user-defined operation over every subset of dimensions, in order", 
   expect_identical(axis_reduce(c(a = 1, b = 5, c = NA), op = last, na.rm = TRUE), 5)
 })
 
-test_that("first and last values are given as they are", {
+test_that("first and last values are returned unchanged", {
   expect_identical(axis_reduce(c(TRUE, FALSE), op = "last"), FALSE)
   expect_identical(axis_reduce(cbind(c(NaN, NA), c(NA, NaN)), 1, "first", backend = "cpu"), c(NaN, NA))
 })
@@ -106,7 +106,7 @@ test_that("long, short, wide and narrow slices", {
   }
 })
 
-test_that("every instruction set gives the same", {
+test_that("every instruction set gives the same results", {
   withr::local_seed(4)
   x <- sample_array(c(37, 5, 41))
   for (isa in intersect(c("baseline", "avx2"), cpu_isas())) {
@@ -118,7 +118,7 @@ test_that("every instruction set gives the same", {
   }
 })
 
-test_that("the number of threads changes no bit", {
+test_that("the number of threads does not change a bit", {
   withr::local_seed(5)
   for (size in list(c(200, 25, 200), 1e6, c(3, 3e5), c(5e5, 2))) {
     x <- array(rnorm(prod(size)), size)
@@ -142,7 +142,7 @@ test_that("a GPU gives the same bits on every run", {
   }
 })
 
-test_that("sums are nearly exact, those of integers exact", {
+test_that("sums are nearly exact, and sums of integers are exact", {
   withr::local_seed(6)
   x <- array(rnorm(1e6) * 10^runif(1e6, -8, 8), c(1000, 1000))
   for (dims in list(1, 2, 1:2)) for (backend in backends()) {
@@ -274,7 +274,7 @@ test_that("slices agree with the worked examples", {
   expect_identical(axis_reduce(matrix(large, 50000), 1, "max"), c(3, 4))
 })
 
-test_that("a gpu_matrix is reduced where it is", {
+test_that("a gpu_matrix is reduced on its device", {
   skip_without_gpu()
   withr::local_seed(8)
   x <- matrix(rnorm(300 * 77), 300)

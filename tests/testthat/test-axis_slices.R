@@ -42,7 +42,7 @@ test_that("missing values, logicals, vectors and empty arrays", {
   expect_identical(axis_reduce(matrix(1:4, 2), integer(), "median"), matrix(c(1, 2, 3, 4), 2))
 })
 
-test_that("arrays larger than what is reduced at once, by any number of threads", {
+test_that("arrays that take several passes agree with R, for any number of threads", {
   withr::local_seed(8)
   x <- array(rnorm(4e5), c(20, 50, 400))
   for (dims in list(1, 2, 3, 1:2, 2:3)) {

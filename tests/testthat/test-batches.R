@@ -19,7 +19,7 @@ mixed <- function(count) {
   )
 }
 
-test_that("each batch is computed separately; matrices and single batches serve all", {
+test_that("each batch is computed separately; matrices and single batches are used for all batches", {
   withr::local_seed(1)
   for (input in mixed(4)) for (axis in 0:1) {
     for_each_backend(function(kernel, precision) {
@@ -58,7 +58,7 @@ test_that("positions are integers, and names stay", {
   expect_true(all(is.na(nearest[, 4, ])))
 })
 
-test_that("a gradient has the shape of its variable: what serves all batches receives their sum", {
+test_that("a gradient has the shape of its variable; a variable of all batches receives the sum over batches", {
   withr::local_seed(4)
   count <- 3
   for (input in mixed(count)) for (axis in 0:1) for (var in c("s", "x", "y", "b")) {
@@ -84,7 +84,7 @@ test_that("second derivatives sum over the batches that share a variable", {
   expect_close(keops_grad(first, "x")(input), expected, tolerance = 1e-6)
 })
 
-test_that("ranges serve all batches", {
+test_that("ranges are used for all batches", {
   withr::local_seed(6)
   ranges <- from_matrix(rbind(c(1, 3), c(5, 7)), rbind(c(1, 4), c(5, 9)), matrix(c(TRUE, FALSE, TRUE, TRUE), 2))
   for_each_backend(function(kernel, precision) {
@@ -120,7 +120,7 @@ loops <- function(op, input) {
   array(unlist(each), c(dim(each[[1]][[1]]), 2, 3))
 }
 
-test_that("several dimensions of batches repeat, each for itself", {
+test_that("several dimensions of batches are recycled separately", {
   for (axis in 0:1) {
     for_each_backend(function(kernel, precision) {
       op <- kernel(gaussian(axis), args)
@@ -144,7 +144,7 @@ test_that("several dimensions of batches repeat, each for itself", {
   expect_identical(nearest(several[c("x", "y")]), `storage.mode<-`(loops(nearest, several[c("x", "y")]), "integer"))
 })
 
-test_that("a gradient is the sum over all batches that its variable served", {
+test_that("a gradient is the sum over all batches that used its variable", {
   withr::local_seed(11)
   input <- c(several, list(eta = array(between(-1, 1)(7 * 6), c(7, 1, 2, 3))))
   over <- list(s = c(1, 2, 4), x = 1:3, y = 1:4, b = 1:2) # the dimensions that stay

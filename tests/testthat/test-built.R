@@ -312,7 +312,7 @@ test_that("half-integer orders have the closed forms of spherical Bessel functio
   }
 })
 
-test_that("neither threads, repetition nor instruction set change a bit of a Matern covariance", {
+test_that("a Matern covariance has the same bits for any threads, repetition and instruction set", {
   withr::local_seed(6)
   op <- keops_kernel("Max_Reduction(Matern(s, Norm2(x - y)), 1)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)"),
                      backend = "cpu")

@@ -150,7 +150,7 @@ loaded <- function(before, env = character(), after = "invisible()") {
           env = c(sprintf("R_LIBS=%s", paste(.libPaths(), collapse = ":")), env), stdout = TRUE, stderr = FALSE)
 }
 
-test_that("the package is loaded with a warning where the folder of the cache cannot be one", {
+test_that("the package is loaded with a warning if the path of the cache is not a folder", {
   skip_on_os("windows")
   skip_if_not_in_library()
   warned <- "^kernops_warning .*namespace"
@@ -166,7 +166,7 @@ test_that("an unwritable home is no reason for a warning", {
   expect_identical(expect_silent(cache_folder()), tempdir())
 })
 
-test_that("without any safe folder there is no cache, which the reports say", {
+test_that("without a safe folder there is no cache, and reports name the reason", {
   skip_on_os("windows")
   skip_if_not_in_library()
   open <- private_folders("open")

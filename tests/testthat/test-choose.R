@@ -56,14 +56,14 @@ test_that("the kernels of several right-hand sides, other GPUs, few rows and few
   }
 })
 
-test_that("a computation that a kernel cannot run goes to the next kernel, finally to tiles", {
+test_that("a computation that a kernel cannot run is passed to the next kernel, and finally to tiles", {
   op <- keops_kernel("ArgKMin_Reduction(SqDist(x, y), 11, 1)", c("x = Vi(64)", "y = Vj(64)"))
   attempt <- \(n) choose_kernels(environment(op), typical_gpu("sm_90"), gpu_extent(1e5, 1e5, FALSE, n))[[1]]
   expect_identical(c(attempt(0L)$mainloop, attempt(1L)$mainloop, attempt(2L)$mainloop), c("lists", "lists", "wide"))
   expect_identical(c(attempt(0L)$parts, attempt(1L)$parts), 1:2)
 })
 
-test_that("sums of long vectors take panels where tiles would contract for each batch of entries", {
+test_that("sums of long vectors use panels if tiles would contract for each batch of entries", {
   mainloop <- function(formula, D, E = D) {
     op <- keops_kernel(formula, c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), sprintf("b = Vj(%d)", E), "e = Vi(1)"))
     choose_kernels(environment(op), typical_gpu("sm_90"), gpu_extent(2e4, 2e4))[[1]]$mainloop
@@ -87,7 +87,7 @@ test_that("ranges are never reduced in bulk", {
   }
 })
 
-test_that("few rows make their columns themselves, while these come from few places", {
+test_that("blocks of few rows compute their columns while these have few sources", {
   choice <- function(n, rows) {
     vars <- paste0("y", seq_len(n))
     op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", paste0("Exp(-Square(x - ", vars, "))", collapse = " * ")),

@@ -5,7 +5,7 @@ tall <- function(n, d = 3) {
 }
 for_threads <- function(body) for (count in c(1, 3)) with_kernops(body(), threads = count)
 
-test_that("ranges agree with R, without what is not a number", {
+test_that("ranges agree with R, without NaN", {
   for (n in c(1, 7, 40000, 70000)) {
     x <- tall(n)
     for_threads(\() expect_identical(column_ranges(x), unname(apply(x, 2, range))))
@@ -33,7 +33,7 @@ test_that("columns are shifted, divided and multiplied, in this order", {
   expect_error(columns_moved(tall(4), 1:2, 0, 1, 1, 1L), "each column has its constants", class = "kernops_dim_error")
 })
 
-test_that("rows are gathered as by an index, of doubles and integers", {
+test_that("gathered rows of doubles and integers agree with indexing", {
   for (n in c(1, 50, 40000)) {
     x <- tall(n)
     rows <- withr::with_seed(n, sample(n, max(1, n - 3), TRUE))

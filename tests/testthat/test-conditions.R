@@ -18,7 +18,7 @@ test_that("messages name the kind of objects that have no value to show", {
   expect_error(linear(dims = NaN), "`dims` must contain", class = "kernops_input_error")
 })
 
-test_that("only the whole list of choices of an argument means the first choice", {
+test_that("the first choice is meant only by the whole list of choices", {
   fit <- gp(dist ~ 1, cars, ~ speed, exponential(1, 1) + nugget(1), estimate = "none")
   expect_identical(coef(fit, c("trend", "covariance", "both", "transform")), coef(fit))
   expect_error(coef(fit, c("covariance", "trend")), "`type` must be one of .*\"covariance\" and \"trend\"",
@@ -51,7 +51,7 @@ test_that("lack of memory of the engine has a separate class", {
   expect_error(seg_from_groups(1L, 1L, 1e19, NULL, 1e19), "not enough memory", class = "kernops_memory_error")
 })
 
-test_that("a size beyond the range of a container is no lack of memory, and keeps its text", {
+test_that("a size beyond the range of a container is not reported as lack of memory", {
   many <- rep(1L, 1e5)
   for (threads in c(-1L, -5L, -1000L)) {
     error <- expect_error(seg_from_groups(many, 1L, 1, NULL, 1, threads = threads), class = "kernops_input_error")
@@ -60,7 +60,7 @@ test_that("a size beyond the range of a container is no lack of memory, and keep
   }
 })
 
-test_that("a call that R has no memory for raises a kernops_memory_error and keeps nothing", {
+test_that("a call that exceeds R's memory raises a kernops_memory_error and keeps no data", {
   outcome <- in_little_memory(quote({
     ns <- asNamespace("kernops")
     many <- 5e8
@@ -147,7 +147,7 @@ test_that("a warning shortens names of unused variables", {
   expect_lt(nchar(conditionMessage(warning)), 3000)
 })
 
-test_that("errors of formulas and data carry what the user called", {
+test_that("errors of formulas and data carry the call of the user", {
   called <- \(code) deparse1(conditionCall(tryCatch(code, kernops_error = identity)))
   expect_identical(called(keops_kernel("Sum_Reduction(x +, 1)", "x = Vi(3)")),
                    "keops_kernel(\"Sum_Reduction(x +, 1)\", \"x = Vi(3)\")")
@@ -162,7 +162,7 @@ test_that("errors of formulas and data carry what the user called", {
   expect_identical(called(seg_reduce(1:3, lengths = c(1, -2))), "seg_reduce(1:3, lengths = c(1, -2))")
 })
 
-test_that("errors carry the call of what was called, without its data", {
+test_that("errors carry the call of the called function, without its data", {
   x <- matrix(runif(20), 10)
   K <- exp(-sqdist(Vi(x), Vj(x)))
   head_of <- \(code) as.character(conditionCall(expect_error(code, class = "kernops_error"))[[1]])

@@ -37,7 +37,7 @@ configured <- function(dir, ..., env = character()) {
 odd <- c("it's", 'a "quote"', "a blank", "$HOME", "$(touch hacked)", "`touch hacked`", "a;touch hacked;", "a&b", "a|b",
          "a\\b", "line\nline", "a#b", "a%b", "a*")
 
-test_that("a toolkit whose path is no plain one is refused in plain words", {
+test_that("a path of a toolkit with special characters is refused", {
   dir <- withr::local_tempdir()
   for (name in odd) {
     folder <- toolkit(file.path(dir, "kits", name))
@@ -57,7 +57,7 @@ test_that("a toolkit whose path is no plain one is refused in plain words", {
   expect_length(list.files(dir, "hacked", recursive = TRUE), 0)
 })
 
-test_that("so is one that is not absolute, or that stands behind a plain path", {
+test_that("a path of a toolkit that is relative, or follows another path, is refused", {
   dir <- withr::local_tempdir()
   expect_match(configured(dir, "--with-cuda=cuda")$said, "must begin with /", fixed = TRUE)
   for (name in setdiff(odd, "line\nline")) {
@@ -68,7 +68,7 @@ test_that("so is one that is not absolute, or that stands behind a plain path", 
   }
 })
 
-test_that("an option that there is not is an error that lists those there are", {
+test_that("an unknown option is an error that lists the known options", {
   result <- configured(withr::local_tempdir(), "--with-coda")
   expect_identical(result$status, 1)
   expect_match(result$said, "unknown option '--with-coda'", fixed = TRUE)

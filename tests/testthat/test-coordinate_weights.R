@@ -74,7 +74,7 @@ test_that("Hessians with weights times vectors are right", {
   }, c(33, 100))
 })
 
-test_that("the difference that a sum has may be read elsewhere, or be the opposite", {
+test_that("the difference in a sum may be read by another operation, or have the opposite sign", {
   withr::local_seed(2)
   formulas <- list("Exp(-WeightedSqDist(w, x, y)) * Sum(x - y) * (w * (x - y))" =
                      \(w, d) exp(-sum(w * d^2)) * sum(d) * w * d,
@@ -95,7 +95,7 @@ test_that("the difference that a sum has may be read elsewhere, or be the opposi
   }
 })
 
-test_that("a factor of a sum may be an input elsewhere", {
+test_that("a factor of a sum may be an input of another operation", {
   withr::local_seed(1)
   x <- points(61, 3)
   y <- points(67, 3)

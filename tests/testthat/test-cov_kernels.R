@@ -2,7 +2,7 @@
 
 points_of <- \(n, d = 2) matrix(runif(n * d), n)
 
-test_that("each covariance is what its formula says", {
+test_that("each covariance agrees with its formula", {
   withr::local_seed(1)
   a <- points_of(7)
   b <- rbind(points_of(4), a[1:2, ])
@@ -13,7 +13,7 @@ test_that("each covariance is what its formula says", {
   }
 })
 
-test_that("sums, products and numbers join them", {
+test_that("sums, products and multiples of covariances agree with their formulas", {
   withr::local_seed(2)
   a <- points_of(5)
   k <- oracle_covariance
@@ -23,7 +23,7 @@ test_that("sums, products and numbers join them", {
   expect_close(covariance_values(3 * object$exponential, a, a), 3 * k$exponential(a, a))
 })
 
-test_that("ranges may differ by coordinate, coordinates be chosen", {
+test_that("ranges may differ by coordinate, and coordinates may be selected", {
   withr::local_seed(3)
   a <- points_of(6, 3)
   scaled <- \(x) exp(-as.matrix(dist(x)))
@@ -53,7 +53,7 @@ test_that("great-circle distance is the chord in km", {
   expect_close(covariance_values(exponential(1, 500, distance = "great_circle"), lon_lat, lon_lat), exp(-arc / 500))
 })
 
-test_that("a user-defined formula replaces whole names only, once", {
+test_that("names in a user-defined formula are replaced once, and as whole names", {
   withr::local_seed(5)
   a <- points_of(4)
   own <- covariance("s * Exp(-SqDist(x, y) * l.1) + x2 * Exp(-1e-3 * Norm2(x - y))", list(s = 2, l.1 = 3, x2 = 0.5))
@@ -61,7 +61,7 @@ test_that("a user-defined formula replaces whole names only, once", {
   expect_close(covariance_values(own, a, a), 2 * exp(-3 * h2) + 0.5 * exp(-1e-3 * sqrt(h2)))
 })
 
-test_that("in a product one factor keeps its variance", {
+test_that("one factor of a product keeps its variance", {
   table <- kernops:::covariance_model(matern() * periodic() + constant() + nugget(), 1)$parameters
   expect_identical(table$name[table$fixed], "periodic.variance")
   expect_identical(table$value[table$fixed], 1)

@@ -50,7 +50,7 @@ effects_of <- function(d, e) {
   field + 0.7 * outer(as.character(d$g), as.character(e$g), `==`) + 0.4 * outer(d$w, e$w) * outer(d$h, e$h, `==`)
 }
 
-test_that("with a field, likelihood, gradient and kriging agree with dense algebra", {
+test_that("random effects beside a field have the likelihood, gradient and kriging of dense algebra", {
   skip_if_not_installed("nlme")
   K <- effects_of(trial, trial) + diag(0.05, 70)
   X <- cbind(1, trial$w)
@@ -87,7 +87,7 @@ test_that("draws have the covariance of the model, also at many points", {
   }
 })
 
-test_that("effects in the formula are estimated, and stay where a fit is updated", {
+test_that("effects in the formula are estimated, and update() keeps them", {
   fit <- gp(z ~ w + (1 | g), trial, ~ a + b, estimate = "REML")
   same <- gp(z ~ w, trial, ~ a + b, matern(3/2) + nugget() + random_effect(~ 1 | g), estimate = "REML")
   expect_equal(fit$loglik, same$loglik, tolerance = 1e-8)
@@ -166,7 +166,7 @@ test_that("three correlated coefficients agree with dense algebra", {
   }
 })
 
-test_that("correlated effects stay where a fit is updated", {
+test_that("update() keeps correlated effects", {
   d <- transform(trial, z = z + c(1, -1, 0)[1 + h %% 3] + w * c(0.4, 1, -1, 0)[1 + h %% 4])
   fit <- gp(z ~ w + (w | h), d, covariance = nugget())
   expect_identical(names(coef(fit, "covariance")), c("nugget.variance", "(w | h).variance.(Intercept)",

@@ -55,7 +55,7 @@ new_variance <- function(e) {
   1.3 + 0.7 + 2 * diag(smooth_of(mgcv::s(x), e)$K) + 0.1 * diag(smooth_of(mgcv::s(w, bs = "cr", k = 6), e)$K)
 }
 
-test_that("with a field and random effects, all is as in dense algebra", {
+test_that("smooths beside a field and random effects agree with dense algebra", {
   known <- model_of(wavy)
   K <- known$K + diag(0.05, 80)
   new <- model_of(new_wavy)
@@ -89,7 +89,7 @@ test_that("draws have the covariance of the model, also at many points", {
   }
 })
 
-test_that("smooths stay where a fit is updated or saved", {
+test_that("update() and saveRDS() keep smooths", {
   # the field is next to a plane, so that its range ends at a bound
   fit <- suppressWarnings(gp(y ~ w + s(x) + (1 | g), wavy, ~ a + b, estimate = "REML"), classes = "kernops_at_bound")
   expect_identical(labels(terms(fit)), "w")

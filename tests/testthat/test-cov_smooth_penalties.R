@@ -229,7 +229,7 @@ test_that("smooths of levels that add up to zero agree with dense algebra", {
   expect_lt(max(abs(cov(t(draws)) - prior)), 0.1 * max(prior))
 })
 
-test_that("functions without a penalty that the trend has already are left out of smooths", {
+test_that("unpenalised functions that are in the trend are left out of smooths", {
   part <- list(penalised_part(mgcv::s(x, k = 5), 0.5, hills, hills),
                penalised_part(mgcv::te(x, w, k = 4), c(0.3, 2), hills, hills))
   K <- part[[1]]$K + part[[2]]$K + diag(0.05, 90)

@@ -20,7 +20,7 @@ test_that("rows of the parameters are addressed by leaf and name", {
   expect_identical(rows("1.2", "range"), character())
 })
 
-test_that("values return to the leaves they were taken from", {
+test_that("values are assigned to the leaves from which they were read", {
   x <- matern(3/2, dims = 1) * exponential(ard = TRUE) + power_law(power = 1) + microscale()
   model <- kernops:::covariance_model(x, 3)
   theta <- seq_len(nrow(model$parameters)) / 10

@@ -19,7 +19,7 @@ expect_kriging <- function(covariance, K_of, nugget = 0.1, ...) {
   expect_kriging_by(c("exact", "iterative"), z ~ 1, d, ~ a + b + t, covariance + nugget(nugget), new, expected, 1e-7)
 }
 
-test_that("separable, product-sum, metric, sum-metric and Gneiting models are what they say", {
+test_that("separable, product-sum, metric, sum-metric and Gneiting models agree with their formulas", {
   e <- \(h, r) exp(-h / r)
   expect_kriging(exponential(2, 0.3, dims = 1:2) * exponential(1, 2, dims = 3), \(s, t) 2 * e(s, 0.3) * e(t, 2))
   expect_kriging(exponential(2, 0.3, dims = 1:2) * exponential(1, 2, dims = 3) + exponential(1, 0.5, dims = 1:2) +
@@ -84,7 +84,7 @@ test_that("parameters of gneiting() are estimated, within their limits", {
   expect_true(all(abs(confint(separable, type = "covariance")["gneiting.power", ] - 1) < 1))
 })
 
-test_that("gneiting() says what it needs", {
+test_that("gneiting() reports missing requirements", {
   expect_snapshot(error = TRUE, {
     gneiting(time = 3, interaction = 2)
     gneiting(0)

@@ -5,7 +5,7 @@ gaussian <- function(...) {
   keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", args, backend = "cpu", ...)
 }
 
-test_that("the number of threads changes no bit of a result", {
+test_that("the number of threads does not change a bit of a result", {
   withr::local_seed(1)
   sizes <- list(c(1, 1e6), c(3, 1e5), c(1000, 1000), c(1e5, 3))
   formulas <- c("Sum_Reduction(Exp(-SqDist(x, y)), 1)", "Sum_Reduction(Exp(-SqDist(x, y)), 0)",

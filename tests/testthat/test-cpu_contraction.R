@@ -72,7 +72,7 @@ test_that("gradients of long vectors are right", {
   }, D = c(6, 20, 64, 100, 784))
 })
 
-test_that("numbers of pairs times vectors that are made of those of row and column", {
+test_that("numbers of pairs times functions of vectors of row and column are summed", {
   for_each_size(offset = 1e4, \(D, x, y, on_each) {
     u <- runif(107)
     v <- matrix(runif(75 * D), 75)
@@ -149,7 +149,7 @@ test_that("inner products, weights, and vectors that are computed", {
   }, D = c(16, 20, 97, 200, 784), offset = 0)
 })
 
-test_that("several contractions go together with other steps on the same vectors", {
+test_that("several contractions are computed beside other steps on the same vectors", {
   for_each_size(\(D, x, y, on_each) {
     u <- runif(107)
     v <- runif(75)
@@ -183,7 +183,7 @@ test_that("ranges and batches of long vectors", {
   })
 })
 
-test_that("neither threads nor repetition change a bit of what long vectors give", {
+test_that("results of long vectors have the same bits for any threads and repetition", {
   withr::local_seed(3)
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(100), backend = "cpu")
   for (size in list(c(1000, 500), c(5, 20000))) {
@@ -218,7 +218,7 @@ test_that("sums of many numbers of each column, or of each row", {
   }
 })
 
-test_that("neither threads nor splits of columns change a bit of sums of many numbers", {
+test_that("sums of many numbers have the same bits for any threads and splits of columns", {
   withr::local_seed(5)
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(20)"),
                      backend = "cpu")
@@ -231,7 +231,7 @@ test_that("neither threads nor splits of columns change a bit of sums of many nu
 })
 
 # a second number of the pair, times a vector of the row or the column: Hessians times vectors are such sums
-test_that("numbers of pairs times vectors, and others times another vector", {
+test_that("sums of two products of numbers of pairs and vectors are right", {
   for (offset in c(0, 1e4)) for_each_size(offset = offset, \(D, x, y, on_each) {
     h <- matrix(rnorm(107 * D), 107) / sqrt(D)
     v <- matrix(rnorm(75 * D), 75) / sqrt(D)

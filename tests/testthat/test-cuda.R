@@ -1,6 +1,6 @@
 # Every test of for_each_backend() is also a test of the GPU, where there is one.
 
-test_that("a machine without a GPU says so when it is asked for one", {
+test_that("a request of a GPU on a machine without one is an error that says so", {
   skip_if("cuda" %in% backends(), "this machine has a GPU")
   refused <- \() keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "cuda")
   expect_s3_class(expect_error(refused(), class = "kernops_cuda_error"), "kernops_error")
@@ -16,7 +16,7 @@ test_that("a machine with a GPU runs the tests on it", {
   expect_close(on("cuda"), on("cpu"))
 })
 
-test_that("the CUDA text of an operator names its operations, and no more", {
+test_that("the CUDA text of an operator names its operations and no others", {
   op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)), 1)", c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)"))
   expect_match(keops_source(op), "ops::SqDist")
   largest <- keops_kernel("Max_Reduction(x, 0)", "x = Vi(3)", precision = "float32")
@@ -25,7 +25,7 @@ test_that("the CUDA text of an operator names its operations, and no more", {
   expect_error(keops_source(1), class = "kernops_input_error")
 })
 
-test_that("a pair subtracts its vectors once, and not a factor of the row from each pair", {
+test_that("a pair subtracts its vectors once, and a factor of the row is applied once per row", {
   for (distance in c("SqDist(x, y)", "SqDist(y, x)", "WeightedSqDist(w, x, y)")) for (v in c("x", "y")) {
     args <- c("x = Vi(3)", "y = Vj(3)", "w = Pm(3)", "b = Vj(1)", "e = Vi(1)")
     used <- c(TRUE, TRUE, grepl("w", distance), TRUE, TRUE)
@@ -39,7 +39,7 @@ test_that("a pair subtracts its vectors once, and not a factor of the row from e
   }
 })
 
-test_that("exponents are expanded where that saves work", {
+test_that("exponents are expanded if that saves work", {
   expands <- function(formula, D = 3) {
     declared <- c("s = Pm(1)", sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)", "e = Vi(1)")
     used <- vapply(c("\\bs\\b", "\\bx\\b", "\\by\\b", "\\bb\\b", "\\be\\b"), grepl, NA, formula)

@@ -53,7 +53,7 @@ test_that("files and folders where others could have put code are not used", {
   expect_length(kernel_file(cache), 0)
 })
 
-test_that("another version of the package or of the compiler finds nothing", {
+test_that("another version of the package or of the compiler does not use stored kernels", {
   skip_without_nvrtc()
   cache <- local_paths()
   code <- small_binary()
@@ -95,7 +95,7 @@ test_that("a change of any header that device code reads, in whatever folder, ma
   }
 })
 
-test_that("a cache that cannot be written does no harm", {
+test_that("a cache that cannot be written does not prevent computations", {
   skip_without_nvrtc()
   local_paths(cache = file.path(withr::local_tempfile(lines = "a file, not a folder"), "cache"))
   expect_gt(length(small_binary()), 0)

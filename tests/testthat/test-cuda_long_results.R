@@ -49,7 +49,7 @@ test_that("sums of exponentials follow the largest of many columns, wherever it 
   })
 })
 
-test_that("sums of exponentials go on from batch to batch where the memory of a GPU is small", {
+test_that("sums of exponentials continue from batch to batch if the memory of a GPU is small", {
   withr::local_seed(6)
   y <- sort(rnorm(3e5))
   b <- matrix(runif(3e5 * 17), 3e5)
@@ -62,7 +62,7 @@ test_that("sums of exponentials go on from batch to batch where the memory of a 
   })
 })
 
-test_that("infinite exponents are weighed among themselves, however many weights there are", {
+test_that("if exponents are infinite, only these have a weight, for any number of weights", {
   withr::local_seed(2)
   for_each_backend(\(kernel, precision) for (E in c(2, 17)) {
     b <- matrix(runif(4 * E), 4)

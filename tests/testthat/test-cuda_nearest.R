@@ -60,7 +60,7 @@ test_that("the largest inner products are found, and the smallest ones", {
   }
 })
 
-test_that("they are found wherever the points are, in whichever order and of whichever size", {
+test_that("nearest points are found for any location, order and scale of the points", {
   withr::local_seed(1)
   x <- points(rows, 20)
   y <- points(columns(20), 20)

@@ -45,7 +45,7 @@ test_that("the levels of a kernel have the weights of a distance", {
   expect_false(expands("Sum_Reduction(Exp(-WeightedSqDist(s + x, x, y)), 1)"))  # weights of each row
 })
 
-test_that("sines and cosines of few turns, of many, and of none", {
+test_that("sines and cosines of small, large and zero arguments are right", {
   withr::local_seed(2)
   y <- round(64 * uniform(500, 1)) / 64
   b <- cbind(rnorm(500), 1)

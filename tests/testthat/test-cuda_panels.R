@@ -78,7 +78,7 @@ test_that("numbers that grow from panel to panel, or are small, are summed", {
   }, list(c(170, 1100)))
 })
 
-test_that("many points may be anywhere, and far from each other", {
+test_that("sums are right for points at any location, and far from each other", {
   withr::local_seed(1)
   x <- round(256 * points(520, 170)) / 256
   y <- round(256 * points(1030, 170)) / 256
@@ -93,7 +93,7 @@ test_that("many points may be anywhere, and far from each other", {
   })
 })
 
-test_that("infinite and missing numbers of many points give what they give in R", {
+test_that("infinite and missing numbers of many points agree with R", {
   for_each_size(\(kernel, D, x, y, close) {
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(D, "b = Vj(1)"))
     k <- exp(-sq_dist(x, y))
@@ -104,7 +104,7 @@ test_that("infinite and missing numbers of many points give what they give in R"
   }, list(c(170, 1030)))
 })
 
-test_that("the same bits come again", {
+test_that("repeated calls give the same bits", {
   for_each_size(\(kernel, D, x, y, close) {
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", arguments(D))
     data <- list(x, y, rep(1, nrow(x)))

@@ -5,7 +5,7 @@ entries <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 lengths <- c(16, 24, 40, 130, 330, 450)
 longest <- \(x) sqrt(rowSums(x^2))
 
-test_that("inner products are as accurate as their vectors are long, whatever the length", {
+test_that("errors of inner products are proportional to the lengths of the vectors", {
   withr::local_seed(1)
   for (D in lengths) {
     x <- entries(131, D) * 10^runif(131, -12, 12)
@@ -83,7 +83,7 @@ test_that("entries that are small next to others count where they meet large one
   })
 })
 
-test_that("angles that are inner products may be of many turns, or of none", {
+test_that("sines and cosines of inner products are right for large and small angles", {
   withr::local_seed(3)
   for (D in c(16, 40, 330)) {
     x <- round(16 * entries(131, D) * 10^runif(131, -1, 4)) / 16  # products are exact in float32

@@ -34,7 +34,7 @@ test_that("distances and inner products of long vectors are right", {
   })
 })
 
-test_that("every reduction takes what long vectors give", {
+test_that("every reduction accepts values computed from long vectors", {
   for_each_size(\(kernel, D, x, y, close) {
     d <- sq_dist(x, y)
     formula <- "%s_Reduction(3 * SqDist(x, y)%s, 1)"
@@ -81,7 +81,7 @@ test_that("long vectors are summed", {
   }, D = c(16, 50, 513))
 })
 
-test_that("several contractions, long vectors of other kinds, and long columns go together", {
+test_that("several contractions, other long vectors and long columns are combined", {
   for_each_size(\(kernel, D, x, y, close) {
     formula <- "Sum_Reduction(Exp(-SqDist(x, y)) * (x | y) + Exp(-Sum(Abs(x - y)) / s), 1)"
     both <- kernel(formula, vectors(D, "s = Pm(1)"))
@@ -104,7 +104,7 @@ test_that("distances do not depend on the origin", {
   })
 })
 
-test_that("exponentials of distances and their gradients do not depend on the origin either", {
+test_that("exponentials of distances and their gradients do not depend on the origin", {
   withr::local_seed(1)
   # in float32, a thread has the totals of a gradient up to 256 entries, or half of them up to 448 (compute capability
   # 9.0), and rows stay in shared memory up to 320
@@ -180,7 +180,7 @@ test_that("the entries of long sums may take several numbers of a pair", {
   }, D = c(47, 50, 130, 300))
 })
 
-test_that("exponents stay accurate where they are sums of large numbers", {
+test_that("exponents that are sums of large numbers are accurate", {
   for_each_size(\(kernel, D, x, y, close) {
     away <- \(x, by) sweep(x, 2, by, `+`)
     centre <- c(1, rep(0, D - 1))
@@ -194,7 +194,7 @@ test_that("exponents stay accurate where they are sums of large numbers", {
   }, D = c(20, 50, 100, 200))
 })
 
-test_that("infinite entries give what they give in R", {
+test_that("infinite entries agree with R", {
   for_each_size(\(kernel, D, x, y, close) {
     x[3, 2] <- Inf
     y[5, 2] <- 0.5
@@ -243,7 +243,7 @@ test_that("texts for long vectors compile", {
   compiles(keops_kernel("Sum_Reduction((x | y) * b, 1)", vectors(8, "b = Vj(300)")), "Wide<.*VectorSum<", "sm_90")
 })
 
-test_that("texts by warp groups compile, for GPUs that have these", {
+test_that("texts by warp groups compile for GPUs of compute capability 9.0", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   skip_if(emulated(), "the emulator has no warp groups")
   compiles <- function(op, how) {
@@ -281,7 +281,7 @@ test_that("texts of every reduction compile for GPUs that have warp groups", {
   expect_setequal(by_groups, c("Sum", "LogSumExp", "SumSoftMaxWeight", "Max_SumShiftExp", "Max_SumShiftExpWeight"))
 })
 
-test_that("long vectors of a block stand beside what its pairs read of the columns", {
+test_that("shared memory holds long vectors of a block and the numbers of columns that pairs read", {
   withr::local_seed(1)
   p <- matrix(runif(131 * 7), 131)
   q <- matrix(runif(67 * 7), 67)
@@ -295,7 +295,7 @@ test_that("long vectors of a block stand beside what its pairs read of the colum
   }, c(200, 310, 320, 410, 448))
 })
 
-test_that("long vectors of the columns stand beside as many numbers as stay in shared memory", {
+test_that("shared memory holds long vectors of the columns and numbers of the columns up to its size", {
   withr::local_seed(1)
   b <- points(67, 300)
   for_each_size(\(kernel, D, x, y, close) {
@@ -337,7 +337,7 @@ test_that("sums of vectors of the columns are right, whatever their length", {
 # Each entry of x times each of y, in another order.
 outer_text <- \(d) sprintf("Sum_Reduction(Exp(TensorDot(x, y, [%d], [%d], [], [], [1, 0])), 1)", d, d)
 
-test_that("values longer than what registers hold are right", {
+test_that("values longer than the registers of a thread are right", {
   withr::local_seed(2)
   x <- points(9, 18)
   y <- points(7, 18)

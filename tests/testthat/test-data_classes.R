@@ -13,7 +13,7 @@ known_fit <- function(formula, data = case, coords = ~ x, ...) {
 }
 predicted <- function(fit, ...) unname(predict(fit, data.frame(x = 0.5, g = factor(2), ...)))
 
-test_that("dates and times become each other in all parts of a fit, expressions included", {
+test_that("dates and times are converted into each other in all parts of a fit, also in expressions", {
   formulas <- list(z ~ day, z ~ I(as.numeric(day)^2 / 1e4), z ~ poly(day, 2), z ~ format(day, "%m"),
                    z ~ as.POSIXlt(day)$wday, z ~ offset(as.numeric(day)), z ~ 1 + (0 + day | g))
   for (formula in formulas) {
@@ -34,7 +34,7 @@ test_that("dates and times become each other in all parts of a fit, expressions 
                predicted(hours, time = case$time[[8]]))
 })
 
-test_that("durations become those of the fitted unit, and are no dates", {
+test_that("durations are converted to the fitted unit, and are not dates", {
   for (fit in list(known_fit(z ~ since), known_fit(z ~ sqrt(as.numeric(since))), known_fit(z ~ 1, coords = ~ since),
                    known_fit(z ~ 1, coords = ~ as.numeric(since)), known_fit(z ~ 1, coords = case["since"]))) {
     expected <- predicted(fit, since = as.difftime(120, units = "mins"))
@@ -77,7 +77,7 @@ test_that("columns of class units are in the fitted unit", {
   expect_error(known_fit(z ~ 1, d, known = list(noise = ~ r)), "noise.*<units>", class = "kernops_input_error")
 })
 
-test_that("codes of a factor are not those of other strings", {
+test_that("codes of a factor are not matched with other strings", {
   fit <- known_fit(z ~ as.integer(g))
   expected <- unname(fitted(fit)[[12]])
   for (g in list(case$g[[12]], "2", factor("2"), factor(2, 5:1), ordered(2, c(2, 9)))) {
@@ -96,7 +96,7 @@ test_that("plots of fits over time follow the trend", {
   expect_no_error(plot(known_fit(z ~ since, coords = ~ since)))
 })
 
-test_that("new points for a fit by a matrix or by points go by the names of columns", {
+test_that("new points for a fit by a matrix or by points are matched by the names of columns", {
   u <- cbind(east = case$x, north = rev(case$x))
   new <- data.frame(north = c(0.1, 0.2), east = c(0.5, 0.6), g = factor(c(1, 3)))
   for (fit in list(known_fit(z ~ 1, coords = u), known_fit(z ~ g, coords = as.data.frame(u)))) {

@@ -66,7 +66,7 @@ test_that("the trend may name functions, settings and constants, as that of lm()
   }
 })
 
-test_that("update() knows what a dot stood for", {
+test_that("update() expands a dot as the fit did", {
   withr::local_seed(29)
   d <- smooth_case(30)
   fit <- gp(z ~ ., d[c("z", "w", "a")], d[c("a", "b")], given(), estimate = "none")
@@ -74,7 +74,7 @@ test_that("update() knows what a dot stood for", {
   expect_equal(coef(update(fit, . ~ . - a)), coef(gp(z ~ w, d, ~ a + b, given(), estimate = "none")))
 })
 
-test_that("known coefficients go by their names", {
+test_that("known coefficients are matched by name", {
   withr::local_seed(30)
   d <- smooth_case(30)
   beta <- c(w = 1, `(Intercept)` = 100)
@@ -116,7 +116,7 @@ test_that("a matrix among the coordinates of a formula is reported", {
   expect_error(gp(z ~ 1, d, coords = ~ cbind(a, b)), "must be one variable, not 2", class = "kernops_input_error")
 })
 
-test_that("coordinates come as formula, matrix or vector alike", {
+test_that("coordinates may be a formula, a matrix or a vector", {
   withr::local_seed(9)
   d <- smooth_case(30)
   by_formula <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none")

@@ -57,7 +57,7 @@ test_that("the log-likelihood of a response in another unit agrees with the dens
   }
 })
 
-test_that("a constant that leaves few digits costs only these", {
+test_that("a large constant costs only the digits that it takes", {
   new <- plain[1:5, ]
   for (method in c("exact", "vecchia", "iterative")) for (level in c(1e9, -1e12)) {
     far <- transform(plain, y = y + level)

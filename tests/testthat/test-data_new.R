@@ -68,7 +68,7 @@ test_that("a message says once that standard errors without an interval refer to
   told(fit, se.fit = TRUE)
 })
 
-test_that("settings of a formula may stand where it was written, also where new data have other columns", {
+test_that("settings in the environment of a formula are found, also if new data have other columns", {
   withr::local_seed(37)
   d <- smooth_case(40)
   unit <- 2
@@ -93,7 +93,7 @@ test_that("variables of new data are of the types that they had", {
   expect_no_warning(expect_error(predict(fit, transform(new, g = 1L)), "'g' was fitted", class = "kernops_input_error"))
 })
 
-test_that("a point where the covariance is not a number is NaN alone", {
+test_that("a point at which the covariance is not a number does not affect other points", {
   withr::local_seed(28)
   d <- smooth_case(40)
   log_distance <- covariance("s * Exp(-Abs(Log(x) - Log(y)) / l)", list(s = 1, l = 0.5))
@@ -117,7 +117,7 @@ test_that("a point where the covariance is not a number is NaN alone", {
   expect_error(simulate(torn, newdata = data.frame(a = c(0, 9))), "finite", class = "kernops_input_error")
 })
 
-test_that("the columns of a matrix of new points go by their names", {
+test_that("the columns of a matrix of new points are matched by name", {
   withr::local_seed(27)
   d <- smooth_case(20)
   fit <- gp(z ~ 1, d, ~ a + b, given(), estimate = "none")

@@ -111,7 +111,7 @@ test_that("any number of nodes integrates linear functions exactly", {
   expect_identical(anyDuplicated(round(nodes$u[[1]], 9)), 0L)
 })
 
-test_that("empty polygons are missing, also where there is nothing else", {
+test_that("empty polygons have missing predictions, also if all polygons are empty", {
   ours <- mean_over(areas(square(1, 1), sf::st_polygon(), square(2, 2), sf::st_multipolygon()))
   expect_identical(is.na(ours$fit), c(FALSE, TRUE, FALSE, TRUE))
   expect_equal(ours[c(1, 3), ], mean_over(areas(square(1, 1), square(2, 2))), ignore_attr = TRUE)

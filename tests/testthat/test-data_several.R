@@ -162,14 +162,14 @@ test_that("estimates are a maximum of the likelihood, with the standard errors o
   expect_true(all(limits[-2, ] > 0))
 })
 
-test_that("nuggets that are nothing are named, and no points have no predictions", {
+test_that("nuggets of zero are named, and no points have no predictions", {
   smooth <- transform(seen, q = sin(3 * a) + b)
   expect_warning(gp(cbind(p, q) ~ 1, smooth, ~ a + b, lmc(exponential(), nugget())), class = "kernops_degenerate",
                  "nugget of \"q\"")
   expect_identical(dim(predict(fit, new[0, ], se.fit = TRUE, interval = "none", cov = "variables")), c(0L, 5L))
 })
 
-test_that("methods agree, and a search from far away finds the same", {
+test_that("methods agree, and a search from distant starting values finds the same optimum", {
   near <- update(fit, method = "vecchia", control = gp_control(neighbours = 98, starts = 1))
   expect_equal(logLik(near), logLik(fit), tolerance = 1e-4)
   far <- update(fit, covariance = lmc(exponential(range = 3), nugget(), sills = list(diag(c(0.01, 1e7)), c(3, 1))),
@@ -182,7 +182,7 @@ test_that("methods agree, and a search from far away finds the same", {
   expect_lt(logLik(held), logLik(fit))
 })
 
-test_that("more starts find no less, where a model of several structures has many optima", {
+test_that("more starts never give a worse optimum of a model of several structures", {
   home <- data_of_sp("meuse")
   few <- home$meuse[seq(4, 155, by = 5), ]
   found <- vapply(c(2, 4), function(starts) {

@@ -78,7 +78,7 @@ test_that("stars gives stars", {
   expect_error(predict(plain_fit(plain_case()), bands), "two dimensions", class = "kernops_input_error")
 })
 
-test_that("SpatialPixels and SpatialGrid give the like", {
+test_that("predictions at SpatialPixels and SpatialGrid have the same class", {
   skip_if_not_installed("sp")
   grid <- grid_case()
   expected <- expected_at(grid)
@@ -116,7 +116,7 @@ test_that("cross-validation of sf points is of class sf", {
                   c("gp_cv", "data.frame"), exact = TRUE)
 })
 
-test_that("the same holds for points and maps of sp, terra and stars", {
+test_that("cross-validation of points and maps of sp, terra and stars is of class sf", {
   for (package in c("sf", "sp", "terra", "stars")) skip_if_not_installed(package)
   d <- plain_case()
   plain <- gp_cv(plain_fit(d), folds = 4)

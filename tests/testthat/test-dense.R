@@ -38,7 +38,7 @@ test_that("factor, solves and inverse agree with base R", {
   })
 })
 
-test_that("a factor has the same bits wherever in memory it is", {
+test_that("a factor has the same bits at any address in memory", {
   withr::local_seed(4)
   A <- positive_definite(90)
   kept <- list()

@@ -34,7 +34,7 @@ expect_unchanged <- function(change, sizes) {
   }
 }
 
-test_that("several GPUs compute what one does, the same bits each time", {
+test_that("several GPUs have the results of one GPU, with the same bits in each call", {
   skip_without_two_gpus()
   withr::local_seed(1)
   two <- function(op, input) {
@@ -73,7 +73,7 @@ test_that("several GPUs share long vectors and neighbours", {
   }
 })
 
-test_that("one GPU reads and writes what is on another", {
+test_that("a GPU reads and writes data of another GPU", {
   skip_without_two_gpus()
   withr::local_seed(2)
   x <- uniform(500, 3)
@@ -102,7 +102,7 @@ test_that("systems are solved on several GPUs", {
   }
 })
 
-test_that("data larger than the GPU's memory are taken in batches", {
+test_that("data larger than the GPU's memory are processed in batches", {
   skip_without_gpu()
   withr::local_seed(4)
   limited <- \(megabytes) function(op, input) {
@@ -115,7 +115,7 @@ test_that("data larger than the GPU's memory are taken in batches", {
   expect_close(limited(12)(op, input)[[1]], op()(input))
 })
 
-test_that("ranges and batches are taken in batches, and distributed, as well", {
+test_that("ranges and arrays of batches are also split by memory and distributed", {
   skip_without_gpu()
   withr::local_seed(6)
   cells <- \(n, count) cbind(n / count * (seq_len(count) - 1) + 1, n / count * seq_len(count))
@@ -150,7 +150,7 @@ test_that("ranges and batches are taken in batches, and distributed, as well", {
   }
 })
 
-test_that("where memory is too small even for that, nothing is lost", {
+test_that("if memory is too small for a batch, an error leaves data intact", {
   skip_without_gpu()
   withr::local_seed(5)
   input <- input_for(2000, 3000)
@@ -172,7 +172,7 @@ test_that("where memory is too small even for that, nothing is lost", {
   })
 })
 
-test_that("a GPU that does not exist is named, with those that do", {
+test_that("the error for a missing GPU names it and the existing GPUs", {
   skip_without_gpu()
   missing <- nrow(cuda_describe())
   for (use in list(\() keops_kernel(gaussian$formula, gaussian$args, device = missing),

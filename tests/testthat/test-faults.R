@@ -64,7 +64,7 @@ on_gpu <- \(d, device = 0, formula = "Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)")
   keops_kernel(formula, c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), d), "b = Vj(1)"), backend = "cuda", device = device)
 }
 
-test_that("reductions of pairs survive what fails: few rows, many, wide ones, ranges, two devices", {
+test_that("reductions of pairs survive failing calls: few rows, many, wide ones, ranges, two devices", {
   skip_without_emulator()
   op <- on_gpu(2)
   expect_survives("many rows", \() op(list(x, y, b)), gauss(x, y) %*% b)
@@ -82,7 +82,7 @@ test_that("reductions of pairs survive what fails: few rows, many, wide ones, ra
   expect_survives("two devices", \() two(list(x, y, b)), gauss(x, y) %*% b)
 })
 
-test_that("segments, axes and matrices on a device survive what fails", {
+test_that("segments, axes and matrices on a device survive failing calls", {
   skip_without_emulator()
   v <- x[, 1]
   g <- rep(1:30, each = 10)
@@ -98,7 +98,7 @@ test_that("segments, axes and matrices on a device survive what fails", {
   expect_survives("a matrix there and back", \() as.matrix(gpu_matrix(x)), x)
 })
 
-test_that("systems and sets of points survive what fails", {
+test_that("systems and sets of points survive failing calls", {
   skip_without_emulator()
   op <- on_gpu(2)
   z <- y[1:4, ] # few steps

@@ -40,7 +40,7 @@ test_that("a method refuses an argument that it does not have", {
   expect_gt(tried, 40)
 })
 
-test_that("a mistyped argument is suggested, also one of several functions behind the dots", {
+test_that("the argument nearest to a mistyped one is suggested, also for functions that receive dots", {
   hint <- \(code) conditionMessage(expect_error(code, class = "kernops_input_error"))
   expect_match(hint(gp(y ~ 1, d, ~ x, fmaily = poisson())), "no argument `fmaily`.*mean `family`")
   expect_match(hint(gp(y ~ 1, d, ~ x, neighbors = 3)), "mean `neighbours`")

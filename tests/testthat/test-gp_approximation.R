@@ -45,7 +45,7 @@ test_that("changes of predictions are those by twice as many neighbours and the 
   expect_equal(changes(few)[["se"]], sqrt(mean(log(by(more)$se.fit / by(few)$se.fit)^2)), tolerance = 0.6)
 })
 
-test_that("\"auto\" doubles until fits and predictions are near the exact ones", {
+test_that("\"auto\" doubles the neighbours until fits and predictions are near the exact ones", {
   for (case in list(plane(600), plane(600, 0.5), plane(600, 0.01, 0.4, nu = 2.5))) {
     of <- if (identical(case, plane(600, 0.01, 0.4, nu = 2.5))) matern(5/2) else matern(3/2)
     fit <- suppressWarnings(vecchia(case, of + nugget(), m = "auto"))
@@ -111,7 +111,7 @@ test_that("many observations with too few neighbours by default are warned of", 
   expect_silent(kernops:::warn_about_neighbours(fit))
 })
 
-test_that("a bad approximation is said by print(), summary() and glance()", {
+test_that("print(), summary() and glance() report a bad approximation", {
   withr::local_seed(3)
   x <- matrix(runif(8 * 400), 400, dimnames = list(NULL, letters[1:8]))
   d <- data.frame(x, z = sin(3 * x[, 1]) + x[, 2]^2 + x[, 3] * x[, 4] + rnorm(400, sd = 0.01))
@@ -134,7 +134,7 @@ test_that("a bad approximation is said by print(), summary() and glance()", {
   expect_false("approximation" %in% names(glance.gp(exact)))
 })
 
-test_that("a limit that is too small for the tolerance is a warning that says what is better", {
+test_that("a limit too small for the tolerance is a warning that names a better method", {
   d <- plane(300)
   short <- \(...) vecchia(d, field, m = "auto", estimate = "none", neighbour_tol = 1e-7, ...)
   expect_warning(fit <- short(neighbour_limit = 70), class = "kernops_neighbours")
@@ -145,7 +145,7 @@ test_that("a limit that is too small for the tolerance is a warning that says wh
   expect_error(gp_control(neighbour_limit = 0), class = "kernops_input_error")
 })
 
-test_that("new points have more neighbours where that changes their predictions", {
+test_that("new points have more neighbours if these change predictions", {
   # observations without noise, so that predictions are conditioned on them
   few <- vecchia(plane(800, 1e-8, nu = 2.5), matern(5/2, 1, 0.2), m = 5, estimate = "none", formula = z ~ 0)
   expect_gt(few$vecchia$new, 10)
@@ -185,7 +185,7 @@ oracle_kriging <- function(d, sites, range, noise) {
   list(mean = drop(crossprod(weights, d$z)), se = sqrt(1 - colSums(weights * of(d, sites))))
 }
 
-test_that("new points take the field where single noisy observations are not enough", {
+test_that("new points are predicted from the field if noisy observations are not enough", {
   local_value("few_latent", 900)
   d <- plane(1500, 1, 0.4, nu = 2.5)
   d$z <- d$z - 3
@@ -208,7 +208,7 @@ test_that("new points take the field where single noisy observations are not eno
   expect_null(fit()$vecchia$field)
 })
 
-test_that("the field is taken only where twice as many neighbours change its predictions less", {
+test_that("the field is used only if twice as many neighbours change its predictions less", {
   local_value("few_latent", 900)
   d <- plane(1200, 0.5)
   rough <- vecchia(d, exponential(1, 0.2) + nugget(0.01), m = 30, estimate = "none")

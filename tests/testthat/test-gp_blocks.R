@@ -1,6 +1,6 @@
 # Fits of tables that are read in chunks, beside fits in memory.
 
-test_that("a table of one cell has the estimates of a fit in memory", {
+test_that("a fit of a table of one cell has the estimates of a fit in memory", {
   d <- table_data(800)
   fit <- fit_of_table(d, z ~ w + kind, matern(3/2) + nugget(), estimate = "ML", neighbours = 20)
   same <- gp(z ~ w + kind, d, ~ x + y, matern(3/2) + nugget(), "vecchia", neighbours = 20)

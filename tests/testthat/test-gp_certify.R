@@ -182,7 +182,7 @@ test_that("groups, several variables and default sites are certified", {
   expect_equal(p$se.high, c(kriged$z.se.fit, kriged$second.se.fit), tolerance = 1e-6)
 })
 
-test_that("the certificate depends on its seed alone, and R's random numbers go on", {
+test_that("the certificate depends only on its seed, and leaves R's random numbers unchanged", {
   case <- simulated(510, 1.5, 0.1)
   fit <- vecchia_fit(case, 1.5, 0.1)
   set.seed(9)
@@ -195,7 +195,7 @@ test_that("the certificate depends on its seed alone, and R's random numbers go 
   with_kernops(expect_equal(certify(fit, case$new, sites = 5)$loglik, first$loglik, tolerance = 1e-12), threads = 1)
 })
 
-test_that("print(), tidy() and glance() say how good the approximation is", {
+test_that("print(), tidy() and glance() report the quality of the approximation", {
   skip_if_not_installed("generics")
   case <- simulated(300, 1.5, 0.1)
   fit <- vecchia_fit(case, 1.5, 0.1)
@@ -263,7 +263,7 @@ test_that("estimated fits with a family are certified with their trend, offset a
   expect_equal(sites$se.low, at_sites$se.fit, tolerance = 0.2)
 })
 
-test_that("mistakes are explained", {
+test_that("invalid arguments of certify() are errors", {
   case <- simulated(60, 1.5, 0.1)
   fit <- vecchia_fit(case, 1.5, 0.1)
   many <- withr::with_seed(1, data.frame(a = runif(2001), b = runif(2001), count = rep(0:2, 667)))

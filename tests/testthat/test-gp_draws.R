@@ -155,7 +155,7 @@ test_that("simulations have the mixture's mean and covariance, and a seed", {
   expect_identical(dim(simulate(few, 20, noise = TRUE)), c(40L, 20L))
 })
 
-test_that("vecchia with all neighbours is exact; saved draws and the fit stay as they were", {
+test_that("Vecchia's method with all neighbours is exact; saved draws and the fit do not change", {
   near <- gp_posterior(update(fit, method = "vecchia", neighbours = 39), 12)
   expect_equal(near$theta, few$theta, tolerance = 1e-2)
   near$theta[] <- few$theta
@@ -184,7 +184,7 @@ test_that("several optima, one parameter, weights and mixtures", {
   expect_equal(mixture_quantile(0.9, cbind(1, 1), cbind(0, 0), c(0.5, 0.5)), 1)
 })
 
-test_that("mistakes are named", {
+test_that("invalid arguments are named", {
   free <- gp(z ~ 1, case, ~ a + b, prior = list(range = pc_range(0.1)))
   expect_snapshot(error = TRUE, {
     gp_posterior(1)

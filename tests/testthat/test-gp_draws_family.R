@@ -102,7 +102,7 @@ test_that("simulations have the moments of the mixture; vecchia with all neighbo
                predict(few, new, se.fit = TRUE, interval = "prediction"), tolerance = 1e-5)
 })
 
-test_that("parameters of the family stay; without a trend there are no coefficients", {
+test_that("parameters of the family are kept; without a trend there are no coefficients", {
   prior <- list(variance = pc_sd(2, 0.05), range = pc_range(0.2))
   sized <- gp(I(y + 0.5) ~ x, case, ~ x, family = Gamma("log"), prior = prior)
   drawn <- suppressWarnings(gp_posterior(sized, 5))

@@ -40,7 +40,7 @@ test_that("expected areas and their standard errors agree with the joint distrib
   }
 })
 
-test_that("thresholds are on the scale of the response, and numbers of points the default", {
+test_that("thresholds are on the scale of the response; by default areas are numbers of points", {
   log_fit <- fit_by("exact", exp(z) ~ 1, transform = "log")
   normal <- gp_exceedance(fit_by("exact"), new, above = log(2))
   ours <- gp_exceedance(log_fit, new, above = 2)
@@ -64,7 +64,7 @@ test_that("results do not depend on the memory for draws of a seed alone, missin
   expect_equal(ours[2, ], gp_exceedance(fit, new[1:8, ], above = 1, areas = areas[1:8, ])[2, ], tolerance = 1e-8)
 })
 
-test_that("mistakes are named", {
+test_that("invalid arguments of gp_exceedance() are named", {
   fit <- fit_by("exact")
   expect_snapshot(error = TRUE, {
     gp_exceedance(fit, new)

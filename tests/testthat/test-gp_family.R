@@ -70,7 +70,7 @@ test_that("student() with many degrees of freedom is the Gaussian model", {
   expect_equal(simulate(limit, 2, 1, at), simulate(plain, 2, 1, at), tolerance = 1e-6)
 })
 
-test_that("without variance it is glm()", {
+test_that("a fit of a field without variance is that of glm()", {
   for (name in c("poisson", "binary", "binomial", "probit", "cloglog")) {
     family <- families[[name]]
     fit <- gp(family[[2]], d, ~ a + b, exponential(1e-8, 0.4), family = family[[1]], estimate = "none")

@@ -72,7 +72,7 @@ test_that("logarithms of counts of 1e8 are nearly normal", {
   }
 })
 
-test_that("a nugget below a hundred thousandth of the variance is as good as none", {
+test_that("a nugget below 1e-5 of the variance gives the results of no nugget", {
   for (seed in 1:2) {
     d <- case(1e6, seed, 150)
     one <- \(covariance) silent_fit(count ~ x + offset(log(exposed)), d, ~ a + b, covariance, "exact",

@@ -58,7 +58,7 @@ test_that("groups have independent fields, with all methods", {
   expect_lt(fit$loglik, free$loglik)
 })
 
-test_that("random effects are beside a field", {
+test_that("random effects beside a field agree with dense algebra", {
   with_effects <- \(theta, d, e) field_of(d, e, theta[[1]], theta[[2]]) + theta[[3]] * same(d$g, e$g)
   fit <- gp(count ~ w, d, ~ a + b, matern(3/2, 0.6, 0.4) + random_effect(~ 1 | g, 0.3) + nugget(0.1),
             estimate = "none", family = poisson())
@@ -111,7 +111,7 @@ test_that("without a field, likelihoods agree with mgcv::gam()", {
   expect_equal(predict(free, new, type = "link"), predict(peer, new), tolerance = 0.02, ignore_attr = TRUE)
 })
 
-test_that("a variance of nothing is found in few steps: the model without the effect", {
+test_that("a variance of zero is found in few steps, with the fit of the model without the effect", {
   some <- withr::with_seed(2, data.frame(x = rnorm(120), site = factor(rep(1:20, 6))))
   for (seed in c(10, 14, 23)) {
     some$count <- withr::with_seed(seed, rpois(120, exp(1 + 0.3 * some$x)))

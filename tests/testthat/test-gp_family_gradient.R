@@ -93,7 +93,7 @@ for (name in names(oracle_families())) test_that(paste("with all others as neigh
   expect_equal(found$gradient(), expected, tolerance = 1e-9)
 })
 
-test_that("given parameters have no slope, and change no other one", {
+test_that("given parameters have no slope, and do not change other slopes", {
   by <- \(fixed) free_likelihood(count ~ w, poisson(), covariances$nested[[1]], 6, fixed, method = "vecchia")
   names <- by(character())$fit$outer$field$parameters$name
   likelihood <- by(names[c(2, 5)])
@@ -103,7 +103,7 @@ test_that("given parameters have no slope, and change no other one", {
   expect_identical(found$information()[c(2, 5), ], 0 * free$information()[c(2, 5), ])
 })
 
-test_that("derivatives of rows can be taken piece by piece", {
+test_that("derivatives of rows can be computed in blocks", {
   likelihood <- free_likelihood(count ~ w, poisson(), covariances$nested[[1]], 6, method = "vecchia")
   state <- likelihood$evaluate(likelihood$theta)
   state$gradient()
@@ -119,7 +119,7 @@ test_that("derivatives of rows can be taken piece by piece", {
   }
 })
 
-test_that("a state says the same after other parameters were tried", {
+test_that("a state does not change when other parameters are evaluated", {
   likelihood <- free_likelihood(count ~ w, poisson(), covariances$nested[[1]], 6, method = "vecchia")
   told <- \(state) list(state$gradient(), state$information(), state$variances(), state$trend())
   expected <- told(likelihood$evaluate(likelihood$theta))

@@ -5,7 +5,7 @@ d <- family_data()
 covariance <- matern(3/2, 1.1, 0.4)
 fixed <- \(formula, ..., data = d) gp(formula, data, ~ a + b, covariance, ..., estimate = "none")
 
-test_that("binomial responses of all kinds are one", {
+test_that("all representations of a binomial response give the same fit", {
   as_numbers <- fixed(present ~ w, family = binomial())
   expect_equal(fixed(factor(present, labels = c("no", "yes")) ~ w, family = "binomial")$loglik, as_numbers$loglik)
   expect_equal(fixed((present == 1) ~ w, family = binomial)$loglik, as_numbers$loglik)
@@ -45,7 +45,7 @@ test_that("a weight of two is an observation twice", {
   }
 })
 
-test_that("leaving one out is the cavity, and near a fit without the observation", {
+test_that("leave-one-out uses the cavity, and is near a fit without the observation", {
   fit <- fixed(count ~ w, family = poisson())
   table <- gp_cv(fit)
   folds <- gp_cv(fit, folds = seq_len(40))

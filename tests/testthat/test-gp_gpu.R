@@ -27,7 +27,7 @@ test_that("likelihood, gradient and information agree with the CPU", {
   }
 })
 
-test_that("large matrices are worked on by halves", {
+test_that("large matrices are factorised by halves", {
   skip_unless_exact()
   skip_if(emulated(), "takes hours without a GPU")
   n <- 18000
@@ -61,7 +61,7 @@ test_that("a fit on the GPU is that on the CPU, and predicts, draws and validate
   of_both(vcov)
 })
 
-test_that("a saved fit predicts the same, where there is a GPU and where there is none", {
+test_that("a saved fit gives the same predictions with and without a GPU", {
   fit <- kriged(60, backend = "cpu")
   new <- data_of(20)
   expected <- predict(fit, new, se.fit = TRUE)

@@ -123,7 +123,7 @@ test_that("an intrinsic field needs a constant for each group", {
   expect_equal(both[[1]], both[[2]], tolerance = 1e-9)
 })
 
-test_that("plots, tables and saved fits know the groups", {
+test_that("plots, tables and saved fits have the groups", {
   fit <- fit_days()
   expect_output(print(fit), "4 (day), independent fields", fixed = TRUE)
   expect_output(print(summary(fit)), "Groups: 4", fixed = TRUE)

@@ -7,7 +7,7 @@ d <- withr::with_seed(1, {
 })
 bare <- function(fit) unname(c(fit))
 
-test_that("without a field they agree with lm() for the same variance", {
+test_that("influence measures without a field agree with lm() for the same variance", {
   peer <- lm(y ~ w + x, d, weights = rep(1:4, 10))
   fit <- gp(y ~ w + x, d, ~ x, nugget(sigma(peer)^2), weights = rep(1:4, 10), estimate = "none")
   expect_equal(hatvalues(fit), hatvalues(peer), tolerance = 1e-10)
@@ -15,7 +15,7 @@ test_that("without a field they agree with lm() for the same variance", {
   expect_equal(cooks.distance(fit), cooks.distance(peer), tolerance = 1e-10)
 })
 
-test_that("without a field they agree with glm()", {
+test_that("influence measures without a field agree with glm()", {
   families <- list(k = poisson(), `cbind(b, 3 - b)` = binomial())
   for (name in names(families)) {
     formula <- reformulate("w", str2lang(name))
@@ -33,7 +33,7 @@ test_that("without a field they agree with glm()", {
   expect_equal(hatvalues(fit), diag(X %*% solve(crossprod(X), t(X))), tolerance = 1e-4)
 })
 
-test_that("with a field they follow from the matrices, and from leaving out an observation", {
+test_that("influence measures with a field agree with dense matrices, and with fits without an observation", {
   fit <- gp(y ~ w, d, ~ x, matern(3/2, 1, 0.3) + nugget(0.1), estimate = "none", weights = rep(1:2, 20))
   h <- as.matrix(dist(d$x)) * sqrt(3) / 0.3
   D <- diag(0.1 / rep(1:2, 20))
@@ -50,7 +50,7 @@ test_that("with a field they follow from the matrices, and from leaving out an o
   expect_equal(cooks.distance(fit)[[7]], as.numeric(change %*% solve(vcov(fit), change)) / 2, tolerance = 1e-8)
 })
 
-test_that("several variables, repeated points, missing values and fits without noise have them as well", {
+test_that("several variables, repeated points, missing values and fits without noise have influence measures", {
   both <- gp(cbind(y, z) ~ 1, transform(d, z = replace(w, 3, NA)), ~ x, estimate = "none", na.action = na.pass,
              covariance = lmc(matern(3/2, range = 0.3), nugget(), sills = list(diag(2), diag(c(0.1, 0.2)))))
   alone <- gp(y ~ 1, d, ~ x, matern(3/2, 1, 0.3) + nugget(0.1), estimate = "none")

@@ -16,7 +16,7 @@ peers <- local({
        binary = list(peer = binary, fit = ours(binary, bare, family = binomial())))
 })
 
-test_that("insight describes a fit as it describes its peer", {
+test_that("insight describes a fit as it describes fits of lm() and glm()", {
   for (name in names(peers)) with(peers[[name]], {
     expect_equal(insight::model_info(fit)[c("is_linear", "is_count", "is_poisson", "is_binomial", "link_function")],
                  insight::model_info(peer)[c("is_linear", "is_count", "is_poisson", "is_binomial", "link_function")])

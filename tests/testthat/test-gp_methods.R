@@ -1,6 +1,6 @@
 # Methods of a fit of gp(): printing, plots, coefficients, draws; and a saved fit can be loaded.
 
-test_that("R's random numbers go on as if there had been no fit", {
+test_that("a fit leaves R's random numbers unchanged", {
   d <- withr::with_seed(22, smooth_case(40))
   withr::local_seed(23)
   before <- .Random.seed
@@ -32,7 +32,7 @@ test_that("a fit and its summary print", {
   })
 })
 
-test_that("a fit that was saved predicts the same in a new session", {
+test_that("a saved fit gives the same predictions in a new session", {
   skip_on_cran()
   skip_if_not_in_library()
   withr::local_seed(17)
@@ -75,7 +75,7 @@ test_that("every picture can be drawn", {
   expect_gt(file.size(file), 1000)
 })
 
-test_that("a trend of the coordinates leaves a field to draw: that of predict()", {
+test_that("the drawn field beside a trend of the coordinates is that of predict()", {
   withr::local_seed(38)
   d <- transform(smooth_case(40), h = a + 1)
   grDevices::pdf(NULL)
@@ -107,7 +107,7 @@ test_that("a trend of the coordinates leaves a field to draw: that of predict()"
   }
 })
 
-test_that("coef() and vcov() bear what callers of those of lm() say", {
+test_that("coef() and vcov() accept the arguments of the methods for lm()", {
   fit <- gp(z ~ 1, smooth_case(10), ~ a + b, given(), estimate = "none", known = NULL)
   expect_identical(coef(fit, complete = FALSE), coef(fit))
   expect_identical(vcov(fit, complete = FALSE), vcov(fit))

@@ -5,7 +5,7 @@ new <- withr::with_seed(72, data.frame(a = runif(15), b = runif(15), w = rnorm(1
 in_field <- \(...) matern(3/2, 1.3, 0.4) + microscale(0.05)
 fits <- function(covariance, formula = z ~ w, ...) gp(formula, seen, ~ a + b, covariance, estimate = "none", ...)
 
-test_that("away from observations it is noise that new observations have", {
+test_that("microscale variation away from observations is that of new observations", {
   for (method in c("exact", "vecchia", "iterative")) {
     settings <- gp_control(neighbours = 59, cg_tol = 1e-12, probes = 0)
     field <- fits(in_field(), method = method, control = settings)
@@ -19,7 +19,7 @@ test_that("away from observations it is noise that new observations have", {
   }
 })
 
-test_that("means over blocks have neither, as those of gstat have neither Nug nor Err", {
+test_that("means over blocks have neither nugget nor microscale variation, as in gstat", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   where <- seen
@@ -39,7 +39,7 @@ test_that("means over blocks have neither, as those of gstat have neither Nug no
                tolerance = 1e-8)
 })
 
-test_that("estimated alone it is what the nugget is", {
+test_that("microscale variation without a nugget is estimated as the nugget is", {
   noise <- gp(z ~ w, seen, ~ a + b, matern(3/2) + nugget())
   field <- gp(z ~ w, seen, ~ a + b, matern(3/2) + microscale())
   expect_equal(as.numeric(logLik(field)), as.numeric(logLik(noise)), tolerance = 1e-6)
@@ -62,7 +62,7 @@ test_that("with several observations at a location, both are estimated", {
   expect_equal(found$value, deviance(fit), tolerance = 1e-6)
 })
 
-test_that("draws have it once for each location", {
+test_that("draws have one value of microscale variation at each location", {
   fit <- fits(matern(3/2, 0.001, 0.4) + microscale(1), z ~ 0, known = list(beta = 0))
   at <- rbind(new, new)
   for (limit in c(1e4, 10)) {

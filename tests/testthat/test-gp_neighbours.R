@@ -54,7 +54,7 @@ test_that("neighbours of other points agree with a search through all pairs", {
   expect_identical(dim(nearest_points(matrix(0, 0, 2), uniform(3, 2), 2)), c(2L, 0L))
 })
 
-test_that("points that are held have the same neighbours, and so have some of the points", {
+test_that("stored points, and some of these, have the neighbours of a single search", {
   withr::local_seed(1)
   u <- uniform(700, 3)
   held <- search_tree(u)
@@ -87,7 +87,7 @@ test_that("duplicated points come last in the max-min ordering", {
   expect_setequal(vecchia_order(u)[101:103], c(101, 102, 103))
 })
 
-test_that("the other orderings are what they are called", {
+test_that("the orderings as given, by coordinate and at random agree with their definitions", {
   withr::local_seed(1)
   u <- matrix(sample(0:3, 60, TRUE) + 0, 20)
   expect_identical(vecchia_order(u, "given"), 1:20)
@@ -109,7 +109,7 @@ test_that("the number of threads has no effect", {
 })
 
 # Points are chosen in regions of some 16,000 of them.
-test_that("regions that are chosen from at once give the order of one after another", {
+test_that("choosing points in several regions at once gives the order of a single thread", {
   withr::local_seed(2)
   clouds <- list(matrix(runif(8e4), 4e4), matrix(sample(0:150, 8e4, TRUE) + 0, 4e4), matrix(rnorm(4e4)^3))
   for (u in clouds) {
@@ -305,7 +305,7 @@ test_that("points without coordinates are at one location", {
   expect_length(predict(fit, grouped, nmax = 2), 6)
 })
 
-test_that("points that follow base points have the neighbours of both in one matrix", {
+test_that("points after base points have the neighbours of a search among all points", {
   withr::local_seed(1)
   for (kind in names(clouds)) for (d in 1:3) for (sizes in list(c(200, 70), c(3, 40), c(50, 1))) {
     base <- clouds[[kind]](sizes[[1]], d)
@@ -323,7 +323,7 @@ test_that("points that follow base points have the neighbours of both in one mat
   expect_identical(far[, 1], 1:3)
 })
 
-test_that("trees are remembered within with_trees() alone", {
+test_that("trees are remembered only within with_trees()", {
   withr::local_seed(1)
   u <- uniform(50, 2)
   other <- u + 1

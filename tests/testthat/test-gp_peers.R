@@ -151,7 +151,7 @@ test_that("broom's verbs work", {
   }
 })
 
-test_that("limits of a coefficient that is named as a parameter are its own", {
+test_that("limits of a coefficient with the name of a parameter are those of the coefficient", {
   skip_if_not_installed("generics")
   withr::local_seed(5)
   d <- transform(smooth_case(40), matern.range = w)

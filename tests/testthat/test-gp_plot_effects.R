@@ -59,7 +59,7 @@ dense_effects <- function(prior, cross, K, y) {
   list(fit = drop(cross %*% P %*% y), se = sqrt(diag(prior - cross %*% P %*% t(cross))))
 }
 
-test_that("effects of levels and times are those of dense matrices, with dates on their axis", {
+test_that("effects of levels and times agree with dense matrices, and have axes of dates", {
   level <- outer(case$site, letters[1:5], "==") * 1
   day <- as.numeric(case$day)
   days <- sort(unique(day))

@@ -208,7 +208,7 @@ test_that("likelihoods of users have predictors by name", {
                tolerance = 1e-3)
 })
 
-test_that("a family of a fit with predictors is one without", {
+test_that("the family of a fit with predictors can be used without predictors", {
   fit <- gp(count ~ 1, d, ~ x + y, matern(3/2), family = negative_binomial(), dispersion = ~ z)
   again <- gp(count ~ 1, d, ~ x + y, matern(3/2), family = family(fit))
   expect_identical(names(coef(again, "covariance")), c("matern.variance", "matern.range", "theta"))

@@ -48,7 +48,7 @@ test_that("derivatives of the densities agree with their differences", {
   }
 })
 
-test_that("the fit is the mode of the posterior in plain R, and its likelihood that alone", {
+test_that("the fit is the mode of the posterior in plain R, and logLik() excludes the prior", {
   expect_identical(fit$estimate, "REML")
   best <- mode_of(posterior, log(c(0.5, 1, 0.1)))
   theirs <- exp(best)
@@ -111,7 +111,7 @@ test_that("the profile of a family's likelihood times the prior has its maximum 
   expect_equal(as.numeric(logLik(mode)), around[2] - dnorm(log(at), log(0.3), 0.2, log = TRUE), tolerance = 1e-6)
 })
 
-test_that("mistakes are named", {
+test_that("invalid priors are named", {
   expect_snapshot(error = TRUE, {
     pc_range(-1)
     pc_range(1, p = 1)

@@ -53,7 +53,7 @@ test_that("with all neighbours, a fit by Vecchia's approximation has the limits 
   expect_equal(confint(near, method = "profile"), limits, tolerance = 2e-3)
 })
 
-test_that("the limit of what is not bounded by the data is 0 or infinite", {
+test_that("the limit of a parameter that the data do not bound is 0 or infinite", {
   flat <- withr::with_seed(5, data.frame(points[c("a", "b")], z = rnorm(45)))
   noisy <- suppressWarnings(gp(z ~ 1, flat, ~ a + b, matern(3/2) + nugget()))
   wide <- suppressWarnings(confint(noisy, type = "covariance", method = "profile"))
@@ -78,7 +78,7 @@ test_mistakes("kernops_input_error", alist(
   `method of intervals that is none` = confint(fit, method = "bootstrap")
 ))
 
-test_that("anova() says where a variance is at its boundary", {
+test_that("anova() reports a variance at its boundary", {
   alone <- update(fit, covariance = nugget())
   expect_match(paste(attr(anova(alone, fit), "heading"), collapse = ""), "boundary")
   expect_no_match(paste(attr(anova(fit, update(fit, . ~ w + a)), "heading"), collapse = ""), "boundary")

@@ -87,7 +87,7 @@ test_that("without a field, standard errors agree with mgcv::gam()", {
   expect_equal(effects[["(Intercept).se.fit"]], unname(sqrt(diag(peer$Vp))[theirs]), tolerance = 1e-3)
 })
 
-test_that("times have labels of their class, and predictions of an effect are its own", {
+test_that("times have labels of their class, and predictions at times are their effects", {
   hour <- as.numeric(wards$day - min(wards$day))
   d <- transform(wards, when = as.POSIXct("2024-03-01 06:00", tz = "UTC") + 3600 * hour, t = x * 3)
   fit <- gp(z ~ 1, d, ~ a + b, exponential(1, 0.3) + ar1(~ when, 0.5, 0.1) + nugget(0.1), estimate = "none")

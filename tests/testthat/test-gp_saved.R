@@ -16,7 +16,7 @@ expect_same_fit <- function(fit, new) {
   expect_identical(kernops:::factor_of(read)[[1]]$k, kernops:::factor_of(read)[[1]]$k)
 }
 
-test_that("a fit that was read predicts the same: Gaussian, by groups, of a family", {
+test_that("a fit that is read again gives the same predictions: Gaussian, by groups, of a family", {
   withr::local_seed(1)
   d <- smooth_case(500)
   d$day <- rep(1:2, 250)

@@ -42,7 +42,7 @@ test_that("a group without counts is a warning", {
   expect_silent(without_field(count ~ g, poisson(), transform(d, count = ifelse(g == "b" & px < 0.9, 0, count + 1))))
 })
 
-test_that("data that overlap are no warning, however well a covariate predicts", {
+test_that("overlapping data give no warning, even if a covariate predicts well", {
   near <- transform(d, k = as.integer(x > 0))
   near$k[which.max(near$x)] <- 0L
   expect_silent(without_field(k ~ x + g, binomial(), near))
@@ -51,7 +51,7 @@ test_that("data that overlap are no warning, however well a covariate predicts",
   expect_silent(without_field(count ~ 1, poisson()))
 })
 
-test_that("separation is found where the likelihood has no maximum, and nowhere else", {
+test_that("separation is found if and only if the likelihood has no maximum", {
   withr::local_seed(1)
   for (round in 1:60) {
     n <- sample(8:40, 1)
@@ -127,7 +127,7 @@ test_that("parameters of the family and of other components keep their standard 
                tolerance = 0.05)
 })
 
-test_that("a separating level takes no other coefficient and no other standard error with it", {
+test_that("a separating level does not change other coefficients and standard errors", {
   # in the limit the level's observations say nothing: the others are those of a fit without them
   counted <- withr::with_seed(7, {
     d <- data.frame(px = runif(150), py = runif(150), w = rnorm(150), g = factor(sample(letters[1:3], 150, TRUE)))

@@ -101,7 +101,7 @@ test_that("every covariance has the sums of the CPU", {
   }
 })
 
-test_that("so have one to seven parameters, no column or three, more dimensions, and sets of the last points", {
+test_that("sums of other numbers of parameters, columns and dimensions, and of the last points, agree with the CPU", {
   skip_without_gpu()
   sets <- near(9)$matrix
   seven <- exponential(1, 0.3, angle = 30, ratio = 0.5) + matern(5/2, 1, c(0.4, 0.2))
@@ -210,7 +210,7 @@ test_that("the GPU computes sets whose matrices do not fit the shared memory of 
   expect_same_slopes(slopes_by("cuda", model, some, u, noise), slopes_by("cpu", model, some, u, noise))
 })
 
-test_that("points and neighbours beyond the memory are brought piece by piece, with the same results to the bit", {
+test_that("points and neighbours beyond the memory are copied in batches, with the same bits", {
   skip_without_gpu()
   model <- model_of(matern(3/2, 1.3, 0.4) + nugget(0.05))
   many <- 2000
@@ -255,7 +255,7 @@ test_that("weights of other points agree with points that follow the others", {
   }
 })
 
-test_that("several GPUs give the sums of one, and what is held serves any number of neighbours", {
+test_that("several GPUs give the sums of one, and stored sets are used for any number of neighbours", {
   skip_without_gpu()
   skip_on_cran()
   skip_if(kernops:::cuda_describe()$name[[1]] == "emulator", "minutes of an emulated GPU")

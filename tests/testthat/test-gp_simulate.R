@@ -64,7 +64,7 @@ test_that("draws without noise go through the observations, and agree where poin
   }
 })
 
-test_that("draws honour the data also where the variance is immense", {
+test_that("draws agree with the data also for a very large variance", {
   withr::local_seed(8)
   d <- smooth_case(60)
   fit <- gp(z ~ 0, d, ~ a + b, exponential(1, 0.2) + constant(1e10), known = list(beta = 0), estimate = "none")
@@ -85,7 +85,7 @@ test_that("a seed gives the same draws, and leaves the generator alone", {
   expect_false(identical(simulate(fit, 2, seed = 8), first))
 })
 
-test_that("intervals cover what they say", {
+test_that("prediction intervals have their nominal coverage", {
   withr::local_seed(4)
   u <- matrix(runif(1000), 500)
   h <- sqrt(3) * as.matrix(dist(u)) / 0.3
@@ -101,7 +101,7 @@ test_that("intervals cover what they say", {
   expect_lt(mean(within), 0.97)
 })
 
-test_that("leave-one-out is what leaving out one by one gives", {
+test_that("leave-one-out agrees with fits without each observation", {
   withr::local_seed(5)
   d <- smooth_case(30)
   covariance <- matern(3/2, 1, 0.5) + nugget(0.02)
@@ -148,7 +148,7 @@ test_that("kernel interpolation goes through its points", {
   expect_identical(colnames(both(x)), c("once", "twice"))
 })
 
-test_that("an interpolation is shown as what it is", {
+test_that("an interpolation is printed as an interpolation", {
   f <- kernel_interpolation(diag(3), 1:3, matern(3/2, 1, 1), lambda = 0.5)
   expect_output(print(f), "<kernel_interpolation> of 3 points of 3 coordinates\n.*matern.*\n  lambda +0.5\n")
   expect_equal(f(diag(3)), f(diag(3) + 0))

@@ -106,7 +106,7 @@ test_that("a time of one value is a variable of a map, longer ones are refused",
   expect_error(plain(setNames(cube, "z")), "two dimensions", class = "kernops_input_error")
 })
 
-test_that("a proxy with one band is predicted as what it reads", {
+test_that("a proxy with one band has the predictions of its array", {
   skip_if_not_installed("sf")
   skip_if_not_installed("stars")
   file <- withr::local_tempfile(fileext = ".tif")
@@ -116,7 +116,7 @@ test_that("a proxy with one band is predicted as what it reads", {
   expect_equal(ours$fit, predict(fit, map_of())$fit, ignore_attr = TRUE)
 })
 
-test_that("features of one point are points, whichever type they have", {
+test_that("features of one point are points, of any geometry type", {
   skip_if_not_installed("sf")
   points <- sf::st_as_sf(seen, coords = c("x", "y"))
   several <- sf::st_cast(points, "MULTIPOINT")
@@ -146,7 +146,7 @@ test_that("features of one point are points, whichever type they have", {
   expect_equal(result$fit, predict(expected, points)$fit)
 })
 
-test_that("measures are no coordinates, heights are in projected systems", {
+test_that("measures are not coordinates, and heights are coordinates in projected systems", {
   skip_if_not_installed("sf")
   d <- transform(seen, m = 50:1, h = sin(1:50))
   flat <- plain(sf::st_as_sf(d, coords = c("x", "y")))

@@ -64,7 +64,7 @@ test_that("coordinates that depend on all rows, missing values and other columns
   expect_identical(nrow(update(fit, newdata = more, evaluate = FALSE)$data), 56L)
 })
 
-test_that("families and effects continue; the second ones from the usual starting values", {
+test_that("searches of families continue from the estimates, and searches of effects from the usual starting values", {
   counts <- withr::with_seed(1, transform(runs, n = rpois(56, exp(2 + 1.5 * sin(4 * a)))))
   fit <- gp(n ~ 1, counts[1:50, ], ~ a + b, matern(5/2), family = poisson())
   longer <- update(fit, newdata = counts[51:56, ])

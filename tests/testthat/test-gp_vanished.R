@@ -40,7 +40,7 @@ test_that("an effect is not named beside a field whose variance is far above tha
   expect_gt(fit$theta[["squared_exponential.variance"]], 4e4 * fit$theta[["(1 | g).variance"]])
 })
 
-test_that("variances of user-defined covariances count as they are, in any unit of the response", {
+test_that("variances of user-defined covariances are compared in any unit of the response", {
   withr::local_seed(1)
   d <- data.frame(a = runif(120), g = rep(letters[1:6], 20))
   d$z <- 1e-4 * (sin(6 * d$a) + rnorm(6)[match(d$g, letters)] + rnorm(120, sd = 0.2))

@@ -7,7 +7,7 @@ bytes_in_use <- function() {
 lost <- \() structure(methods::new("externalptr"), class = "gpu_matrix")
 dot <- \(...) keops_kernel("Sum_Reduction((x|y), 1)", c("x = Vi(2)", "y = Vj(2)"), ...)
 
-test_that("a matrix goes to the GPU and comes back", {
+test_that("a matrix is copied to the GPU and back", {
   skip_without_gpu()
   withr::local_seed(1)
   x <- matrix(rnorm(70), 10) # not exact in float32
@@ -94,7 +94,7 @@ test_that("operators read and write on the GPU, in rows and in columns", {
   expect_same(gradient, c(input, list(eta = uniform(200))))
 })
 
-test_that("each call reads what the one before it wrote, however soon it begins", {
+test_that("each call reads the results of the previous call", {
   skip_without_gpu()
   withr::local_seed(9)
   for (n in c(40, 700, 3000)) for (precision in c("float64", "float32")) {
@@ -113,7 +113,7 @@ test_that("each call reads what the one before it wrote, however soon it begins"
   }
 })
 
-test_that("backend auto goes where the data are", {
+test_that("the backend \"auto\" is that of the data", {
   skip_without_gpu()
   withr::local_seed(4)
   x <- uniform(20, 2)
@@ -162,7 +162,7 @@ box <- \(value) structure(list2env(list(value = value), parent = emptyenv()), cl
 registerS3method("dim", "box", \(x) dim(x$value))
 registerS3method("[", "box", \(x, i, j, drop) box(x$value[, j, drop = FALSE]))
 
-test_that("solvers do not mind vectors that change in place", {
+test_that("solvers are right for vectors that change in place", {
   withr::local_seed(8)
   K <- crossprod(uniform(30)[, rep(1, 30)] + diag(30)) + diag(30)
   b <- cbind(uniform(30, 2), 0)
@@ -195,7 +195,7 @@ test_that("solvers do not mind vectors that change in place", {
   }
 })
 
-test_that("no solve changes what it is given", {
+test_that("a solve does not change its arguments", {
   skip_without_gpu()
   withr::local_seed(6)
   x <- uniform(200, 2)
@@ -208,7 +208,7 @@ test_that("no solve changes what it is given", {
   expect_identical(as.matrix(on_gpu$start), matrix(start))
 })
 
-test_that("GPU memory is given back", {
+test_that("GPU memory is released", {
   skip_without_gpu()
   withr::local_seed(7)
   x <- uniform(500, 2)

@@ -2,13 +2,13 @@
 
 X <- matrix(c(0.5, 2, -1, 3), 2)
 
-test_that("without another package, the functions are ours", {
+test_that("without another package, the masked functions are those of kernops", {
   expect_equal(clamp(1:3, 2, 2.5), c(2, 2, 2.5))
   expect_equal(extract(4:6, 2, 2), 5:6)
   expect_error(if_else(condition = TRUE, true = 1, false = 2), "argument `f`", class = "kernops_input_error")
 })
 
-test_that("functions of packages that are attached before get what is theirs, as it was written", {
+test_that("functions of packages attached before receive their arguments unevaluated", {
   theirs <- list(clamp = \(x, lower, upper, ...) c("theirs", lower), mod = \(e1, e2) "their mod",
                  if_else = \(condition, true, false, missing = NULL) list(condition, true, missing),
                  extract = \(data, col, into, ...) list(data, substitute(col), into))
@@ -36,7 +36,7 @@ test_that("functions of packages that are attached before get what is theirs, as
   expect_equal(sum(extract(Vi(X), 2, 1), "j"), X[, 2, drop = FALSE])
 })
 
-test_that("tidyr and dplyr get their columns", {
+test_that("tidyr and dplyr receive their columns", {
   skip_if_not_installed("tidyr")
   skip_if_not_installed("dplyr")
   run <- function(code) {
@@ -71,7 +71,7 @@ test_that("no function of base R is masked by another one", {
   expect_false("diag" %in% getNamespaceExports("kernops"))
 })
 
-test_that("one thing has one name in all functions", {
+test_that("an argument has the same name in all functions", {
   functions <- Filter(is.function, mget(getNamespaceExports("kernops"), asNamespace("kernops"), inherits = TRUE))
   takers <- \(argument) names(Filter(\(f) argument %in% names(formals(args(f))), functions))
   expect_identical(takers("gradin"), "grad") # rkeops' name of eta, beside it

@@ -19,7 +19,7 @@ test_that("points in columns: the example of the help page", {
   expect_identical(op(list(x = matrix(1:9, 3), y = matrix(3:8, 3)), inner_dim = "row"), t(c(63, 90)))
 })
 
-test_that("integer, logical, data frame and vector input is as good as a matrix of doubles", {
+test_that("integer, logical, data frame and vector input gives the results of a matrix of doubles", {
   args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vj(1)")
   op <- keops_kernel("Sum_Reduction(s * SqDist(x, y) * b, 1)", args)
   x <- matrix(c(1, 2, 3, 4, 5, 6), 3)
@@ -48,14 +48,14 @@ test_that("arrays of one dimension, as table() makes them, are vectors with name
   expect_identical(op(list(counts, 1:3), inner_dim = "row"), matrix(c(6, 12), 1, dimnames = list(NULL, c("a", "b"))))
 })
 
-test_that("an operator changes nothing that it is given", {
+test_that("an operator does not change its arguments", {
   x <- matrix(1, 2, 3)
   y <- matrix(2, 2, 3)
   invisible(dot(1)(list(x, y)))
   expect_identical(list(x, y), list(matrix(1, 2, 3), matrix(2, 2, 3)))
 })
 
-test_that("a matrix given for a parameter is that matrix, whichever operation reads it", {
+test_that("a matrix given for a parameter is read as that matrix by every operation", {
   withr::local_seed(12)
   A <- uniform(3, 2)
   B <- uniform(2, 4)

@@ -161,7 +161,7 @@ test_that("the CUDA text of ranges, and of sums in float64, compiles", {
   }
 })
 
-test_that("all pairs, in ranges of any number, are what no ranges give", {
+test_that("ranges that cover all pairs give the results without ranges", {
   withr::local_seed(5)
   input <- list(uniform(3000, 2), uniform(3000, 2), uniform(3000, low = 0.5))  # nothing cancels
   whole <- gaussian()(input)
@@ -188,7 +188,7 @@ test_that("far pairs are left out with little loss", {
   expect_lt(sum(abs(op(input, ranges = ranges) - dense)) / sum(dense), 0.002)
 })
 
-test_that("points of a cluster share a cell, and cells that differ differ in their label", {
+test_that("points of a cluster share a cell, and different cells have different labels", {
   withr::local_seed(7)
   x <- uniform(500, 2)
   labels <- grid_cluster(x, c(0.2, 0.5))
@@ -199,7 +199,7 @@ test_that("points of a cluster share a cell, and cells that differ differ in the
   expect_identical(grid_cluster(x[0, ], 1), integer())
 })
 
-test_that("sorted points are the points, cluster by cluster", {
+test_that("sorted points are all points, cluster by cluster", {
   withr::local_seed(8)
   x <- uniform(100, 2)
   labels <- sample(c("c", "a", "b"), 100, replace = TRUE)

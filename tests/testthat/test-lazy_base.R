@@ -84,7 +84,7 @@ test_that("RSpectra takes symbolic matrices", {
   expect_error(RSpectra::eigs_sym(K, 2, sigma = 0), "sigma", class = "kernops_input_error")
 })
 
-test_that("numbers as many as rows or columns are said to be a parameter, once", {
+test_that("a message says once that a vector with a number for each row is a parameter", {
   K <- sqdist(Vi(X), Vj(Y))
   rlang::reset_message_verbosity("kernops_parameter")
   expect_message(sum(K * seq_len(nrow(X)), "j"), "Vi(v)", fixed = TRUE, class = "kernops_parameter")

@@ -26,7 +26,7 @@ test_that("complex tensors take and give complex matrices", {
   expect_equal(sum(waves, "j"), matrix(rowSums(exp(1i * outer(X[, 1], Y[, 1])))), tolerance = 1e-10)
 })
 
-test_that("one complex entry repeats where the others are several, real or complex", {
+test_that("a single complex entry is recycled to several real or complex entries", {
   z <- X[, 1] + 1i * X[, 2]
   Z <- Vi(z)
   W <- Vi(X + 1i * X[, 3:1])
@@ -104,7 +104,7 @@ test_that("systems with complex right-hand sides", {
   expect_equal(unname(fit), unname(expected), tolerance = 1e-8)
 })
 
-test_that("complex entries are taken and put as wholes", {
+test_that("complex entries are extracted and inserted as wholes", {
   z <- X + 1i * X[, 3:1]
   Z <- Vi(z)
   expect_equal(sum(elem(Z, 2), "j"), z[, 2, drop = FALSE])
@@ -113,7 +113,7 @@ test_that("complex entries are taken and put as wholes", {
   expect_equal(sum(extractT(extract(Z, 1, 2), 2, 4), "j"), unname(cbind(0, z[, 1:2], 0)))
 })
 
-test_that("the incoming gradient of complex values is complex: real numbers are so, and one repeats", {
+test_that("the incoming gradient of complex values may be real, and a single number is recycled", {
   z <- X + 1i * X[, 3:1]
   w <- X[, 2:1] - 1i * X[, 3]
   Z <- Vi(z)

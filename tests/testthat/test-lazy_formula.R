@@ -35,7 +35,7 @@ test_that("points and parameters without data have as many entries as formulas t
   expect_error(Pm(size = most + 1), class = "kernops_input_error")
 })
 
-test_that("a right-hand side is no variable of the matrix, though it has the data of one", {
+test_that("a right-hand side with the data of a variable of the matrix is a separate variable", {
   b <- X[, 1, drop = FALSE]
   K <- exp(-sqdist(Vi(b), Vj(b)))
   dense <- exp(-outer(b[, 1], b[, 1], `-`)^2)
@@ -44,7 +44,7 @@ test_that("a right-hand side is no variable of the matrix, though it has the dat
   expect_equal(weighted %*% b, dense %*% b^2, tolerance = 1e-12)
 })
 
-test_that("each call of Pm() makes a parameter, and numbers are none", {
+test_that("each call of Pm() makes a parameter, and numbers are constants", {
   number <- 3
   a <- Pm(number)
   b <- Pm(number)
@@ -71,7 +71,7 @@ test_that("without data, a reduction is an operator that has gradients", {
   expect_equal(scaled(list(s = 2, X, Y) |> unname()), matrix(rowSums(exp(-2 * D2))), tolerance = 1e-12)
 })
 
-test_that("numbers that are not finite have a place in operators for later data", {
+test_that("numbers that are not finite are allowed in operators for later data", {
   D <- sqdist(Vi(3), Vj(3))
   op <- min(if_else(-D, Inf, D), "j") # but for the point itself
   S <- `diag<-`(dense_sqdist(X, X), Inf)
@@ -101,7 +101,7 @@ test_that("a variable that was saved apart from its formula is distinguished fro
   expect_close(sum(grad(both$f, 1, both$x), "j")(list(X, Y)), central_difference(value, X), "float64", 1e-6)
 })
 
-test_that("numbers of several entries, and complex ones, have a place in operators for later data", {
+test_that("vectors and complex numbers are allowed in operators for later data", {
   shifted <- sum(Pm(c(1, -2)) * Vi(2) + c(0.1, 3), "i")
   expect_identical(shifted(list(X[, 1:2])), rbind(colSums(t(t(X[, 1:2]) * c(1, -2) + c(0.1, 3)))))
   waves <- sum(exp(1i * sum(Vi(3) * Vj(3))), "j")
@@ -115,7 +115,7 @@ test_that("the numbers in an operator for later data are distinguished from vari
   expect_equal(op(list(X, Y)), matrix(rowSums(4 * exp(-D2))), tolerance = 1e-12)
 })
 
-test_that("long formulas stay whole", {
+test_that("long formulas are not truncated", {
   x <- Vi(X)
   long <- Reduce(`+`, lapply(1:400, \(k) k * x))
   expect_gt(nchar(keops_formula(long)), 3000)
@@ -152,7 +152,7 @@ test_that("the text of expressions that share much is as long as their parts", {
   expect_equal(suppressMessages(solve(square, X, 5, tol = 1e-12)), solve(dense + diag(5, 10), X), tolerance = 1e-8)
 })
 
-test_that("a part that is used once stays in its place", {
+test_that("a part that is used once gets no name", {
   x <- Vi(X)
   long <- Reduce(`+`, lapply(1:20, \(k) sin(k * x)))
   expect_no_match(keops_formula(long), "Let")

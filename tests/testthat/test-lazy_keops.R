@@ -2,7 +2,7 @@
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("one entry repeats where the others are several", {
+test_that("a single entry is recycled to several entries", {
   column <- Y[, 1, drop = FALSE]
   wide <- column[, c(1, 1, 1)]
   expect_equal(as.matrix(sqdist(Vi(X), Vj(column))), dense_sqdist(X, wide))

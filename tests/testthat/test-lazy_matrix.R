@@ -27,7 +27,7 @@ test_that("a symbolic matrix is a matrix", {
   expect_equal(solution, solve(as.matrix(G) + diag(0.1, 10), X), tolerance = 1e-8)
 })
 
-test_that("rows and columns are called as their points", {
+test_that("rows and columns have the names of their points", {
   x <- `rownames<-`(X, letters[1:10])
   y <- `rownames<-`(Y, LETTERS[1:6])
   K <- exp(-sqdist(Vi(x), Vj(y)) / 2)
@@ -56,7 +56,7 @@ test_that("blocks without rows or columns keep their shape", {
   }
 })
 
-test_that("a product says nothing of its methods, and one number is a right-hand side of one point", {
+test_that("a product prints no message about methods, and one number is a right-hand side of one point", {
   K <- exp(-sqdist(Vi(X), Vj(Y)))
   expect_no_message(product <- K %*% Vj(B))
   expect_equal(product, exp(-D2) %*% B)
@@ -102,7 +102,7 @@ test_that("a matrix parameter is that matrix", {
   }
 })
 
-test_that("blocks of any shape agree with the dense matrix, whatever stands beside infinite entries", {
+test_that("blocks of any shape agree with the dense matrix, also beside infinite entries", {
   inverse <- 1 / sqdist(Vi(X), Vj(rbind(X, X)))
   dense <- 1 / dense_sqdist(X, rbind(X, X))
   expect_equal(as.matrix(inverse), dense)
@@ -116,12 +116,12 @@ test_that("blocks of any shape agree with the dense matrix, whatever stands besi
   }
 })
 
-test_that("solve() says which shape is not square", {
+test_that("the error of solve() for a matrix that is not square names its shape", {
   expect_error(solve(sqdist(Vi(X), Vj(Y)), 1:6), "square matrix of scalars: K is 10 x 6", class = "kernops_dim_error")
   expect_error(solve(Vi(X) - Vj(X), 1:10), "square matrix of scalars: K is 10 x 10 x 3", class = "kernops_dim_error")
 })
 
-test_that("solve() chooses a preconditioner, and says which", {
+test_that("solve() chooses a preconditioner, and reports the choice", {
   withr::local_seed(3)
   x <- uniform(600, 2)
   b <- rnorm(600)

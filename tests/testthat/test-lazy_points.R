@@ -40,7 +40,7 @@ test_that("a single point is a matrix of one row, and numbers of points are vect
   expect_equal(as.matrix(norm2(Vi(w) - c(0.2, 0.5, 1))), cbind(sqrt(colSums(outer(c(0.2, 0.5, 1), w, `-`)^2))))
 })
 
-test_that("an operation takes the same time whatever the number of operations and numbers before", {
+test_that("the time of an operation does not depend on the number of earlier operations", {
   skip_on_cran()
   start <- exp(-sqdist(Vi(x), Vj(y)))
   time_of <- \(f) system.time(Reduce(f, 1:1000, start))[["user.self"]]

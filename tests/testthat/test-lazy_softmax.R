@@ -1,6 +1,6 @@
 # softmax() and logsumexp(), against their definitions.
 
-test_that("alpha is what a slice sums to", {
+test_that("the values of a slice sum to alpha", {
   x <- array(0:23 + 0, 2:4)
   expected <- c(8.171638999262963e-09, 2.221281780042377e-08, 3.2966744623308384e-06, 8.961290285298912e-06,
                 0.0013299734008764416, 0.0036152425279363082, 0.5365495644930125, 1.4584929312289705)
@@ -12,7 +12,7 @@ test_that("alpha is what a slice sums to", {
   expect_equal(softmax(x, 2, alpha = -3), -3 * softmax(x, 2))
 })
 
-test_that("a softmax adds up to alpha but for rounding", {
+test_that("the values of a softmax sum to alpha up to rounding", {
   withr::local_seed(2)
   for (n in c(1, 2, 9, 4097, 1e5)) for (alpha in c(1, 2, -3)) {
     x <- matrix(rnorm(3 * n, 1000, 30), n)

@@ -2,7 +2,7 @@
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
-test_that("functions of base R are what they were", {
+test_that("functions of base R are unchanged for other objects", {
   expect_identical(round(4.5), 4)
   expect_identical(sum(c(1:10, NA), na.rm = TRUE), 55L)
   expect_identical(log(8, 2), 3)
@@ -11,7 +11,7 @@ test_that("functions of base R are what they were", {
   expect_identical(diag(2), matrix(c(1, 0, 0, 1), 2))
 })
 
-test_that("a tensor keeps the data it was made from", {
+test_that("a tensor keeps its original data", {
   x <- X + 0
   K <- sqdist(Vi(x), Vj(Y))
   x[1] <- 99

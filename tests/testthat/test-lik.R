@@ -103,7 +103,7 @@ test_that("a singular matrix is reported by the row that shows it", {
   expect_true(state$has_value)
 })
 
-test_that("an unknown function is no part of the contract, and a missing one is required", {
+test_that("a likelihood with an unknown function, or without a required one, is an error", {
   expect_error(kernops:::new_likelihood(identity, invert = identity), "unused argument")
   expect_error(kernops:::new_state(list(value = 1), gradient = identity), "\"information\" is missing")
 })

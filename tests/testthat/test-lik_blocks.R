@@ -134,7 +134,7 @@ test_that("results do not depend on the size of chunks, of memory, or the number
 
 # The expected log-likelihood of an approximation is minus half the log-determinant, up to a constant: its loss does not
 # depend on the observations.
-test_that("the ordering loses a tenth of what a random ordering does beside that of all points, or less", {
+test_that("the loss by the ordering of cells is at most a tenth of the loss by a random ordering", {
   small_cells(rows = 500, heads = 60)
   d <- table_data(4000)
   cells <- fit_of_table(d, neighbours = 20)

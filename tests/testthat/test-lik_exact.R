@@ -158,7 +158,7 @@ test_that("fit, prediction and leave-one-out take little more memory than one ma
   expect_lt(as.numeric(sub(".*peak ", "", said)), 8 * n^2 + 1.5e8)
 })
 
-test_that("an observation whose noise is immense is as one left out", {
+test_that("an observation with very large noise has no effect", {
   withr::local_seed(3)
   x <- seq(0, 10, length.out = 60)
   y <- sin(x) + rnorm(60, sd = 0.1)

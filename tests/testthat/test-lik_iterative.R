@@ -12,7 +12,7 @@ for_each_precision <- function(body) {
   for (backend in backends()) for (precision in c("float64", "float32")) body(backend, precision)
 }
 
-test_that("mean, variance and likelihood are the exact ones", {
+test_that("mean, variance and likelihood agree with the exact method", {
   exact <- fitted_by("exact")
   new <- case[1:20, ] + 0.01
   expected <- predict(exact, new, se.fit = TRUE)
@@ -27,7 +27,7 @@ test_that("mean, variance and likelihood are the exact ones", {
   })
 })
 
-test_that("at n = 2000 as well", {
+test_that("mean, variance and likelihood of 2,000 points agree with the exact method", {
   withr::local_seed(4)
   large <- smooth_case(2000)
   exact <- fitted_by("exact", data = large)
@@ -125,7 +125,7 @@ test_that("many observations are searched from the optimum of a fifth of them", 
   expect_gt(logLik(there), logLik(exact) - 0.3)
 })
 
-test_that("a search that rounding of float32 would mislead is one in float64", {
+test_that("a search uses float64 if rounding of float32 would affect its end", {
   withr::local_seed(4)
   d <- data.frame(x = seq(0, 1, length.out = 400))
   d$y <- 100 * sin(9 * d$x) + rnorm(400, sd = 0.05)
@@ -167,7 +167,7 @@ test_that("raw coordinates may be the trend", {
   expect_equal(unname(vcov(fit)[2:3, 2:3]), solve(t(X) %*% inverse %*% X)[2:3, 2:3], tolerance = 1e-4)
 })
 
-test_that("information that bends the wrong way is no end of the search", {
+test_that("a search continues where the information has a negative curvature", {
   parameters <- data.frame(kind = "range", log = TRUE, fixed = FALSE, lower = rep(1e-9, 2), upper = 1e9)
   best <- c(3, 2)
   likelihood <- function(theta) {
@@ -253,7 +253,7 @@ test_that("10,000 points take less than 1 GB, and Ctrl-C ends their fit within m
   expect_length(result$afterwards, 3)
 })
 
-test_that("a sample of the rows tells the residual", {
+test_that("the residual is estimated from a sample of the rows", {
   withr::local_seed(21)
   d <- smooth_case(400)
   fit <- fitted_by("iterative", data = d)

@@ -101,7 +101,7 @@ test_that("effects, groups and few neighbours have these weights", {
   }
 })
 
-test_that("without a maximum, the expected weights take the place of those", {
+test_that("without a maximum, the expected weights replace the second derivatives", {
   # at 0, half way between two observations of one place, the density has a saddle
   d <- data.frame(x = c(0, 0, 5, 5), y = c(-4, 4, -4, 4))
   K <- 9 * exp(-as.matrix(dist(d$x)))

@@ -81,7 +81,7 @@ test_that("with all points as neighbours, everything agrees with the exact metho
   }
 })
 
-test_that("so it is for more points: log-likelihood, gradient, information, means and standard errors", {
+test_that("with all points as neighbours, likelihoods, information and predictions of more points are exact", {
   n <- 400
   many <- withr::with_seed(7, smooth_case(n))
   new <- many[1:15, ] + 0.013
@@ -110,14 +110,14 @@ test_that("so it is for more points: log-likelihood, gradient, information, mean
   }
 })
 
-test_that("without a nugget an observation is predicted as it is", {
+test_that("without a nugget the prediction at an observation is its value", {
   fit <- gp(z ~ 1, case, ~ a + b, exponential(1.3, 0.4), "vecchia", "none")
   at <- predict(fit, case[1:9, ], se.fit = TRUE, interval = "confidence")
   expect_equal(at$fit, case$z[1:9], tolerance = 1e-10)
   expect_lt(max(at$se.fit), 1e-6)
 })
 
-test_that("neither threads nor other points of a call change a result", {
+test_that("results do not depend on threads or on other points of a call", {
   fit <- gp(z ~ w, case, ~ a + b, given(), "vecchia", "none")
   new <- case[1:40, ] + 0.01
   at <- predict(fit, new, se.fit = TRUE, interval = "prediction")
@@ -129,7 +129,7 @@ test_that("neither threads nor other points of a call change a result", {
   expect_identical(values[[3]], values[[1]])
 })
 
-test_that("a fit without observations nearby knows little, and one observation is enough", {
+test_that("a prediction far from observations is the trend, and one observation is enough for a fit", {
   far <- data.frame(a = 100, b = 100, w = 0)
   fit <- gp(z ~ 1, case, ~ a + b, given(), "vecchia", "none")
   at <- predict(fit, far, se.fit = TRUE, interval = "confidence")

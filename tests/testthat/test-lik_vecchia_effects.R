@@ -141,7 +141,7 @@ test_that("draws have the covariance of the model and of the data", {
   expect_lt(max(abs(rowMeans(draws) - predict(fit, new_plots))), 0.1)
 })
 
-test_that("auto takes this likelihood where observations are many", {
+test_that("method \"auto\" chooses this likelihood for many observations", {
   fit <- gp(z ~ w + (1 | g), plots, ~ a + b, exact_limit = 50)
   expect_identical(fit$method, "vecchia")
   many <- data.frame(plots, k = factor(seq_len(90)))
@@ -155,7 +155,7 @@ test_that("sparse products check their input", {
   expect_error(kernops:::effects_gram(rows, matrix(2L, 1, 2), matrix(1, 1, 2), 1L, 1L), "a column is out of range")
 })
 
-test_that("a GPU finds what the CPU finds", {
+test_that("a GPU has the likelihood of the CPU", {
   skip_if_not("cuda" %in% backends(), "there is no GPU")
   fits <- lapply(c("cpu", "cuda"), \(backend) {
     gp(z ~ w, plots, ~ a + b, given_plots(), method = "vecchia", estimate = "none", neighbours = 8, backend = backend)

@@ -13,7 +13,7 @@ chosen <- function(data, covariance, method = "auto", estimate = "none", ...) {
   gp(y ~ 0, data, coords, covariance, method, estimate, exact_limit = 100, neighbours = 10, inducing = 60, ...)
 }
 
-test_that("smooth fields and many inputs take inducing points where neighbours are not enough", {
+test_that("smooth fields and many inputs use inducing points if neighbours are not enough", {
   smooth <- squared_exponential(1, 0.4) + nugget(0.001)
   expect_equal(chosen(draws_of(400, 2, smooth), smooth)$method, "vif")
   many <- matern(3/2, 1, 8) + nugget(0.001)
@@ -47,7 +47,7 @@ test_that("the chosen fit agrees with its method", {
   expect_equal(predict(auto, new), predict(asked, new), tolerance = 1e-5)
 })
 
-test_that("more neighbours are taken where they are enough, but not for a number that the user gives", {
+test_that("more neighbours are used if they are enough, unless the user sets the number", {
   data <- draws_of(400, 2, matern(5/2, 1, 0.3) + nugget(0.01))
   fit_with <- function(..., data = NULL) {
     gp(y ~ 0, data, ~ V1 + V2, matern(5/2, 1, 0.3) + nugget(0.01), estimate = "none", exact_limit = 100, ...)

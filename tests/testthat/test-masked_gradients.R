@@ -120,7 +120,7 @@ test_that("a pair potential without its self-pairs has gradients and Hessians, b
   })
 })
 
-test_that("a zero that is no mask leaves second derivatives alone", {
+test_that("a zero without a mask does not change second derivatives", {
   for (f in c("IfElse(m, Square(Log(x)), 0)", "(0 < m) * Square(Log(x))", "Mask(0 < m, Log(x) * Log(x))")) {
     slopes <- slopes_of(masked_operator(keops_kernel, f, "%s"), list(c(1, 0.5), c(1, 1), 1))
     expect_close(slopes[[2]], cbind(c(2, 8 * (1 - log(0.5)))), info = f)

@@ -128,7 +128,7 @@ test_that("calls do not leave memory of plans behind", {
   expect_lt(growth(\() seg_reduce(v[1:1e6], lengths = rep(1, 1e6), op = "max")), 400)
 })
 
-test_that("R collects plans that it has dropped though it does not see their memory", {
+test_that("R's collector frees dropped plans, although their memory is outside of R", {
   skip_on_cran()
   n <- 4e6
   g <- rep(c(3L, 1L, 2L), length.out = n)

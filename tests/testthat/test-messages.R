@@ -47,7 +47,7 @@ test_that("messages about GPUs", {
 })
 
 # No exported function can cause these: they guard the border against a mistake in R code.
-test_that("the border checks the shapes that R code hands over", {
+test_that("the border checks the shapes of arguments from R", {
   one <- matrix(1)
   near <- matrix(c(0L, 1L), 1)
   settings <- run_settings()

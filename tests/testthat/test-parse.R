@@ -44,7 +44,7 @@ test_that("random arithmetic has its value in R", {
   }
 })
 
-test_that("spaces mean nothing", {
+test_that("spaces have no meaning", {
   op <- keops_kernel(" Sum_Reduction ( Scalprod( x ,\ty )\n, 1 ) ", c(" x=Vi( 2 )", "y  =  Vj(2) "))
   expect_identical(op(list(x = 1:2, y = 3:4) |> lapply(t)), matrix(11))
   hard_spaces <- keops_kernel("Sum_Reduction(x\u00a0*\u00a0y, 1)", c("x = Vi(1)", "y = Vj(1)"))
@@ -95,7 +95,7 @@ test_that("names may be in any encoding, and any locale", {
   }
 })
 
-test_that("depth costs time, never a crash", {
+test_that("deep formulas take time, but never crash", {
   deep <- \(left, right) paste0(strrep(left, 1e4), "a", strrep(right, 1e4))
   for (formula in c(deep("(", ")"), deep("-", ""), deep("Minus(", ")"), deep("", "^1"), deep("", "+a"))) {
     value <- tryCatch(value_of(formula, a = 2), kernops_formula_error = \(e) NULL)
@@ -159,7 +159,7 @@ test_that("a size is never taken for another one, however large", {
   expect_identical(op("Sum_Reduction(SumT(x, 1048576), 1)")(list(2)), matrix(2, 1, 2^20))
 })
 
-test_that("formulas that double with each derivative end", {
+test_that("compilation ends for formulas whose size doubles with each derivative", {
   expect_s3_class(keops_kernel("Sum_Reduction(BSpline(k, x, 30), 1)", c("k = Pm(40)", "x = Vj(1)")), "keops_kernel")
   tower <- paste0(strrep("Grad(", 40), "Exp(Sin(x) * x)", strrep(", x, 1)", 40))
   expect_error(keops_kernel(sprintf("Sum_Reduction(%s, 1)", tower), "x = Vj(1)"), class = "kernops_formula_error")

@@ -62,7 +62,7 @@ test_that("products of a matrix and a difference are right, also of one that is 
   }
 })
 
-test_that("missing and far points among the rows, and odd matrices, count for themselves alone", {
+test_that("missing and distant points, and matrices that are not finite, do not change other results", {
   withr::local_seed(3)
   x <- points(40, 3, 1e4)
   y <- points(29, 3, 1e4)

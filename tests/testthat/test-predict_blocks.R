@@ -10,7 +10,7 @@ new_places <- function() {
   d
 }
 
-test_that("predictions are those from all observations, also in gaps and far away", {
+test_that("predictions agree with those from all observations, also in gaps and far away", {
   small_cells()
   d <- table_data(3000)
   d <- d[!(d$x > 0.3 & d$x < 0.5 & d$y < 0.6), ] # a gap
@@ -32,7 +32,7 @@ test_that("predictions are those from all observations, also in gaps and far awa
   }
 })
 
-test_that("points whose neighbours are beyond the halo of their cell have them", {
+test_that("points have their nearest neighbours also beyond the halo of their cell", {
   small_cells(heads = 150)
   d <- table_data(3000)
   d <- d[!(d$x > 0.2 & d$x < 0.9 & d$y < 0.8), ]

@@ -60,7 +60,7 @@ decay_rate <- function(variance, range, noise, density) {
   Im(sqrt(squared))
 }
 
-test_that("observations beyond the halo matter as little as the theory of equivalent kernels says", {
+test_that("the effect of observations beyond the halo agrees with the theory of equivalent kernels", {
   small_cells(rows = 400)
   d <- table_data(6000)
   withr::with_seed(5, d$x <- runif(6000))

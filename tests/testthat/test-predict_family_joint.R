@@ -75,7 +75,7 @@ test_that("local predictions have the nearest data and the trend of the fit", {
   expect_equal(alone$cov[[1]], 1.1 + sum(vcov(fit)), tolerance = 0.2)
 })
 
-test_that("local predictions take data that tell next to nothing", {
+test_that("local predictions accept observations with hardly any information", {
   some <- transform(d, effort = ifelse(seq_len(40) %% 3 == 0, 1e-12, 1))
   some$count <- ifelse(some$effort < 1, replace(numeric(40), 6, 1), some$count)
   fit <- gp(count ~ w + offset(log(effort)), some, ~ a + b, field_covariance, family = poisson(), estimate = "none")
@@ -203,7 +203,7 @@ test_that("no rows have no predictions, by each method", {
   }
 })
 
-test_that("rows with missing values have none", {
+test_that("rows with missing values have no predictions", {
   fit <- given_fit("poisson")
   gaps <- replace(new, "w", list(c(0, NA, 1, 0)))
   ours <- predict(fit, gaps, block = c(0.1, 0.1), se.fit = TRUE, cov = TRUE, above = 1)

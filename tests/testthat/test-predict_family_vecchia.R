@@ -34,7 +34,7 @@ for (backend in backends()) for (name in names(families)) test_that(with_all(nam
   expect_error(expect_equal(residuals(given_fit(name, 2)), residuals(exact), tolerance = 1e-4))
 })
 
-test_that("with a few it is the Laplace approximation for the field of plain R, but for fill-in", {
+test_that("with few neighbours it is the Laplace approximation of plain R, except for fill-in", {
   sample <- d[1:36, ]
   covariance <- matern(3/2, 1.1, 0.4)
   fit <- gp(count ~ w, sample, ~ a + b, covariance, family = poisson(), estimate = "none", method = "vecchia",
@@ -172,7 +172,7 @@ test_that("more neighbours are nearer to the exact method", {
   expect_true(all(away[, 3] < c(0.05, 0.005)))
 })
 
-test_that("standard errors do not depend on what else is predicted, and agree with the dense posterior", {
+test_that("standard errors do not depend on other new points, and agree with the dense posterior", {
   withr::local_seed(4)
   sample <- data.frame(a = runif(500), b = runif(500))
   sample$seen <- rbinom(500, 1, plogis(sin(8 * sample$a) + cos(6 * sample$b)))
@@ -208,7 +208,7 @@ test_that("predictions at many points are those at few, by one posterior", {
   expect_gte(kernops:::nearest_base(fit)$width, 25000)
 })
 
-test_that("a GPU finds what the CPU finds", {
+test_that("a GPU has the likelihood of the CPU", {
   skip_if_not("cuda" %in% backends(), "there is no GPU")
   withr::local_seed(5)
   sample <- data.frame(a = runif(120), b = runif(120))

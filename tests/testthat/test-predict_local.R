@@ -33,7 +33,7 @@ test_that("local kriging agrees with gstat", {
   expect_kriged(observed(known, maxdist = 0.02), by_gstat(z ~ 1, maxdist = 0.02, beta = 0.5))
 })
 
-test_that("where the neighbours do not tell the trend there is no prediction", {
+test_that("there is no prediction if the neighbours do not determine the trend", {
   far <- predict(fits(z ~ 1), rbind(new, data.frame(a = 9, b = 9, w = 0)), maxdist = 0.5, se.fit = TRUE)
   expect_identical(is.na(far$fit), rep(c(FALSE, TRUE), c(25, 1)))
   expect_true(all(is.na(predict(fits(z ~ w + a), new, nmax = 2))))
@@ -41,7 +41,7 @@ test_that("where the neighbours do not tell the trend there is no prediction", {
   expect_equal(few$trend + few$process, unname(predict(fits(z ~ w + a), new, nmax = 3)))
 })
 
-test_that("all neighbours are global kriging", {
+test_that("local kriging from all observations is global kriging", {
   for (formula in trends[-1]) {
     expect_equal(observed(fits(formula), nmax = 80), observed(fits(formula)), tolerance = 1e-9)
   }

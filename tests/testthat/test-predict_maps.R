@@ -14,7 +14,7 @@ expect_same_map <- function(fit, map, ..., windows = c(12, 40, 1e6)) {
   }
 }
 
-test_that("each method predicts a map by windows as it does at once", {
+test_that("each method gives the same map by windows and at once", {
   map <- on_disk(small_map())
   for (method in c("exact", "iterative", "vecchia", "vif")) {
     expect_same_map(map_fit(method, control = gp_control(neighbours = 8, inducing = 10)), map, se.fit = TRUE,

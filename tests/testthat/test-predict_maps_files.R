@@ -66,7 +66,7 @@ test_that("a prediction that a full disk interrupts is resumed where it ended", 
   }
 })
 
-test_that("a disk that is full at once, or behind the last row, leaves nothing or what can be resumed", {
+test_that("a full disk leaves no file, or rows from which predictions resume", {
   skip_on_os("windows")
   source <- withr::local_tempfile(fileext = ".tif")
   on_disk(small_map(), source)
@@ -84,7 +84,7 @@ test_that("a disk that is full at once, or behind the last row, leaves nothing o
   expect_equal(cell_values(ours$fit), cell_values(predict(map_fit(), map)), tolerance = 1e-12)
 })
 
-test_that("mistakes are named before predictions begin", {
+test_that("invalid arguments are named before predictions begin", {
   map <- small_map()
   fit <- map_fit()
   folder <- withr::local_tempdir()

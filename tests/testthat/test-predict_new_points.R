@@ -90,7 +90,7 @@ test_that("in a gap, joint predictions are nearer to exact ones than local ones,
   expect_lt(off(at(fit("vecchia"))), 0.05)
 })
 
-test_that("all of few observations are used by default, and predictions do not depend on other new points", {
+test_that("few observations are all used by default, and predictions do not depend on other new points", {
   fit <- gp(z ~ 1, case[1:50, ], ~ a + b, of + nugget(0.05), "vecchia", "none")
   expect_equal(predict(fit, new[4:6, ]), predict(fit, new)[4:6], tolerance = 1e-12)
 })

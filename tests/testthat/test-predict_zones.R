@@ -139,7 +139,7 @@ test_that("areas are in square kilometres for longitude and latitude; labels nam
   expect_equal(ours$fit[4:3], c(tapply(area * cells, rep(1:2, 12), sum)), ignore_attr = TRUE)
 })
 
-test_that("mistakes in zones are named", {
+test_that("invalid zones are named", {
   map <- small_map()
   fit <- map_fit()
   layer <- zone_layer(map)

@@ -54,13 +54,13 @@ test_that("windows of a map share one bar, in which each has its part", {
   expect_match(said$detail[!is.na(said$detail)], "^, (standard error|solving)")
 })
 
-test_that("without a session to see it, or when not wanted, there is no bar", {
+test_that("there is no bar without an interactive session, or if it is switched off", {
   expect_null(said_during(gp(z ~ 1, case[1:30, ], ~ a + b, control = gp_control(progress = "none"))))
   withr::local_options(rlang_interactive = FALSE)
   expect_silent(gp(z ~ 1, case[1:30, ], ~ a + b))
 })
 
-test_that("a bar goes with what it was for, even after an error", {
+test_that("a bar is removed with its computation, even after an error", {
   withr::local_options(rlang_interactive = TRUE)
   expect_error(kernops:::with_bar("Trying", stop("no")), "no")
   expect_null(kernops:::the$bar)
@@ -94,7 +94,7 @@ test_that("the bar of cli is closed when its code ends, also by an error, and do
   }
 })
 
-test_that("bars never go backwards, and work on after they have come to the end", {
+test_that("bars never go backwards, and accept updates after they have reached the end", {
   fractions <- c(0.2, 0.6, 0.1, NaN, 1, 0.3, -Inf, Inf, 1)
   long <- bars_during(kernops:::with_bar("Trying", for (f in fractions) kernops:::say_progress(fraction = f)))
   short <- bars_during((function() {
@@ -121,7 +121,7 @@ test_that("the real bar draws", {
   expect_true(is.character(shown))
 })
 
-test_that("the steps of the search are printed when asked for", {
+test_that("the steps of the search are printed on request", {
   expect_output(gp(z ~ 1, case[1:30, ], ~ a + b, control = gp_control(progress = "steps")),
                 "likelihood 1, log-likelihood .* at matern.variance = ")
 })

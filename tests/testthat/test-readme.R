@@ -23,7 +23,7 @@ limits <- list(
   "GPUs of other makers than NVIDIA." = quote(keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "opencl"))
 )
 
-test_that("README.md denies nothing that kernops does", {
+test_that("README.md does not deny existing features", {
   skip_if_not(file.exists(readme))
   expect_identical(items_of_section("Limits"), names(limits))
   set.seed(1)

@@ -1,5 +1,5 @@
 
-test_that("a nugget far below the variance of a smooth field is not taken for none", {
+test_that("a nugget far below the variance of a smooth field is not reported as zero", {
   # 6 inputs, noise of standard deviation 0.01: nearest points differ by far more, but 600 points predict within 0.01
   case <- withr::with_seed(1, {
     x <- matrix(stats::runif(3600), 600, dimnames = list(NULL, paste0("x", 1:6)))

@@ -9,7 +9,7 @@ search_of_one <- function(s, value, slope, maxit = 100, bends = 2, ...) {
   kernops:::information_search(exp(s), likelihood, list(parameters = parameters), FALSE, gp_control(maxit = maxit))
 }
 
-test_that("the search takes as many steps as it may, and tells where it stopped early", {
+test_that("the search takes at most the allowed number of steps, and reports an early end", {
   value <- \(s) (s - 50)^2
   slope <- \(s) 2 * (s - 50)
   found <- search_of_one(0, value, slope)
@@ -22,20 +22,20 @@ test_that("the search takes as many steps as it may, and tells where it stopped 
                    list(message = "no better step found", convergence = 1L))
 })
 
-test_that("a search does not go where the derivative is not a number", {
+test_that("a search does not move to points where the derivative is not a number", {
   found <- search_of_one(0, \(s) (s - 50)^2, \(s) if (s > 20) NaN else 2 * (s - 50))
   expect_lte(log(found$theta), 20)
   expect_identical(found$convergence, 1L)
   expect_match(found$message, "singular")
 })
 
-test_that("a search goes on where the information says that nothing bends", {
+test_that("a search continues where the information has no curvature", {
   found <- search_of_one(0, \(s) (s - 50)^2, \(s) 2 * (s - 50), bends = 0)
   expect_equal(log(found$theta), 50, tolerance = 1e-3)
   expect_identical(found$convergence, 0L)
 })
 
-test_that("a search ends where rounding decides, and says so", {
+test_that("a search ends if rounding exceeds its gain, and reports this", {
   search <- search_of_one(40, \(s) (s - 50)^2, \(s) 2 * (s - 50), rounding = 1)
   expect_lt(abs(log(search$theta) - 50), 2)
   expect_gt(abs(log(search$theta) - 50), 1e-6)

@@ -64,7 +64,7 @@ field_and_nugget <- function(parameters) {
   c(model, list(sites = matrix(0)))
 }
 
-test_that("a variance that is next to nothing is raised where the slope says so", {
+test_that("a variance near zero is raised if the slope indicates an improvement", {
   # -2 log-likelihood with its optimum at a nugget of 0.5 and nothing of a slope by its logarithm near 0
   value <- \(theta) 40 * (theta[[2]] - 0.5)^2 + (log(theta[[1]]) - 1)^2
   parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-12, upper = 1e6)
@@ -78,7 +78,7 @@ test_that("a variance that is next to nothing is raised where the slope says so"
   expect_equal(found$theta[[2]], 0.5, tolerance = 0.05)
 })
 
-test_that("a small variance that the data know stays where it is", {
+test_that("a small variance that the data determine is kept", {
   # along a ridge, the optimum of the second is a thousandth of the first
   value <- \(s) 1000 * (s[[2]] - s[[1]] + log(1000))^2 + 0.1 * (s[[1]] - 1)^2
   parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-12, upper = 1e6)
@@ -118,7 +118,7 @@ test_that("the seasons of carbon dioxide are forecast", {
   expect_lt(sqrt(mean((predict(fit, d[!past, ]) - d$y[!past])^2)), 1)
 })
 
-test_that("a subset has neighbours, and no pattern of the rows", {
+test_that("a subset contains neighbours, and does not depend on the order of the rows", {
   u <- as.matrix(expand.grid(x = 1:100, y = 1:100))
   rows <- kernops:::subset_rows(u, 400, 1)
   expect_length(unique(rows), 400)
@@ -128,7 +128,7 @@ test_that("a subset has neighbours, and no pattern of the rows", {
   expect_gt(mean(nearest == 1), 0.5)
 })
 
-test_that("starts fill what parameters may be, and the angle that was given is one of them", {
+test_that("starts fill the space of the parameters, and include the given angle", {
   points <- kernops:::even_points(64, 3)
   for (k in 1:3) expect_lt(max(abs(sort(points[, k]) - (1:64 - 0.5) / 64)), 0.05)
   u <- matrix(sin(1:80), 40)
@@ -149,7 +149,7 @@ test_that("noise-free data of a smooth covariance: the edge of singular matrices
   expect_gt(noisy$loglik, fit$loglik)
 })
 
-test_that("pure noise that a field explains, and a nugget of nothing, are reported", {
+test_that("noise that a field explains, and a nugget of zero, are reported", {
   for (seed in 1:12) {
     withr::local_seed(seed)
     d <- data.frame(x = runif(60), y = runif(60), z = rnorm(60))

@@ -68,7 +68,7 @@ test_that("parameters with given values have no standard error", {
   expect_true(all(is.na(summary(gp(z ~ 1, d, ~ a + b, given(), estimate = "none"))$errors)))
 })
 
-test_that("equal parts of a sum start apart, and given values stay", {
+test_that("equal parts of a sum have different starting values, and given values are kept", {
   withr::local_seed(13)
   u <- matrix(runif(40))
   model <- kernops:::covariance_model(matern(range = 0.5) + matern(5/2) + matern(5/2) + nugget(), 1)
@@ -91,7 +91,7 @@ test_that("the slope of a line is found, whatever its units", {
   }
 })
 
-test_that("smooth functions without noise are interpolated, as near to a singular matrix as they lead", {
+test_that("smooth functions without noise are interpolated up to the limit of singular matrices", {
   at <- seq(0.05, 0.95, by = 0.01)
   for (seed in 1:3) for (nu in c(5/2, 7/2)) {
     u <- withr::with_seed(seed, runif(60))
@@ -100,7 +100,7 @@ test_that("smooth functions without noise are interpolated, as near to a singula
   }
 })
 
-test_that("on a line, too, where observations follow from those before them", {
+test_that("smooth functions on a line are interpolated, where observations follow from earlier ones", {
   for (u in list(seq(0, 1, length.out = 15), seq(0, 1, length.out = 15)^2, seq(0, 1, length.out = 100),
                  seq(0, 1, length.out = 450))) {
     expect_warning(fit <- gp(sin(7 * u) ~ 1, coords = ~ u, covariance = squared_exponential()),
@@ -110,7 +110,7 @@ test_that("on a line, too, where observations follow from those before them", {
   }
 })
 
-test_that("where the matrix is singular there are no standard errors", {
+test_that("a singular matrix gives no standard errors", {
   u <- seq(0, 1, length.out = 15)
   fit <- suppressWarnings(gp(sin(7 * u) ~ 1, coords = ~ u, covariance = squared_exponential()))
   fit$theta[["squared_exponential.range"]] <- 100
@@ -126,7 +126,7 @@ test_that("a period is found", {
   expect_equal(unname(coef(fit, "covariance")["periodic.period"]), 1.7, tolerance = 0.01)
 })
 
-test_that("the search does not creep along a period, which is known far better than the rest", {
+test_that("the search takes few steps for a period, which is determined far better than other parameters", {
   withr::local_seed(1)
   u <- seq(0, 12, length.out = 150)
   z <- sin(2 * pi * u) * (1 + 0.1 * u) + 0.2 * u + rnorm(150, sd = 0.2)
@@ -150,7 +150,7 @@ test_that("a wave that changes slowly is found, whichever factor comes first", {
   }
 })
 
-test_that("a level that the subset of the start lacks leaves the rest of the trend", {
+test_that("a level missing in the subset of a start does not remove other columns of the trend", {
   withr::local_seed(26)
   d <- transform(smooth_case(40), g = factor(replace(rep(c("p", "q"), 20), 7, "rare")))
   data <- gp(z ~ g + w, d, ~ a + b, given(), estimate = "none")$data
@@ -159,7 +159,7 @@ test_that("a level that the subset of the start lacks leaves the rest of the tre
   expect_identical(unname(kept[, 2]), d$w[seq(2, 40, by = 2)])
 })
 
-test_that("a start in another unit is none where the scale is free", {
+test_that("starting values in another unit are rescaled if the scale is free", {
   withr::local_seed(4)
   d <- smooth_case(80)
   fits <- list(gp(z ~ 1, d, ~ a + b), gp(I(1e5 * z) ~ 1, d, ~ a + b, matern(3/2, variance = 1) + nugget()),
@@ -168,7 +168,7 @@ test_that("a start in another unit is none where the scale is free", {
   expect_equal(loglik, rep(loglik[[1]], 3), tolerance = 1e-6)
 })
 
-test_that("products are found whatever the units: of the response beside a sum, of the coordinates of a line", {
+test_that("optima of products do not depend on the units of response and coordinates", {
   withr::local_seed(1)
   u <- matrix(runif(300), 150)
   y <- as.vector(t(chol(exp(-as.matrix(dist(u)) / 0.3) + diag(0.01, 150))) %*% rnorm(150))

@@ -23,7 +23,7 @@ test_that("predictions of noisy data agree with the exact method", {
   }
 })
 
-test_that("new points have more neighbours if observations are noisy, or as many as asked for", {
+test_that("new points have more neighbours if observations are noisy, or the requested number", {
   local <- \(noise, m = NULL) {
     case <- field_case(1500, 0, noise)
     gp(z ~ 1, case, ~ a + b, exponential(1, 0.3) + nugget(noise), "vecchia", "none", control = list(neighbours = m))
@@ -94,7 +94,7 @@ test_that("neighbours follow the ranges that are found", {
   expect_lt(max(abs(log(fit$theta / exact$theta)) / sqrt(diag(kernops:::covariance_vcov(exact)))), 1)
 })
 
-test_that("more neighbours are closer to the exact process, and \"auto\" finds enough of them", {
+test_that("more neighbours are closer to the exact process, and \"auto\" finds a sufficient number", {
   case <- field_case(600, 0, 0.05)
   by <- \(m) gp(z ~ 1, case, ~ a + b, matern(3/2, 1, 0.1) + nugget(0.05), "vecchia", "none",
                 control = gp_control(neighbours = m))
@@ -155,7 +155,7 @@ test_that("sites of several variables are of one variable each, at other locatio
   expect_equal(certify(exact, sites = 10)$predictions$fit, shown$exact, tolerance = 0.05)
 })
 
-test_that("a nugget is estimated as zero only if searches from positive ones end there", {
+test_that("a nugget is estimated as zero only if searches from positive nuggets end at zero", {
   for (seed in 1:4) {
     case <- field_case(300, 0, c(1e-3, 0.02)[seed %% 2 + 1], seed)
     fitted <- \(start) suppressWarnings(gp(z ~ 1, case, ~ a + b, matern(1/2) + start, "vecchia"))$loglik
@@ -164,7 +164,7 @@ test_that("a nugget is estimated as zero only if searches from positive ones end
   }
 })
 
-test_that("a part of many observations begins at the optimum of a part of that part", {
+test_that("the search on a part of many observations begins at the optimum of a smaller part", {
   d <- withr::with_seed(1, data.frame(a = runif(20100), b = runif(20100), count = rpois(20100, 3)))
   fit <- gp(count ~ 1, d, ~ a + b, exponential(0.1, 0.05), "vecchia", "none", family = poisson(), neighbours = 5)
   model <- fit$outer

@@ -1,6 +1,6 @@
 # Covariances, correlations, regression lines and higher moments of segments against base R.
 
-test_that("pairs of each segment, sorted or not, with and without weights", {
+test_that("covariances, correlations and slopes of segments agree with R, with and without weights", {
   withr::local_seed(1)
   n <- 300
   x <- 1e6 + rnorm(n)
@@ -40,7 +40,7 @@ test_that("missing pairs, matrices, and no segments", {
   expect_identical(seg_cov(1:3, c(TRUE, FALSE, TRUE), g = c("a", NA, "a")), c(a = 0))
 })
 
-test_that("skewness and kurtosis", {
+test_that("skewness and kurtosis of segments agree with their formulas", {
   withr::local_seed(2)
   moment <- function(x, k) mean((x - mean(x))^k)
   x <- rexp(200) + 1e4

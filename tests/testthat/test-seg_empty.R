@@ -1,6 +1,6 @@
 # Types of results, missing values and empty segments.
 
-test_that("integers stay integers, and a sum that is none becomes a double with a warning", {
+test_that("results of integers are integers, and a sum beyond their range is a double with a warning", {
   big <- .Machine$integer.max
   expect_identical(seg_reduce(c(1L, 2L, 3L), lengths = c(2, 1)), c(3L, 3L))
   expect_warning(sums <- seg_reduce(c(big, big, 1L), lengths = c(2, 1)), class = "kernops_overflow_warning")
@@ -16,14 +16,14 @@ test_that("integers stay integers, and a sum that is none becomes a double with 
   expect_identical(seg_reduce(c(5L, NA), lengths = c(1, 1), op = "mean"), c(5, NA))
 })
 
-test_that("the first and the last value are given as they are", {
+test_that("the first and the last value are returned unchanged", {
   expect_identical(seg_reduce(c(TRUE, FALSE, NA), lengths = c(2, 1, 0), op = "first"), c(TRUE, NA, NA))
   expect_identical(seg_reduce(c(NaN, NA, NA, NaN), lengths = c(2, 2), op = "first"), c(NaN, NA))
   expect_identical(seg_reduce(c(NaN, NA, NA, NaN), g = c("b", "b", "a", "a"), op = "last"), c(a = NaN, b = NA))
   expect_identical(seg_reduce(c(NA, 5L), lengths = 2, op = "first"), NA_integer_)
 })
 
-test_that("NA goes through a softmax", {
+test_that("NA makes a softmax NA", {
   x <- c(1, NaN, NA, 1, NA, 2, 2)
   for (g in list(c(1, 1, 2, 2, 3, 4, 4), c(5, 5, 2, 2, 3, 4, 4))) {
     expect_identical(seg_softmax(x, g = g), c(NaN, NaN, NA, NA, NA, 0.5, 0.5))
@@ -33,7 +33,7 @@ test_that("NA goes through a softmax", {
   expect_identical(seg_softmax(c(NA, 2L), lengths = 2, na.rm = TRUE), c(NA, 1))
 })
 
-test_that("NA wins over NaN, wherever they are", {
+test_that("NA takes precedence over NaN in any order", {
   withr::local_seed(3)
   for (length in c(3, 20, 5000)) {
     x <- replace(rnorm(3 * length), c(length, length + 1, 2 * length, 2 * length + 2), c(NaN, NaN, NA, NaN))
@@ -47,7 +47,7 @@ test_that("NA wins over NaN, wherever they are", {
   }
 })
 
-test_that("empty segments give the identity, or what is asked for", {
+test_that("empty segments give the identity, or the value of `empty`", {
   of_nothing <- list(sum = 0, prod = 1, min = Inf, max = -Inf, mean = NaN, var = NA_real_, count = 0L, any = FALSE,
                      all = TRUE,
                      argmin = NA_integer_, logsumexp = -Inf, first = NA_real_)

@@ -59,7 +59,7 @@ test_that("tibbles and groups of dplyr", {
   expect_identical(seg_scan(grouped, op = list(n = "sum"))$n, dplyr::mutate(grouped, n = cumsum(n))$n)
 })
 
-test_that("mistakes name the column", {
+test_that("errors name the column", {
   expect_snapshot(error = TRUE, seg_reduce(frame, g = ~g, op = "mean"))
   expect_snapshot(error = TRUE, seg_reduce(frame, g = ~ g + nothing))
   expect_snapshot(error = TRUE, seg_reduce(frame, g = ~g, op = list(nothing = "sum")))

@@ -28,7 +28,7 @@ test_that("results stay on the GPU", {
   expect_error(seg_reduce(x, lengths = lengths, output = "gpu", backend = "cpu"), class = "kernops_input_error")
 })
 
-test_that("where all values are infinite, the first one is the extreme", {
+test_that("the extreme of infinite values is the first one", {
   skip_without_gpu()
   for (op in c("argmin", "argmax")) {
     there <- as_host(seg_reduce(gpu_matrix(rep(c(Inf, -Inf), each = 5000)), lengths = c(4097, 903, 5000, 0), op = op,
@@ -65,7 +65,7 @@ test_that("groups of keys that the GPU computes stay on the GPU", {
   expect_identical(list(by$keys, c(as_host(by$values)), by$lengths), list(c("a", "b"), c(3, 3), c(2, 1)))
 })
 
-test_that("one pass that finds runs of keys and reduces gives the bits of two", {
+test_that("finding and reducing runs of keys in one pass gives the bits of two passes", {
   skip_without_gpu()
   withr::local_seed(7)
   runs <- list(rep(1, 5000), rep(6, 900), sample(1:3, 40000, replace = TRUE), sample(2 * 64, 3000, replace = TRUE),
@@ -85,7 +85,7 @@ test_that("one pass that finds runs of keys and reduces gives the bits of two", 
   }
 })
 
-test_that("the GPU leaves out, weights and empties values as the CPU does", {
+test_that("missing values, weights and empty segments on the GPU agree with the CPU", {
   skip_without_gpu()
   withr::local_seed(2)
   x <- replace(rnorm(sum(lengths)), sample(sum(lengths), 2000), NA)
@@ -199,7 +199,7 @@ test_that("a sparse matrix stays on the GPU, until it changes", {
   expect_error(spmv(A, gpu_matrix(v), \(a, b) a, output = "gpu"), class = "kernops_input_error")
 })
 
-test_that("values larger than the memory go through it in batches, to the same bits", {
+test_that("values larger than the memory are processed in batches, with the same bits", {
   skip_without_gpu()
   withr::local_seed(5)
   n <- 6e5

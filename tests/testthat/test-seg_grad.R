@@ -50,7 +50,7 @@ test_that("the gradient of a product is right at zeros", {
   expect_identical(seg_grad("prod")(c(2, 0, 3, 0, 0, 5), c(1, 1), lengths = c(3, 3)), c(0, 6, 0, 0, 0, 0))
 })
 
-test_that("the gradient of a product does not need the product of all", {
+test_that("the gradient of a product is right if the product is 0, infinite or overflows", {
   others <- \(x) vapply(seq_along(x), \(k) prod(x[-k]), 0)
   for (x in list(c(1e-200, 1e-200), c(1e200, -1e200), c(Inf, 2, 3), c(-Inf, 0, 2), c(NaN, 2, 3), c(1e-300, 1e-20), 7)) {
     expect_equal(seg_grad("prod")(x, 1, lengths = length(x)), others(x), tolerance = 1e-15, info = toString(x))
@@ -58,14 +58,14 @@ test_that("the gradient of a product does not need the product of all", {
   }
 })
 
-test_that("an incoming gradient that is not finite stays where the extreme is", {
+test_that("an incoming gradient that is not finite reaches the extreme only", {
   for (eta in c(Inf, NaN, NA)) {
     expect_identical(seg_grad("max")(c(1, 3, 2), eta, lengths = 3), c(0, eta, 0))
     expect_identical(axis_grad("min")(c(1, 3, 2), eta), c(eta, 0, 0))
   }
 })
 
-test_that("ties go to the first, and values in no segment get nothing", {
+test_that("the first of ties has the gradient, and values in no segment have gradient 0", {
   expect_identical(seg_grad("max")(c(1, 2, 2), 3, lengths = 3), c(0, 3, 0))
   expect_identical(seg_grad("sum")(c(1, 2, 3), c(5, 7), offsets = c(1, 2, 3)), c(0, 5, 7))
 })

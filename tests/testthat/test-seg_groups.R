@@ -23,7 +23,7 @@ test_that("missing results of groups with values and of empty groups are disting
   expect_identical(unname(seg_reduce(x[c(2, 6)], g = g[c(2, 6)], op = "mean")), c(2, NaN, NaN, NaN, NaN))
 })
 
-test_that("groups are named, ordered and left out as tapply() does", {
+test_that("names, order and missing groups agree with tapply()", {
   x <- c(1, 2, 4, 8, 16)
   keys <- list(c("b", "a", NA, "", "b"), c(3L, -1L, NA, 3L, 2L), c(2.5, NaN, 1, 2.5, NA),
                c(TRUE, NA, FALSE, TRUE, TRUE),
@@ -38,7 +38,7 @@ test_that("groups are named, ordered and left out as tapply() does", {
   expect_identical(seg_reduce(x, lengths = c(one = 2, none = 0, rest = 3)), c(one = 3, none = 0, rest = 28))
 })
 
-test_that("a factor may come second, and groups be a matrix of one column", {
+test_that("a factor may be the second argument, and groups a matrix of one column", {
   mean_of <- \(f) c(tapply(chickwts$weight, f, mean))
   expect_equal(seg_reduce(chickwts$weight, chickwts$feed, "mean"), mean_of(chickwts$feed))
   expect_equal(seg_reduce(chickwts$weight, as.character(chickwts$feed), "mean"), mean_of(chickwts$feed))
@@ -50,7 +50,7 @@ test_that("a factor may come second, and groups be a matrix of one column", {
   expect_error(seg_reduce(1:3, c(1, 1, 2), "mean"), class = "kernops_input_error")
 })
 
-test_that("offsets as many as there are values have a name, unless they are groups as well", {
+test_that("a vector with a number for each value must be named as offsets, unless both meanings agree", {
   x <- c(1, 2, 4, 8)
   expect_identical(seg_reduce(x, offsets = c(1, 1, 2, 2)), c(0, 2, 0, 12))
   expect_identical(seg_reduce(x, off = c(1, 1, 2, 2)), c(0, 2, 0, 12))
@@ -154,7 +154,7 @@ test_that("keys of any type are grouped by value, many or few, sorted or not", {
                    c("-4294967291" = 4L, "5" = 4L, "12884901889" = 2L))
 })
 
-test_that("0 and -0, NA and NaN, and the ends of the integers are distinguished like values", {
+test_that("0 and -0 are one key; NA, NaN and the largest integers are separate keys", {
   expect_identical(seg_reduce(1:6, g = c(0.5, NaN, -0, 0, NA, NaN)), c("0" = 7L, "0.5" = 1L, "NaN" = 8L))
   most <- .Machine$integer.max
   expect_identical(unname(seg_reduce(1:5, g = c(most, -most, NA, 0L, -most))), c(7L, 4L, 1L))

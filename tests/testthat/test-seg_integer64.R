@@ -60,7 +60,7 @@ test_that("a sum beyond 64 bits is a double, with a warning", {
   expect_equal(sums, c(2^63, 5))
 })
 
-test_that("package 'bit64' agrees", {
+test_that("results agree with package 'bit64'", {
   skip_if_not_installed("bit64")
   x <- bit64::as.integer64(c("9007199254740993", "-5", NA, "9007199254740995", "12"))
   expect_identical(seg_reduce(x, lengths = c(2, 3), na.rm = TRUE),

@@ -2,7 +2,7 @@
 
 fold <- \(x, op, ...) seg_reduce(x, op = op, ...)
 
-test_that("a formula of two values is what the built-in operation is", {
+test_that("formulas agree with the built-in operations", {
   withr::local_seed(1)
   x <- rnorm(sum(mixed_lengths))
   for (case in list(list("a + b", "sum", 0), list("Max(a, b)", "max", -Inf), list("Min2(a, b)", "min", Inf))) {
@@ -59,7 +59,7 @@ test_that("an operation can be printed, saved, and has its identity", {
   expect_identical(fold(c(3, 4), copy, lengths = 2), 5)
 })
 
-test_that("operations that are associative are taken, also where rounding shows or for some numbers only", {
+test_that("associative operations are accepted, also with rounding errors or for some numbers only", {
   for (formula in c("a + b", "a * b", "Max(Abs(a), Abs(b))", "Hypot(a, b)", "a + b - a * b", "2 * a * b", "a + b + 1",
                     "Log(Exp(a) + Exp(b))", "a * b / (a + b)", "(a + b) / (1 + a * b)", "Exp(Log(a) + Log(b))",
                     "(Abs(a)^3 + Abs(b)^3)^(1 / 3)", "IfElse(Abs(a) - Abs(b), a, b)", "a", "b", "0 * a", "Min(a, b)")) {
@@ -75,7 +75,7 @@ test_that("operations that are associative are taken, also where rounding shows 
   expect_identical(spmv(list(offsets = c(0, 2), columns = 0:1, values = c(5, 3)), c(1, 1), mul = "a - b"), 6)
 })
 
-test_that("the numbers that show what is not associative do so, and no random number of R is used up", {
+test_that("the counterexample shows that an operation is not associative, and R's generator is unchanged", {
   withr::local_seed(1)
   before <- .Random.seed
   f <- list(`a - b` = `-`, `(a + b) / 2` = \(a, b) (a + b) / 2, `a * b - 3 * (a - b)^2` = \(a, b) a * b - 3 * (a - b)^2,

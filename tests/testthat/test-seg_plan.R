@@ -1,11 +1,11 @@
-test_that("a plan is made once and used for any values", {
+test_that("a plan can be used for any values", {
   plan <- seg_plan(offsets = c(0, 2, 2, 5))
   expect_identical(seg_reduce(c(1, 2, 3, 4, 5), plan = plan), c(3, 0, 12))
   expect_identical(seg_reduce(5:1, plan = plan, op = "max"), c(5, -Inf, 3))
   expect_identical(seg_reduce(1:5, plan = seg_plan(g = c(2, 1, 2, 1, 2))), c(`1` = 6L, `2` = 9L))
 })
 
-test_that("a plan prints what it is", {
+test_that("a plan prints its kind and sizes", {
   expect_snapshot({
     seg_plan(lengths = c(0, 1, 5, 0, 100))
     seg_plan(g = c("b", "a", "b"))
@@ -32,7 +32,7 @@ test_that("a plan takes what collapse::GRP() returns", {
   expect_equal(seg_reduce(x, g = both, op = "mean"), collapse::fmean(x, both))
 })
 
-test_that("groups of collapse::GRP() are taken as they are, with their names", {
+test_that("groups of collapse::GRP() are used unchanged, with their names", {
   skip_if_not_installed("collapse")
   x <- c(1, 2, 4, 8)
   for (g in list(collapse::GRP(c("b", "a", NA, "b")), collapse::GRP(c("b", "a", NA, "b"), sort = FALSE),
@@ -49,7 +49,7 @@ test_that("in order of first appearance, unused levels are left out and the leve
   expect_identical(seg_reduce(c(1, 2, 4, 8), g = g, sort = FALSE), c(b = 9, a = 4))
 })
 
-test_that("groups may be integer64, and stand in an array of one dimension", {
+test_that("groups may be integer64, and an array of one dimension", {
   x <- c(1, 2, 4, 8)
   expect_identical(seg_reduce(x, g = array(c(2, 1, 2, 1))), c(`1` = 10, `2` = 5))
   expect_identical(seg_reduce(x, g = as.table(c(2, 1, 2, 1)), sort = FALSE), c(`2` = 5, `1` = 10))
@@ -66,7 +66,7 @@ test_that("offsets may be integer64", {
                    seg_reduce(c(1, 2, 4), offsets = offsets))
 })
 
-test_that("a table of counts is lengths, and what R takes for no number is neither offsets, lengths nor sources", {
+test_that("lengths may be a table of counts, and offsets, lengths and sources must be numeric", {
   expect_identical(unname(seg_reduce(1:4, lengths = table(c("p", "q", "p", "q")))), c(3L, 7L))
   for (odd in list(as.difftime(c(0, 4), units = "secs"), as.Date(c(0, 4), origin = "1970-01-01"), factor(c(0, 4)),
                    as.POSIXct(c(0, 4), origin = "1970-01-01"), c(FALSE, TRUE), c("0", "4"), list(0, 4))) {

@@ -149,7 +149,7 @@ test_that("softmax and logsumexp neither overflow nor lose an infinite slice", {
   expect_equal(seg_logsumexp(c(long, -long), lengths = c(2e4, 2e4)), c(3 + log(1e4), Inf), tolerance = 1e-14)
 })
 
-test_that("no bit depends on threads, tiles, runs or instruction-level luck", {
+test_that("results have the same bits for any threads, tiles and repetition", {
   withr::local_seed(6)
   n <- 3e5
   x <- rnorm(n) * 10^runif(n, -5, 5)
@@ -167,7 +167,7 @@ test_that("no bit depends on threads, tiles, runs or instruction-level luck", {
   for (run in 1:50) expect_identical(seg_reduce(x, plan = plans$sorted), alone)
 })
 
-test_that("sums are as exact as promised", {
+test_that("sums have the documented accuracy", {
   withr::local_seed(7)
   expect_exact <- function(sums, expected, sizes, counts) {
     expect_true(all(abs(as.numeric(sums) - expected) <= 2 * .Machine$double.eps * log2(counts) * sizes))
@@ -190,7 +190,7 @@ test_that("sums are as exact as promised", {
   }
 })
 
-test_that("an edge of a segment may be anywhere about the edge of a tile or a block", {
+test_that("segments may end at any position near the end of a tile or a block", {
   withr::local_seed(8)
   for (tile in c(8, 4096)) for (around in c(-1, 0, 1)) for (times in c(1, 128)) {
     lengths <- c(1, tile * times + around, 3)

@@ -55,7 +55,7 @@ test_that("whole numbers beyond 2^31 are keys as well", {
   expect_identical(writeBin(c(unclass(by$keys)), raw()), writeBin(c(unclass(keys))[-2], raw()))
 })
 
-test_that("keys may be integer64, and stand in an array of one dimension", {
+test_that("keys may be integer64, and an array of one dimension", {
   expect_identical(reduce_by_key(array(c(1, 1, 2)), 1:3)$values, c(3L, 3L))
   skip_if_not_installed("bit64")
   runs <- reduce_by_key(bit64::as.integer64(c(-1, -2, -2, 3)), 1:4)
@@ -63,7 +63,7 @@ test_that("keys may be integer64, and stand in an array of one dimension", {
   expect_identical(as.character(runs$keys), c("-1", "-2", "3"))
 })
 
-test_that("arguments of seg_reduce() go on", {
+test_that("reduce_by_key() passes arguments to seg_reduce()", {
   expect_identical(reduce_by_key(c(1, 1, 2), c(1, NA, NA), "max", na.rm = TRUE, empty = 0)$values, c(1, 0))
 })
 

@@ -7,7 +7,7 @@ compare_roll <- function(x, ..., tolerance = 1e-11) {
   invisible(there)
 }
 
-test_that("windows of one length in steps, of all operations", {
+test_that("windows of one length agree with the CPU for all operations", {
   skip_without_gpu()
   withr::local_seed(1)
   x <- round(rnorm(9000), 2)

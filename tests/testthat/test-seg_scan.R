@@ -226,7 +226,7 @@ test_that("values on the GPU, with results there or on the host", {
   expect_identical(seg_scan(gaps, g = c(2, 1, 2)), matrix(c(1, NA, 4, NaN, 5, NaN), 3))
 })
 
-test_that("the GPU scans groups in any order, values of the host, and what is left out", {
+test_that("the GPU scans groups in any order, values of the host, and missing values", {
   skip_without_gpu()
   withr::local_seed(8)
   n <- 20000

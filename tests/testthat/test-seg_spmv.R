@@ -118,7 +118,7 @@ test_that("the product with a matrix has the type of that with a vector", {
   expect_identical(unname(spmv(A, v[, 0], "and", "or")), matrix(NA, 2, 0))
 })
 
-test_that("rows may be read from anywhere", {
+test_that("rows may begin at any entry", {
   A <- list(offsets = c(0, 2, 3), sources = c(1, 0), columns = c(0, 1, 2), values = c(1, 10, 100))
   expect_identical(spmv(A, c(1, 2, 3)), c(320, 1))
 })
@@ -138,7 +138,7 @@ test_that("a sparse matrix whose slots do not fit is refused", {
   expect_refused(by_row, "j", c(0L, NA, 1L))
 })
 
-test_that("a plan serves the matrix that it was made of", {
+test_that("a plan is accepted only for the matrix from which it was made", {
   skip_if_not_installed("Matrix")
   withr::local_seed(7)
   by_column <- Matrix::rsparsematrix(6, 6, 0.4)
@@ -159,7 +159,7 @@ test_that("a plan serves the matrix that it was made of", {
   }
 })
 
-test_that("a plan is of the columns of its list, and knows no names", {
+test_that("a plan of a list has its columns, and no names", {
   A <- \(columns) list(offsets = 0:3, columns = columns, values = c(1, 1, 1))
   expect_identical(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(2, 0, 1)))), c(30, 10, 20))
   expect_error(spmv(A(c(2, 0, 1)), c(10, 20, 30), plan = spmv_plan(A(c(1, 2, 0)))), class = "kernops_input_error")
@@ -169,7 +169,7 @@ test_that("a plan is of the columns of its list, and knows no names", {
   expect_identical(spmv(named(c("c", "d")), 3:4, plan = spmv_plan(named(c("a", "b")))), c(c = 4, d = 6))
 })
 
-test_that("operations on bits take products that are whole", {
+test_that("operations on bits require whole products", {
   A <- list(offsets = c(0, 2, 3), columns = c(0, 1, 1), values = c(6, 10, 12))
   v <- c(0.5, 1)
   expect_identical(spmv(A, v, \(a, b) floor(a * b), "bit_or"), as.numeric(c(bitwOr(3, 10), 12)))

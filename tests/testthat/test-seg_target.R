@@ -17,7 +17,7 @@ calls <- list(
   roll = \(x, ...) seg_roll(x, 3, plan = plan, ...), spmv = \(x, ...) spmv(A, x, ...)
 )
 
-test_that("a gpu_matrix receives the results that a new one would have, and keeps its memory", {
+test_that("results in a given gpu_matrix agree with a new one, and its memory is kept", {
   skip_without_gpu()
   withr::local_seed(1)
   values <- matrix(rnorm(2 * count), count)

@@ -1,6 +1,6 @@
 # Weights of the values of segments.
 
-test_that("weights count how often a value is there", {
+test_that("weights count repeated values", {
   withr::local_seed(5)
   x <- rnorm(200)
   w <- sample(0:3, 200, replace = TRUE)
@@ -25,7 +25,7 @@ test_that("weights count how often a value is there", {
                seg_reduce(rep(gaps, w), g = rep(g, w), op = "mean", na.rm = TRUE), tolerance = 1e-12)
 })
 
-test_that("weights go with infinite values and with what is empty", {
+test_that("weights apply to infinite values and empty segments", {
   x <- c(Inf, 1, NA, 2, NaN, 3, -Inf, Inf)
   w <- c(2, 1, 1, 3, 1, 0, 1, 1)
   for (op in c("sum", "mean", "var", "sd", "logsumexp")) for (na.rm in c(FALSE, TRUE)) for (lengths in list(
@@ -37,7 +37,7 @@ test_that("weights go with infinite values and with what is empty", {
   }
 })
 
-test_that("weights go with groups that are all missing", {
+test_that("weights apply to groups without values", {
   for (op in c("sum", "mean", "var", "sd", "logsumexp")) {
     of_none <- \(x) seg_reduce(x, g = c(NA_integer_, NA, NA), op = op, w = c(1, 0, 2))
     expect_equal(of_none(c(1, 2, 3)), stats::setNames(numeric(), character()), info = op)
@@ -45,6 +45,6 @@ test_that("weights go with groups that are all missing", {
   }
 })
 
-test_that("runs of keys take weights", {
+test_that("runs of keys have weights", {
   expect_identical(reduce_by_key(c("a", "a", "b"), c(1, 2, 3), weights = c(1, 10, 100))$values, c(21, 300))
 })

@@ -22,7 +22,7 @@ test_that("arguments win over options, NULL is the default, and errors leave not
   expect_identical(third(), 1 / 3)
 })
 
-test_that("an option that does not fit is reported, and the rest of the report goes on", {
+test_that("an invalid option is reported, and the report continues", {
   withr::local_options(kernops.threads = -1, kernops.device = "foo")
   report <- capture.output(found <- kernops_sitrep())
   expect_match(report, "kernops.threads.*-1", all = FALSE)
@@ -31,7 +31,7 @@ test_that("an option that does not fit is reported, and the rest of the report g
   expect_length(found$wrong, 2)
 })
 
-test_that("an option that does not fit is named as such where it is used", {
+test_that("an invalid option is named in the error of the call that uses it", {
   for (unfit in list("gpu", NA, mean, 1:2)) {
     withr::with_options(list(kernops.backend = unfit), {
       expect_error(axis_reduce(1, 1), "The option `kernops.backend` must be one of", class = "kernops_input_error")
@@ -46,7 +46,7 @@ test_that("an option that does not fit is named as such where it is used", {
   }
 })
 
-test_that("a folder of the cache that is none gives a warning and the default", {
+test_that("an invalid folder of the cache gives a warning, and the default is used", {
   for (asked in list(NA, 3, c("a", "b"), NA_character_)) {
     withr::local_options(kernops.cache_dir = asked)
     expect_warning(folder <- cache_folder(), "kernops.cache_dir", class = "kernops_warning")
@@ -54,7 +54,7 @@ test_that("a folder of the cache that is none gives a warning and the default", 
   }
 })
 
-test_that("a folder of the cache where others can write gives a warning, and another one is used", {
+test_that("a folder of the cache in which others can write gives a warning, and the default is used", {
   skip_on_os("windows")
   open <- withr::local_tempdir()
   Sys.chmod(open, "0777", use_umask = FALSE)

@@ -1,6 +1,6 @@
 # (K + lambda I) a = b by iterations, against the dense solution.
 
-test_that("the solution is the dense one", {
+test_that("the solution agrees with the dense one", {
   withr::local_seed(1)
   case <- problem(120)
   for_each_space(\(backend) for (lambda in list(0.1, 10, runif(120))) {
@@ -31,7 +31,7 @@ test_that("the residuals are true, below tol, and recorded from the start", {
   expect_gt(max(fit$iterations), 3)
 })
 
-test_that("columns stop one by one, each as if it were alone", {
+test_that("columns stop separately, with the results of single columns", {
   withr::local_seed(4)
   case <- problem(80, 4)
   case$input$b[, 2:3] <- case$b[, 2:3] <- eigen(case$K, symmetric = TRUE)$vectors[, 1:2]
@@ -81,7 +81,7 @@ test_that("b may have other columns than declared, unless the formula needs thos
   expect_error(kernel_solve(op, "b", replace(case$input, "b", list(case$b)), 0.5), class = "kernops_input_error")
 })
 
-test_that("a right-hand side of zeros has the solution zero", {
+test_that("a right-hand side of zeros has a solution of zeros", {
   withr::local_seed(5)
   case <- problem(40, 2)
   case$input$b[, 1] <- 0
@@ -91,13 +91,13 @@ test_that("a right-hand side of zeros has the solution zero", {
   expect_false(anyNA(fit$residual))
 })
 
-test_that("no points have no solution to look for", {
+test_that("a system without points has an empty solution", {
   none <- kernel_solve(gaussian(), "b", list(s = 1, x = diag(2)[0, ], y = diag(2)[0, ], b = numeric()), 1)
   expect_identical(dim(none$solution), 0:1)
   expect_true(none$converged)
 })
 
-test_that("too few iterations warn, and give the best so far", {
+test_that("too few iterations give a warning and the best solution so far", {
   withr::local_seed(6)
   case <- problem(100)
   expect_warning(
@@ -109,7 +109,7 @@ test_that("too few iterations warn, and give the best so far", {
   expect_identical(dim(fit$solution), c(100L, 1L))
 })
 
-test_that("a warm start shortens the way", {
+test_that("a warm start takes fewer iterations", {
   withr::local_seed(7)
   case <- problem(100)
   cold <- kernel_solve(gaussian(), "b", case$input, 0.1, tol = 1e-8)
@@ -149,7 +149,7 @@ test_that("names agree with the right-hand side", {
   expect_identical(colnames(fit$history), c("u", "v"))
 })
 
-test_that("the product may run over the other axis", {
+test_that("the product may sum over the other axis", {
   withr::local_seed(9)
   case <- problem(50)
   args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", "b = Vi(1)")
@@ -173,14 +173,14 @@ test_that("right-hand sides may be as small or as large as doubles are", {
   })
 })
 
-test_that("no points have no solution, whatever the preconditioner", {
+test_that("a system without points has an empty solution with each preconditioner", {
   none <- list(s = 8, x = matrix(0, 0, 2), y = matrix(0, 0, 2), b = numeric())
   for (precond in c("none", preconditioner_types)) {
     expect_identical(dim(kernel_solve(gaussian(), "b", none, 1, precond = precond)$solution), c(0L, 1L))
   }
 })
 
-test_that("the variable is meant by its name or its position", {
+test_that("the variable is given by name or position", {
   case <- problem(20)
   by_name <- kernel_solve(gaussian(), "b", case$input, 5)
   expect_identical(kernel_solve(gaussian(), 4, case$input, 5)$solution, by_name$solution)

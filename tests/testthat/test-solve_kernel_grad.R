@@ -5,7 +5,7 @@ dense_sum <- function(eta) function(s, x, y, b, lambda) {
   sum(eta * solve(K + diag(rep_len(lambda, nrow(x))), b))
 }
 
-test_that("it agrees with finite differences, for every variable", {
+test_that("the gradient of a solution agrees with finite differences, for every variable", {
   withr::local_seed(1)
   case <- problem(12, 2)
   eta <- uniform(12, 2)
@@ -25,7 +25,7 @@ test_that("it agrees with finite differences, for every variable", {
   })
 })
 
-test_that("points of both axes together, and only what is wanted", {
+test_that("gradients with respect to points of both axes, and for selected variables only", {
   withr::local_seed(2)
   case <- problem(10)
   eta <- uniform(10)
@@ -36,7 +36,7 @@ test_that("points of both axes together, and only what is wanted", {
   expect_close(gradient$x + gradient$y, central_difference(both, case$input$x), tolerance = 1e-6)
 })
 
-test_that("it goes through MINRES", {
+test_that("the gradient of a solution by MINRES agrees with finite differences", {
   withr::local_seed(3)
   case <- problem(10)
   eta <- uniform(10)

@@ -14,7 +14,7 @@ test_that("an indefinite system is solved", {
   })
 })
 
-test_that("its residual never grows, and is the smallest of the Krylov space", {
+test_that("the residual of MINRES never grows, and is the smallest of the Krylov space", {
   withr::local_seed(2)
   case <- problem(60)
   history <- kernel_solve(gaussian(), "b", case$input, -0.7, tol = 1e-8, method = "minres")$history
@@ -25,7 +25,7 @@ test_that("its residual never grows, and is the smallest of the Krylov space", {
   expect_equal(history[2:5, 1], vapply(1:4, smallest, 0), tolerance = 1e-8)
 })
 
-test_that("it agrees with conjugate gradients where both apply", {
+test_that("MINRES agrees with conjugate gradients for positive definite matrices", {
   withr::local_seed(3)
   case <- problem(70, 2)
   by <- \(method) kernel_solve(gaussian(2), "b", case$input, 0.5, tol = 1e-12, method = method)$solution
@@ -43,7 +43,7 @@ test_that("an eigenvector takes one step, zeros none, and a start is used", {
   expect_identical(again$iterations, 0L)
 })
 
-test_that("a singular matrix ends it at the smallest residual, where b is in its range or not", {
+test_that("for a singular matrix MINRES ends at the smallest residual, for b in its range or not", {
   for_each_space(function(backend) {
     op <- keops_kernel("Sum_Reduction(x * y * b, 1)", c("x = Vi(1)", "y = Vj(1)", "b = Vj(1)"), backend = backend)
     b <- cbind(c(1, 0, 0), 1:3, 0)
@@ -54,7 +54,7 @@ test_that("a singular matrix ends it at the smallest residual, where b is in its
   })
 })
 
-test_that("rounding leaves no solution that is worse than its start", {
+test_that("the solution is never worse than its start by rounding", {
   withr::local_seed(1)
   x <- runif(60)
   b <- rnorm(60)

@@ -75,7 +75,7 @@ test_that("with pivots from some of the points K is projected on their columns",
   })
 })
 
-test_that("an orthogonal factor is one, and its square agrees with what it came from", {
+test_that("an orthogonal factor has orthogonal columns, and reproduces its matrix", {
   withr::local_seed(5)
   x <- matrix(rnorm(900), 90)
   for_each_space(function(backend) {
@@ -130,7 +130,7 @@ test_that("few columns spare most iterations of an ill-conditioned system, and c
   })
 })
 
-test_that("Jacobi helps where the diagonal varies", {
+test_that("Jacobi saves iterations if the diagonal varies", {
   withr::local_seed(6)
   case <- problem(100)
   lambda <- 10^runif(100, 0, 6)
@@ -138,7 +138,7 @@ test_that("Jacobi helps where the diagonal varies", {
   expect_lt(steps(precond = "jacobi"), steps() / 2)
 })
 
-test_that("one that was made before serves other systems nearby", {
+test_that("a preconditioner can be used for similar systems", {
   withr::local_seed(7)
   case <- problem(200)
   precond <- kernel_preconditioner(gaussian(), "b", case$input[-4], 1e-3, rank = 60)
@@ -221,7 +221,7 @@ test_that("randomly pivoted Cholesky projects K on the columns of its pivots, wh
   })
 })
 
-test_that("its trace error is within the bound of the theory on average, for blocks as for single pivots", {
+test_that("the mean trace error of random pivots is within the bound of the theory, for blocks and single pivots", {
   withr::local_seed(22)
   case <- problem(200)
   system <- system_of(case, 0.1, backend = "cpu")

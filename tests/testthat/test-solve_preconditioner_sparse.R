@@ -38,7 +38,7 @@ test_that("the inverse agrees with the conditional distributions given the neare
   })
 })
 
-test_that("with all earlier points it is the inverse of K", {
+test_that("with all earlier points as neighbours the preconditioner is the inverse of K", {
   withr::local_seed(2)
   case <- rough_problem(50)
   system <- rough_system(case, 0.01)
@@ -47,7 +47,7 @@ test_that("with all earlier points it is the inverse of K", {
   expect_identical(kernel_solve(rough(), "b", case$input, 0.01, precond = "vecchia", rank = 49)$iterations, 1L)
 })
 
-test_that("probes have its covariance", {
+test_that("probes have the covariance of the preconditioner", {
   withr::local_seed(3)
   case <- rough_problem(30)
   for_each_space(function(backend) {
@@ -61,7 +61,7 @@ test_that("probes have its covariance", {
   })
 })
 
-test_that("log-determinants have a smaller error than with as many columns", {
+test_that("log-determinants have a smaller error than with the same number of columns", {
   withr::local_seed(4)
   case <- rough_problem(400)
   system <- rough_system(case, 1e-3)
@@ -94,7 +94,7 @@ test_that("the number of threads has no effect", {
   expect_identical(applied(3), applied(1))
 })
 
-test_that("all that a formula reads is taken along", {
+test_that("the preconditioner includes all variables of the formula", {
   withr::local_seed(7)
   n <- 40
   x <- uniform(n, 2)
@@ -154,7 +154,7 @@ test_that("the type is chosen at the first parameters alone", {
   expect_identical(anew(iterative_system(product, data, model, theta), theta)$type, "pivoted_cholesky")
 })
 
-test_that("it is kept by saveRDS()", {
+test_that("saveRDS() keeps a preconditioner", {
   withr::local_seed(9)
   case <- rough_problem(50)
   precond <- kernel_preconditioner(rough(), "b", case$input, 0.1, "vecchia", rank = 5)
@@ -162,7 +162,7 @@ test_that("it is kept by saveRDS()", {
   expect_identical(sparse_solver(again)(case$b), sparse_solver(precond)(case$b))
 })
 
-test_that("it is chosen for rough fields, and not for smooth ones or for much noise", {
+test_that("the sparse inverse is chosen for rough fields, and not for smooth ones or much noise", {
   withr::local_seed(10)
   x <- matrix(runif(600), 300)
   chosen <- function(covariance, lambda) {
@@ -198,7 +198,7 @@ test_that("a preconditioner prints as a summary", {
   expect_snapshot(kernel_preconditioner(rough(), "b", list(s = 1, x = x, y = x), 1, "vecchia", rank = 10))
 })
 
-test_that("one that was changed by hand is refused", {
+test_that("a modified preconditioner is refused", {
   withr::local_seed(12)
   case <- rough_problem(20)
   precond <- kernel_preconditioner(rough(), "b", case$input, 0.1, "vecchia", rank = 3)

@@ -44,7 +44,7 @@ for (engine in asplit(as.matrix(engines), 1)) {
   })
 }
 
-test_that("there may be no neighbours at all", {
+test_that("sets may have no neighbours", {
   none <- matrix(0L, 0, n)
   operators <- kernops:::set_operators(model, "cpu", "float64")
   found <- kernops:::set_slopes(operators, model$parameters$value, points, noise, none)

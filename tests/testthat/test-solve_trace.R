@@ -68,7 +68,7 @@ test_that("Gauss and Gauss-Radau rules are bounds after each number of steps", {
   }
 })
 
-test_that("limits of traces miss no more often than they may, whatever the eigenvalues", {
+test_that("limits of traces have their nominal coverage for any eigenvalues", {
   withr::local_seed(4)
   spectra <- list(1, c(1, 1e-3), rep(1, 20), 1 / (1:50)^2, c(5, rep(0.1, 100)), rep(1e-3, 3))
   for (weights in spectra) for (largest in max(weights) * c(1, 4)) {

@@ -1,6 +1,6 @@
 # The operations on blocks of vectors, one test body for the host and the GPU.
 
-test_that("each does what R does", {
+test_that("each operation agrees with R", {
   withr::local_seed(1)
   for_each_space(\(backend) for (n in c(1, 7, 3000)) {
     space <- vector_space(if (backend == "cpu") -1L else 0L)

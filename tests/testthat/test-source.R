@@ -108,7 +108,7 @@ test_that("Parquet files and datasets of Arrow are read in chunks", {
   expect_reads(gp_table(arrow::arrow_table(d)), d)
 })
 
-test_that("tables that cannot be read are errors", {
+test_that("tables that cannot be read are errors of a class", {
   expect_error(gp_table(1), class = "kernops_input_error")
   expect_error(gp_table("no file.csv"), "There is no file", class = "kernops_input_error")
   expect_error(gp_table(data.frame(a = 1), table = "a"), "takes no argument", class = "kernops_input_error")

@@ -15,7 +15,7 @@ for_each_isa <- function(body) {
 args <- c("x = Vi(3)", "y = Vj(3)")
 gaussian <- \(x, y) exp(-outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) sum((x[i, ] - y[j, ])^2))))
 
-test_that("every pair stands in its row and column", {
+test_that("every pair is stored in its row and column", {
   withr::local_seed(1)
   for_each_stored(function(make, precision) {
     down <- make("Exp(-SqDist(x, y)), 1", args)
@@ -54,7 +54,7 @@ test_that("the entries of vectors are the last dimension", {
   })
 })
 
-test_that("a part of few variables is stored for every pair", {
+test_that("a value that depends on few variables is stored for every pair", {
   x <- matrix(c(0.5, -1, 2))
   y <- matrix(1:2)
   for_each_stored(function(make, precision) {
@@ -87,7 +87,7 @@ test_that("long vectors and reductions inside are stored as well", {
   })
 })
 
-test_that("NaN and Inf stay in their pairs", {
+test_that("NaN and Inf do not affect other pairs", {
   x <- matrix(c(1, NaN, 0, 4))
   for_each_stored(function(make, precision) {
     expect_close(make("Inv(x * y), 1", c("x = Vi(1)", "y = Vj(1)"))(list(x, 1:2)), 1 / outer(x[, 1], 1:2), precision)

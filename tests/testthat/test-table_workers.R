@@ -5,7 +5,7 @@ skip_without_future <- function() {
   skip_if_not_installed("future.apply")
 }
 
-test_that("parts are consecutive, and all units are in one", {
+test_that("parts are consecutive, and each unit is in one part", {
   for (n in 1:9) for (count in 1:5) {
     parts <- consecutive_parts(seq_len(n) * 10, count)
     expect_identical(unlist(parts), seq_len(n) * 10)

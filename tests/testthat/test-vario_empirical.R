@@ -61,7 +61,7 @@ test_that("cross-variograms agree with gstat, where both variables have a value"
                                                        width = max(ours$upper) / 15))
 })
 
-test_that("the robust estimator is a loop", {
+test_that("the robust estimator agrees with a loop", {
   withr::local_seed(1)
   d <- smooth_case(30)
   ours <- gp_variogram(z ~ 1, d, c(0, 0.2, 0.5), coords = ~ a + b, estimator = "cressie")

@@ -21,7 +21,7 @@ test_that("neighbours_within() finds all pairs within the radius", {
   })
 })
 
-test_that("neighbours_within() takes names, infinite radii and extreme scales", {
+test_that("neighbours_within() accepts names, infinite radii and extreme scales", {
   skip_if_not_installed("Matrix")
   x <- cbind(c(a = 0, b = 3, c = 10))
   expect_identical(dimnames(neighbours_within(x, 5)), list(letters[1:3], letters[1:3]))
