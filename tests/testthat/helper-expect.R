@@ -1,4 +1,4 @@
-# Why this machine has no "cuda" backend; NULL where it has one.
+# The reason why this machine has no "cuda" backend; NULL if it has one.
 cuda_refusal <- function() {
   use <- \() keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "cuda")
   tryCatch({use(); NULL}, kernops_cuda_error = conditionMessage)
@@ -8,10 +8,10 @@ skip_without_nvrtc <- function() {
   skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
 }
 
-# That NVRTC compiles a text, whether or not the code is fast.
+# Expects that NVRTC compiles a text; the speed of the code does not matter.
 expect_compiles <- \(text, architecture) expect_gt(kernops:::cuda_compile(text, architecture, quick = TRUE), 1000)
 
-# The source of the kernel for few rows or many, for a GPU that everything is compiled for: of tools/emulate, or of
+# The source of the kernel for few rows or many, for the GPU for which tests compile: that of tools/emulate, or one of
 # compute capability 8.0.
 gpu_text <- function(op, single = TRUE, wide = FALSE, ranges = FALSE, rows = 1) {
   kernops:::cuda_source(kernops:::live(op), list(single = single, accumulate_double = wide),
@@ -19,7 +19,7 @@ gpu_text <- function(op, single = TRUE, wide = FALSE, ranges = FALSE, rows = 1) 
                         kernops:::gpu_extent(rows, rows, ranges))
 }
 
-# The backends of this machine: one test body serves them all.
+# The backends of this machine: a test body runs for each of them.
 backends <- local({
   usable <- NULL
   function() {
@@ -28,7 +28,7 @@ backends <- local({
   }
 })
 
-# Does the emulator of tools/emulate replace the GPU?
+# TRUE if the emulator of tools/emulate replaces the GPU.
 emulated <- \() file.exists(file.path(Sys.getenv("CUDA_HOME"), "lib64", "device.h"))
 
 skip_without_gpu <- \() skip_if_not("cuda" %in% backends(), paste("needs a GPU:", sub("\n.*", "", cuda_refusal())))
@@ -41,8 +41,8 @@ for_each_backend <- function(body) {
   }
 }
 
-# Equal up to rounding, relative to the largest number expected in the same row, or to `scale`: one number, one a row or
-# one an entry, for what is the difference of larger numbers. NaN and Inf must be where they are expected.
+# Equal up to rounding, relative to the largest number expected in the same row or, for differences of larger numbers,
+# to `scale`: one number, one for each row or one for each entry. NaN and Inf must be in the expected places.
 expect_close <- function(actual, expected, precision = "float64",
                          tolerance = c(float64 = 1e-10, float32 = 1e-5)[[precision]], info = NULL,
                          scale = row_scale(expected)) {
@@ -97,7 +97,7 @@ test_mistakes <- function(class, mistakes, env = parent.frame(), needs = NULL) {
   })
 }
 
-# The function of this name in testthat 3.1.6 never fails: it waits for a "messsage".
+# Replaces the function of testthat 3.1.6, which never fails because it waits for the class "messsage".
 expect_no_message <- function(object, class = NULL) testthat::expect_message(object, NA, class = class)
 
 # A function of another package with the same task, as an oracle. Such a package need not be named by DESCRIPTION.

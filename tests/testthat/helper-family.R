@@ -48,8 +48,8 @@ oracle_laplace <- function(K, mean, density) {
   list(value = 2 * joint(h) + as.numeric(determinant(diag(n) + K %*% diag(W, n))$modulus), h = h, W = W)
 }
 
-# The logarithm of the determinant by a factor that begins with the last row and leaves out what it adds to pairs that
-# are in no set.
+# The logarithm of the determinant by a factor that begins with the last row and drops fill-in for pairs that are in no
+# set.
 oracle_sparse_logdet <- function(precision, neighbours) {
   known <- diag(nrow(precision)) > 0
   for (i in seq_along(neighbours)) known[c(neighbours[[i]], i), c(neighbours[[i]], i)] <- TRUE
@@ -92,7 +92,7 @@ exact_differences <- function(f, x, step = 0.02) vapply(seq_along(x), \(k) {
   slopes[[1]]
 }, f(x))
 
-# One of them with its parameters.
+# A family with its parameters.
 with_phi <- function(name) {
   family <- kernops:::as_family(oracle_families()[[name]][[1]])
   family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())

@@ -1,6 +1,6 @@
 # Gaussian processes in plain R: dense matrices, base functions.
 
-# The message that predict() gives once a session has been given: test-data_new.R gives it again.
+# Marks the message of predict() that appears once in a session as shown; test-data_new.R shows it again.
 suppressMessages(rlang::inform("", .frequency = "once", .frequency_id = "kernops_field_se"))
 
 pairs_apply <- \(f) \(a, b) {

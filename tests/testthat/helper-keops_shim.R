@@ -1,7 +1,7 @@
-# The names of rkeops and PyKeOps for functions of kernops, as scripts that were written for them use. A line that is
-# more than another name has one of these reasons: they count from 0, where kernops counts from 1; rkeops marks real
-# data that are to be complex; an index, an axis or a weight has another place among the arguments; -1 and 2 are
-# PyKeOps' names of the entries of a vector.
+# Functions of kernops under the names in scripts for rkeops and PyKeOps. Lines that are more than another name have one
+# of these reasons: rkeops and PyKeOps count from 0, kernops from 1; rkeops marks real data that are converted to
+# complex; an index, an axis or a weight has another place among the arguments; -1 and 2 are PyKeOps' names of the
+# entries of a vector.
 
 from_0 <- \(f) \(x, m, ...) f(x, m + 1, ...)
 to_0 <- function(f) function(...) {

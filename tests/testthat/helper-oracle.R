@@ -54,7 +54,7 @@ bessel_k_order <- function(a, b, p) {
   even_or_odd <- if (p %% 2) sinh else cosh
   rowSums(rep(t^p, each = length(b)) * exp(-outer(b, cosh(t))) * even_or_odd(outer(rep_len(a, length(b)), t))) / 64
 }
-# The same of b^a besselK(b, a), by its differences: derivatives of the polynomial through 9 of them.
+# The p-th derivative of b^a besselK(b, a) by a, from the polynomial through 9 of its values.
 pow_bessel_k_order <- function(a, b, p) {
   values <- vapply((-4:4) / 500, \(step) b^(a + step) * besselK(b, abs(a + step)), numeric(length(b)))
   drop(matrix(values, ncol = 9) %*% weights_of_derivative(p))
@@ -62,7 +62,7 @@ pow_bessel_k_order <- function(a, b, p) {
 weights_of_derivative <- function(p) {
   500^p * solve(outer(0:8, -4:4, \(n, step) step^n), replace(numeric(9), p + 1, factorial(p)))
 }
-# The same of 2^(1 - a) / gamma(a) b^(a - q) besselK(b, a - q).
+# The p-th derivative of 2^(1 - a) / gamma(a) b^(a - q) besselK(b, a - q) by a.
 matern_order <- function(a, b, p, q) {
   values <- vapply((-4:4) / 500, function(step) {
     2^(1 - a - step) / gamma(a + step) * b^(a + step - q) * besselK(b, abs(a + step - q))

@@ -39,7 +39,7 @@ log_sum_exp <- function(v, w) {
 # Places beyond the last term hold Inf; a NaN of the data stays.
 padded <- \(values, v, K) replace(values, rep(seq_len(K) > nrow(v), each = ncol(v)), Inf)
 
-# Positions, where the reduction gives any, are those among the terms.
+# Positions of a reduction are those among the terms.
 name_terms <- function(value, reduction, terms) {
   places <- if (startsWith(reduction, "Arg")) seq_along(value) else
     if (grepl("_Arg", reduction)) seq_along(value) > length(value) / 2 else 0
@@ -47,7 +47,7 @@ name_terms <- function(value, reduction, terms) {
 }
 
 # One row of results per i (axis 1) or j (axis 0). f(x, y, p) is the value of one pair, w(x, y, p) its weight, and
-# there[i, j] says which pairs there are.
+# there[i, j] is TRUE for the pairs that are reduced.
 oracle_reduce <- function(f, reduction, x, y, p = NULL, axis = 1, K = NULL, w = NULL,
                           there = matrix(TRUE, nrow(x), nrow(y))) {
   pair <- \(g, row, term) if (axis == 1) g(x[row, ], y[term, ], p) else g(x[term, ], y[row, ], p)

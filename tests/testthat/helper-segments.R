@@ -40,7 +40,7 @@ seg_examples <- list(
     sum = c(9, 5, 11, 13, 19, 47, 18, 16, 5, 44, 36, 11, 24, 24, 44, 8, 35, 52, 4, 24),
     max = c(5, 5, 5, 5, 4, 5, 5, 5, 4, 5, 5, 5, 5, 5, 5, 4, 5, 5, 2, 5),
     min = c(4, 5, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 4, 1, 0, 2, 0),
-    walk = 8, # values of a thread, and what it leaves
+    walk = 8, # values of a thread, and its result
     partials = list(c(9, 5, 11), 13, 16, numeric(), 17, 15, c(5, 5), numeric(),
       9, numeric(), c(5, 11), 16, 24, numeric(), c(19, 8), numeric(), 6, numeric(), c(11, 4), numeric(), 6),
     carry_out = c(0, 3, 7, 23, 3, 11, 11, 24, 10, 21, 8, 0, 3, 22, 3, 26, 17, 24, 2, 16, 0),
@@ -89,7 +89,7 @@ oracle_reduce_segments <- function(x, op, positions, na.rm = FALSE) {
   unname(vapply(positions, one, 0))
 }
 
-# Softmax of each segment; what is missing stays so, and with na.rm does not count.
+# Softmax of each segment; missing values stay missing, and with na.rm they are not counted.
 oracle_softmax_segments <- function(x, positions, na.rm = FALSE) {
   for (at in positions) {
     values <- x[at]
@@ -100,14 +100,15 @@ oracle_softmax_segments <- function(x, positions, na.rm = FALSE) {
   x
 }
 
-# Weights tell how often a value is there.
+# Weights are the frequencies of values.
 oracle_weighted <- list(
   sum = \(x, w) sum(x * w), mean = \(x, w) sum(x * w) / sum(w), logsumexp = \(x, w) log(sum(w * exp(x))),
   var = \(x, w) if (sum(w) > 1) sum(w * (x - sum(x * w) / sum(w))^2) / (sum(w) - 1) else NA,
   sd = \(x, w) sqrt(oracle_weighted$var(x, w))
 )
 
-# Any of them, by columns of a matrix: one row a segment, but for softmax; both ends of a range one after the other.
+# Any of these operations by columns of a matrix: one row for each segment, except for softmax; both ends of a range one
+# after the other.
 oracle_columns <- function(x, op, positions, na.rm = FALSE) {
   x <- as.matrix(x)
   rows <- if (op == "softmax") nrow(x) else length(positions)
@@ -126,7 +127,7 @@ integer64 <- function(low, high) {
 with_threads <- \(n, code) withr::with_options(list(kernops.threads = n), code)
 with_tile <- \(n, code) withr::with_options(list(kernops.tile = n), code)
 
-# Lengths that meet every way of reducing a segment, with empty ones anywhere.
+# Lengths for which every method of reducing a segment is used, with empty segments among them.
 mixed_lengths <- c(0, 0, 1, 2, 3, 0, 7, 8, 9, 15, 16, 17, 33, 100, 4095, 4096, 4097, 0, 9000, 1, 1, 1, 31, 64, 0)
 
 # The values and groups of a test of an operation on segments with these lengths: `x`, `keys` of the groups, and

@@ -1,4 +1,4 @@
-# Calls of each family of functions, of which R's settings change no number. Names and labels may differ.
+# Calls of each family of functions. R's settings must not change their numbers; names and labels may differ.
 
 settings_data <- function() {
   withr::local_seed(1)

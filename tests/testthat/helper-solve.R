@@ -1,4 +1,4 @@
-# Kernel systems and what plain R makes of them.
+# Kernel systems and their solutions in plain R.
 
 gaussian <- function(p = 1, ..., declared = sprintf("b = Vj(%d)", p)) {
   args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", declared)
@@ -16,7 +16,7 @@ residuals_of <- function(case, solution, lambda) {
 }
 system_of <- \(case, lambda, ...) kernel_system(gaussian(...), "b", case$input, lambda)
 
-# body(backend) where systems are solved: the host and, where there is one, the GPU.
+# body(backend) for the host and, if there is one, the GPU.
 for_each_space <- function(body) for (backend in backends()) body(backend)
 
 # The inverse of P, column by column.

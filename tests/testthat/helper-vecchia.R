@@ -47,7 +47,7 @@ vecchia_covariances <- function() list(
   own = covariance("s * Exp(-Sqrt(SqDist(x, y)) / r)", c(s = 1.3, r = 0.4)) + nugget(0.05)
 )
 
-# The sums of set_sums() with slopes: of each point with its neighbours, less those of its neighbours alone.
+# The sums of set_sums() with slopes: those of each point with its neighbours minus those of the neighbours alone.
 oracle_sums <- function(K, slopes, neighbours, values) {
   part <- \(s, sign) {
     root <- chol(K[s, s, drop = FALSE])
@@ -67,8 +67,8 @@ oracle_sums <- function(K, slopes, neighbours, values) {
     list(information = oracle_information(K, slopes, neighbours)))
 }
 
-# The rows of oracle_factor() as set_weights() and set_slopes() have them: weights and deviations of sets of m, and what
-# they change by with K, for the derivatives of K in a list.
+# The rows of oracle_factor() as set_weights() and set_slopes() return them: weights and standard deviations of sets
+# with m neighbours, and their derivatives for the derivatives of K in a list.
 oracle_rows <- function(K, slopes, neighbours, m) {
   one <- \(i) {
     near <- neighbours[[i]]
@@ -102,7 +102,7 @@ local_constant <- function(name, value, frame = parent.frame()) {
   set(value)
 }
 
-# The sums over sets of points by name.
+# The sums over sets of points, with names.
 set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count = Inf) {
   totals <- kernops:::set_totals(operators, theta, nugget, sets, derivatives, count)
   kernops:::set_moments(totals, ncol(environment(sets)$values), length(theta), derivatives)

@@ -15,7 +15,7 @@ bits_of_slice <- list(bit_and = \(x) Reduce(bitwAnd, x, -1L), bit_or = \(x) Redu
 
 subsets <- function(n) lapply(seq_len(2^n) - 1, \(bits) which(bitwAnd(bits, 2^(seq_len(n) - 1)) > 0))
 
-# apply(), also where nothing is kept and where there are no values.
+# apply(), also if no dimension is kept or there are no values.
 oracle_axis <- function(x, dims, f) {
   kept <- setdiff(seq_along(dim(x)), dims)
   if (length(kept) == 0) return(f(as.vector(x)))
@@ -93,7 +93,7 @@ test_that("six dimensions in every subset", {
   for (dims in subsets(6)) for (op in names(of_slice)) expect_reduced(x, dims, op)
 })
 
-# Sizes on both sides of what a SIMD loop takes at a time, in every layout of lanes.
+# Sizes below and above the number of values of a SIMD loop, in every layout of lanes.
 test_that("long, short, wide and narrow slices", {
   withr::local_seed(3)
   for (size in list(c(300, 5, 70), c(3, 40000), c(40000, 3), c(33, 600), c(257, 65), c(3, 3, 500), c(2, 500, 3, 40))) {

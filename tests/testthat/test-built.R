@@ -184,7 +184,7 @@ test_that("special functions are accurate to 1e-12 over their range", {
 
 test_that("Bessel functions of large orders are exact, or refused at once", {
   by_x <- \(f, x, ...) as.vector(keops_kernel(sprintf("Sum_Reduction(%s, 1)", f), "x = Vi(1)", ...)(list(x)))
-  bessel <- \(x, nu) suppressWarnings(besselJ(x, nu)) # as small as numbers get, some are not exact
+  bessel <- \(x, nu) suppressWarnings(besselJ(x, nu)) # the smallest numbers are not exact
   for (n in c(1, 2, 5:8, 20, 50, 100, 300, 999, 1000)) {
     x <- c(n * c(0.02, 0.1, 0.3, 0.5, 0.8, 0.95, 1, 1.002, 1.02, 2, 5) + 0.5, 1e-3, 0)
     expected <- c(sqrt(pi / 2 / x[-13]) * bessel(x[-13], n + 0.5), 0)
@@ -193,7 +193,7 @@ test_that("Bessel functions of large orders are exact, or refused at once", {
     expect_equal(by_x(spherical, x)[seen] / expected[seen], ifelse(expected[seen] == 0, NaN, 1), tolerance = 1e-11)
     expect_equal(by_x(spherical, -x), (-1)^n * by_x(spherical, x))
     expect_close(cbind(by_x(spherical, x, precision = "float32")), cbind(expected), "float32", info = n)
-    # that of GPUs is CUDA's own
+    # GPUs use CUDA's function
     expect_equal(by_x(sprintf("BesselJ(x, %d)", n), x, backend = "cpu"), bessel(x, n), tolerance = 1e-11)
   }
   for (call in c("SphericalBesselJ(x, 1e9)", "SphericalBesselJ(x, 1001)", "BesselJ(x, 1e9)", "BesselJ(x, -1001)",
@@ -259,7 +259,7 @@ test_that("powers times Bessel functions, and their derivatives by the order, ag
       for (declared in c("v = Pm(1)", "v = Vi(1)")) {
         v <- if (declared == "v = Pm(1)") order else rep(order, length(x))
         op <- kernel(formula, c(declared, "x = Vi(1)"))
-        # next to a zero of the derivative what counts is the size of its terms
+        # next to a zero of the derivative, errors are relative to its terms
         scale <- value * if (p) 1 + abs(log(x)) else 1
         expect_close(op(list(v, x)), cbind(expected), precision, c(float64 = 1e-10, float32 = 1e-5)[[precision]],
                      paste(order, p, declared), scale = pmax(scale, 1e-30))

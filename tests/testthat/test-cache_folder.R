@@ -64,7 +64,7 @@ test_that("a file is trusted if it is a regular file that only its owner can wri
   expect_true(file.symlink(file, file.path(folder, "link.kernel")))
   expect_false(cuda_is_trusted(file.path(folder, "link.kernel")))
   skip_if_not(nzchar(Sys.which("mkfifo")))
-  system2("mkfifo", file.path(folder, "pipe.kernel")) # must not be waited for
+  system2("mkfifo", file.path(folder, "pipe.kernel")) # reading it would block
   expect_false(cuda_is_trusted(file.path(folder, "pipe.kernel")))
 })
 
@@ -143,7 +143,8 @@ for (name in names(odd_folders)) test_that(paste("a folder of the cache gives a 
   expect_match(conditionMessage(warning), "kernops.cache_dir|is not a folder|too long|more than|all users")
 })
 
-# The output of another R process: the class of a warning while it loads the package, and what it does before and after.
+# The output of another R process: the class of a warning while it loads the package, and the output of code before and
+# after.
 loaded <- function(before, env = character(), after = "invisible()") {
   load <- "withCallingHandlers(loadNamespace('kernops'), warning = function(w) cat(class(w)[[1]], ''))"
   system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", shQuote(paste(before, load, after, sep = "; "))),

@@ -1,4 +1,4 @@
-# Which kernel of a GPU takes a formula (src/cuda/pairs/choose.cpp): known without a GPU, for 200 formulas and sizes.
+# The choice of the GPU kernel for a formula (src/cuda/pairs/choose.cpp), which needs no GPU: 200 formulas and sizes.
 
 gauss <- "Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1)"
 gradient <- function(formula, by = "x") sprintf("Grad(%s, %s, %s)", formula, by, if (by == "x") "e" else "c")
@@ -21,7 +21,7 @@ formulas <- c(
   `largest entries` = "Max_Reduction(x - y, 1)"
 )
 
-# One line for each choice: one reduction or several, the first kernel that is tried.
+# One line for each choice: the first kernel that is tried, for one reduction or several.
 choices <- function(name, D, b, precision, architecture, rows, columns) {
   declared <- c(g = "g = Pm(1)", s = sprintf("s = Pm(%d)", D), x = sprintf("x = Vi(%d)", D),
                 y = sprintf("y = Vj(%d)", D), b = sprintf("b = Vj(%d)", b), e = sprintf("e = Vi(%d)", b),

@@ -1,4 +1,4 @@
-# Arguments of many functions are checked by those of conditions.R: what does not fit has a class, whatever it is.
+# Functions of conditions.R check the arguments of many functions: any invalid argument gives a classed error.
 
 test_that("messages name the kind of objects that have no value to show", {
   for (unfit in list(mean, new.env(), quote(a), y ~ x, Vi(1:3), list(), character(), NULL)) {
@@ -134,7 +134,7 @@ test_that("messages shorten long values and objects that are not text, within a 
   told <- function(code, ...) {
     took <- system.time(error <- tryCatch(eval(code, list(...), here), error = identity), gcFirst = FALSE)
     expect_s3_class(error, "kernops_error")
-    expect_lt(sum(took[c("user.self", "sys.self")]), 1) # whatever else the machine does
+    expect_lt(sum(took[c("user.self", "sys.self")]), 1) # CPU seconds: the machine may run other processes
     expect_lt(nchar(paste(conditionMessage(error), collapse = "\n")), 3000)
     expect_true(validUTF8(conditionMessage(error)), label = deparse1(code))
   }

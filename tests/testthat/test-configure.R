@@ -10,14 +10,14 @@ stub <- function(file, ...) {
   Sys.chmod(file, "755")
 }
 
-# A toolkit in `folder`, whose nvcc says that it stands in `top`.
+# A toolkit in `folder`, whose nvcc reports the folder `top`.
 toolkit <- function(folder, top = folder) {
   stub(file.path(folder, "bin", "nvcc"), 'case $1 in --version) echo "release 13.0, V13" ;;',
        paste0("--dryrun) cat <<'END' >&2\n#$ _HERE_=", top, "/bin\n#$ TOP=", top, "\nEND\n;; esac"))
   folder
 }
 
-# Runs configure in a copy of what it reads: its status, what it said, and the Makevars it wrote.
+# Runs configure in a copy of the files that it reads. Returns its status, its output and the Makevars that it wrote.
 configured <- function(dir, ..., env = character()) {
   for (folder in c("src", "inst/cuda")) dir.create(file.path(dir, folder), recursive = TRUE, showWarnings = FALSE)
   file.copy(file.path(root, c("configure", "src/Makevars.in")), file.path(dir, c("configure", "src/Makevars.in")))

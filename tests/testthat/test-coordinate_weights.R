@@ -6,8 +6,8 @@ sq_dist <- \(x, y, w) outer(drop(x^2 %*% w), drop(y^2 %*% w), `+`) - 2 * tcrossp
 arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "w = Pm(%d)"), D), ...)
 by_column <- \(x, w) t(t(x) * w)
 
-# body(kernel, D, x, y, w, close): few points and many, also far from the origin or from each other, where nothing is
-# expanded; weights that are positive, or 0, or negative in part
+# body(kernel, D, x, y, w, close): few points and many, also far from the origin or from each other, so that exponents
+# are not expanded; weights that are positive, or partly 0 or negative
 for_each_case <- function(body, sizes = c(3, 12, 17, 33, 100, 170, 300)) {
   withr::local_seed(1)
   for (D in sizes) for (n in list(c(61, 67), c(523, 1100))) {

@@ -51,7 +51,7 @@ test_that("nested models have their own anisotropies, in space", {
   d <- transform(smooth_case(60), c = runif(60))
   new <- transform(smooth_case(10), c = runif(10))
   as_points <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("a", "b", "c")]), d)
-  suppressWarnings({ # gstat's, about the third angle
+  suppressWarnings({ # gstat warns about the third angle
     model <- gstat::vgm(1, "Exp", 0.5, 0.1, anis = c(30, 20, 50, 0.6, 0.3))
     model <- gstat::vgm(0.5, "Sph", 0.8, anis = c(100, 340, 0, 0.5, 0.7), add.to = model)
     expected <- gstat::krige(z ~ w, as_points(d), as_points(new), model, debug.level = 0)

@@ -139,7 +139,7 @@ test_that("user-defined formulas and intrinsic models are structures", {
     expect_equal(predict(by(exponential_formula, method), new, nmax = 5),
                  predict(by(exponential(range = 0.3)), new, nmax = 5))
   }
-  # a single value of the other variable says what its mean is
+  # a single value of the other variable determines its mean
   alone <- transform(wide, r = replace(r, -8, NA))
   both <- gp(cbind(p, r) ~ 1, alone, ~ a + b, lmc(power_law(power = 1.2), nugget(), sills = list(S, c(0.1, 0.2))),
              estimate = "none")

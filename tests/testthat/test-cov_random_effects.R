@@ -97,7 +97,7 @@ test_that("effects in the formula are estimated, and update() keeps them", {
   expect_equal(coef(again), coef(fit), tolerance = 1e-6)
   expect_identical(names(coef(again, "covariance")), names(coef(fit, "covariance")))
   expect_identical(nrow(gp_cv(fit, folds = 3)), 70L)
-  limits <- suppressWarnings(confint(fit), classes = "kernops_no_standard_error") # of a variance next to zero
+  limits <- suppressWarnings(confint(fit), classes = "kernops_no_standard_error") # a variance next to zero
   expect_true("(1 | g).variance" %in% rownames(limits))
   withr::local_pdf(NULL)
   expect_no_error(plot(fit))

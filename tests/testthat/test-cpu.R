@@ -61,7 +61,7 @@ test_that("instruction sets agree in sums, relative to the sum of the absolute v
   withr::local_seed(4)
   xy <- c("x = Vi(%d)", "y = Vj(%d)", "b = Vj(1)")
   bound <- c(float64 = 1e-12, float32 = 1e-5)
-  # reductions, and what an error of them is relative to
+  # reductions, and the scale of their errors
   pairs <- list(
     c("Sum_Reduction(Exp(-SqDist(x, y) / 100) * b, 1)", "Sum_Reduction(Exp(-SqDist(x, y) / 100) * Abs(b), 1)"),
     c("Sum_Reduction((x | y) * b, 1)", "Sum_Reduction((Abs(x) | Abs(y)) * Abs(b), 1)"),

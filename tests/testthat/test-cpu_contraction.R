@@ -1,4 +1,4 @@
-# Long vectors on the CPU: what is summed over their entries is computed for many pairs at a time.
+# Long vectors on the CPU: sums over their entries are computed for many pairs at a time.
 
 sizes <- c(20, 64, 100, 128, 160, 200, 256, 512, 784, 1024)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
@@ -94,7 +94,7 @@ test_that("numbers of pairs times functions of vectors of row and column are sum
       close(shifted(list(x, y, u)), 2 * difference)
       twice <- sum_of("(u * Exp(-SqDist(x, y))) * ((x - y) * (SqDist(x, y) + 1))", 1:3)
       close(twice(list(x, y, u)), cx * rowSums(k * (d + 1)) - (k * (d + 1)) %*% cy)
-      # vectors that stay as they are
+      # a difference times a vector of the column
       close(sum_of("u * Exp(-SqDist(x, y)) * ((x - y) * v)", 1:4)(list(x, y, u, v)), cx * (k %*% v) - k %*% (cy * v))
       both <- sum_of("u * Exp(-SqDist(x, y)) * (x - y) * Sum(Abs(x - y))", 1:3)
       k1 <- k * outer(1:107, 1:75, Vectorize(\(i, j) sum(abs(x[i, ] - y[j, ]))))

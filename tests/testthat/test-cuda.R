@@ -77,8 +77,8 @@ test_that("a lane's norm multiplies its weight in a sum that has no other use fo
   expect_false(weighs("LogSumExp_Reduction(-SqDist(x, y), b, 1)"))
 })
 
-# Weights of both signs cancel in a sum, whose error is one of its terms. These are alike in all rows, so the largest
-# sum tells their size, also for a row whose own is near 0.
+# Weights of both signs cancel in a sum, whose error is one of its terms. Terms have about the same size in all rows, so
+# the largest sum is the scale of errors, also for rows whose sum is near 0.
 expect_near <- function(actual, expected, precision) {
   expect_close(actual, expected, precision, scale = max(row_scale(expected)))
 }

@@ -1,4 +1,4 @@
-# Compiled kernels: what is kept of them, and what ships with the package. None of this needs a GPU.
+# Compiled kernels: the cache, and the catalogue of the package. No test here needs a GPU.
 
 small_text <- "extern \"C\" __global__ void nothing() {}\n"
 small_binary <- \(text = small_text) cuda_binary(text, "sm_80")
@@ -137,7 +137,7 @@ test_that("processes that share a cache get the right code while another one dam
     saveRDS(right, .(paste0(result, ".tmp")))
     file.rename(.(paste0(result, ".tmp")), .(result))
   }))
-  # in place, as a file that is copied there or a disk that fails does: readers see all states between
+  # overwritten in place, as by a copy or a failing disk: readers see all states in between
   damages <- list(
     cut = \(file) writeBin(head(sample(whole, 1)[[1]], sample(2000, 1)), file),
     changed = \(file) writeBin(replace(sample(whole, 1)[[1]], sample(500, 9), as.raw(sample(255, 9))), file),
@@ -213,7 +213,7 @@ test_that("the kernels of a fit with a covariance and a nugget in the plane are 
   }
 })
 
-# Each formula in three dimensions, both precisions, in the shape that asks most of the registers.
+# Each formula in three dimensions and both precisions, in the shape that needs the most registers.
 largest <- function(single) {
   entries <- catalogue(catalogue_file)
   entries <- entries[vapply(entries$args, \(args) any(grepl("V[ij][(]3[)]", args)), NA), ]
@@ -229,14 +229,14 @@ test_that("the catalogue's kernels compile, and keep their values in registers",
     bytes <- cuda_compile(text, "sm_90")
     expect_gt(bytes, 0)
     spills <- grep("spill", strsplit(attr(bytes, "log"), "\n")[[1]], value = TRUE)
-    # beside a driver, NVRTC reports nothing of code that it has made before, as levels of other formulas often are
+    # beside a driver, NVRTC prints no report for code that it has compiled before, such as levels of other formulas
     reported <- length(spills) > 0 || grepl("KERNOPS_LEVELS", text)
     expect(reported && all(grepl("0 bytes spill stores, 0 bytes spill loads", spills)),
            paste(c("spills, or no report:", attr(bytes, "log"), text), collapse = "\n"))
   }
 })
 
-# Bytes of code stand for the time that compiling takes; unrolled, these would be several times as many.
+# Bytes of code measure the compile time; unrolled code would have several times as many.
 test_that("long values and heavy operations are compiled to short code", {
   skip_without_nvrtc()
   skip_on_cran()

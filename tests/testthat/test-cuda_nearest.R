@@ -1,4 +1,4 @@
-# The nearest of many columns: on a GPU, tensor cores find those that may be among them.
+# The nearest of many columns: on a GPU, tensor cores select the candidates.
 
 arguments <- \(D) sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D)
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
@@ -9,7 +9,7 @@ to_float32 <- \(x) {
   unit <- 2^(floor(log2(abs(x))) - 23)
   round(x / unit) * unit
 }
-# So many that a GPU has that much to do; of some rows, results are looked at
+# Enough points for these kernels of a GPU; the results of some rows are compared
 on_gpu <- "cuda" %in% backends() && !emulated()
 rows <- if (on_gpu) 4100 else 530
 columns <- \(D) if (on_gpu) max(2200, ceiling(9.5e9 / rows / D)) else ceiling(16500 / D)

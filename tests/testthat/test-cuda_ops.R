@@ -1,4 +1,4 @@
-# Every operation and reduction compiles for GPUs, where there is the compiler but no GPU to run what it makes.
+# Every operation and reduction compiles for GPUs; this needs the compiler, but no GPU.
 
 skip_unless_only_compiler <- function() {
   skip_on_cran()
@@ -10,8 +10,8 @@ expect_source_compiles <- function(op, single, architecture) {
   for (text in cuda_sources(environment(op)$kernel, single)[1:2]) expect_compiles(text, architecture)
 }
 
-# Values in one precision for one architecture, gradients in the other for the other. A kernel takes most of its time
-# whatever its formula is, so each has several operations.
+# Values in one precision for one architecture, gradients in the other precision for the other architecture. The compile
+# time of a kernel hardly depends on its formula, so each kernel has several operations.
 for (names in split(names(oracle_ops), ceiling(seq_along(oracle_ops) / 8))) {
   test_that(paste(toString(names), "compile for GPUs, and so do their gradients"), {
     skip_unless_only_compiler()

@@ -131,7 +131,7 @@ test_that("Hessians times vectors of many points are right", {
     b <- runif(nrow(y))
     e <- rnorm(nrow(x))
     h <- points(nrow(x), D)
-    shift <- drop(100 * points(1, D))  # what rows and columns have in common does not count
+    shift <- drop(100 * points(1, D))  # a common offset of rows and columns has no effect
     data <- list(sweep(x, 2, shift, `+`), sweep(y, 2, shift, `+`), b, e, h)
     second <- \(f, by) kernel(
       sprintf("Grad(Grad(Sum_Reduction(%s * b, 1), x, e), %s, h)", f, by),

@@ -48,7 +48,7 @@ test_that("functions of inner products, their gradients and softmax are right", 
       near(kernel("LogSumExp_Reduction((x | y), 1)", vectors(D))(list(x, y)), log(rowSums(power)))
       softmax <- kernel("SumSoftMaxWeight_Reduction((x | y), u, 1)", vectors(D, "u = Vj(20)"))
       near(softmax(list(x, y, u)), power %*% u / rowSums(power))
-      # of x - y, which no product says
+      # of x - y, which inner products do not determine
       moved <- kernel("Sum_Reduction(Exp((x | y)) * (x - y), 1)", vectors(D))
       near(moved(list(x, y)), rowSums(power) * x - power %*% y)
       both <- kernel("Sum_Reduction(Exp((x | y) - SqDist(x, y)), 1)", vectors(D))

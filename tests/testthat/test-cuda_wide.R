@@ -1,4 +1,4 @@
-# Long vectors: on a GPU, what is summed over their entries, or is as long as they, has separate kernels.
+# Long vectors: on a GPU, sums over their entries and results of their length have separate kernels.
 
 sizes <- c(11, 15, 16, 17, 33, 50, 100, 513)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
@@ -23,7 +23,7 @@ test_that("distances and inner products of long vectors are right", {
     b <- rnorm(nrow(y))
     w <- runif(D)
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", vectors(D, "b = Vj(1)"))
-    # weights of both signs cancel: the error of a sum is that of its terms, which the largest sum tells
+    # weights of both signs cancel: errors are relative to the terms, whose scale is that of the largest sum
     near <- \(actual, expected) close(actual, expected, scale = max(row_scale(expected)))
     near(gauss(list(x, y, b)), exp(-sq_dist(x, y)) %*% b)
     dot <- kernel("Sum_Reduction(Exp(x | y) * b, 1)", vectors(D, "b = Vj(1)"))
@@ -239,7 +239,7 @@ test_that("texts for long vectors compile", {
   short <- \(formula) keops_kernel(formula, vectors(3, "b = Vj(40)"))
   compiles(short("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"), "in_place = true")
   compiles(short("Sum_Reduction(Sin(Cos(Sin(Cos(Sin(SqDist(x, y)))))) * b, 1)"), "in_place = false")
-  # what a block has in shared memory is seen where code is made: columns that stay there, beside vectors
+  # compiling shows whether shared memory holds the columns of a block beside its vectors
   compiles(keops_kernel("Sum_Reduction((x | y) * b, 1)", vectors(8, "b = Vj(300)")), "Wide<.*VectorSum<", "sm_90")
 })
 

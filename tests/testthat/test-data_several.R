@@ -1,4 +1,4 @@
-# Fits of several variables: cokriging as gstat has it, estimates, and what the methods of fits give.
+# Fits of several variables: cokriging against gstat, estimates, and the methods of fits.
 
 expect_cokriged <- function(ours, theirs, variables, tolerance = 1e-8) {
   # where one of the variables has no neighbours, gstat predicts none

@@ -1,4 +1,4 @@
-# Points and maps of sf, stars, terra and sp: numbers are those of plain data frames, the class is that of what came.
+# Points and maps of sf, stars, terra and sp: numbers agree with data frames, and results have the class of the input.
 
 plain_case <- function(n = 40) {
   withr::local_seed(41)

@@ -17,7 +17,7 @@ cases <- list(
   list(formula = "Grad(LogSumExp_Reduction((x|y) + Sum(s) + Sum(b), 1), y, Sum(x))", args = gaussian$args),
   list(formula = "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * Sum(b), 1), s, Sum(x))", args = gaussian$args)
 )
-# sums of terms of one sign: float32 has few digits of what cancels
+# sums of terms of one sign, because float32 loses digits by cancellation
 input_for <- \(m, n) list(s = 0.5, x = uniform(m, 3), y = uniform(n, 3), b = uniform(n, 2, low = 0))
 
 # `change` to an operator must not change its results. The sizes make the backend split rows, or columns.
@@ -111,7 +111,7 @@ test_that("data larger than the GPU's memory are processed in batches", {
   }
   expect_unchanged(limited(16), list(c(4e5, 2), c(2, 4e5)))
   op <- \(...) keops_kernel(gaussian$formula, gaussian$args, backend = "cuda", ...)
-  input <- input_for(3e5, 2e5) # both are, and there is nothing left of what was there at a time
+  input <- input_for(3e5, 2e5) # rows and columns are split, and memory is used again
   expect_close(limited(12)(op, input)[[1]], op()(input))
 })
 

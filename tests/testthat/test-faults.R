@@ -32,7 +32,7 @@ held <- function() {
   .C("emulator_held", integer(2))[[1]]
 }
 
-# call() is `expected`, whatever fails on the way.
+# call() gives `expected` or an error of kernops, for each failing call of the driver.
 expect_survives <- function(label, call, expected, faults = c("allocation", "copy", "launch", "other")) {
   right <- \(result) is.numeric(result) && isTRUE(all.equal(as.numeric(result), as.numeric(expected), tolerance = 1e-9))
   fail()

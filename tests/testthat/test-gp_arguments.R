@@ -1,4 +1,4 @@
-# How a user writes a fit: the covariance of spatial data in third position, their coordinates in the trend.
+# Calls as users write them: the covariance as the third argument for spatial data, and coordinates in the trend.
 
 sites <- withr::with_seed(1, {
   d <- data.frame(X = runif(40), Y = runif(40), e = rnorm(40))

@@ -71,7 +71,7 @@ test_that("anova() orders the fits, tests trends within trends, and prints", {
   expect_output(print(table), "Likelihood ratio tests [(]ML[)].*one: z ~ w with .*Pr[(]>Chisq[)]")
   expect_identical(rownames(do.call(anova, unname(fits[1:2]))), c("fit 2", "fit 1"))
 
-  # a known mean is a trend of one that is estimated, if that has it
+  # a known mean is nested in an estimated trend that contains it
   simple <- gp(z ~ 0, points, ~ a + b, noise_alone(), known = list(beta = 1))
   expect_false(is.na(anova(simple, fits$none)$Chisq[[2]]))
   shifted <- gp(z ~ 0 + offset(v), points, ~ a + b, noise_alone())

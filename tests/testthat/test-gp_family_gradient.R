@@ -79,7 +79,7 @@ for (name in names(oracle_families())) test_that(paste("with all others as neigh
   family <- kernops:::as_family(oracle_families()[[name]][[1]])
   family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())
   sample <- d[1:36, ]
-  # the nugget makes up for what is added to the variances
+  # the nugget compensates the number added to the variances
   covariance <- matern(3/2, 1.1, 0.4) + nugget(0.2)
   by <- \(method) free_likelihood(oracle_families()[[name]][[2]], family, covariance, 35, data = sample,
                                   method = method, backend = "cpu") # which the exact method needs

@@ -1,4 +1,4 @@
-# Cross-validation and searches from several starts give the same wherever future::plan() runs them.
+# Cross-validation and searches from several starts give the same results under any future::plan().
 
 # body() under each plan: two processes of this machine, and two that are reached as hosts of a cluster.
 under_plans <- function(body) {
@@ -95,7 +95,7 @@ test_that("predictions from near observations are distributed over other process
     expect_length(predict(fits[[1]], new[0, ]), 0)
   })
   few <- list(data = list(y = 1:1e6), vecchia = list(local = 100), how = list(backend = "auto"))
-  expect_false(kernops:::worth_predicting_elsewhere(few, 9000)) # less than it takes to bring them the observations
+  expect_false(kernops:::worth_predicting_elsewhere(few, 9000)) # less than the transfer of the observations takes
   expect_true(kernops:::worth_predicting_elsewhere(few, 1e4))
   few$how$backend <- "cuda"
   expect_false(kernops:::worth_predicting_elsewhere(few, 1e4))
@@ -129,7 +129,7 @@ test_that("a process that dies is an error of kernops, after which R is usable",
     expect_match(conditionMessage(error), "killed")
   }
   kill <- \(k) if (k == 2) tools::pskill(Sys.getpid(), tools::SIGKILL)
-  # in the midst of what the process computes
+  # during the computation of the process
   future::plan("multisession", workers = 2)
   expect_dead(kernops:::lapply_future(1:3, kill))
   expect_dead(gp_cv(fit, folds = 4)) # the process is still dead

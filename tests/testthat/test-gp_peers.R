@@ -1,4 +1,4 @@
-# The same as gstat and fields, where these are installed.
+# Results of packages gstat and fields, if these are installed.
 
 test_that("kriging of meuse agrees with gstat, with both kinds of nugget, also at sampled points", {
   skip_if_not_installed("gstat")
@@ -183,7 +183,7 @@ test_that("a formula of coordinates is computed from the variables of sf and sp 
   scaled <- gp(z ~ 1, transform(d, a = 1000 * a), ~ I(a / 1000) + b, covariance, estimate = "none")
   ours <- sf::st_as_sf(transform(d, a = 1000 * a), coords = c("lon", "lat"))
   expect_equal(predict(scaled, ours)$fit, unname(fitted(scaled)))
-  # the geometry is neither what was scaled nor what the fit was given besides its own
+  # new data whose geometry lacks a coordinate of the fit are refused
   for (at in list(list(scaled, c("a", "lat")), list(fit, c("lon", "lat")))) {
     lacking <- sf::st_as_sf(d[c("w", at[[2]])[seq_len(3)]], coords = at[[2]])
     expect_error(predict(at[[1]], lacking), "lacks `[ab]`", class = "kernops_input_error")

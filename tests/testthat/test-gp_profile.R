@@ -1,4 +1,4 @@
-# confint(method = "profile"), against the likelihood in plain R, and by what defines it.
+# confint(method = "profile"), against the likelihood in plain R and the definition of the intervals.
 
 points <- withr::with_seed(41, smooth_case(45, noise = 0.3))
 theirs <- function(held = rep(NA_real_, 3), shift = 0, X = cbind(1, points$w)) {

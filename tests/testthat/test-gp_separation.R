@@ -128,7 +128,7 @@ test_that("parameters of the family and of other components keep their standard 
 })
 
 test_that("a separating level does not change other coefficients and standard errors", {
-  # in the limit the level's observations say nothing: the others are those of a fit without them
+  # in the limit the observations of the level have no information: other coefficients are those of a fit without them
   counted <- withr::with_seed(7, {
     d <- data.frame(px = runif(150), py = runif(150), w = rnorm(150), g = factor(sample(letters[1:3], 150, TRUE)))
     transform(d, k = rbinom(150, 1, plogis(w)), count = rpois(150, exp(1 + 0.5 * w)))

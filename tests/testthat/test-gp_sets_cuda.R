@@ -1,4 +1,4 @@
-# Sets of points on a GPU: what is summed over them and their weights are those of plain R and of the CPU.
+# Sets of points on a GPU: sums over them and their weights agree with plain R and the CPU.
 
 n <- 130
 points <- withr::with_seed(3, list(
@@ -35,7 +35,7 @@ expect_alike <- \(at, expected, tolerance = 1e-10, info = NULL) {
     expect_lte(error, tolerance, label = paste("error of", name, toString(info)))
   }
 }
-# Weights of points nearby are as large as the condition of a set makes them, whatever they add up to.
+# Weights of near points may be as large as the condition number of a set, even if they cancel.
 expect_same_weights <- \(at, expected, tolerance = 1e-10) {
   expect_lte(max(abs(at$weights - expected$weights)), 5 * tolerance)
   expect_lte(max(abs(at$sd - expected$sd) / pmax(abs(expected$sd), 1e-300)), 2 * tolerance)
@@ -233,7 +233,7 @@ test_that("points and neighbours beyond the memory are copied in batches, with t
       kernops:::set_weights_at(operators$values, model$parameters$value, points, u[last, ], sets[, last] %/% 2L)
     )
   }
-  # points are 96 kB, or half of that in float32: 270 are enough for them, 80 for nothing
+  # points take 96 kB, or half of that in float32: 270 kB hold them, and 80 kB do not
   for (precision in names(tolerances)) for (kilobytes in c(270, 80)) {
     expect_identical(results(kilobytes, precision), results(Inf, precision), info = paste(precision, kilobytes))
   }

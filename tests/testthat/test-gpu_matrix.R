@@ -1,4 +1,4 @@
-# Data that stay on the GPU: what is computed there is what is computed from the same data of the host.
+# Data that stay on the GPU: results agree with those of the same data on the host.
 
 bytes_in_use <- function() {
   gc()

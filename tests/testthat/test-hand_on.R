@@ -1,4 +1,4 @@
-# Names of other packages: what is not symbolic goes to them.
+# Functions that mask other packages: arguments that are not symbolic are passed to the masked functions.
 
 X <- matrix(c(0.5, 2, -1, 3), 2)
 

@@ -15,7 +15,7 @@ random_ranges <- function(m, n, count = 7) {
   list(i = random_clusters(m, count), j = random_clusters(n, count), keep = keep)
 }
 as_kept <- \(r) from_matrix(r$i, r$j, r$keep)
-# The same as a logical matrix of pairs.
+# The ranges as a logical matrix of pairs.
 pairs_of <- function(r, m, n) {
   there <- matrix(FALSE, m, n)
   for (a in seq_len(nrow(r$i))) for (b in which(r$keep[a, ])) {

@@ -1,4 +1,4 @@
-# R's functions of matrices: they compute a symbolic matrix without storing it, or say what to write.
+# R's functions of matrices compute a symbolic matrix without storing it, or recommend another call.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 

@@ -1,11 +1,11 @@
-# The formulas that symbolic matrices stand for, and operators for later data.
+# The formulas of symbolic matrices, and operators for later data.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 
 test_that("the address of a tensor that was read from a file is not that of new data", {
   new <- Vi(X, "x")
   old <- new
-  old@variables[[1]]$data <- 10 * X # what was at this address in another session
+  old@variables[[1]]$data <- 10 * X # data at this address in another session
   expect_equal(sum(new + old, "j"), 11 * X)
   expect_equal(sum(old + new * old, "j"), 10 * X + 10 * X^2)
   expect_equal(sum((new + old) + old, "j"), 21 * X)

@@ -1,4 +1,4 @@
-# Symbolic matrices beside base R: what they keep, how they are shown, what they are good for.
+# Symbolic matrices beside base R: their data, their printed form, and applications.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 

@@ -1,5 +1,5 @@
-# Levels of groups, random effects and folds are values, whatever their text is. The oracle has numbers for the groups,
-# which base functions compute from the values.
+# Levels of groups, random effects and folds are compared by value, not by their text. The oracle has numbers for the
+# groups, which base functions compute from the values.
 
 kind_of_level <- function(values, number, group = ~ v) {
   d <- withr::with_seed(11, data.frame(x = runif(60), z = 4 * number[rep(1:4, 15)] + rnorm(60, sd = 0.1)))

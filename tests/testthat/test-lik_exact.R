@@ -138,7 +138,7 @@ test_that("fit, prediction and leave-one-out take little more memory than one ma
   skip_on_cran()
   skip_if_not(file.exists("/proc/self/status"))
   skip_if_not_in_library()
-  n <- 4700 # two of them are more than is granted
+  n <- 4700 # two such matrices exceed the memory of the process
   script <- bquote({
     .libPaths(.(.libPaths()))
     options(kernops.threads = 2) # each thread has separate tiles

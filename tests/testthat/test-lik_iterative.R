@@ -184,7 +184,7 @@ test_that("derivatives along a ridge agree with the exact method, by few probes 
   for (d in 1:3) {
     u <- matrix(runif(400 * d), 400, dimnames = list(NULL, letters[seq_len(d)]))
     data <- data.frame(u, z = sin(3 * rowSums(u)) + rnorm(400, sd = 0.3))
-    # variance and range far beyond what the data say: along 3 log(range) = log(variance), only curvature changes
+    # variance and range far beyond their estimates: along 3 log(range) = log(variance), only curvature changes
     covariance <- matern(3/2, 1e4, 20) + nugget(0.1)
     along <- function(method) {
       fit <- gp(z ~ 1, data, reformulate(letters[seq_len(d)]), covariance, method, "none",
@@ -272,7 +272,7 @@ test_that("the residual is estimated from a sample of the rows", {
       expect_equal(solved$residual, sqrt(colSums(left^2) / colSums(b^2)), tolerance = 0.5)
     }
   }
-  # what rounding has left is found and corrected
+  # errors by rounding are found and corrected
   wrong <- replace(system, "product", list(function(a, precision = "float32") {
     system$product(a) * if (precision == "float64") 1 else 1.001
   }))

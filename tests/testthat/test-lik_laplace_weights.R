@@ -74,7 +74,7 @@ test_that("the trend, predictions and cross-validation have these weights", {
     draws <- as.matrix(simulate(fit, 4000, seed = 1, newdata = new))
     expect_lt(max(abs(cov(t(draws)) - expected)), 0.08 * max(expected))
     expect_lt(max(abs(rowMeans(draws) - as.matrix(link$fit)[, 1]) / sqrt(diag(expected))), 0.07)
-    # the posterior divided by what each observation says of its linear predictor
+    # the posterior divided by the density of each observation
     P <- inverse - inverse %*% X %*% root %*% t(X) %*% inverse
     v <- 1 / W - diag(P) / W^2
     cavity <- v / (1 - v * W)

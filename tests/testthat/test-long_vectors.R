@@ -1,5 +1,5 @@
-# Long vectors on every backend, at the sizes where ways of computing change, also far from the origin, with points
-# few and many enough for panels.
+# Long vectors on every backend, of the lengths at which another kernel is used, also far from the origin, for few
+# points and for enough points for panels.
 
 # exact in float32: 14 bits before the point and 10 behind it
 points <- \(n, D, offset) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10

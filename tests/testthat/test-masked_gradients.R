@@ -34,7 +34,7 @@ singular <- list(
   "Sum(MatMult(Concat(Inv(x), x), Concat(x, Log(x)), 2))" = c(0, 0.5)
 )
 
-# Derivatives are graphs of operations that run everywhere, so the CPU will do for these many.
+# Derivatives are graphs of operations that all backends have, so the CPU suffices for these many.
 for (f in names(singular)) test_that(paste("the derivatives of a masked value are those of the branch:", f), {
   place <- singular[[f]]
   for (precision in c("float64", "float32")) {

@@ -1,4 +1,4 @@
-# Messages of the C++ core that no other test shows. tools/lint reports a message that stands in no test or snapshot.
+# Messages of the C++ core that no other test shows. tools/lint reports messages that are in no test or snapshot.
 
 test_that("mistakes in formulas are described", {
   compile <- function(formula, args = c("x = Vi(2)", "y = Vj(2)")) keops_kernel(formula, args)

@@ -59,7 +59,7 @@ for (name in names(oracle_ops)) {
   })
 }
 
-# Derivatives of derivatives are graphs of the operations above, which run everywhere: the CPU will do.
+# Derivatives of derivatives are graphs of the operations above, which all backends have: the CPU suffices.
 for (name in names(oracle_ops)) if (length(oracle_ops[[name]]$domains)) {
   test_that(paste(name, "has second derivatives, and derivatives in formulas that agree with each other"), {
     withr::local_seed(sum(utf8ToInt(name)))
@@ -140,7 +140,7 @@ test_that("special points have the values that the help page promises", {
   }
 })
 
-# Arguments that are NaN give NaN, whichever they are, but for what these take from others, or put beside zeros.
+# A NaN in any argument gives NaN, except for operations that select entries or pad them with zeros.
 keeps_numbers <- c("IsNaN", "IfElse", "Mask", "Factorize", "Concat", "ElemT", "ExtractT", "Real2Complex",
                    "Imag2Complex")
 gives_places <- c("ArgMax", "ArgMin")

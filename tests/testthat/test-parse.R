@@ -1,4 +1,4 @@
-# The grammar of formulas. R reads the same infix language, so R itself says what a formula is worth.
+# The grammar of formulas. R reads the same infix language, so R evaluates the formulas as the oracle.
 
 scalars <- list(a = 2.5, b = -1.25, c = 3, d = 0.5)
 dot_product <- list2env(list(`|` = `*`), parent = baseenv())

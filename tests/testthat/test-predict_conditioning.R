@@ -1,4 +1,4 @@
-# The laws of every kind of conditioning, and how long a fit keeps what predictions compute.
+# Properties of every kind of conditioning, and the lifetime of results that predictions compute.
 
 case <- withr::with_seed(1, {
   case <- data.frame(a = runif(90), b = runif(90))

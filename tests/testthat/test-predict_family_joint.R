@@ -62,7 +62,7 @@ test_that("local predictions have the nearest data and the trend of the fit", {
     expect_posterior(link(fit, nmax = 9), theirs, 1e-6)
     expect_posterior(link(given_fit(name, "vecchia"), nmax = 9), theirs, 1e-5)
     expect_false(isTRUE(all.equal(link(fit, nmax = 8)$fit$fit, theirs$mean, tolerance = 1e-4)))
-    # of all data they are what predictions are without
+    # local predictions from all data are predictions without neighbourhoods
     expect_equal(link(fit, nmax = 40), link(fit), tolerance = 1e-10)
     expect_equal(link(fit, maxdist = 2), link(fit), tolerance = 1e-10)
     expect_equal(predict(fit, new, nmax = 40, interval = "prediction"), predict(fit, new, interval = "prediction"),

@@ -29,7 +29,7 @@ test_that("local kriging agrees with gstat", {
   }
   known <- fits(z ~ 0, known = list(beta = 0.5))
   expect_kriged(observed(known, nmax = 12), by_gstat(z ~ 1, nmax = 12, beta = 0.5))
-  # without neighbours the mean is what is known
+  # without neighbours the prediction is the known mean
   expect_kriged(observed(known, maxdist = 0.02), by_gstat(z ~ 1, maxdist = 0.02, beta = 0.5))
 })
 
@@ -95,7 +95,7 @@ test_that("joint covariances agree with the bordered system, by each method", {
 })
 
 test_that("the variance of a sum of local predictions follows from their joint covariance", {
-  # of blocks, of points with few neighbours: what they are by single predictions of the same mean
+  # the variances of blocks, and of points with few neighbours, are those of single predictions
   for (method in c("exact", "vecchia")) {
     fit <- gp(z ~ w, seen, ~ a + b, spherical(1.2, 0.5) + nugget(0.1), estimate = "none", method = method,
               control = gp_control(neighbours = 5))

@@ -56,7 +56,7 @@ test_that("a prediction that a full disk interrupts is resumed where it ended", 
     expect_error(again(fit, map, resume = TRUE), "another map", class = "kernops_file_error")
     expect_error(again(fit, terra::rast(source), level = 0.9, resume = TRUE), "another request",
                  class = "kernops_file_error")
-    # what is finished is kept: other numbers there would show
+    # finished rows are kept: other numbers in them would be visible
     values <- readBin(paste0(file, ".part"), 0, 24 * record$rows)
     writeBin(replace(values, 1, 99), paste0(file, ".part"))
     resumed <- cell_values(again(fit, terra::rast(source), resume = TRUE, window = 30))

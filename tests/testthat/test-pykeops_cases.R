@@ -1,9 +1,9 @@
 # The cases that PyKeOps tests, in its own spelling (see helper-keops_shim.R), against plain R.
 #
-# These do not apply: half precision, torch.func, transposed memory, and reading a parameter at symbolic positions,
-# A[I * ncol + J], which the language has no operation for. A slice K[2:8, 3:14] and chosen pairs are numbers here, no
-# tensors. Gradients are asked for, as there is no tape. Saved operators are in test-keops_kernel.R, reductions over
-# clusters that are close in test-keops_ranges.R.
+# Cases without a counterpart: half precision, torch.func, transposed memory, and reading a parameter at symbolic
+# positions, A[I * ncol + J], for which the language has no operation. A slice K[2:8, 3:14] and chosen pairs are numbers
+# here, not tensors. Gradients are requested explicitly, as there is no tape. Saved operators are in
+# test-keops_kernel.R, reductions over clusters that are close in test-keops_ranges.R.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 py <- pykeops_names

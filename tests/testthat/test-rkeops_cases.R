@@ -1,9 +1,10 @@
 # The cases that rkeops tests, in its own spelling (see helper-keops_shim.R), against plain R.
 #
-# These do not apply: rkeops compares formula texts with addresses, and Python's errors, word by word; it forbids what
-# works here (sizes 3 and 1 in `x | y` and atan2(), Vi(3), Re() of real tensors, +x). Functions of complex tensors that
-# take real and imaginary parts for two real entries (cos(), acos(), min(), step(), tensorprod()) are the complex
-# functions here, or errors. No value for a place is NA here, in argKmin() of more neighbours than points, 0 there.
+# Cases without a counterpart: rkeops compares formula texts with addresses, and Python's errors, word by word; it
+# refuses calls that work here (sizes 3 and 1 in `x | y` and atan2(), Vi(3), Re() of real tensors, +x). Functions of
+# complex tensors that take real and imaginary parts for two real entries (cos(), acos(), min(), step(), tensorprod())
+# are the complex functions here, or errors. A missing position, in argKmin() of more neighbours than points, is NA here
+# and 0 in rkeops.
 
 list2env(lazy_points(), environment()) # X, Y, B, and D2 for the squared distances of X and Y
 list2env(rkeops_names, environment())

@@ -1,5 +1,5 @@
-# A fit is at the best optimum, or says what is doubtful about it. The oracle of an optimum is a plain R likelihood
-# maximised from elsewhere, or another package.
+# A fit is at the best optimum, or warns that it is doubtful. The oracle of an optimum is a likelihood in plain R,
+# maximised from other starting values, or another package.
 
 quakes_once <- quakes[!duplicated(quakes[c("lat", "long", "depth")]), ]
 
@@ -65,7 +65,7 @@ field_and_nugget <- function(parameters) {
 }
 
 test_that("a variance near zero is raised if the slope indicates an improvement", {
-  # -2 log-likelihood with its optimum at a nugget of 0.5 and nothing of a slope by its logarithm near 0
+  # -2 log-likelihood with its optimum at a nugget of 0.5, and hardly any slope by its logarithm near 0
   value <- \(theta) 40 * (theta[[2]] - 0.5)^2 + (log(theta[[1]]) - 1)^2
   parameters <- data.frame(name = c("v", "n"), kind = "variance", log = TRUE, fixed = FALSE, lower = 1e-12, upper = 1e6)
   likelihood <- function(theta) {

@@ -1,4 +1,4 @@
-# Where the search of gp() begins and ends, and what it knows there of its estimates.
+# Starting values and ends of the search of gp(), and standard errors at its end.
 
 test_that("estimates are at an optimum of the dense likelihood", {
   withr::local_seed(3)

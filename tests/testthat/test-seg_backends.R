@@ -1,4 +1,4 @@
-# Segmented reductions on every backend: where a GPU works, the same tests run there.
+# Segmented reductions on every backend, including a GPU if there is one.
 
 for (op in names(oracle_segment)) test_that(paste("every backend agrees with plain loops:", op), {
   withr::local_seed(11)

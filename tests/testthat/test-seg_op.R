@@ -70,7 +70,7 @@ test_that("associative operations are accepted, also with rounding errors or for
   expect_error(seg_op("a != b"), "associative", class = "kernops_input_error")
   saturating <- seg_op("Min(a + b, 2)", values = c(TRUE, FALSE))
   expect_identical(fold(rep(1, 5), saturating, lengths = 5), 2)
-  # formulas of pairs need not be
+  # formulas of pairs need not be associative
   expect_identical(reduce_by_key(c(1, 1.5, 4), 1:3, same = "b - a <= 1")$lengths, c(2, 1))
   expect_identical(spmv(list(offsets = c(0, 2), columns = 0:1, values = c(5, 3)), c(1, 1), mul = "a - b"), 6)
 })

@@ -1,6 +1,6 @@
 # Scans of segments against reductions of each prefix in plain R.
 
-# The plain meaning: `reduce` of the first (last) values of each segment, for each value.
+# The definition: for each value, `reduce` of the values of its segment up to (or from) it.
 oracle_scan <- function(x, positions, reduce, exclusive = FALSE, reverse = FALSE, size = 1) {
   result <- matrix(NA_real_, length(x), size)
   for (at in positions) {

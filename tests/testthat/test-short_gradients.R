@@ -1,5 +1,5 @@
-# Sums of a number of the pair times x - y, of short vectors, which gradients of functions of the distance are: of
-# points near to each other and far apart, and where numbers are very large or not finite.
+# Sums of a number of the pair times x - y for short vectors, as in gradients of functions of the distance: for near and
+# distant points, and for numbers that are very large or not finite.
 
 points <- \(n, D, spread = 1) round(spread * matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
 declared <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "w = Pm(%d)"), D), ...)
@@ -7,7 +7,7 @@ declared <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "w = Pm(%d)"), D),
 sum_of_differences <- \(number, x, y, of = identity) {
   vapply(seq_len(ncol(x)), \(k) rowSums(of(number * outer(x[, k], y[, k], `-`))), numeric(nrow(x)))
 }
-# what the sum may be wrong by is relative to that of the sizes of its terms: where these cancel, they are larger
+# errors of a sum are relative to the sum of the absolute values of its terms, which may cancel
 size_of_terms <- \(number, x, y) row_scale(sum_of_differences(number, x, y, abs))
 sq_dist <- \(x, y, w) Reduce(`+`, lapply(seq_len(ncol(x)), \(k) w[k] * outer(x[, k], y[, k], `-`)^2))
 

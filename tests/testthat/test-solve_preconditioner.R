@@ -1,4 +1,4 @@
-# Preconditioners: what they are, in dense matrices, and what they do to the number of iterations.
+# Preconditioners: agreement with dense matrices, and the number of iterations that they save.
 
 types <- c("jacobi", "pivoted_cholesky", "rpcholesky", "nystrom")
 

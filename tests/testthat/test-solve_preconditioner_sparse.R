@@ -1,4 +1,4 @@
-# Sparse inverses by Vecchia's approximation: what they are, in dense matrices, and what they do to iterations.
+# Sparse inverses by Vecchia's approximation: agreement with dense matrices, and the iterations that they save.
 
 rough <- function(p = 1, ...) {
   keops_kernel("Sum_Reduction(Exp(-Norm2(x - y) / s) * b, 1)",

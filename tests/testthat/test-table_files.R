@@ -27,8 +27,8 @@ test_that("a stage is computed once", {
   expect_false(file.exists(in_store(store, "c")))
 })
 
-# A disk that takes some bytes and no more: what is beyond is lost without an error, as by a full disk whose writes are
-# buffered; or with one.
+# A disk with space for some bytes: further bytes are lost without an error, as on a full disk with buffered writes, or
+# with an error.
 full_disk <- function(bytes, fails) {
   left <- bytes
   function(path, x, mode) {

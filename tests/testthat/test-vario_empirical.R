@@ -51,7 +51,7 @@ test_that("cross-variograms agree with gstat, where both variables have a value"
   # gstat counts each pair of two variables twice
   expected$np <- expected$np / ifelse(expected$id == "a.b", 2, 1)
   for (id in levels(ours$id)) expect_same_variogram(ours[ours$id == id, ], expected[expected$id == id, ])
-  # of which gstat makes a model
+  # gstat fits a model to it
   model <- gstat::fit.lmc(ours, gstat::gstat(g, "b", sqrt(lead) ~ dist, ~ x + y, d), gstat::vgm(1, "Sph", 800, 1))
   expect_s3_class(model, "gstat")
   gap <- transform(d, lead = replace(lead, 1:30, NA))

@@ -27,7 +27,7 @@ test_that("variograms of gstat's models agree with the covariances, and convert 
   expect_equal(gamma(triangular(2, 0.6)), pmin(2 * h / 0.6, 2))
   expect_equal(gamma(cosine(2, 0.6)), 2 - 2 * cos(2 * pi * h / 0.6))
   for (case in list(list(-30, 0.4), list(c(30, 20, 50), c(0.6, 0.3)))) {
-    model <- suppressWarnings(as_vgm(exponential(1, 2, angle = case[[1]], ratio = case[[2]]))) # gstat's, about angles
+    model <- suppressWarnings(as_vgm(exponential(1, 2, angle = case[[1]], ratio = case[[2]]))) # gstat warns
     angles <- unlist(model[c("ang1", "ang2", "ang3")])[seq_along(case[[1]])]
     expect_equal(unname(angles), case[[1]] %% 360)
     expect_equal(unlist(model[c("anis1", "anis2")], use.names = FALSE)[seq_along(case[[2]])], case[[2]])
