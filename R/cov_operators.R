@@ -16,6 +16,11 @@ covariance_derivatives <- function(model, backend = "cpu") {
   covariance_values(code_text("Grad(", model$formula, ", theta, 1)"), model, "float64", backend)
 }
 
+# dk(x_i, y_j) / dy_j, an array with a matrix for each coordinate.
+covariance_slopes <- function(model) {
+  covariance_values(code_text("Grad(", model$formula, ", y, 1)"), model, "float64", "cpu")
+}
+
 covariance_values <- function(formula, model, precision, backend) {
   recent_operator(code_text("Sum_Reduction(", formula, ", 1)"), point_declarations(model), "auto", precision, backend,
                  stored = TRUE)

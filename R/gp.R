@@ -284,8 +284,8 @@
 #'
 #' @seealso [predict()][predict.gp], [simulate()][simulate.gp], [plot()][plot.gp] and the [other methods][gp_methods];
 #'   [covariance_functions], and [lmc()] for cokriging; [gp_control()] for settings, [gp_cv()] for
-#'   cross-validation, [gp_variogram()] for the empirical variogram; [kernel_solve()] for a kernel whose parameters are
-#'   known. `vignette("kriging", "kernops")`, `vignette("large-kriging", "kernops")` and
+#'   cross-validation, [gp_propose()] for the next observations, [gp_variogram()] for the empirical variogram;
+#'   [kernel_solve()] for a kernel whose parameters are known. `vignette("kriging", "kernops")`, `vignette("large-kriging", "kernops")` and
 #'   `vignette("gaussian-processes", "kernops")`.
 #' @examples
 #' set.seed(1)

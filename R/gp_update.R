@@ -18,8 +18,8 @@
 #'
 #' @details One search from the estimates of `fit` replaces the searches from several starting values, as with
 #'   `starts = 0` of [gp_control()]. It takes a few likelihoods, and may miss an optimum that the new observations have
-#'   raised: `update()` of the result, without arguments, searches everywhere. Formulas with random effects or smooths are
-#'   fitted from the usual starting values.
+#'   raised: `update()` of the result, without arguments, searches everywhere. Formulas with random effects or smooths
+#'   are fitted from the usual starting values.
 #'
 #'   With `refit = FALSE`, a fit of a Gaussian response by the exact method keeps its Cholesky factor, and k further
 #'   observations add k rows to it: the time is proportional to k n^2 for n observations, instead of n^3. This holds on
@@ -32,7 +32,7 @@
 #' @return A fit, see [gp()]; its call if `evaluate = FALSE`.
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a variable, if `fit` has no `data`, or if these have
 #'   another number of rows than before; if `refit = FALSE` is used with a family, or with effects in the formula.
-#' @seealso [gp()]; [gp_methods] for the other methods.
+#' @seealso [gp()]; [gp_methods] for the other methods; [gp_propose()] for the next observations.
 #' @examples
 #' set.seed(1)
 #' d <- data.frame(x = runif(60), z = runif(60))

@@ -33,13 +33,19 @@ transformed_covariance <- function(f, mean, joint, independent = 0, nodes = norm
   total
 }
 
-# The rule for the standard normal distribution, by the eigenvalues of its Jacobi matrix (Golub and Welsch 1969).
-# `series` has sqrt(weight) times the polynomials that are orthonormal for the distribution, a row each; the first one
-# is 1.
-normal_quadrature <- function(count = 40) {
+# The rules for the standard normal distribution and for the uniform distribution between -1 and 1 (Gauss-Legendre).
+normal_quadrature <- function(count = 40) gauss_rule(sqrt(seq_len(count - 1)))
+
+uniform_quadrature <- function(count = 40) gauss_rule(seq_len(count - 1) / sqrt(4 * seq_len(count - 1)^2 - 1))
+
+# The rule of a symmetric distribution, by the eigenvalues of its Jacobi matrix, whose diagonal is zero (Golub and
+# Welsch 1969). `series` has sqrt(weight) times the polynomials that are orthonormal for the distribution, a row each;
+# the first one is 1.
+gauss_rule <- function(off) {
+  count <- length(off) + 1
   jacobi <- matrix(0, count, count)
-  off <- cbind(seq_len(count - 1), seq_len(count - 1) + 1)
-  jacobi[off] <- jacobi[off[, 2:1]] <- sqrt(seq_len(count - 1))
+  rows <- cbind(seq_len(count - 1), seq_len(count - 1) + 1)
+  jacobi[rows] <- jacobi[rows[, 2:1]] <- off
   found <- eigen(jacobi, symmetric = TRUE)
   root <- found$vectors[1, ]
   list(at = found$values, weight = root^2, series = found$vectors * rep(sign(root), each = count))

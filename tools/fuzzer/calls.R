@@ -53,6 +53,8 @@ processes <- list(
   as.data.frame.gp_responses = list(many, adjust = "BH"), "[.gp_responses" = list(many, i = 2),
   predict.gp_responses = list(object = many, newdata = d, responses = 1, se.fit = TRUE, interval = "prediction"),
   update.gp = list(fit, newdata = d[1, ], refit = FALSE),
+  gp_propose = list(fit, lower = c(0, 0), upper = c(1, 1), criterion = "ucb", batch = 2, minimise = TRUE, starts = 1,
+                    candidates = 5, seed = 1),
   simulate.gp = list(object = fit, nsim = 2, seed = 1, newdata = d), coef.gp = list(fit, type = "both"),
   confint.gp = list(fit, parm = 1, level = 0.9), residuals.gp = list(fit, type = "pearson"),
   tidy.gp = list(fit, conf.int = TRUE, conf.level = 0.9, effects = "trend", exponentiate = FALSE),
