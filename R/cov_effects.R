@@ -140,18 +140,18 @@ coefficient_covariance <- function(leaf) {
 # without observations come last. The smooths of the levels of a factor share their entries, because a point has one
 # level.
 effect_entries <- function(effects, theta, u) {
-  known <- count_coefficients(effects)
+  count <- count_coefficients(effects)
   blocks <- list()
   for (k in seq_along(effects)) {
     effect <- effects[[k]]
-    entries <- effect_columns(effect, theta, u, known)
+    entries <- effect_columns(effect, theta, u, count)
     block <- list(columns = entries$columns,
                   values = t(shown_at(effect$leaf, u) * seen_by(effect$leaf, u) * entries$values))
     key <- family_of_levels(effect) %||% paste("effect", k)
     blocks[[key]] <- if (is.null(blocks[[key]])) block else overlaid(blocks[[key]], block)
-    known <- entries$known
+    count <- entries$known
   }
-  row_sparse(do.call(rbind, lapply(blocks, `[[`, "columns")), do.call(rbind, lapply(blocks, `[[`, "values")), known)
+  row_sparse(do.call(rbind, lapply(blocks, `[[`, "columns")), do.call(rbind, lapply(blocks, `[[`, "values")), count)
 }
 
 # The name of the smooths of several levels of a factor with the same number of coefficients; NULL for other effects.

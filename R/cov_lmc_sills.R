@@ -107,8 +107,7 @@ with_places <- function(x, d, call) {
   })
 }
 
-# The rows of a coregionalisation matrix in the table of parameters; The search optimises L, whose columns have either
-# sign: at the optimum B may be singular, which is not a bound for L. The search optimises L itself, whose columns have
+# The rows of a coregionalisation matrix in the table of parameters. The search optimises L itself, whose columns have
 # either sign: at the optimum B may be singular, which is no bound for L.
 sill_rows <- function(leaf, path) {
   entries <- sill_entries(length(leaf$variables), leaf$diagonal)

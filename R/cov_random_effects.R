@@ -142,7 +142,7 @@ effect_leaf <- function(terms, variance = NULL, fixed = character(), correlation
 
 # The formula of the trend, and the covariance with the random effects and smooths of the formula.
 with_effects <- function(formula, covariance, data, call) {
-  told <- list(formula = formula, covariance = covariance)
+  parts <- list(formula = formula, covariance = covariance)
   split <- if (inherits(formula, "formula") && length(formula) == 3) split_effects(formula[[3]])
   if (!is.null(split)) check_no_effects(split$rest, call)
   if (length(split$effects)) {
@@ -150,15 +150,15 @@ with_effects <- function(formula, covariance, data, call) {
     leaves <- unlist(lapply(split$effects, effect_leaves, environment(formula), data, call), recursive = FALSE)
     keys <- vapply(leaves, leaf_key, "")
     for (leaf in leaves[!duplicated(keys) & !keys %in% known_effects(covariance)]) {
-      told$covariance <- told$covariance + leaf
+      parts$covariance <- parts$covariance + leaf
     }
-    told$formula[[3]] <- split$rest %||% 1
+    parts$formula[[3]] <- split$rest %||% 1
   }
-  if (!sees_effects(told$covariance)) return(told)
-  told$covariance <- change_leaves(told$covariance, function(leaf, path) {
+  if (!sees_effects(parts$covariance)) return(parts)
+  parts$covariance <- change_leaves(parts$covariance, function(leaf, path) {
     if (is_smooth_leaf(leaf)) with_factors(leaf, data, call) else leaf
   })
-  told
+  parts
 }
 
 # Smooths of the same variables share their label.

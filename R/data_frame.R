@@ -146,7 +146,7 @@ subset_numbers <- function(subset, n, call) {
   rows
 }
 
-trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept = seq_len(nrow(u)), several = FALSE) {
+trend_frame <- function(formula, data, u, weights, noise, na.action, call, rows = seq_len(nrow(u)), several = FALSE) {
   n <- nrow(u)
   per_point <- function(x, name, least) {
     if (is.null(x)) return(NULL)
@@ -164,7 +164,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, kept 
   extra <- Filter(Negate(is.null), list(weights = per_point(weights, "weights", 0),
                                         noise = per_point(noise, "known$noise", 0)))
   act <- if_incomplete(na.action, call, several)
-  if (length(kept) < n || is.unsorted(kept)) extra$subset <- kept
+  if (length(rows) < n || is.unsorted(rows)) extra$subset <- rows
   tryCatch(
     do.call(stats::model.frame, c(list(formula, data, coords = u, na.action = act, drop.unused.levels = TRUE), extra),
             quote = TRUE),

@@ -8,14 +8,14 @@ plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
   places <- if ("map" %in% which) map_places(x)
   before <- open_page(page_matrix(length(which), page_shape()))
   on.exit(graphics::par(before))
-  some <- drawn_rows(nrow(x))
+  sampled <- drawn_rows(nrow(x))
   colour <- grDevices::adjustcolor(viridis(3)[[1]], 0.6)
   drawn <- function(x, y) graphics::points(x, y, pch = 16, cex = 0.6, col = colour)
   inner <- graphics::par("mar", "mgp")
   on.exit(graphics::par(inner), add = TRUE, after = FALSE)
   if ("observed" %in% which) {
     open_panel(x$fit, x$observed, "predicted without it", "observed", "Cross-validation", list(...))
-    drawn(x$fit[some], x$observed[some])
+    drawn(x$fit[sampled], x$observed[sampled])
     graphics::abline(0, 1, lty = 2, col = "grey40")
   }
   if ("qq" %in% which) {
@@ -24,7 +24,7 @@ plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
     drawn(quantiles$x, quantiles$y)
     graphics::abline(0, 1, lty = 2, col = "grey40")
   }
-  if ("map" %in% which) plot_errors_of_cv(x, places, some, list(...))
+  if ("map" %in% which) plot_errors_of_cv(x, places, sampled, list(...))
   invisible(x)
 }
 

@@ -4,7 +4,7 @@
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env(), before = NULL) {
   locations <- covariance_factor(data, model, backend, call, before)
   factor <- with_factor_within(locations, data, model)
-  all <- with_rows_within(data)
+  all_rows <- with_rows_within(data)
   derivatives_of <- derivative_products(model)
   point_variance <- covariance_diagonal(model)
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
@@ -15,14 +15,14 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
       bad <- nearly_singular(locations, variance)
     }
     if (bad > 0) return(singular_state(bad))
-    whole <- timed("trend", factor_results(factor, all, reml, profile))
+    results <- timed("trend", factor_results(factor, all_rows, reml, profile))
     new_state(
-      results_at_locations(whole, length(data$y)),
-      gradient = function() exact_gradient(factor, whole, all, model, theta, reml),
+      results_at_locations(results, length(data$y)),
+      gradient = function() exact_gradient(factor, results, all_rows, model, theta, reml),
       information = function(profiled = profile) {
-        derivatives <- noisy_derivatives(derivatives_of, whole, all, model, theta)
+        derivatives <- noisy_derivatives(derivatives_of, results, all_rows, model, theta)
         lost <- if (reml) ncol(data$x) else 0
-        average_information(derivatives, whole, factor$inverse_times, profiled, whole$n - lost)
+        average_information(derivatives, results, factor$inverse_times, profiled, results$n - lost)
       }
     )
   }

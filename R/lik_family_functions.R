@@ -67,7 +67,7 @@ search_deviance <- function(density, y, mu, w, phi, width = 40) {
     replace(value, is.na(value), -Inf) # a formula may have no value far from the response
   }
   eta <- density$predictor(mu, phi)
-  highest <- here <- value(eta)
+  highest <- at_mean <- value(eta)
   golden <- (sqrt(5) - 1) / 2
   low <- eta - width
   high <- eta + width
@@ -81,7 +81,7 @@ search_deviance <- function(density, y, mu, w, phi, width = 40) {
     high <- ifelse(falls, right, high)
     low <- ifelse(falls, low, left)
   }
-  2 * (highest - here)
+  2 * (highest - at_mean)
 }
 
 # The place of a function that likelihood() did not get.

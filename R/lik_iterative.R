@@ -73,20 +73,20 @@ valued_state <- function(equations, parts, profile, count, derivatives) {
   trend <- parts$trend
   system <- equations$system
   probes <- if (count > 0) probe_vectors(system, equations$precond, count, how$control$seed)
-  known <- seq_len(1 + ncol(trend$q))
+  data_columns <- seq_len(1 + ncol(trend$q))
   right <- beside(system$space, cbind(trend$rest, trend$q), probes$probes)
-  tol <- rep(c(how$control$cg_tol, probe_residual(how$control, system$n)), c(length(known), count))
+  tol <- rep(c(how$control$cg_tol, probe_residual(how$control, system$n)), c(length(data_columns), count))
   fit <- solve_or_fail(equations, right, tol, check = rows_to_check(how$control$cg_tol, system$n))
   if (is.null(fit)) return(singular_state())
   logdet <- if (is.null(probes)) list(logdet = NA_real_) else
-    lanczos_logdet(system, fit, probes, equations$precond, length(known) + seq_len(count))
-  solution <- as.matrix(fit$solution[, known, drop = FALSE])
+    lanczos_logdet(system, fit, probes, equations$precond, length(data_columns) + seq_len(count))
+  solution <- as.matrix(fit$solution[, data_columns, drop = FALSE])
   results <- iterative_results(solution, trend, parts$data, logdet$logdet, how$reml, profile)
   new_state(c(results, list(logdet_error = logdet$std_error)), gradient = function() derivatives()$gradient(),
             information = function(profiled = profile) derivatives()$information(profiled),
             has_value = !is.null(probes),
             warn = function() warn_unless_solved(c(fit["converged"], list(
-              residual = max(fit$residual[known]), iterations = fit$iterations)), how$control$cg_tol))
+              residual = max(fit$residual[data_columns]), iterations = fit$iterations)), how$control$cg_tol))
 }
 
 # The size of subsets whose dense likelihood takes far less time than an iterative one of eight times as many.
@@ -171,7 +171,7 @@ trend_basis <- function(data) {
 iterative_results <- function(solved, trend, data, logdet, reml, profile) {
   p <- ncol(trend$q)
   alpha <- solved[, 1]
-  rest <- trend$rest
+  residual <- trend$rest
   beta <- numeric()
   root <- trend$r
   z <- matrix(0, length(alpha), 0)
@@ -179,14 +179,15 @@ iterative_results <- function(solved, trend, data, logdet, reml, profile) {
     inverse_q <- solved[, -1, drop = FALSE]
     information <- crossprod(trend$q, inverse_q)
     cholesky <- chol((information + t(information)) / 2)
-    step <- backsolve(cholesky, backsolve(cholesky, crossprod(inverse_q, rest), transpose = TRUE))
+    step <- backsolve(cholesky, backsolve(cholesky, crossprod(inverse_q, residual), transpose = TRUE))
     alpha <- alpha - as.vector(inverse_q %*% step)
-    rest <- rest - as.vector(trend$q %*% step)
+    residual <- residual - as.vector(trend$q %*% step)
     z <- inverse_q %*% backsolve(cholesky, diag(p))
     beta <- as.vector(backsolve(root, trend$along + step)) + trend$level
     root <- cholesky %*% root # R' Q' K^-1 Q R = X' K^-1 X
   }
-  likelihood_results(length(alpha), p, logdet, sum(alpha * rest), beta, root, alpha, z, data$logdet_xx, reml, profile)
+  quad <- sum(alpha * residual)
+  likelihood_results(length(alpha), p, logdet, quad, beta, root, alpha, z, data$logdet_xx, reml, profile)
 }
 
 # sum_ij W_ij dK_ij with W = left right': traces of K^-1 dK, and the rest as in exact_gradient().

@@ -7,10 +7,10 @@
 # solutions are found by conjugate gradients, log det S by lik_level_forms.R.
 
 # The functions of sparse_posterior() with effects, in which the coefficients come before the places; `factor` are the
-# rows of U and `kept` is a result of level_probes(). The result also has error(), the standard error of the latest
+# rows of U and `probes` is a result of level_probes(). The result also has error(), the standard error of the latest
 # logdet(). Precisions are the lists of observed_levels().
 # long: the operators of one matrix, each some lines, which share its data
-levels_posterior <- function(pattern, factor, kept) {
+levels_posterior <- function(pattern, factor, probes) {
   field <- sparse_posterior(pattern, factor)
   first <- seq_len(pattern$levels)
   latest <- determinant <- changes <- NULL
@@ -19,8 +19,8 @@ levels_posterior <- function(pattern, factor, kept) {
     latest <<- w
     changes <<- NULL
     of_field <- field$logdet(w$places)
-    levels <- if (!is.nan(of_field) && isTRUE(kept$determinant)) logdet_of_levels(schur_of_levels(field, w), kept)
-    determinant <<- c(list(value = of_field + if (isTRUE(kept$determinant)) levels$logdet %||% NaN else 0), levels)
+    levels <- if (!is.nan(of_field) && isTRUE(probes$determinant)) logdet_of_levels(schur_of_levels(field, w), probes)
+    determinant <<- c(list(value = of_field + if (isTRUE(probes$determinant)) levels$logdet %||% NaN else 0), levels)
     determinant$value
   }
   solve <- function(w, b, from = 0 * b, tol = 1e-10) solution_of_levels(field, w, b, from, tol, first)
@@ -52,11 +52,11 @@ levels_posterior <- function(pattern, factor, kept) {
       list(weights = by$weights + along$weights, log_sd = by$log_sd + along$log_sd)
     },
     sum_variances = function(points, columns, values) {
-      if (isTRUE(kept$determinant)) return(field$variances()[points] + changes_of_levels()$variances)
+      if (isTRUE(probes$determinant)) return(field$variances()[points] + changes_of_levels()$variances)
       sums(list(neighbours = rbind(columns, length(first) + points), weights = rbind(values, 1)))
     },
     effects = function() {
-      along <- if (isTRUE(kept$determinant)) changes_of_levels()[c("signs", "directions", "images")]
+      along <- if (isTRUE(probes$determinant)) changes_of_levels()[c("signs", "directions", "images")]
       structure(c(along, list(diagonal = function(...) variances_of_levels(field, latest))), class = "level_directions")
     }
   )

@@ -27,38 +27,38 @@ level_probes <- function(seed = 1, count = 16, wanted = 0.04, determinant = TRUE
 # `diagonal` of its matrix, and forms(x), x' S x for columns x. The result has the `logdet` and its `error`, with the
 # `directions` v and their `signs`: a change dS changes log det S by the sum of signs * v' dS v. NULL where S is not
 # positive definite.
-logdet_of_levels <- function(schur, kept) {
-  fresh <- is.null(kept$reference)
-  first <- kept$reference %||% level_reference(schur, kept)
+logdet_of_levels <- function(schur, probes) {
+  fresh <- is.null(probes$reference)
+  first <- probes$reference %||% level_reference(schur, probes)
   forms <- if (!is.null(first)) forms_of_levels(schur, first)
   if (is.null(forms)) return(NULL)
   if (fresh) {
-    kept$reference <- first
+    probes$reference <- first
     count <- length(forms$estimates)
-    lacking <- ceiling(count * (error_of_mean(forms$estimates) / 2 / kept$wanted)^2) - count
+    lacking <- ceiling(count * (error_of_mean(forms$estimates) / 2 / probes$wanted)^2) - count
     lacking <- min(lacking, most_level_signs - count)
     if (count > 0 && lacking > 0) {
-      more <- more_signs(schur, kept, lacking)
+      more <- more_signs(schur, probes, lacking)
       forms <- join_forms(forms, forms_of_levels(schur, replace(more, "basis", list(first$basis[, 0, drop = FALSE]))))
-      kept$reference[c("signs", "forms")] <- list(cbind(first$signs, more$signs), c(first$forms, more$forms))
+      probes$reference[c("signs", "forms")] <- list(cbind(first$signs, more$signs), c(first$forms, more$forms))
     }
   }
-  kept$error <- error_of_mean(forms$estimates)
-  if (fresh) kept$least <- kept$error
+  probes$error <- error_of_mean(forms$estimates)
+  if (fresh) probes$least <- probes$error
   weights <- ifelse(forms$random, 1 / length(forms$estimates), 1)
   list(logdet = sum(log(first$scale)) + forms$exact + if (length(forms$estimates)) mean(forms$estimates) else 0,
-       error = kept$error, signs = forms$signs,
+       error = probes$error, signs = forms$signs,
        directions = forms$directions * rep(sqrt(weights), each = schur$size) / sqrt(first$scale))
 }
 
 # A reference at S: D, q, z, the `forms` z' X_0 z and their expected value, the `trace`. If the basis spans the whole
 # space, there are no signs. NULL where S is not positive definite.
-level_reference <- function(schur, kept) {
+level_reference <- function(schur, probes) {
   scale <- schur$rough$diagonal()
   if (!all(scale > 0)) return(NULL)
-  with_seed(kept$seed, {
+  with_seed(probes$seed, {
     basis <- level_basis_of(schur, scale)
-    signs <- projected_signs(schur$size, if (ncol(basis) < schur$size) kept$count else 0, basis)
+    signs <- projected_signs(schur$size, if (ncol(basis) < schur$size) probes$count else 0, basis)
   })
   rough <- function(x) schur$rough$forms(x / sqrt(scale)) - colSums(x^2)
   random <- ncol(signs) > 0
@@ -67,9 +67,9 @@ level_reference <- function(schur, kept) {
 }
 
 # The reference with `count` other signs.
-more_signs <- function(schur, kept, count) {
-  reference <- kept$reference
-  reference$signs <- with_seed(kept$seed + 1, projected_signs(schur$size, count, reference$basis))
+more_signs <- function(schur, probes, count) {
+  reference <- probes$reference
+  reference$signs <- with_seed(probes$seed + 1, projected_signs(schur$size, count, reference$basis))
   reference$forms <- schur$rough$forms(reference$signs / sqrt(reference$scale)) - colSums(reference$signs^2)
   reference
 }
@@ -104,6 +104,6 @@ join_forms <- function(x, y) {
 }
 
 # TRUE if the error of the latest estimate is large, and a reference at its parameters makes it smaller.
-reference_moved <- function(kept, enough = 2 * allowed_monte_carlo) {
-  isTRUE(kept$error > max(enough, 1.2 * kept$least))
+reference_moved <- function(probes, enough = 2 * allowed_monte_carlo) {
+  isTRUE(probes$error > max(enough, 1.2 * probes$least))
 }

@@ -95,7 +95,7 @@ with_factor_within <- function(factor, data, model) {
   if (is.null(within)) return(factor)
   n <- length(data$y)
   variance <- NULL
-  each <- function(b, f, g) {
+  stacked <- function(b, f, g) {
     b <- as.matrix(b)
     rbind(as.matrix(f(b[seq_len(n), , drop = FALSE])), g(b[-seq_len(n), , drop = FALSE]))
   }
@@ -106,10 +106,10 @@ with_factor_within <- function(factor, data, model) {
       factor$refill(theta)
     },
     function() c(factor$diagonal(), sqrt(variance)),
-    function(b, transposed = FALSE) each(b, function(b) factor$solve(b, transposed), function(b) b / sqrt(variance)),
+    function(b, transposed = FALSE) stacked(b, function(b) factor$solve(b, transposed), function(b) b / sqrt(variance)),
     function(theta, left, right) factor$slope(theta, top(left), top(right)),
     function() c(factor$inverse_diagonal(), 1 / variance),
-    function(b) each(b, factor$inverse_times, function(b) b / variance),
+    function(b) stacked(b, factor$inverse_times, function(b) b / variance),
     function() list(value = within$constant + sum(within$spare * log(variance)),
                     slope = sum(within$spare / variance / within$weights))
   ))

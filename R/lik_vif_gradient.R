@@ -4,7 +4,7 @@
 # deviations of sets, the factors V and the covariances of the inducing points.
 vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   white <- vif$white
-  known <- seq_len(ncol(sets$values))
+  data_columns <- seq_len(ncol(sets$values))
   dense <- seq_len(nrow(white))
   by_gram <- gram_adjoint(sums, results, problem$reml)
   beside <- slopes_beside_vif(vif, by_gram)
@@ -17,7 +17,7 @@ vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   direct <- u$adjoint(by_weights, by_log_sd)
   by_point <- by_log_sd / (2 * u$sd^2)
   by_neighbours <- direct$solved - u$weights * rep(by_point, each = nrow(u$weights))
-  by_factors <- u$by_factors(slopes[-known, , drop = FALSE], by_point, by_neighbours)
+  by_factors <- u$by_factors(slopes[-data_columns, , drop = FALSE], by_point, by_neighbours)
   field <- problem$field$rows
   gradient <- gradient_of_effects(problem$effects, theta, by_gram, length(dense))
   gradient[field] <- gradient[field] + direct$gradient +

@@ -63,14 +63,14 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
   r <- if (is.null(x0)) space$copy(b) else true_residual()
   residual <- finite_norms(space, r)
   histories <- recorded <- NULL
-  left <- maxit
+  steps_left <- maxit
   repeat {
     before <- residual
     target <- pmax(tol * scale, reach[[system$precision]] * before)
-    pass <- iterate(method, system, system$product, precondition, r, target, left, report)
+    pass <- iterate(method, system, system$product, precondition, r, target, steps_left, report)
     recorded <- recorded %||% pass$recorded
     histories <- rbind(histories[-NROW(histories), , drop = FALSE], pass$history)
-    left <- left - pass$steps
+    steps_left <- steps_left - pass$steps
     if (pass$steps == 0) break
     earlier <- space$copy(a)
     a <- space$axpby(1, pass$solution, 1, a)
@@ -86,7 +86,7 @@ solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_ite
       r <- true_residual()
     }
     off <- residual > 2 * tol * scale
-    if (left == 0 || !any(off & residual < before / 2)) break
+    if (steps_left == 0 || !any(off & residual < before / 2)) break
   }
   list(solution = space$axpby(0, a, 1 / unit, a), iterations = nrow(histories) - 1L,
        converged = residual <= 2 * tol * scale,

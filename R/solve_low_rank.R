@@ -16,22 +16,22 @@ pivots <- function(system, diagonal, rank, tol) {
   if (!is.null(system$pivoted) && rank <= 4096) return(system$pivoted(diagonal, rank, tol))
   space <- system$space
   columns <- space$new(system$n, rank)
-  left <- diagonal
+  remainder <- diagonal
   pivots <- integer()
   for (step in seq_len(rank)) {
-    if (sum(left) <= tol * sum(diagonal)) break
-    pivot <- which.max(left)
+    if (sum(remainder) <= tol * sum(diagonal)) break
+    pivot <- which.max(remainder)
     column <- system$columns(pivot)
     if (step > 1) {
       at_pivot <- as.matrix(columns[pivot, , drop = FALSE])[seq_len(step - 1)]
       column <- space$axpby(-1, space$combine(columns, matrix(at_pivot)), 1, column)
     }
-    column <- space$axpby(0, column, 1 / sqrt(left[pivot]), column)
+    column <- space$axpby(0, column, 1 / sqrt(remainder[pivot]), column)
     columns <- space$put(columns, step, column)
-    left <- replace(pmax(left - as.vector(as.matrix(column))^2, 0), pivot, 0)
+    remainder <- replace(pmax(remainder - as.vector(as.matrix(column))^2, 0), pivot, 0)
     pivots[[step]] <- pivot
   }
-  list(columns = columns[, seq_along(pivots), drop = FALSE], left = sum(left), pivots = pivots)
+  list(columns = columns[, seq_along(pivots), drop = FALSE], left = sum(remainder), pivots = pivots)
 }
 
 # The columns of the chosen points, times the inverse of the Cholesky factor of the block of these points. A shift of

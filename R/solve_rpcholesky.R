@@ -8,24 +8,24 @@ rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = ma
   with_seed(seed, {
     space <- system$space
     columns <- space$new(system$n, rank)
-    left <- diagonal
+    remainder <- diagonal
     pivots <- integer()
-    while (length(pivots) < rank && sum(left) > tol * sum(diagonal)) {
-      proposed <- sample.int(system$n, block, replace = TRUE, prob = left)
+    while (length(pivots) < rank && sum(remainder) > tol * sum(diagonal)) {
+      proposed <- sample.int(system$n, block, replace = TRUE, prob = remainder)
       rows <- unique(proposed)
       place <- match(proposed, rows)
       new <- residual_columns(system, columns, length(pivots), rows)
       residual <- as.matrix(new[rows, , drop = FALSE])
-      left[rows] <- pmax(diag(residual), 0) # by rounding, less may remain than the sum of squares implies
-      kept <- accepted_pivots(residual[place, place, drop = FALSE], rank - length(pivots))
-      chosen <- place[kept$pivots]
+      remainder[rows] <- pmax(diag(residual), 0) # by rounding, less may remain than the sum of squares implies
+      accepted <- accepted_pivots(residual[place, place, drop = FALSE], rank - length(pivots))
+      chosen <- place[accepted$pivots]
       if (!length(chosen)) next
-      new <- space$combine(new[, chosen, drop = FALSE], backsolve(kept$root, diag(length(chosen))))
+      new <- space$combine(new[, chosen, drop = FALSE], backsolve(accepted$root, diag(length(chosen))))
       columns <- space$put(columns, length(pivots) + seq_along(chosen), new)
-      pivots <- c(pivots, proposed[kept$pivots])
-      left <- replace(pmax(left - rowSums(as.matrix(new)^2), 0), pivots, 0)
+      pivots <- c(pivots, proposed[accepted$pivots])
+      remainder <- replace(pmax(remainder - rowSums(as.matrix(new)^2), 0), pivots, 0)
     }
-    list(columns = columns[, seq_along(pivots), drop = FALSE], left = sum(left), pivots = pivots)
+    list(columns = columns[, seq_along(pivots), drop = FALSE], left = sum(remainder), pivots = pivots)
   })
 }
 

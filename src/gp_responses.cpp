@@ -67,22 +67,22 @@ Rcpp::List responses_optima(Rcpp::List operators, SEXP held, Rcpp::NumericMatrix
         response_optima(request, searched, starts_of(starts), Rcpp::as<double>(starts["gain"]));
     const double count = double(optima.size()), size = searched.size(), free = double(searched.searched().size()),
                  columns = sets.values.ncol();
-    Numbers at = new_numbers(size * count), s = new_numbers(size * count), value = new_numbers(count),
+    Numbers theta_values = new_numbers(size * count), s = new_numbers(size * count), value = new_numbers(count),
             scale = new_numbers(count), coefficients = new_numbers(columns * count),
             information = new_numbers(free * free * count), evaluations = new_numbers(count),
             converged = new_numbers(count);
-    for (Numbers* numbers : {&at, &s, &value, &scale, &coefficients, &information, &evaluations, &converged})
+    for (Numbers* numbers : {&theta_values, &s, &value, &scale, &coefficients, &information, &evaluations, &converged})
       std::fill(numbers->begin(), numbers->end(), NA_REAL);
     for (size_t j = 0; j < optima.size(); ++j) {
       const ResponseOptimum& optimum = optima[j];
       evaluations[j] = optimum.evaluations, converged[j] = optimum.converged;
       if (!std::isfinite(optimum.profile.value)) continue;
       value[j] = optimum.profile.value, scale[j] = optimum.profile.scale;
-      put(optimum.theta, at.begin(), j), put(optimum.s, s.begin(), j);
+      put(optimum.theta, theta_values.begin(), j), put(optimum.s, s.begin(), j);
       put(optimum.information, information.begin(), j);
       put(-optimum.profile.contrast.tail(sets.values.ncol()), coefficients.begin(), j);
     }
-    return named_list({{"theta", at},
+    return named_list({{"theta", theta_values},
                        {"s", s},
                        {"value", value},
                        {"scale", scale},

@@ -87,23 +87,23 @@ void kernel_check_matrix(Rcpp::XPtr<kernops::Kernel> kernel, int variable, int r
 SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool points_are_columns,
                 Rcpp::Nullable<Rcpp::List> ranges, Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
-    const Settings wanted = read_settings(settings);
+    const Settings options = read_settings(settings);
     const Call call(*kernel, input, ranges, points_are_columns);
     const Reduction& result = kernel->result();
-    if (wanted.stay && call.batched)
+    if (options.stay && call.batched)
       throw InputError("input", "`output = \"gpu\"` returns a matrix: batches are not supported");
-    if (wanted.stay && result.axes() != none) {
-      auto out = std::make_unique<cuda::Matrix>(call.nrow, call.ncol, false, wanted.devices.front());
-      execute(*kernel, call.data, wanted, call.target(*out));
+    if (options.stay && result.axes() != none) {
+      auto out = std::make_unique<cuda::Matrix>(call.nrow, call.ncol, false, options.devices.front());
+      execute(*kernel, call.data, options, call.target(*out));
       cuda::use_device(out->device);
       cuda::synchronize();
       return wrap_gpu_matrix(std::move(out));
     }
     Rcpp::NumericVector out = new_numbers(double(call.nrow) * double(call.ncol) * double(call.batches));
     set_dim(out, call);
-    execute_batches(*kernel, call.data, call.batches, wanted, call.target(out));
+    execute_batches(*kernel, call.data, call.batches, options, call.target(out));
     // a sum over both axes is returned to the host: `output = \"gpu\"` is not supported
-    if (wanted.stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, wanted.devices.front());
+    if (options.stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, options.devices.front());
     return mark_missing(out, call, result);
   });
 }

@@ -37,9 +37,9 @@ Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List i
     const unsigned summed = both & ~program.graph.reductions[program.result].axes();
     const Count n = start.rows;
     auto columns = std::make_unique<Matrix>(n, rank, false, start.device);
-    const Matrix left(start, start.device);
+    const Matrix remainder(start, start.device);
     PivotJob job{};
-    job.n = n, job.columns = columns->doubles(), job.left = left.doubles();
+    job.n = n, job.columns = columns->doubles(), job.left = remainder.doubles();
     job.parts = int(std::min(ceil_div(n, threads), most_parts));
     const cuda::Buffer partials(size_t(job.parts) * sizeof(Pivot)), pivots(size_t(rank + 1) * sizeof(Pivot));
     job.partials = static_cast<Pivot*>(partials.address()), job.pivots = static_cast<Pivot*>(pivots.address());

@@ -65,20 +65,20 @@ SEXP seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP we
 // [[Rcpp::export(rng = false)]]
 SEXP seg_sorted(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List how, Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
-    const Settings wanted = read_settings(settings);
-    const int device = device_of(x, wanted);
+    const Settings options = read_settings(settings);
+    const int device = device_of(x, options);
     SortRequest request{segments->on(device)};
-    const Backend& chosen = read_request(request, x, wanted);
+    const Backend& chosen = read_request(request, x, options);
     request.result = SortRequest::Result(int(how["result"])), request.decreasing = how["decreasing"];
     const std::string missing = how["missing"];
     request.missing_last = missing != "first", request.keep_missing = missing == "keep";
     request.ties = SortRequest::Ties(int(how["ties"])), request.top = Count(Rcpp::as<double>(how["top"]));
     const bool single = request.result == SortRequest::values && request.x.type == SegmentValues::floats;
-    Result result(wanted.stay, device, request.result_rows(), request.columns * request.outputs(),
-                  wanted.stay && single, settings["into"]);
+    Result result(options.stay, device, request.result_rows(), request.columns * request.outputs(),
+                  options.stay && single, settings["into"]);
     request.out = result.output();
-    if (!wanted.stay && request.segments.covered < request.segments.values) result.fill(NA_REAL);
+    if (!options.stay && request.segments.covered < request.segments.values) result.fill(NA_REAL);
     chosen.sort(request);
-    return result.give(wanted.stay);
+    return result.give(options.stay);
   });
 }

@@ -70,25 +70,27 @@ Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sou
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
   return guard_new([&] {
-    std::vector<Count> at = whole_numbers(offsets, "offsets");
+    std::vector<Count> starts = whole_numbers(offsets, "offsets");
     const bool indirect = !Rf_isNull(sources);
-    if (values < 0 && (indirect || at.empty()))
+    if (values < 0 && (indirect || starts.empty()))
       throw InputError("input", "`n`, the number of values, must also be given.");
-    const Count n = values < 0 ? at.back() : Count(values);
-    for (size_t s = 1; s < at.size(); ++s)
-      if (at[s] < at[s - 1])
-        refuse("offsets", "must not decrease", s, std::to_string(at[s]) + ", after " + std::to_string(at[s - 1]));
-    for (size_t s = 0; s < at.size() && !indirect; ++s)
-      if (at[s] > n)
-        refuse("offsets", "must not go beyond the " + std::to_string(n) + " values", s, std::to_string(at[s]));
-    const bool ends = indirect ? at.size() == size_t(Rf_xlength(sources)) + 1 : !at.empty() && at.back() == n;
-    if (!ends) at.push_back(n);
-    if (at.size() > 1 && at.back() < at[at.size() - 2])
-      refuse("offsets", "must not go beyond the " + std::to_string(n) + " values", at.size() - 2,
-             std::to_string(at[at.size() - 2]));
-    std::vector<Count> lengths(at.size() - 1);
-    for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = at[s + 1] - at[s];
-    return from_lengths(lengths, indirect ? 0 : at[0], sources, n);
+    const Count n = values < 0 ? starts.back() : Count(values);
+    for (size_t s = 1; s < starts.size(); ++s)
+      if (starts[s] < starts[s - 1])
+        refuse("offsets", "must not decrease", s,
+               std::to_string(starts[s]) + ", after " + std::to_string(starts[s - 1]));
+    for (size_t s = 0; s < starts.size() && !indirect; ++s)
+      if (starts[s] > n)
+        refuse("offsets", "must not go beyond the " + std::to_string(n) + " values", s, std::to_string(starts[s]));
+    const bool ends =
+        indirect ? starts.size() == size_t(Rf_xlength(sources)) + 1 : !starts.empty() && starts.back() == n;
+    if (!ends) starts.push_back(n);
+    if (starts.size() > 1 && starts.back() < starts[starts.size() - 2])
+      refuse("offsets", "must not go beyond the " + std::to_string(n) + " values", starts.size() - 2,
+             std::to_string(starts[starts.size() - 2]));
+    std::vector<Count> lengths(starts.size() - 1);
+    for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = starts[s + 1] - starts[s];
+    return from_lengths(lengths, indirect ? 0 : starts[0], sources, n);
   });
 }
 

@@ -90,17 +90,18 @@ SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
 SEXP spmv_run(SEXP entries, SEXP values, SEXP v, Rcpp::List operation, std::string product, bool plain,
               Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
-    Settings wanted = read_settings(settings);
+    Settings options = read_settings(settings);
     SparseEntries& sparse = *Rcpp::XPtr<SparseEntries>(entries);
-    const bool there = is_gpu_matrix(v);
-    const Backend& chosen = choose_backend(wanted.backend, {there ? MemorySpace::device_double : MemorySpace::host}, 0);
-    check_stays(wanted.stay, chosen);
+    const bool on_gpu = is_gpu_matrix(v);
+    const Backend& chosen =
+        choose_backend(options.backend, {on_gpu ? MemorySpace::device_double : MemorySpace::host}, 0);
+    check_stays(options.stay, chosen);
     const bool on_device = chosen.holds(MemorySpace::device_double);
     if (!on_device && !(plain && !Rf_isNull(values))) return R_NilValue;
-    if (there) wanted.devices = {gpu_matrix(v).device};
-    const int number = wanted.devices[0];
+    if (on_gpu) options.devices = {gpu_matrix(v).device};
+    const int number = options.devices[0];
     SegmentRequest request{on_device ? sparse.rows_on(number) : sparse.rows()};
-    request.columns = columns_of(v), request.settings = wanted;
+    request.columns = columns_of(v), request.settings = options;
     read_operation(operation, request);
     request.weights = read_values(v, rows_of(v), request.columns);
     request.weight_of = on_device ? sparse.columns_there() : sparse.columns();
@@ -113,11 +114,11 @@ SEXP spmv_run(SEXP entries, SEXP values, SEXP v, Rcpp::List operation, std::stri
     } else if (!Rf_isNull(values)) {
       request.x = {SegmentValues::doubles, false, REAL(in_memory(values))};
     }
-    Result result(wanted.stay, number, request.segments.count, request.columns * request.outputs(), false,
+    Result result(options.stay, number, request.segments.count, request.columns * request.outputs(), false,
                   settings["into"]);
     request.out = result.output();
     chosen.segments(request);
     if (!on_device && any_nan(request.out.data, request.segments.count * request.columns)) return R_NilValue;
-    return result.give(wanted.stay);
+    return result.give(options.stay);
   });
 }

@@ -27,19 +27,19 @@ ContractedPlan::ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single
 
 // All contractions are computed before the steps, so each contraction needs a slot that no step writes.
 void ContractedPlan::take_out() {
-  std::vector<int> now(slots.size());
-  for (size_t n = 0; n < now.size(); ++n) now[n] = int(n);
-  std::vector<Step> left;
+  std::vector<int> slot_of(slots.size());
+  for (size_t n = 0; n < slot_of.size(); ++n) slot_of[n] = int(n);
+  std::vector<Step> remaining;
   for (Step step : steps[int(Level::pair)]) {
-    for (int& in : step.in) in = now[in];
-    now[step.out] = step.out;
-    if (contracts(step) || contracts_difference(step, left))
-      now[step.out] = contractions.back().out;
+    for (int& in : step.in) in = slot_of[in];
+    slot_of[step.out] = step.out;
+    if (contracts(step) || contracts_difference(step, remaining))
+      slot_of[step.out] = contractions.back().out;
     else
-      left.push_back(step);
+      remaining.push_back(step);
   }
-  steps[int(Level::pair)] = left;
-  f = now[f], w = now[w], sum.number = now[sum.number];
+  steps[int(Level::pair)] = remaining;
+  f = slot_of[f], w = slot_of[w], sum.number = slot_of[sum.number];
   const auto has_other = [](const Contraction& c) { return c.other.slot != 0; };
   if (std::any_of(contractions.begin(), contractions.end(), has_other)) leave_out_unused(*this, {f, w, sum.number});
 }
@@ -127,7 +127,7 @@ std::vector<LongVector*> ContractedPlan::long_vectors(Level level) {
 // Input vectors that only contractions read are packed from the input, without a slot.
 void ContractedPlan::read_directly(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair), by_level = read_by(level);
-  std::vector<Load> left;
+  std::vector<Load> remaining;
   for (const Load& load : loads[int(level)]) {
     const bool outside = load.kind == Load::variable || load.kind == Load::reduced;
     bool direct = false;
@@ -139,9 +139,9 @@ void ContractedPlan::read_directly(Level level) {
     if (direct)
       slots[load.slot].size = 0;
     else
-      left.push_back(load);
+      remaining.push_back(load);
   }
-  loads[int(level)] = left;
+  loads[int(level)] = remaining;
   reorder(level);
 }
 
@@ -149,13 +149,13 @@ void ContractedPlan::read_directly(Level level) {
 void ContractedPlan::reorder(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair);
   int end = 0;
-  for (const bool now : {true, false}) {
+  for (const bool is_read : {true, false}) {
     for (size_t n = 0; n < slots.size(); ++n) {
-      if (slots[n].level != level || by_pairs[n] != now) continue;
+      if (slots[n].level != level || by_pairs[n] != is_read) continue;
       slots[n].offset = end;
       end += slots[n].size;
     }
-    if (now && level == Level::row) kept = end;
+    if (is_read && level == Level::row) kept = end;
   }
   entries[int(level)] = end;
 }

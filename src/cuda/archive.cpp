@@ -34,9 +34,9 @@ void collect(const std::string& name, std::set<std::string>& seen, std::string& 
 }  // namespace
 
 const std::string& engine_version() {
-  static std::string known, of;
-  const std::string asked = paths().version + " " + paths().include;
-  if (asked == of) return known;
+  static std::string version, origin;
+  const std::string current = paths().version + " " + paths().include;
+  if (current == origin) return version;
   std::error_code error;
   std::set<std::string> names, seen;
   const fs::path include = paths().include;
@@ -44,8 +44,8 @@ const std::string& engine_version() {
     if (entry.path().extension() == ".cuh") names.insert(entry.path().lexically_relative(include).generic_string());
   std::string all;
   for (const std::string& name : names) collect(name, seen, all);
-  of = asked;
-  return known = paths().version + "-" + hash(all).substr(0, 8);
+  origin = current;
+  return version = paths().version + "-" + hash(all).substr(0, 8);
 }
 
 // FNV-1a (Fowler, Noll and Vo), twice, as 32 hexadecimal digits.

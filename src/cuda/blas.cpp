@@ -89,11 +89,11 @@ bool has_blas() {
 
 int blas_release() { return blas().release; }
 
-void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
+void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double beta,
           const Panel& c) {
   const Count k = a_transposed ? a.rows : a.columns;
   check(blas().cublasDgemm_v2(handle(), a_transposed, b_transposed, int(c.rows), int(c.columns), int(k), &scale, a.at,
-                              int(a.stride), b.at, int(b.stride), &kept, c.at, int(c.stride)),
+                              int(a.stride), b.at, int(b.stride), &beta, c.at, int(c.stride)),
         "a product of matrices");
 }
 
@@ -106,8 +106,8 @@ void gemm(const SmallNumbers& a, const SmallNumbers& b, Count k, int* c) {
         "a product of matrices");
 }
 
-void syrk(double scale, const Panel& a, double kept, const Panel& c) {
-  check(blas().cublasDsyrk_v2(handle(), lower, false, int(c.rows), int(a.columns), &scale, a.at, int(a.stride), &kept,
+void syrk(double scale, const Panel& a, double beta, const Panel& c) {
+  check(blas().cublasDsyrk_v2(handle(), lower, false, int(c.rows), int(a.columns), &scale, a.at, int(a.stride), &beta,
                               c.at, int(c.stride)),
         "a product of matrices");
 }

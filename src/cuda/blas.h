@@ -17,15 +17,15 @@ struct Panel {
 
 // Functions have the names of BLAS. Triangles are lower triangles unless `upper` is set.
 enum class Side { left, right };
-void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double kept,
-          const Panel& c);  // c = scale a b + kept c
+void gemm(double scale, const Panel& a, bool a_transposed, const Panel& b, bool b_transposed, double beta,
+          const Panel& c);  // c = scale a b + beta c
 // c = a' b, with n columns of k whole numbers of 8 bits; `stride` is a multiple of 16
 struct SmallNumbers {
   const signed char* at;
   Count columns, stride;
 };
 void gemm(const SmallNumbers& a, const SmallNumbers& b, Count k, int* c);
-void syrk(double scale, const Panel& a, double kept, const Panel& c);  // c = scale a a' + kept c, lower triangle only
+void syrk(double scale, const Panel& a, double beta, const Panel& c);  // c = scale a a' + beta c, lower triangle only
 void trmm(double scale, Side side, const Panel& t, bool upper, bool transposed, const Panel& b, const Panel& c);
 void trsm(Side side, const Panel& t, bool upper, bool transposed, const Panel& b);
 void copy_panel(const Panel& a, const Panel& to);

@@ -16,11 +16,13 @@ thread_local std::vector<Grant> grants;  // the most recent one is active
 
 // The direction in which the stack grows is irrelevant.
 size_t distance(std::uintptr_t a, std::uintptr_t b) { return a < b ? b - a : a - b; }
-std::uintptr_t here() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
+std::uintptr_t frame_address() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
 
 }  // namespace
 
-Granted::Granted(size_t stack, std::function<bool()> go_on) { grants.push_back({here(), stack, std::move(go_on)}); }
+Granted::Granted(size_t stack, std::function<bool()> go_on) {
+  grants.push_back({frame_address(), stack, std::move(go_on)});
+}
 Granted::~Granted() { grants.pop_back(); }
 
 void look_up() {
@@ -28,7 +30,7 @@ void look_up() {
 }
 
 bool stack_is_left(size_t more) {
-  return grants.empty() || distance(here(), grants.back().from) + more < grants.back().stack;
+  return grants.empty() || distance(frame_address(), grants.back().from) + more < grants.back().stack;
 }
 
 void check_stack(int at, size_t more) {

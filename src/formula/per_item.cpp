@@ -28,26 +28,27 @@ Tree PerItem::matrix(Tree t, int columns) const {
 }
 
 // made() applied to both vectors of a difference, each centred.
-template <class F> std::array<Tree, 2> PerItem::both_of(Tree difference, const std::vector<Tree>& now, const F& made) {
+template <class F>
+std::array<Tree, 2> PerItem::both_of(Tree difference, const std::vector<Tree>& rewritten, const F& made) {
   const auto args = graph_[difference].args;
   const Node of_rows = graph_[args[graph_[args[0]].axes == rows_ ? 0 : 1]];
   const Tree centre = graph_.of_variable(Node::centre, of_rows.id, of_rows.size);
-  const auto of = [&](Tree vector) { return made(graph_.operation(OpId::Subtract, {now[vector], centre})); };
+  const auto of = [&](Tree vector) { return made(graph_.operation(OpId::Subtract, {rewritten[vector], centre})); };
   return {of(args[0]), of(args[1])};
 }
 
-Tree PerItem::operator()(const Node& node, const std::vector<Tree>& now) {
+Tree PerItem::operator()(const Node& node, const std::vector<Tree>& rewritten) {
   if (rows_ == none) return -1;
   switch (OpId(op_table()[node.id].id)) {
-    case OpId::Scalprod: return square(node, now);
-    case OpId::MatVecMult: return product(node, 0, now);
-    case OpId::VecMatMult: return product(node, 1, now);
-    case OpId::Add: return sum(now[node.args[0]], now[node.args[1]]);
+    case OpId::Scalprod: return square(node, rewritten);
+    case OpId::MatVecMult: return product(node, 0, rewritten);
+    case OpId::VecMatMult: return product(node, 1, rewritten);
+    case OpId::Add: return sum(rewritten[node.args[0]], rewritten[node.args[1]]);
     default: return -1;
   }
 }
 
-Tree PerItem::square(const Node& node, const std::vector<Tree>& now) {
+Tree PerItem::square(const Node& node, const std::vector<Tree>& rewritten) {
   for (const int n : {0, 1}) {
     const Tree vector = node.args[n], other = node.args[1 - n];
     if (difference(vector) < 0) continue;
@@ -59,7 +60,7 @@ Tree PerItem::square(const Node& node, const std::vector<Tree>& now) {
       const int number = graph_[parameter].id;
       const Tree values = graph_.of_variable(Node::eigenvalues, number, size);
       const Tree vectors = graph_.of_variable(Node::eigenvectors, number, size * size);
-      const auto [x, y] = both_of(vector, now, [&](Tree seen) {
+      const auto [x, y] = both_of(vector, rewritten, [&](Tree seen) {
         return graph_.operation(OpId::MatVecMult, {vectors, seen});
       });
       return graph_.operation(OpId::DiagSqDist, {values, x, y});
@@ -69,7 +70,7 @@ Tree PerItem::square(const Node& node, const std::vector<Tree>& now) {
 }
 
 // The product of a matrix with a difference, or with a number times a difference.
-Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& now) {
+Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& rewritten) {
   Tree vector = node.args[1 - matrix_at], number = -1;
   if (is(vector, OpId::Mult)) {
     const auto args = graph_[vector].args;
@@ -79,12 +80,12 @@ Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& 
   const Tree by = node.args[matrix_at];
   if (difference(vector) < 0 || matrix(by, graph_[vector].size) < 0 || (number >= 0 && graph_[number].size != 1))
     return -1;
-  const auto [x, y] = both_of(vector, now, [&](Tree seen) {
-    return matrix_at == 0 ? graph_.operation(OpId::MatVecMult, {now[by], seen})
-                          : graph_.operation(OpId::VecMatMult, {seen, now[by]});
+  const auto [x, y] = both_of(vector, rewritten, [&](Tree seen) {
+    return matrix_at == 0 ? graph_.operation(OpId::MatVecMult, {rewritten[by], seen})
+                          : graph_.operation(OpId::VecMatMult, {seen, rewritten[by]});
   });
   const Tree result = graph_.operation(OpId::Subtract, {x, y});
-  return number < 0 ? result : graph_.operation(OpId::Mult, {result, now[number]});
+  return number < 0 ? result : graph_.operation(OpId::Mult, {result, rewritten[number]});
 }
 
 // A number and its products with matrices of differences; all -1 if there is none.

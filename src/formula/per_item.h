@@ -13,18 +13,18 @@ class PerItem {
   // `rows` is the axis of the rows; with `none`, no operation changes.
   PerItem(Graph& graph, unsigned rows) : graph_(graph), rows_(rows) {}
 
-  // The replacement of an operation on pairs, -1 if it stays as it is; `now` holds its rewritten arguments.
-  Tree operator()(const Node& node, const std::vector<Tree>& now);
+  // The replacement of an operation on pairs, -1 if it stays as it is; `rewritten` holds its rewritten arguments.
+  Tree operator()(const Node& node, const std::vector<Tree>& rewritten);
 
  private:
   bool is(Tree t, OpId op) const;
   Tree difference(Tree t) const;
   Tree matrix(Tree t, int columns) const;
-  Tree square(const Node& node, const std::vector<Tree>& now);
-  Tree product(const Node& node, int matrix_at, const std::vector<Tree>& now);
+  Tree square(const Node& node, const std::vector<Tree>& rewritten);
+  Tree product(const Node& node, int matrix_at, const std::vector<Tree>& rewritten);
   Tree sum(Tree first, Tree second);
   std::array<Tree, 3> times_products(Tree t) const;
-  template <class F> std::array<Tree, 2> both_of(Tree difference, const std::vector<Tree>& now, const F& made);
+  template <class F> std::array<Tree, 2> both_of(Tree difference, const std::vector<Tree>& rewritten, const F& made);
 
   Graph& graph_;
   const unsigned rows_;

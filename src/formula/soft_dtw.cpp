@@ -44,23 +44,24 @@ Tree soft_dtw(Graph& graph, const Trees& args, const Lists&) {
   };
   Diagonal two_before{}, before{};
   for (int n = 0; n <= A + B - 2; ++n) {
-    Diagonal now{-1, std::max(0, n - B + 1), std::min(n, A - 1)};
+    Diagonal diagonal{-1, std::max(0, n - B + 1), std::min(n, A - 1)};
     const Tree cost = graph.operation(
-        OpId::Square, {graph.operation(OpId::Subtract, {part(x, now.first, now.last),
-                                                        part(y, B - 1 - n + now.first, B - 1 - n + now.last)})});
+        OpId::Square,
+        {graph.operation(OpId::Subtract, {part(x, diagonal.first, diagonal.last),
+                                          part(y, B - 1 - n + diagonal.first, B - 1 - n + diagonal.last)})});
     const auto of = [](const Diagonal& d, int i) { return i - d.first; };
     Trees reached;  // at the least cost, from the cells before
-    const int inner_first = std::max(now.first, 1), inner_last = std::min(now.last, n - 1);
-    if (n > 0 && now.first == 0) reached.push_back(part(before.cells, of(before, 0), of(before, 0)));
+    const int inner_first = std::max(diagonal.first, 1), inner_last = std::min(diagonal.last, n - 1);
+    if (n > 0 && diagonal.first == 0) reached.push_back(part(before.cells, of(before, 0), of(before, 0)));
     if (inner_first <= inner_last) {
       const auto inner = [&](const Diagonal& d, int shift) {
         return part(d.cells, of(d, inner_first + shift), of(d, inner_last + shift));
       };
       reached.push_back(soft_min(graph, inner(before, -1), inner(before, 0), inner(two_before, -1), gamma));
     }
-    if (n > 0 && now.last == n) reached.push_back(part(before.cells, of(before, n - 1), of(before, n - 1)));
-    now.cells = n == 0 ? cost : graph.operation(OpId::Add, {cost, concat(graph, reached)});
-    two_before = before, before = now;
+    if (n > 0 && diagonal.last == n) reached.push_back(part(before.cells, of(before, n - 1), of(before, n - 1)));
+    diagonal.cells = n == 0 ? cost : graph.operation(OpId::Add, {cost, concat(graph, reached)});
+    two_before = before, before = diagonal;
   }
   return before.cells;
 }

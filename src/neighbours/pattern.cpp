@@ -89,22 +89,22 @@ class Accumulator {
 // later points, and each counts for both orders.
 void add_pairs(const PatternRequest& request, const Ball<2>& ball, const std::vector<Sides>& sides, Count query,
                Accumulator& sums) {
-  const bool both = !request.queries;
-  const double* const from = (both ? request.tree.points.at.data() : request.queries) + 2 * query;
+  const bool within_points = !request.queries;
+  const double* const from = (within_points ? request.tree.points.at.data() : request.queries) + 2 * query;
   ball.visit(
       from,
       [&](Count i, double square) {
         const double d = std::sqrt(square);
-        double weight = both ? 2 : 1;
+        double weight = within_points ? 2 : 1;
         if (request.correction == EdgeCorrection::translation)
           weight *= translation_weight(from, request.tree.points[i], request.window);
         if (request.correction == EdgeCorrection::isotropic) {
           weight = isotropic_weight(sides[size_t(query)], d);
-          if (both) weight += isotropic_weight(sides[size_t(i)], d);
+          if (within_points) weight += isotropic_weight(sides[size_t(i)], d);
         }
         sums.add(d, weight);
       },
-      1, both ? query + 1 : 0);
+      1, within_points ? query + 1 : 0);
 }
 
 }  // namespace

@@ -23,19 +23,19 @@ Posterior::Posterior(const PointSets& neighbours, const PointSets& wide, Observe
     : n_(neighbours.count),
       m_(neighbours.m),
       effects_(std::move(effects)),
-      at_(size_t(n_ * m_)),
-      given_(at_.size()),
-      weights_(at_.size()) {
-  if (at_.size() > INT_MAX) throw std::length_error("there are too many points and neighbours");
+      neighbour_(size_t(n_ * m_)),
+      slot_(neighbour_.size()),
+      weights_(neighbour_.size()) {
+  if (neighbour_.size() > INT_MAX) throw std::length_error("there are too many points and neighbours");
   each_row(n_, unit, settings, [&](Count set, Count) {
     const int* const own = neighbours.at + set * m_;
-    int* const given = given_.data() + set * m_;
+    int* const given = slot_.data() + set * m_;
     std::iota(given, given + m_, 0);
     std::sort(given, given + m_, [&](int a, int b) { return own[a] < own[b]; });
-    for (int s = 0; s < m_; ++s) at_[size_t(set * m_ + s)] = own[given[s]];
+    for (int s = 0; s < m_; ++s) neighbour_[size_t(set * m_ + s)] = own[given[s]];
   });
-  set_start_.resize(size_t(n_) + 1), set_entry_.resize(at_.size());
-  find_columns(at_.data(), n_, m_, set_start_.data(), set_entry_.data());
+  set_start_.resize(size_t(n_) + 1), set_entry_.resize(neighbour_.size());
+  find_columns(neighbour_.data(), n_, m_, set_start_.data(), set_entry_.data());
   find_pattern(wide, settings), find_later();
   entry_.resize(column_.size()), diagonal_.resize(size_t(n_)), inverse_diagonal_.resize(size_t(n_));
   find_entries_of_effects(), place_effects(dense);
@@ -92,10 +92,10 @@ void Posterior::find_later() {
 }
 
 void Posterior::fill(const double* weights, const double* sd, const Settings& settings) {
-  precision_.resize(size_t(n_)), by_column_.resize(at_.size());
+  precision_.resize(size_t(n_)), by_column_.resize(neighbour_.size());
   each_row(n_, unit, settings, [&](Count set, Count) {
     precision_[size_t(set)] = 1 / (sd[set] * sd[set]);
-    for (Count k = set * m_; k < (set + 1) * m_; ++k) weights_[size_t(k)] = weights[set * m_ + given_[size_t(k)]];
+    for (Count k = set * m_; k < (set + 1) * m_; ++k) weights_[size_t(k)] = weights[set * m_ + slot_[size_t(k)]];
   });
   each_row(n_, unit, settings, [&](Count i, Count) {
     std::fill(entry_.begin() + start_[size_t(i)], entry_.begin() + start_[size_t(i + 1)], 0.0);
@@ -154,7 +154,7 @@ double Posterior::differentiate_set(Count set, const double* f, const double* g,
     if (i >= 0) product[t] += (by_f - by_g / 2) * f[i] - by_f / 2 * g[i];
     square += q[t] * product[t];
   }
-  for (int s = 0; s < m_; ++s) by_weights[given_[size_t(set * m_ + s)]] = -2 * precision * product[s];
+  for (int s = 0; s < m_; ++s) by_weights[slot_[size_t(set * m_ + s)]] = -2 * precision * product[s];
   return 2 - 2 * precision * square;
 }
 

@@ -125,7 +125,7 @@ class Posterior {
                      const Settings& settings) const;
   // The memory in use after fill() and factor(): for the pairs of sets, the entries of the pattern, and the neighbours.
   double bytes() const {
-    return 4.0 * double(place_.size()) + 44.0 * double(column_.size()) + 36.0 * double(at_.size()) +
+    return 4.0 * double(place_.size()) + 44.0 * double(column_.size()) + 36.0 * double(neighbour_.size()) +
            24.0 * double(n_ * border_.width);
   }
 
@@ -133,7 +133,7 @@ class Posterior {
   // The pairs of a point and its neighbours; the point itself is the last one.
   Count pairs() const { return before(m_ + 1); }
   static Count before(int slot) { return Count(slot) * (slot - 1) / 2; }  // those of earlier slots
-  int member(Count set, int slot) const { return slot < m_ ? at_[size_t(set * m_ + slot)] - 1 : int(set); }
+  int member(Count set, int slot) const { return slot < m_ ? neighbour_[size_t(set * m_ + slot)] - 1 : int(set); }
   // each(set, slot) for the sets that point i is in.
   template <class Each> void each_set(Count i, const Each& each) const {
     each(i, m_);
@@ -200,7 +200,7 @@ class Posterior {
   Count head_ = 0;                                // the effects and the points that are eliminated with them
   std::vector<int> effect_place_, within_place_;  // position in the pattern of each entry of effects_
   std::unique_ptr<SparseCholesky> within_;        // the factor of the Schur complement of the head
-  std::vector<int> at_, given_;                   // neighbours, sorted, and which of them these were
+  std::vector<int> neighbour_, slot_;             // neighbours, sorted, and which of them these were
   // U: rows, and columns as in neighbours/sparse_inverse.h.
   Numbers weights_, precision_, set_start_, by_column_;
   std::vector<int> set_entry_;

@@ -22,7 +22,7 @@ void Posterior::times(const double* diagonal, const double* x, double* y, const 
   each_row(n_, unit, settings, [&](Count set, Count) {
     double sum = x[set];
     for (Count k = set * m_; k < (set + 1) * m_; ++k)
-      if (at_[size_t(k)] > 0) sum -= weights_[size_t(k)] * x[at_[size_t(k)] - 1];
+      if (neighbour_[size_t(k)] > 0) sum -= weights_[size_t(k)] * x[neighbour_[size_t(k)] - 1];
     whitened[size_t(set)] = sum * precision_[size_t(set)];
   });
   each_row(n_, unit, settings, [&](Count i, Count) {

@@ -94,28 +94,28 @@ template <int D> class TreeBuilder {
     bound(pieces, from, in_pieces);
     if (tree_.is_leaf(first_node)) return;
     std::vector<Node> nodes(static_cast<size_t>(count));
-    const auto node_of = [&](const Piece& some) -> Node& { return nodes[size_t(some.node - first_node)]; };
+    const auto node_of = [&](const Piece& piece) -> Node& { return nodes[size_t(piece.node - first_node)]; };
     for (Count k = 0; k < count; ++k) nodes[size_t(k)] = to_divide(first_node + k);
-    in_pieces([&](Piece& some) { count_values(some, node_of(some), from); });
+    in_pieces([&](Piece& piece) { count_values(piece, node_of(piece), from); });
     choose_bins(pieces, node_of);
-    in_pieces([&](Piece& some) { take_keys(some, node_of(some), from); });
+    in_pieces([&](Piece& piece) { take_keys(piece, node_of(piece), from); });
     choose_middles(pieces, node_of);
     const auto is_left = [&](const Node& node, Count i) {
       return Key{from.at[size_t(i * d_ + node.widest)], from.row[size_t(i)]} < node.middle;
     };
-    in_pieces([&](Piece& some) {
-      for (Count i = some.first; i < some.last; ++i) some.left += is_left(node_of(some), i);
+    in_pieces([&](Piece& piece) {
+      for (Count i = piece.first; i < piece.last; ++i) piece.left += is_left(node_of(piece), i);
     });
     Count sum = 0;
-    for (Piece& some : pieces) {
-      if (some.first == tree_.begin(some.node)) sum = some.first;
-      some.left = std::exchange(sum, sum + some.left);
+    for (Piece& piece : pieces) {
+      if (piece.first == tree_.begin(piece.node)) sum = piece.first;
+      piece.left = std::exchange(sum, sum + piece.left);
     }
-    in_pieces([&](Piece& some) {
-      const Node node = node_of(some);
+    in_pieces([&](Piece& piece) {
+      const Node node = node_of(piece);
       // of a right half, of a left half
-      Count place[2] = {tree_.end(2 * some.node) + some.first - some.left, some.left};
-      for (Count i = some.first; i < some.last; ++i) put(from, i, to, place[is_left(node, i)]++);
+      Count place[2] = {tree_.end(2 * piece.node) + piece.first - piece.left, piece.left};
+      for (Count i = piece.first; i < piece.last; ++i) put(from, i, to, place[is_left(node, i)]++);
     });
   }
 
@@ -169,11 +169,11 @@ template <int D> class TreeBuilder {
     return node;
   }
 
-  void count_values(Piece& some, const Node& node, const Sorted& from) const {
+  void count_values(Piece& piece, const Node& node, const Sorted& from) const {
     if (node.chosen < 0) return;
-    some.counts.resize(bins);
-    for (Count i = some.first; i < some.last; ++i)
-      ++some.counts[size_t(node.bin(from.at[size_t(i * d_ + node.widest)]))];
+    piece.counts.resize(bins);
+    for (Count i = piece.first; i < piece.last; ++i)
+      ++piece.counts[size_t(node.bin(from.at[size_t(i * d_ + node.widest)]))];
   }
 
   template <class NodeOf> void choose_bins(const std::vector<Piece>& pieces, const NodeOf& node_of) const {
@@ -190,10 +190,10 @@ template <int D> class TreeBuilder {
     }
   }
 
-  void take_keys(Piece& some, const Node& node, const Sorted& from) const {
-    for (Count i = some.first; i < some.last; ++i) {
+  void take_keys(Piece& piece, const Node& node, const Sorted& from) const {
+    for (Count i = piece.first; i < piece.last; ++i) {
       const double value = from.at[size_t(i * d_ + node.widest)];
-      if (node.chosen < 0 || node.bin(value) == node.chosen) some.keys.push_back({value, from.row[size_t(i)]});
+      if (node.chosen < 0 || node.bin(value) == node.chosen) piece.keys.push_back({value, from.row[size_t(i)]});
     }
   }
 

@@ -61,7 +61,7 @@ void roll_narrow(const RollPart& part) {
 
 void roll_quantiles(const RollPart& part) {
   const Windows& windows = part.request.windows;
-  const auto some = [&](Count begin, Count end) {
+  const auto results_of = [&](Count begin, Count end) {
     return RollPart{part.request, part.windows, part.x, begin, end, part.results + begin - part.begin, part.stride};
   };
   const Count begin = std::max(part.begin, windows.left);
@@ -70,9 +70,9 @@ void roll_quantiles(const RollPart& part) {
   const auto is_nan = [](double x) { return x != x; };
   if (!narrow || std::any_of(part.x + begin - windows.left, part.x + end + windows.right, is_nan))
     return roll_ranks(part);
-  if (begin > part.begin) roll_ranks(some(part.begin, begin));
-  roll_narrow(some(begin, end));
-  if (end < part.end) roll_ranks(some(end, part.end));
+  if (begin > part.begin) roll_ranks(results_of(part.begin, begin));
+  roll_narrow(results_of(begin, end));
+  if (end < part.end) roll_ranks(results_of(end, part.end));
 }
 
 }  // namespace kernops

@@ -71,18 +71,19 @@ class ResponseLikelihood {
 
 // Numbers of the starts that lead to separate optima, the lowest first.
 std::vector<int> promising(const double* values, Count stride, const ResponseStarts& starts) {
-  std::vector<int> kept;
+  std::vector<int> optima;
   const auto value = [&](int k) { return values[k * stride]; };
   for (int k = 0; k < int(starts.s.cols()); ++k) {
     bool lowest = std::isfinite(value(k));
     for (int other = 0; lowest && other < int(starts.near.rows()); ++other)
       lowest = value(k) <= value(starts.near(other, k));
-    if (lowest) kept.push_back(k);
+    if (lowest) optima.push_back(k);
   }
-  std::sort(kept.begin(), kept.end(), [&](int a, int b) { return value(a) < value(b); });
-  while (!kept.empty() && (int(kept.size()) > starts.most || value(kept.back()) > value(kept[0]) + starts.within))
-    kept.pop_back();
-  return kept;
+  std::sort(optima.begin(), optima.end(), [&](int a, int b) { return value(a) < value(b); });
+  while (!optima.empty() &&
+         (int(optima.size()) > starts.most || value(optima.back()) > value(optima[0]) + starts.within))
+    optima.pop_back();
+  return optima;
 }
 
 // The optimum within `wide` bounds from one start. A range beyond its ridge is kept only if the log-likelihood gains by

@@ -168,25 +168,25 @@ class DeviceDense : public DeviceVectors {
     TriangleJob job = job_for(m);
     job.rank = int(left.columns), job.left = left.at, job.right = right.at;
     double* const weights = static_cast<double*>(block.address());
-    double* const found = static_cast<double*>(parts.address());
+    double* const derivatives = static_cast<double*>(parts.address());
     for (Count round = 0; round < rounds; ++round) {
       const Count first = round * many, rows = job.order - first, points = n - first;
-      const Count some = std::min(many, whole_blocks(points, width));
-      job.first = first, job.columns = int(some);
+      const Count count = std::min(many, whole_blocks(points, width));
+      job.first = first, job.columns = int(count);
       job.block = static_cast<double*>(columns.address());
-      run("kernops_take_columns", blocks_of_threads(rows), some, job);
-      multiply({m.at + first * (job.order + 1), rows, job.order}, true, {job.block, rows, some, rows},
-               {weights, rows, some, rows});
+      run("kernops_take_columns", blocks_of_threads(rows), count, job);
+      multiply({m.at + first * (job.order + 1), rows, job.order}, true, {job.block, rows, count, rows},
+               {weights, rows, count, rows});
       job.block = weights;
-      run("kernops_weigh_columns", blocks_of_threads(rows), some, job);
+      run("kernops_weigh_columns", blocks_of_threads(rows), count, job);
       clear(parts.pointer(), n * per_block);
       for (Count j = 0; j < std::min(many, points); j += width) {
         const ArrayRef w{weights + j * (rows + 1), rows, 1, MemorySpace::device_double, m.device};
         run_formula(weighted, theta, {from_row(x, first + j), from_row(x, first + j), w, unit.column()},
                     {{}, {}, points - j, std::min(width, points - j)}, settings,
-                    {found + j / width * size * n + first + j, n, 1, MemorySpace::device_double, m.device});
+                    {derivatives + j / width * size * n + first + j, n, 1, MemorySpace::device_double, m.device});
       }
-      job.block = found, job.columns = int(per_block);
+      job.block = derivatives, job.columns = int(per_block);
       job.out = static_cast<double*>(sums.address()) + round * per_block;
       run("kernops_column_sums", per_block, 1, job);
     }

@@ -53,18 +53,18 @@ struct DeviceInverse : BackendCache {
 
 void DeviceVectors::sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
                                    std::shared_ptr<BackendCache>& kept, const Settings&) const {
-  auto there = std::dynamic_pointer_cast<const DeviceInverse>(kept);
-  if (!there || there->device != x.device) {
+  auto copy = std::dynamic_pointer_cast<const DeviceInverse>(kept);
+  if (!copy || copy->device != x.device) {
     inverse.check();
-    auto made = std::make_shared<DeviceInverse>(inverse, x.device);
-    there = made, kept = made;
+    auto fresh = std::make_shared<DeviceInverse>(inverse, x.device);
+    copy = fresh, kept = fresh;
   }
   const Buffer between(size_t(std::max<Count>(x.length(), 1)) * sizeof(double));
   SparseJob job{};
   job.x = x.at, job.between = static_cast<double*>(between.address()), job.y = out.at;
-  job.weights = there->weights.data(), job.sd = there->sd.data();
-  job.near = there->near.data(), job.row = there->row.data();
-  job.start = there->start.data(), job.entry = there->entry.data();
+  job.weights = copy->weights.data(), job.sd = copy->sd.data();
+  job.near = copy->near.data(), job.row = copy->row.data();
+  job.start = copy->start.data(), job.entry = copy->entry.data();
   job.n = inverse.n, job.m = inverse.m, job.columns = int(x.columns);
   run("kernops_sparse_forward", job);
   run("kernops_sparse_back", job);

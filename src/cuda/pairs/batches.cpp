@@ -49,7 +49,7 @@ Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count column
 // Columns are split if rows alone do not fill the device several times.
 void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bool to_states, Batch& batch) const {
   // size of the states of a split
-  const Count kept = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;
+  const Count split_bytes = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;
   // Each split fills a list from the start; if rows are few, states soon exceed the data.
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
   const Count most_columns = task.most_columns(batch.columns), blocks = task.full_blocks(rows);
@@ -60,7 +60,7 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   if (sums_vectors) wanted = std::max(wanted, std::min<Count>(6, 3 * waves * filled() / blocks));
   wanted = std::min<Count>(wanted, most_columns / (2 * task.recipe.columns));
   if (blocks * merged_by_one >= 2 * filled()) wanted = std::min<Count>(wanted, merged_by_one);
-  const Count most_splits = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / kept));
+  const Count most_splits = std::max<Count>(1, std::min<Count>(wanted, most_partial_bytes / split_bytes));
   batch.columns_per_split = balanced_split(most_columns, most_splits, blocks, task.recipe,
                                            sums_vectors ? filled() : current_device().multiprocessors);
   const int splits = int(std::max<Count>(1, ceil_div(most_columns, batch.columns_per_split)));

@@ -104,28 +104,28 @@ class Chooser {
   // halve the rows.
   Recipe wide(const LayoutFeatures& f) const {
     const bool sums = f.vector_sum > 0, here = in_place(f, s);
-    Recipe made{
+    Recipe recipe{
         Layout::by_tiles, Mainloop::wide, sums ? Consumer::vector_sum : consumer(), "", sums && here ? 2 : 4, 128, 32};
-    if (s.single && !sums && f.inner_product <= table::short_contraction) made.columns = 64;
-    if (!s.single && sums && !here) made.columns = 16;
-    for (int n = 1; n < std::max(f.contractions, f.numbers); n *= 2) made.columns /= 2;
-    made.columns = std::max(made.columns, 8);
+    if (s.single && !sums && f.inner_product <= table::short_contraction) recipe.columns = 64;
+    if (!s.single && sums && !here) recipe.columns = 16;
+    for (int n = 1; n < std::max(f.contractions, f.numbers); n *= 2) recipe.columns /= 2;
+    recipe.columns = std::max(recipe.columns, 8);
     if (sums_columns(f))
-      made.rows_per_thread = 4, made.columns = 64;
+      recipe.rows_per_thread = 4, recipe.columns = 64;
     else if (takes_warpgroups(f))
-      use_warpgroups(f, made);
-    multiply(f, made);
-    return made;
+      use_warpgroups(f, recipe);
+    multiply(f, recipe);
+    return recipe;
   }
 
   // The two warp groups of a block process different rows as long as a thread has registers for the totals of 256
   // entries. For more entries they share the same rows, with half of the entries each. Tiles that reload their rows
   // have more columns.
-  static void use_warpgroups(const LayoutFeatures& f, Recipe& made) {
+  static void use_warpgroups(const LayoutFeatures& f, Recipe& recipe) {
     const bool sums = f.vector_sum > 0;
-    made.rows_per_thread = 2, made.threads = 256;
-    made.columns = sums ? 32 : f.inner_product > table::resident_rows ? 128 : 64;
-    made.warpgroups = sums && f.inner_product > table::totals_in_registers ? 2 : 1;
+    recipe.rows_per_thread = 2, recipe.threads = 256;
+    recipe.columns = sums ? 32 : f.inner_product > table::resident_rows ? 128 : 64;
+    recipe.warpgroups = sums && f.inner_product > table::totals_in_registers ? 2 : 1;
   }
   bool takes_warpgroups(const LayoutFeatures& f) const {
     const int contracted = f.inner_product;
@@ -144,31 +144,32 @@ class Chooser {
   }
 
   // Sets the atoms, and the batching of a vector sum.
-  void multiply(const LayoutFeatures& f, Recipe& made) const {
+  void multiply(const LayoutFeatures& f, Recipe& recipe) const {
     const bool cores = s.single ? gpu.float_cores() : gpu.double_cores();
     const Atom plain = !cores ? Atom::terms : s.single ? Atom::tf32 : Atom::doubles;
-    made.product = plain;
-    made.scaled = plain != Atom::tf32 ? plain : made.warpgroups ? Atom::warpgroups : Atom::halves;
-    made.atom = f.inner_product > 0 ? made.scaled : f.longest_product > 0 ? plain : Atom::terms;
+    recipe.product = plain;
+    recipe.scaled = plain != Atom::tf32 ? plain : recipe.warpgroups ? Atom::warpgroups : Atom::halves;
+    recipe.atom = f.inner_product > 0 ? recipe.scaled : f.longest_product > 0 ? plain : Atom::terms;
     if (f.vector_sum == 0) return;
-    made.batching = Batching::entries;
+    recipe.batching = Batching::entries;
     const bool matrices = cores && in_place(f, s) && adds_vectors() && !adds_carefully(s);
     if (!matrices) return;
-    if (f.adds_columns || f.adds_difference) made.summed = plain;
-    if (sums_columns(f)) made.batching = Batching::columns;
-    const bool whole = made.warpgroups || f.inner_product <= table::totals_in_registers;
+    if (f.adds_columns || f.adds_difference) recipe.summed = plain;
+    if (sums_columns(f)) recipe.batching = Batching::columns;
+    const bool whole = recipe.warpgroups || f.inner_product <= table::totals_in_registers;
     if (!s.single || f.contractions != 1 || !(f.adds_difference || (f.adds_product && whole))) return;
-    made.batching = whole ? Batching::whole : Batching::tiles, made.summed = made.scaled;
+    recipe.batching = whole ? Batching::whole : Batching::tiles, recipe.summed = recipe.scaled;
   }
 
   // With ranges, a block is at most as large as the cluster of a typical pair.
-  Recipe fitted(Recipe made) const {
-    made.ranges = true;
-    if (made.mainloop != Mainloop::narrow) return made;
-    while (made.rows_per_thread > 1 && made.rows_per_thread * made.threads > extent.cluster) made.rows_per_thread /= 2;
-    while (made.threads > 32 && made.threads > 2 * extent.cluster) made.threads /= 2;
-    made.columns = made.threads;
-    return made;
+  Recipe fitted(Recipe recipe) const {
+    recipe.ranges = true;
+    if (recipe.mainloop != Mainloop::narrow) return recipe;
+    while (recipe.rows_per_thread > 1 && recipe.rows_per_thread * recipe.threads > extent.cluster)
+      recipe.rows_per_thread /= 2;
+    while (recipe.threads > 32 && recipe.threads > 2 * extent.cluster) recipe.threads /= 2;
+    recipe.columns = recipe.threads;
+    return recipe;
   }
 
   bool in_bulk() const { return !p.stores && !extent.ranges; }

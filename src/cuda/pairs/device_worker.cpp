@@ -77,19 +77,19 @@ std::unique_ptr<Buffer> DeviceWorker::reduce(const Task& task, Range rows, Range
   const size_t out_bytes = to_states ? 0 : bytes_aside(task, batch.rows);
   Work work(task, watch, batch, rows, columns, to_states, out_bytes, state_bytes());
   const bool whole = batch.rows >= rows.count() && !work.streams();
-  for (Range some{rows.begin, 0}; some.begin < rows.end; some.begin = some.end) {
-    some.end = std::min(some.begin + batch.rows, rows.end);
+  for (Range part{rows.begin, 0}; part.begin < rows.end; part.begin = part.end) {
+    part.end = std::min(part.begin + batch.rows, rows.end);
     const Range first{columns.begin, std::min(columns.begin + batch.columns, columns.end)};
-    const bool has_columns = some.begin > rows.begin && !work.streams();
-    fill(task, work.levels, some, has_columns ? Range{columns.begin, columns.begin} : first);
-    reduce_pairs(work, some, first);
-    for (Range these{first.end, 0}; these.begin < columns.end; these.begin = these.end) {
-      these.end = std::min(these.begin + batch.columns, columns.end);
+    const bool has_columns = part.begin > rows.begin && !work.streams();
+    fill(task, work.levels, part, has_columns ? Range{columns.begin, columns.begin} : first);
+    reduce_pairs(work, part, first);
+    for (Range further{first.end, 0}; further.begin < columns.end; further.begin = further.end) {
+      further.end = std::min(further.begin + batch.columns, columns.end);
       if (!whole) copies_.clear();
-      fill(task, work.levels, {some.begin, some.begin}, these);
-      reduce_pairs(work, some, these);
+      fill(task, work.levels, {part.begin, part.begin}, further);
+      reduce_pairs(work, part, further);
     }
-    if (!to_states) deliver(task, some, work.out);
+    if (!to_states) deliver(task, part, work.out);
     if (!whole) copies_.clear();
   }
   return to_states ? std::move(work.states) : nullptr;

@@ -123,7 +123,7 @@ class DeviceWorker {
   Count columns_of_launch(const Task& task, Count rows, Count columns) const;
   Count bytes_of(const Task& task, Level level) const;
   size_t memory_for(size_t needed);
-  std::vector<DeviceSource> sources(const Task& task, Level level, Range items, double* given);
+  std::vector<DeviceSource> sources(const Task& task, Level level, Range items, double* arguments);
   void fill(const Task& task, const Levels& levels, Range rows, Range columns);
   void reduce_pairs(Work& work, Range rows, Range columns);
   void read_levels(const Work& work, Range columns, PairJob& job);

@@ -70,7 +70,7 @@ void DeviceWorker::fetch_all(const Task& task, Range rows, Range columns) {
 
 // The sources of the entries of a level, for some of its items. Host parameters are passed as kernel arguments if they
 // fit.
-std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, Range items, double* given) {
+std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, Range items, double* arguments) {
   std::vector<DeviceSource> all;
   if (items.count() == 0) return all;
   int count = 0;  // bytes passed as arguments
@@ -82,11 +82,11 @@ std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, R
       if (level == Level::uniform && from->space == MemorySpace::host && count + slot.size <= FillJob::most_given) {
         s.kind = DeviceSource::given, s.first = count;
         const double* values = static_cast<const double*>(from->data);
-        for (int k = 0; k < slot.size; ++k) given[count++] = values[k * from->entry];
+        for (int k = 0; k < slot.size; ++k) arguments[count++] = values[k * from->entry];
       } else {
-        const ArrayRef some = here(*from, slot.size, items);
-        s.kind = some.space == MemorySpace::device_float ? DeviceSource::floats : DeviceSource::doubles;
-        s.data = some.data, s.entry = some.entry, s.item = some.item;
+        const ArrayRef local = here(*from, slot.size, items);
+        s.kind = local.space == MemorySpace::device_float ? DeviceSource::floats : DeviceSource::doubles;
+        s.data = local.data, s.entry = local.entry, s.item = local.item;
       }
     }
     all.push_back(s);

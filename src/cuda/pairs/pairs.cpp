@@ -164,21 +164,21 @@ class CudaPairs : public Pairs {
     const Range columns = call.columns;
     const Output& out = call.out;
     const Task task = make_task(call, rows.count());
-    const auto write = [&](const Output& to, Range some) {
-      reduce_alone({task.plan, task.data, task.settings, task.recipe, to, rows.begin, task.any_columns}, rows, some);
+    const auto write = [&](const Output& to, Range part) {
+      reduce_alone({task.plan, task.data, task.settings, task.recipe, to, rows.begin, task.any_columns}, rows, part);
     };
     if (out.space != MemorySpace::host && out.device == device) return write(out, columns);
     constexpr Count most_numbers = 1 << 24;
     const Count size = task.plan.reduction.size, most = std::max<Count>(1, most_numbers / (rows.count() * size));
-    for (Range some{columns.begin, 0}; some.begin < columns.end; some.begin = some.end) {
-      some.end = std::min(some.begin + most, columns.end);
-      const Count block = rows.count() * some.count();
+    for (Range part{columns.begin, 0}; part.begin < columns.end; part.begin = part.end) {
+      part.end = std::min(part.begin + most, columns.end);
+      const Count block = rows.count() * part.count();
       use_device(device);
       const Buffer memory(size_t(block * size) * sizeof(double));
-      double* const there = static_cast<double*>(memory.address());
-      write({there - some.begin * rows.count(), block, rows.count(), MemorySpace::device_double, device}, some);
+      double* const target = static_cast<double*>(memory.address());
+      write({target - part.begin * rows.count(), block, rows.count(), MemorySpace::device_double, device}, part);
       for (Count k = 0; k < size; ++k)
-        fetch_columns(memory.pointer() + size_t(k * block) * sizeof(double), rows.count(), some, out, k);
+        fetch_columns(memory.pointer() + size_t(k * block) * sizeof(double), rows.count(), part, out, k);
     }
   }
 

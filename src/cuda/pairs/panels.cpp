@@ -130,23 +130,23 @@ bool DeviceWorker::reduce_by_panels(const Part& part, const PairJob& out) {
   const Count rows_here = part.rows.count(), columns_here = part.columns.count();
   const PanelSums sums(task, part.levels, rows_here, columns_here);
   const unsigned threads = unsigned(task.recipe.threads);
-  for (Range some{0, 0}; some.begin < rows_here; some.begin = some.end) {
-    some.end = std::min(some.begin + sums.rows(), rows_here);
+  for (Range rows{0, 0}; rows.begin < rows_here; rows.begin = rows.end) {
+    rows.end = std::min(rows.begin + sums.rows(), rows_here);
     PanelJob job{};
-    for (Range these{0, 0}; these.begin < columns_here; these.begin = these.end) {
-      these.end = std::min(these.begin + sums.columns(), columns_here);
-      job = sums.job(some, these);
+    for (Range columns{0, 0}; columns.begin < columns_here; columns.begin = columns.end) {
+      columns.end = std::min(columns.begin + sums.columns(), columns_here);
+      job = sums.job(rows, columns);
       sums.contract(job);
-      const Count blocks = ceil_div(some.count(), task.recipe.rows_per_thread);
+      const Count blocks = ceil_div(rows.count(), task.recipe.rows_per_thread);
       launch(kernels_->pairs, unsigned(std::min(filled(), blocks)), 1, threads, &job);
-      if (some.begin == 0 && job.first && sums.is_odd()) return false;
+      if (rows.begin == 0 && job.first && sums.is_odd()) return false;
       sums.add_up(job);
     }
-    job.out = out.out + some.begin * out.out_row, job.out_entry = out.out_entry, job.out_row = out.out_row;
-    launch(kernels_->merge, unsigned(ceil_div(some.count() * task.plan.reduction.size, threads)), 1, threads, &job);
-    if (some.end == rows_here) break;
+    job.out = out.out + rows.begin * out.out_row, job.out_entry = out.out_entry, job.out_row = out.out_row;
+    launch(kernels_->merge, unsigned(ceil_div(rows.count() * task.plan.reduction.size, threads)), 1, threads, &job);
+    if (rows.end == rows_here) break;
     synchronize();
-    if (part.watch && !part.watch(double(some.end) / double(rows_here))) throw Interrupted();
+    if (part.watch && !part.watch(double(rows.end) / double(rows_here))) throw Interrupted();
   }
   return !sums.is_odd();
 }

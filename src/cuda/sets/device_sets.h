@@ -174,7 +174,7 @@ template <class T> class DeviceSets {
     return job;
   }
 
-  // Calls run(job, at, count) for the sets of a job, the first of which has number `begin`: all at a time, or as many
+  // Calls run(job, first, count) for the sets of a job, the first of which has number `begin`: all at a time, or as many
   // as fit a quarter of the free memory with their points, neighbours and results. A copy waits for the previous
   // launch, like all work of a device.
   // long: the copied data of a batch must outlive its launch
@@ -185,21 +185,22 @@ template <class T> class DeviceSets {
     const Count most =
         bytes == 0 ? job.sets : std::max<Count>(1, Count(memory_left() / 4 / bytes) / chunk) * Count(chunk);
     std::vector<int> place;
-    for (Count at = 0; at < job.sets; at += most) {
-      const Count count = std::min<Count>(most, job.sets - at);
-      const int* from = request.neighbours + (begin + at) * job.stride;
+    for (Count first = 0; first < job.sets; first += most) {
+      const Count count = std::min<Count>(most, job.sets - first);
+      const int* from = request.neighbours + (begin + first) * job.stride;
       std::unique_ptr<DevicePoints<T>> points;
-      std::unique_ptr<SomePoints> some;
+      std::unique_ptr<SomePoints> subset;
       if (!points_) {
-        some = std::make_unique<SomePoints>(request, begin + at, count, place);
-        points = std::make_unique<DevicePoints<T>>(request, centre_, &some->rows);
+        subset = std::make_unique<SomePoints>(request, begin + first, count, place);
+        points = std::make_unique<DevicePoints<T>>(request, centre_, &subset->rows);
         points->tell(job);
-        from = some->neighbours.data(), job.first = -at;
+        from = subset->neighbours.data(), job.first = -first;
       }
       const Copied<int> neighbours(from, neighbours_ ? 0 : size_t(count * job.stride));
-      job.neighbours = neighbours_ ? neighbours_->data() + begin * job.stride : neighbours.data_from(at * job.stride);
-      job.first_block = int(at / chunk);
-      run(job, at, count);
+      job.neighbours =
+          neighbours_ ? neighbours_->data() + begin * job.stride : neighbours.data_from(first * job.stride);
+      job.first_block = int(first / chunk);
+      run(job, first, count);
     }
   }
 
