@@ -74,7 +74,8 @@ warn_cache <- function(reasons, used) {
 #'   have permission to write there; a parent may be writable if it has the sticky bit, like `/tmp`. The directories
 #'   that hold symbolic links on the path are checked alike. A folder that fails is not used: a warning of class
 #'   `kernops_warning` says why, and names the folder that is used instead, which is the default one or, if that fails
-#'   as well, [tempdir()]. `chmod go-w` on the folder named in the warning mends it. A file of the cache must be a
+#'   as well, [tempdir()]. `chmod go-w` on the folder named in the warning removes the permission of others to write. A
+#'   file of the cache must be a
 #'   regular file that belongs to you or to root and that only the owner can write, else the kernel is compiled anew.
 #'   Folders and files that kernops creates have modes 0700 and 0600 for any `umask`. Files contain a checksum against
 #'   damage, which is no protection from somebody who can write them.

@@ -53,7 +53,7 @@
 #' The discontinuity of a variogram at the origin is the sum of two variances: that of the errors of measurement,
 #' `nugget()`, as `"Err"` of gstat, and that of the variation of the field at distances shorter than those between the
 #' observations, `microscale()`, as `"Nug"` of gstat. Away from the observations they predict the same means. The field
-#' of a fit, which `interval = "confidence"` of [predict()][predict.gp] is about, contains the microscale variation,
+#' of a fit, to which `interval = "confidence"` of [predict()][predict.gp] refers, contains the microscale variation,
 #' but not the errors: at an observation, `microscale()` predicts what was observed, with a standard error of 0, and
 #' `nugget()` smooths it. A new observation, `interval = "prediction"`, has both. Means over blocks have neither. The
 #' two can be estimated together only if some locations have several observations; otherwise use one of them, or give

@@ -12,8 +12,8 @@
 #'
 #' @details The covariance of two observations is z z' k(u, u'). `svc(~ z, k)` is a factor for z times k, and can be
 #'   added to other terms: `matern(3/2) + svc(~ z) + nugget()`. Coordinates and covariates are distinguished by the
-#'   formulas: z needs no place among the coordinates. Where z is 0 in all observations near a place, the data say
-#'   nothing about the coefficient there. A covariate far from 0 makes the coefficient and the field without covariate
+#'   formulas: z needs no place among the coordinates. Where z is 0 in all observations near a place, the data have no
+#'   information on the coefficient there. A covariate far from 0 makes the coefficient and the field without covariate
 #'   hard to tell apart: centre it.
 #'
 #'   All methods and families of [gp()] are available, for one response. [predict()][predict.gp] needs the covariates in

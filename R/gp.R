@@ -33,17 +33,17 @@
 #' Vecchia's approximation converges slowly in the number of neighbours where the field is smooth or has many
 #' coordinates. `method = "vif"` (Vecchia-inducing-points full-scale approximation; Gyger, Furrer and Sigrist 2025)
 #' divides the covariance into a low-rank part and a residual, \eqn{k(x, y) = v(x)'v(y) + r(x, y)}. With
-#' \eqn{v(x) = L^{-1} k(Z, x)} and \eqn{L L' = k(Z, Z)}, the low-rank part is what `inducing` points Z tell of the
-#' field, see [gp_control()], and Vecchia's approximation is that of r and the noise. The inducing points are the first
-#' observations of a maximum-minimum distance ordering in the coordinates that [gp_neighbours()] describes. They are
-#' chosen again together with the neighbours. A likelihood takes time proportional to n m^3 + n m^2 k + n k^2 for k
-#' inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of parameters are
-#' those of the average information. Predictions condition the low-rank part on all observations, and the residual on
-#' the nearest ones: on 2 m of them, or, up to 240, twice as many while this changes predictions at 200 sites by more
-#' than is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the fit is that
-#' of `method = "exact"`. The method computes in float64 on the CPU, also where there is a GPU, and is for Gaussian
-#' responses, one or several; `group`, weights, known noise, several observations at a location and priors are those of
-#' the other methods. Random effects, smooths and a `family` are not available with it.
+#' \eqn{v(x) = L^{-1} k(Z, x)} and \eqn{L L' = k(Z, Z)}, the low-rank part is the part of the field that `inducing`
+#' points Z determine, see [gp_control()], and Vecchia's approximation is that of r and the noise. The inducing points
+#' are the first observations of a maximum-minimum distance ordering in the coordinates that [gp_neighbours()]
+#' describes. They are chosen again together with the neighbours. A likelihood takes time proportional to n m^3 + n m^2
+#' k + n k^2 for k inducing points, and memory proportional to n (m + k). The gradient is exact, and standard errors of
+#' parameters are those of the average information. Predictions condition the low-rank part on all observations, and the
+#' residual on the nearest ones: on 2 m of them, or, up to 240, twice as many while this changes predictions at 200
+#' sites by more than is tolerable (see [gp_control()]). With all observations as neighbours, or as inducing points, the
+#' fit is that of `method = "exact"`. The method computes in float64 on the CPU, also where there is a GPU, and is for
+#' Gaussian responses, one or several; `group`, weights, known noise, several observations at a location and priors are
+#' those of the other methods. A `family` is not available with it.
 #'
 #' @section Choice of the method:
 #' `method = "auto"` uses `"vecchia"` for more than `exact_limit` observations (distinct locations; with a family for
@@ -138,8 +138,7 @@
 #' and sp (`SpatialPixels`, `SpatialGrid`). The attributes, or the layers of a map, are the variables, and so are
 #' the coordinates of maps and sp objects, by their names there, such as `x` and `y`. Each function of `newdata`
 #' returns an object of the same class, with its results as attributes or layers. Cells of a map all of whose layers
-#' are missing are not predicted. A map is processed as a whole: `terra::interpolate()` does one that does not fit
-#' in memory, block by block, with a fit whose coordinates are a formula.
+#' are missing are not predicted. Maps that do not fit in memory are predicted by windows of rows, see [predict_maps].
 #'
 #' The trend may have the coordinates as variables, `z ~ X + Y` with sf and `z ~ x + y` with terra, if no column has
 #' the same name; a dot in the formula of sf and terra stands for the columns alone.
@@ -151,8 +150,8 @@
 #'
 #' If the reference system is one of longitude and latitude, the covariance takes great-circle distances in km, unless
 #' its argument `distance` is given; a message of class `kernops_great_circle` says so. Ranges are then in km. A term
-#' with anisotropy or a range for each coordinate stays one of degrees, with a warning. `newdata` with another reference
-#' system than `data` is an error.
+#' with anisotropy or a range for each coordinate keeps distances in degrees, with a warning. `newdata` with another
+#' reference system than `data` is an error.
 #'
 #' @param formula the response and its trend, as in [lm()]. `cbind(a, b)` are several responses, for cokriging: see
 #'   [lmc()]. Terms such as `(1 | site)` are random effects, and terms such as `s(x)` and `te(x, z)` are smooths of

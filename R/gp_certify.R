@@ -36,15 +36,15 @@
 #' conservative: it is that of the widest distribution with the same trace and the same largest eigenvalue (Szekely and
 #' Bakirov 2003). Bounds for the eigenvalues of A come from the same random vectors (Kuczynski and Wozniakowski 1992).
 #'
-#' The time is that of 6 to 20 products with S, each proportional to n^2. On a CPU it is about that of the fit for
-#' 10,000 observations, and less for fewer. For 30,000 it is 13 times that of the fit (25 s on one core): the
-#' covariances of all pairs alone take 1 s in each of 10 products, half as long as the fit. On a GPU it is less than
-#' that of the fit for more observations. Fits with up to 500 observations are compared with a dense factorisation.
-#' Exact fits have no differences, and nothing is computed.
+#' The check takes the time of 6 to 20 products with S, which is proportional to n^2. On a CPU, this is about the time
+#' of the fit for 10,000 observations, and less for fewer. For 30,000 observations it is 13 times the time of the fit
+#' (25 s on one core): in each of 10 products, the covariances of all pairs alone take 1 s, half as long as the fit. On
+#' a GPU the check takes less time than the fit for more observations, too. Fits with up to 500 observations are
+#' compared with a dense factorisation. Exact fits have no differences, and nothing is computed.
 #'
 #' The exact answer of a fit with a [family][gp_families] is the Laplace approximation with the dense covariance of the
 #' field, for the same parameters of the covariance and the family. It takes dense factors of a matrix with a row for
-#' each observation, of which there may be 2000.
+#' each observation, and is therefore limited to 2000 observations.
 #'
 #' `print()` gives the differences approximate minus exact. The approximation is called good if predictions differ from
 #' the exact ones by at most 0.1 exact standard errors (the root of the mean square over the sites), standard errors by

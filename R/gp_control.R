@@ -3,7 +3,8 @@
 #' Settings of gp()
 #'
 #' @param starts number of starting values from which a search begins, the best of all that are tried; four times as
-#'   many where they differ in more than four ways. More of them find no less. With package future.apply these searches
+#'   many where they differ in more than four ways. A larger number never gives a worse optimum. With package
+#'   future.apply these searches
 #'   run under any `future::plan()`. With 0, one search begins at the given values of the parameters, which finds the
 #'   optimum next to them, as in `update(fit, newdata = )`.
 #' @param subset number of observations used to find good starting values, where there are more than 1.25 times as many
@@ -52,11 +53,11 @@
 #' @param ordering the ordering of the observations (vecchia), see [gp_neighbours()].
 #' @param workdir a directory for the files of a fit of a table that is read in chunks, see [gp()]. Each fit makes a
 #'   separate directory in it, which is kept, so that the saved fit predicts in another session, and an interrupted fit
-#'   continues from the stored results when it is called again with the same arguments. It is to be deleted if the data
-#'   change. A disk that is full is an error of class `kernops_disk_error`, and the files are removed. Default: a
-#'   temporary directory that goes with the fit.
-#' @param memory a bound on the memory of a fit of such a table: a string such as `"8 GB"`, or a number of bytes. It is
-#'   an error of class `kernops_memory_error` if a fit of the table needs more. Default: no bound, with chunks of
+#'   continues from the stored results when it is called again with the same arguments. Delete it if the data change. A
+#'   disk that is full is an error of class `kernops_disk_error`, and the files are removed. Default: a
+#'   temporary directory that is removed with the fit.
+#' @param memory a bound on the memory of a fit of such a table: a string such as `"8 GB"`, or a number of bytes. A fit
+#'   of the table that needs more is an error of class `kernops_memory_error`. Default: no bound, with chunks of
 #'   200,000 rows.
 #' @section The number of neighbours:
 #' Each fit with `method = "vecchia"` is compared with twice as many neighbours. `print()` gives the verdict,

@@ -32,8 +32,9 @@
 #'   interval. If the trend cannot be estimated without an observation, such as the only one of its group, its
 #'   prediction is `NA` with a `se.fit` of `Inf`, and the summary ignores it. Levels of a [random_effect()] and groups
 #'   without other observations are predicted from the distribution of new levels.
-#' @section Conditions: warnings and errors in a fold name it. They have the classes of their causes, and warnings also
-#'   `kernops_fold_warning`. Folds whose predictions are `NA` are named by a warning of class `kernops_unknown_fold`. If
+#' @section Conditions: warnings and errors name the fold in which they occur. They have the classes of their causes,
+#'   and warnings also `kernops_fold_warning`. Folds whose predictions are `NA` are named by a warning of class
+#'   `kernops_unknown_fold`. If
 #'   a process of `future::plan()` dies, the error has class `kernops_worker_error`.
 #' @references
 #' Dubrule, O. (1983) Cross validation of kriging in a unique neighborhood. *Mathematical Geology* 15, 687-699.

@@ -31,10 +31,10 @@
 #' `gp()` without a family. A family may also be given as a function or its name. Parameters without a value are
 #' estimated together with those of the covariance.
 #'
-#' `weights` are prior weights as in [glm()]: each observation counts as this number of observations. They
-#' multiply the log-likelihood of counts, and `shape` (the response is then a mean); with `student()` the scale of an
-#' observation is divided by the square root of its weight. An `offset()` in the formula is added to the linear
-#' predictor, such as `offset(log(area))` of counts.
+#' `weights` are prior weights as in [glm()]: each observation counts as this number of observations. Weights multiply
+#' the log-likelihood of counts, and `shape` (the response is then a mean); with `student()` the scale of an observation
+#' is divided by the square root of its weight. An `offset()` in the formula is added to the linear predictor, such as
+#' `offset(log(area))` of counts.
 #'
 #' Groups of [gp()], random effects such as `(1 | site)` and smooths such as `s(x)` are available: see [random_effect()]
 #' and [smooth_effect()]. A generalised linear mixed model without a field has the effect as its covariance:
@@ -53,9 +53,9 @@
 #' link `"cauchit"` and of some families of [gp_family()] are not concave, so that some of their second derivatives
 #' have the other sign. The likelihood, its gradient, standard errors and predictions use them with their sign. Newton's
 #' method takes the expected information in their place for its steps (for Student's t distribution see Hartmann and
-#' Vanhatalo 2019). The likelihood takes it where the second derivatives of the joint density of process and data are
-#' not those of a maximum: at a saddle between two modes, such as those that an outlier and its neighbours imply. A
-#' warning of class `kernops_expected_weights` reports this, and `summary()` states it.
+#' Vanhatalo 2019). The likelihood uses the expected information where the second derivatives of the joint density of
+#' process and data are not those of a maximum: at a saddle between two modes, such as those that an outlier and its
+#' neighbours imply. A warning of class `kernops_expected_weights` reports this, and `summary()` states it.
 #'
 #' The method is exact in the sense of [gp()]: covariance matrices are factorised, in some ten steps of Newton's method
 #' for each likelihood. The next section is about more observations.

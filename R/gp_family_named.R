@@ -37,10 +37,11 @@
 #'
 #' The mean \eqn{\mu = g^{-1}(\eta)} is that of the response, with these exceptions. It is the mean before truncation
 #' for truncated counts, and of the distribution beside the zeros for the zero-inflated families; for the hurdle and
-#' delta families it is both, so that the mean of the response is \eqn{(1 - zero)} times that of the other distribution.
-#' For times and `"tobit"`, it is the mean of the variable without censoring. Predictions on the scale of the response
-#' are means and quantiles of the response, for times and `"tobit"` of the variable without censoring, for `"ordered"`
-#' of the numbers 1, 2, ... of the classes.
+#' delta families it is the mean of the distribution beside the zeros, before truncation: the mean of the response is
+#' \eqn{(1 - zero)} times the mean of this distribution, for hurdle families after truncation. For times and `"tobit"`,
+#' it is the mean of the variable without censoring. Predictions on the scale of the response are means and quantiles of
+#' the response, for times and `"tobit"` of the variable without censoring, for `"ordered"` of the numbers 1, 2, ... of
+#' the classes.
 #'
 #' Times are a positive response, `cbind(time, status)` or `survival::Surv(time, status)`, with a status of 1 for an
 #' event and 0 for a time that is censored. A response of `"tobit"` at a limit or beyond is censored.

@@ -5,15 +5,16 @@
 #'
 #' @param formula,data,coords,... as in [gp()], which makes a fit for each cut-off; its other arguments may follow, such
 #'   as `estimate = "none"` for a given covariance.
-#' @param cuts the cut-offs, in ascending order. Between the least and the largest observation.
+#' @param cuts the cut-offs, in ascending order, between the smallest and the largest observation.
 #' @param covariance a covariance for all cut-offs (with parameters estimated for each of them, unless `estimate =
 #'   "none"`), or a list with one for each.
 #' @param object a result of `gp_indicator()`.
 #' @param newdata,nmax,maxdist as in [predict()][predict.gp].
 #' @param probs probabilities of quantiles, which are interpolated linearly between cut-offs; `NA` beyond these.
 #'
-#' @details Kriged probabilities need not be in order. They are corrected as usual (Deutsch and Journel 1998): limited
-#'   to 0 and 1, and replaced by the mean of the least ascending sequence above them and of the largest one below.
+#' @details Kriged probabilities may decrease from a cut-off to the next. The usual correction (Deutsch and Journel
+#'   1998) limits them to 0 and 1 and replaces them by the mean of two ascending sequences: the smallest one above them
+#'   and the largest one below.
 #' @return `gp_indicator()`: a list of class `gp_indicator` with the `fits` and the `cuts`. `predict()`: a data frame,
 #'   or for spatial objects one of the same class, with a column for each cut-off, such as `below500`, the probability
 #'   that the response is at most 500; and with `probs` columns such as `q0.5`.

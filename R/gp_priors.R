@@ -30,11 +30,12 @@
 #'   whether variances or standard deviations are the parameters. The default of `estimate` is then `"REML"`, in which
 #'   the coefficients of the trend are integrated out with a uniform prior. `logLik()`, `AIC()` and `BIC()` are those of
 #'   the likelihood alone, at the mode. `vcov()` and `confint()` are from the second derivatives of the log posterior
-#'   density. `confint(method = "profile")` and `anova()`, which are about likelihoods, are errors.
+#'   density. `confint(method = "profile")` and `anova()`, which compare likelihoods, are errors.
 #'
 #' @return An object of class `kernops_prior`.
 #' @section Errors: class `kernops_input_error` for invalid arguments; in [gp()], for names that are those of no
-#'   estimated parameter, for `pc_range()` of what is no range and `pc_sd()` of what is no variance.
+#'   estimated parameter, for `pc_range()` of a parameter other than a range and `pc_sd()` of a parameter other than a
+#'   variance.
 #' @references
 #' Fuglstad, G.-A., Simpson, D., Lindgren, F. and Rue, H. (2019) Constructing priors that penalize the complexity of
 #' Gaussian random fields. *Journal of the American Statistical Association* 114(525), 445-452.

@@ -12,7 +12,8 @@
 #'
 #' @details The standard errors are those of the difference of an effect and its prediction, with the uncertainty of the
 #'   trend; the parameters of the covariance are taken as known. In lme4 they are the square roots of `condVar`, where
-#'   the trend is known, too. They are those of [predict()][predict.gp] with this effect as the only one of its `terms`,
+#'   the trend is known, too. Effects and standard errors are those of [predict()][predict.gp] with this effect as the
+#'   only one of its `terms`,
 #'   which also predicts effects of new levels and times. With a [family][gp_families], effects are on the scale of the
 #'   link, and the distribution given the data is Laplace's approximation.
 #'

@@ -38,7 +38,8 @@
 #'   those of a single fit, they do not follow the ranges.
 #'
 #'   With `responses = "common"` all responses share ranges, other parameters of the correlation, and the ratio of
-#'   nugget and variances; each has its own scale. They maximise the sum of the log-likelihoods. There is no test then,
+#'   nugget and variances; each has its own scale. The common parameters maximise the sum of the log-likelihoods. There
+#'   is no test then,
 #'   and all values are in memory as doubles.
 #'
 #'   The covariance is a sum or product of [covariance_functions] and a [nugget()], with all variances free. Known noise

@@ -17,7 +17,8 @@
 #' @param evaluate whether the call is evaluated; otherwise it is returned.
 #'
 #' @details One search from the estimates of `fit` replaces the searches from several starting values, as with
-#'   `starts = 0` of [gp_control()]. It takes a few likelihoods, and may miss an optimum that the new observations have
+#'   `starts = 0` of [gp_control()]. This search evaluates few likelihoods, and may miss an optimum that the new
+#'   observations have
 #'   raised: `update()` of the result, without arguments, searches everywhere. Formulas with random effects or smooths
 #'   are fitted from the usual starting values.
 #'

@@ -62,7 +62,8 @@
 #'   * An input may be an array of 3 dimensions, n x size x B: one computation for each of B batches. Matrices, vectors
 #'     and arrays with B = 1 are used for all batches; a separate parameter for each batch is a 1 x size x B array. The
 #'     result is an array, n x size x B. Arrays may have several dimensions of batches, n x size x B1 x B2. Dimensions
-#'     that are 1 or not there repeat, each for itself: n x size x B1 and m x size x 1 x B2 give batches B1 x B2. A
+#'     of size 1, or missing ones, are recycled, each separately: n x size x B1 and m x size x 1 x B2 give batches B1 x
+#'     B2. A
 #'     gradient has the shape of its variable: a variable used for several batches receives the sum over these.
 #'   * `inner_dim = "row"`: points are columns; all matrices, and the result, are transposed.
 #'   * `ranges` restricts the computation to a subset of the pairs: see [ranges].
@@ -72,13 +73,14 @@
 #'   * `op()` without input returns a description of the operator. [keops_grad()] gives its gradient.
 #'
 #' @section Reproducibility:
-#' On one machine, results on the CPU are bit-identical in every call, for any number of threads. So are results on the
-#' same GPUs.
+#' On one machine, results on the CPU are bit-identical in every call, for any number of threads. Results on the same
+#' GPUs are bit-identical as well.
 #'
 #' Results of other instruction sets (option `kernops.isa`: AVX-512, AVX2 or the baseline), of GPUs and of other
 #' mathematical libraries of the system differ by rounding. Between the instruction sets of one machine,
 #'   * an operation on numbers (arithmetic, `Exp`, `Sin`, `Powf`, Bessel functions, ...) differs by at most 2 units in
-#'     the last place of `precision`; `BesselK`, `Matern` and their kin of one order for all pairs by at most 4, a
+#'     the last place of `precision`; `BesselK`, `Matern` and related functions of one order for all pairs by at most 4,
+#'     a
 #'     derivative by the order by 4 of its terms;
 #'   * a sum, of a reduction or of the entries of a vector (`SqDist`, `|`), adds its terms in another order: it differs
 #'     by at most 1e-12 (`float64`) or 1e-5 (`float32`) times the sum of the absolute values of its terms.

@@ -44,8 +44,8 @@
 #'   \item{`kernops.device`}{which GPUs new operators use, as numbers from 0 (default: 0).}
 #'   \item{`kernops.isa`}{`"baseline"`, `"avx2"` or `"avx512"`: the instruction set (default: the best of the machine).
 #'     Results differ by rounding: see "Reproducibility" in [keops_kernel()].}
-#'   \item{`kernops.dense_entries`}{the most entries (default: `1e7`) of a symbolic matrix of which functions such as
-#'     `eigen()` make an ordinary matrix by themselves; see [lazy_base].}
+#'   \item{`kernops.dense_entries`}{the most entries (default: `1e7`) of a symbolic matrix from which functions such as
+#'     `eigen()` make an ordinary matrix without being asked; see [lazy_base].}
 #'   \item{`kernops.gpu_memory`}{the most bytes that kernops uses on each GPU (default: what is free); see
 #'     [gpu_matrix()].}
 #'   \item{`kernops.progress`}{`FALSE`: no progress bars, which interactive sessions have else.}

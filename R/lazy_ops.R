@@ -8,9 +8,9 @@
 #' `lazy_op()`, whose arguments are those of the formula: `elem(x, 1)` is `lazy_op("Elem", x, 0)`.
 #'
 #' tidyr, dplyr, magrittr and terra have functions `extract()`, `if_else()`, `mod()` and `clamp()`, too. Where such a
-#' package is attached before kernops, these functions hand on to it what is not symbolic. Where terra or tidyr is
-#' attached after kernops, their `clamp()` and `extract()` have methods for symbolic matrices; `kernops::if_else()` is
-#' the one of kernops wherever dplyr is.
+#' package is attached before kernops, these functions pass arguments that are not symbolic to that package. Where terra
+#' or tidyr is attached after kernops, their `clamp()` and `extract()` have methods for symbolic matrices;
+#' `kernops::if_else()` is the one of kernops wherever dplyr is.
 #'
 #' Vectors represent matrices and tensors in row-major order: in `matvecmult(x, y)`, x contains the first row of a
 #' matrix, then the second one. A parameter may be an ordinary matrix, `Pm(A)`.

@@ -79,8 +79,8 @@
 #'   model.
 #'   With `nmax` and `maxdist` a point is predicted from the nearest z. Since these come from the whole fit, with its
 #'   trend, that trend and its uncertainty are kept: there is no local trend, and with all observations among the
-#'   nearest, predictions are the same as without `nmax`. Where single observations tell little, such as presence and
-#'   absence, points need more neighbours than in kriging.
+#'   nearest, predictions are the same as without `nmax`. Where single observations have little information, such as
+#'   presence and absence, points need more neighbours than in kriging.
 #'
 #'   With `type = "response"`, `block` predicts the mean over the block of the mean of the response, such as a
 #'   prevalence, in which a [nugget()] is averaged over. The mean, its standard error and `cov` follow from the joint
@@ -125,8 +125,9 @@
 #'   is that of the inverse link of the parts.
 #'
 #' @section Classes of new data: variables of `newdata` have the classes that they had in the data of the fit. Integers
-#'   and doubles are numbers, strings match the labels of factors. A `Date` and a `POSIXct` become each other, a date
-#'   being midnight in UTC; times are instants in any zone. A `difftime` becomes one of the fitted unit, and so does a
+#'   and doubles are numbers, strings match the labels of factors. A `Date` and a `POSIXct` are converted to each other,
+#'   a date being midnight in UTC; times are instants in any zone. A `difftime` becomes one of the fitted unit, and so
+#'   does a
 #'   column of class units. Another class, such as a duration or a number for a date, is an error, and so is a unit that
 #'   cannot be converted. Levels of groups and random effects are matched by value, `a:b` by pairs of values; as a
 #'   level, a time matches a date at midnight in UTC, other times are an error. A number matches the label of a factor
@@ -136,7 +137,8 @@
 #'   `coords`.
 #' @section Joint predictions: With `method = "vecchia"`, the new points follow the observations in a maximum-minimum
 #'   distance ordering, and each is conditioned on its nearest observations and earlier new points (Katzfuss et al.
-#'   2020). Up to a third of these neighbours are observations farther away, among few that cover all of them, so that
+#'   2020). Up to a third of these neighbours are observations farther away, from a small subset that covers the region
+#'   of the data, so that
 #'   a point between two tracks of dense observations depends on both. In gaps of the data, such as clouds in satellite
 #'   images, this is more accurate than the nearest observations alone (`joint = FALSE`) at the same number of
 #'   neighbours, and predictions, standard errors, joint covariances, means over blocks and [simulate()][simulate.gp]
@@ -149,7 +151,7 @@
 #'   need fewer neighbours than noisy observations: twice the number of the fit. With more than 20,000 observations,
 #'   the field is used where it is more accurate: if 240 observations are not enough, and if twice as many neighbours
 #'   change predictions at 200 sites less (see [gp_control()]). The factor of the field then takes about as long as the
-#'   fit, and 4 kB of memory for each observation, of which there may be 500,000.
+#'   fit, and 4 kB of memory for each observation, for at most 500,000 observations.
 #'
 #' @section Fits of tables: Predictions of a fit of a table, see [gp_table()], are made cell by cell. A cell has about
 #'   65,536 observations. New points in a cell or nearest to it are conditioned on values of the field at its
@@ -158,7 +160,7 @@
 #'   ones; the halo has six times the area of the disc of observations that local kriging needs. A call takes about as
 #'   long as a fit to the observations of all cells that have new points. `joint = FALSE` conditions new points on their
 #'   nearest observations: it is faster for few new points, and standard errors are larger where observations are noisy.
-#'   Points are predicted so, too, where an observation has no noise, and with more than three coordinates.
+#'   Points are predicted by this method, too, where an observation has no noise, and with more than three coordinates.
 #'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
 #'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system

@@ -44,8 +44,9 @@
 #'   layers, cells without any value are.
 #'
 #' @section Interrupted predictions: After each window, the finished rows are in `filename` with the ending `.part`, in
-#'   double precision. After an error or an interrupt, a message of class `kernops_resume` tells how many there are, and
-#'   the same call with `resume = TRUE` continues. Another fit, map or request is an error. Once all rows are predicted,
+#'   double precision. After an error or an interrupt, a message of class `kernops_resume` reports the number of
+#'   finished rows, and the same call with `resume = TRUE` continues. Another fit, map or request is an error. Once all
+#'   rows are predicted,
 #'   they are copied to the file, and the parts are removed.
 #'
 #' @section Means and totals over zones: With `zones`, the result is a list of the map, `fit`, and of a data frame,

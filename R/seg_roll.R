@@ -8,9 +8,9 @@
 #' By definition, a result is `seg_reduce()` of its window; positions (`"argmax"`) count from the first value of the
 #' segment. The operations of [seg_reduce()] up to `"bit_xor"` take a time that does not depend on the width: windows
 #' move by two stacks of partial results, and no value is subtracted, so that sums are as accurate as those of
-#' [seg_reduce()] and infinite values leave no trace. `"median"` and `"quantile"` sort the values once, whatever the
-#' width. A [seg_op()] takes a time proportional to the logarithm of the width; other order statistics, and windows of
-#' which one begins or ends before the previous one, a time proportional to the width.
+#' [seg_reduce()] and an infinite value has no effect on later windows. `"median"` and `"quantile"` sort the values
+#' once, whatever the width. A [seg_op()] takes a time proportional to the logarithm of the width; other order
+#' statistics, and windows of which one begins or ends before the previous one, a time proportional to the width.
 #'
 #' @inheritParams seg_reduce
 #' @param x a vector of numbers or logicals; a matrix, whose columns are reduced separately; a [gpu_matrix()]; or dates,

@@ -55,6 +55,23 @@ test_that("a search ends at the optimum of plain R", {
   expect_equal(attr(logLik(fit), "df"), 3)
 })
 
+test_that("the fit of the vignette \"beyond-gaussian\" has the highest likelihood of plain R", {
+  inventions <- data.frame(year = 1860:1959, count = as.vector(discoveries))
+  fit <- gp(count ~ 1, inventions, ~ year, matern(5/2), family = poisson())
+  distances <- sqrt(5) * as.matrix(dist(inventions$year))
+  value <- function(variance, range, mean) {
+    h <- distances / range
+    K <- variance * (1 + h + h^2 / 3) * exp(-h) + diag(1e-10, 100)
+    oracle_laplace(K, rep(mean, 100), \(eta) dpois(inventions$count, exp(eta), log = TRUE))$value
+  }
+  optimum <- c(coef(fit, "covariance"), coef(fit))
+  least <- do.call(value, unname(as.list(optimum)))
+  expect_equal(-2 * fit$loglik, least, tolerance = 1e-6)
+  near <- t(optimum * (1 + cbind(diag(0.1, 3), diag(-0.1, 3))))
+  far <- cbind(as.matrix(expand.grid(optimum[[1]] * c(0.4, 4), c(0.5, 12, 40))), optimum[[3]])
+  expect_gt(min(apply(rbind(near, far), 1, \(x) value(x[1], x[2], x[3]))), least)
+})
+
 test_that("student() with many degrees of freedom is the Gaussian model", {
   limit <- gp(y ~ w, d, ~ a + b, matern(3/2, 1.1, 0.4), family = student(1e9, 0.4), estimate = "none")
   plain <- gp(y ~ w, d, ~ a + b, matern(3/2, 1.1, 0.4) + nugget(0.16), estimate = "none")

@@ -32,3 +32,31 @@ test_that("README.md does not deny existing features", {
     if (!is.null(limits[[limit]])) expect_error(eval(limits[[limit]]), class = "kernops_error", info = limit)
   }
 })
+
+test_that("README.md names what most readers look for, and the number of families", {
+  skip_if_not(file.exists(readme))
+  table <- grep("^[|]", readLines(readme), value = TRUE)[1:5]
+  cells <- trimws(strsplit(table[1], "|", fixed = TRUE)[[1]][-1])
+  expect_identical(cells, c("I have a map", "I have a matrix of pairs", "I have groups"))
+  for (name in c("family", "lmc()", "s(x)", "counts", "presence", "transformations", "sf, stars, terra")) {
+    expect_match(table[4], name, fixed = TRUE)
+  }
+  named <- as.integer(sub(".*counts, presence and (\\d+) other families.*", "\\1", table[4]))
+  # without the Gaussian one, and that of counts and that of presence
+  expect_length(kernops:::family_table(), named + 3)
+})
+
+test_that("the citation has the title of the package and the article on the formula language", {
+  citations <- citation("kernops")
+  expect_identical(citations[[1]]$title, paste0("kernops: ", packageDescription("kernops")$Title))
+  expect_match(format(citations[[2]], "text"), "Journal of Machine Learning Research", fixed = TRUE)
+})
+
+test_that("the site has each vignette in one of its groups", {
+  site <- testthat::test_path("..", "..", "_pkgdown.yml")
+  skip_if_not(file.exists(site))
+  lines <- readLines(site)
+  lines <- lines[seq(match("articles:", lines), match("reference:", lines))]
+  vignettes <- sub("[.]Rmd$", "", list.files(file.path(dirname(site), "vignettes"), "[.]Rmd$"))
+  expect_setequal(sub("^  - ", "", grep("^  - ", lines, value = TRUE)), vignettes)
+})

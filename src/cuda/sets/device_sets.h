@@ -174,8 +174,8 @@ template <class T> class DeviceSets {
     return job;
   }
 
-  // Calls run(job, first, count) for the sets of a job, the first of which has number `begin`: all at a time, or as many
-  // as fit a quarter of the free memory with their points, neighbours and results. A copy waits for the previous
+  // Calls run(job, first, count) for the sets of a job, the first of which has number `begin`: all at a time, or as
+  // many as fit a quarter of the free memory with their points, neighbours and results. A copy waits for the previous
   // launch, like all work of a device.
   // long: the copied data of a batch must outlive its launch
   template <class Run>
