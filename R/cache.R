@@ -78,7 +78,7 @@ warn_cache <- function(reasons, used) {
 #'   file of the cache must be a
 #'   regular file that belongs to you or to root and that only the owner can write, else the kernel is compiled anew.
 #'   Folders and files that kernops creates have modes 0700 and 0600 for any `umask`. Files contain a checksum against
-#'   damage, which is no protection from somebody who can write them.
+#'   damage, which does not protect from somebody who can write them.
 #'
 #' @return `kernops_cache_info()`: a list of class `kernops_cache_info`, with the `path` of the folder in use (`NA` if
 #'   there is no safe one), the number of `files` of the cache and their size in `bytes`, and `precompiled`, a data

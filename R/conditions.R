@@ -18,7 +18,7 @@ shortly <- function(x) {
   x
 }
 
-# Text in UTF-8, with a number such as <ff> for each byte that is no letter.
+# Text in UTF-8, with a number such as <ff> for each byte that is not part of a character.
 readable_text <- function(x) {
   if (any(Encoding(x) == "bytes")) Encoding(x) <- "UTF-8"
   x <- enc2utf8(x)

@@ -30,7 +30,8 @@
 #'   separate variances, and are independent of the other effects, such as `zinc:(1 | site).variance`. An effect of one
 #'   variable has its name in front: `cbind(zinc, lead) ~ zinc:(1 | site) + lead:s(x)`. As terms of the covariance, with
 #'   given values, effects are added: `lmc(matern(3/2), nugget()) + random_effect(~ 1 | site)` is one of each variable,
-#'   and `random_effect(zinc ~ 1 | site)` is one of zinc; so are [smooth_effect()] and [time_effects].
+#'   and `random_effect(zinc ~ 1 | site)` is one of zinc; [smooth_effect()] and [time_effects] are added in the same
+#'   way.
 #'
 #'   As a structure, an effect is correlated between the variables: in `lmc(matern(3/2), random_effect(~ 1 | site),
 #'   nugget())`, the effects of a site have the coregionalisation matrix `(1 | site).sill` as their covariance matrix.

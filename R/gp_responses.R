@@ -39,8 +39,7 @@
 #'
 #'   With `responses = "common"` all responses share ranges, other parameters of the correlation, and the ratio of
 #'   nugget and variances; each has its own scale. The common parameters maximise the sum of the log-likelihoods. There
-#'   is no test then,
-#'   and all values are in memory as doubles.
+#'   is no test then, and all values are in memory as doubles.
 #'
 #'   The covariance is a sum or product of [covariance_functions] and a [nugget()], with all variances free. Known noise
 #'   or coefficients, a `prior`, `group`, `transform`, `family`, random effects, smooths, periodic, linear, intrinsic

@@ -94,17 +94,18 @@ simulate_points <- function(fit, newdata, coords, nsim, seed, noise, draw, call 
   })
 }
 
-# Like stats::simulate(), a result that `tells` has the seed, or the earlier state of the generator, as an attribute.
-draw_with_seed <- function(seed, tells, draw) {
+# With `keeps_seed`, the result has the seed, or the earlier state of the generator, as an attribute, as from
+# stats::simulate().
+draw_with_seed <- function(seed, keeps_seed, draw) {
   if (!is.null(seed)) {
     result <- with_seed(seed, draw())
     state <- structure(seed, kind = list("Mersenne-Twister", "Inversion", "Rejection"))
   } else {
-    if (tells && is.null(globalenv()$.Random.seed)) stats::runif(1)
+    if (keeps_seed && is.null(globalenv()$.Random.seed)) stats::runif(1)
     state <- globalenv()$.Random.seed
     result <- draw()
   }
-  if (tells) structure(result, seed = state) else result
+  if (keeps_seed) structure(result, seed = state) else result
 }
 
 check_simulation <- function(nsim, seed, conditional, noise, features, call = caller_env()) {

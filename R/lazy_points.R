@@ -59,9 +59,9 @@ factors <- list(`*` = 1:2, `/` = 2, Mult = 1:2, Divide = 2, Scal = 1, ComplexRea
 
 name_of_operation <- function(formula) sub("[(].*", "", sub("^[(]%s (\\S+) %s[)]$", "\\1", formula))
 
-# An error if one entry of such a vector would be recycled for all entries of other points. Two vectors are no lost
-# rows, if they have another length than these points have entries: one along the same axis, with a number for each of
-# the points, and one that is a factor.
+# An error if one entry of such a vector would be recycled for all entries of other points: the vector may be a row that
+# lost its dimensions. No error is raised for a vector whose length is not the number of entries of these points and
+# that either runs along their axis, with a number for each point, or is a factor of the operation.
 check_vectors <- function(op, tensors, call) {
   vectors <- which(vapply(tensors, function(x) !is.null(x@points$vector) && entries(x) == 1, NA))
   if (length(vectors) == 0 || op %in% without_recycling) return(invisible())

@@ -58,7 +58,8 @@
 #'
 #' @return An object of S4 class `LazyTensor`.
 #' @section Vectors: A vector without dimensions has one entry for each point, such as weights or values of a function.
-#'   A row that lost its dimensions is no point: `x[1, ]` or `colMeans(x)` would be as many points of one entry. Its
+#'   A row that lost its dimensions, such as `x[1, ]` or `colMeans(x)`, would not be one point, but several points of
+#'   one entry. Its
 #'   distance to points of several entries, or a sum, comparison or product of both, is an error of class
 #'   `kernops_dim_error`: write `Vj(x[1, , drop = FALSE])` or `Vj(rbind(v))`. A vector with a number for each point may
 #'   multiply points, as in `Vj(w) * Vj(y)`, unless it is as long as their number of entries: `Vj(cbind(w))` always may.

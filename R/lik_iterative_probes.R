@@ -70,5 +70,6 @@ search_residual <- function(control, n, usual = 1e4) {
   max(control$cg_tol, min(1, sqrt(usual / n)) * control$search_tol)
 }
 
-# The error of the log-determinant goes as the square of the probes' residuals, and as the number of observations.
+# The error of the log-determinant is proportional to the square of the probes' residuals and to the number of
+# observations.
 probe_residual <- function(control, n) max(control$cg_tol, min(1e-3, 0.1 / sqrt(n)))

@@ -28,7 +28,7 @@ future_each <- function(x, f, ...) {
   )
 }
 
-# A process that dies, or a connection that breaks, is no fault of the computation there.
+# If a process dies or a connection breaks, the error does not come from the computation in the process.
 with_workers <- function(code) tryCatch(code, FutureError = function(e) {
   stop_kernops("worker", c("A process of {.fn future::plan} did not return its part of the computation.",
                            i = "It may have been killed, for instance because memory ran out. {.fn future::plan} starts

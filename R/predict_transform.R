@@ -52,7 +52,7 @@ back_mean <- function(fit, variance, lagrange, lambda) {
   if (lambda == 0) return(exp(fit + v / 2))
   if (lambda == 1) return(fit + 1)
   by_rule <- average(fit, sqrt(pmax(v, 0)), function(t) boxcox_back(t, lambda))
-  # for lambda < 0 there is no mean but that of what is near: the expansion of second order
+  # for lambda < 0 the mean does not exist: an expansion of second order about the fit replaces it
   base <- pmax(1 + lambda * fit, 0)
   expanded <- base^(1 / lambda) + (1 - lambda) * base^(1 / lambda - 2) * v / 2
   ifelse(v >= 0 & lambda > 0, by_rule, expanded)

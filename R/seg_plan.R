@@ -48,7 +48,7 @@ seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n
 }
 
 # The plan of the one argument that is given. The number of values is `n`, if it is known. A plan that the user did not
-# make is for the calling function alone, unless it is to `keep`.
+# make serves one call only, unless `keep` is TRUE.
 make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = FALSE, call = caller_env()) {
   if (is.null(g) && is_keys(offsets)) {
     g <- offsets

@@ -65,7 +65,7 @@ scan_verbs <- function(plan, reverse) {
   )
 }
 
-# A row for each value, of the rows of `results` of its segment.
+# For each value, the row of `results` that belongs to its segment.
 expand_segments <- function(results, plan) {
   at_rows <- seg_values(segments(plan)$pointer)
   owner <- rep(NA_integer_, segments(plan)$about$values)

@@ -21,7 +21,7 @@
 #' @param x a vector or matrix, whose columns are transformed separately; dates, factors or other
 #'   [values with a class][seg_values]; or a data frame. A [gpu_matrix()] is copied to the host.
 #' @param op the transformation, from the table.
-#' @param n how many places `"lag"`, `"lead"` and `"diff"` go.
+#' @param n the number of places by which `"lag"`, `"lead"` and `"diff"` shift the values.
 #' @param fill the result of `"lag"`, `"lead"` and `"diff"` where the segment has no such value.
 #' @param na.rm whether statistics of segments leave out missing values.
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.

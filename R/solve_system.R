@@ -168,7 +168,7 @@ device_of <- function(op, input) {
   kernel_device(from$live_kernel(), size("Vi"), size("Vj"), any(vapply(input, is_gpu_matrix, NA)), settings_of(op))
 }
 
-# Objects that are no matrix of numbers are passed on: the operator reports the error.
+# Objects other than matrices of numbers are passed on: the operator reports the error.
 numbers_to_gpu <- function(x, device) {
   if (is_gpu_matrix(x)) return(if (block_device(x) == device) x else gpu_move(x, device))
   if (is.numeric(x) && length(dim(x)) %in% c(0, 2)) gpu_matrix(x, "float64", device) else x

@@ -22,11 +22,12 @@
 #'   `gstat::vgm("Sph")`, are estimated.
 #' @return A covariance for [gp()]; of several variables, an [lmc()] whose matrices have the names of these in gstat.
 #' @section Errors: class `kernops_input_error` for other terms, and for sums of `"Log"` and `"Nug"` that are negative
-#'   at short distances. Two models of gstat are no variograms:
+#'   at short distances. Two models of gstat are not valid variograms:
 #'   * `"Spl"`, h^2 log(h), is negative for h < 1. Not even with the trend `~ x + y`, as of a thin plate spline, would
 #'     kriging variances be positive, since its sign is the opposite one. gstat itself returns `NA`.
 #'   * `"Leg"`, 2 - (1 - r^2) / (1 - 2 r cos(a) + r^2) with range r, is negative at short distances for r > 1/3. For
-#'     other r it is no variogram of the sphere, since gstat divides distances by 6378 pi km, not by 6378 km, for the
+#'     other r it is not a valid variogram on the sphere, since gstat divides distances by 6378 pi km, not by 6378 km,
+#'     for the
 #'     angle a.
 #' @seealso [as_vgm()] for the way back; [gp_variogram()] for the empirical variogram, [covariance_functions] for
 #'   covariances, [gp()].

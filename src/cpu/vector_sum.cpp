@@ -15,7 +15,7 @@ class Taker {
  public:
   explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { give_own_slots(plan_); }
 
-  // Finds the vector sum of the plan; false if the plan is no such sum.
+  // Finds the vector sum of the plan; false if the plan is not such a sum.
   bool take(bool single) {
     if (!take_apart(plan_.f) || (plan_.w != 0 && !take_apart(plan_.w)) || !found_) return false;
     if (plan_.f_size < shortest(single)) return false;

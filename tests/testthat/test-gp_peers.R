@@ -81,7 +81,7 @@ test_that("leave-one-out agrees with gstat", {
   expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
 })
 
-test_that("variograms of all pairs agree with gstat, of points of any class", {
+test_that("variograms of all pairs agree with gstat, for points of any class", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sf")
   data("meuse", package = "sp", envir = environment())

@@ -41,7 +41,7 @@ test_that("dates and times are days", {
     expect_equal(predict(fit, data.frame(day = moment), se.fit = TRUE), expected)
     expect_equal(logLik(fit), logLik(by(numbers, ~ t)))
   }
-  # a duration is no date
+  # a duration is not a date
   expect_equal(predict(since, data.frame(day = as.difftime(19800.25, units = "days")), se.fit = TRUE), expected)
   expect_equal(predict(since, data.frame(day = as.difftime(19800.25 * 24, units = "hours")), se.fit = TRUE), expected)
   expect_error(predict(since, data.frame(day = moment)), "<difftime>.*<POSIXct", class = "kernops_input_error")

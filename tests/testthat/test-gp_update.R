@@ -23,7 +23,7 @@ test_that("a search from the estimates finds the optimum of all observations in 
   expect_equal(update(longer)$loglik, cold$loglik)
 })
 
-test_that("kept parameters give the kriging of dense algebra, by a factor that grows", {
+test_that("with kept parameters, appended rows of the factor give the kriging of dense algebra", {
   replaced_locally("continued_fit", function(...) stop("the factor was computed again"))
   fit <- gp(y ~ w, first, ~ a + b, matern(3/2, 1.3, 0.4) + nugget(0.05), estimate = "none", weights = s,
             known = list(noise = ~ s / 10))

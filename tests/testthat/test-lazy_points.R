@@ -1,4 +1,4 @@
-# A vector has one entry for each point. A row that lost its dimensions is no point: x[1, ] and colMeans(x).
+# A vector has one entry for each point. A row that lost its dimensions, such as x[1, ] or colMeans(x), is not a point.
 
 withr::local_seed(1)
 x <- matrix(stats::rnorm(15), 5)

@@ -91,7 +91,7 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
     vapply(seq_len(ncol(w)), \(k) sum(w[, k] * (S[wanted[, k], wanted[, k]] %*% w[, k])), 0)
   }
   expect_equal(sums(wanted, w), theirs(wanted, w), tolerance = 1e-12)
-  # of points that are no neighbours, too
+  # also of points that are not neighbours
   far <- replicate(100, sample(n, 4))
   w <- matrix(rnorm(400), 4)
   expect_equal(sums(far, w), theirs(far, w), tolerance = 1e-8)

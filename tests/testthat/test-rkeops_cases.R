@@ -42,7 +42,7 @@ test_that("operators of formulas: input by position, by name in any order, and w
   expect_error(keops_kernel("Sum_Reduction((x|y, 1)", c("x=Vi(3)", "y=Vj(3)")), class = "kernops_formula_error")
 })
 
-# rkeops also tests the gradient by x of a sum over i, with eta for each i. That is no gradient: eta is for each j.
+# rkeops also tests the gradient by x of a sum over i, with eta for each i. This is not a gradient: eta is for each j.
 test_that("gradients of operators, by position from 0 or by name", {
   op <- keops_kernel("Sum_Reduction(SqNorm2(x-y), 1)", c("x=Vi(0,3)", "y=Vj(1,3)"))
   eta <- cbind(1:10 / 5)
