@@ -53,7 +53,8 @@ with_gaps <- function(moments, object, fitted, base, targets) {
   replace(moments, "lagrange", list(parts$lagrange))
 }
 
-# Numbers for all coefficients of entries, from those of the levels with observations: by default 0 for others.
+# Values for all coefficients of entries, from the `known` values for levels with observations; new levels have the
+# value `new`.
 with_new <- function(fitted, entries, known, new = 0) {
   known <- as.matrix(known)
   rbind(known, matrix(new, entries$size - nrow(known), ncol(known)))
@@ -66,7 +67,7 @@ field_targets <- function(fitted, targets) {
   replace(targets, "u", list(fitted$points_of(targets$u)))
 }
 
-# How many targets have gaps of 160 MB.
+# The number of targets whose gaps take 160 MB, if a target has `each` numbers.
 gap_width <- function(each) max(1, floor(2e7 / each))
 
 # The errors of targets due to the coefficients of trend and effects, as trend_uncertainty(): the part of the columns
@@ -98,7 +99,7 @@ coefficient_forms <- function(object, fitted, base, targets) {
   forms
 }
 
-# The entries of row_sparse$means(): the columns and values of those of the neighbours of each set.
+# The entries of row_sparse$means(): columns and values of the entries of the neighbours of each set.
 neighbour_entries <- function(sets, entries) {
   used <- sets$neighbours > 0
   near <- sets$neighbours[used]

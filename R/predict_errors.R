@@ -3,9 +3,9 @@
 # weights of these beside the nugget (latent_system()).
 #
 # For positive D, a draw is (P + A' D A)^-1 of the sum of independent draws of N(0, P) and N(0, A' D A). Where weights
-# are negative, it begins with a draw for the positive weights. With S their covariance, B the rows of A with lower
-# weights, d what these lack, and T T' = (I - d^1/2 B S B' d^1/2)^-1, a draw is then that of S plus S B' d^1/2 T e for
-# standard normal e.
+# are negative, it begins with a draw for the positive weights. With S the covariance of such a draw, B the rows of A
+# with lower weights, d the differences of positive and true weights there, and T T' = (I - d^1/2 B S B' d^1/2)^-1, a
+# draw is then that of S plus S B' d^1/2 T e for standard normal e.
 
 posterior_errors <- function(system, nsim) {
   errors <- system$mean(system$positive, normal_sums(system, nsim))

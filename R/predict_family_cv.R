@@ -9,7 +9,7 @@ leave_one_out.gp_family_fit <- function(object) {
   weight <- object$latent$terms$weight
   precision <- inverse$diagonal - rowSums(inverse$z^2)
   left <- 1 - precision / weight
-  # without this observation, a coefficient of the trend would be anything
+  # without this observation, the others do not determine a coefficient of the trend
   told <- weight == 0 | 1 - left > 1e-12 * abs(inverse$diagonal / weight)
   mean <- object$latent$terms$eta + object$latent$terms$slope / weight - inverse$alpha / precision
   variance <- left / (weight * (1 - left))

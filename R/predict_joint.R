@@ -36,7 +36,8 @@ joint_errors <- function(object, base, targets) {
 }
 
 # Draws of the trend and the field at new points given the data: coefficients of the trend, then values at the base
-# points given these, then the new points. `shift`: for each draw, what is subtracted from the observations.
+# points given these, then the new points. `shift`: for each draw, the numbers that are subtracted from the
+# observations.
 joint_draws <- function(object, base, points, nsim, shift = NULL) {
   targets <- targets_of(object, points)
   places <- joint_places(object, base, targets$u)

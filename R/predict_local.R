@@ -15,7 +15,7 @@ local_trend_conditioning <- function(object, how) {
   })
 }
 
-# Nearest observations are those of these points.
+# The nearest observations are searched from these points.
 centres_of <- function(targets) targets$centres %||% gathered(targets$u, targets)
 
 # k(x_i, y_i), row by row.
@@ -77,7 +77,7 @@ krige_locally.gp_family_fit <- function(object, targets, how, near) {
 }
 
 # A row for each target: trend, process, variance of the field and Lagrange multiplier, NA where the neighbours do not
-# tell the trend; and the neighbours with their weights, all of the prediction.
+# determine the trend; and the neighbours with all their weights in the prediction.
 krige_locally.default <- function(object, targets, how, near) {
   pairs <- covariance_pairs(object$model)
   prior <- target_variance(object, targets)
@@ -131,7 +131,7 @@ target_covariances <- function(object, pairs, targets, sets) {
 
 split_by <- function(x, sizes) unname(split(as.vector(x), factor(rep(seq_along(sizes), sizes), seq_along(sizes))))
 
-# Universal kriging from one set: trend, process and what is added to the variance of the target; the weights.
+# Universal kriging from one set: trend, process, the term that is added to the variance of the target, and the weights.
 kriged <- function(K, k, y, X, x0) {
   none <- list(moments = rep(NA_real_, 4), weights = rep(NA_real_, length(y)))
   # other variables that are not observed near the point

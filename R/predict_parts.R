@@ -1,7 +1,7 @@
 # Predictions of some parts of the mean and the field: the trend, and the terms of the covariance.
 #
-# A term of the covariance that is left out is 0 at new points, but not at the observations. Indicators tell these
-# apart: the last columns of the points, one for each term, which are 1 at new points without the term, else 0. The
+# A term of the covariance that is left out is 0 at new points, but not at the observations. Indicators distinguish
+# them: the last columns of the points, one for each term, which are 1 at new points without the term, else 0. The
 # formula of a term is multiplied by 1 minus its indicator of both points. The result is the covariance of the whole
 # field at the observations and of the chosen terms at new points, so that every conditioning predicts these; all
 # choices share the model and its results at the observations.

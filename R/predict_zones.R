@@ -7,15 +7,15 @@
 #
 #   Cov(sum A f, sum A g) + Var(sum A (f - g) / sqrt(2 K)),
 #
-# on average over the draws of cells: the first term has the covariances of different cells, and the second one what
-# the cells themselves lack there. Other zones have a rectangle for each cell, in which f and g are equal.
+# on average over the draws of cells: the first term has the covariances of different cells, and the second one adds the
+# rest of the variances of single cells. Other zones have a rectangle for each cell, in which f and g are equal.
 #
 # The state of sums over zones: a matrix `sums`, with a row for each zone and the columns area, total and those of
 # thresholds; and `nodes`, a list of parts with u, x and offset of both cells, one after the other, and with zone, area
 # and count of the rectangles, their number and their tile.
 
 # The sizes of rectangles in each zone: `rows` and `columns`, powers of 2 with this name; and the most rows of all.
-# Windows of a multiple of these rows cut no rectangle.
+# Windows of a multiple of these rows do not divide a rectangle.
 rectangles_of_zones <- function(readers, templates, nodes, cells = 2e5) {
   counts <- Map(function(reader, template) {
     parts <- lapply(rows_in_windows(template, max(1, floor(cells / terra::ncol(template)))), function(rows) {

@@ -56,8 +56,8 @@ check_root <- function(root, names, call) {
                            linear combinations} of the others."), call = call)
 }
 
-# Records of few observations that stand for all: the first heads, and groups of points next to each other, which tell
-# about short distances.
+# Records of few observations that stand for all: the first heads, and groups of points next to each other, which have
+# information on short distances.
 typical_records <- function(blocks, heads = 6000, groups = 60, size = 100) {
   filled <- which(blocks$rows > cell_heads)
   if (blocks$n <= heads + groups * size) {

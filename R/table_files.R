@@ -1,7 +1,7 @@
 # The work directory of a table: files that appear whole or not at all, so that an interrupted fit continues from them.
 
 # A new directory below `workdir` for the fit with this key; without a `workdir`, a temporary one below `parent`, which
-# goes with the last reference to the store.
+# is removed with the last reference to the store.
 new_store <- function(workdir, key, call = caller_env(), parent = workdir %||% tempdir()) {
   kept <- !is.null(workdir)
   path <- file.path(parent, paste0("kernops-", substr(rlang::hash(key), 1, 16)))
@@ -64,7 +64,7 @@ read_rows <- function(path, names, skip = 0, count = Inf) {
   matrix(readBin(con, "double", count * width), ncol = width, byrow = TRUE, dimnames = list(NULL, names))
 }
 
-# R does not report a disk that is full before a file is closed, and then not always: its size tells.
+# R does not report a full disk before a file is closed, and then not always. The size of the file shows it.
 write_bytes <- function(path, bytes, append) {
   force(bytes) # an error of its computation is not one of the disk
   before <- if (append && file.exists(path)) file.size(path) else 0

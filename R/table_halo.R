@@ -1,5 +1,6 @@
-# The observations that tell the field in a cell of a table: those of the cell, of a halo around its box, and few of
-# all others. They depend on the cell alone, so that predictions do not depend on how new points are split.
+# The observations that determine the field in a cell of a table: those of the cell, of a halo around its box, and a
+# small number of all others. They depend on the cell alone, so that predictions do not depend on how new points are
+# split.
 #
 # A fine observation matters near itself: its effect falls to 1 / e over a third of the radius of the disc of as many
 # observations as a prediction needs (local_count()). The halo has all observations within six times their area. A
@@ -11,7 +12,7 @@
 halo_share <- 6
 halo_rows <- 2e5
 
-# The distance from the box of another cell within which all observations of a cell tell the field there.
+# The distance from the box of another cell within which all observations of a cell are used for the field there.
 halo_widths <- function(blocks, count) {
   d <- blocks$d
   side <- blocks$rows^(1 / d)
@@ -41,7 +42,7 @@ records_of_field <- function(blocks, k, m) {
   rbind(heads, rest[order(-rest[, "level"], rest[, "row"]), , drop = FALSE])
 }
 
-# The heads, also in tasks, which have none with them.
+# The heads, also in tasks, whose `blocks` do not contain them.
 heads_of_blocks <- function(blocks) blocks$heads %||% read_object(in_store(blocks$store, "ordered"))$heads
 
 # The cell of each new point: the one whose box has it, or the nearest box. The cells of the partition have points on

@@ -2,7 +2,7 @@
 # alone, and results come in the order of the units: with any number of workers they are the same digits.
 
 # task(k, ...) for units k, a list in their order. Each worker has consecutive units, the same ones in each step, and
-# keeps what it reads of them (held_unit()). The units of a worker that dies are computed here, and it is replaced.
+# keeps the data that it reads (held_unit()). The units of a worker that dies are computed here, and it is replaced.
 over_units <- function(units, task, ...) {
   if (length(units) > 1 && many_workers()) return(units_elsewhere(units, task, list(...)))
   lapply(seq_along(units), function(number) {

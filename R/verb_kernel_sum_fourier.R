@@ -62,12 +62,12 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
 most_exact_pairs <- 1e11
 # Cells of the grid that fit in memory: complex numbers, of which R's fft() makes copies.
 most_grid_cells <- 2^25
-# Seconds of one core for a pair, a pair of near points and a cell: orders of magnitude, from which the way is chosen.
+# Seconds of one core for a pair, a pair of near points and a cell: orders of magnitude, by which the method is chosen.
 seconds_of_pairs <- 2e-9
 seconds_of_near <- 3e-8
 seconds_of_cells <- 6e-7
 
-# The periods: a difference that is a period too long has a negligible kernel, or lies beyond all differences, where the
+# The periods: a difference plus or minus a period has a negligible kernel, or lies beyond all differences, where the
 # kernel is multiplied by a function that falls smoothly to 0: from the span to twice the span. `unit`, a length in
 # which the kernel changes.
 kernel_torus <- function(kernel, space, precision) {

@@ -106,7 +106,7 @@ starting_centres <- function(centers, x, weights, seeding, call = caller_env()) 
 # The numbers among `rows` whose points differ from those of earlier numbers.
 distinct_points <- function(x, rows) rows[first_rows(x[rows, , drop = FALSE]) == seq_along(rows)]
 
-# k-means++: a centre repeats no point, as the weight of a point at a centre is 0.
+# k-means++: centres are distinct points, because the weight of a point at a centre is 0.
 seed_by_distance <- function(x, count, weights) {
   draw <- function(mass) {
     ends <- cumsum(mass)

@@ -96,9 +96,9 @@ panel_neighbours <- function(x, y, k, backend) {
   list(index = index, distance = sqrt(square))
 }
 
-# The faster method for m queries of n points of d coordinates (bench/verbs.R): a tree of d coordinates needs so many
-# points, and more than a few queries. The points of the measurements were normal; those near a line or a surface suit
-# trees better.
+# The faster method for m queries of n points of d coordinates (bench/verbs.R): a tree is faster from a number of points
+# that depends on d, and for more than a few queries. The measurements were of normally distributed points; trees are
+# faster for points near a line or a surface.
 faster_search <- function(n, d, m) {
   least <- c(0, 0, 0, 0, 0, 2e4, 5e4, 1e5, 4e5, 2e6)
   if (m >= 100 && d <= length(least) && n >= least[[d]]) "tree" else "panels"
