@@ -33,7 +33,7 @@ summed_cdf <- function(density) {
   function(q, eta, w, phi, link) sum_probabilities(density, q, eta, w, phi, link)
 }
 
-sum_probabilities <- function(density, q, eta, w, phi, link, some = 64) {
+sum_probabilities <- function(density, q, eta, w, phi, link, batch = 64) {
   n <- length(eta)
   w <- rep_len(w, n)
   unit <- if (density$response == "binomial") w else rep(1, n)
@@ -43,12 +43,12 @@ sum_probabilities <- function(density, q, eta, w, phi, link, some = 64) {
   first <- pmax(0, floor(mu - 10 * sd))
   total <- as.numeric(q > mu + 40 * sd + 50 | density$response == "binomial" & q >= w)
   while (length(open <- which(q >= first & total < 1 - 1e-15))) {
-    count <- rep(first[open], each = some) + seq_len(some) - 1
-    each <- rep(open, each = some)
+    count <- rep(first[open], each = batch) + seq_len(batch) - 1
+    each <- rep(open, each = batch)
     y <- pmin(count, q[each]) / unit[each]
     terms <- density_terms(list(density = density), y, w[each], eta[each], some_phi(phi, each))
-    total[open] <- total[open] + colSums(matrix(exp(terms$value) * (count <= q[each]), some))
-    first[open] <- first[open] + some
+    total[open] <- total[open] + colSums(matrix(exp(terms$value) * (count <= q[each]), batch))
+    first[open] <- first[open] + batch
   }
   pmin(total, 1)
 }

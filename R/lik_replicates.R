@@ -47,19 +47,19 @@ paired_numbers <- function(a, b) {
 }
 
 collapsed <- function(data, strata) {
-  of <- strata$of
-  first <- which(!duplicated(of))
-  total <- as.vector(rowsum(strata$share, of))
+  location <- strata$of
+  first <- which(!duplicated(location))
+  total <- as.vector(rowsum(strata$share, location))
   columns <- unname(cbind(data$y, data$x))
   base <- columns[first, , drop = FALSE] # digits of a large constant would be lost in sums
-  means <- base + unname(rowsum(strata$share * (columns - base[of, , drop = FALSE]), of)) / total
+  means <- base + unname(rowsum(strata$share * (columns - base[location, , drop = FALSE]), location)) / total
   h <- strata$stratum[first]
-  within <- sqrt(strata$share) * (columns - means[of, , drop = FALSE])
+  within <- sqrt(strata$share) * (columns - means[location, , drop = FALSE])
   x <- `colnames<-`(means[, -1, drop = FALSE], colnames(data$x))
   beside <- c(rows_within(within, strata, h), constant = sum(log(total)) - sum(log(strata$share)))
   replace(data, c("y", "x", "u", "rows", "block", "noise", "weights", "location", "within"), list(
     means[, 1], x, data$u[first, , drop = FALSE], data$rows[first], data$block[first], strata$noise[h] / total,
-    strata$weights[h] * total, of, beside
+    strata$weights[h] * total, location, beside
   ))
 }
 

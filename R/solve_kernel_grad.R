@@ -34,22 +34,22 @@
 #' @export
 kernel_solve_grad <- function(fit, eta, var = NULL) {
   if (!inherits(fit, "kernel_solve")) stop_kernops("input", "{.arg fit} must be a result of {.fn kernel_solve}.")
-  of <- fit$problem
-  all <- c(environment(of$op)$about$variables$name, "lambda")
-  var <- var %||% all
+  problem <- fit$problem
+  variables <- c(environment(problem$op)$about$variables$name, "lambda")
+  var <- var %||% variables
   if (!is.character(var)) {
     stop_kernops("input", "{.arg var} must be names of variables, not {.obj_type_friendly {var}}.")
   }
-  for (name in var) check_choice(name, "var", all)
-  system <- kernel_system(of$op, of$b_name, of$input, of$lambda, least = -Inf, of$ranges)
-  u <- solve_system(system, check_block(eta, "eta", system, ncol(fit$solution)), of$precond, of$tol, of$maxit,
-                    method = of$method)
-  warn_unless_converged(c(u, list(problem = of)), environment())
+  for (name in var) check_choice(name, "var", variables)
+  system <- kernel_system(problem$op, problem$b_name, problem$input, problem$lambda, least = -Inf, problem$ranges)
+  u <- solve_system(system, check_block(eta, "eta", system, ncol(fit$solution)), problem$precond, problem$tol,
+                    problem$maxit, method = problem$method)
+  warn_unless_converged(c(u, list(problem = problem)), environment())
   a <- system$space$copy(fit$solution)
   gradient <- function(name) {
-    if (name == of$b_name) return(as.matrix(u$solution))
-    if (name %in% names(of$input)) return(-system$gradient(name, a, u$solution))
-    if (length(of$lambda) == 1) -sum(system$space$dots(u$solution, a)) else
+    if (name == problem$b_name) return(as.matrix(u$solution))
+    if (name %in% names(problem$input)) return(-system$gradient(name, a, u$solution))
+    if (length(problem$lambda) == 1) -sum(system$space$dots(u$solution, a)) else
       -rowSums(as.matrix(u$solution) * as.matrix(a))
   }
   lapply(stats::setNames(nm = var), gradient)

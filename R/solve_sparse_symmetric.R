@@ -20,21 +20,21 @@ sparse_symmetric <- function(start, row, value) {
   x
 }
 
-split_symmetric <- function(x, known) {
+split_symmetric <- function(x, count) {
   column <- x$columns()
-  last <- x$start[[known + 1]]
+  last <- x$start[[count + 1]]
   first <- seq_len(last)
   rest <- seq_along(x$row) > last
-  inside <- x$row[first] < known
+  inside <- x$row[first] < count
   cells <- cbind(x$row[first] + 1, column[first])
-  within <- matrix(0, known, known)
+  within <- matrix(0, count, count)
   within[cells[inside, , drop = FALSE]] <- x$value[first][inside]
-  within <- within + t(within) - diag(diag(within), known)
-  across <- matrix(0, length(x$start) - 1 - known, known)
-  across[cbind(cells[, 1] - known, cells[, 2])[!inside, , drop = FALSE]] <- x$value[first][!inside]
-  row <- x$row[rest] - as.integer(known)
-  value <- x$value[rest] + (row == column[rest] - 1L - known)
-  list(within = within, across = across, low = sparse_symmetric(x$start[-seq_len(known)] - last, row, value))
+  within <- within + t(within) - diag(diag(within), count)
+  across <- matrix(0, length(x$start) - 1 - count, count)
+  across[cbind(cells[, 1] - count, cells[, 2])[!inside, , drop = FALSE]] <- x$value[first][!inside]
+  row <- x$row[rest] - as.integer(count)
+  value <- x$value[rest] + (row == column[rest] - 1L - count)
+  list(within = within, across = across, low = sparse_symmetric(x$start[-seq_len(count)] - last, row, value))
 }
 
 # An ordering with few entries of the factor: the numbers of `entries` of the factor and of `operations`, and factor(),

@@ -48,9 +48,9 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
   columns <- function(rows) {
     chosen <- replace(with_b(ones(length(rows))), points, lapply(input[points], chosen_point, rows))
     entries <- pairs_of(FALSE)
-    all <- c(chosen, point_numbers(entries, b_name, seq_len(n), rows))
-    if (is.null(ranges)) return(entries(all, output = space$output))
-    space$copy(without_others(entries(all), ranges, rep(seq_len(n), length(rows)), rep(rows, each = n)))
+    arguments <- c(chosen, point_numbers(entries, b_name, seq_len(n), rows))
+    if (is.null(ranges)) return(entries(arguments, output = space$output))
+    space$copy(without_others(entries(arguments), ranges, rep(seq_len(n), length(rows)), rep(rows, each = n)))
   }
   any_width <- !is.null(variant(op, b_name, 1, "float64"))
   # TRUE if many points can be selected together, without the numbers of the points
@@ -76,10 +76,10 @@ kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NUL
     },
     pivoted = if (on_gpu && is.null(ranges)) function(diagonal, rank, tol) {
       numbered <- pairs_of(FALSE, stored = FALSE)
-      all <- c(with_b(ones(n)), point_numbers(numbered, b_name, seq_len(n), seq_len(n)))
+      arguments <- c(with_b(ones(n)), point_numbers(numbered, b_name, seq_len(n), seq_len(n)))
       summed <- on_axis(numbered, b_name)
-      all[summed] <- lapply(all[summed], gpu_doubles, device)
-      pivoted_on_gpu(numbered, all, space$copy(diagonal), rank, tol)
+      arguments[summed] <- lapply(arguments[summed], gpu_doubles, device)
+      pivoted_on_gpu(numbered, arguments, space$copy(diagonal), rank, tol)
     },
     diagonal = function() {
       entries <- pairs_of(TRUE)
