@@ -2,7 +2,7 @@
 
 squared_exponential_kernel <- kernel(
   "squared_exponential", function(variance, q) sprintf("%s * Exp(-%s / 2)", variance, q),
-  frequencies = normal_frequencies, smooth = TRUE
+  frequencies = normal_frequencies, smooth = TRUE, derivatives = "symbolic"
 )
 
 #' @rdname covariance_functions
@@ -18,6 +18,20 @@ exponential_kernel <- kernel("exponential", function(variance, q) sprintf("%s * 
 #' @export
 exponential <- function(variance = NULL, range = NULL, ...) ranged(exponential_kernel, variance, range, ...)
 
+# K_nu(r) r^nu has the derivative -K_(nu - 1)(r) r^(nu - 1) with respect to r^2 / 2. NULL where the field has no
+# derivative, or may have none as nu is estimated.
+matern_derivatives <- function(variance, q, nu) {
+  if (!is.numeric(nu) || nu <= 1) return(NULL)
+  r <- code_text("Sqrt(", 2 * nu, " * ", q, ")")
+  apart <- code_text("Sqrt(", 2 * nu, " * ", q, " + (", q, " == 0))")
+  texts <- switch(
+    code_text(nu), "1.5" = c("(-1.5) * Exp(-%1$s)", "2.25 * Exp(-%2$s) / %2$s"),
+    "2.5" = c("(-2.5 / 3) * (1 + %1$s) * Exp(-%1$s)", "(6.25 / 3) * Exp(-%2$s)"),
+    code_text(c(-nu, nu^2), " * MaternOrder(", nu, ", %", 1:2, "$s, 0, ", 1:2, ")")
+  )
+  paste(variance, "*", sprintf(texts, r, apart))
+}
+
 # `nu` is a number, or the text of a parameter.
 matern_kernel <- kernel("matern", function(variance, q, nu) {
   known <- c("0.5" = "Exp(-%1$s)", "1.5" = "(1 + %1$s) * Exp(-%1$s)",
@@ -26,7 +40,7 @@ matern_kernel <- kernel("matern", function(variance, q, nu) {
   correlation <- if (is.na(closed)) code_text("Matern(", nu, ", Sqrt(", q, "))") else
     sprintf(closed, code_text("Sqrt(", 2 * nu, " * ", q, ")"))
   paste(variance, "*", correlation)
-}, frequencies = student_frequencies)
+}, frequencies = student_frequencies, derivatives = matern_derivatives)
 
 #' @rdname covariance_functions
 #' @export
@@ -49,7 +63,7 @@ check_smoothness <- function(nu, or = "", call = caller_env()) {
 
 rational_quadratic_kernel <- kernel("rational_quadratic", function(variance, q, shape) {
   sprintf("%s * Exp(-%s * Log1p(%s / (2 * %s)))", variance, shape, q, shape)
-}, frequencies = gamma_frequencies, smooth = TRUE)
+}, frequencies = gamma_frequencies, smooth = TRUE, derivatives = "symbolic")
 
 #' @rdname covariance_functions
 #' @export
@@ -60,7 +74,7 @@ rational_quadratic <- function(variance = NULL, range = NULL, shape = NULL, ...)
 periodic_kernel <- kernel("periodic", function(variance, x, y, range, period) {
   sprintf("%s * Exp(-2 * WeightedSqNorm(Inv(Square(%s)), Sin(3.141592653589793 * (%s - %s) / %s)))", variance, range, x,
           y, period)
-}, frequencies = periodic_frequencies, geometry = circle_geometry)
+}, frequencies = periodic_frequencies, geometry = circle_geometry, derivatives = "symbolic")
 
 #' @rdname covariance_functions
 #' @export
@@ -80,7 +94,10 @@ spherical <- function(variance = NULL, range = NULL, ...) ranged(spherical_kerne
 
 wendland_kernel <- kernel("wendland", function(variance, q) {
   sprintf("%1$s * Pow(ReLU(1 - Sqrt(%2$s)), 4) * (4 * Sqrt(%2$s) + 1)", variance, q)
-}, frequencies = wendland_frequencies, most_dims = 3)
+}, frequencies = wendland_frequencies, most_dims = 3, derivatives = function(variance, q) {
+  c(sprintf("%s * (-10) * Pow(ReLU(1 - Sqrt(%s)), 3)", variance, q),
+    sprintf("%1$s * 15 * Pow(ReLU(1 - Sqrt(%2$s)), 2) / Sqrt(%2$s + (%2$s == 0))", variance, q))
+})
 
 #' @rdname covariance_functions
 #' @export
@@ -88,7 +105,7 @@ wendland <- function(variance = NULL, range = NULL, ...) ranged(wendland_kernel,
 
 linear_kernel <- kernel("linear", function(variance, x, y, center) {
   sprintf("%1$s * ((%2$s - %4$s) | (%3$s - %4$s))", variance, x, y, center)
-}, screens = FALSE, stationary = FALSE, mean_square = function(leaf, u) {
+}, screens = FALSE, stationary = FALSE, derivatives = "symbolic", mean_square = function(leaf, u) {
   v <- t(u[, leaf_dims(leaf, ncol(u)), drop = FALSE]) - leaf$parameters$center
   max(sum(v^2) / nrow(u), .Machine$double.xmin)
 })
@@ -100,7 +117,7 @@ linear <- function(variance = NULL, center = 0, dims = NULL, fixed = character()
 }
 
 constant_kernel <- kernel("constant", function(variance, x, y) sprintf("(%s + 0 * SqDist(%s, %s))", variance, x, y),
-                          screens = FALSE)
+                          screens = FALSE, derivatives = "symbolic")
 
 #' @rdname covariance_functions
 #' @export

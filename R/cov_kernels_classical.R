@@ -33,8 +33,15 @@ triangular_kernel <- ball_kernel("triangular", 1, "1 - %1$s")
 #' @export
 triangular <- function(variance = NULL, range = NULL, ...) ranged(triangular_kernel, variance, range, ...)
 
+# By j_(n - 1)(r) + j_(n + 1)(r) = (2 n + 1) j_n(r) / r (DLMF 10.51).
+wave_derivatives <- function(variance, q) {
+  j <- sprintf("SphericalBesselJ(Sqrt(%s), %d)", q, 0:4)
+  c(sprintf("%s * (%s + %s) / (-6)", variance, j[[1]], j[[3]]),
+    sprintf("%s * ((%s + %s) / 60 + (%s + %s) / 140)", variance, j[[1]], j[[3]], j[[3]], j[[5]]))
+}
+
 wave_kernel <- kernel("wave", function(variance, q) sprintf("%s * SinXDivX(Sqrt(%s))", variance, q),
-                      frequencies = wave_frequencies, most_dims = 3, screens = FALSE)
+                      frequencies = wave_frequencies, most_dims = 3, screens = FALSE, derivatives = wave_derivatives)
 
 #' @rdname covariance_functions
 #' @export
@@ -42,7 +49,7 @@ wave <- function(variance = NULL, range = NULL, ...) ranged(wave_kernel, varianc
 
 cosine_kernel <- kernel("cosine", function(variance, x, y, period) {
   sprintf("%s * Cos(6.283185307179586 * (%s - %s) / %s)", variance, x, y, period)
-}, frequencies = cosine_frequencies, most_dims = 1, geometry = circle_geometry)
+}, frequencies = cosine_frequencies, most_dims = 1, geometry = circle_geometry, derivatives = "symbolic")
 
 #' @rdname covariance_functions
 #' @export

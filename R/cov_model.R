@@ -63,6 +63,7 @@ with_values <- function(model, theta) {
 # The formula of a model for points of these names. Without a field (the null model, noise only), the field has variance
 # 0. The nugget is the last parameter of theta, and is not in the formula.
 covariance_text <- function(model, x = "x", y = "y") {
+  if (length(model$functional)) return(functional_text(model, x, y))
   text <- fold_covariance(model$covariance, function(leaf, path) {
     leaf_text(leaf, c(x = x, y = y), references(model, path, leaf), model$width)
   }, function(operation, parts) {

@@ -50,6 +50,7 @@ derivative_products <- function(model, columns = 1L, precision = "float64", back
 
 # k(x_i, x_i) for each i.
 covariance_diagonal <- function(model, precision = "float64", backend = "cpu") {
+  if (length(model$functional)) return(function(input) covariance_pairs(model)(c(input, list(y = input$x))))
   recent_operator(code_text("Sum_Reduction(", covariance_text(model, "x", "x"), ", 1)"),
                  point_declarations(model)[1:2], "auto", precision, backend)
 }

@@ -3,7 +3,7 @@
 # Errors are shown in the formula as the user wrote it, before names are replaced.
 own_kernel <- kernel("covariance", function(formula, x, y, parameters) {
   paste0("(", replace_names(formula, c(x = x, y = y, parameters)), ")")
-}, by_formula = TRUE, screens = FALSE, stationary = FALSE)
+}, by_formula = TRUE, screens = FALSE, stationary = FALSE, derivatives = "symbolic")
 
 own_variables <- function(leaf, d) {
   c(sprintf("x = Vi(%d)", d), sprintf("y = Vj(%d)", d),

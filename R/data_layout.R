@@ -5,6 +5,8 @@
 #             variables, and of each observation the number `variable` and the number of its `row`; how many columns the
 #             points have `beside` their coordinates, and the names of `idle` columns that the trend does not have
 #
+#   functionals  a value of the field, or a derivative: see data_functionals.R
+#
 # The verbs of a layout:
 #   expand(layout, points)                 new points, one for each row, as points of each variable in turn
 #   collapse(layout, table, ...)           a table of expanded points as a table of rows, with columns for each variable

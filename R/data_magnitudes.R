@@ -32,7 +32,8 @@ with_unit <- function(center, u, model, call) {
   ranges <- column_ranges(u)
   size <- pmax(abs(ranges[1, ] - center), abs(ranges[2, ] - center))
   if (all(size == 0 | (size >= magnitude_limits[[1]] & size <= magnitude_limits[[2]]))) return(center)
-  scalable <- model$translation_invariant && !is_lmc(model$covariance) && !length(model$prior) &&
+  scalable <- model$translation_invariant && !length(model$functional) && !is_lmc(model$covariance) &&
+    !length(model$prior) &&
     all_leaves(model$covariance, function(leaf) leaf$label != "power_law" && !length(leaf$sees))
   if (scalable) attr(center, "unit") <- 2^round(log2(max(size)))
   check_magnitude(centred(u, center), "the coordinates", call)

@@ -97,6 +97,21 @@
 #' group without observations they are the trend, with the variance of the field. An intrinsic model needs a constant
 #' for each group in the trend.
 #'
+#' @section Derivatives:
+#' With `derivatives`, the observations are the values of the response and its derivatives, as an adjoint or automatic
+#' differentiation computes them: a row of the data with g derivatives counts as 1 + g observations (gradient-enhanced
+#' kriging; Morris, Mitchell and Ylvisaker 1993). Their covariances are the derivatives of the covariance of the field,
+#' which are symbolic, and so is the gradient of the likelihood; the derivatives of the trend are central differences of
+#' sixth order. A derivative may be missing in some rows. The nugget is noise of values; derivatives have the variance
+#' `known$derivative_noise`, 0 by default; a small variance keeps the covariance matrices of many derivatives of a smooth
+#' field from being singular. `nobs()` counts all observations.
+#'
+#' The field must be differentiable: [squared_exponential()], [matern()] with a given smoothness above 1,
+#' [rational_quadratic()], [wendland()], [periodic()], [cosine()], [wave()], [linear()], [constant()], user-defined
+#' formulas that are smooth where both points are equal, and their sums and products. This is the exact method, in
+#' coordinates that are variables. `predict(fit, new, derivative = "x")` predicts derivatives, also of a fit to values
+#' alone.
+#'
 #' @section Several observations at a location:
 #' The exact method computes with one row for each distinct location where there are at most 0.6 times as many as
 #' observations: their weighted mean, and the variation within locations. This is exact, also with weights, known noise
@@ -178,7 +193,7 @@
 #'   det(X'X)); or `"none"`: the covariance is used as given, with a value for every parameter.
 #' @param known a list of known quantities: `beta`, the coefficients of the trend, by name or in order (one number, the
 #'   mean, with `y ~ 0`), and `noise`, the noise variance of each observation: numbers, or a formula such as `~ sd^2` in
-#'   variables of `data`.
+#'   variables of `data`; and `derivative_noise`, the noise variance of `derivatives`.
 #' @param weights positive numbers, or an expression in variables of `data` as in [lm()]. The nugget of an observation
 #'   is divided by its weight. Without a nugget, weights are an error.
 #' @param subset the observations to be used: an expression in variables of `data` as in [lm()], or numbers of rows.
@@ -215,6 +230,8 @@
 #'   response, `dispersion` is the predictor of the logarithm of the standard deviation of the noise, in place of a
 #'   [nugget()]. See the section about linear predictors in [gp_family()].
 #' @param predictors a list of such formulas for other parameters of the family, by their names: `list(power = ~ x)`.
+#' @param derivatives observed derivatives of the response with respect to coordinates: a list of formulas such as
+#'   `list(dy_dx ~ x, dy_dz ~ z)`, with a column of `data` for each. See the section about derivatives.
 #' @param responses `NULL` for one response; `"independent"` fits each column of a matrix of responses separately, and
 #'   `"common"` all of them with the same ranges and ratio of variances: see [gp_responses].
 #' @param ... the same arguments by their names, as in `gp(z ~ 1, d, ~ x, progress = FALSE)`.
@@ -273,6 +290,9 @@
 #' Harville, D. A. (1974) Bayesian inference for variance components using only error contrasts. *Biometrika* 61,
 #' 383-385.
 #'
+#' Morris, M. D., Mitchell, T. J. and Ylvisaker, D. (1993) Bayesian design and analysis of computer experiments: use of
+#' derivatives in surface prediction. *Technometrics* 35(3), 243-255.
+#'
 #' Rasmussen, C. E. and Williams, C. K. I. (2006) *Gaussian Processes for Machine Learning*. MIT Press.
 #'
 #' Vecchia, A. V. (1988) Estimation and model identification for continuous spatial processes. *Journal of the Royal
@@ -284,8 +304,8 @@
 #' @seealso [predict()][predict.gp], [simulate()][simulate.gp], [plot()][plot.gp] and the [other methods][gp_methods];
 #'   [covariance_functions], and [lmc()] for cokriging; [gp_control()] for settings, [gp_cv()] for
 #'   cross-validation, [gp_propose()] for the next observations, [gp_variogram()] for the empirical variogram;
-#'   [kernel_solve()] for a kernel whose parameters are known. `vignette("kriging", "kernops")`, `vignette("large-kriging", "kernops")` and
-#'   `vignette("gaussian-processes", "kernops")`.
+#'   [kernel_solve()] for a kernel whose parameters are known. `vignette("kriging", "kernops")`,
+#'   `vignette("large-kriging", "kernops")` and `vignette("gaussian-processes", "kernops")`.
 #' @examples
 #' set.seed(1)
 #' x <- seq(0, 10, length.out = 60)
@@ -309,6 +329,11 @@
 #' # a power that is estimated; means of 1 to 4 measurements
 #' gp(exp(y) ~ 1, coords = ~ x, transform = "boxcox")
 #' gp(y ~ 1, coords = ~ x, weights = rep(1:4, 15))
+#' # values and derivatives at six points
+#' few <- data.frame(x = 0:5, y = sin(0:5), slope = cos(0:5))
+#' sine <- gp(y ~ 1, few, ~ x, squared_exponential(), derivatives = list(slope ~ x))
+#' predict(sine, data.frame(x = 2.5), se.fit = TRUE)
+#' predict(sine, data.frame(x = 2.5), derivative = "x", se.fit = TRUE)
 #' # noise whose variance depends on a covariate
 #' depth <- runif(60)
 #' noisy <- gp(y + depth^2 * rnorm(60) ~ 1, coords = ~ x, covariance = matern(5/2),
@@ -321,7 +346,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...),
                family = stats::gaussian(), group = NULL, prior = NULL, zi = NULL, dispersion = NULL,
-               predictors = NULL, responses = NULL, ...) {
+               predictors = NULL, responses = NULL, derivatives = NULL, ...) {
   call <- environment()
   clock <- new_clock()
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia", "vif"))
@@ -351,6 +376,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   check_known(known)
   check_several_settings(covariance, family, transform, known, method, call)
   check_predictor_settings(family, method, estimate, known, transform, call)
+  check_derivatives(derivatives, family, covariance, transform, method, call)
   if (!is.null(family)) check_family_settings(method, estimate, known, transform, call)
   if (missing(control)) check_settings_of_gp(list(...), call) else if (...length()) {
     stop_kernops("input", "Settings can be given by {.arg control} or by their names, not by both.")
@@ -373,7 +399,8 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   arguments <- list(weights = within_data(rlang::enquo(weights), source$data, call),
                     subset = within_data(rlang::enquo(subset), source$data, call),
                     noise = noise_values(known$noise, source$data, call),
-                    group = group_column(rlang::enquo(group), source$data, call), na.action = na.action)
+                    group = group_column(rlang::enquo(group), source$data, call), na.action = na.action,
+                    derivatives = derivatives, derivative_noise = known$derivative_noise)
   if (!is.null(many)) {
     check_responses_settings(list(family = family, known = known, transform = transform, prior = prior,
                                   group = arguments$group), method, estimate, how$control, call)
@@ -453,6 +480,8 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
     parts <- without_idle_trend(parts, covariance)
   }
   d <- ncol(parts$u)
+  with_slopes <- !is.null(arguments$derivatives)
+  if (with_slopes) parts <- with_derivatives(parts, arguments$derivatives, arguments$derivative_noise, source, call)
   if (parts$long_lat) covariance <- on_the_globe(covariance, d)
   covariance <- placed(covariance, d, parts$columns, !is.null(arguments$group), call)
   if (!is.null(arguments$weights) && !"nugget" %in% leaf_labels(covariance) && is.null(family)) {
@@ -460,13 +489,14 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
                             i = "Add {.fn nugget} to the covariance, or give the noise variances by
                                  {.code known = list(noise = )}."), call = call)
   }
-  list(parts = parts, model = covariance_model(covariance, d, colnames(parts$u), call, beside = ncol(parts$z)))
+  model <- covariance_model(covariance, d, colnames(parts$u), call, beside = ncol(parts$z))
+  list(parts = parts, model = if (with_slopes) with_functionals(model, call) else model)
 }
 
 # The method of a fit, which follows from the data with `method = "auto"`.
 settled_method <- function(how, parts, model, estimate, family, call) {
-  method <- if (how$method == "auto") chosen_method(parts, model, how$precision, how$control, family) else
-    how$method
+  method <- if (how$method != "auto") how$method else if (length(model$functional)) "exact" else
+    chosen_method(parts, model, how$precision, how$control, family)
   if (method == "vif") check_vif(model, family, how$backend, call)
   # the only possible method for this number of observations
   if (is_lmc(model$covariance) && method == "iterative") method <- "vecchia"
@@ -518,8 +548,10 @@ fitted_parts <- function(fit, search, how, parts, known, estimate, class = NULL)
 }
 
 check_known <- function(known, call = caller_env()) {
-  if (!is.list(known) || !all(names(known) %in% c("beta", "noise")) || (length(known) && is.null(names(known)))) {
-    stop_kernops("input", "{.arg known} must be a list with elements {.val beta}, {.val noise}, or both.", call = call)
+  if (!is.list(known) || !all(names(known) %in% c("beta", "noise", "derivative_noise")) ||
+        (length(known) && is.null(names(known)))) {
+    stop_kernops("input", "{.arg known} must be a list with elements {.val beta}, {.val noise} or
+                           {.val derivative_noise}.", call = call)
   }
   if (!is.null(known$beta) && !(is.numeric(known$beta) && all(is.finite(known$beta)))) {
     stop_kernops("input", "{.code known$beta} must be finite numbers.", call = call)

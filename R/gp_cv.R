@@ -247,13 +247,17 @@ leave_out <- function(object, out, refit) {
   each <- c("y", "x", "u", "z", "offset", "noise", "weights", "censored", "rows")
   for (name in each) parts[[name]] <- keep(parts[[name]])
   parts$layout <- keep_observations(parts$layout, !out)
+  functional <- length(object$model$functional) > 0
+  width <- if (functional) object$model$functional - 1L else object$model$width
   model <- covariance_model(if (refit) object$model$covariance else object$covariance, object$model$d,
-                            colnames(parts$u), width = object$model$width)
+                            colnames(parts$u), width = width)
+  if (functional) model <- with_functionals(model)
   if (refit) model$prior <- object$model$prior
   points <- function(center) {
-    variable <- object$parts$layout$variable[out]
-    u <- new_sites(object$parts$layout, centred(object$parts$u[out, , drop = FALSE], center),
-                   object$parts$z[out, , drop = FALSE], variable)
+    layout <- object$parts$layout
+    variable <- layout$variable[out]
+    u <- new_sites(layout, centred(object$parts$u[out, , drop = FALSE], center),
+                   object$parts$z[out, , drop = FALSE], variable %||% layout$coordinate[out])
     list(u = u, x = trend, offset = object$parts$offset[out], variable = variable)
   }
   list(parts = parts, model = model, estimate = if (refit) object$estimate else "none", points = points, told = told)

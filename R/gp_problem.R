@@ -75,11 +75,13 @@ origin_beside <- function(u) {
 # Additional data of an estimate: bounds, and the detrended response, for starting values.
 with_search <- function(problem, y, call) {
   data <- problem$data
-  residual <- orthonormal_trend(data)$residual
-  check_constant_variables(problem$model, data$u, residual, y, call)
-  if (is_rounding(residual, y)) stop_constant(data$y, call)
-  if (is_profiled(problem$model, data)) problem$model <- with_free_scale(problem$model, data$u, residual)
-  bounded_problem(problem, residual, call)
+  seen <- if (!length(problem$model$functional)) data else rows_of_data(data, which(are_values(problem$model, data$u)))
+  residual <- orthonormal_trend(seen)$residual
+  check_constant_variables(problem$model, seen$u, residual, y, call)
+  if (is_rounding(residual, y)) stop_constant(seen$y, call)
+  if (is_profiled(problem$model, data)) problem$model <- with_free_scale(problem$model, seen$u, residual)
+  if (length(seen$y) < length(data$y)) problem$every_u <- seen$u
+  bounded_problem(problem, residual, call, seen$u)
 }
 
 stop_constant <- function(y, call) {
@@ -88,8 +90,7 @@ stop_constant <- function(y, call) {
                           i = "{.code estimate = \"none\"} uses the covariance as given."), call = call)
 }
 
-bounded_problem <- function(problem, residual, call) {
-  u <- problem$data$u
+bounded_problem <- function(problem, residual, call, u = problem$data$u) {
   space <- seq_len(problem$model$d)
   if (length(space) && all(column_extents(u)[space] == 0)) {
     stop_kernops("input", "All observations are at the same location: the covariance cannot be estimated.", call = call)
@@ -171,7 +172,7 @@ place_keys <- function(model, u) {
     seen <- u[, leaf_dims(leaf, ncol(u)), drop = FALSE]
     # rounded to the micrometre: longitudes of 180 and -180 coincide, as do all longitudes at a pole
     if (leaf$geometry$angular) seen <- round(on_sphere(seen), 9)
-    cbind(seen, u[, leaf$group])
+    cbind(seen, u[, leaf$group], functional_part(model, u))
   })
   columns <- if (length(views)) do.call(cbind, unique(views)) else matrix(0, nrow(u), 0)
   first_rows(columns, digits = 15)

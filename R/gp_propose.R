@@ -33,8 +33,8 @@
 #'   * `"contour"`, the expected improvement of the knowledge of a contour, \eqn{E \max(0, e^2 - (y - threshold)^2)}
 #'     with e = `sds` s(x) and y of the distribution of the field (Ranjan, Bingham and Michailidis 2008).
 #'
-#'   To maximise, signs of m and `best` are changed. Uncertainty of the trend is part of s(x). With a transformation, all
-#'   values are on the transformed scale.
+#'   To maximise, signs of m and `best` are changed. Uncertainty of the trend is part of s(x). With a transformation,
+#'   all values are on the transformed scale.
 #'
 #'   Gradients with respect to the point are exact: the derivatives of the covariance are symbolic, those of the trend
 #'   central differences of sixth order. Searches are quasi-Newton steps in the box (`"L-BFGS-B"` of [stats::optim()]).
@@ -104,7 +104,7 @@ gp_propose <- function(fit, lower = NULL, upper = NULL,
   }
   if (!is.null(threshold)) check_number(threshold, "threshold", least = -Inf)
   sign <- if (minimise) 1 else -1
-  fitted <- sign * predicted_mean(fit, fitted_points(fit))
+  fitted <- sign * predicted_mean(fit, new_points(fit, NULL, NULL))
   settings <- list(sign = sign, best = if (is.null(best)) min(fitted) else sign * best, threshold = threshold,
                    sds = sds, box = box)
   leaders <- fit$parts$u[utils::head(order(fitted), 4), , drop = FALSE]
@@ -123,7 +123,9 @@ gp_propose <- function(fit, lower = NULL, upper = NULL,
 check_surrogate <- function(fit, call = caller_env()) {
   if (!inherits(fit, "gp")) stop_kernops("input", "{.arg fit} must be a fit of {.fn gp}.", call = call)
   plain <- identical(class(fit), "gp") && fit$method == "exact" && !is_lmc(fit$model$covariance)
-  if (!plain || ncol(fit$data$u) > fit$model$d || fit$model$d == 0) {
+  beside <- ncol(fit$data$u) - fit$model$d - length(functional_part(fit$model, fit$data$u[1, , drop = FALSE])) -
+    length(fit$model$functional)
+  if (!plain || beside > 0 || fit$model$d == 0) {
     stop_kernops("input", "{.arg fit} must be a fit of one Gaussian response in coordinates by
                            {.code method = \"exact\"}, without {.arg group}, effects and smooths.", call = call)
   }

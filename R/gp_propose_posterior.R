@@ -16,7 +16,8 @@ field_posterior <- function(object) {
   values <- covariance_matrix(model)
   slope_values <- covariance_slopes(model)
   own <- own_variances(model, theta, data$u[1, , drop = FALSE])
-  place <- function(x) unname(centred(x, object$center))
+  place <- function(x) new_sites(object$parts$layout, centred(x, object$center), NULL, NULL)
+  d <- model$d
   rotated <- function(f, k) if (length(f)) backsolve(state$root, t(f), transpose = TRUE) - crossprod(state$z, k) else f
   near <- function(x) {
     u <- place(x)
@@ -31,7 +32,7 @@ field_posterior <- function(object) {
   }
   steep <- function(points, u) {
     slopes <- slope_values(list(theta = theta, x = points, y = u))
-    finite_or_0(matrix(slopes, nrow(points))) / unit_of(object$center)
+    finite_or_0(matrix(slopes, nrow(points))[, seq_len(d), drop = FALSE]) / unit_of(object$center)
   }
   slopes <- function(x) {
     here <- near(x)
@@ -66,11 +67,12 @@ own_variances <- function(model, theta, first) {
   variances <- function(u) as.vector(covariance_diagonal(model)(list(theta = theta, x = u)))
   if (model$translation_invariant && !model$intrinsic) {
     everywhere <- variances(first)
-    return(list(at = function(u) everywhere, slopes = function(u) numeric(ncol(u))))
+    return(list(at = function(u) everywhere, slopes = function(u) numeric(model$d)))
   }
-  slopes <- recent_operator(code_text("Sum_Reduction(Grad(", covariance_text(model, "x", "x"), ", x, 1), 1)"),
-                            point_declarations(model)[1:2], "auto", "float64", "cpu")
-  list(at = variances, slopes = function(u) as.vector(slopes(list(theta = theta, x = u))))
+  plain <- replace(model, "functional", list(NULL)) # new points are values
+  slopes <- recent_operator(code_text("Sum_Reduction(Grad(", covariance_text(plain, "x", "x"), ", x, 1), 1)"),
+                            point_declarations(plain)[1:2], "auto", "float64", "cpu")
+  list(at = variances, slopes = function(u) as.vector(slopes(list(theta = theta, x = u)))[seq_len(model$d)])
 }
 
 # The trend at points x of the user: `at(x)` has its columns `x` and the part `known`; `slopes(x)`, for one point, their

@@ -48,7 +48,7 @@ with_believed <- function(fit, x, value) {
   jitter <- 1e-10 * mean(as.vector(covariance_diagonal(fit$model)(list(theta = fit$theta, x = data$u))))
   data$y <- c(data$y, value - trend$known)
   data$x <- rbind(data$x, trend$x)
-  data$u <- rbind(data$u, unname(centred(x, fit$center)))
+  data$u <- rbind(data$u, new_sites(fit$parts$layout, centred(x, fit$center), NULL, NULL))
   data[c("noise", "weights", "rows")] <- Map(c, data[c("noise", "weights", "rows")], list(jitter, 1, NA))
   for (name in c("block", "location")) if (!is.null(data[[name]])) {
     data[[name]] <- c(data[[name]], if (name == "block") 1L else length(data$y))

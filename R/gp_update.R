@@ -75,7 +75,8 @@ joined_data <- function(object, newdata, changed, env, call = caller_env()) {
     stop_kernops("input", c("{.arg data} of the fit have {NROW(data)} rows now, but had {object$parts$total}.",
                             i = "{.code update(fit, data = )} fits the present rows."), call = call)
   }
-  used <- c(unlist(object$parts$needed), all.vars(object$formula))
+  used <- c(unlist(object$parts$needed), all.vars(object$formula),
+            unlist(lapply(object$parts$layout$formulas, all.vars)))
   lacking <- setdiff(intersect(names(data), used), names(newdata))
   if (length(lacking)) {
     stop_kernops("input", "{.arg newdata} lacks the variable{?s} {.code {lacking}} of the fit.", call = call)
@@ -110,8 +111,8 @@ continued_fit <- function(object, call, refit, env, error_call = caller_env()) {
 
 # TRUE if the Cholesky factor of the fit, on the host, can grow by rows for further observations.
 has_growing_factor <- function(object, call) {
-  identical(class(object), "gp") && object$method == "exact" && length(unique(object$data$block)) < 2 &&
-    is.null(object$data$location) && !length(object$model$prior) && !has_effects(object$model) &&
+  identical(class(object), "gp") && object$method == "exact" && !length(object$model$functional) &&
+    length(unique(object$data$block)) < 2 && is.null(object$data$location) && !length(object$model$prior) && !has_effects(object$model) &&
     !is_lmc(object$model$covariance) && is.null(call$subset) && is.null(call$group) && is.matrix(host_factor(object))
 }
 

@@ -22,7 +22,8 @@ with_locations <- function(problem, method) {
 location_strata <- function(model, data) {
   n <- length(data$noise)
   noisy <- length(model$nugget) > 0 || any(data$noise > 0)
-  alone <- !is_lmc(model$covariance) && all_leaves(model$covariance, function(leaf) !length(leaf$sees))
+  alone <- !is_lmc(model$covariance) && !length(model$functional) &&
+    all_leaves(model$covariance, function(leaf) !length(leaf$sees))
   if (n < 2 || !noisy || !alone) return(NULL)
   strata <- noise_strata(model, data)
   strata$of <- paired_numbers(place_keys(model, data$u), strata$stratum)

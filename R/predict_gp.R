@@ -55,6 +55,9 @@
 #' @param what names of the columns of the result, such as `c("fit", "se.fit")`, in their order, instead of `se.fit`,
 #'   `interval`, `probs` and `above`: `"fit"`, `"se.fit"`, `"lwr"` and `"upr"` (of `interval`, by default
 #'   `"confidence"`), quantiles such as `"q0.05"` and probabilities such as `"above500"`; or `"trend"` and `"process"`.
+#' @param derivative the name of a coordinate: predictions are those of the derivative of the field and its trend with
+#'   respect to it, for fits by the exact method with a differentiable covariance. See the section about derivatives in
+#'   [gp()].
 #' @param ... for maps: `filename`, `zones`, and other arguments of predictions by windows, see [predict_maps]. Other
 #'   arguments are an error.
 #'
@@ -189,6 +192,8 @@
 #' predict(fit, data.frame(x = 1:3), type = "terms")
 #' # means over intervals of length 1; joint covariances
 #' predict(fit, data.frame(x = 1:3), block = 1, interval = "confidence")
+#' # derivatives
+#' predict(fit, data.frame(x = 1:3), derivative = "x", se.fit = TRUE, interval = "confidence")
 #' predict(fit, data.frame(x = 1:3), cov = TRUE)$cov
 #' # the field without the trend
 #' predict(fit, data.frame(x = 1:3), terms = "matern", interval = "confidence")
@@ -232,13 +237,16 @@
 predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                        level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
                        se = c("exact", "local"), nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE, probs = NULL,
-                       above = NULL, joint = NULL, sums = NULL, terms = NULL, exclude = NULL, what = NULL, ...) {
+                       above = NULL, joint = NULL, sums = NULL, terms = NULL, exclude = NULL, what = NULL,
+                       derivative = NULL, ...) {
   options <- options_of_map(newdata, list(...))
   request <- prediction_request(as.list(environment()), object, c("response", "link", "terms"), missing(interval))
   fit <- object
   object <- with_parts(object, terms, exclude)
   if (length(control)) object <- with_control(object, control)
   object <- with_joint(object, joint)
+  object <- with_derivative(object, derivative)
+  request["derivative"] <- list(derivative)
   object$how$backend <- usable_backend(object$how$backend)
   with_trees(if (is.null(options)) predicted(object, fit, newdata, request) else
     predict_map(object, fit, newdata, request, options))
@@ -248,6 +256,7 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
 # of the parameters of the `fit`.
 predicted <- function(object, fit, newdata, request, call = caller_env()) {
   points <- points_of_parts(object, new_points(fit, newdata, request$coords, request$block, request$sums, call))
+  points <- points_of_derivative(object, fit, points, newdata, request$derivative, call)
   check_prediction(points, request, call)
   table <- predicted_table(object, fit, points, request)
   result <- give_back_points(table, points, if (is.null(request$sums)) newdata, fit)

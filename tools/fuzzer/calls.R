@@ -49,7 +49,7 @@ processes <- list(
   certify = list(object = fit, sites = 5, level = 0.99, probes = 4, seed = 1),
   gp_cv = list(object = fit, folds = 3, seed = 1), gp_variogram = list(x = x, y = d$z, breaks = c(0, 0.1, 0.3, 1)),
   predict.gp = list(object = fit, newdata = d, se.fit = TRUE, interval = "none", terms = "trend",
-                    what = "fit"),
+                    what = "fit", derivative = NULL),
   as.data.frame.gp_responses = list(many, adjust = "BH"), "[.gp_responses" = list(many, i = 2),
   predict.gp_responses = list(object = many, newdata = d, responses = 1, se.fit = TRUE, interval = "prediction"),
   update.gp = list(fit, newdata = d[1, ], refit = FALSE),

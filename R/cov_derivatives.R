@@ -1,0 +1,112 @@
+# Covariances of linear functionals of the field: values and directional derivatives.
+#
+# A point of such a model has further columns behind those of the covariance: its share c of the value of the field, and
+# a direction v, so that it stands for the functional c f(x) + v' grad f(x). The covariance of two points is the
+# functional of x applied to that of y of the covariance: c_x c_y k + c_y D_x k + c_x D_y k + D_x D_y k, with the
+# derivatives D in the directions of the points. A jet of a covariance has the texts of these four.
+#
+# A kernel says in `derivatives` how its field is differentiated: NULL, not at all; "symbolic", where the formula is
+# smooth in the coordinates; or a function with arguments of the formula that returns the texts of its first and second
+# derivatives with respect to q, where that is a formula in the distance Sqrt(q). The second one is multiplied by
+# derivatives of q, which are 0 where q is: its value there must be a number.
+
+# The model of such points, in d coordinates; `width` is the number of columns before the functional.
+with_functionals <- function(model, call = caller_env()) {
+  for (leaf in leaves_of(model$covariance)) check_differentiable(leaf, call)
+  model$covariance <- change_leaves(model$covariance, function(leaf, path) {
+    replace(leaf, "positions", list(leaf$positions %||% seq_len(model$d)))
+  })
+  model$functional <- model$width + 1L
+  model$width <- model$width + 1L + model$d
+  model$formula <- covariance_text(model)
+  model
+}
+
+# The columns of points: those of values of the field, or of its derivative in the directions of the rows of v.
+functional_columns <- function(n, d, direction = matrix(0, n, d)) {
+  cbind(as.numeric(rowSums(direction != 0) == 0), direction)
+}
+
+# The columns of points that tell functionals apart; NULL without functionals.
+functional_part <- function(model, u) {
+  if (length(model$functional)) u[, model$functional + seq_len(model$d), drop = FALSE]
+}
+
+# TRUE for points that are values of the field.
+are_values <- function(model, u) if (length(model$functional)) u[, model$functional] == 1 else rep(TRUE, nrow(u))
+
+is_differentiable <- function(leaf) {
+  derivatives <- leaf$kernel$derivatives
+  if (is.function(derivatives)) !is.null(do.call(derivatives, arguments_of_text(derivatives, leaf))) else
+    leaf$label == "nugget" || length(derivatives) > 0
+}
+
+check_differentiable <- function(leaf, call) {
+  if (length(leaf$sees)) {
+    stop_kernops("input", "Derivatives are not available beside effects, such as {.code {leaf$label}}.", call = call)
+  }
+  if (is_differentiable(leaf)) return(invisible())
+  stop_kernops("input", c("A field with the covariance {.fn {leaf$label}}{if (length(leaf$kernel$words))
+                           paste0(', ', leaf$kernel$words, ',')} has no derivatives.",
+                          i = "{.code matern(nu)} with a given {.arg nu} above 1, such as 3/2, {.fn squared_exponential}
+                               and {.fn rational_quadratic} have them."), call = call)
+}
+
+functional_text <- function(model, x, y) {
+  jet <- fold_covariance(model$covariance, function(leaf, path) leaf_jet(model, leaf, path, x, y), join_jets)
+  if (is.null(jet)) return(sprintf("(0 * (Elem(theta, 0) + SqDist(%s, %s)))", x, y))
+  share <- code_text("Elem(", c(x, y), ", ", model$functional - 1L, ")")
+  sprintf("(%1$s * %2$s * (%3$s) + %2$s * (%4$s) + %1$s * (%5$s) + (%6$s))", share[[1]], share[[2]], jet[["value"]],
+          jet[["x"]], jet[["y"]], jet[["both"]])
+}
+
+join_jets <- function(operation, parts) {
+  parts <- Filter(length, parts)
+  if (length(parts) < 2) return(if (length(parts)) parts[[1]])
+  if (operation == "+") {
+    return(Reduce(function(a, b) stats::setNames(sprintf("(%s + %s)", a, b), names(a)), parts))
+  }
+  Reduce(function(a, b) {
+    terms <- function(...) paste(sprintf("(%s) * (%s)", ...), collapse = " + ")
+    c(value = terms(a[["value"]], b[["value"]]),
+      x = terms(a[c("x", "value")], b[c("value", "x")]), y = terms(a[c("y", "value")], b[c("value", "y")]),
+      both = terms(a[c("both", "x", "y", "value")], b[c("value", "y", "x", "both")]))
+  }, parts)
+}
+
+# The jet of a leaf; NULL for the nugget.
+leaf_jet <- function(model, leaf, path, x, y) {
+  kernel <- leaf$kernel
+  if (is.null(kernel$text)) return(NULL)
+  d <- model$d
+  zeros <- model$width - d
+  along <- function(text, point) {
+    direction <- code_text("Concat(Extract(", point, ", ", model$functional, ", ", d, "), Zero(", zeros, "))")
+    code_text("Diff(", text, ", ", point, ", ", direction, ")")
+  }
+  texts <- references(model, path, leaf)
+  whole <- function(leaf) leaf_text(leaf, c(x = x, y = y), texts, model$width)
+  value <- whole(leaf)
+  if (!is.function(kernel$derivatives)) {
+    return(c(value = value, x = along(value, x), y = along(value, y), both = along(along(value, y), x)))
+  }
+  with_text <- function(text) whole(replace(leaf, "kernel", list(replace(kernel, "text", list(text)))))
+  q <- with_text(function(q) q)
+  first <- with_text(derivative_text(kernel, 1))
+  second <- with_text(derivative_text(kernel, 2))
+  c(value = value, x = sprintf("(%s) * %s", first, along(q, x)), y = sprintf("(%s) * %s", first, along(q, y)),
+    both = sprintf("((%s) * %s + (%s) * %s * %s)", first, along(along(q, y), x), second, along(q, x), along(q, y)))
+}
+
+# The text of a derivative of a kernel, as a function of the same arguments.
+derivative_text <- function(kernel, order) {
+  f <- kernel$derivatives
+  body <- substitute(F[[ORDER]], list(F = as.call(c(f, lapply(stats::setNames(nm = names(formals(f))), as.name))),
+                                      ORDER = order))
+  as.function(c(formals(f), body))
+}
+
+arguments_of_text <- function(f, leaf) {
+  words <- names(formals(f))
+  stats::setNames(lapply(words, function(name) leaf$kernel$constants[[name]] %||% name), words)
+}

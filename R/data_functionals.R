@@ -1,0 +1,143 @@
+# Observations of derivatives: a row of the data has the value of the response and its derivatives with respect to some
+# coordinates. See data_layout.R for layouts, and cov_derivatives.R for the covariances of such observations.
+#
+# Layout "functionals": first the values of all rows, then the derivatives that are observed:
+#   coordinates  their names
+#   row          of each observation
+#   coordinate   of each observation: the number of the coordinate of its derivative, 0 for a value
+#   formulas     those of the user
+
+# The argument `derivatives` of gp(): a list of formulas such as dy_dx ~ x.
+check_derivatives <- function(derivatives, family, covariance, transform, method, call) {
+  if (is.null(derivatives)) return(invisible())
+  two_sided <- function(f) inherits(f, "formula") && length(f) == 3 && is.name(f[[3]])
+  if (!is.list(derivatives) || !length(derivatives) || !all(vapply(derivatives, two_sided, NA))) {
+    stop_kernops("input", "{.arg derivatives} must be a list of formulas such as {.code dy_dx ~ x}: a column of
+                           derivatives, and the coordinate.", call = call)
+  }
+  other <- if (!is.null(family)) "a {.arg family}" else if (is_lmc(covariance)) "several responses" else
+    if (!is.null(transform)) "a {.arg transform}" else
+      if (!method %in% c("auto", "exact")) "{.code method = \"{method}\"}"
+  if (!is.null(other)) {
+    rule <- "{.arg derivatives} are for one Gaussian response and the exact method, not for "
+    stop_kernops("input", paste0(rule, other, "."), call = call)
+  }
+}
+
+# The parts of gp_data() with the derivatives as further observations. `noise` is their variance.
+with_derivatives <- function(parts, derivatives, noise, source, call) {
+  n <- length(parts$y)
+  d <- ncol(parts$u)
+  check_variable_coordinates(parts, "derivatives", call)
+  names <- vapply(derivatives, function(f) deparse1(f[[3]]), "")
+  if (length(unknown <- setdiff(names, colnames(parts$u)))) {
+    stop_kernops("input", "{.code {unknown}} {?is/are} not among the coordinates {.code {colnames(parts$u)}}.",
+                 call = call)
+  }
+  if (anyDuplicated(names)) {
+    stop_kernops("input", "{.arg derivatives} name the coordinate {.code {names[duplicated(names)][[1]]}} twice.",
+                 call = call)
+  }
+  noise <- derivative_noise(noise, length(names), call)
+  blocks <- Map(function(f, name, noise) {
+    y <- within_data(rlang::new_quosure(f[[2]], environment(f)), source$data, call)
+    if (!is.numeric(y) || length(y) != parts$total) {
+      stop_kernops("dim", "{.code {deparse1(f[[2]])}} must be numbers, one for each of the {parts$total} row{?s}.",
+                   call = call)
+    }
+    row <- which(is.finite(y[parts$rows]))
+    data <- if (is.null(source$data)) NULL else source$data[parts$rows[row], , drop = FALSE]
+    slope <- trend_derivative(parts, data, name, length(row), call)
+    list(y = as.numeric(y[parts$rows][row]), x = slope$x, offset = slope$offset, row = row,
+         noise = rep(noise, length(row)), label = rep(name, length(row)))
+  }, derivatives, names, noise)
+  parts$whole <- parts[c("y", "x", "u", "z", "offset")]
+  joined <- function(name) unlist(lapply(blocks, `[[`, name))
+  row <- c(seq_len(n), joined("row"))
+  of <- match(c(rep("", n), joined("label")), colnames(parts$u), nomatch = 0L)
+  parts$layout <- new_layout("functionals", coordinates = colnames(parts$u), row = row, coordinate = of,
+                             formulas = derivatives)
+  parts$x <- do.call(rbind, c(list(parts$x), lapply(blocks, `[[`, "x")))
+  for (name in c("y", "offset", "noise")) parts[[name]] <- c(parts[[name]], joined(name))
+  for (name in c("u", "z")) parts[[name]] <- parts[[name]][row, , drop = FALSE]
+  parts$rows <- parts$rows[row]
+  parts$weights <- c(parts$weights, rep(Inf, length(row) - n)) # the nugget is noise of values
+  parts
+}
+
+derivative_noise <- function(noise, count, call) {
+  if (is.null(noise)) return(rep(0, count))
+  if (is.numeric(noise) && length(noise) %in% c(1, count) && all(is.finite(noise) & noise >= 0)) {
+    return(rep_len(noise, count))
+  }
+  stop_kernops("input", "{.code known$derivative_noise} must be variances of at least 0: one number, or one for each of
+                         the {count} derivative{?s}.", call = call)
+}
+
+check_variable_coordinates <- function(parts, what, call) {
+  coords <- parts$coords
+  if (!inherits(coords, "formula") || setequal(attr(stats::terms(coords), "term.labels"), all.vars(coords))) {
+    return(invisible())
+  }
+  stop_kernops("input", c(paste0("The coordinates must be plain variables for ", what, ", not expressions such as
+                                  {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}."),
+                          i = "Add the expression to the data as a variable."), call = call)
+}
+
+# The derivative with respect to the coordinate `name` of the trend and the offset at n rows of the data.
+trend_derivative <- function(parts, data, name, n, call) {
+  terms <- stats::delete.response(parts$terms)
+  columns <- colnames((parts$whole %||% parts)$x)
+  none <- list(x = matrix(0, n, length(columns), dimnames = list(NULL, columns)), offset = numeric(n))
+  if (!name %in% all.vars(terms) || !n) return(none)
+  at <- function(shift) {
+    data[[name]] <- data[[name]] + shift
+    new_trend(parts, terms, data, call)
+  }
+  slope <- central_slope(at, 1e-3 * extent_of((parts$whole %||% parts)$u[, name]))
+  none$x[, colnames(slope$x)] <- slope$x
+  if (length(slope$offset) == n) none$offset <- slope$offset
+  none
+}
+
+# The central difference of sixth order of each element of the list at(shift), exact up to polynomials of that degree.
+central_slope <- function(at, step) {
+  near <- lapply(step * c(-3, -2, -1, 1, 2, 3), at)
+  weights <- c(-1, 9, -45, 45, -9, 1) / (60 * step)
+  lapply(stats::setNames(nm = c("x", "offset")), function(name) Reduce(`+`, Map(function(point, weight) {
+    if (is.null(point[[name]])) 0 else weight * point[[name]]
+  }, near, weights)))
+}
+
+# Points with the columns of values, or of derivatives with respect to the coordinates with these numbers.
+as_functionals <- function(layout, u, coordinate = NULL) {
+  d <- length(layout$coordinates)
+  unname(cbind(u, functional_columns(nrow(u), d, 1 * outer(coordinate %||% numeric(nrow(u)), seq_len(d), `==`))))
+}
+
+expand.layout_functionals <- function(layout, points) {
+  points$u <- as_functionals(layout, points$u)
+  if (!is.null(points$blocks)) points$blocks$u <- as_functionals(layout, points$blocks$u)
+  points
+}
+
+collapse.layout_functionals <- function(layout, table, ...) table
+
+observation_sites.layout_functionals <- function(layout, u, parts) {
+  as_functionals(layout, cbind(u, parts$z), layout$coordinate)
+}
+
+new_sites.layout_functionals <- function(layout, u, z, variable) {
+  as_functionals(layout, cbind(u, z), variable)
+}
+
+mean_columns.layout_functionals <- function(layout, n) matrix(as.numeric(layout$coordinate == 0), n, 1)
+
+keep_observations.layout_functionals <- function(layout, rows) {
+  layout[c("coordinate", "row")] <- lapply(layout[c("coordinate", "row")], `[`, rows)
+  layout
+}
+
+observation_labels.layout_functionals <- function(layout, labels) {
+  paste0(labels[layout$row], c("", paste0(":", layout$coordinates))[layout$coordinate + 1])
+}
