@@ -103,8 +103,8 @@
 #' kriging; Morris, Mitchell and Ylvisaker 1993). Their covariances are the derivatives of the covariance of the field,
 #' which are symbolic, and so is the gradient of the likelihood; the derivatives of the trend are central differences of
 #' sixth order. A derivative may be missing in some rows. The nugget is noise of values; derivatives have the variance
-#' `known$derivative_noise`, 0 by default; a small variance keeps the covariance matrices of many derivatives of a smooth
-#' field from being singular. `nobs()` counts all observations.
+#' `known$derivative_noise`, 0 by default; a small variance keeps the covariance matrices of many derivatives of a
+#' smooth field from being singular. `nobs()` counts all observations.
 #'
 #' The field must be differentiable: [squared_exponential()], [matern()] with a given smoothness above 1,
 #' [rational_quadratic()], [wendland()], [periodic()], [cosine()], [wave()], [linear()], [constant()], user-defined
