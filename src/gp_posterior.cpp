@@ -31,14 +31,16 @@ const double* of_length(const Rcpp::NumericVector& x, Count length) {
 }
 
 // Vectors contain all effects before the points; see Posterior::inner().
-std::vector<double> inward(const Posterior& posterior, const double* x) {
-  std::vector<double> out(static_cast<size_t>(posterior.length()));
-  for (size_t i = 0; i < out.size(); ++i) out[posterior.inner(i)] = x[i];
+std::vector<double> inward(const Posterior& posterior, const double* x, Count columns = 1) {
+  const size_t n = size_t(posterior.length());
+  std::vector<double> out(n * size_t(columns));
+  for (size_t first = 0; first < out.size(); first += n)
+    for (size_t i = 0; i < n; ++i) out[first + posterior.inner(i)] = x[first + i];
   return out;
 }
 
-void outward(const Posterior& posterior, const std::vector<double>& x, double* to) {
-  for (size_t i = 0; i < x.size(); ++i) to[i] = x[posterior.inner(i)];
+void outward(const Posterior& posterior, const double* x, double* to) {
+  for (size_t i = 0; i < size_t(posterior.length()); ++i) to[i] = x[posterior.inner(i)];
 }
 
 SEXP held_posterior(const Rcpp::IntegerMatrix& near, const Rcpp::IntegerMatrix& wide,
@@ -160,13 +162,17 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
     const double *const d = of_length(diagonal, posterior.points()), *const from = b.begin(), *const begin = x.begin();
     double* const to = out.begin();
     int* const taken = steps.begin();
-    const int workers = std::max(1, std::min(threads, int(columns)));
+    // as many together as leave each thread its part
+    const Count together = std::min(posterior.columns_together(), std::max<Count>(1, ceil_div(columns, threads)));
+    const Count parts = ceil_div(columns, together);
+    const int workers = std::max(1, std::min(threads, int(parts)));
     const Settings within = for_threads(threads / workers);
-    parallel_for(columns, workers, with_threads(threads), [&](Count c, Count) {
-      const std::vector<double> right = inward(posterior, from + c * n);
-      std::vector<double> solution = inward(posterior, begin + c * n);
-      taken[c] = posterior.solve(d, right.data(), solution.data(), tol, most, within);
-      outward(posterior, solution, to + c * n);
+    parallel_for(parts, workers, with_threads(threads), [&](Count part, Count) {
+      const Count first = part * together, count = std::min(together, columns - first);
+      const std::vector<double> right = inward(posterior, from + first * n, count);
+      std::vector<double> solution = inward(posterior, begin + first * n, count);
+      posterior.solve_columns(d, right.data(), solution.data(), count, tol, most, within, taken + first);
+      for (Count c = 0; c < count; ++c) outward(posterior, solution.data() + c * n, to + (first + c) * n);
     });
     out.attr("steps") = steps;
     return out;
@@ -211,7 +217,7 @@ Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
     const neighbours::Border::Matrix border = posterior.border().covariance();
     for (Count k = 0; k < border.rows(); ++k) variances.push_back(border(k, k));
     Rcpp::NumericVector out(posterior.length());
-    outward(posterior, variances, out.begin());
+    outward(posterior, variances.data(), out.begin());
     return out;
   });
 }

@@ -107,6 +107,10 @@ class Posterior {
   // returns the number of steps.
   int solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings,
             LanczosRun* run = nullptr) const;
+  // Likewise for a few columns b and x, up to columns_together() of them, each in its own number of steps.
+  void solve_columns(const double* diagonal, const double* b, double* x, Count columns, double tol, int most,
+                     const Settings& settings, int* steps) const;
+  Count columns_together() const;
   void multiply_by_factor(double* x, const Settings& settings) const;  // L x for the latest factor L L'
   // The derivative of logdet() with respect to the entries of Q + D: the inverse of Q + D if the factor is exact.
   void invert(const Settings& settings);
@@ -177,7 +181,12 @@ class Posterior {
   Count later_points(Count i) const { return i < head_ ? later_tail_[size_t(i)] : later_start_[size_t(i)]; }
   Count place_of(Count i, int effect) const;  // in the pattern
   int first_effect(Count i) const { return effects_.count ? effects_.start[size_t(i)] : 0; }
-  void times(const double* diagonal, const double* x, double* y, const Settings& settings) const;
+  // A `Number` is one number, or the numbers of some columns: see neighbours/posterior_solve.cpp.
+  template <class Number>
+  void times(const double* diagonal, const Number* x, Number* y, const Settings& settings) const;
+  template <class Number>
+  void iterate(const double* diagonal, const Number* b, Number* x, double tol, int most, const Settings& settings,
+               int* steps, LanczosRun* run) const;
   void add_effects(const double* x, double* y) const;
   double covariance(Count i, int effect) const;  // of the inverse; 0 outside of the pattern
   // See neighbours/posterior_border.cpp.
@@ -190,7 +199,7 @@ class Posterior {
   void precondition_border(const double* r, double* x) const;
   void multiply_by_border(const Numbers& z, double* x) const;
   double logdet_border() const;
-  void precondition(const double* r, double* x, const Settings& settings) const;
+  template <class Number> void precondition(const Number* r, Number* x, const Settings& settings) const;
 
   Count n_;
   int m_;

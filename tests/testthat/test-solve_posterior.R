@@ -1,0 +1,39 @@
+# Solutions of the posterior precision of a field: columns together against each column alone, and against base R.
+
+precision_of <- function(n = 700, m = 6) {
+  withr::local_seed(3)
+  near <- matrix(vapply(seq_len(n), \(i) c(sample.int(i - 1, min(m, i - 1)), integer(m))[seq_len(m)], integer(m)), m)
+  factor <- list(weights = matrix(runif(m * n, 0, 0.3), m) * (near > 0), sd = runif(n, 0.5, 2))
+  U <- diag(n)
+  U[cbind(col(near)[near > 0], near[near > 0])] <- -factor$weights[near > 0]
+  list(posterior = kernops:::sparse_posterior(kernops:::sparse_pattern(near), factor), w = runif(n),
+       Q = crossprod(U / factor$sd), b = matrix(rnorm(11 * n), n) * rep(10^(-5:5), each = n))
+}
+
+test_that("columns that are solved for together have the solutions and steps of each column alone", {
+  precision <- precision_of()
+  b <- precision$b
+  b[, 4] <- 0
+  solve <- function(b, ...) precision$posterior$solve(precision$w, b, ...)
+  expect_equal(unclass(solve(b)), base::solve(precision$Q + diag(precision$w), b), tolerance = 1e-10,
+               ignore_attr = TRUE)
+  alone <- lapply(seq_len(ncol(b)), \(k) solve(b[, k, drop = FALSE], tol = 1e-6))
+  for (threads in c(1, 2)) {
+    withr::local_options(kernops.threads = threads)
+    together <- solve(b, tol = 1e-6)
+    expect_identical(as.vector(together), unlist(lapply(alone, as.vector)))
+    expect_identical(attr(together, "steps"), unlist(lapply(alone, attr, "steps")))
+  }
+  from <- unclass(solve(b))
+  expect_identical(attr(solve(b, from, tol = 1e-6), "steps"), integer(11)) # already solved
+})
+
+test_that("a number that is not finite leaves the other columns as they are", {
+  precision <- precision_of(90)
+  b <- precision$b
+  whole <- precision$posterior$solve(precision$w, b)
+  b[5, 2] <- NaN
+  damaged <- precision$posterior$solve(precision$w, b)
+  expect_identical(as.vector(damaged[, -2]), as.vector(whole[, -2]))
+  expect_true(anyNA(damaged[, 2]))
+})
