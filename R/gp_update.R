@@ -17,9 +17,8 @@
 #' @param evaluate whether the call is evaluated; otherwise it is returned.
 #'
 #' @details One search from the estimates of `fit` replaces the searches from several starting values, as with
-#'   `starts = 0` of [gp_control()]. This search evaluates few likelihoods, and may miss an optimum that the new
-#'   observations have
-#'   raised: `update()` of the result, without arguments, searches everywhere. Formulas with random effects or smooths
+#'   `starts = 0` of [gp_control()]. This search evaluates few likelihoods: it stops when a step would increase the
+#'   log-likelihood by less than 0.001. It may miss an optimum that the new observations have raised: `update()` of the result, without arguments, searches everywhere. Formulas with random effects or smooths
 #'   are fitted from the usual starting values.
 #'
 #'   With `refit = FALSE`, a fit of a Gaussian response by the exact method keeps its Cholesky factor, and k further

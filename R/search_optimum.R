@@ -118,7 +118,7 @@ best_from <- function(candidates, target) {
   control <- target$how$control
   dense <- target$likelihood$dense
   costly <- target$likelihood$costly
-  if (dense) control$gain <- 1e-5
+  if (dense) control$gain <- if (control$starts == 0) 1e-3 else 1e-5
   search <- function(theta) descend(theta, target, control)
   if (nrow(candidates) == 1) return(search(candidates[1, ]))
   values <- apply(candidates, 1, target$value)
