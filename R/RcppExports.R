@@ -373,8 +373,8 @@ gpu_describe <- function(x) {
     .Call(`_kernops_gpu_describe`, x)
 }
 
-gpu_gather <- function(x, rows, columns) {
-    .Call(`_kernops_gpu_gather`, x, rows, columns)
+gpu_gather <- function(x, chosen_rows, columns) {
+    .Call(`_kernops_gpu_gather`, x, chosen_rows, columns)
 }
 
 int64_doubles <- function(x, origin, most) {

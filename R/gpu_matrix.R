@@ -104,7 +104,7 @@ as.matrix.gpu_matrix <- function(x, ...) gpu_download(x)
     stop_kernops("input", "A {.cls gpu_matrix} is indexed by rows and columns, as in {.code x[i, ]}.")
   }
   size <- dim(x)
-  rows <- if (missing(i)) seq_len(size[[1]]) else positions(i, size[[1]], "row")
+  rows <- if (!missing(i)) positions(i, size[[1]], "row")
   columns <- if (missing(j)) seq_len(size[[2]]) else positions(j, size[[2]], "column")
   gpu_gather(x, rows, columns)
 }

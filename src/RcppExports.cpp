@@ -1195,14 +1195,14 @@ BEGIN_RCPP
 END_RCPP
 }
 // gpu_gather
-SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns);
-RcppExport SEXP _kernops_gpu_gather(SEXP xSEXP, SEXP rowsSEXP, SEXP columnsSEXP) {
+SEXP gpu_gather(SEXP x, Rcpp::Nullable<Rcpp::IntegerVector> chosen_rows, Rcpp::IntegerVector columns);
+RcppExport SEXP _kernops_gpu_gather(SEXP xSEXP, SEXP chosen_rowsSEXP, SEXP columnsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Nullable<Rcpp::IntegerVector> >::type chosen_rows(chosen_rowsSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type columns(columnsSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_gather(x, rows, columns));
+    rcpp_result_gen = Rcpp::wrap(gpu_gather(x, chosen_rows, columns));
     return rcpp_result_gen;
 END_RCPP
 }

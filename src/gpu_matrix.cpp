@@ -142,12 +142,14 @@ Rcpp::List gpu_describe(SEXP x) {
   });
 }
 
-// Rows and columns by positions from 1, which must exist.
+// Rows and columns by positions from 1, which must exist; all rows without positions.
 // [[Rcpp::export(rng = false)]]
-SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns) {
+SEXP gpu_gather(SEXP x, Rcpp::Nullable<Rcpp::IntegerVector> chosen_rows, Rcpp::IntegerVector columns) {
   return guard([&]() -> SEXP {
     const Matrix& from = gpu_matrix(x);
-    auto out = std::make_unique<Matrix>(rows.size(), columns.size(), from.single, from.device);
+    const Rcpp::IntegerVector rows = chosen_rows.isNull() ? Rcpp::IntegerVector() : Rcpp::IntegerVector(chosen_rows);
+    const Count row_count = chosen_rows.isNull() ? from.rows : rows.size();
+    auto out = std::make_unique<Matrix>(row_count, columns.size(), from.single, from.device);
     if (out->length() == 0) return wrap_gpu_matrix(std::move(out));
     const auto upload = [](const cuda::Buffer& to, const Rcpp::IntegerVector& positions) {
       cuda::copy_in(to.pointer(), positions.begin(), size_t(positions.size()) * sizeof(int));
@@ -157,7 +159,7 @@ SEXP gpu_gather(SEXP x, Rcpp::IntegerVector rows, Rcpp::IntegerVector columns) {
         column_memory(size_t(columns.size()) * sizeof(int));
     GatherJob job{from.memory.address(),
                   out->memory.address(),
-                  upload(row_memory, rows),
+                  chosen_rows.isNull() ? nullptr : upload(row_memory, rows),
                   upload(column_memory, columns),
                   from.rows,
                   out->rows,

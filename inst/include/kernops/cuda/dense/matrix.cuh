@@ -4,13 +4,14 @@
 
 namespace kernops {
 
-// One thread per row of the result, which holds the chosen entries in column-major order.
+// One thread per row of the result, which holds the chosen entries in column-major order. Without `rows`, all are
+// chosen.
 template <class T> __device__ void gather(const GatherJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (n >= job.row_count) return;
   for (int column = blockIdx.y; column < job.column_count; column += gridDim.y) {
     const T* from = static_cast<const T*>(job.from) + (job.columns[column] - 1) * job.from_rows;
-    static_cast<T*>(job.out)[column * job.row_count + n] = from[job.rows[n] - 1];
+    static_cast<T*>(job.out)[column * job.row_count + n] = from[job.rows ? job.rows[n] - 1 : n];
   }
 }
 
