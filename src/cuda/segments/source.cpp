@@ -82,7 +82,7 @@ const SegmentValues& foremost(const SegmentRequest& work) { return work.x.data ?
 std::string segment_text(const SegmentRequest& work, int output, bool staged) {
   const bool plain = plain_values(work) && (staged || in_order(work));
   std::string text = "#include <kernops/cuda/segments/reduce.cuh>\n";
-  if (!plain) text += "#include <kernops/cuda/segments/terms.cuh>\n";
+  if (!plain) text += "#include <kernops/cuda/segments/anywhere.cuh>\n";
   text += preamble(work) + operator_of(work, output);
   text += plain ? "using Values = Contiguous<" + std::string(type_of(work.x)) + ">;\n"
                 : "using Values = Anywhere<" + term(work) + ", " + where(work, staged) + ">;\n";

@@ -141,7 +141,10 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
   static __device__ __forceinline__ WarpPart<Op> reduce_warp(Values& values, long long first, unsigned ends,
                                                              void* room) {
     const bool some = __any_sync(all_lanes, ends != 0);
-    if (some || !Op::commutative) values.turn(static_cast<Value*>(room));
+    if (some || !Op::commutative)
+      values.turn(static_cast<Value*>(room));
+    else
+      values.arrange(static_cast<Value*>(room));
     __syncwarp();
     return some ? walk<Op>(values.v, first, ends, static_cast<Staged*>(room)) : sum_up<Op, VT>(values, first);
   }

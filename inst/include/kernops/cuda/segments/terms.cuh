@@ -59,6 +59,18 @@ template <class W> __device__ __forceinline__ W partner_at(const SegmentRun& job
   const long long by = job.through ? (long long)job.through[at] - 1 : at;
   return static_cast<const W*>(job.partner)[by * job.partner_row + column * job.partner_column];
 }
+// The partners of the values at(0), at(1), ..
+template <class W, class T, int VT, class At>
+__device__ __forceinline__ void partners(const SegmentRun& job, int column, At at, T (&v)[VT]) {
+  const W* const y = static_cast<const W*>(job.partner) + column * job.partner_column;
+  if (!job.through) {
+    KERNOPS_EACH(k, VT) v[k] = number<T>(y[at(k) * job.partner_row]);
+    return;
+  }
+  int by[VT];
+  KERNOPS_EACH(k, VT) by[k] = job.through[at(k)] - 1;
+  KERNOPS_EACH(k, VT) v[k] = number<T>(y[by[k] * job.partner_row]);
+}
 __device__ __forceinline__ double given_at(const SegmentRun& job, int k, int column, int row) {
   return job.given[k][column * job.given_column + result_row(job, row)];
 }
@@ -70,6 +82,13 @@ struct Given {
   __device__ __forceinline__ double operator()(int k) const { return given_at(job, k, column, row); }
 };
 
+// A kind of term has terms(job, column, at, v) for the values at(0), at(1), .. of a lane; their loads are independent,
+// so that many are under way at a time.
+template <class Kind, class T, int VT, class At>
+__device__ __forceinline__ void each_term(const SegmentRun& job, int column, At at, T (&v)[VT]) {
+  KERNOPS_EACH(k, VT) v[k] = Kind::term(job, column, at(k), 0);
+}
+
 // The number to reduce: the term of the value, with or without the user's values of its segment,
 template <class V, class T, class Term, bool given = false> struct Mapped {
   using Value = T;
@@ -77,6 +96,10 @@ template <class V, class T, class Term, bool given = false> struct Mapped {
   static constexpr bool by_segment = given;
   static __device__ __forceinline__ T term(const SegmentRun& job, int column, long long at, int row) {
     return Term::of(Given{job, column, row}, number<T>(value_at<V>(job, column, at)), T(0));
+  }
+  template <int VT, class At>
+  static __device__ __forceinline__ void terms(const SegmentRun& job, int column, At at, T (&v)[VT]) {
+    each_term<Mapped>(job, column, at, v);
   }
   static __device__ __forceinline__ bool gap(const SegmentRun& job, int column, long long at) {
     return is_gap(value_at<V>(job, column, at));
@@ -92,6 +115,11 @@ template <class V, class W, class T, class Term, bool given = false> struct Pair
     return Term::of(Given{job, column, row}, number<T>(value_at<V>(job, column, at)),
                     number<T>(partner_at<W>(job, column, at)));
   }
+  template <int VT, class At>
+  static __device__ __forceinline__ void terms(const SegmentRun& job, int column, At at, T (&v)[VT]) {
+    partners<W>(job, column, at, v);
+    KERNOPS_EACH(k, VT) v[k] = Term::of(Given{job, column, 0}, number<T>(value_at<V>(job, column, at(k))), v[k]);
+  }
   static __device__ __forceinline__ bool gap(const SegmentRun& job, int column, long long at) {
     return is_gap(value_at<V>(job, column, at)) || is_gap(partner_at<W>(job, column, at));
   }
@@ -105,31 +133,13 @@ template <class W, class T> struct PartnerAlone {
   static __device__ __forceinline__ T term(const SegmentRun& job, int column, long long at, int) {
     return number<T>(partner_at<W>(job, column, at));
   }
+  template <int VT, class At>
+  static __device__ __forceinline__ void terms(const SegmentRun& job, int column, At at, T (&v)[VT]) {
+    partners<W>(job, column, at, v);
+  }
   static __device__ __forceinline__ bool gap(const SegmentRun& job, int column, long long at) {
     return is_gap(partner_at<W>(job, column, at));
   }
-};
-
-// Terms at any positions. Lanes receive them in the same order as contiguous terms, so that sums have the same bits.
-template <class Term, Where where> struct Anywhere {
-  using Value = typename Term::Value;
-  static constexpr int quad = Term::quad;
-
-  template <int VT> struct Fetch {
-    Value v[VT];
-    static __device__ __forceinline__ int position(int k) { return (k / quad * 32 + lane_id()) * quad + k % quad; }
-    __device__ __forceinline__ void load(const SegmentRun& job, int column, int tile, int first) {
-      KERNOPS_EACH(k, VT) v[k] = 0;
-      each_place<VT, quad, where>(
-          job, tile, first, Term::by_segment || where == Where::shifted,
-          [&](int k, long long, long long at, int row) { v[k] = Term::term(job, column, at, row); });
-    }
-    __device__ __forceinline__ void turn(Value* room) {
-      KERNOPS_EACH(k, VT) room[Turn<Value, VT>::place(position(k))] = v[k];
-      __syncwarp();
-      Turn<Value, VT>::own(v, room);
-    }
-  };
 };
 
 }  // namespace KERNOPS_ISA

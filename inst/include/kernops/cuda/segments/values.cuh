@@ -3,7 +3,7 @@
 //
 // Source::Fetch<VT> load(job, column, tile, first): loads the values from `first` on, of the tile from `tile`
 //   on, to v
-// position(k): the index of v[k]; after turn(room) it is lane * VT + k
+// arrange(room) or turn(room): afterwards position(k), or lane * VT + k, is the index of v[k]
 #pragma once
 #include <kernops/portable.h>
 #include <kernops/jobs/device_segments.h>
@@ -87,6 +87,7 @@ template <class T> struct Contiguous {
       put(room);
       Turn<T, VT>::own(v, room);
     }
+    __device__ __forceinline__ void arrange(T*) {}
   };
 };
 
