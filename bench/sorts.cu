@@ -21,14 +21,16 @@ struct Sort {
   using Pieces = Array<kernops::SortPiece>;
 
   explicit Sort(const std::vector<long long>& edges)
-      : lists(edges, capacity),
+      : lists(edges, 4, 4),
         offsets(edges),
         ends(count / 32),
         limits(tiles + 1),
         of_short(lists.of_short),
         of_medium(lists.of_medium),
-        parts(lists.parts) {
-    for (size_t s = 0; s + 1 < edges.size(); ++s) longest = std::max(longest, edges[s + 1] - edges[s]);
+        parts(lists.parts),
+        digit_tiles(lists.tiles),
+        counts(size_t(lists.by_digits) * 4 * kernops::digit_count),
+        published(2 * lists.tiles.size() * kernops::digit_count) {
     const kernops::OffsetsJob job{
         {ends.data, limits.data, nullptr, count, tiles}, offsets.data, 0, int(edges.size()) - 1};
     kernops_plan_limits<<<tiles / 128 + 1, 128>>>(job);
@@ -40,28 +42,43 @@ struct Sort {
     job.run.plan = {ends.data, limits.data, nullptr, count, tiles};
     job.run.x = x.data, job.run.x_row = 1, job.run.out = out.data, job.missing_last = 1;
     job.run.offsets = offsets.data;
-    const auto run = [&](void (*kernel)(kernops::SortRun), const Pieces& pieces) {
-      job.pieces = pieces.data;
-      if (pieces.size > 0) kernel<<<int(pieces.size), kernops::sort_threads>>>(job);
+    const auto run = [&](void (*kernel)(kernops::SortRun), size_t blocks, int threads) {
+      if (blocks > 0) kernel<<<int(blocks), threads>>>(job);
     };
-    run(kernops_sort_short, of_short);
-    run(kernops_sort_medium, of_medium);
+    const auto run_pieces = [&](void (*kernel)(kernops::SortRun), const Pieces& pieces) {
+      job.pieces = pieces.data;
+      run(kernel, pieces.size, kernops::sort_threads);
+    };
+    run_pieces(kernops_sort_short, of_short);
+    run_pieces(kernops_sort_medium, of_medium);
     job.to = keys[0].data;
-    run(kernops_sort_parts, parts);
+    run_pieces(kernops_sort_parts, parts);
     int from = 0;
-    for (job.width = capacity; job.width < longest; job.width *= 2) {
+    for (job.width = capacity; job.width < lists.longest; job.width *= 2) {
       job.from = keys[from].data, from = 1 - from;
-      job.to = 2 * job.width < longest ? keys[from].data : nullptr;
-      run(kernops_sort_merge, parts);
+      job.to = 2 * job.width < lists.longest ? keys[from].data : nullptr;
+      run_pieces(kernops_sort_merge, parts);
+    }
+    if (digit_tiles.size == 0) return;
+    check(cudaMemsetAsync(counts.data, 0, counts.size * sizeof(unsigned)));
+    job.digits = {
+        digit_tiles.data, int(digit_tiles.size), 0, counts.data, {published.data, published.data + published.size / 2}};
+    job.to = keys[1].data;
+    run(kernops_sort_count, digit_tiles.size / kernops::digit_tiles_counted + 1, kernops::digit_threads);
+    run(kernops_sort_begins, size_t(lists.by_digits) * 4, kernops::digit_count);
+    for (int& pass = job.digits.pass; pass < 4; ++pass) {
+      job.from = keys[(pass + 1) % 2].data, job.to = pass < 3 ? keys[pass % 2].data : nullptr;
+      run(kernops_sort_digit, digit_tiles.size, kernops::digit_threads);
     }
   }
 
   const kernops::PieceLists lists;
-  long long longest = 0;
   const Array<long long> offsets;
   const Array<unsigned> ends;
   const Array<int> limits;
   const Pieces of_short, of_medium, parts;
+  const Array<kernops::DigitTile> digit_tiles;
+  const Array<unsigned> counts, published;
 };
 
 void compare(const char* name, const std::vector<long long>& edges, const Array<float>& x,

@@ -61,6 +61,29 @@ test_that("integers, logicals and weights", {
   expect_named(mixed, c("a", "b"))
 })
 
+test_that("the GPU sorts long segments by digits of their keys", {
+  skip_without_gpu()
+  withr::local_seed(4)
+  sizes <- list(float32 = c(3, 20000, 0, 5000, 40001, 1), float64 = c(10, 140001, 3000))
+  for (precision in names(sizes)) {
+    lengths <- sizes[[precision]]
+    count <- sum(lengths)
+    x <- cbind(rnorm(count), sample(c(round(rnorm(3000), 1), NA, NaN, Inf, -Inf, 0, -0), count, TRUE))
+    there <- gpu_matrix(x, precision)
+    on_host <- as.matrix(there)
+    expect_identical(as.matrix(seg_sort(there, lengths = lengths, output = "gpu")),
+                     as.matrix(seg_sort(on_host, lengths = lengths, backend = "cpu")))
+    for (op in c("median", "mode")) {
+      expect_identical(seg_reduce(there, lengths = lengths, op = op, na.rm = TRUE),
+                       seg_reduce(on_host, lengths = lengths, op = op, na.rm = TRUE, backend = "cpu"))
+    }
+    for (f in list(seg_order, seg_rank)) {
+      expect_identical(f(there, lengths = lengths, decreasing = TRUE),
+                       f(on_host, lengths = lengths, decreasing = TRUE, backend = "cpu"))
+    }
+  }
+})
+
 test_that("the GPU orders, ranks and chooses", {
   skip_without_gpu()
   withr::local_seed(3)

@@ -148,9 +148,9 @@ const unsigned* DeviceSegments::order() {
   return at<unsigned>(*order_);
 }
 
-const SortPieces& DeviceSegments::sort_pieces(int capacity) {
-  if (!sort_pieces_ || sort_pieces_->capacity != capacity)
-    sort_pieces_ = std::make_unique<SortPieces>(segments_, capacity);
+const SortPieces& DeviceSegments::sort_pieces(int key_bytes, int item_bytes) {
+  if (!sort_pieces_ || sort_pieces_->key_bytes != key_bytes || sort_pieces_->item_bytes != item_bytes)
+    sort_pieces_ = std::make_unique<SortPieces>(segments_, key_bytes, item_bytes);
   return *sort_pieces_;
 }
 

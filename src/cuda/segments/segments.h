@@ -123,13 +123,15 @@ struct BatchPlan {
 
 // The values that blocks sort (jobs/sort_pieces.h).
 struct SortPieces {
-  SortPieces(const Segments& segments, int capacity);
-  const int capacity;
+  SortPieces(const Segments& segments, int key_bytes, int item_bytes);
+  const int key_bytes, item_bytes;
   struct List {
     unsigned count;
     std::unique_ptr<Buffer> memory;
   };
-  List short_ones, medium, parts, numbers;  // parts belong to long segments, which have these numbers
+  List short_ones, medium, parts, tiles, numbers;  // parts and tiles belong to long segments, which have these numbers
+  Count longest;                                   // of the segments in parts
+  unsigned by_digits;                              // number of segments in tiles
 };
 
 // Stored in Segments, so that a plan is computed once, unless it is too large.
@@ -139,7 +141,7 @@ class DeviceSegments : public BackendCache {
   DeviceSegments(const Segments& segments, Count batch_values, std::unique_ptr<BatchPlan> first = nullptr);
   const BatchPlan& plan(size_t batch);
   const unsigned* order();
-  const SortPieces& sort_pieces(int capacity);
+  const SortPieces& sort_pieces(int key_bytes, int item_bytes);
   bool serves(Count batch_values) const;
   std::vector<SegmentBatch> batches;
 

@@ -2,48 +2,13 @@
 #include <kernops/jobs/device_sorts.h>
 #include <kernops/missing.h>
 
-#include "cuda/segments/segments.h"
+#include "cuda/segments/column_sort.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-// The kind of sort: `placed` keys are stored with their positions, and results may need the whole segment.
-struct Sorting {
-  std::string text;
-  size_t key_bytes;
-  bool placed, by_segment;
-  size_t item_bytes() const { return placed ? 2 * key_bytes : key_bytes; }
-  int capacity() const { return sort_capacity(int(key_bytes)); }
-};
-
 size_t key_bytes(const SegmentValues& x) { return x.type == SegmentValues::floats ? 4 : 8; }
-
-void sort_column(const Segments& segments, SortRun job, const SortPieces& pieces, const Sorting& sorting) {
-  const auto run = [&](const char* name, const SortPieces::List& list) {
-    if (list.count > 0) launch(function(sorting.text, name), list.count, 1, sort_threads, &job);
-  };
-  const auto run_pieces = [&](const char* name, const SortPieces::List& list) {
-    job.pieces = at<SortPiece>(*list.memory);
-    run(name, list);
-  };
-  run_pieces("kernops_sort_short", pieces.short_ones);
-  run_pieces("kernops_sort_medium", pieces.medium);
-  if (pieces.parts.count == 0) return;
-  const size_t bytes = size_t(segments.covered) * sorting.item_bytes();
-  const Buffer keys[2] = {Buffer(bytes), Buffer(bytes)};
-  job.to = keys[0].address();
-  run_pieces("kernops_sort_parts", pieces.parts);
-  int from = 0;
-  for (job.width = sorting.capacity(); job.width < segments.longest; job.width *= 2) {
-    const bool last = 2 * job.width >= segments.longest;
-    job.from = keys[from].address(), from = 1 - from;
-    job.to = last && !sorting.by_segment ? nullptr : keys[from].address();
-    run("kernops_sort_merge", pieces.parts);
-  }
-  job.from = keys[from].address(), job.long_segments = at<long long>(*pieces.numbers.memory);
-  if (sorting.by_segment) run("kernops_sort_long", pieces.numbers);
-}
 
 // `job` holds the members that are the same for all columns.
 void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sorting) {
@@ -52,7 +17,7 @@ void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sortin
     job.run = jobs(0);
     const char* const x = static_cast<const char*>(job.run.x);
     const size_t bytes = work.x.type == SegmentValues::doubles ? 8 : 4;
-    const SortPieces& pieces = device.sort_pieces(sorting.capacity());
+    const SortPieces& pieces = device.sort_pieces(int(sorting.key_bytes), int(sorting.item_bytes()));
     for (Count c = 0; c < columns; ++c) {
       job.run.x = x + size_t(c * job.run.x_column) * bytes;
       job.run.out = column_of(work.out, first + c);
@@ -71,19 +36,7 @@ void fill_empties(const SegmentRequest& work, Count outputs, double value) {
   on_results("kernops_fill", work, job);
 }
 
-template <class T> SortPieces::List copied(const std::vector<T>& list) {
-  SortPieces::List there{unsigned(list.size()), std::make_unique<Buffer>(list.size() * sizeof(T))};
-  fill(*there.memory, list.data(), list.size());
-  return there;
-}
-
 }  // namespace
-
-SortPieces::SortPieces(const Segments& segments, int capacity) : capacity(capacity) {
-  const PieceLists lists(segments.offsets(), capacity);
-  short_ones = copied(lists.of_short), medium = copied(lists.of_medium), parts = copied(lists.parts);
-  numbers = copied(lists.long_segments);
-}
 
 void seg_sort(const SortRequest& request) {
   const SegmentRequest work = values_of(request);

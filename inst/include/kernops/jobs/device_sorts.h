@@ -12,6 +12,21 @@ struct SortPiece {
   int count, segments, longest;
 };
 
+// Some values of a long segment that is sorted by digits: `piece.begin` and `piece.end` are those of the segment, which
+// is number `segment` of these segments.
+struct DigitTile {
+  SortPiece piece;
+  int segment;
+};
+
+// Passes over the digits of keys (cuda/segments/sort_digits.cuh).
+struct DigitPass {
+  const DigitTile* tiles;
+  int tile_count, pass;
+  unsigned* counts;        // for each segment and pass, the count or the begin of each digit
+  unsigned* published[2];  // for each tile, words of each digit that later tiles read, of this pass and the next one
+};
+
 // The results computed from sorted values.
 struct OrderHow {
   int ties, keep_missing;  // options of ranks, as in SortRequest
@@ -32,6 +47,7 @@ struct SortRun {
   void* to;                        // the same, or null for results
   long long width;
   int decreasing, missing_last;
+  DigitPass digits;
   OrderHow how;
 };
 
@@ -43,5 +59,15 @@ constexpr int sort_capacity(int bytes) { return sort_bytes / (2 * bytes); }
 
 // The largest number of values of a segment that lanes of a warp sort.
 constexpr int short_segment = 512;
+
+constexpr int digit_bits = 8, digit_count = 1 << digit_bits, digit_threads = 512;
+constexpr int digit_tiles_counted = 8;  // by one block
+
+constexpr int digit_tile(int item_bytes) { return sort_bytes / item_bytes; }
+
+// Longer segments are sorted by digits, whose passes then take less time than merges.
+constexpr long long longest_merged(int key_bytes) {
+  return (long long)sort_capacity(key_bytes) * (key_bytes == 4 ? 8 : 64);
+}
 
 }  // namespace kernops

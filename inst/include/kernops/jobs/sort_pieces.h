@@ -7,13 +7,18 @@
 
 namespace kernops {
 
-// Pieces of short segments, of longer segments that fit a block, and parts of segments that do not, with their numbers.
+// Pieces of short segments, of longer segments that fit a block, and parts of segments that do not, or tiles of those
+// sorted by digits, with the numbers of both.
 struct PieceLists {
   std::vector<SortPiece> of_short, of_medium, parts;
+  std::vector<DigitTile> tiles;
   std::vector<long long> long_segments;
+  long long longest = 0;  // of the segments in parts
+  int by_digits = 0;      // number of segments in tiles
 
   // Segment s has the positions offsets[s] .. offsets[s + 1] - 1.
-  template <class Offsets> PieceLists(const Offsets& offsets, int capacity) {
+  template <class Offsets> PieceLists(const Offsets& offsets, int key_bytes, int item_bytes) {
+    const int capacity = sort_capacity(key_bytes), tile = digit_tile(item_bytes);
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
       const long long begin = offsets[s], end = offsets[s + 1], length = end - begin;
       if (length <= capacity) {
@@ -21,12 +26,22 @@ struct PieceLists {
         continue;
       }
       long_segments.push_back((long long)s);
-      for (long long first = begin; first < end; first += capacity)
-        parts.push_back({first, begin, end, int(std::min<long long>(capacity, end - first)), 0, 0});
+      if (length > longest_merged(key_bytes)) {
+        cut(begin, end, tile, [&](const SortPiece& piece) { tiles.push_back({piece, by_digits}); });
+        ++by_digits;
+      } else {
+        cut(begin, end, capacity, [&](const SortPiece& piece) { parts.push_back(piece); });
+        longest = std::max(longest, length);
+      }
     }
   }
 
  private:
+  template <class Add> static void cut(long long begin, long long end, int size, Add add) {
+    for (long long first = begin; first < end; first += size)
+      add({first, begin, end, int(std::min<long long>(size, end - first)), 0, 0});
+  }
+
   // Adds to the last piece, or begins a new one.
   static void append(std::vector<SortPiece>& list, long long segment, long long begin, int length, int capacity) {
     SortPiece* const last = list.empty() ? nullptr : &list.back();

@@ -4,6 +4,7 @@
 // kernops_sort_medium sorts pieces of longer segments, each of which fits a block
 //   kernops_sort_parts    sorts parts of long segments
 // kernops_sort_merge merges runs of a long segment in pairs; each block computes a part of the result
+// kernops_sort_count, kernops_sort_begins and kernops_sort_digit sort longer segments by digits (sort_digits.cuh)
 // kernops_sort_long computes results of long sorted segments, one block per segment
 //
 // A Finish computes results from sorted values (sorted_values.cuh, order_statistics.cuh):
@@ -14,14 +15,11 @@
 // whole_long(job, segment) for a long segment, by the block
 #pragma once
 #include <kernops/cuda/segments/merge_runs.cuh>
+#include <kernops/cuda/segments/sort_digits.cuh>
 #include <kernops/cuda/segments/sort_short.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
-
-__device__ __forceinline__ long long row_at(const SegmentRun& run, long long position) {
-  return run.order ? run.order[position] : position;
-}
 
 template <class V, class Finish> struct SegmentSort {
   using T = typename Sorted<V>::T;
@@ -29,7 +27,11 @@ template <class V, class Finish> struct SegmentSort {
   using Item = SortItem<Key, Finish::placed>;
   using Long = typename LongItem<Key, Finish::placed>::Item;
   static constexpr int capacity = sort_capacity(sizeof(Key)), threads = sort_threads, VT = capacity / threads,
-                       room = capacity + capacity / 16;
+                       room = capacity + capacity / 16,
+                       resident_blocks = sizeof(Long) == 4    ? 4
+                                         : sizeof(Long) == 16 ? 1
+                                         : sizeof(Key) == 4   ? 3
+                                                              : 2;
   static_assert(capacity * sizeof(Item) <= sort_bytes, "items fit");
 
   // The number of segments that end before each word of bits, counted from the first value of the piece.
@@ -165,16 +167,27 @@ template <class V, class Finish> struct SegmentSort {
 #define KERNOPS_SORT_KERNEL(name, V, Finish, function)                                           \
   KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads) kernops_sort_##name, kernops::SortRun, \
                  kernops::SegmentSort<V, kernops::Finish>::function)
+// Resident blocks that the registers of short sorts allow; more would spill.
+#define KERNOPS_SORT_SHORT(V, Finish)                                                                                \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::sort_threads, kernops::SegmentSort<V, kernops::Finish>::resident_blocks) \
+                     kernops_sort_short,                                                                             \
+                 kernops::SortRun, kernops::SegmentSort<V, kernops::Finish>::sort_short)
+#define KERNOPS_DIGIT_KERNEL(name, V, Finish, function)                                              \
+  KERNOPS_KERNEL(__launch_bounds__(kernops::digit_threads, 2) kernops_sort_##name, kernops::SortRun, \
+                 kernops::DigitSort<V, kernops::Finish>::function)
 // Finish is the last argument, because it may contain commas.
 #define KERNOPS_SEGMENT_SORT(V, ...)                      \
   namespace kernops {                                     \
   using SortFinish = __VA_ARGS__;                         \
   }                                                       \
-  KERNOPS_SORT_KERNEL(short, V, SortFinish, sort_short)   \
+  KERNOPS_SORT_SHORT(V, SortFinish)                       \
   KERNOPS_SORT_KERNEL(medium, V, SortFinish, sort_medium) \
   KERNOPS_SORT_KERNEL(parts, V, SortFinish, sort_parts)   \
   KERNOPS_SORT_KERNEL(merge, V, SortFinish, merge)        \
-  KERNOPS_SORT_KERNEL(long, V, SortFinish, finish_long)
+  KERNOPS_SORT_KERNEL(long, V, SortFinish, finish_long)   \
+  KERNOPS_DIGIT_KERNEL(count, V, SortFinish, count)       \
+  KERNOPS_DIGIT_KERNEL(begins, V, SortFinish, begins)     \
+  KERNOPS_DIGIT_KERNEL(digit, V, SortFinish, pass)
 
 }  // namespace KERNOPS_ISA
 }  // namespace kernops

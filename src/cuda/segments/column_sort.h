@@ -1,0 +1,21 @@
+// The sort of one column of the values of segments.
+#pragma once
+#include <kernops/jobs/device_sorts.h>
+
+#include "cuda/segments/segments.h"
+
+namespace kernops {
+namespace cuda {
+
+// The kind of sort: `placed` keys are stored with their positions, and results may need the whole segment.
+struct Sorting {
+  std::string text;
+  size_t key_bytes;
+  bool placed, by_segment;
+  size_t item_bytes() const { return placed ? 2 * key_bytes : key_bytes; }
+};
+
+void sort_column(const Segments& segments, const SortRun& job, const SortPieces& pieces, const Sorting& sorting);
+
+}  // namespace cuda
+}  // namespace kernops
