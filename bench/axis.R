@@ -69,6 +69,8 @@ if (!is.null(on_gpu)) {
       data.frame(precision, rows = height, check.names = FALSE,
                  "sum of columns" = speed(\() axis_reduce(there, 1, "sum", output = "gpu"), 1),
                  "sum of rows" = speed(\() axis_reduce(there, 2, "sum", output = "gpu"), 1),
+                 "a + b of columns" = speed(\() axis_reduce(there, 1, seg_op("a + b"), output = "gpu"), 1),
+                 "a + b of rows" = speed(\() axis_reduce(there, 2, seg_op("a + b"), output = "gpu"), 1),
                  "softmax of columns" = speed(\() softmax(there, 1, output = "gpu"), 2),
                  "softmax of rows" = speed(\() softmax(there, 2, output = "gpu"), 2))
     }))

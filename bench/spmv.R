@@ -79,8 +79,7 @@ seconds <- function(call, calls, wait = identity) {
   min(replicate(5, once())) / calls
 }
 
-measure <- function(name, precision, empty) {
-  A <- simulate_matrix(matrices[[name]], empty)
+measure <- function(name, A, precision, empty) {
   bytes_of_value <- if (precision == "float32") 4 else 8
   v <- stats::rnorm(A$size)
   rows <- length(A$offsets) - 1
@@ -115,9 +114,10 @@ set.seed(1)
 cat(if (on_gpu) kernops:::gpu_describe(gpu_matrix(0))$name else "one core of a CPU", "\n", sep = "")
 least <- Inf
 first <- TRUE
-for (precision in if (on_gpu) c("float32", "float64") else "float64") for (empty in c(FALSE, TRUE)) {
-  for (name in names(matrices)) {
-    row <- measure(name, precision, empty)
+for (empty in c(FALSE, TRUE)) for (name in names(matrices)) {
+  A <- simulate_matrix(matrices[[name]], empty)
+  for (precision in if (on_gpu) c("float32", "float64") else "float64") {
+    row <- measure(name, A, precision, empty)
     write_row(row, header = first)
     first <- FALSE
     least <- min(least, row[["/ copy"]])
