@@ -57,8 +57,10 @@ with_prediction_changes <- function(fit) {
   observed <- compared_fit(fit, theta)
   change <- prediction_change_of(observed)
   may_gain <- fit$how$method == "vecchia" && is_observed_base(fit) && isTRUE(change > 1)
-  if (!may_gain || !may_have_latent_field(fit, most_latent)) return(observed)
+  most <- if (may_have_cells(fit)) Inf else most_latent
+  if (!may_gain || !may_have_latent_field(fit, most)) return(observed)
   latent <- compared_fit(with_latent_field(fit), theta)
+  latent$vecchia$observed <- observed$vecchia$new
   if (isTRUE(prediction_change_of(latent) < change)) latent else observed
 }
 

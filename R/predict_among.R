@@ -8,6 +8,13 @@ is_joint_map <- function(object, cells) {
 
 most_joint_cells <- 2e7
 
+# TRUE if the cells of a map are predicted by the fields of the cells of the observations, as by a fit of a table.
+is_map_by_cells <- function(object, request, options) {
+  plain <- is.null(options$zones) && is.null(request$block) && !is_local_trend(request$how)
+  plain && inherits(object, "gp") && object$method == "vecchia" && !has_effects(object$model) && is_joint(object) &&
+    predicts_by_cells(object)
+}
+
 # The points of targets among those of all windows. An environment: their coordinates `u`, how many complete cells of
 # the map are `before` each row of each tile, the numbers of `variables` and of `nodes` of a cell; and the results of
 # places_of_targets(), which are computed once.

@@ -9,6 +9,7 @@
 #   process, trend()    the mean of the process there, and the columns of the trend as the data explain them
 #   cover()             numbers of few base points that cover all of them, see joint_order()
 #   joint()             the number of points on which a new point is conditioned in joint predictions
+#   beside              the number of earlier new points beside these, see joint_order(); NULL: they are among these
 #   nearest(u)          weights of the nearest base points for the field at points u, and its conditional standard
 #                       deviations
 #   width               the number of points u of one call
@@ -33,7 +34,8 @@ joint_base <- function(object) UseMethod("joint_base")
 nearest_base.default <- function(object) observed_base(object)
 
 joint_base.default <- function(object) {
-  system <- if (has_latent_field(object)) kept_for(object, gaussian_system)
+  few <- length(object$data$y) <= most_latent
+  system <- if (few && has_latent_field(object)) kept_for(object, gaussian_system)
   if (is.null(system)) return(observed_base(object))
   field_base(object, system, function() object$vecchia$new %||% (2L * object$vecchia$m))
 }
@@ -52,6 +54,7 @@ observed_base <- function(object, count = local_count_of(object)) {
   data <- object$data
   base <- list(u = data$u, near = neighbour_coordinates(object$model, object$theta, data$u),
                noise = noise_variance(data, object$model, object$theta), diagonal = 1)
+  base$beside <- if (any(base$noise > 0)) new_beside_noisy
   weights_at <- once(function() nearest_weights(sets_covariance(object), base, object$model, object$theta))
   solve <- function(values) {
     beta <- trend_by_neighbours(object, values)
@@ -60,7 +63,8 @@ observed_base <- function(object, count = local_count_of(object)) {
   c(base, list(
     fit = object, unexplained = function(targets, terms) unexplained(object, targets, terms),
     known = which(observed_exactly(object)), cover = once(function() data$cover %||% covering_points(base$near)),
-    process = process_of_data(object), trend = function() data$x, joint = function() object$vecchia$new %||% count,
+    process = process_of_data(object), trend = function() data$x,
+    joint = function() object$vecchia$observed %||% object$vecchia$new %||% count,
     nearest = function(u) {
       sets <- weights_at()(u, count)
       check_local(object, sets, u, function() weights_at()(u, count, covariance_matrix(object$model)))
@@ -73,6 +77,11 @@ observed_base <- function(object, count = local_count_of(object)) {
     entries = function(u) NULL
   ))
 }
+
+# Earlier new points beside the nearest noisy observations of a new point. Where they would replace observations, the
+# information of the noisy observations around a dense group of new points would be counted several times, and standard
+# errors would be too small.
+new_beside_noisy <- 30L
 
 # Rows of coordinates that cover all of them with few points: the first of the maximum-minimum distance ordering of
 # evenly spaced rows.

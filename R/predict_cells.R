@@ -35,5 +35,5 @@ small_share <- 1e-8
 
 # As many as the field of a fit in memory has, see with_latent_field().
 neighbours_of_field <- function(object) {
-  if (object$blocks$n <= few_latent) object$blocks$m else min(object$blocks$m, 20L)
+  if (object$blocks$n <= few_latent) object$blocks$m else min(object$blocks$m, most_of_field)
 }

@@ -24,6 +24,7 @@
 #   exact, iterative   all observations, by a Cholesky factor or by a solver    predict_solved.R
 #   nearest            the nearest base points of each point                    predict_nearest.R
 #   joint              the nearest base points and earlier new points           predict_joint.R
+#   cells              values of the field in the cell of each point            predict_by_cells.R
 #   vif                the nearest base points for the residual process        predict_vif.R
 #   effects            one of these for the field, beside random effects       predict_effects.R
 #   local trend        the nearest observations, which tell the trend, too      predict_local.R
@@ -51,7 +52,10 @@ conditioning_for <- function(object, how = field_request$how) {
          vif = vif_conditioning(object, how), vecchia = by_neighbours(object))
 }
 
-by_neighbours <- function(object) if (is_joint(object)) joint_conditioning(object) else nearest_conditioning(object)
+by_neighbours <- function(object) {
+  if (!is_joint(object)) return(nearest_conditioning(object))
+  if (predicts_by_cells(object)) cells_conditioning(object) else joint_conditioning(object)
+}
 
 # Matheron's rule: a draw from the model at observations and points, corrected by kriging what it differs from the data.
 corrected_draws <- function(object, means, correction, prior_draws) function(points, nsim, features) {

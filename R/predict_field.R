@@ -108,12 +108,15 @@ has_latent_field.default <- function(object) {
   may_have_latent_field(object, if (is.null(object$vecchia$field)) few_latent else Inf)
 }
 
-# In the factor of the field, more than `few_latent` observations have 20 neighbours, so that it takes about as long as
-# the fit. New points have twice as many neighbours as an observation of the fit.
+# In the factor of the field, more than `few_latent` observations have up to 25 neighbours, so that it takes about as
+# long as the fit: standard errors are 0.4 % too small on average, 1 % with 20 neighbours. New points have twice as many
+# neighbours as an observation of the fit. More than `most_latent` observations are predicted cell by cell
+# (predict_by_cells.R).
 few_latent <- 2e4
+most_of_field <- 25L
 most_latent <- 5e5
 with_latent_field <- function(object) {
-  object$vecchia[c("field", "new")] <- list(min(object$vecchia$m, 20L), 2L * object$vecchia$m)
+  object$vecchia[c("field", "new")] <- list(min(object$vecchia$m, most_of_field), 2L * object$vecchia$m)
   object
 }
 

@@ -154,7 +154,14 @@
 #'   need fewer neighbours than noisy observations: twice the number of the fit. With more than 20,000 observations,
 #'   the field is used where it is more accurate: if 240 observations are not enough, and if twice as many neighbours
 #'   change predictions at 200 sites less (see [gp_control()]). The factor of the field then takes about as long as the
-#'   fit, and 4 kB of memory for each observation, for at most 500,000 observations.
+#'   fit, and 5 kB of memory for each observation. With more than 500,000 observations and up to three coordinates,
+#'   points are then predicted cell by cell, as by fits of tables (see below), from a copy of the observations in
+#'   temporary files: a prediction does not depend on other new points. Sums, covariances and draws still come from the
+#'   joint distribution given the observations, covariances of points with the variances of the cells.
+#'
+#'   Where new points are conditioned on noisy observations themselves, the set of a new point has all of its nearest
+#'   observations, and up to 30 earlier new points beside them: fewer observations would make the standard errors of
+#'   dense new points too small.
 #'
 #' @section Fits of tables: Predictions of a fit of a table, see [gp_table()], are made cell by cell. A cell has about
 #'   65,536 observations. New points in a cell or nearest to it are conditioned on values of the field at its
@@ -298,6 +305,9 @@ with_joint <- function(object, joint, call = caller_env()) {
 
 with_control <- function(object, control, call = caller_env()) {
   object$how$control <- as_control(control, object$how$control, call)
-  if (is.numeric(control$neighbours)) object$vecchia[c("local", "new")] <- control$neighbours
+  if (is.numeric(control$neighbours)) {
+    object$vecchia[c("local", "new")] <- control$neighbours
+    object$vecchia["observed"] <- list(NULL)
+  }
   object
 }

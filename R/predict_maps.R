@@ -33,6 +33,7 @@ map_job <- function(object, fit, map, request, options, call) {
   templates <- lapply(tiles, `[[`, "template")
   file <- options$filename %||% tempfile("map_", terra::terraOptions(print = FALSE)$tempdir, if (several) ".vrt" else
     ".tif")
+  if (is_map_by_cells(object, request, options)) object <- with_cells(object)
   joint <- is.null(object$blocks) && is_joint_map(object, sum(vapply(templates, terra::ncell, 0)))
   if (is.null(object$blocks)) {
     if (has_neighbours(object)) object$vecchia$joint <- joint

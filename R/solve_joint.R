@@ -47,7 +47,7 @@ joint_parts <- function(values, theta, base, new, m, diagonal = 1, ordered = joi
 # in this order among the base points and the new points before them, searched on the backend of `values`. If base
 # points are dense in one direction alone, as along tracks, the nearest of them say little about the other directions.
 # Therefore up to a third of the neighbours are the nearest of the few base points `base$cover()`, which lie
-# everywhere.
+# everywhere. With `base$beside`, the neighbours are m base points, and so many of the new points before.
 joint_order <- function(base, new) {
   tree <- search_tree(new$near)
   base_tree <- search_tree(base$near)
@@ -55,15 +55,27 @@ joint_order <- function(base, new) {
   delayedAssign("cover", base$cover())
   delayedAssign("cover_tree", search_tree(base$near[cover, , drop = FALSE]))
   position <- replace(integer(length(order)), order, seq_along(order))
-  list(order = order, position = position, neighbours = function(m, of, values) {
-    near <- following_neighbours(base_tree, tree, order, m, of, values)
-    if (is.null(base$cover) || m < 3 || m >= nrow(base$near)) return(near)
-    query <- new$near[if (is.null(of)) order else order[of], , drop = FALSE]
-    far <- nearest_points(query, cover_tree, min(m %/% 3L, length(cover)), backend = values)
+  n <- nrow(base$near)
+  covered <- function(near, m, query, values) {
+    if (is.null(base$cover) || m < 3 || m >= n) return(near)
+    far <- nearest_points(query, cover_tree, min(if (is.null(base$beside)) m %/% 3L else most_far(m), length(cover)),
+                          backend = values)
     far[] <- cover[far]
     joined_neighbours(near, far)
+  }
+  list(order = order, position = position, neighbours = function(m, of, values) {
+    query <- new$near[if (is.null(of)) order else order[of], , drop = FALSE]
+    if (is.null(base$beside)) {
+      return(covered(following_neighbours(base_tree, tree, order, m, of, values), m, query, values))
+    }
+    near <- covered(nearest_points(query, base_tree, min(m + most_far(m), n), backend = values), m, query, values)
+    before <- ordered_neighbours(tree, base$beside + max(0L, m - n), of = of, order = order, backend = values)
+    rbind(near, before + n * (before > 0L))
   })
 }
+
+# The points farther away beside m noisy base points.
+most_far <- function(m) min(m %/% 3L, 20L)
 
 # The `positions` of some new points, and of all on which they depend, in ascending order, with their neighbours among
 # the base points and these. `ordered`: a result of joint_order().
