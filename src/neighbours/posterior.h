@@ -181,7 +181,7 @@ class Posterior {
   Count later_points(Count i) const { return i < head_ ? later_tail_[size_t(i)] : later_start_[size_t(i)]; }
   Count place_of(Count i, int effect) const;  // in the pattern
   int first_effect(Count i) const { return effects_.count ? effects_.start[size_t(i)] : 0; }
-  // A `Number` is one number, or the numbers of some columns: see neighbours/posterior_solve.cpp.
+  // A `Number` is one number, or the numbers of some columns: see neighbours/lanes.h.
   template <class Number>
   void times(const double* diagonal, const Number* x, Number* y, const Settings& settings) const;
   template <class Number>

@@ -1,0 +1,26 @@
+// A `Number` is one number, or the numbers of some columns in lanes, for which the same code does the same steps: the
+// indices and weights of a row are then read once for all columns.
+#pragma once
+#include <Eigen/Dense>
+#include <type_traits>
+
+namespace kernops::neighbours {
+
+constexpr int lanes = 8;
+using Lanes = Eigen::Array<double, lanes, 1>;
+
+template <class Number> constexpr int width = std::is_same_v<Number, double> ? 1 : lanes;
+template <class Number> double* lanes_of(Number& x) {
+  if constexpr (width<Number> == 1)
+    return &x;
+  else
+    return x.data();
+}
+template <class Number> Number constant(double value) {
+  if constexpr (width<Number> == 1)
+    return value;
+  else
+    return Number::Constant(value);
+}
+
+}  // namespace kernops::neighbours
