@@ -110,9 +110,10 @@ continued_fit <- function(object, call, refit, env, error_call = caller_env()) {
 
 # TRUE if the Cholesky factor of the fit, on the host, can grow by rows for further observations.
 has_growing_factor <- function(object, call) {
-  identical(class(object), "gp") && object$method == "exact" && !length(object$model$functional) &&
-    length(unique(object$data$block)) < 2 && is.null(object$data$location) && !length(object$model$prior) && !has_effects(object$model) &&
-    !is_lmc(object$model$covariance) && is.null(call$subset) && is.null(call$group) && is.matrix(host_factor(object))
+  model <- object$model
+  plain <- !length(model$functional) && !length(model$prior) && !has_effects(model) && !is_lmc(model$covariance)
+  plain && identical(class(object), "gp") && object$method == "exact" && length(unique(object$data$block)) < 2 &&
+    is.null(object$data$location) && is.null(call$subset) && is.null(call$group) && is.matrix(host_factor(object))
 }
 
 host_factor <- function(object) factor_of(object)[[1]]$k$numbers()
