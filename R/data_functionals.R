@@ -45,6 +45,7 @@ with_derivatives <- function(parts, derivatives, noise, source, call) {
       stop_kernops("dim", "{.code {deparse1(f[[2]])}} must be numbers, one for each of the {parts$total} row{?s}.",
                    call = call)
     }
+    warn_unused_derivatives(y, parts$rows, deparse1(f[[2]]))
     row <- which(is.finite(y[parts$rows]))
     data <- if (is.null(source$data)) NULL else source$data[parts$rows[row], , drop = FALSE]
     slope <- trend_derivative(parts, data, name, length(row), call)
@@ -63,6 +64,15 @@ with_derivatives <- function(parts, derivatives, noise, source, call) {
   parts$rows <- parts$rows[row]
   parts$weights <- c(parts$weights, rep(Inf, length(row) - n)) # the nugget is noise of values
   parts
+}
+
+# Derivatives in rows of the data that are not `rows` of observations.
+warn_unused_derivatives <- function(y, rows, label) {
+  unused <- length(setdiff(which(is.finite(y)), rows))
+  if (!unused) return(invisible())
+  cli::cli_warn(c("{.code {label}} has {unused} derivative{?s} in rows without a complete observation, which
+                   {?is/are} not used.", i = "Give these rows a response, or remove {cli::qty(unused)}{?it/them}."),
+                class = c("kernops_unused_derivatives", "kernops_warning"))
 }
 
 derivative_noise <- function(noise, count, call) {
@@ -113,31 +123,4 @@ central_slope <- function(at, step) {
 as_functionals <- function(layout, u, coordinate = NULL) {
   d <- length(layout$coordinates)
   unname(cbind(u, functional_columns(nrow(u), d, 1 * outer(coordinate %||% numeric(nrow(u)), seq_len(d), `==`))))
-}
-
-expand.layout_functionals <- function(layout, points) {
-  points$u <- as_functionals(layout, points$u)
-  if (!is.null(points$blocks)) points$blocks$u <- as_functionals(layout, points$blocks$u)
-  points
-}
-
-collapse.layout_functionals <- function(layout, table, ...) table
-
-observation_sites.layout_functionals <- function(layout, u, parts) {
-  as_functionals(layout, cbind(u, parts$z), layout$coordinate)
-}
-
-new_sites.layout_functionals <- function(layout, u, z, variable) {
-  as_functionals(layout, cbind(u, z), variable)
-}
-
-mean_columns.layout_functionals <- function(layout, n) matrix(as.numeric(layout$coordinate == 0), n, 1)
-
-keep_observations.layout_functionals <- function(layout, rows) {
-  layout[c("coordinate", "row")] <- lapply(layout[c("coordinate", "row")], `[`, rows)
-  layout
-}
-
-observation_labels.layout_functionals <- function(layout, labels) {
-  paste0(labels[layout$row], c("", paste0(":", layout$coordinates))[layout$coordinate + 1])
 }

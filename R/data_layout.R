@@ -119,3 +119,32 @@ trend_of_each <- function(x, variable, names) {
   colnames(all) <- if (ncol(x)) paste(rep(names, each = ncol(x)), colnames(x), sep = ":")
   all
 }
+
+# Values and derivatives, see data_functionals.R.
+
+expand.layout_functionals <- function(layout, points) {
+  points$u <- as_functionals(layout, points$u)
+  if (!is.null(points$blocks)) points$blocks$u <- as_functionals(layout, points$blocks$u)
+  points
+}
+
+collapse.layout_functionals <- function(layout, table, ...) table
+
+observation_sites.layout_functionals <- function(layout, u, parts) {
+  as_functionals(layout, cbind(u, parts$z), layout$coordinate)
+}
+
+new_sites.layout_functionals <- function(layout, u, z, variable) {
+  as_functionals(layout, cbind(u, z), variable)
+}
+
+mean_columns.layout_functionals <- function(layout, n) matrix(as.numeric(layout$coordinate == 0), n, 1)
+
+keep_observations.layout_functionals <- function(layout, rows) {
+  layout[c("coordinate", "row")] <- lapply(layout[c("coordinate", "row")], `[`, rows)
+  layout
+}
+
+observation_labels.layout_functionals <- function(layout, labels) {
+  paste0(labels[layout$row], c("", paste0(":", layout$coordinates))[layout$coordinate + 1])
+}

@@ -101,8 +101,9 @@
 #' With `derivatives`, the observations are the values of the response and its derivatives, as an adjoint or automatic
 #' differentiation computes them: a row of the data with g derivatives counts as 1 + g observations (gradient-enhanced
 #' kriging; Morris, Mitchell and Ylvisaker 1993). Their covariances are the derivatives of the covariance of the field,
-#' which are symbolic, and so is the gradient of the likelihood; the derivatives of the trend are central differences of
-#' sixth order. A derivative may be missing in some rows. The nugget is noise of values; derivatives have the variance
+#' which are symbolic. The gradient of the likelihood is symbolic, too; the derivatives of the trend are central
+#' differences of sixth order. A derivative may be missing in some rows; derivatives in rows without a response are not
+#' used, with a warning. The nugget is noise of values; derivatives have the variance
 #' `known$derivative_noise`, 0 by default; a small variance keeps the covariance matrices of many derivatives of a
 #' smooth field from being singular. `nobs()` counts all observations.
 #'
@@ -532,7 +533,7 @@ fit_gaussian <- function(parts, model, known, how, estimate, transform, call) {
   fit$df <- fit$df + isTRUE(transform$estimated)
   fit$transform <- transform
   if (estimate != "none") {
-    warn_about_search(fit$search, how$control)
+    warn_about_search(fit$search, how$control, length(problem$model$functional) > 0)
     warn_about_fit(fit)
     tell_vanished(fit)
   }

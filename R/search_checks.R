@@ -1,11 +1,14 @@
 # Warnings about doubtful fits, each with a recommendation.
 
-warn_about_search <- function(search, control) {
+# `derivatives`: whether derivatives of the response are observations, which have no nugget.
+warn_about_search <- function(search, control, derivatives = FALSE) {
   if (is.null(search$convergence)) return(invisible())
   if (search$convergence != 0 && grepl("singular", search$message)) {
     cli::cli_warn(c(
       "The search ended where the covariance matrix becomes singular: the likelihood may increase further.",
-      i = "Smooth covariances without noise need a small nugget: add {.fn nugget}, or choose a rougher covariance."
+      i = if (derivatives) "Many derivatives of a smooth field need a small variance of their own:
+                            {.code known = list(derivative_noise = )}." else
+        "Smooth covariances without noise need a small nugget: add {.fn nugget}, or choose a rougher covariance."
     ), class = c("kernops_near_singular", "kernops_not_converged"))
   } else if (search$convergence != 0) {
     limited <- grepl("limit|maximum number", search$message)

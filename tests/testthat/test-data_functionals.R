@@ -145,3 +145,16 @@ test_mistakes("kernops_input_error", alist(
   expression = gp(y ~ 1, slopes, ~ log(a), matern(5/2, 1, 1), estimate = "none", derivatives = both),
   fitted = predict(gp(y ~ a, slopes, ~ a, matern(5/2, 1, 1), estimate = "none"), derivative = "a")
 ))
+
+test_that("derivatives in rows without a response are warned of", {
+  covariance <- matern(5/2, 1, 0.5)
+  fit <- \(d) gp(y ~ 1, d, ~ a + b, covariance, derivatives = both, estimate = "none")
+  expect_snapshot(without <- fit(transform(slopes, y = replace(y, c(2, 5), NA))))
+  expect_equal(logLik(without), logLik(fit(slopes[-c(2, 5), ])), tolerance = 1e-12, ignore_attr = TRUE)
+  expect_silent(fit(transform(slopes, y = replace(y, 2, NA), ya = replace(ya, 2, NA), yb = replace(yb, 2, NA))))
+})
+
+test_that("a search that ends at a singular matrix of derivatives names their variance", {
+  search <- list(convergence = 1, message = "singular matrix", iterations = 3)
+  expect_snapshot(kernops:::warn_about_search(search, gp_control(), derivatives = TRUE))
+})
