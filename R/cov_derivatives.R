@@ -101,9 +101,8 @@ leaf_jet <- function(model, leaf, path, x, y) {
 # The text of a derivative of a kernel, as a function of the same arguments.
 derivative_text <- function(kernel, order) {
   f <- kernel$derivatives
-  body <- substitute(F[[ORDER]], list(F = as.call(c(f, lapply(stats::setNames(nm = names(formals(f))), as.name))),
-                                      ORDER = order))
-  as.function(c(formals(f), body))
+  whole <- as.call(c(f, lapply(stats::setNames(nm = names(formals(f))), as.name)))
+  as.function(c(formals(f), call("[[", whole, order)))
 }
 
 arguments_of_text <- function(f, leaf) {

@@ -18,8 +18,9 @@
 #'
 #' @details One search from the estimates of `fit` replaces the searches from several starting values, as with
 #'   `starts = 0` of [gp_control()]. This search evaluates few likelihoods: it stops when a step would increase the
-#'   log-likelihood by less than 0.001. It may miss an optimum that the new observations have raised: `update()` of the result, without arguments, searches everywhere. Formulas with random effects or smooths
-#'   are fitted from the usual starting values.
+#'   log-likelihood by less than 0.001. The search may miss an optimum that the new observations have raised: `update()`
+#'   of the result, without arguments, searches everywhere. Formulas with random effects or smooths are fitted from the
+#'   usual starting values.
 #'
 #'   With `refit = FALSE`, a fit of a Gaussian response by the exact method keeps its Cholesky factor, and k further
 #'   observations add k rows to it: the time is proportional to k n^2 for n observations, instead of n^3. This holds on
