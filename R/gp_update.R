@@ -54,6 +54,7 @@ update.gp <- function(object, formula., ..., newdata = NULL, refit = TRUE, evalu
   if (!missing(formula.)) call$formula <- stats::update(stats::formula(object), formula.)
   changed <- match.call(expand.dots = FALSE)$...
   for (name in names(changed)) call[[name]] <- changed[[name]]
+  if (evaluate || !is.null(newdata)) check_data_present(call$data, env)
   if (is.null(newdata)) return(if (evaluate) eval(call, env) else call)
   call$data <- joined_data(object, newdata, names(changed), env)
   if (!evaluate) return(call)
@@ -62,6 +63,12 @@ update.gp <- function(object, formula., ..., newdata = NULL, refit = TRUE, evalu
   fit <- fit %||% continued_fit(object, call, refit, env)
   fit["call"] <- list(call)
   fit
+}
+
+check_data_present <- function(data, env, call = caller_env()) {
+  if (!is.name(data) || exists(as.character(data), env)) return(invisible())
+  stop_kernops("input", c("The data {.code {data}} of the fit were not found.",
+                          i = "Give all observations by {.code update(fit, data = )}."), call = call)
 }
 
 # The observations of the fit and the new ones, with the variables that both have.

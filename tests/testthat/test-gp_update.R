@@ -81,6 +81,12 @@ test_that("data that are not those of the fit are errors", {
   expect_snapshot(update(fit, newdata = more, data = runs), error = TRUE)
   d <- runs
   expect_snapshot(update(fit, newdata = more), error = TRUE)
+  removed <- first
+  fit <- gp(y ~ w, removed, ~ a + b, matern(5/2, 1, 0.5), estimate = "none")
+  rm(removed)
+  expect_snapshot(update(fit), error = TRUE)
+  expect_error(update(fit, newdata = more), class = "kernops_input_error")
+  expect_s3_class(update(fit, data = runs), "gp")
   x <- first$a
   z <- first$y
   expect_error(update(gp(z ~ 1, coords = ~ x), newdata = data.frame(x = 1, z = 2)), class = "kernops_input_error")
