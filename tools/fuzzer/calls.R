@@ -10,6 +10,7 @@ f <- sqdist(p, Vj(x, name = "q"))
 known <- matern(3/2, 1, 1) + nugget(0.1)
 classes <- gp_variogram(x, d$z, breaks = c(0, 0.1, 0.3, 1, 2, 3))
 fit <- gp(z ~ 1, d, ~ u + v, known, "exact", "none")
+whole <- do.call(gp, list(z ~ 1, d, ~ u + v, known, "exact", "none")) # with the data in its call
 likely <- list(range = lognormal(), variance = lognormal(), nugget = lognormal())
 drawn <- gp_posterior(gp(z ~ 1, d, ~ u + v, known, prior = likely), n = 20)
 g <- rep(1:2, 5)
@@ -52,7 +53,7 @@ processes <- list(
                     what = "fit", derivative = NULL),
   as.data.frame.gp_responses = list(many, adjust = "BH"), "[.gp_responses" = list(many, i = 2),
   predict.gp_responses = list(object = many, newdata = d, responses = 1, se.fit = TRUE, interval = "prediction"),
-  update.gp = list(fit, newdata = d[1, ], refit = FALSE),
+  update.gp = list(whole, newdata = d[1, ], refit = FALSE),
   gp_propose = list(fit, lower = c(0, 0), upper = c(1, 1), criterion = "ucb", batch = 2, minimise = TRUE, starts = 1,
                     candidates = 5, seed = 1),
   simulate.gp = list(object = fit, nsim = 2, seed = 1, newdata = d), coef.gp = list(fit, type = "both"),
