@@ -25,10 +25,7 @@ levels_posterior <- function(pattern, factor, probes) {
   }
   solve <- function(w, b, from = 0 * b, tol = 1e-10) solution_of_levels(field, w, b, from, tol, first)
   # H^-1 b, for some columns at a time
-  solved <- function(b) {
-    parts <- split(seq_len(ncol(b)), (seq_len(ncol(b)) - 1) %/% 16)
-    do.call(cbind, c(list(b[, 0, drop = FALSE]), lapply(parts, function(part) solve(latest, b[, part, drop = FALSE]))))
-  }
+  solved <- function(b) if (ncol(b)) by_columns(b, function(part) solve(latest, part)) else b
   size <- length(first) + length(factor$sd)
   # b' H^-1 b
   inner <- function(b) crossprod(b, solved(b))
