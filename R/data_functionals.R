@@ -28,7 +28,7 @@ check_derivatives <- function(derivatives, family, covariance, transform, method
 with_derivatives <- function(parts, derivatives, noise, source, call) {
   n <- length(parts$y)
   d <- ncol(parts$u)
-  check_variable_coordinates(parts, "derivatives", call)
+  check_derivable_coordinates(parts$coords, call)
   names <- vapply(derivatives, function(f) deparse1(f[[3]]), "")
   if (length(unknown <- setdiff(names, colnames(parts$u)))) {
     stop_kernops("input", "{.code {unknown}} {?is/are} not among the coordinates {.code {colnames(parts$u)}}.",
@@ -84,14 +84,8 @@ derivative_noise <- function(noise, count, call) {
                          the {count} derivative{?s}.", call = call)
 }
 
-check_variable_coordinates <- function(parts, what, call) {
-  coords <- parts$coords
-  if (!inherits(coords, "formula") || setequal(attr(stats::terms(coords), "term.labels"), all.vars(coords))) {
-    return(invisible())
-  }
-  stop_kernops("input", c(paste0("The coordinates must be plain variables for ", what, ", not expressions such as
-                                  {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}."),
-                          i = "Add the expression to the data as a variable."), call = call)
+check_derivable_coordinates <- function(coords, call) {
+  check_plain_coordinates(coords, "The coordinates must be plain variables for derivatives", call)
 }
 
 # The derivative with respect to the coordinate `name` of the trend and the offset at n rows of the data.
@@ -110,10 +104,13 @@ trend_derivative <- function(parts, data, name, n, call) {
   none
 }
 
+# Central differences of sixth order, for steps of size 1.
+sixth_order <- list(shifts = c(-3, -2, -1, 1, 2, 3), weights = c(-1, 9, -45, 45, -9, 1) / 60)
+
 # The central difference of sixth order of each element of the list at(shift), exact up to polynomials of that degree.
 central_slope <- function(at, step) {
-  near <- lapply(step * c(-3, -2, -1, 1, 2, 3), at)
-  weights <- c(-1, 9, -45, 45, -9, 1) / (60 * step)
+  near <- lapply(step * sixth_order$shifts, at)
+  weights <- sixth_order$weights / step
   lapply(stats::setNames(nm = c("x", "offset")), function(name) Reduce(`+`, Map(function(point, weight) {
     if (is.null(point[[name]])) 0 else weight * point[[name]]
   }, near, weights)))

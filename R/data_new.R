@@ -25,7 +25,9 @@ rows_as_points <- function(object, newdata, coords, block, call) {
   }
   areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
   source <- data_source(if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas))
-  if (!is.null(areas)) check_plain_coordinates(object$parts$coords, call)
+  # the points within polygons have no coordinates other than those of the polygons
+  rule <- "Means over polygons require a fit whose coordinates are plain variables"
+  if (!is.null(areas)) check_plain_coordinates(object$parts$coords, rule, call, advice = NULL)
   points <- points_of_source(object, source, coords, call)
   if (!is_map(newdata)) points$names <- source_names(source)
   if (is.null(areas)) block <- in_blocks_unit(block, object) else {
@@ -89,13 +91,14 @@ some_points <- function(points, rows) {
   list(u = points$u[rows, , drop = FALSE], x = points$x[rows, , drop = FALSE], offset = points$offset[rows])
 }
 
-# The points within polygons have no coordinates other than those of the polygons.
-check_plain_coordinates <- function(coords, call) {
+# `rule`: the beginning of the message, such as "The coordinates must be plain variables".
+check_plain_coordinates <- function(coords, rule, call,
+                                    advice = c(i = "Add the expression to the data as a variable.")) {
   if (!inherits(coords, "formula") || setequal(attr(stats::terms(coords), "term.labels"), all.vars(coords))) {
     return(invisible())
   }
-  stop_kernops("input", "Means over polygons require a fit whose coordinates are plain variables, not expressions such
-                         as {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}.", call = call)
+  stop_kernops("input", c(paste0(rule, ", not expressions such as
+                                  {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}."), advice), call = call)
 }
 
 # A vector is one point, or several points with one coordinate.

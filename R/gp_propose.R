@@ -129,13 +129,8 @@ check_surrogate <- function(fit, call = caller_env()) {
     stop_kernops("input", "{.arg fit} must be a fit of one Gaussian response in coordinates by
                            {.code method = \"exact\"}, without {.arg group}, effects and smooths.", call = call)
   }
-  coords <- fit$parts$coords
-  if (inherits(coords, "formula") && !setequal(attr(stats::terms(coords), "term.labels"), all.vars(coords))) {
-    stop_kernops("input", c("The coordinates of {.arg fit} must be plain variables, not expressions such as
-                             {.code {attr(stats::terms(coords), 'term.labels')[[1]]}}.",
-                            i = "Add the expression to the data as a variable."), call = call)
-  }
-  others <- setdiff(all.vars(stats::delete.response(fit$parts$terms)), all.vars(coords))
+  check_plain_coordinates(fit$parts$coords, "The coordinates of {.arg fit} must be plain variables", call)
+  others <- setdiff(all.vars(stats::delete.response(fit$parts$terms)), all.vars(fit$parts$coords))
   if (length(others)) {
     stop_kernops("input", "The trend of {.arg fit} has {cli::qty(others)}the variable{?s} {.code {others}} besides the
                            coordinates.", call = call)

@@ -95,17 +95,16 @@ trend_functions <- function(object) {
 # By central differences of sixth order, which are exact for polynomials up to the sixth degree; `u` are points whose
 # extents are the scale of the steps.
 trend_slopes <- function(at, x, u) {
-  weights <- c(-1, 9, -45, 45, -9, 1) / 60
   d <- ncol(x)
   steps <- 1e-3 * vapply(seq_len(d), function(k) extent_of(u[, k]), 0)
   moved <- x[rep(1, 6 * d), , drop = FALSE]
   axis <- rep(seq_len(d), each = 6)
   rows <- cbind(seq_len(6 * d), axis)
-  moved[rows] <- moved[rows] + c(-3, -2, -1, 1, 2, 3) * steps[axis]
+  moved[rows] <- moved[rows] + sixth_order$shifts * steps[axis]
   near <- at(moved)
   slope <- function(values) {
     values <- array(values, c(6, d, length(values) / (6 * d)))
-    apply(values * weights, 3:2, sum) / rep(steps, each = dim(values)[[3]])
+    apply(values * sixth_order$weights, 3:2, sum) / rep(steps, each = dim(values)[[3]])
   }
   list(x = slope(near$x), known = as.vector(slope(near$known)))
 }

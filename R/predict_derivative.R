@@ -11,7 +11,7 @@ with_derivative <- function(object, derivative, call = caller_env()) {
     stop_kernops("input", "{.arg derivative} is for fits of one Gaussian response by {.code method = \"exact\"}, without
                            {.arg transform} and effects.", call = call)
   }
-  check_variable_coordinates(object$parts, "derivatives", call)
+  check_derivable_coordinates(object$parts$coords, call)
   if (length(object$model$functional)) return(object)
   object$model <- with_functionals(object$model, call)
   object$data$u <- cbind(object$data$u, functional_columns(nrow(object$data$u), object$model$d))
