@@ -15,11 +15,16 @@ check_derivatives <- function(derivatives, family, covariance, transform, method
     stop_kernops("input", "{.arg derivatives} must be a list of formulas such as {.code dy_dx ~ x}: a column of
                            derivatives, and the coordinate.", call = call)
   }
+  refuse_with_functionals("derivatives", family, covariance, transform, method, call)
+}
+
+# The rest of the model that observations of derivatives or averages cannot have.
+refuse_with_functionals <- function(name, family, covariance, transform, method, call) {
   other <- if (!is.null(family)) "a {.arg family}" else if (is_lmc(covariance)) "several responses" else
     if (!is.null(transform)) "a {.arg transform}" else
       if (!method %in% c("auto", "exact")) "{.code method = \"{method}\"}"
   if (!is.null(other)) {
-    rule <- "{.arg derivatives} are for one Gaussian response and the exact method, not for "
+    rule <- "{.arg {name}} are for one Gaussian response and the exact method, not for "
     stop_kernops("input", paste0(rule, other, "."), call = call)
   }
 }

@@ -6,22 +6,28 @@
 #             points have `beside` their coordinates, and the names of `idle` columns that the trend does not have
 #
 #   functionals  a value of the field, or a derivative: see data_functionals.R
+#   averages  a weighted sum of the field over points: see data_averages.R
 #
 # The verbs of a layout:
 #   expand(layout, points)                 new points, one for each row, as points of each variable in turn
 #   collapse(layout, table, ...)           a table of expanded points as a table of rows, with columns for each variable
 #   observation_sites(layout, u, parts)    observations with coordinates u, as the formula of a covariance reads them
 #   new_sites(layout, u, z, variable)      new points, as the formula reads them
+#   observation_nodes(layout, center, which)  the points of averages around a centre, for the observations `which`, as
+#                                          targets without a trend; NULL if observations are values at points
 #   mean_columns(layout, n)                the trend of a mean for each variable
 #   keep_observations(layout, rows)        the layout of some of the observations
 #   observation_labels(layout, labels)     names of observations from those of rows
 
-new_layout <- function(kind, ...) structure(list(...), class = c(paste0("layout_", kind), "layout"))
+new_layout <- function(kind, ...) {
+  structure(list(...), class = c(paste0("layout_", kind), if (kind == "averages") "layout_single", "layout"))
+}
 
 expand <- function(layout, points) UseMethod("expand")
 collapse <- function(layout, table, ...) UseMethod("collapse")
 observation_sites <- function(layout, u, parts) UseMethod("observation_sites")
 new_sites <- function(layout, u, z, variable) UseMethod("new_sites")
+observation_nodes <- function(layout, center, which = NULL) UseMethod("observation_nodes")
 mean_columns <- function(layout, n) UseMethod("mean_columns")
 keep_observations <- function(layout, rows) UseMethod("keep_observations")
 observation_labels <- function(layout, labels) UseMethod("observation_labels")
@@ -30,6 +36,7 @@ expand.layout_single <- function(layout, points) points
 collapse.layout_single <- function(layout, table, ...) table
 observation_sites.layout_single <- function(layout, u, parts) unname(if (length(parts$z)) cbind(u, parts$z) else u)
 new_sites.layout_single <- function(layout, u, z, variable) unname(cbind(u, z))
+observation_nodes.layout <- function(layout, center, which = NULL) NULL
 mean_columns.layout_single <- function(layout, n) matrix(1, n, 1)
 keep_observations.layout_single <- function(layout, rows) layout
 observation_labels.layout_single <- function(layout, labels) labels

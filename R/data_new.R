@@ -83,7 +83,9 @@ fitted_points <- function(object) {
   u <- if (is.null(whole)) object$data$u else points_of(whole$u, object$center, whole$z)
   if (!is.null(object$data$location)) u <- u[object$data$location, , drop = FALSE]
   whole <- whole %||% object$parts
-  list(u = u, x = whole$x, offset = whole$offset, complete = rep(TRUE, nrow(u)), names = rownames(object$parts$frame),
+  nodes <- object$data$nodes
+  total <- if (!is.null(nodes)) as.vector(mean_columns(object$parts$layout, nodes$n))
+  list(u = u, blocks = nodes, total = total, x = whole$x, offset = whole$offset, complete = rep(TRUE, nrow(u)), names = rownames(object$parts$frame),
        fitted = TRUE)
 }
 

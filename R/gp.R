@@ -113,6 +113,20 @@
 #' coordinates that are variables. `predict(fit, new, derivative = "x")` predicts derivatives, also of a fit to values
 #' alone.
 #'
+#' @section Averages:
+#' With `averages = ~ block`, an observation is the mean of the field over points: all rows of the data with the same
+#' value of `block` are the nodes of one observation, for example the cells of a grid within a district, or the points
+#' along a line. `averages = weight ~ block` gives the weights of the nodes; the observation is then the weighted sum,
+#' such as an integral by a quadrature rule. The trend and the offset are averaged in the same way. The nodes have the
+#' same response, `weights` and known noise; a row with a missing `block` is an observation at its point, and a row with
+#' another missing value makes its observation an error. With the covariance matrix k of the nodes and the weights A,
+#' the observations have the covariance matrix A k A' plus the noise of each observation, the nugget.
+#'
+#' `predict(fit, new)` predicts the field at points, also from averages alone (Kyriakidis 2004), `predict(fit)` the
+#' averages themselves, `block` and `sums` of [predict()][predict.gp] other averages. `nobs()` counts averages; results
+#' of observations have the order in which their first nodes occur in the data. This is the exact method: the time grows
+#' with the square of the number of nodes and the third power of the number of observations.
+#'
 #' @section Several observations at a location:
 #' The exact method computes with one row for each distinct location where there are at most 0.6 times as many as
 #' observations: their weighted mean, and the variation within locations. This is exact, also with weights, known noise
@@ -233,6 +247,8 @@
 #' @param predictors a list of such formulas for other parameters of the family, by their names: `list(power = ~ x)`.
 #' @param derivatives observed derivatives of the response with respect to coordinates: a list of formulas such as
 #'   `list(dy_dx ~ x, dy_dz ~ z)`, with a column of `data` for each. See the section about derivatives.
+#' @param averages observations that are averages of the field: a formula such as `~ block`, or `weight ~ block` for
+#'   weighted sums. Rows with the same value are the nodes of an observation. See the section about averages.
 #' @param responses `NULL` for one response; `"independent"` fits each column of a matrix of responses separately, and
 #'   `"common"` all of them with the same ranges and ratio of variances: see [gp_responses].
 #' @param ... the same arguments by their names, as in `gp(z ~ 1, d, ~ x, progress = FALSE)`.
@@ -291,6 +307,9 @@
 #' Harville, D. A. (1974) Bayesian inference for variance components using only error contrasts. *Biometrika* 61,
 #' 383-385.
 #'
+#' Kyriakidis, P. C. (2004) A geostatistical framework for area-to-point spatial interpolation. *Geographical Analysis*
+#' 36(3), 259-289.
+#'
 #' Morris, M. D., Mitchell, T. J. and Ylvisaker, D. (1993) Bayesian design and analysis of computer experiments: use of
 #' derivatives in surface prediction. *Technometrics* 35(3), 243-255.
 #'
@@ -335,6 +354,11 @@
 #' sine <- gp(y ~ 1, few, ~ x, squared_exponential(), derivatives = list(slope ~ x))
 #' predict(sine, data.frame(x = 2.5), se.fit = TRUE)
 #' predict(sine, data.frame(x = 2.5), derivative = "x", se.fit = TRUE)
+#' # means over three intervals, and a value at a point
+#' nodes <- data.frame(x = c(seq(0.25, 5.75, 0.5), 6.5), part = c(rep(c("a", "b", "c"), each = 4), NA))
+#' nodes$y <- ifelse(is.na(nodes$part), sin(6.5), ave(sin(nodes$x), nodes$part))
+#' blocks <- gp(y ~ 1, nodes, ~ x, squared_exponential(1, 1.5), averages = ~ part, estimate = "none")
+#' predict(blocks, data.frame(x = 2.5), se.fit = TRUE)
 #' # noise whose variance depends on a covariate
 #' depth <- runif(60)
 #' noisy <- gp(y + depth^2 * rnorm(60) ~ 1, coords = ~ x, covariance = matern(5/2),
@@ -347,7 +371,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                known = list(), weights = NULL, subset = NULL, transform = NULL, precision = c("float64", "float32"),
                backend = c("auto", "cpu", "cuda"), na.action = getOption("na.action"), control = list(...),
                family = stats::gaussian(), group = NULL, prior = NULL, zi = NULL, dispersion = NULL,
-               predictors = NULL, responses = NULL, derivatives = NULL, ...) {
+               predictors = NULL, responses = NULL, derivatives = NULL, averages = NULL, ...) {
   call <- environment()
   clock <- new_clock()
   method <- check_choice(method, "method", c("auto", "exact", "iterative", "vecchia", "vif"))
@@ -385,6 +409,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   how$control <- as_control(control)
   if (is_table(data)) {
     chosen <- list(weights = rlang::enquo(weights), subset = rlang::enquo(subset), group = rlang::enquo(group))
+    refuse_functionals(derivatives, averages, "a table that is read in chunks", call)
     check_table_settings(chosen, family, transform, how, call)
     values <- list(weights = chosen$weights, noise = noise_quosure(known$noise), na.action = na.action)
     fit <- with_bar("Fitting", wanted = how$control$progress == "bar", {
@@ -401,8 +426,10 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
                     subset = within_data(rlang::enquo(subset), source$data, call),
                     noise = noise_values(known$noise, source$data, call),
                     group = group_column(rlang::enquo(group), source$data, call), na.action = na.action,
-                    derivatives = derivatives, derivative_noise = known$derivative_noise)
+                    derivatives = derivatives, derivative_noise = known$derivative_noise, averages = averages)
+  check_averages(averages, derivatives, family, covariance, transform, method, arguments$group, call)
   if (!is.null(many)) {
+    refuse_functionals(derivatives, averages, "{.arg responses}", call)
     check_responses_settings(list(family = family, known = known, transform = transform, prior = prior,
                                   group = arguments$group), method, estimate, how$control, call)
     fit <- with_bar("Fitting", wanted = how$control$progress == "bar", {
@@ -483,6 +510,7 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
   d <- ncol(parts$u)
   with_slopes <- !is.null(arguments$derivatives)
   if (with_slopes) parts <- with_derivatives(parts, arguments$derivatives, arguments$derivative_noise, source, call)
+  if (!is.null(arguments$averages)) parts <- with_averages(parts, arguments$averages, source, call)
   if (parts$long_lat) covariance <- on_the_globe(covariance, d)
   covariance <- placed(covariance, d, parts$columns, !is.null(arguments$group), call)
   if (!is.null(arguments$weights) && !"nugget" %in% leaf_labels(covariance) && is.null(family)) {
@@ -491,12 +519,13 @@ data_and_model <- function(formula, covariance, source, coords, arguments, metho
                                  {.code known = list(noise = )}."), call = call)
   }
   model <- covariance_model(covariance, d, colnames(parts$u), call, beside = ncol(parts$z))
+  check_averaged_model(parts$layout, model, call)
   list(parts = parts, model = if (with_slopes) with_functionals(model, call) else model)
 }
 
 # The method of a fit, which follows from the data with `method = "auto"`.
 settled_method <- function(how, parts, model, estimate, family, call) {
-  method <- if (how$method != "auto") how$method else if (length(model$functional)) "exact" else
+  method <- if (how$method != "auto") how$method else if (is_functional(model, parts$layout)) "exact" else
     chosen_method(parts, model, how$precision, how$control, family)
   if (method == "vif") check_vif(model, family, how$backend, call)
   # the only possible method for this number of observations

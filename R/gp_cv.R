@@ -258,7 +258,9 @@ leave_out <- function(object, out, refit) {
     variable <- layout$variable[out]
     u <- new_sites(layout, centred(object$parts$u[out, , drop = FALSE], center),
                    object$parts$z[out, , drop = FALSE], variable %||% layout$coordinate[out])
-    list(u = u, x = trend, offset = object$parts$offset[out], variable = variable)
+    nodes <- observation_nodes(layout, center, out)
+    total <- if (!is.null(nodes)) mean_columns(keep_observations(layout, out), nodes$n)[, 1]
+    list(u = u, x = trend, offset = object$parts$offset[out], variable = variable, blocks = nodes, total = total)
   }
   list(parts = parts, model = model, estimate = if (refit) object$estimate else "none", points = points, told = told)
 }

@@ -42,7 +42,7 @@ centred_problem <- function(parts, model, beta, estimate, call) {
 # The observations as numbers: the response minus its known mean, centred coordinates.
 observation_data <- function(parts, beta, center) {
   list(
-    y = parts$y - parts$offset - known_mean(parts$x, beta),
+    nodes = observation_nodes(parts$layout, center), y = parts$y - parts$offset - known_mean(parts$x, beta),
     x = if (is.null(beta)) parts$x else parts$x[, 0, drop = FALSE],
     u = observation_sites(parts$layout, centred(parts$u, center), parts), noise = parts$noise,
     weights = parts$weights, rows = parts$rows
@@ -153,6 +153,7 @@ check_duplicates <- function(data, model, call) {
   if (length(model$nugget)) return()
   key <- place_keys(model, data$u)
   exact <- data$noise == 0
+  if (!is.null(data$nodes)) exact <- exact & tabulate(data$nodes$of) == 1
   again <- which(duplicated(key[exact]))
   if (!length(again)) return()
   second <- which(exact)[again]

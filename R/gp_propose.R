@@ -122,12 +122,13 @@ gp_propose <- function(fit, lower = NULL, upper = NULL,
 
 check_surrogate <- function(fit, call = caller_env()) {
   if (!inherits(fit, "gp")) stop_kernops("input", "{.arg fit} must be a fit of {.fn gp}.", call = call)
-  plain <- identical(class(fit), "gp") && fit$method == "exact" && !is_lmc(fit$model$covariance)
+  plain <- identical(class(fit), "gp") && fit$method == "exact" && !is_lmc(fit$model$covariance) &&
+    !is_averages(fit$parts$layout)
   beside <- ncol(fit$data$u) - fit$model$d - length(functional_part(fit$model, fit$data$u[1, , drop = FALSE])) -
     length(fit$model$functional)
   if (!plain || beside > 0 || fit$model$d == 0) {
     stop_kernops("input", "{.arg fit} must be a fit of one Gaussian response in coordinates by
-                           {.code method = \"exact\"}, without {.arg group}, effects and smooths.", call = call)
+                           {.code method = \"exact\"}, without {.arg group}, {.arg averages}, effects and smooths.", call = call)
   }
   check_plain_coordinates(fit$parts$coords, "The coordinates of {.arg fit} must be plain variables", call)
   others <- setdiff(all.vars(stats::delete.response(fit$parts$terms)), all.vars(fit$parts$coords))

@@ -118,7 +118,7 @@ check_simulation <- function(nsim, seed, conditional, noise, features, call = ca
 
 points_to_simulate <- function(object, newdata, coords, nsim, call = caller_env()) {
   points <- new_points(object, newdata, coords, call = call)
-  if (!is.null(points$blocks)) {
+  if (!is.null(points$blocks) && !points$fitted) {
     stop_kernops("input", c("{.fn simulate} draws the field at points: {.arg newdata} must not be polygons.",
                             i = "{.code predict(fit, newdata, cov = TRUE)} returns the joint distribution of means over
                                  polygons."), call = call)
@@ -130,7 +130,9 @@ points_to_simulate <- function(object, newdata, coords, nsim, call = caller_env(
 
 simulated <- function(object, points, nsim, conditional, noise, features) {
   field <- if (conditional) conditional_draws(object, points, nsim, features) else {
-    trend_mean(object, points) + conditioning_for(object)$prior_draws(points$u, nsim, features)
+    targets <- targets_of(object, points)
+    trend_mean(object, points) +
+      gathered(conditioning_for(object)$prior_draws(targets$u, nsim, features), targets)
   }
   field <- field + if (noise) noise_draws(object, points, nsim) else 0
   requested_draws(with_phi_of(object, points$u), field, noise, if (points$fitted) object$parts$weights else 1)

@@ -6,13 +6,11 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   factor <- with_factor_within(locations, data, model)
   all_rows <- with_rows_within(data)
   derivatives_of <- derivative_products(model)
-  point_variance <- covariance_diagonal(model)
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
     # a search must not end where rounding decides: the scaled parameters might have no Cholesky factor
     if (bad == 0 && search) {
-      variance <- as.vector(point_variance(list(theta = theta, x = data$u))) + noise_variance(data, model, theta)
-      bad <- nearly_singular(locations, variance)
+      bad <- nearly_singular(locations, locations$variance(theta) + noise_variance(data, model, theta))
     }
     if (bad > 0) return(singular_state(bad))
     results <- timed("trend", factor_results(factor, all_rows, reml, profile))
@@ -33,6 +31,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
 # where observations are in blocks without covariances (data$block). A list of
 #   blocks                     a list of the rows of each block and its matrix
 #   refill(theta, noise)       L at theta: 0, or the row of the first pivot that is not positive
+#   variance(theta)            of the field, for the theta of refill()
 #   diagonal()                 of L
 #   solve(b, transposed)       L^-1 b, or L^-T b
 #   diagonal_of_inverse()      of K^-1
@@ -44,10 +43,11 @@ covariance_factor <- function(data, model, backend, call = caller_env(), before 
   n <- length(data$y)
   guarded <- function(code) or_too_large(code, n, call)
   blocks <- lapply(unname(split(seq_len(n), data$block %||% rep(1L, n))), function(rows) {
-    k <- guarded(dense_factor(length(rows), backend))
+    k <- guarded(if (is.null(data$nodes)) dense_factor(length(rows), backend) else averages_factor(n, data$nodes))
     list(rows = rows, k = k, x = k$hold(data$u[rows, , drop = FALSE]))
   })
   values <- covariance_matrix(model)
+  point_variance <- covariance_diagonal(model)
   operators <- list(stored = covariance_derivatives(model), weighted = covariance_weighted(model, 128L))
   list(
     blocks = lapply(blocks, `[`, c("rows", "k")),
@@ -57,6 +57,9 @@ covariance_factor <- function(data, model, backend, call = caller_env(), before 
         if (bad > 0) return(block$rows[[bad]])
       }
       0
+    },
+    variance = function(theta) {
+      if (is.null(data$nodes)) as.vector(point_variance(list(theta = theta, x = data$u))) else blocks[[1]]$k$variance()
     },
     diagonal = function() by_block(blocks, function(k, rows) k$diagonal()),
     solve = function(b, transposed = FALSE) factor_solve(blocks, b, transposed),
@@ -168,7 +171,9 @@ nearly_singular <- function(factor, variance) {
 # dK alpha, a column for each parameter; rows behind those of the locations have no field.
 noisy_derivatives <- function(derivatives_of, state, data, model, theta) {
   locations <- seq_len(nrow(data$u))
-  derivatives <- derivatives_of(list(theta = unname(theta), x = data$u, y = data$u, b = state$alpha[locations]))
+  u <- seen_points(data)
+  derivatives <- by_observation(derivatives_of(list(theta = unname(theta), x = u, y = u,
+                                                    b = at_nodes(state$alpha[locations], data$nodes))), data$nodes)
   others <- length(state$alpha) - length(locations)
   if (others > 0) derivatives <- rbind(derivatives, matrix(0, others, ncol(derivatives)))
   with_nugget(derivatives, state$alpha, data, model)

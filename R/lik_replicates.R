@@ -22,7 +22,7 @@ with_locations <- function(problem, method) {
 location_strata <- function(model, data) {
   n <- length(data$noise)
   noisy <- length(model$nugget) > 0 || any(data$noise > 0)
-  alone <- !is_lmc(model$covariance) && !length(model$functional) &&
+  alone <- !is_lmc(model$covariance) && !length(model$functional) && is.null(data$nodes) &&
     all_leaves(model$covariance, function(leaf) !length(leaf$sees))
   if (n < 2 || !noisy || !alone) return(NULL)
   strata <- noise_strata(model, data)

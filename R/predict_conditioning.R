@@ -59,12 +59,14 @@ by_neighbours <- function(object) {
 
 # Matheron's rule: a draw from the model at observations and points, corrected by kriging what it differs from the data.
 corrected_draws <- function(object, means, correction, prior_draws) function(points, nsim, features) {
-  seen <- seq_len(nrow(object$data$u))
-  field <- prior_draws(rbind(object$data$u, points$u), nsim, features)
+  targets <- targets_of(object, points)
+  u <- seen_points(object$data)
+  seen <- seq_len(nrow(u))
+  field <- prior_draws(rbind(u, targets$u), nsim, features)
   noise <- sqrt(noise_variance(object$data, object$model, object$theta))
-  values <- field[seen, , drop = FALSE]
+  values <- by_observation(field[seen, , drop = FALSE], object$data$nodes)
   values <- values + noise * stats::rnorm(length(values))
   correction <- correction(points, values)
-  mean <- with(means(targets_of(object, points)), known_trend(object, points) + trend + process)
-  mean + field[-seen, , drop = FALSE] - as.matrix(correction)
+  mean <- with(means(targets), known_trend(object, points) + trend + process)
+  mean + gathered(field[-seen, , drop = FALSE], targets) - as.matrix(correction)
 }

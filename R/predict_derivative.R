@@ -14,7 +14,9 @@ with_derivative <- function(object, derivative, call = caller_env()) {
   check_derivable_coordinates(object$parts$coords, call)
   if (length(object$model$functional)) return(object)
   object$model <- with_functionals(object$model, call)
-  object$data$u <- cbind(object$data$u, functional_columns(nrow(object$data$u), object$model$d))
+  as_values <- function(u) cbind(u, functional_columns(nrow(u), object$model$d))
+  object$data$u <- as_values(object$data$u)
+  if (!is.null(object$data$nodes)) object$data$nodes$u <- as_values(object$data$nodes$u)
   object
 }
 
@@ -37,6 +39,9 @@ points_of_derivative <- function(object, fit, points, newdata, derivative, call 
 
 # The variables of the trend at the observations.
 rows_of_fit <- function(fit, derivative, call) {
+  if (is_averages(fit$parts$layout)) {
+    stop_kernops("input", "{.arg derivative} of a fit to averages needs {.arg newdata}.", call = call)
+  }
   if (!derivative %in% all.vars(stats::delete.response(fit$parts$terms))) return(fit$parts$frame)
   stop_kernops("input", "{.arg derivative} of a trend in {.code {derivative}} needs {.arg newdata}.", call = call)
 }

@@ -56,6 +56,9 @@ with_indicators <- function(object) {
   model$formula <- covariance_text(model)
   object$model <- model
   object$data$u <- with_columns(object$data$u, numeric(length(first)))
+  if (!is.null(object$data$nodes)) {
+    object$data$nodes$u <- with_columns(object$data$nodes$u, numeric(length(first)))
+  }
   object$cell <- new_cell()
   if (!is.null(object$effects)) object$effects <- new_cell()
   object

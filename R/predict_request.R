@@ -9,6 +9,7 @@ prediction_request <- function(arguments, fit, types, unnamed, call = caller_env
                arguments[c("se.fit", "interval", "level", "type", "coords", "block", "cov", "probs", "above", "sums",
                            "what")])
   check_local_limits(request$how, call)
+  check_local_observations(fit, request$how, call)
   request$interval <- check_choice(arguments$interval, "interval", c("none", "confidence", "prediction"), call)
   request$type <- check_choice(arguments$type, "type", types, call)
   check_flag(arguments$se.fit, "se.fit", call)
@@ -45,6 +46,12 @@ check_prediction <- function(points, request, call = caller_env()) {
 check_local_limits <- function(how, call = caller_env()) {
   if (!identical(how$nmax, Inf)) check_number(how$nmax, "nmax", least = 1, whole = TRUE, call = call)
   if (!identical(how$maxdist, Inf)) check_number(how$maxdist, "maxdist", least = 0, above = TRUE, call = call)
+}
+
+check_local_observations <- function(fit, how, call = caller_env()) {
+  if (!is_averages(fit$parts$layout) || !(how$local || is_local_trend(how))) return(invisible())
+  stop_kernops("input", "Predictions of a fit to {.arg averages} use all observations: {.code se = \"local\"},
+                         {.arg nmax} and {.arg maxdist} are not available.", call = call)
 }
 
 check_levels <- function(probs, above, call = caller_env()) {

@@ -44,7 +44,8 @@ solved_conditioning <- function(object, local, explained, diagonal, exact = FALS
     correction = function(points, values) {
       off <- if (length(object$state$less)) weights_with_errors(object, values) else
         kriging_weights(object, values, noise_within(object, ncol(values)))
-      covariance_times(object, points$u, off$alpha) + estimated_trend(object, points) %*% off$beta
+      targets <- targets_of(object, points)
+      gathered(covariance_times(object, targets$u, off$alpha), targets) + targets$x %*% off$beta
     },
     inverse = function() {
       inverse <- c(object$state[c("alpha", "z")], list(diagonal = diagonal()))
@@ -56,9 +57,9 @@ solved_conditioning <- function(object, local, explained, diagonal, exact = FALS
 
 # k(u, observations) a
 covariance_times <- function(object, u, a) {
-  a <- as.matrix(a)
+  a <- as.matrix(at_nodes(a, object$data$nodes))
   product <- covariance_product(object$model, ncol(a), object$how$precision, object$how$backend)
-  result <- product(list(theta = object$theta, x = u, y = object$data$u, b = a))
+  result <- product(list(theta = object$theta, x = u, y = seen_points(object$data), b = a))
   if (ncol(a) == 1) as.vector(result) else result
 }
 

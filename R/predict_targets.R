@@ -80,16 +80,18 @@ joint_prior <- function(object, targets) {
 # f(targets): the covariances of the observations with each of them, a column.
 target_covariance <- function(object) {
   model <- object$model
-  u <- object$data$u
+  u <- seen_points(object$data)
+  nodes <- object$data$nodes
   of_points <- covariance_matrix(model, backend = object$how$backend)
   of_means <- covariance_product(model, backend = object$how$backend)
   function(targets) {
     n <- nrow(u)
-    if (are_points(targets)) return(of_points(list(theta = object$theta, x = u, y = targets$u)))
+    if (are_points(targets)) return(by_observation(of_points(list(theta = object$theta, x = u, y = targets$u)), nodes))
     last <- n * seq_len(targets$n)
     ranges <- paired_ranges(cbind(last - n + 1, last), rows_of_targets(targets))
     repeated <- u[rep(seq_len(n), targets$n), , drop = FALSE]
-    matrix(of_means(list(theta = object$theta, x = repeated, y = targets$u, b = targets$weight), ranges = ranges), n)
+    by_observation(matrix(of_means(list(theta = object$theta, x = repeated, y = targets$u, b = targets$weight),
+                                   ranges = ranges), n), nodes)
   }
 }
 

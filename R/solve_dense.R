@@ -3,6 +3,7 @@
 # dense_factor(n, backend) allocates it and returns its functions:
 #   fill(values, theta, x, noise, before)  L of values(theta, x, x) + diag(noise): 0, or the first row without a
 #                                  positive pivot; `before`, the numbers of L for the first points, if they are known
+#   factorise(matrix, noise)       likewise, of a matrix of R, which is overwritten
 #   numbers()                      of L below the diagonal, a matrix of R or of the GPU
 #   diagonal(), times(b)           of L; L b
 #   solve(b, transposed)           L^-1 b, or L^-T b
@@ -10,7 +11,7 @@
 #   hold(b)                        the numbers b, in the memory that holds K
 #   explain(values, theta, x, u, b)  k = values(theta, x, u) of held x and b: a list of `variance`, the column sums of
 #                                  (L^-1 k)^2, and `trend`, k' b
-#   slope(operators, theta, x, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'; overwrites L by K^-1. Then:
+#   slope(operators, theta, x, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'; overwrites L by K^-1, as invert() does. Then:
 #   inverse_diagonal(), inverse_times(b)
 #   rounding                       of an entry of L, in machine epsilons
 dense_factor <- function(n, backend = "cpu") {
@@ -19,6 +20,10 @@ dense_factor <- function(n, backend = "cpu") {
   list(
     hold = function(b) block_copy(b, device),
     numbers = function() k,
+    factorise = function(matrix, noise) {
+      k <<- matrix
+      factor_matrix(k, noise, run_settings())
+    },
     fill = function(values, theta, x, noise, before = NULL) {
       if (!is.null(before)) {
         longer <- extended_factor(before, live(values), theta, x, noise)
@@ -38,6 +43,7 @@ dense_factor <- function(n, backend = "cpu") {
       whitened <- factor_apply_inverse(k, between, FALSE, run_settings())
       list(variance = block_dots(whitened, whitened), trend = trend)
     },
+    invert = function() factor_invert(k, run_settings()),
     slope = function(operators, theta, x, left, right) {
       factor_invert(k, run_settings())
       factor_weighted_derivatives(k, lapply(operators, live), theta, x, left, right, run_settings())

@@ -1,0 +1,49 @@
+# Covariances of observations that are weighted sums of the field over nodes: A k A', where k is the covariance of the
+# nodes and A has the weights of an observation in a row. `nodes` are those of the data of a fit: targets without a
+# trend (predict_targets.R), or NULL where each observation is the field at its point.
+
+# Sums over the nodes of each observation, of the rows of x.
+by_observation <- function(x, nodes) if (is.null(nodes)) x else gathered(x, nodes)
+
+# A' b: the rows of b, of observations, at their nodes.
+at_nodes <- function(b, nodes) {
+  if (is.null(nodes)) return(b)
+  nodes$weight * as.matrix(b)[nodes$of, , drop = FALSE]
+}
+
+# The points of the observations, or of their nodes.
+seen_points <- function(data) data$nodes$u %||% data$u
+
+# The matrix of dense_factor() for such observations, on the host; the arguments `x`, points, are not read.
+averages_factor <- function(n, nodes) {
+  k <- dense_factor(n)
+  own <- NULL
+  input <- function(theta, y) list(theta = unname(theta), x = nodes$u, y = y)
+  with_data <- function(values, theta, u) as.matrix(by_observation(as.matrix(values(input(theta, u))), nodes))
+  c(k[c("numbers", "diagonal", "solve", "diagonal_of_inverse", "inverse_diagonal", "inverse_times", "rounding")], list(
+    hold = identity,
+    variance = function() own,
+    fill = function(values, theta, x, noise, before = NULL) {
+      matrix <- by_observation(t(with_data(values, theta, nodes$u)), nodes)
+      own <<- diag(matrix)
+      k$factorise(matrix, noise)
+    },
+    explain = function(values, theta, x, u, b) {
+      between <- with_data(values, theta, u)
+      list(variance = colSums(k$solve(between)^2), trend = if (ncol(b)) crossprod(between, b))
+    },
+    slope = function(operators, theta, x, left, right) {
+      k$invert()
+      weights <- k$inverse_times(diag(n)) - tcrossprod(left, right)
+      total <- 0
+      for_blocks(length(nodes$of), function(first, last) {
+        rows <- first:last
+        slopes <- operators$stored(input(theta, nodes$u[rows, , drop = FALSE]))
+        of_nodes <- nodes$weight * weights[nodes$of, nodes$of[rows], drop = FALSE] *
+          rep(nodes$weight[rows], each = length(nodes$of))
+        total <<- total + as.vector(crossprod(matrix(slopes, length(of_nodes)), as.vector(of_nodes)))
+      })
+      total
+    }
+  ))
+}
