@@ -505,6 +505,10 @@ seg_order_statistic <- function(segments, x, weights, how, settings) {
     .Call(`_kernops_seg_order_statistic`, segments, x, weights, how, settings)
 }
 
+seg_order_gradient <- function(segments, x, eta, how, settings) {
+    .Call(`_kernops_seg_order_gradient`, segments, x, eta, how, settings)
+}
+
 seg_sorted <- function(segments, x, how, settings) {
     .Call(`_kernops_seg_sorted`, segments, x, how, settings)
 }

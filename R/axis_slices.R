@@ -33,7 +33,7 @@ slices_in <- function(x, plan) {
 
 order_slices <- function(x, op, details, na.rm, plan) {
   slices <- slices_in(x, plan)
-  how <- c(details, list(na.rm = na.rm, empty = NULL, places = FALSE))
+  how <- c(details, list(na.rm = na.rm, empty = NULL))
   result <- axis_order_statistic(slices$x, slices$sizes, how, segment_settings("cpu", FALSE))
   outputs <- max(length(details$probs), 1)
   if (outputs > 1) result <- aperm(array(result, c(slices$sizes[1], outputs, slices$sizes[3])), c(2, 1, 3))

@@ -22,8 +22,8 @@
 #' @return A function `grad(x, eta, ...)`; `...` are arguments of [seg_reduce()]: `offsets`, `lengths`, `g`, `plan`,
 #'   `sources`, `sort`, `output`; with `scan = TRUE` those of [seg_scan()]: `offsets`, `lengths`, `g`, `exclusive`,
 #'   `reverse`, `plan`; with `roll = TRUE` those of [seg_roll()]: `width`, `offsets`, `lengths`, `g`, `by`, `align`,
-#'   `partial`, `plan`; for order statistics also `na.rm`, `probs`, `type` and `nth`; for `"top"` also `k` and
-#'   `decreasing`, as of [seg_top()]. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a
+#'   `partial`, `plan`; for order statistics without `sources` and `sort`, but with `na.rm`, `probs`, `type` and
+#'   `nth`; for `"top"` instead with `k` and `decreasing`, as of [seg_top()]. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a
 #'   [gpu_matrix()] or if the option `kernops.backend` is `"cuda"`; `eta` may also be on the GPU.
 #'
 #' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
@@ -81,6 +81,7 @@ check_eta <- function(eta, size, call = caller_env()) {
   if (!is_plain(eta) && !is_gpu_matrix(eta)) {
     stop_kernops("input", "{.arg eta} must be numeric, not {.obj_type_friendly {eta}}.", call = call)
   }
+  if (is_gpu_matrix(eta)) size <- c(size[1], prod(size[-1])) # several results of a segment are columns
   dims <- dim(eta) %||% length(eta)
   wide <- \(size) as.numeric(size[size != 1])
   flat <- length(wide(dims)) <= 1

@@ -36,7 +36,7 @@ reduce_in_order <- function(x, plan, op, details, na.rm, w, empty, backend, stay
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)
   if (!is_gpu_matrix(x)) x <- unclass(x)
   if (!is.null(w)) w <- check_frequencies(w, x, op, call)
-  how <- c(details, list(na.rm = na.rm, empty = empty, places = FALSE))
+  how <- c(details, list(na.rm = na.rm, empty = empty))
   result <- run_in_order(x, plan, how, w, backend, stay)
   if (stay) return(result)
   result <- settle_in_order(result, x, op)

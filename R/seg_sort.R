@@ -177,9 +177,3 @@ array_of <- function(values, x) {
   if (is.null(dim(x))) return(values)
   matrix(values, ncol = ncol(x), dimnames = if (!is.null(colnames(x))) list(NULL, colnames(x)))
 }
-
-# The rows of x at these positions in the segments, which are the first dimension.
-rows_at_positions <- function(positions, plan) {
-  from <- seg_values(segments(plan)$pointer)
-  as_integers(from$row[cumsum(from$lengths) - from$lengths + c(positions)], "rows")
-}

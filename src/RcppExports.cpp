@@ -1563,6 +1563,20 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// seg_order_gradient
+SEXP seg_order_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp::List how, Rcpp::List settings);
+RcppExport SEXP _kernops_seg_order_gradient(SEXP segmentsSEXP, SEXP xSEXP, SEXP etaSEXP, SEXP howSEXP, SEXP settingsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::XPtr<kernops::Segments> >::type segments(segmentsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type eta(etaSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type how(howSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type settings(settingsSEXP);
+    rcpp_result_gen = Rcpp::wrap(seg_order_gradient(segments, x, eta, how, settings));
+    return rcpp_result_gen;
+END_RCPP
+}
 // seg_sorted
 SEXP seg_sorted(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List how, Rcpp::List settings);
 RcppExport SEXP _kernops_seg_sorted(SEXP segmentsSEXP, SEXP xSEXP, SEXP howSEXP, SEXP settingsSEXP) {
@@ -2254,6 +2268,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_seg_ops_table", (DL_FUNC) &_kernops_seg_ops_table, 0},
     {"_kernops_seg_order_table", (DL_FUNC) &_kernops_seg_order_table, 0},
     {"_kernops_seg_order_statistic", (DL_FUNC) &_kernops_seg_order_statistic, 5},
+    {"_kernops_seg_order_gradient", (DL_FUNC) &_kernops_seg_order_gradient, 5},
     {"_kernops_seg_sorted", (DL_FUNC) &_kernops_seg_sorted, 4},
     {"_kernops_seg_from_offsets", (DL_FUNC) &_kernops_seg_from_offsets, 3},
     {"_kernops_seg_from_lengths", (DL_FUNC) &_kernops_seg_from_lengths, 3},

@@ -60,6 +60,29 @@ SEXP seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP we
   });
 }
 
+// The gradient with respect to x of sum(eta * statistics), in the precision of x. `how` also has decreasing, and
+// following: the number of results of the nth value and those after it. `eta` has a number for
+// each segment, column and result, as the statistics have.
+// [[Rcpp::export(rng = false)]]
+SEXP seg_order_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp::List how, Rcpp::List settings) {
+  return guard_new([&]() -> SEXP {
+    const Settings wanted = read_settings(settings);
+    const int device = device_of(x, wanted);
+    OrderRequest request{segments->on(device)};
+    const Backend& chosen = read_request(request, x, wanted);
+    read_order(how, request);
+    request.decreasing = how["decreasing"], request.following = Count(Rcpp::as<double>(how["following"]));
+    const Operand incoming(eta, chosen, device);
+    const SEXP numbers = incoming.values();
+    request.incoming = read_values(numbers, rows_of(numbers), columns_of(numbers));
+    const bool single = wanted.stay && request.x.type == SegmentValues::floats;
+    Result result(wanted.stay, device, request.segments.values, request.columns, single, settings["into"]);
+    request.out = result.output();
+    chosen.order_statistics(request);
+    return result.give(wanted.stay);
+  });
+}
+
 // `how` has result ("values", "rows", "ranks" or "first"), decreasing, missing ("first", "last" or "keep"), ties (from
 // 0) and top. Results are numbers of R or a gpu_matrix, which has sorted values in the precision of x.
 // [[Rcpp::export(rng = false)]]

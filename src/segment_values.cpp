@@ -56,7 +56,7 @@ void read_operation(const Rcpp::List& operation, SegmentRequest& request) {
 }
 
 void read_order(const Rcpp::List& how, OrderRequest& request) {
-  request.op = how["op"], request.type = how["type"], request.places = how["places"];
+  request.op = how["op"], request.type = how["type"];
   request.nth = Count(Rcpp::as<double>(how["nth"])), request.probs = Rcpp::as<std::vector<double>>(how["probs"]);
   request.skip_missing = how["na.rm"];
   if (const SEXP empty = how["empty"]; !Rf_isNull(empty)) request.empty = REAL(empty);

@@ -15,8 +15,8 @@ Count columns_of(SEXP x);
 // `operation` is a list of segment_operation() in R, which must outlive the request.
 void read_operation(const Rcpp::List& operation, SegmentRequest& request);
 
-// `how` is a list, which must outlive the request: op (a row of order_statistics.def from 0), probs, type, nth, places,
-// empty and na.rm.
+// `how` is a list, which must outlive the request: op (a row of order_statistics.def from 0), probs, type, nth, empty
+// and na.rm.
 void read_order(const Rcpp::List& how, OrderRequest& request);
 
 }  // namespace kernops

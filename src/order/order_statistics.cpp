@@ -14,7 +14,7 @@ namespace kernops {
 namespace {
 
 void median(Sample& sample, const OrderRequest& request, double* results) {
-  if (sample.weighed || request.places) return write_quantiles(sample, request, 2, {0.5}, results);
+  if (sample.weighed) return write_quantiles(sample, 2, {0.5}, results);
   const Count n = sample.count, half = n / 2;
   const Pair middle = sample.select(n % 2 ? half : half - 1);
   if (n % 2) return void(*results = middle.lower);
@@ -23,14 +23,12 @@ void median(Sample& sample, const OrderRequest& request, double* results) {
 }
 
 void quantiles(Sample& sample, const OrderRequest& request, double* results) {
-  write_quantiles(sample, request, request.type, request.probs, results);
+  write_quantiles(sample, request.type, request.probs, results);
 }
 
 void quartile_range(Sample& sample, const OrderRequest& request, double* results) {
   double ends[2];
-  OrderRequest plain = request;
-  plain.places = false;
-  write_quantiles(sample, plain, request.type, {0.25, 0.75}, ends);
+  write_quantiles(sample, request.type, {0.25, 0.75}, ends);
   *results = ends[1] - ends[0];
 }
 
@@ -45,14 +43,7 @@ void deviation(Sample& sample, const OrderRequest& request, double* results) {
 
 void nth_smallest(Sample& sample, const OrderRequest& request, double* results) {
   const Count n = sample.count, k = request.nth > 0 ? request.nth - 1 : n + request.nth;
-  const bool there = k >= 0 && k < n;
-  if (request.places) {
-    sample.sort_placed();
-    const double place = there ? double(sample.placed[size_t(k)].place + 1) : missing();
-    results[0] = results[1] = place, results[2] = 0;
-  } else {
-    *results = there ? sample.select(k).lower : missing();
-  }
+  *results = k >= 0 && k < n ? sample.select(k).lower : missing();
 }
 
 // The first of the most frequent values, or the value with the largest weight.
@@ -98,6 +89,14 @@ const std::vector<OrderStatistic>& order_statistics() {
 
 bool OrderRequest::has_probs() const { return order_statistics()[size_t(op)].compute == quantiles; }
 
+ChosenValues chosen_values(const OrderRequest& request) {
+  const auto compute = order_statistics()[size_t(request.op)].compute;
+  if (compute == median) return {{0.5}, 2, false, 1};
+  if (compute == quartile_range) return {{0.25, 0.75}, request.type, true, 2};
+  if (compute == quantiles) return {request.probs, request.type, false, Count(request.probs.size())};
+  return {{}, 0, false, request.following};
+}
+
 double empty_result(const OrderRequest& request) {
   if (request.empty) return *request.empty;
   return order_statistics()[size_t(request.op)].compute == count_distinct ? 0 : missing();
@@ -109,7 +108,7 @@ namespace {
 void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& sample, std::vector<double>& results) {
   const OrderStatistic& statistic = order_statistics()[size_t(request.op)];
   const bool ranks = statistic.compute == most_frequent;
-  sample.take(request.segments, s, request.x, column, request.weights, request.places || ranks);
+  sample.take(request.segments, s, request.x, column, request.weights, ranks);
   const bool spread = statistic.gaps == OrderStatistic::Spread, gap = sample.nas + sample.nans > 0;
   const bool kept = sample.count > 0 || (!spread && !request.skip_missing && gap);
   if (spread && !request.skip_missing && gap)
@@ -150,6 +149,7 @@ SegmentValues laid_out(const OrderRequest& request, LargeVector<double>& memory)
 }  // namespace
 
 void reduce_in_order(const OrderRequest& wanted) {
+  if (wanted.is_gradient()) return gradient_in_order(wanted);
   OrderRequest request = wanted;
   const Segments& segments = request.segments;
   LargeVector<double> memory;

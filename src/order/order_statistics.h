@@ -26,15 +26,33 @@ struct OrderRequest {
   int type = 7;
   Count nth = 1;                  // negative: counted from the largest
   const double* empty = nullptr;  // the result of a segment without values
-  // Instead of a quantile: the positions in the segment, from 1, of the two values that enclose it, and the share of
-  // the second one.
-  bool places = false;
-  Output out{};  // result o of column k for segment s at out.data[(o * columns + k) * out.entry + s]
+  // Instead of statistics, the gradient of sum(incoming * statistics) with respect to the values, if each statistic is
+  // a mean of chosen values. `incoming` are doubles: number o of column k for segment s at [(o * columns + k) * count +
+  // s]. The gradient of the nth value is that of `following` values, number nth, nth + 1, ...
+  SegmentValues incoming{};
+  bool decreasing = false;  // the order, for gradients
+  Count following = 1;
+  // Result o of column k for segment s at out.data[(o * columns + k) * out.entry + s]; the gradient of the value of row
+  // n at out.data[k * out.entry + n], 0 for rows outside all segments.
+  Output out{};
   Settings settings{};
 
   bool has_probs() const;
-  Count outputs() const { return (has_probs() ? Count(probs.size()) : 1) * (places ? 3 : 1); }
+  bool is_gradient() const { return incoming.data; }
+  Count incoming_count() const;
+  Count result_rows() const { return is_gradient() ? segments.values : segments.count; }
+  Count outputs() const { return has_probs() && !is_gradient() ? Count(probs.size()) : 1; }
 };
+
+// The values of which statistics are means: quantiles if there are probabilities, else the nth value and its followers.
+struct ChosenValues {
+  std::vector<double> probs;
+  int type;
+  bool difference;  // of the second and the first quantile
+  Count outputs;    // including both quantiles of a difference
+};
+ChosenValues chosen_values(const OrderRequest& request);
+void gradient_in_order(const OrderRequest& request);  // on the CPU: order/order_gradient.cpp
 
 double empty_result(const OrderRequest& request);  // result of a segment without values
 

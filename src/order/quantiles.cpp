@@ -59,21 +59,9 @@ void write_weighted(Sample& sample, int type, const std::vector<double>& probs, 
   }
 }
 
-void write_places(Sample& sample, int type, const std::vector<double>& probs, double* results) {
-  sample.sort_placed();
-  for (const double p : probs) {
-    const QuantilePosition at = quantile_position(type, double(sample.count), p);
-    *results++ = double(sample.placed[size_t(at.lower)].place + 1);
-    *results++ = double(sample.placed[size_t(at.upper)].place + 1);
-    *results++ = at.share;
-  }
-}
-
 }  // namespace
 
-void write_quantiles(Sample& sample, const OrderRequest& request, int type, const std::vector<double>& probs,
-                     double* results) {
-  if (request.places) return write_places(sample, type, probs, results);
+void write_quantiles(Sample& sample, int type, const std::vector<double>& probs, double* results) {
   if (sample.weighed) return write_weighted(sample, type, probs, results);
   const double* x = sample.x.data();
   const Count n = sample.count;

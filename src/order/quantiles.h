@@ -1,10 +1,9 @@
-// Quantiles of a sample, also of weighted values, or the positions of the values from which they are computed.
+// Quantiles of a sample, also of weighted values.
 #pragma once
-#include "order/order_statistics.h"
+#include "order/sample.h"
 
 namespace kernops {
 
-void write_quantiles(Sample& sample, const OrderRequest& request, int type, const std::vector<double>& probs,
-                     double* results);
+void write_quantiles(Sample& sample, int type, const std::vector<double>& probs, double* results);
 
 }  // namespace kernops

@@ -73,7 +73,7 @@ test_that("the GPU sorts long segments by digits of their keys", {
     on_host <- as.matrix(there)
     expect_identical(as.matrix(seg_sort(there, lengths = lengths, output = "gpu")),
                      as.matrix(seg_sort(on_host, lengths = lengths, backend = "cpu")))
-    for (op in c("median", "mode")) {
+    for (op in c("median", "mode", "n_distinct")) {
       expect_identical(seg_reduce(there, lengths = lengths, op = op, na.rm = TRUE),
                        seg_reduce(on_host, lengths = lengths, op = op, na.rm = TRUE, backend = "cpu"))
     }
@@ -82,6 +82,34 @@ test_that("the GPU sorts long segments by digits of their keys", {
                        f(on_host, lengths = lengths, decreasing = TRUE, backend = "cpu"))
     }
   }
+})
+
+test_that("gradients of order statistics stay on the GPU, with the bits of the CPU", {
+  skip_without_gpu()
+  withr::local_seed(5)
+  sizes <- c(0, 1, 5, 40, 0, 2100, 3)
+  count <- sum(sizes)
+  x <- cbind(rnorm(count), sample(c(-3:3, NA, NaN, Inf), count, TRUE))
+  cases <- list(list("median"), list("iqr", type = 6), list("nth", nth = -2), list("quantile", probs = c(0.2, 0.9)),
+                list("top", k = 3), list("top", k = 2, decreasing = FALSE))
+  for (n in seq_along(cases)) {
+    case <- cases[[n]]
+    by <- if (n %% 2) list(lengths = sizes) else list(g = factor(sample(rep(seq_along(sizes), sizes))))
+    segments <- if (is.null(by$g)) length(sizes) else nlevels(by$g)
+    eta <- array(rnorm(2 * segments * (case$k %||% length(case$probs))), c(segments, 2, case$k %||% length(case$probs)))
+    if (is.null(case$k) && is.null(case$probs)) eta <- matrix(rnorm(2 * segments), segments)
+    for (na.rm in if (case[[1]] == "top") list(NULL) else list(FALSE, TRUE)) {
+      args <- c(case[-1], by, list(na.rm = na.rm)[!is.null(na.rm)])
+      gradient <- \(x, eta, ...) do.call(seg_grad(case[[1]]), c(list(x, eta, ...), args))
+      expected <- gradient(x, eta)
+      expect_identical(gradient(gpu_matrix(x), eta), expected, label = case[[1]])
+      there <- gradient(gpu_matrix(x), gpu_matrix(matrix(eta, segments)), output = "gpu")
+      expect_identical(as.matrix(there), expected, label = case[[1]])
+    }
+  }
+  single <- seg_grad("median")(gpu_matrix(c(3, 1, 2, 5), "float32"), c(1, 3), lengths = c(1, 3), output = "gpu")
+  expect_match(capture.output(print(single)), "float32")
+  expect_equal(c(as.matrix(single)), c(1, 0, 3, 0))
 })
 
 test_that("the GPU orders, ranks and chooses", {

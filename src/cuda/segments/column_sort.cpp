@@ -36,7 +36,18 @@ struct ColumnSort {
     const int last = merge();
     if (pieces.tiles.count > 0) by_digits(last);
     job.from = keys[last].address(), job.long_segments = at<long long>(*pieces.numbers.memory);
-    if (sorting.by_segment) run("kernops_sort_long", pieces.numbers.count, sort_threads);
+    if (sorting.by_segment && pieces.numbers.count > 0) finish_long();
+  }
+
+  // Several blocks compute the results of a segment, and the last one of them joins their parts.
+  void finish_long() {
+    constexpr Count values_of_block = 16384, most = 1024;
+    const unsigned segments = pieces.numbers.count,
+                   each = unsigned(std::min(most, ceil_div(pieces.longest_of_all, values_of_block)));
+    const Buffer finished(segments * sizeof(unsigned)), partials(size_t(segments) * each * partial_bytes);
+    driver().check(driver().cuMemsetD32_v2(finished.pointer(), 0, segments), "filling memory");
+    job.finished = at<unsigned>(finished), job.partials = partials.address();
+    launch(function(sorting.text, "kernops_sort_long"), segments, each, sort_threads, &job);
   }
 
   // Returns the buffer of the sorted keys.
@@ -89,7 +100,7 @@ SortPieces::SortPieces(const Segments& segments, int key_bytes, int item_bytes)
   const PieceLists lists(segments.offsets(), key_bytes, item_bytes);
   short_ones = copied(lists.of_short), medium = copied(lists.of_medium), parts = copied(lists.parts);
   tiles = copied(lists.tiles), numbers = copied(lists.long_segments);
-  longest = lists.longest, by_digits = unsigned(lists.by_digits);
+  longest = lists.longest, longest_of_all = lists.longest_of_all, by_digits = unsigned(lists.by_digits);
 }
 
 void sort_column(const Segments& segments, const SortRun& job, const SortPieces& pieces, const Sorting& sorting) {

@@ -191,8 +191,13 @@ void sort(const SortRequest& request) {
 void order_statistics(const OrderRequest& request) {
   use_device(request.settings.devices.front());
   request.segments.find();
-  const Count rows = request.segments.count;
-  if (!fits_one_batch(values_of(request)) || request.places) return order_on_host(request, rows, reduce_in_order);
+  const Count rows = request.result_rows();
+  if (!fits_one_batch(values_of(request))) {
+    OrderRequest there = request;
+    const Values incoming(request.incoming, request.is_gradient() ? request.incoming_count() : 0, 1);
+    there.incoming = incoming.values;
+    return order_on_host(there, rows, reduce_in_order);
+  }
   made_whole(request, rows, seg_order_statistics);
 }
 

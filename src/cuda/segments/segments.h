@@ -130,7 +130,7 @@ struct SortPieces {
     std::unique_ptr<Buffer> memory;
   };
   List short_ones, medium, parts, tiles, numbers;  // parts and tiles belong to long segments, which have these numbers
-  Count longest;                                   // of the segments in parts
+  Count longest, longest_of_all;                   // of the segments in parts, and in both
   unsigned by_digits;                              // number of segments in tiles
 };
 

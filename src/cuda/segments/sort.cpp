@@ -12,6 +12,7 @@ size_t key_bytes(const SegmentValues& x) { return x.type == SegmentValues::float
 
 // `job` holds the members that are the same for all columns.
 void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sorting) {
+  const double* const incoming = job.how.incoming;  // of all columns
   each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     SegmentJobs jobs(work, device, first, columns, staged);
     job.run = jobs(0);
@@ -21,6 +22,7 @@ void sort_columns(const SegmentRequest& work, SortRun job, const Sorting& sortin
     for (Count c = 0; c < columns; ++c) {
       job.run.x = x + size_t(c * job.run.x_column) * bytes;
       job.run.out = column_of(work.out, first + c);
+      job.how.incoming = incoming + (first + c) * work.segments.count;
       sort_column(work.segments, job, pieces, sorting);
     }
     jobs.done(0);
@@ -57,7 +59,34 @@ SegmentRequest values_of(const OrderRequest& request) {
   return work;
 }
 
+namespace {
+
+void seg_order_gradient(const OrderRequest& request) {
+  const SegmentRequest work = values_of(request);
+  const ChosenValues chosen = chosen_values(request);
+  fill_all(work, work.segments.values, 0);
+  SortRun job{};
+  job.missing_last = 1, job.decreasing = request.decreasing;
+  OrderHow& how = job.how;
+  how.outputs = int(chosen.outputs), how.type = chosen.type, how.nth = request.nth;
+  how.skip_missing = request.skip_missing;
+  const Buffer probs(chosen.probs.size() * sizeof(double));
+  fill(probs, chosen.probs.data(), chosen.probs.size());
+  how.probs = chosen.probs.empty() ? nullptr : at<double>(probs);
+  const Buffer uploaded(request.incoming.on_device ? 0 : size_t(request.incoming_count()) * sizeof(double));
+  how.incoming = static_cast<const double*>(request.incoming.data);
+  if (!request.incoming.on_device) {
+    fill(uploaded, how.incoming, size_t(request.incoming_count()));
+    how.incoming = at<double>(uploaded);
+  }
+  how.incoming_apart = work.columns * work.segments.count;
+  sort_columns(work, job, {order_text(request), key_bytes(work.x), true, true});
+}
+
+}  // namespace
+
 void seg_order_statistics(const OrderRequest& request) {
+  if (request.is_gradient()) return seg_order_gradient(request);
   const SegmentRequest work = values_of(request);
   SortRun job{};
   job.missing_last = 1;

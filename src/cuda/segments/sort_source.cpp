@@ -20,6 +20,11 @@ std::string sort_text(const SortRequest& request) {
 }
 
 std::string order_text(const OrderRequest& request) {
+  if (request.is_gradient()) {
+    const bool floats = request.out.space == MemorySpace::device_float, difference = chosen_values(request).difference;
+    return text_of(request.x, "order_gradient",
+                   std::string("OrderGradient<") + (floats ? "float" : "double") + (difference ? ", true>" : ", false>"));
+  }
   const std::string weighted = request.weights ? "true" : "false";
   return text_of(request.x, "order_statistics",
                  std::string("OrderStatistic<") + kernops::order_statistics()[size_t(request.op)].function + "<" +
@@ -44,6 +49,8 @@ std::vector<std::string> all_sort_texts() {
       order.op = int(op), order.weights = kernops::order_statistics()[op].weights && op % 2 ? &weights : nullptr;
       texts.push_back(order_text(order));
     }
+    order.weights = nullptr, order.incoming.data = &weights, order.out.space = sort.out.space;
+    for (order.op = 0; order.op < 2; ++order.op) texts.push_back(order_text(order));
   }
   return texts;
 }

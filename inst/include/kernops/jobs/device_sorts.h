@@ -37,12 +37,16 @@ struct OrderHow {
   int skip_missing;
   double empty;             // the result of a segment without values
   long long outputs_apart;  // numbers from one result of a segment to the next
+  const double* incoming;   // of gradients: output k of row r at [k * incoming_apart + r]
+  long long incoming_apart;
 };
 
 struct SortRun {
   SegmentRun run;  // the values of one column
   const SortPiece* pieces;
   const long long* long_segments;  // their numbers
+  unsigned* finished;              // for each of them, the number of blocks that have stored a partial result,
+  void* partials;                  // partial_bytes for each block
   const void* from;                // keys of positions, in sorted runs of length `width`
   void* to;                        // the same, or null for results
   long long width;
@@ -51,6 +55,7 @@ struct SortRun {
   OrderHow how;
 };
 
+constexpr int partial_bytes = 16;
 constexpr int sort_threads = 256, sort_bytes = 32768;  // bytes of shared memory for the items of a piece
 
 // The largest number of values of a piece; an item consists of a key of `bytes` bytes, the number of its segment, and

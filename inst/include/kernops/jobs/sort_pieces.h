@@ -13,7 +13,7 @@ struct PieceLists {
   std::vector<SortPiece> of_short, of_medium, parts;
   std::vector<DigitTile> tiles;
   std::vector<long long> long_segments;
-  long long longest = 0;  // of the segments in parts
+  long long longest = 0, longest_of_all = 0;  // of the segments in parts; of all long segments
   int by_digits = 0;      // number of segments in tiles
 
   // Segment s has the positions offsets[s] .. offsets[s + 1] - 1.
@@ -26,6 +26,7 @@ struct PieceLists {
         continue;
       }
       long_segments.push_back((long long)s);
+      longest_of_all = std::max(longest_of_all, length);
       if (length > longest_merged(key_bytes)) {
         cut(begin, end, tile, [&](const SortPiece& piece) { tiles.push_back({piece, by_digits}); });
         ++by_digits;

@@ -89,12 +89,12 @@ template <bool weighted> struct most_frequent {
   }
   template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
     const X& x = numbers.x;
-    Frequency most{-1, 0, 0};
+    const Frequency none{-1, 0, 0};
+    Frequency most = none;
     const MoreFrequent join;
     for (int k = team.rank(); k < numbers.count; k += team.size())
       if (numbers.begins_run(k)) most = join(most, frequency(x, k, x.run_end(k)));
-    most = team.joined(most, join);
-    if (team.rank() != 0) return;
+    if (!team.joined(most, none, join)) return;
     if (!x.job.how.skip_missing) {
       if (numbers.nas() > 0) most = join(most, frequency(x, numbers.left_out_end, numbers.na_end));
       if (numbers.nans() > 0) most = join(most, frequency(x, numbers.na_end, x.length));
@@ -108,9 +108,9 @@ template <bool> struct count_distinct {
   template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
     int count = 0;
     for (int k = team.rank(); k < numbers.count; k += team.size()) count += numbers.begins_run(k);
-    count = team.joined(count, Sum());
+    if (!team.joined(count, 0, Sum())) return;
     if (!numbers.x.job.how.skip_missing) count += (numbers.nas() > 0) + (numbers.nans() > 0);
-    if (team.rank() == 0) numbers.x.give(0, count);
+    numbers.x.give(0, count);
   }
 };
 

@@ -1,6 +1,7 @@
-// The sorted values of a segment, and the threads that process them.
+// The sorted values of a segment.
 #pragma once
 #include <kernops/cuda/segments/sort.cuh>
+#include <kernops/cuda/segments/teams.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -14,7 +15,6 @@ struct Frequency {
   }
 };
 
-template <class N> __device__ __forceinline__ N from_lane(N x, int by) { return __shfl_xor_sync(all_lanes, x, by); }
 __device__ __forceinline__ Frequency from_lane(const Frequency& x, int by) {
   return {from_lane(x.weight, by), from_lane(x.place, by), from_lane(x.index, by)};
 }
@@ -25,27 +25,6 @@ struct MoreFrequent {
   __device__ __forceinline__ Frequency operator()(const Frequency& a, const Frequency& b) const {
     return a < b ? b : a;
   }
-};
-
-// The threads that share a segment: one thread, a warp, or a block. All of them receive a joined value.
-template <int threads> struct Team {
-  static constexpr int across = threads < 32 ? threads : 32;
-  static __device__ __forceinline__ int rank() { return threads == 1 ? 0 : threadIdx.x % threads; }
-  static constexpr __device__ __forceinline__ int size() { return threads; }
-  template <class N, class Join> static __device__ __forceinline__ N joined(N mine, Join join) {
-    KERNOPS_UNROLL
-    for (int by = 1; by < across; by *= 2) mine = join(mine, from_lane(mine, by));
-    if (threads <= 32) return mine;
-    __shared__ N parts[threads > 32 ? threads / 32 : 1];
-    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = mine;
-    __syncthreads();
-    mine = parts[0];
-    for (int n = 1; n < threads / 32; ++n) mine = join(mine, parts[n]);
-    __syncthreads();
-    return mine;
-  }
-  // True if one thread, or one warp, of these runs sequential loops over values.
-  static __device__ __forceinline__ bool leads() { return threads <= 32 || threadIdx.x < 32; }
 };
 
 // Items are in shared or in device memory; positions count from the first value of the segment.

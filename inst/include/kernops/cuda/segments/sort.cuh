@@ -5,14 +5,14 @@
 //   kernops_sort_parts    sorts parts of long segments
 // kernops_sort_merge merges runs of a long segment in pairs; each block computes a part of the result
 // kernops_sort_count, kernops_sort_begins and kernops_sort_digit sort longer segments by digits (sort_digits.cuh)
-// kernops_sort_long computes results of long sorted segments, one block per segment
+// kernops_sort_long computes results of long sorted segments, several blocks per segment
 //
 // A Finish computes results from sorted values (sorted_values.cuh, order_statistics.cuh):
 //
 // placed, apart whether positions and, for missing values, their kinds are kept
 // whole(job, piece, items) for the segments of a piece, by the block
 // store(job, position, item) for one item of a long segment, or
-// whole_long(job, segment) for a long segment, by the block
+// whole_long(job, segment, begin, length, items) for a long segment, by all of its blocks
 #pragma once
 #include <kernops/cuda/segments/merge_runs.cuh>
 #include <kernops/cuda/segments/sort_digits.cuh>

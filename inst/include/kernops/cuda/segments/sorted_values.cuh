@@ -58,7 +58,7 @@ template <class Finish> struct BySegment {
   template <class T, class Item>
   static __device__ __forceinline__ void whole_long(const SortRun& job, long long segment, long long begin, int length,
                                                     const Item* items) {
-    Finish::template give<T>(Ordered<T, const Item*>(job, items, segment, begin, length, 0), Team<sort_threads>());
+    Finish::template give<T>(Ordered<T, const Item*>(job, items, segment, begin, length, 0), Blocks(job));
   }
   template <class T, class Item>
   static __device__ __forceinline__ void store(const SortRun&, const SortPiece&, long long, const Item&) {}
