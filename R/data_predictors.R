@@ -4,12 +4,21 @@
 predictor_column <- function(formula, name) new_column("predictor", formula, paste("predictor of", name))
 
 predictor_values <- function(column, data, n, call) {
-  if (!length(all.vars(column$formula))) data <- data.frame(row.names = seq_len(n))
+  column <- with_predictor_smooths(column, data, call)
+  smooth <- smooth_variables_of(column, data, n, call)
+  data <- variables_of_predictor(column, data, n)
   if (!is.null(column$terms)) {
-    return(new_trend(column, column$terms, data, call)$x %||% matrix(0, n, column$width))
+    x <- new_trend(column, column$terms, data, call)$x %||% matrix(0, n, column$width)
+    return(if (length(smooth) && n) cbind(x, smooth_columns(column$smooths, smooth)) else x)
   }
   frame <- predictor_frame(column, data, n, call)
-  replace(as.numeric(seq_len(n)), !stats::complete.cases(frame), NA)
+  complete <- Reduce(`&`, lapply(smooth, stats::complete.cases), stats::complete.cases(frame))
+  replace(as.numeric(seq_len(n)), !complete, NA)
+}
+
+# A formula without variables has one row for each row of the data, too.
+variables_of_predictor <- function(column, data, n) {
+  if (length(all.vars(column$fixed %||% column$formula))) data else data.frame(row.names = seq_len(n))
 }
 
 # The variables of the formula at some rows of the data, missing values included.
@@ -18,7 +27,7 @@ predictor_frame <- function(column, data, n, call, rows = seq_len(n)) {
     stop_kernops(kind, paste("The {column$what} {.code {deparse1(column$formula)}}", words), call = call)
   }
   frame <- tryCatch(
-    do.call(stats::model.frame, list(column$formula, data, subset = rows, na.action = stats::na.pass,
+    do.call(stats::model.frame, list(column$fixed %||% column$formula, data, subset = rows, na.action = stats::na.pass,
                                      drop.unused.levels = TRUE), quote = TRUE),
     error = function(e) refuse("input", paste("cannot be evaluated:", conditionMessage(e)))
   )
@@ -29,10 +38,19 @@ predictor_frame <- function(column, data, n, call, rows = seq_len(n)) {
 
 # The column at the rows of the observations used, and its values there.
 settled_predictor <- function(column, rows, data, n, call) {
-  if (!length(all.vars(column$formula))) data <- data.frame(row.names = seq_len(n))
+  column <- with_predictor_smooths(column, data, call)
+  smooths <- settled_predictor_smooths(column, rows, data, n, call)
+  variables <- lapply(smooth_variables_of(column, data, n, call), function(x) x[rows, , drop = FALSE])
+  data <- variables_of_predictor(column, data, n)
   frame <- predictor_frame(column, data, n, call, rows)
   terms <- attr(frame, "terms")
   x <- trend_matrix(terms, frame, call, column$what)
+  if (length(smooths)) {
+    column$smooths <- smooths
+    column$random <- random_columns(smooths, ncol(x))
+    contrasts <- attr(x, "contrasts")
+    x <- structure(cbind(x, smooth_columns(smooths, variables)), contrasts = contrasts)
+  }
   if (!ncol(x)) stop_kernops("input", "The {column$what} must have a column, as in {.code ~ 1}.", call = call)
   if (any(bad <- rowSums(!is.finite(x)) > 0)) {
     stop_kernops("input", "The {column$what} must be finite: see {cli::qty(sum(bad))}row{?s} {rows[bad]}.", call = call)

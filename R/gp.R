@@ -243,7 +243,7 @@
 #' @param zi,dispersion one-sided formulas such as `~ x`: linear predictors of the probability of zeros and of the
 #'   parameter of dispersion of the `family`, which then depend on covariates. Default: constants. For a Gaussian
 #'   response, `dispersion` is the predictor of the logarithm of the standard deviation of the noise, in place of a
-#'   [nugget()]. See the section about linear predictors in [gp_family()].
+#'   [nugget()]; it may contain smooths, as in `~ s(x, y)`. See the section about linear predictors in [gp_family()].
 #' @param predictors a list of such formulas for other parameters of the family, by their names: `list(power = ~ x)`.
 #' @param derivatives observed derivatives of the response with respect to coordinates: a list of formulas such as
 #'   `list(dy_dx ~ x, dy_dz ~ z)`, with a column of `data` for each. See the section about derivatives.
@@ -364,6 +364,10 @@
 #' noisy <- gp(y + depth^2 * rnorm(60) ~ 1, coords = ~ x, covariance = matern(5/2),
 #'             dispersion = ~ depth)
 #' predict(noisy, data.frame(x = 2.5, depth = c(0.1, 0.9)), interval = "prediction")
+#' # a noise field: the noise grows with x
+#' if (requireNamespace("mgcv", quietly = TRUE)) {
+#'   gp(y + x / 10 * rnorm(60) ~ 1, coords = ~ x, covariance = matern(5/2), dispersion = ~ s(x))
+#' }
 #' @export
 # long: the checks of many arguments, one after another
 gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + nugget(),

@@ -8,7 +8,8 @@ print.gp_family_fit <- function(x, ...) {
   words <- c(paste0(x$family$name, ", link ", x$family$link), if (length(constant)) values(constant))
   cat_labelled("family", words, ",")
   for (name in names(x$family$predictors)) {
-    cat_labelled(predictor_label(x$family, name), values(predictor_coefficients(x, name)), ",")
+    words <- c(values(predictor_coefficients(x, name)), smooth_words(x$family$predictors[[name]]))
+    cat_labelled(predictor_label(x$family, name), words, ",")
   }
   invisible(x)
 }

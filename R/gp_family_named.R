@@ -62,7 +62,8 @@
 #' `power`, it is the logit of the position between the limits of the parameter. `zi` is the predictor of `zi` or
 #' `zero`, `dispersion` that of the parameter `dispersion`, `theta`, `alpha`, `delta`, `shape`, `sigma`, `precision` or
 #' `scale`, whichever the family has; `predictors = list(name = ~ x)` is that of any parameter, also of a
-#' [likelihood()]. Coefficients are fixed: random effects, smooths and offsets are for the trend.
+#' [likelihood()]. Coefficients are fixed: random effects, smooths and offsets are for the trend, but see noise fields
+#' below.
 #'
 #' The coefficients \eqn{\gamma} are estimated by maximum likelihood with all other parameters, with exact gradients,
 #' from the start of a constant parameter. `coef()`, `vcov()`, `confint()` and `tidy()` have them among the parameters
@@ -74,6 +75,15 @@
 #' of the covariance without a value is then left out. The Laplace approximation is exact for it, so that the likelihood
 #' is that of [gp()] with `known = list(noise = )`. It is fitted by the methods `"exact"` and `"vecchia"`, by maximum
 #' likelihood.
+#'
+#' `dispersion = ~ s(x, y)` is a noise field: the logarithm of the standard deviation of the noise is a smooth function
+#' of package mgcv in any variables, also coordinates; `s(x, y, bs = "gp")` is a Gaussian process with a Matern
+#' covariance of smoothness 3/2 and a given range. The coefficients that the penalty of the smooth reaches are
+#' independent normal variables with a variance that is estimated: by the marginal likelihood, in which these
+#' coefficients are integrated out by the Laplace approximation (Wood and Fasiolo 2017). `logLik()` is this marginal
+#' likelihood; `summary()` shows the variance and the effective degrees of freedom of each smooth. The other parameters
+#' are those at the joint mode. A smooth here has numeric variables and one penalty: `te()` is an error. Predictions of
+#' new observations have the noise at their points, without the uncertainty of the noise field.
 #'
 #' @section The Laplace approximation:
 #' The weight of an observation is minus the second derivative of its log density at the mode. It may be negative
@@ -109,6 +119,9 @@
 #'
 #' Dunn, P. K. and Smyth, G. K. (2005) Series evaluation of Tweedie exponential dispersion model densities. *Statistics
 #' and Computing* 15(4), 267-280.
+#'
+#' Wood, S. N. and Fasiolo, M. (2017) A generalized Fellner-Schall method for smoothing parameter optimization.
+#' *Biometrics* 73(4), 1071-1081.
 #'
 #' @seealso [gp_families] for the approximation and the methods of fits; [gp()].
 #' @examples

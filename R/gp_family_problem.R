@@ -6,10 +6,15 @@ fit_family <- function(parts, model, known, how, estimate, family, call) {
   likelihood <- likelihood_for(problem$data, problem$outer, how)
   separating <- separating_covariates(problem$data)
   search <- estimate_family(problem, likelihood, how, estimate, call)
+  field <- with_noise_field(problem, likelihood, search, how, estimate, call)
+  problem <- field$problem
+  likelihood <- field$likelihood
+  search <- field$search
   fit <- with_enough_neighbours(search, likelihood, function(search) {
     fitted_parts(finish_family(problem, likelihood, search, call), search, how, parts, known, estimate, "gp_family_fit")
   })
   fit$spread <- problem$start$spread
+  fit <- with_marginal_likelihood(fit, field$marginal)
   with_separation(separating, warn_about_search(fit$search, how$control))
   if (estimate != "none") {
     warn_about_family(fit)
@@ -70,7 +75,8 @@ plain_fit <- function(data) {
     trend <- stats::nlminb(trend, function(b) -sum(terms(b)$value), function(b) -crossprod(data$basis, terms(b)$slope),
                            lower = trend - 5, upper = trend + 5)$par
   }
-  list(parameters = parameters, phi = phi, trend = trend, spread = spread)
+  list(parameters = parameters, phi = phi, trend = trend, spread = spread,
+       variances = unlist(unname(lapply(family$predictors, `[[`, "variances"))))
 }
 
 # For each parameter of a family the start, the lower and the upper limit of its search.
@@ -101,6 +107,7 @@ outer_model <- function(problem, estimate) {
   if (estimate == "none") model$parameters$fixed <- model$parameters$kind != "trend"
   model$scale <- integer()
   model$field <- problem$model
+  model$penalty <- penalty_of(problem$data$family, nrow(problem$model$parameters))
   model
 }
 
@@ -130,7 +137,7 @@ finish_family <- function(problem, likelihood, search, call) {
   list(
     theta = theta, covariance = with_values(model, theta), beta = beta, family = data$family, phi = state$phi,
     dispersion = reported_parameters(data$family, state$own),
-    loglik = plain_loglik(state, model, search$theta),
+    loglik = plain_loglik(state, problem$outer, search$theta),
     state = list(alpha = state$k, z = trend$z, root = trend$root, less = state$posterior$less,
                  logdet_error = state$logdet_error),
     vecchia = kept_neighbours(likelihood, search, state, problem$outer),

@@ -61,13 +61,17 @@ settled_predictors <- function(family, parts, u, d, call) {
   places <- column_places(parts$columns)
   for (name in names(family$predictors)) {
     k <- match(column_key(family$predictors[[name]]$column), names(places))
-    family$predictors[[name]] <- list(column = parts$columns[[k]], dims = d + places[[k]])
+    family$predictors[[name]] <- list(column = parts$columns[[k]], dims = d + places[[k]],
+                                      variances = family$predictors[[name]]$variances)
   }
   family$parameters <- parameters_of_predictors(family)
   for (name in names(family$predictors)) {
     predictor <- family$predictors[[name]]
     known <- !anyNA(family$parameters$value[family$parameters$of == name])
     z <- u[, predictor$dims, drop = FALSE]
+    if (length(predictor$column$random)) {
+      family$predictors[[name]]$variances <- predictor$variances %||% starting_variances(predictor$column$random, z)
+    }
     family$predictors[[name]]$turn <- if (known) diag(ncol(z)) else turn_of(z, predictor$column, call)
   }
   family

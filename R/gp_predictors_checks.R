@@ -22,11 +22,14 @@ check_predictor <- function(family, name, formula, call) {
   refuse(!inherits(formula, "formula") || length(formula) != 2,
          "The predictor of {.code {name}} must be a one-sided formula such as {.code ~ x}.")
   parts <- split_effects(formula[[2]])
-  refuse(length(parts$effects) > 0, "The predictor of {.code {name}} must have fixed coefficients: random effects and
-                                     smooths are for the {.arg formula}.",
+  smooths <- vapply(parts$effects, is_smooth, NA)
+  refuse(!all(smooths) || length(smooths) && family$name != "gaussian",
+         "The predictor of {.code {name}} must have fixed coefficients: random effects and smooths are for the
+          {.arg formula}, and smooths for the {.arg dispersion} of a Gaussian response.",
          i = "{.code splines::ns(x, 4)} is a smooth function with fixed coefficients.")
   check_no_effects(parts$rest, call)
   refuse("." %in% all.vars(formula), "The predictor of {.code {name}} must name its variables, without {.code .}.")
+  if (length(smooths)) formula <- stats::as.formula(call("~", parts$rest %||% 1), environment(formula))
   terms <- tryCatch(stats::terms(formula), error = function(e) NULL)
   refuse(is.null(terms), "The predictor of {.code {name}}, {.code {deparse1(formula)}}, is not a formula of a linear
                           model.")

@@ -6,10 +6,11 @@ is_constant_parameter <- function(family) {
   !(parameters$of %||% parameters$name) %in% names(family$predictors)
 }
 
-# The coefficients of a predictor, by the names of its covariates.
+# The fixed coefficients of a predictor, by the names of its covariates.
 predictor_coefficients <- function(object, name) {
-  column <- object$family$predictors[[name]]$column
-  stats::setNames(object$dispersion[object$family$parameters$of == name], column$names)
+  predictor <- object$family$predictors[[name]]
+  all <- stats::setNames(object$dispersion[object$family$parameters$of == name], predictor$column$names)
+  all[fixed_coefficients(predictor)]
 }
 
 # The function of the parameter that equals the predictor, such as log(theta).
@@ -25,7 +26,7 @@ predictor_words <- function(family) {
 predictor_tables <- function(object, errors) {
   of <- object$family$parameters$of
   lapply(stats::setNames(nm = names(object$family$predictors)), function(name) {
-    estimate <- object$dispersion[of == name]
+    estimate <- object$dispersion[of == name][fixed_coefficients(object$family$predictors[[name]])]
     wald_table(estimate, errors[names(estimate)])
   })
 }
@@ -33,8 +34,10 @@ predictor_tables <- function(object, errors) {
 print_predictors <- function(tables, fit, digits) {
   for (name in names(tables)) {
     cli::cat_line("\nPredictor of ", name, ", link ", parameter_link(fit$family, name)$name, ":")
-    rownames(tables[[name]]) <- fit$family$predictors[[name]]$column$names
+    predictor <- fit$family$predictors[[name]]
+    rownames(tables[[name]]) <- predictor$column$names[fixed_coefficients(predictor)]
     stats::printCoefmat(tables[[name]], digits = digits)
+    if (length(smooths <- smooth_words(predictor))) cli::cat_line("Smooths: ", paste(smooths, collapse = ", "))
   }
 }
 

@@ -84,35 +84,37 @@ prior_limits <- function(model, n) {
          lognormal = exp(prior$meanlog + c(-4, 4) * prior$sdlog))
 }
 
-# -2 log density at theta, with its gradient and a positive diagonal in place of its second derivatives, with respect to
+# -2 log density at theta, with its gradient and a positive matrix in place of its second derivatives, with respect to
 # theta as in a likelihood: scaled to the logarithm, they are the derivatives with respect to the logarithm.
 prior_deviance <- function(model, theta) {
   none <- numeric(length(theta))
-  total <- list(value = 0, gradient = none, bend = none)
+  total <- list(value = 0, gradient = none, bend = diag(none, length(none)))
   for (each in model$prior) {
     value <- theta[[each$row]]
     terms <- -2 * prior_terms(each$prior, log(value))
     total$value <- total$value + terms[[1]]
     total$gradient[[each$row]] <- terms[[2]] / value
-    total$bend[[each$row]] <- terms[[3]] / value^2
+    total$bend[[each$row, each$row]] <- terms[[3]] / value^2
   }
+  rows <- model$penalty$rows
+  if (is.null(rows)) return(total)
+  penalty <- penalty_deviance(model$penalty, theta)
+  total$value <- total$value + penalty$value
+  total$gradient[rows] <- total$gradient[rows] + penalty$gradient
+  total$bend[rows, rows] <- total$bend[rows, rows] + penalty$bend
   total
 }
 
 # A likelihood times the prior density: its values and derivatives are those of the posterior.
 with_prior <- function(likelihood, model) {
-  if (!length(model$prior)) return(likelihood)
+  if (!length(model$prior) && is.null(model$penalty)) return(likelihood)
   posterior <- function(state, theta) {
     if (is_singular(state)) return(state)
     prior <- prior_deviance(model, theta)
     plain <- state[c("gradient", "information", "estimate")]
     state$value <- state$value + prior$value
     state$gradient <- function() plain$gradient() + prior$gradient
-    state$information <- function(...) {
-      information <- plain$information(...)
-      diag(information) <- diag(information) + prior$bend
-      information
-    }
+    state$information <- function(...) plain$information(...) + prior$bend
     state$estimate <- function(theta) posterior(plain$estimate(theta), theta)
     state
   }

@@ -30,11 +30,7 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
     for (part in list(problem$model, data$family)) check_all_given(part$parameters, call)
     if (!ncol(data$x)) return(list(theta = model$parameters$value))
   }
-  target <- reporting_target(search_target(
-    likelihood, data, model, how, FALSE,
-    sample_rows = function(data, size) subset_rows(data$u, size, control$seed, if (likelihood$dense) data$block),
-    too_little = function(data) all(data$y == data$y[[1]]), beside = function(end) rbind(end$theta)
-  ))
+  target <- family_target(problem, likelihood, how)
   process <- if (all_given) rbind(problem$model$parameters$value) else {
     starting_values(problem$model, data$u, problem$residual)
   }
@@ -46,6 +42,14 @@ estimate_family <- function(problem, likelihood, how, estimate, call) {
   if (is_singular(best)) stop_no_mode(call)
   if (all_given) best$value <- NULL
   resumable(best, target)
+}
+
+family_target <- function(problem, likelihood, how) {
+  reporting_target(search_target(
+    likelihood, problem$data, problem$outer, how, FALSE,
+    sample_rows = function(data, size) subset_rows(data$u, size, how$control$seed, if (likelihood$dense) data$block),
+    too_little = function(data) all(data$y == data$y[[1]]), beside = function(end) rbind(end$theta)
+  ))
 }
 
 # The coefficients of the trend from a start; again where the likelihood is more accurate with a reference at its end.
