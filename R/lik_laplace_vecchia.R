@@ -98,7 +98,8 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     warn_of_mode(mode)
     warn_of_factor(error, sets)
   }
-  new_state(results, warn = warn,
+  # solutions by iteration are not exact, and steps far below the error of the likelihood are not worth them
+  new_state(results, warn = warn, resolution = if (has_iterative_levels(sets)) 1e-3 * error else 0,
             gradient = function() latent_gradient(sets, system, results, data, parts),
             information = function(profiled = FALSE) {
               laplace_information(latent_derivatives(sets, system, results, parts), project, results, data)
