@@ -265,6 +265,14 @@ posterior_solve <- function(held, diagonal, b, x, tol, most, threads) {
     .Call(`_kernops_posterior_solve`, held, diagonal, b, x, tol, most, threads)
 }
 
+posterior_product <- function(held, diagonal, x, threads) {
+    .Call(`_kernops_posterior_product`, held, diagonal, x, threads)
+}
+
+posterior_precondition <- function(held, b, threads) {
+    .Call(`_kernops_posterior_precondition`, held, b, threads)
+}
+
 posterior_lanczos <- function(held, diagonal, z, tol, most, threads) {
     .Call(`_kernops_posterior_lanczos`, held, diagonal, z, tol, most, threads)
 }

@@ -3,8 +3,8 @@
 #
 # With the precision F = Q + A' D A of the field given observations with weights D, and the columns C of effects,
 #   H = [I + C' D C, C' D A; A' D C, F]     det H = det F det S,  S = I + C' D (C - A F^-1 A' D C).
-# F has the sparse factor of a field alone (lik_latent_sets.R). S is known by its products, each a solution of F:
-# solutions are found by conjugate gradients, log det S by lik_level_forms.R.
+# F has the sparse factor of a field alone (lik_latent_sets.R). Conjugate gradients solve H, with a preconditioner from
+# this factor. S is known by its products, each a solution of F: lik_level_forms.R has log det S.
 
 # The functions of sparse_posterior() with effects, in which the coefficients come before the places; `factor` are the
 # rows of U and `probes` is a result of level_probes(). The result also has error(), the standard error of the latest
@@ -23,7 +23,7 @@ levels_posterior <- function(pattern, factor, probes) {
     determinant <<- c(list(value = of_field + if (isTRUE(probes$determinant)) levels$logdet %||% NaN else 0), levels)
     determinant$value
   }
-  solve <- function(w, b, from = 0 * b, tol = 1e-10) solution_of_levels(field, w, b, from, tol, first)
+  solve <- function(w, b, from = 0 * b, tol = 1e-12) solution_of_levels(field, w, b, from, tol, first)
   # H^-1 b, for some columns at a time
   solved <- function(b) if (ncol(b)) by_columns(b, function(part) solve(latest, part)) else b
   size <- length(first) + length(factor$sd)

@@ -23,7 +23,7 @@ level_probes <- function(seed = 1, count = 16, wanted = 0.04, determinant = TRUE
   list2env(list(seed = seed, count = count, wanted = wanted, determinant = determinant))
 }
 
-# `schur` is a list of the `size`, of product(x), S x, and of `rough`, the product of the incomplete factor: the
+# `schur` is a list of the `size`, of product(x, loose), S x, and of `rough`, the product of the incomplete factor: the
 # `diagonal` of its matrix, and forms(x), x' S x for columns x. The result has the `logdet` and its `error`, with the
 # `directions` v and their `signs`: a change dS changes log det S by the sum of signs * v' dS v. NULL where S is not
 # positive definite.
@@ -77,20 +77,21 @@ more_signs <- function(schur, probes, count) {
 level_basis_of <- function(schur, scale) {
   rank <- min(level_basis, schur$size)
   if (rank == schur$size) return(diag(schur$size))
-  dominant_basis(list(size = schur$size, product = scaled_product(schur, scale)), rank)
+  product <- scaled_product(schur, scale)
+  dominant_basis(list(size = schur$size, product = function(x) product(x, 1e6)), rank)
 }
 
 # A x for A = D^-1/2 S D^-1/2.
 scaled_product <- function(schur, scale) {
   root <- sqrt(scale)
-  function(x) schur$product(x / root) / root
+  function(x, loose = 1) schur$product(x / root, loose) / root
 }
 
 # The sum of the forms of the basis, `exact`, and the `estimates` of the rest of tr log A by signs, with the directions
 # of both, those of signs being `random`.
 forms_of_levels <- function(schur, reference) {
   columns <- cbind(reference$basis, reference$signs)
-  forms <- lanczos_forms(scaled_product(schur, reference$scale), columns, matrix_logarithm)
+  forms <- lanczos_forms(scaled_product(schur, reference$scale), columns, matrix_logarithm, 1e-6)
   if (is.null(forms)) return(NULL)
   rank <- ncol(reference$basis)
   random <- seq_along(forms$value) > rank

@@ -16,18 +16,20 @@ left_of_levels <- function(field, w, x, tol = level_tolerance) {
   solved <- solve_places(field, w, w$gather(w$share * along), tol)
   list(left = along - w$spread(solved), field = solved)
 }
-level_tolerance <- 1e-11
+level_tolerance <- 1e-9
 
 solve_places <- function(field, w, b, tol = level_tolerance) {
   solved <- field$solve(w$places, b, tol = tol)
   if (is.null(solved)) b * NaN else solved
 }
 
-# S for logdet_of_levels().
+# S for logdet_of_levels(). The error of a product with the field may be `loose` times as large.
 schur_of_levels <- function(field, w) {
   list(
     size = w$entries$size,
-    product = function(x) x + w$entries$crossprod(w$share * left_of_levels(field, w, x)$left),
+    product = function(x, loose = 1) {
+      x + w$entries$crossprod(w$share * left_of_levels(field, w, x, min(1e-2, loose * level_tolerance))$left)
+    },
     rough = list(
       diagonal = function() diagonal_of_levels(w) - sums_of_columns(field, w),
       forms = function(x) {
@@ -73,19 +75,43 @@ sums_of_columns <- function(field, w, most = 1e7) {
   sums
 }
 
-# H^-1 b, from an approximation of it. Without a factor of the field, NULL.
+# H^-1 b, from an approximation of it; NULL without a factor of the field. The factor L at other weights serves as well,
+# where few steps are enough.
 solution_of_levels <- function(field, w, b, from, tol, first) {
   b <- as.matrix(b)
-  places <- field$solve(w$places, b[-first, , drop = FALSE])
-  if (is.null(places)) return(NULL)
-  root <- sqrt(diagonal_of_levels(w))
-  right <- b[first, , drop = FALSE] - w$entries$crossprod(w$share * w$spread(places))
-  product <- schur_of_levels(field, w)$product
-  system <- list(n = length(first), lambda = 0, precision = "float64", any_width = TRUE,
-                 product = function(x, precision) product(x / root) / root)
-  solved <- solve_system(system, right / root, NULL, tol, x0 = as.matrix(from)[first, , drop = FALSE] * root, check = 0)
-  coefficients <- solved$solution / root
-  rbind(coefficients, places - solve_places(field, w, gathered_levels(w, coefficients)))
+  system <- system_of_levels(field, w, first)
+  solved <- function(from, most = 1e4) solve_system(system, b, system$precondition, tol, most, from, check = 0)
+  if (field$has_factor()) {
+    near <- solved(as.matrix(from), 40)
+    if (all(near$converged)) return(near$solution)
+    from <- near$solution
+  }
+  if (is.nan(field$logdet(w$places))) return(NULL)
+  solved(as.matrix(from))$solution
+}
+
+# H for solve_system(), with the solution of
+#   [D, E'; E, L L' + E D^-1 E'],  E = A' D_y C,
+# as the preconditioner: D is the diagonal of I + C' D_y C, for observations with weights D_y, and L the factor of F.
+system_of_levels <- function(field, w, first) {
+  scale <- diagonal_of_levels(w)
+  levels_of <- function(x) x[first, , drop = FALSE]
+  places_of <- function(x) x[-first, , drop = FALSE]
+  across <- function(places) w$entries$crossprod(w$share * w$spread(places))
+  list(
+    n = length(first) + length(w$places), lambda = 0, precision = "float64", any_width = TRUE,
+    product = function(x, precision) {
+      levels <- levels_of(x)
+      along <- w$share * w$entries$times(levels)
+      rbind(levels + w$entries$crossprod(along) + across(places_of(x)),
+            field$product(w$places, places_of(x)) + w$gather(along))
+    },
+    precondition = function(r) {
+      levels <- levels_of(r) / scale
+      places <- field$precondition(places_of(r) - gathered_levels(w, levels))
+      rbind(levels - across(places) / scale, places)
+    }
+  )
 }
 
 dense_sets <- function(sets, size) {

@@ -6,6 +6,9 @@
 #   |z|^2 sum_kl y_k y_l f[t_k, t_l] (V Y)_k' dA (V Y)_l,  f[s, t] = (f(s) - f(t)) / (s - t).
 # The matrix y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny: with its eigenvectors, the change is the sum of
 # signs * w' dA w over some columns w, the `directions`.
+#
+# The later vectors of a basis matter less: the errors of product(x, loose) may be `loose` times as large as those of the
+# first product (Simoncini and Szyld 2003).
 
 # f as a list of its `value` and its divided `difference`.
 matrix_logarithm <- list(
@@ -23,7 +26,7 @@ log_beyond_square <- list(
 )
 
 # The forms of columns z: their `value`, the `directions` and the `signs` of the derivatives, and the columns `of` which
-# these are. product(x) is A x. NULL where an eigenvalue of A is not positive.
+# these are. product(x, ...) is A x. NULL where an eigenvalue of A is not positive.
 lanczos_forms <- function(product, z, f, tol = 1e-8, most = 300, width = 16) {
   parts <- lapply(split(seq_len(ncol(z)), (seq_len(ncol(z)) - 1) %/% width), function(columns) {
     run <- krylov_basis(product, z[, columns, drop = FALSE], krylov_solved(tol), most)
@@ -38,7 +41,7 @@ lanczos_forms <- function(product, z, f, tol = 1e-8, most = 300, width = 16) {
        of = rep(seq_along(forms), lengths(signs)))
 }
 
-form_of_run <- function(run, k, f, least = 1e-10) {
+form_of_run <- function(run, k, f, least = 1e-8) {
   tridiagonal <- run$matrix(k)
   e <- eigen(tridiagonal, symmetric = TRUE)
   if (!all(e$values > 0)) return(NULL)
@@ -62,7 +65,7 @@ krylov_basis <- function(product, x, solved, most = 300) {
   residual <- pivot <- 1
   repeat {
     m <- length(vectors)
-    r <- product(vectors[[m]])
+    r <- product(vectors[[m]], 1 / max(1e-16, min(1, residual)))
     diagonal <- rbind(diagonal, colSums(r * vectors[[m]]))
     pivot <- diagonal[m, ] - if (m > 1) below[m - 1, ]^2 / pivot else 0
     for (v in c(vectors, vectors)) r <- r - scaled(v, colSums(r * v))

@@ -34,7 +34,7 @@ errors_of_lower_weights <- function(system, nsim) {
     whole[rows, ] <- root * x
     system$mean(system$positive, system$gather(whole))
   }
-  product <- function(x) x - root * system$spread(solved(x))[rows, , drop = FALSE]
+  product <- function(x, ...) x - root * system$spread(solved(x))[rows, , drop = FALSE]
   solved(inverse_root(product, normal_numbers(length(rows), nsim)))
 }
 

@@ -29,7 +29,10 @@ sparse_pattern <- function(neighbours, effects = NULL, wide = neighbours[0, , dr
 #   held()                 the matrix in C++
 #   logdet(w)              log det(Q + diag(w)); NaN where it is not positive definite
 #   solve(w, b, from, tol) (Q + diag(w))^-1 b, iterated from an approximation of it; NULL where there is no factor
-# By the factor at the latest w:
+#   product(w, x)          (Q + diag(w)) x
+# By the factor L L' at the latest w:
+#   has_factor()           whether it exists
+#   precondition(b)        (L L')^-1 b
 #   variances()            diagonal of the inverse
 #   parts(sets)            L^-1 B, for the columns B of weights of `sets`, a list of `neighbours` and `weights`
 #   sums(sets, nothing)    the column sums of their squares, without what is less than `nothing` of them
@@ -103,6 +106,9 @@ sparse_posterior <- function(pattern, factor) {
       if (is.nan(factorise(w))) return(NULL)
       posterior_solve(current(), observed(w), b, first, tol, 200L, threads())
     },
+    product = function(w, x) posterior_product(current(), observed(w), x, threads()),
+    has_factor = function() !is.nan(logdet),
+    precondition = function(b) posterior_precondition(current(), b, threads()),
     variances = variances,
     parts = function(sets) posterior_parts(current(), sets$neighbours, sets$weights, threads()),
     sums = function(sets, nothing = 1e-18) {

@@ -139,6 +139,7 @@ new_preconditioner <- function(type, shift, n, Q = NULL, R = diag(0), left = NUL
 # r -> P^-1 r, in a space; the identity for NULL.
 preconditioning <- function(precond, space) {
   if (is.null(precond)) return(identity)
+  if (is.function(precond)) return(precond)
   if (precond$type == "vecchia") return(sparse_solver(precond))
   inverse <- on_space(1 / precond$shift, space)
   if (is.null(precond$Q)) return(function(r) space$add_rows(inverse, r, zeros_like(space, r)))

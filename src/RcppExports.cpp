@@ -839,6 +839,31 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// posterior_product
+Rcpp::NumericMatrix posterior_product(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix x, int threads);
+RcppExport SEXP _kernops_posterior_product(SEXP heldSEXP, SEXP diagonalSEXP, SEXP xSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_product(held, diagonal, x, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
+// posterior_precondition
+Rcpp::NumericMatrix posterior_precondition(SEXP held, Rcpp::NumericMatrix b, int threads);
+RcppExport SEXP _kernops_posterior_precondition(SEXP heldSEXP, SEXP bSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(posterior_precondition(held, b, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // posterior_lanczos
 Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix z, double tol, int most, int threads);
 RcppExport SEXP _kernops_posterior_lanczos(SEXP heldSEXP, SEXP diagonalSEXP, SEXP zSEXP, SEXP tolSEXP, SEXP mostSEXP, SEXP threadsSEXP) {
@@ -2208,6 +2233,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_posterior_fill", (DL_FUNC) &_kernops_posterior_fill, 4},
     {"_kernops_posterior_factor", (DL_FUNC) &_kernops_posterior_factor, 3},
     {"_kernops_posterior_solve", (DL_FUNC) &_kernops_posterior_solve, 7},
+    {"_kernops_posterior_product", (DL_FUNC) &_kernops_posterior_product, 4},
+    {"_kernops_posterior_precondition", (DL_FUNC) &_kernops_posterior_precondition, 3},
     {"_kernops_posterior_lanczos", (DL_FUNC) &_kernops_posterior_lanczos, 6},
     {"_kernops_posterior_variances", (DL_FUNC) &_kernops_posterior_variances, 2},
     {"_kernops_posterior_sums", (DL_FUNC) &_kernops_posterior_sums, 5},

@@ -43,6 +43,35 @@ void outward(const Posterior& posterior, const double* x, double* to) {
   for (size_t i = 0; i < size_t(posterior.length()); ++i) to[i] = x[posterior.inner(i)];
 }
 
+// Some columns from `first` on, which are multiplied together: from[i], and to[i] for their results.
+struct Columns {
+  Count first, count;
+  const double* from;
+  double* to;
+  Settings settings;
+};
+
+// each(columns) for all columns of b, as many together as leave each thread its part; returns the results.
+template <class Each>
+Rcpp::NumericMatrix by_columns(const Posterior& posterior, const Rcpp::NumericMatrix& b, int threads,
+                               const Each& each) {
+  const Count n = posterior.length(), columns = b.ncol();
+  const double* const from = of_length(b, n * columns);
+  Rcpp::NumericMatrix out = zeros(int(n), int(columns));
+  double* const to = out.begin();
+  const Count together = std::min(posterior.columns_together(), std::max<Count>(1, ceil_div(columns, threads)));
+  const Count parts = ceil_div(columns, together);
+  const int workers = std::max(1, std::min(threads, int(parts)));
+  parallel_for(parts, workers, with_threads(threads), [&](Count part, Count) {
+    const Count first = part * together, count = std::min(together, columns - first);
+    const std::vector<double> right = inward(posterior, from + first * n, count);
+    std::vector<double> result(right.size());
+    each(Columns{first, count, right.data(), result.data(), for_threads(threads / workers)});
+    for (Count c = 0; c < count; ++c) outward(posterior, result.data() + c * n, to + (first + c) * n);
+  });
+  return out;
+}
+
 SEXP held_posterior(const Rcpp::IntegerMatrix& near, const Rcpp::IntegerMatrix& wide,
                     neighbours::ObservedEffects effects, const std::vector<int>& dense, int threads) {
   const neighbours::PointSets sets = sets_of(near, near.ncol()), wide_sets = sets_of(wide, near.ncol());
@@ -155,27 +184,40 @@ Rcpp::NumericMatrix posterior_solve(SEXP held, Rcpp::NumericVector diagonal, Rcp
                                     Rcpp::NumericMatrix x, double tol, int most, int threads) {
   return guard([&] {
     const Posterior& posterior = posterior_of(held);
-    const Count n = posterior.length(), columns = b.ncol();
-    of_length(b, n * columns), of_length(x, n * columns);
-    Rcpp::NumericMatrix out = zeros(int(n), int(columns));
-    Rcpp::IntegerVector steps(columns);
-    const double *const d = of_length(diagonal, posterior.points()), *const from = b.begin(), *const begin = x.begin();
-    double* const to = out.begin();
+    const Count n = posterior.length();
+    of_length(x, n * b.ncol());
+    Rcpp::IntegerVector steps(b.ncol());
+    const double *const d = of_length(diagonal, posterior.points()), *const begin = x.begin();
     int* const taken = steps.begin();
-    // as many together as leave each thread its part
-    const Count together = std::min(posterior.columns_together(), std::max<Count>(1, ceil_div(columns, threads)));
-    const Count parts = ceil_div(columns, together);
-    const int workers = std::max(1, std::min(threads, int(parts)));
-    const Settings within = for_threads(threads / workers);
-    parallel_for(parts, workers, with_threads(threads), [&](Count part, Count) {
-      const Count first = part * together, count = std::min(together, columns - first);
-      const std::vector<double> right = inward(posterior, from + first * n, count);
-      std::vector<double> solution = inward(posterior, begin + first * n, count);
-      posterior.solve_columns(d, right.data(), solution.data(), count, tol, most, within, taken + first);
-      for (Count c = 0; c < count; ++c) outward(posterior, solution.data() + c * n, to + (first + c) * n);
+    Rcpp::NumericMatrix out = by_columns(posterior, b, threads, [=, &posterior](Columns part) {
+      const std::vector<double> start = inward(posterior, begin + part.first * n, part.count);
+      std::copy(start.begin(), start.end(), part.to);
+      posterior.solve_columns(d, part.from, part.to, part.count, tol, most, part.settings, taken + part.first);
     });
     out.attr("steps") = steps;
     return out;
+  });
+}
+
+// (Q + D) x.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix posterior_product(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix x, int threads) {
+  return guard([&] {
+    const Posterior& posterior = posterior_of(held);
+    const double* const d = of_length(diagonal, posterior.points());
+    return by_columns(posterior, x, threads, [=, &posterior](Columns part) {
+      posterior.multiply(d, part.from, part.to, part.count, part.settings);
+    });
+  });
+}
+
+// (L L')^-1 b for the latest factor.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericMatrix posterior_precondition(SEXP held, Rcpp::NumericMatrix b, int threads) {
+  return guard([&] {
+    const Posterior& posterior = posterior_of(held);
+    return by_columns(posterior, b, threads,
+                      [&](Columns part) { posterior.solve_by_factor(part.from, part.to, part.count, part.settings); });
   });
 }
 

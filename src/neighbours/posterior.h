@@ -111,6 +111,9 @@ class Posterior {
   void solve_columns(const double* diagonal, const double* b, double* x, Count columns, double tol, int most,
                      const Settings& settings, int* steps) const;
   Count columns_together() const;
+  // (Q + D) x, and (L L')^-1 b for the latest factor, for as many columns.
+  void multiply(const double* diagonal, const double* x, double* y, Count columns, const Settings& settings) const;
+  void solve_by_factor(const double* b, double* x, Count columns, const Settings& settings) const;
   void multiply_by_factor(double* x, const Settings& settings) const;  // L x for the latest factor L L'
   // The derivative of logdet() with respect to the entries of Q + D: the inverse of Q + D if the factor is exact.
   void invert(const Settings& settings);

@@ -32,6 +32,29 @@ template <class Number> Number of_open_lanes(Number x, const int* steps) {
   return x;
 }
 
+// Some columns of n numbers, and back.
+std::vector<Lanes> to_lanes(const double* x, Count n, Count columns) {
+  std::vector<Lanes> to(size_t(n), Lanes::Zero());
+  for (Count c = 0; c < columns; ++c)
+    for (Count i = 0; i < n; ++i) to[size_t(i)][c] = x[c * n + i];
+  return to;
+}
+
+void from_lanes(const std::vector<Lanes>& from, Count columns, double* x) {
+  const Count n = Count(from.size());
+  for (Count c = 0; c < columns; ++c)
+    for (Count i = 0; i < n; ++i) x[c * n + i] = from[size_t(i)][c];
+}
+
+// apply(from, to) for the columns x, whose results are y.
+template <class Apply> void in_lanes(const double* x, double* y, Count n, Count columns, const Apply& apply) {
+  if (columns == 1) return apply(x, y);
+  const std::vector<Lanes> from = to_lanes(x, n, columns);
+  std::vector<Lanes> to(size_t(n), Lanes::Zero());
+  apply(from.data(), to.data());
+  from_lanes(to, columns, y);
+}
+
 }  // namespace
 
 // Lanes whose residuals are small enough do not change any more, so that results do not depend on other lanes.
@@ -81,15 +104,21 @@ void Posterior::solve_columns(const double* diagonal, const double* b, double* x
     *steps = solve(diagonal, b, x, tol, most, settings);
     return;
   }
-  std::vector<Lanes> right(size_t(n), Lanes::Zero()), solution(right);
-  for (Count c = 0; c < columns; ++c)
-    for (Count i = 0; i < n; ++i) right[size_t(i)][c] = b[c * n + i], solution[size_t(i)][c] = x[c * n + i];
+  const std::vector<Lanes> right = to_lanes(b, n, columns);
+  std::vector<Lanes> solution = to_lanes(x, n, columns);
   int taken[lanes];
   iterate(diagonal, right.data(), solution.data(), tol, most, settings, taken, nullptr);
-  for (Count c = 0; c < columns; ++c) {
-    steps[c] = taken[c];
-    for (Count i = 0; i < n; ++i) x[c * n + i] = solution[size_t(i)][c];
-  }
+  std::copy_n(taken, columns, steps);
+  from_lanes(solution, columns, x);
+}
+
+void Posterior::multiply(const double* diagonal, const double* x, double* y, Count columns,
+                         const Settings& settings) const {
+  in_lanes(x, y, length(), columns, [&](const auto* from, auto* to) { times(diagonal, from, to, settings); });
+}
+
+void Posterior::solve_by_factor(const double* b, double* x, Count columns, const Settings& settings) const {
+  in_lanes(b, x, length(), columns, [&](const auto* from, auto* to) { precondition(from, to, settings); });
 }
 
 }  // namespace kernops::neighbours

@@ -55,14 +55,14 @@ test_that("forms of functions of a matrix and their derivatives are those of its
   scalar <- list(matrix_logarithm = log, log_beyond_square = \(t) log(t) - (t - 1) + (t - 1)^2 / 2)
   for (name in names(scalar)) {
     forms <- \(by) {
-      kernops:::lanczos_forms(\(x) (A + by * change) %*% x, z, get(name, asNamespace("kernops")))
+      kernops:::lanczos_forms(\(x, ...) (A + by * change) %*% x, z, get(name, asNamespace("kernops")))
     }
     expect_equal(unname(forms(0)$value), colSums(along^2 * scalar[[name]](e$values)), tolerance = 1e-10)
     slopes <- with(forms(0), tapply(signs * colSums(directions * (change %*% directions)), of, sum))
     expect_equal(as.vector(slopes), unname((forms(1e-4)$value - forms(-1e-4)$value) / 2e-4), tolerance = 1e-6)
   }
-  expect_null(kernops:::lanczos_forms(\(x) (A - diag(q)) %*% x, z, kernops:::matrix_logarithm))
-  one <- kernops:::lanczos_forms(\(x) 3 * x, diag(2), kernops:::matrix_logarithm) # Krylov spaces of one vector
+  expect_null(kernops:::lanczos_forms(\(x, ...) (A - diag(q)) %*% x, z, kernops:::matrix_logarithm))
+  one <- kernops:::lanczos_forms(\(x, ...) 3 * x, diag(2), kernops:::matrix_logarithm) # Krylov spaces of one vector
   expect_equal(one$value, rep(log(3), 2), ignore_attr = TRUE)
   expect_equal(abs(one$directions), diag(2) / sqrt(3))
 })
@@ -157,7 +157,7 @@ test_that("a reference far away is replaced, and one where S is not positive def
   expect_false(kernops:::reference_moved(kept)) # another one would not be better
   kept <- kernops:::level_probes()
   expect_false(kernops:::reference_moved(kept))
-  schur <- \(S) list(size = 30, product = \(x) S %*% x,
+  schur <- \(S) list(size = 30, product = \(x, ...) S %*% x,
                      rough = list(diagonal = \() diag(S), forms = \(x) colSums(x * (S %*% x))))
   expect_null(kernops:::logdet_of_levels(schur(-diag(30)), kept))
   saddle <- diag(30) - 0.9

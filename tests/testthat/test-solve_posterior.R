@@ -37,3 +37,22 @@ test_that("a number that is not finite leaves the other columns as they are", {
   expect_identical(as.vector(damaged[, -2]), as.vector(whole[, -2]))
   expect_true(anyNA(damaged[, 2]))
 })
+
+test_that("products are those of the dense matrix, and the complete factor solves them", {
+  precision <- precision_of(90)
+  b <- precision$b
+  dense <- precision$Q + diag(precision$w)
+  expect_false(precision$posterior$has_factor())
+  for (threads in c(1, 2)) {
+    withr::local_options(kernops.threads = threads)
+    expect_equal(precision$posterior$product(precision$w, b), dense %*% b, tolerance = 1e-12)
+    expect_equal(precision$posterior$product(precision$w, b[, 1, drop = FALSE]), dense %*% b[, 1], tolerance = 1e-12)
+  }
+  complete <- precision_of(12, 11)
+  dense <- complete$Q + diag(complete$w)
+  complete$posterior$logdet(complete$w)
+  expect_true(complete$posterior$has_factor())
+  expect_equal(complete$posterior$precondition(complete$b), solve(dense, complete$b), tolerance = 1e-10)
+  expect_equal(complete$posterior$precondition(complete$b[, 3, drop = FALSE]), cbind(solve(dense, complete$b[, 3])),
+               tolerance = 1e-10)
+})
