@@ -16,6 +16,7 @@ zone_reader <- function(zones, template, call) {
 }
 
 cells_of_layer <- function(zones, template, call) {
+  zones <- layer_of_tile(zones, template)
   check_same_geometry(zones, template, "zones", call)
   if (terra::nlyr(zones) != 1) {
     stop_kernops("input", "{.arg zones} must have one layer, not {terra::nlyr(zones)}.", call = call)
@@ -51,6 +52,19 @@ window_template <- function(template, rows) {
   top <- box[["ymax"]] - (rows[[1]] - 1) * terra::yres(template)
   terra::rast(nrows = length(rows), ncols = terra::ncol(template), crs = terra::crs(template),
               extent = terra::ext(box[["xmin"]], box[["xmax"]], top - length(rows) * terra::yres(template), top))
+}
+
+# The part of a layer with the cells of a tile, where the layer is that of all tiles; otherwise the layer.
+layer_of_tile <- function(x, template) {
+  if (!inherits(x, "SpatRaster")) return(x)
+  alike <- terra::compareGeom(x, template, rowcol = FALSE, ext = FALSE, res = TRUE, stopOnError = FALSE)
+  beyond <- as.vector(terra::ext(template)) - as.vector(terra::ext(x))
+  cells <- beyond / rep(terra::res(x), each = 2)
+  within <- all(abs(cells - round(cells)) < 1e-6) && all(round(cells) * c(1, -1, 1, -1) >= 0)
+  if (!isTRUE(alike) || !within || all(round(cells) == 0)) return(x)
+  x <- x[[seq_len(terra::nlyr(x))]] # window() changes the object
+  terra::window(x) <- terra::ext(template)
+  x
 }
 
 check_same_geometry <- function(x, template, name, call) {

@@ -155,12 +155,13 @@
 #' On the simulated tables of `bench/tables.R` the log-likelihood differs from that with the maximum-minimum distance
 #' ordering of all points by less than 0.001 for each observation, less than with a random ordering.
 #'
-#' [predict()][predict.gp] conditions each new point on its nearest observations, as with `joint = FALSE`, and takes
-#' tables as `newdata`. Such a fit has one Gaussian response with a trend, `weights`, known noise and priors, by ML or
-#' REML, or with given parameters. Groups, random effects, smooths, families, transformations and several responses are
-#' errors, and so are methods that need all observations at once, such as `residuals()` and `simulate()`. Missing values
-#' are omitted, or an error with `na.fail`. The files of a fit are those of its work directory: without `workdir`, it
-#' cannot predict in another session.
+#' [predict()][predict.gp] predicts new points cell by cell, also those of tables and of maps larger than memory; means
+#' over blocks and zones, sums, covariances, [simulate()][simulate.gp] at new points and [gp_exceedance()] come from the
+#' joint distribution of new points given the observations around them. Such a fit has one Gaussian response with a
+#' trend, `weights`, known noise and priors, by ML or REML, or with given parameters. Groups, random effects, smooths,
+#' families, transformations and several responses are errors, and so are methods that need all observations at once,
+#' such as [plot()][plot.gp] and [gp_cv()]. Missing values are omitted, or an error with `na.fail`. The files of a fit
+#' are those of its work directory: without `workdir`, it cannot predict in another session.
 #'
 #' @section Spatial objects:
 #' `data` and the `newdata` of [predict()][predict.gp] and [simulate()][simulate.gp] may be points of sf (`sf`,

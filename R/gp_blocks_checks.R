@@ -1,13 +1,21 @@
 # Arguments of gp() that fits of tables do not take, and the memory that they need.
 
-# Stops at the first argument of gp() that a table cannot have. `chosen` are quosures of arguments.
+# Stops at the first argument of gp() that a table cannot have, with what to do instead. `chosen` are quosures of
+# arguments.
 check_table_settings <- function(chosen, family, transform, how, call) {
   given <- c(subset = !rlang::quo_is_null(chosen$subset), group = !rlang::quo_is_null(chosen$group),
              family = !is.null(family), transform = !is.null(transform), precision = how$precision != "float64")
   if (!any(given)) return(invisible())
   name <- names(which(given))[[1]]
-  stop_kernops("input", c("{.arg {name}} is not available for a table that is read in chunks.",
-                          i = if (name == "subset") "A query may select its rows."), call = call)
+  instead <- c(
+    subset = "A query may select its rows.", group = "A query for each group gives separate fits.",
+    family = "A family needs the field at all observations at once, 7 kB for each: a data frame of the rows, or of a
+              sample of them, can be fitted.",
+    transform = "The response may be a function, {.code log(z) ~ x}; predictions are then those of the logarithm.",
+    precision = "Tables are fitted in float64."
+  )
+  stop_kernops("input", c("{.arg {name}} is not available for a table that is read in chunks.", i = instead[[name]]),
+               call = call)
 }
 
 check_table_model <- function(formula, covariance, coords, how, call) {
@@ -26,10 +34,16 @@ check_table_model <- function(formula, covariance, coords, how, call) {
                            {.val {how$control$ordering}}.", call = call)
   }
   effects <- length(split_effects(formula[[3]])$effects) > 0 || has_effects(list(covariance = covariance))
-  what <- if (is_lmc(covariance)) "Models of several variables are" else if (effects) {
-    "Random effects and smooths are"
+  refuse <- function(what, instead) {
+    stop_kernops("input", c("{what} are not available for a table that is read in chunks.", i = instead), call = call)
   }
-  if (length(what)) stop_kernops("input", "{what} not available for a table that is read in chunks.", call = call)
+  if (is_lmc(covariance)) {
+    refuse("Models of several variables", "Each variable can be fitted separately, or all of them in a data frame.")
+  }
+  if (effects) {
+    refuse("Random effects and smooths", "The trend takes factors, {.code splines::ns()} and {.fn poly}; a data frame of
+                                          the rows takes effects.")
+  }
 }
 
 check_block_model <- function(model, call) {

@@ -18,9 +18,6 @@ fitted.gp_blocks <- function(object, ...) stop_blocks("fitted")
 residuals.gp_blocks <- function(object, ...) stop_blocks("residuals")
 
 #' @export
-simulate.gp_blocks <- function(object, nsim = 1, seed = NULL, ...) stop_blocks("simulate")
-
-#' @export
 plot.gp_blocks <- function(x, ...) stop_blocks("plot")
 
 #' @export

@@ -45,11 +45,13 @@
 #' @export
 gp_exceedance <- function(object, newdata = NULL, above, areas = 1, level = 0.95, type = c("response", "link"),
                           nsim = 1000, seed = 1, coords = NULL) {
-  check_fit(object, "object", "gp_exceedance")
+  of_table <- inherits(object, "gp_blocks")
+  if (of_table) check_new_in_memory(newdata, coords) else check_fit(object, "object", "gp_exceedance")
   type <- check_choice(type, "type", c("response", "link"))
   check_exceedance(object, if (missing(above)) NULL else above, level, nsim, seed)
   object$how$backend <- usable_backend(object$how$backend)
   points <- points_to_simulate(object, newdata, coords, 1)
+  if (of_table) object <- joint_fit(object, points$u)
   n <- length(points$complete)
   regions <- if (is.matrix(areas)) colnames(areas) %||% seq_len(ncol(areas))
   areas <- check_sums(if (length(areas) == 1) rep(areas, n) else areas, n, "areas", caller_env())

@@ -59,6 +59,7 @@ moments_of_unit <- function(unit, object, variance) {
 
 # The fit with its observations in cells, as a fit of a table has them.
 with_cells <- function(object) {
+  if (!is.null(object$table)) return(object$table)
   object[c("blocks", "data", "cell")] <- list(kept_for(object, cells_of_fit), NULL, NULL)
   structure(object, class = c("gp_blocks", class(object)))
 }

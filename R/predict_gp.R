@@ -174,6 +174,11 @@
 #'   nearest observations: it is faster for few new points, and standard errors are larger where observations are noisy.
 #'   Points are predicted by this method, too, where an observation has no noise, and with more than three coordinates.
 #'
+#'   With `block`, `sums`, `cov`, and in [simulate()][simulate.gp], [gp_exceedance()] and `zones` of maps, new points in
+#'   memory have a joint distribution, given the observations that are nearest to each of them and a few that cover all
+#'   of the table; variances of points are those of their cells. An error of class `kernops_memory_error` says where
+#'   these observations do not fit into `memory` (without that, where there are more than 5 million).
+#'
 #' @section Errors: class `kernops_input_error` if `newdata` lacks a coordinate or covariate, if a variable has another
 #'   type or a factor level that is not in the fit; `kernops_crs_error`, also an input error, if the reference system
 #'   differs; `kernops_dim_error` for points with another number of coordinates.
@@ -266,6 +271,11 @@ predict.gp <- function(object, newdata = NULL, se.fit = FALSE, interval = c("non
 predicted <- function(object, fit, newdata, request, call = caller_env()) {
   points <- points_of_parts(object, new_points(fit, newdata, request$coords, request$block, request$sums, call))
   points <- points_of_derivative(object, fit, points, newdata, request$derivative, call)
+  predicted_at(object, fit, points, newdata, request, call)
+}
+
+# The predictions at points, a result of new_points() for `newdata`.
+predicted_at <- function(object, fit, points, newdata, request, call = caller_env()) {
   check_prediction(points, request, call)
   table <- predicted_table(object, fit, points, request)
   result <- give_back_points(table, points, if (is.null(request$sums)) newdata, fit)

@@ -99,34 +99,6 @@ predict_tile <- function(job, k, record) {
   record
 }
 
-window_of_tile <- function(job, k, rows) {
-  window <- job$tiles[[k]]$read(rows)
-  if (is.null(job$masks)) return(window)
-  masked <- is.na(job$masks[[k]]$read(rows)$u[, 1])
-  window$data[masked, ] <- NA
-  window$u[masked, ] <- NA
-  window
-}
-
-points_of_window <- function(job, window) {
-  points_of_parts(job$object, new_points(job$fit, window, NULL, job$request$block, NULL, job$call))
-}
-
-# The `points` of complete cells with their `table`, none if there are none, and the `values` of all cells.
-predict_window <- function(job, k, rows) {
-  if (!is.null(job$next_values)) {
-    return(list(values = job$next_values(length(rows) * terra::ncol(job$tiles[[k]]$template))))
-  }
-  points <- points_of_window(job, window_of_tile(job, k, rows))
-  values <- matrix(NA_real_, length(points$complete), length(job$layers))
-  if (!any(points$complete)) return(list(values = values))
-  if (job$joint) points$among <- among_cells(job$whole, k, rows, sum(points$complete))
-  request <- if (is.null(job$zones)) job$request else replace(job$request, "what", list(NULL))
-  table <- predicted_table(job$object, job$fit, points, request)
-  values[points$complete, ] <- as.matrix(table[job$layers])
-  list(points = points, table = table, values = values)
-}
-
 result_of_job <- function(job) {
   if (length(job$files) == 1 && identical(job$files, job$file)) {
     return(job$tiles[[1]]$result(job$file))

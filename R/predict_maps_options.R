@@ -11,8 +11,7 @@
 #'         zones = NULL, nodes = 1e4, nsim = 1000, window = 2e5, wopt = list())}
 #'
 #' @section Arguments:
-#' * `object`: a fit of [gp()], also of a table that is read in chunks, see [gp_table()], for which `zones` are not
-#'   available.
+#' * `object`: a fit of [gp()], also of a table that is read in chunks, see [gp_table()].
 #' * `newdata`: a `SpatRaster` of terra, also of several files; a map of stars, such as the proxy of
 #'   `stars::read_stars(proxy = TRUE)`, on a regular grid; or a list of these, which are tiles of one map.
 #' * `...`: arguments of [predict()][predict.gp], such as `what = c("fit", "se.fit")` for the layers.
@@ -21,10 +20,11 @@
 #'   of terra.
 #' * `overwrite`: whether to replace an existing file, or an interrupted prediction of it.
 #' * `resume`: whether to continue the interrupted prediction of the file.
-#' * `mask`: a map with the geometry of `newdata`, in which the cells that are not predicted are missing.
+#' * `mask`: a map with the geometry of `newdata`, in which the cells that are not predicted are missing; for
+#'   tiles, with that of all tiles together.
 #' * `zones`: parts of the map whose means and totals are predicted, too: a `SpatRaster` of one layer with the geometry
-#'   of `newdata`, whose values number or name the zones, or polygons of sf or terra, which have the cells whose centres
-#'   they contain.
+#'   of `newdata` (of all tiles together), whose values number or name the zones, or polygons of sf or terra, which have
+#'   the cells whose centres they contain.
 #' * `nodes`: in zones with more cells than that, standard errors are estimated from this number of them.
 #' * `nsim`: the number of draws for the standard errors of areas of exceedance.
 #' * `window`: about how many cells a window has. Results do not depend on it.
@@ -137,9 +137,6 @@ check_map_request <- function(fit, request, options, call) {
                  call = call)
   }
   if (is.null(options$zones)) return(invisible())
-  if (inherits(fit, "gp_blocks")) {
-    stop_kernops("input", "{.arg zones} are not available for a fit of a table that is read in chunks.", call = call)
-  }
   refuse_several(fit, "{.arg zones} is", call = call)
   refused <- c('type = "terms"' = request$type == "terms", 'interval = "prediction"' = is_noisy(request),
                block = !is.null(request$block))
@@ -150,6 +147,7 @@ check_map_request <- function(fit, request, options, call) {
 }
 
 mask_windows <- function(mask, template, call) {
+  mask <- layer_of_tile(mask, template)
   check_same_geometry(if (inherits(mask, "stars")) map_windows(mask, call = call)$template else mask, template, "mask",
                       call)
   map_windows(mask, call = call)

@@ -1,5 +1,5 @@
-# predict() for fits of tables: new points in memory, or a table of new points that is read in chunks and sorted by
-# cells, as the observations are.
+# predict() for fits of tables: new points in memory, in a table that is read in chunks (predict_table_rows.R), or the
+# cells of a map (predict_table_maps.R).
 
 #' @rdname predict.gp
 #' @param filename for new points in a table that is read in chunks, see [gp_table()]: the path of a CSV file of
@@ -7,10 +7,9 @@
 #' @export
 predict.gp_blocks <- function(object, newdata, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                               level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
-                              nmax = Inf, maxdist = Inf, probs = NULL, above = NULL, joint = NULL, what = NULL,
-                              filename = NULL, ...) {
-  given <- c(as.list(environment()), cov = FALSE)
-  request <- prediction_request(given, object, c("response", "link", "terms"), missing(interval))
+                              nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE, probs = NULL, above = NULL,
+                              joint = NULL, sums = NULL, what = NULL, filename = NULL, ...) {
+  request <- prediction_request(as.list(environment()), object, c("response", "link", "terms"), missing(interval))
   if (missing(newdata) || is.null(newdata)) {
     stop_kernops("input", "Predictions of a fit of a table need {.arg newdata}.")
   }
@@ -20,6 +19,8 @@ predict.gp_blocks <- function(object, newdata, se.fit = FALSE, interval = c("non
   if (!is.null(filename) && is.null(options) && !is_table(newdata)) {
     stop_kernops("input", "{.arg filename} is for {.arg newdata} in a map, or in a table, a result of {.fn gp_table}.")
   }
+  in_memory <- is.null(options) && !is_table(newdata)
+  if (!in_memory) check_plain_request(request)
   object <- with_joint(object, joint)
   if (is.numeric(control$neighbours)) {
     most <- min(control$neighbours, nobs.gp(object))
@@ -27,123 +28,33 @@ predict.gp_blocks <- function(object, newdata, se.fit = FALSE, interval = c("non
   }
   object$how$backend <- usable_backend(object$how$backend)
   with_trees(if (!is.null(options)) predict_map(object, object, newdata, request, options) else with_bar("Predicting",
-    if (is_table(newdata)) predict_in_table(object, gp_table(newdata), request, filename) else {
-      predict_in_memory(object, newdata, request)
+    if (in_memory) predict_in_memory(object, newdata, request) else {
+      predict_in_table(object, gp_table(newdata), request, filename)
     }
   ))
 }
 
+# Predictions that depend on the joint distribution of new points come from a fit in memory.
 predict_in_memory <- function(object, newdata, request, call = caller_env()) {
-  points <- new_points(object, newdata, request$coords, call = call)
-  if (!is.null(points$blocks)) {
-    stop_kernops("input", "Means over polygons are not available for a fit of a table.", call = call)
+  points <- new_points(object, newdata, request$coords, request$block, request$sums, call)
+  fit <- object
+  if (!is.null(points$blocks) || isTRUE(request$cov)) {
+    check_joint_request(request, call)
+    object <- joint_fit(object, nodes_of(points)$u, call)
   }
-  give_back_points(predicted_table(object, object, points, request), points, newdata, object)
+  predicted_at(object, fit, points, newdata, request, call)
 }
 
-# Rows of a result that are in memory at a time.
-result_rows <- 2^20
-
-# Predictions at the rows of a table: sorted into the files of cells, predicted cell by cell, sorted back by rows.
-predict_in_table <- function(object, source, request, filename, call = caller_env()) {
-  if (!is.null(filename)) check_text(filename, "filename", one = TRUE)
-  store <- new_store(NULL, "predictions", call, dirname(object$blocks$store$path))
-  on.exit(remove_store(store))
-  n <- sort_new_points(object, source, store, call)
-  names <- predict_cells(object, request, store)
-  paste_results(store, n, names, filename)
+check_plain_request <- function(request, call = caller_env()) {
+  given <- c(block = !is.null(request$block), cov = !isFALSE(request$cov), sums = !is.null(request$sums))
+  if (!any(given)) return(invisible())
+  stop_kernops("input", c("{.arg {names(which(given))}} need{?s/} {.arg newdata} in memory, not a table or a map that is
+                           predicted by windows.", i = "{.arg zones} gives means and totals over parts of a map."),
+               call = call)
 }
 
-sort_new_points <- function(object, source, store, call) {
-  first <- 1
-  columns <- intersect(unique(c(all.vars(object$parts$terms), all.vars(object$parts$coords))), source$columns)
-  scan_source(source, columns, chunk_rows(object$how$control$memory, length(columns)), function(chunk) {
-    points <- points_of_source(object, data_source(spatial_parts(chunk)), NULL, call)
-    sort_points_by_cell(object$blocks, points, first, store)
-    first <<- first + nrow(chunk)
-    say_progress(step = paste("sorted", first - 1, "new points"))
-  }, call)
-  first - 1
-}
-
-# Appends complete points to the files of their cells, with their numbers, which begin with `first`.
-sort_points_by_cell <- function(blocks, points, first, store) {
-  if (!any(points$complete)) return(invisible())
-  of <- cells_near(blocks, blocks$near_of(points$u))
-  values <- cbind(first - 1 + which(points$complete), points$offset, points$u, points$x)
-  ordered <- split(order(of), sort(of))
-  for (k in names(ordered)) append_rows(in_store(store, "new-", k), values[ordered[[k]], , drop = FALSE])
-}
-
-# Writes the predictions of all cells to files by rows; returns the names of their columns.
-predict_cells <- function(object, request, store) {
-  cells <- which(file.exists(in_store(store, "new-", seq_along(object$blocks$rows))))
-  path <- list(path = store$path)
-  names <- over_units(cells, predict_cell, fit_for_tasks(object), request, path)
-  for (k in cells) {
-    part_by_rows(in_store(store, "predicted-", k), c("row", names[[1]]), store)
-    unlink(in_store(store, c("new-", "predicted-"), k))
-  }
-  if (length(names)) names[[1]]
-}
-
-# Writes the predictions of a cell to a file, each with the number of its row; returns the names of their columns.
-predict_cell <- function(k, object, request, store) {
-  d <- object$model$d
-  width <- 2 + d + length(object$beta %||% object$known$beta)
-  path <- in_store(store, "new-", k)
-  result <- in_store(store, "predicted-", k)
-  unlink(partial_path(result))
-  say_progress(fraction = k / length(object$blocks$rows))
-  predict_columns <- predictor_of_cell(object, k, request)
-  for (skip in seq(0, file.size(path) / (8 * width) - 1, by = cell_rows)) {
-    values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
-    points <- list(offset = values[, 2], u = unname(values[, 2 + seq_len(d), drop = FALSE]),
-                   x = unname(values[, -seq_len(2 + d), drop = FALSE]))
-    columns <- predict_columns(points, object$blocks$near_of(points$u))
-    table <- table_of_columns(columns, object, points, request)
-    append_rows(partial_path(result), cbind(values[, 1], as.matrix(table)))
-  }
-  finish_file(result)
-  names(table)
-}
-
-# Appends the rows of a file to the files of successive rows of the result.
-part_by_rows <- function(path, names, store) {
-  for (skip in seq(0, file.size(path) / (8 * length(names)) - 1, by = result_rows)) {
-    values <- read_rows(path, names, skip, result_rows)
-    to <- (values[, "row"] - 1) %/% result_rows
-    for (part in unique(to)) append_rows(in_store(store, "result-", part), values[to == part, , drop = FALSE])
-  }
-}
-
-# The predictions in the order of the n rows: a data frame, or a file.
-paste_results <- function(store, n, names, filename) {
-  parts <- lapply(seq(0, max(0, n - 1), by = result_rows), function(first) {
-    table <- read_results(store, first, min(result_rows, n - first), names)
-    if (is.null(filename)) return(as.data.frame(table))
-    write_csv(table, filename, first > 0)
-    NULL
-  })
-  if (!is.null(filename)) return(invisible(filename))
-  table <- do.call(rbind, parts)
-  if (identical(names, "fit")) table$fit else table
-}
-
-# The `count` results from one of the first rows of the files of results; missing where there is none.
-read_results <- function(store, first, count, names) {
-  table <- matrix(NA_real_, count, length(names), dimnames = list(NULL, names))
-  path <- in_store(store, "result-", first / result_rows)
-  if (!file.exists(path)) return(table)
-  values <- read_rows(path, c("row", names))
-  table[values[, 1] - first, ] <- values[, -1]
-  table
-}
-
-write_csv <- function(table, path, append) {
-  if (requireNamespace("data.table", quietly = TRUE)) {
-    data.table::fwrite(as.data.frame(table), path, append = append, showProgress = FALSE)
-  } else {
-    utils::write.table(table, path, append = append, sep = ",", row.names = FALSE, col.names = !append)
-  }
+check_joint_request <- function(request, call) {
+  if (!is_local_trend(request$how)) return(invisible())
+  stop_kernops("input", "{.arg nmax} and {.arg maxdist} of a fit of a table are for points, without {.arg block},
+                         {.arg cov} and {.arg sums}.", call = call)
 }

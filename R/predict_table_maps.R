@@ -2,7 +2,8 @@
 # there, as rows of a table of new points are, so that the field of a cell is made once. The windows then read their
 # rows.
 
-# f(count): the values of the next `count` cells of the windows that `record` lacks; `store` has their files.
+# f(count): the values of the next `count` cells of the windows that `record` lacks, a matrix with the columns that the
+# map or its zones need; `store` has their files.
 values_by_cells <- function(job, record, store) {
   total <- 0
   for (k in which(!record$complete)) {
@@ -13,14 +14,14 @@ values_by_cells <- function(job, record, store) {
       say_progress(step = paste("sorted", total, "cells"))
     }
   }
-  predict_cells(job$object, job$request, store)
+  names <- predict_cells(job$object, request_of_windows(job), store) %||% job$layers
   done <- 0
   from <- -1
   part <- NULL
   function(count) {
-    values <- matrix(NA_real_, count, length(job$layers))
+    values <- matrix(NA_real_, count, length(names), dimnames = list(NULL, names))
     for (first in seq(done %/% result_rows, (done + count - 1) %/% result_rows) * result_rows) {
-      if (first != from) part <<- read_results(store, first, min(result_rows, total - first), job$layers)
+      if (first != from) part <<- read_results(store, first, min(result_rows, total - first), names)
       from <<- first
       rows <- seq(max(done, first), min(done + count, first + nrow(part)) - 1)
       values[rows - done + 1, ] <- part[rows - first + 1, ]
@@ -28,6 +29,16 @@ values_by_cells <- function(job, record, store) {
     done <<- done + count
     values
   }
+}
+
+# A window as predict_window() returns it.
+window_by_cells <- function(job, k, rows) {
+  values <- job$next_values(length(rows) * terra::ncol(job$tiles[[k]]$template))
+  window <- list(values = values[, job$layers, drop = FALSE])
+  if (is.null(job$zones)) return(window)
+  points <- points_of_window(job, window_of_tile(job, k, rows))
+  if (!any(points$complete)) return(window)
+  c(window, list(points = points, table = as.data.frame(values[points$complete, , drop = FALSE])))
 }
 
 # The rows of each window of tile k that is not complete.

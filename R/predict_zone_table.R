@@ -63,6 +63,7 @@ nodes_in_zones <- function(nodes, number, zones) {
 }
 
 rows_of_zones <- function(object, nodes, sums, request, nsim) {
+  if (inherits(object, "gp_blocks")) object <- joint_fit(object, nodes$points$u)
   area <- unname(sums[, "area"])
   rows <- function(quantity, values) data.frame(zone = rownames(sums), quantity, area, values, row.names = NULL)
   total <- totals_of_zones(object, nodes, sums[, "total"], request)

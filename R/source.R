@@ -37,14 +37,14 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
 #' @details The rows should come in the same order in each pass. Estimates depend on that order only by the choice of
 #'   observations for starting values, and by ties of distances.
 #'
-#' @section Methods of fits: `fitted()`, `residuals()`, `simulate()`, `plot()`, `model.frame()`, `model.matrix()`,
-#'   `weights()`, `hatvalues()`, `rstandard()` and `cooks.distance()` need all observations at once; of a fit of
-#'   a table they are errors of class `kernops_input_error`.
+#' @section Methods of fits: `fitted()`, `residuals()`, `plot()`, `model.frame()`, `model.matrix()`, `weights()`,
+#'   `hatvalues()`, `rstandard()` and `cooks.distance()` need all observations at once; of a fit of a table they are
+#'   errors of class `kernops_input_error`. `simulate()` draws at new points.
 #'
 #' @section Errors: class `kernops_input_error` for a table that does not exist or cannot be read, for a package that is
 #'   needed but not installed, and for a chunk with other columns than the first one.
 #'
-#' @aliases fitted.gp_blocks residuals.gp_blocks simulate.gp_blocks plot.gp_blocks model.frame.gp_blocks
+#' @aliases fitted.gp_blocks residuals.gp_blocks plot.gp_blocks model.frame.gp_blocks
 #' @aliases model.matrix.gp_blocks weights.gp_blocks hatvalues.gp_blocks rstandard.gp_blocks cooks.distance.gp_blocks
 #' @return An object of class `gp_table`, which has a `print()` method.
 #' @seealso [gp()] and its section about tables; [predict()][predict.gp].

@@ -157,7 +157,7 @@ test_that("features that fits of tables lack are errors that name these features
 
 test_that("methods that need all observations are errors, and printing works", {
   fit <- fit_of_table(table_data(200))
-  for (method in c(fitted, residuals, plot, weights, model.matrix, model.frame, \(x) simulate(x, 1), gp_cv, certify,
+  for (method in c(fitted, residuals, plot, weights, model.matrix, model.frame, simulate, gp_cv, certify,
                    gp_posterior, \(x) confint(x, method = "profile"))) {
     expect_error(method(fit), class = "kernops_input_error")
   }

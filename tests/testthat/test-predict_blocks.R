@@ -91,7 +91,6 @@ test_that("predictions that a fit of a table does not have are errors", {
   fit <- fit_of_table(table_data(200))
   expect_snapshot(error = TRUE, {
     predict(fit)
-    predict(fit, new_places(), block = 1)
     predict(fit, new_places()[-1])
     predict(fit, gp_table(new_places()[-1]))
     predict(fit, new_places(), filename = 1)

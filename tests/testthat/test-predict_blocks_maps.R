@@ -69,11 +69,33 @@ test_that("an interrupted map resumes", {
   expect_equal(cell_values(resumed), cell_values(whole), tolerance = 1e-12)
 })
 
-test_that("zones and files of other data are refused", {
+test_that("zones have the means, totals and areas of kriging with all observations, whatever the windows", {
+  skip_if_not_installed("terra")
+  case <- table_on_map()
+  replaced_locally(few_latent = 100)
+  map <- small_map()
+  zones <- terra::rast(map, nlyrs = 1, vals = 1 + (terra::xFromCell(map, 1:108) > 500))
+  exact <- gp(z ~ w + g, map_case(1500), ~ x + y, case$fit$covariance, "exact", "none")
+  expected <- predict(exact, map, zones = zones, above = 1, nsim = 4000)$zones
+  ours <- predict(case$fit, map, zones = zones, above = 1, nsim = 4000, what = "fit")
+  expect_named(ours$fit, "fit")
+  expect_equal(ours$zones[1:3], expected[1:3])
+  expect_equal(ours$zones$fit, expected$fit, tolerance = 0.005)
+  expect_equal(ours$zones$se.fit[1:4], expected$se.fit[1:4], tolerance = 0.03)
+  expect_equal(ours$zones$se.fit[5:6], expected$se.fit[5:6], tolerance = 0.08)
+  tiles <- list(map[1:3, , drop = FALSE], map[4:9, , drop = FALSE])
+  file <- withr::local_tempfile(fileext = ".vrt")
+  in_tiles <- predict(case$fit, tiles, zones = zones, above = 1, nsim = 4000, filename = file, window = 24)
+  expect_equal(in_tiles$zones, ours$zones, tolerance = 1e-10)
+  expect_named(in_tiles$fit, c("fit", "above1"))
+})
+
+test_that("files of other data, and blocks of maps in windows, are refused", {
   skip_if_not_installed("terra")
   case <- table_on_map()
   map <- small_map()
-  expect_error(predict(case$fit, map, zones = map[["g"]]), "zones.*fit of a table", class = "kernops_input_error")
+  expect_error(predict(case$fit, map, block = c(1, 1), filename = tempfile(fileext = ".tif")), "block.*in memory",
+               class = "kernops_input_error")
   expect_error(predict(case$fit, map_case(3), filename = tempfile()), "filename.*map", class = "kernops_input_error")
   expect_error(predict(case$fit, map, fielname = "a.tif"), "filename", class = "kernops_input_error")
 })

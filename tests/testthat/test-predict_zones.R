@@ -124,6 +124,22 @@ test_that("fewer nodes change standard errors alone, and little, whatever the wi
   }
 })
 
+test_that("layers of zones and masks of all tiles are read for each tile", {
+  map <- small_map()
+  fit <- map_fit()
+  tiles <- list(map[1:4, 1:5, drop = FALSE], map[1:4, 6:12, drop = FALSE], map[5:9, , drop = FALSE])
+  mask <- terra::rast(map, nlyrs = 1, vals = replace(rep(1, 108), c(1, 30:40, 77), NA))
+  for (layer in list(zone_layer(map), on_disk(zone_layer(map)))) {
+    whole <- predict(fit, map, zones = layer, mask = mask)
+    parts <- predict(fit, tiles, zones = layer, mask = mask, filename = withr::local_tempfile(fileext = ".vrt"))
+    expect_equal(parts$zones, whole$zones, tolerance = 1e-8)
+    expect_equal(cell_values(parts$fit), cell_values(whole$fit), tolerance = 1e-10)
+    expect_identical(dim(layer), c(9, 12, 1))
+  }
+  expect_error(predict(fit, tiles, mask = terra::shift(mask, 10), filename = withr::local_tempfile(fileext = ".vrt")),
+               "extent", class = "kernops_input_error")
+})
+
 test_that("areas are in square kilometres for longitude and latitude; labels name zones", {
   map <- terra::rast(nrows = 4, ncols = 6, xmin = 0, xmax = 6, ymin = 50, ymax = 54)
   d <- withr::with_seed(3, data.frame(x = runif(40, 0, 6), y = runif(40, 50, 54), z = rnorm(40)))

@@ -1,0 +1,108 @@
+# Predictions at the rows of a table that is read in chunks: new points are sorted by cells, as the observations are.
+
+# Rows of a result that are in memory at a time.
+result_rows <- 2^20
+
+# Predictions at the rows of a table: sorted into the files of cells, predicted cell by cell, sorted back by rows.
+predict_in_table <- function(object, source, request, filename, call = caller_env()) {
+  if (!is.null(filename)) check_text(filename, "filename", one = TRUE)
+  store <- new_store(NULL, "predictions", call, dirname(object$blocks$store$path))
+  on.exit(remove_store(store))
+  n <- sort_new_points(object, source, store, call)
+  names <- predict_cells(object, request, store)
+  paste_results(store, n, names, filename)
+}
+
+sort_new_points <- function(object, source, store, call) {
+  first <- 1
+  columns <- intersect(unique(c(all.vars(object$parts$terms), all.vars(object$parts$coords))), source$columns)
+  scan_source(source, columns, chunk_rows(object$how$control$memory, length(columns)), function(chunk) {
+    points <- points_of_source(object, data_source(spatial_parts(chunk)), NULL, call)
+    sort_points_by_cell(object$blocks, points, first, store)
+    first <<- first + nrow(chunk)
+    say_progress(step = paste("sorted", first - 1, "new points"))
+  }, call)
+  first - 1
+}
+
+# Appends complete points to the files of their cells, with their numbers, which begin with `first`.
+sort_points_by_cell <- function(blocks, points, first, store) {
+  if (!any(points$complete)) return(invisible())
+  of <- cells_near(blocks, blocks$near_of(points$u))
+  values <- cbind(first - 1 + which(points$complete), points$offset, points$u, points$x)
+  ordered <- split(order(of), sort(of))
+  for (k in names(ordered)) append_rows(in_store(store, "new-", k), values[ordered[[k]], , drop = FALSE])
+}
+
+# Writes the predictions of all cells to files by rows; returns the names of their columns.
+predict_cells <- function(object, request, store) {
+  cells <- which(file.exists(in_store(store, "new-", seq_along(object$blocks$rows))))
+  path <- list(path = store$path)
+  names <- over_units(cells, predict_cell, fit_for_tasks(object), request, path)
+  for (k in cells) {
+    part_by_rows(in_store(store, "predicted-", k), c("row", names[[1]]), store)
+    unlink(in_store(store, c("new-", "predicted-"), k))
+  }
+  if (length(names)) names[[1]]
+}
+
+# Writes the predictions of a cell to a file, each with the number of its row; returns the names of their columns.
+predict_cell <- function(k, object, request, store) {
+  d <- object$model$d
+  width <- 2 + d + length(object$beta %||% object$known$beta)
+  path <- in_store(store, "new-", k)
+  result <- in_store(store, "predicted-", k)
+  unlink(partial_path(result))
+  say_progress(fraction = k / length(object$blocks$rows))
+  predict_columns <- predictor_of_cell(object, k, request)
+  for (skip in seq(0, file.size(path) / (8 * width) - 1, by = cell_rows)) {
+    values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
+    points <- list(offset = values[, 2], u = unname(values[, 2 + seq_len(d), drop = FALSE]),
+                   x = unname(values[, -seq_len(2 + d), drop = FALSE]))
+    columns <- predict_columns(points, object$blocks$near_of(points$u))
+    table <- table_of_columns(columns, object, points, request)
+    append_rows(partial_path(result), cbind(values[, 1], as.matrix(table)))
+  }
+  finish_file(result)
+  names(table)
+}
+
+# Appends the rows of a file to the files of successive rows of the result.
+part_by_rows <- function(path, names, store) {
+  for (skip in seq(0, file.size(path) / (8 * length(names)) - 1, by = result_rows)) {
+    values <- read_rows(path, names, skip, result_rows)
+    to <- (values[, "row"] - 1) %/% result_rows
+    for (part in unique(to)) append_rows(in_store(store, "result-", part), values[to == part, , drop = FALSE])
+  }
+}
+
+# The predictions in the order of the n rows: a data frame, or a file.
+paste_results <- function(store, n, names, filename) {
+  parts <- lapply(seq(0, max(0, n - 1), by = result_rows), function(first) {
+    table <- read_results(store, first, min(result_rows, n - first), names)
+    if (is.null(filename)) return(as.data.frame(table))
+    write_csv(table, filename, first > 0)
+    NULL
+  })
+  if (!is.null(filename)) return(invisible(filename))
+  table <- do.call(rbind, parts)
+  if (identical(names, "fit")) table$fit else table
+}
+
+# The `count` results from one of the first rows of the files of results; missing where there is none.
+read_results <- function(store, first, count, names) {
+  table <- matrix(NA_real_, count, length(names), dimnames = list(NULL, names))
+  path <- in_store(store, "result-", first / result_rows)
+  if (!file.exists(path)) return(table)
+  values <- read_rows(path, c("row", names))
+  table[values[, 1] - first, ] <- values[, -1]
+  table
+}
+
+write_csv <- function(table, path, append) {
+  if (requireNamespace("data.table", quietly = TRUE)) {
+    data.table::fwrite(as.data.frame(table), path, append = append, showProgress = FALSE)
+  } else {
+    utils::write.table(table, path, append = append, sep = ",", row.names = FALSE, col.names = !append)
+  }
+}
