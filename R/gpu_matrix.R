@@ -74,6 +74,10 @@ check_output <- function(output, call = caller_env()) {
   check_choice(output, "output", c("host", "gpu"), call) == "gpu"
 }
 
+stop_gpu_output <- function(call = caller_env()) {
+  stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix or the backend \"cuda\".", call = call)
+}
+
 # The same, if `output` may also be a gpu_matrix for the result, other than x: an attribute of TRUE.
 check_target <- function(output, x, call = caller_env()) {
   if (!is_gpu_matrix(output)) return(check_output(output, call))

@@ -5,7 +5,8 @@
 #' of each segment, so that a large mean loses no digits.
 #'
 #' @inheritParams seg_reduce
-#' @param x,y numeric vectors, or matrices of the same size, whose columns are paired.
+#' @param x,y numeric vectors, or matrices of the same size, whose columns are paired. The computation runs on the GPU
+#'   of a [gpu_matrix()] `x`, in its precision.
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
 #' @param na.rm whether to leave out pairs with a missing value; otherwise their segment gives a missing result.
 #' @param weights a weight for each pair, as for variances in [seg_reduce()]: a pair of weight 2 counts twice.
@@ -49,11 +50,14 @@ of_several <- function(result, sums) replace(result, !is.na(sums$n) & sums$n <= 
 
 # The sums of products of deviations from the means of each segment and column, with the means and the number of pairs.
 pair_sums <- function(x, y, offsets, lengths, g, plan, na.rm, w, call = caller_env()) {
-  x <- sortable(x, call = call)
+  x <- check_values(x, "auto", call)
+  if (!is_gpu_matrix(x)) x <- unclass(x)
   y <- check_second(y, x, call)
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x), call)
   if (!is.null(w)) w <- check_weights(w, x, "var", call)
   check_flag(na.rm, "na.rm", call)
+  about <- list(x = x, segments = segment_count(plan), names = plan$names)
+  if (is_gpu_matrix(x)) return(c(device_pair_sums(x, device_operand(y, x), plan, na.rm, w), about))
   if (anyNA(x) || anyNA(y)) {
     gap <- is.na(x) | is.na(y)
     x[gap] <- y[gap] <- (x + y)[gap] # NA, or NaN if neither is NA
@@ -64,13 +68,13 @@ pair_sums <- function(x, y, offsets, lengths, g, plan, na.rm, w, call = caller_e
   dx <- from_centre(x, mean_x, plan)
   dy <- from_centre(y, mean_y, plan)
   one <- replace(dx, !is.na(dx), 1)
-  list(xy = sum_of(dx * dy), xx = sum_of(dx * dx), yy = sum_of(dy * dy), n = sum_of(one), mean_x = mean_x,
-       mean_y = mean_y, x = x, segments = segment_count(plan), names = plan$names)
+  c(list(xy = sum_of(dx * dy), xx = sum_of(dx * dx), yy = sum_of(dy * dy), n = sum_of(one), mean_x = mean_x,
+         mean_y = mean_y), about)
 }
 
 check_second <- function(y, x, call) {
   y <- check_values(y, "auto", call, "y")
-  y <- if (is_gpu_matrix(y)) as.matrix(y) else unclass(y)
+  if (!is_gpu_matrix(y)) y <- unclass(y) else if (!is_gpu_matrix(x)) y <- as.matrix(y)
   if (identical(dim(y) %||% length(y), dim(x) %||% length(x))) return(y)
   words <- \(v) paste(dim(v) %||% length(v), collapse = " x ")
   stop_kernops("dim", "{.arg y} must have the size of {.arg x}, {words(x)}, not {words(y)}.", call = call)

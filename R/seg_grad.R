@@ -21,10 +21,11 @@
 #'
 #' @return A function `grad(x, eta, ...)`; `...` are arguments of [seg_reduce()]: `offsets`, `lengths`, `g`, `plan`,
 #'   `sources`, `sort`, `output`; with `scan = TRUE` those of [seg_scan()]: `offsets`, `lengths`, `g`, `exclusive`,
-#'   `reverse`, `plan`; with `roll = TRUE` those of [seg_roll()]: `width`, `offsets`, `lengths`, `g`, `by`, `align`,
-#'   `partial`, `plan`; for order statistics without `sources` and `sort`, but with `na.rm`, `probs`, `type` and
-#'   `nth`; for `"top"` instead with `k` and `decreasing`, as of [seg_top()]. The gradient has the shape of `x`. The computation runs on the GPU if `x` is a
-#'   [gpu_matrix()] or if the option `kernops.backend` is `"cuda"`; `eta` may also be on the GPU.
+#'   `reverse`, `plan`, `output`; with `roll = TRUE` those of [seg_roll()]: `width`, `offsets`, `lengths`, `g`, `by`,
+#'   `align`, `partial`, `plan`, `output`; for order statistics without `sources` and `sort`, but with `na.rm`, `probs`,
+#'   `type` and `nth`; for `"top"` instead with `k` and `decreasing`, as of [seg_top()]. The gradient has the shape of
+#'   `x`. The computation runs on the GPU if `x` is a [gpu_matrix()] or if the option `kernops.backend` is `"cuda"`;
+#'   `eta` may also be on the GPU. The CPU computes the gradient of `"prod"` with `scan`.
 #'
 #' @section Errors: class `kernops_input_error` if `op` has no gradient, `kernops_dim_error` if the shape of `eta` is
 #'   not that of the result.

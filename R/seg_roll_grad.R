@@ -11,44 +11,64 @@ roll_gradients <- list(
 roll_gradient <- function(op) {
   force(op)
   function(x, eta, width, offsets = NULL, lengths = NULL, g = NULL, by = NULL, align = c("right", "center", "left"),
-           partial = FALSE, plan = NULL) {
-    x <- sortable(x)
+           partial = FALSE, plan = NULL, output = c("host", "gpu")) {
+    backend <- check_backend(c("auto", "cpu", "cuda"))
+    x <- check_values(x, backend)
+    stay <- check_output(output)
     n <- value_count(x)
     align <- check_choice(align, "align", c("right", "center", "left"))
     plan <- disjoint_plan(offsets, lengths, g, plan, n)
     windows <- windows_of(plan, width, by, align, check_flag(partial, "partial"), n)
     check_eta(eta, dim(x) %||% length(x))
     table <- window_table(plan, windows)
-    by_row <- \(v) replace(rep(0, n), table$rows, v)
-    table$count <- by_row(table$length)
-    numbers <- \(v) array(as.numeric(v), c(n, dim(x)[2] %||% 1))
-    x_numbers <- numbers(x)
-    eta <- numbers(eta)
-    eta[!by_row(table$counts), ] <- 0
-    place <- function(eta, op) {
-      position <- roll_plan(x_numbers, plan, windows, op, NULL, FALSE, NULL)
-      place_by_position(eta, position, plan)
+    there <- on_device(x, backend)
+    if (stay && is.null(there)) stop_gpu_output()
+    if (!is.null(there) && length(there)) {
+      gradient <- device_roll_gradient(op, there, device_operand(eta, there), plan, windows, table)
+      if (!is.null(gradient)) return(device_result(gradient, x, stay))
     }
-    gradient <- roll_gradients[[op]](x_numbers, eta, table, \(eta) spread_windows(eta, plan, table), place)
-    shape_like(within_segments(gradient, plan), x)
+    gradient <- host_roll_gradient(op, x, eta, plan, windows, table)
+    if (stay) device_like(gradient, there) else shape_like(gradient, x)
   }
+}
+
+host_roll_gradient <- function(op, x, eta, plan, windows, table) {
+  n <- value_count(x)
+  by_row <- \(v) replace(rep(0, n), table$rows, v)
+  table$count <- by_row(table$length)
+  numbers <- \(v) array(as.numeric(if (is_gpu_matrix(v)) as.matrix(v) else v), c(n, dim(x)[2] %||% 1))
+  x <- numbers(x)
+  eta <- numbers(eta)
+  eta[!by_row(table$counts), ] <- 0
+  place <- function(eta, op) {
+    place_by_position(eta, roll_plan(x, plan, windows, op, NULL, FALSE, NULL), plan)
+  }
+  gradient <- roll_gradients[[op]](x, eta, table, \(eta) spread_windows(eta, plan, table), place)
+  within_segments(gradient, plan)
 }
 
 # For each value the sum of `eta` of the windows that it is in.
 spread_windows <- function(eta, plan, table) {
-  last <- table$first + table$length - 1
-  positions <- seq_along(table$first) - 1
-  if (is.unsorted(table$first) || is.unsorted(last)) return(spread_each(eta, table))
-  earliest <- findInterval(positions - 0.5, last)
-  latest <- findInterval(positions, table$first) - 1
-  windows <- list(before = as.integer(pmax(positions - earliest, 0)), after = as.integer(pmax(latest - positions, 0)),
-                  partial = TRUE)
-  roll_plan(eta, plan, windows, "sum", NULL, FALSE, NULL)
+  windows <- windows_around(table)
+  if (!is.null(windows)) return(roll_plan(eta, plan, windows, "sum", NULL, FALSE, NULL))
+  each <- windows_of_values(table)
+  add_to_rows(eta[each$from, , drop = FALSE], matrix(each$row, length(each$row), ncol(eta)), nrow(eta))
 }
 
-# The same for windows in any order, value by value.
-spread_each <- function(eta, table) {
+# The windows that contain each value are neighbours, if no window begins or ends before the previous one: themselves a
+# window; otherwise NULL.
+windows_around <- function(table) {
+  last <- table$first + table$length - 1
+  positions <- seq_along(table$first) - 1
+  if (is.unsorted(table$first) || is.unsorted(last)) return(NULL)
+  earliest <- findInterval(positions - 0.5, last)
+  latest <- findInterval(positions, table$first) - 1
+  list(before = as.integer(pmax(positions - earliest, 0)), after = as.integer(pmax(latest - positions, 0)),
+       partial = TRUE)
+}
+
+# The rows of the values of each window, and of the value `from` to which the window belongs.
+windows_of_values <- function(table) {
   window <- rep(seq_along(table$first), table$length)
-  row <- table$rows[sequence(table$length, table$first + 1)]
-  add_to_rows(eta[table$rows[window], , drop = FALSE], matrix(row, length(row), ncol(eta)), nrow(eta))
+  list(from = table$rows[window], row = table$rows[sequence(table$length, table$first + 1)])
 }

@@ -3,8 +3,10 @@
 # The CPU reduces what the GPU does not support.
 roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {
   on_gpu <- backend == "cuda" || is_gpu_matrix(x)
-  if (stay && !on_gpu) stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix or the backend \"cuda\".")
-  result <- if (on_gpu && !is_order_op(op)) roll_by_backend(x, plan, windows, op, details, na.rm, empty, backend, stay)
+  if (stay && !on_gpu) stop_gpu_output()
+  result <- if (on_gpu && rolls_directly(op)) {
+    roll_by_backend(x, plan, windows, op, details, na.rm, empty, backend, stay)
+  }
   if (is_gpu_matrix(result)) return(result)
   if (is.null(result)) {
     x <- if (is_gpu_matrix(x)) as.matrix(x) else x
@@ -13,10 +15,12 @@ roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, 
   if (stay) to_gpu(matrix(as.numeric(result), value_count(x)), stay) else result
 }
 
+# Operations that backends support; others reduce overlapping segments.
+rolls_directly <- function(op) !is_order_op(op) || op %in% c("median", "quantile")
+
 roll_plan <- function(x, plan, windows, op, details, na.rm, empty) {
   if (inherits(op, "seg_op")) return(roll_formula(x, plan, windows, op, na.rm, empty))
-  direct <- !is_order_op(op) || op %in% c("median", "quantile")
-  result <- if (direct) roll_by_backend(x, plan, windows, op, details, na.rm, empty, "cpu", FALSE)
+  result <- if (rolls_directly(op)) roll_by_backend(x, plan, windows, op, details, na.rm, empty, "cpu", FALSE)
   result %||% roll_as_segments(x, plan, windows, op, details, na.rm, empty)
 }
 

@@ -27,17 +27,33 @@ scan_gradients <- list(
 
 scan_gradient <- function(op) {
   force(op)
-  function(x, eta, offsets = NULL, lengths = NULL, g = NULL, exclusive = FALSE, reverse = FALSE, plan = NULL) {
-    x <- check_values(x, "cpu")
+  function(x, eta, offsets = NULL, lengths = NULL, g = NULL, exclusive = FALSE, reverse = FALSE, plan = NULL,
+           output = c("host", "gpu")) {
+    backend <- check_backend(c("auto", "cpu", "cuda"))
+    x <- check_values(x, backend)
+    stay <- check_output(output)
     plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
     check_eta(eta, dim(x) %||% length(x))
-    numbers <- \(v) array(as.numeric(v), c(value_count(x), dim(x)[2] %||% 1))
-    verbs <- scan_verbs(plan, check_flag(reverse, "reverse"))
-    eta <- numbers(eta)
-    if (check_flag(exclusive, "exclusive")) eta <- replace_missing(verbs$following(eta))
-    gradient <- do.call(scan_gradients[[op]], c(list(numbers(x), eta), verbs))
-    shape_like(within_segments(gradient, plan), x)
+    check_flag(exclusive, "exclusive")
+    check_flag(reverse, "reverse")
+    there <- on_device(x, backend)
+    if (stay && is.null(there)) stop_gpu_output()
+    if (!is.null(there) && op != "prod" && length(there)) {
+      gradient <- device_scan_gradient(op, there, device_operand(eta, there), plan, exclusive, reverse)
+      return(device_result(gradient, x, stay))
+    }
+    gradient <- host_scan_gradient(op, x, eta, plan, exclusive, reverse)
+    if (stay) device_like(gradient, there) else shape_like(gradient, x)
   }
+}
+
+host_scan_gradient <- function(op, x, eta, plan, exclusive, reverse) {
+  size <- c(value_count(x), dim(x)[2] %||% 1)
+  numbers <- \(v) array(as.numeric(if (is_gpu_matrix(v)) as.matrix(v) else v), size)
+  verbs <- scan_verbs(plan, reverse)
+  eta <- numbers(eta)
+  if (exclusive) eta <- replace_missing(verbs$following(eta))
+  within_segments(do.call(scan_gradients[[op]], c(list(numbers(x), eta), verbs)), plan)
 }
 
 replace_missing <- function(v) replace(v, is.na(v), 0)
@@ -75,9 +91,14 @@ expand_segments <- function(results, plan) {
 
 # The sum of `eta` at the values that `position` names in their segments.
 place_by_position <- function(eta, position, plan) {
+  add_to_rows(eta, array(rows_of_positions(position, plan), dim(eta)), nrow(eta))
+}
+
+# The rows of the values that `position` names in the segments of its rows.
+rows_of_positions <- function(position, plan) {
   from <- seg_values(segments(plan)$pointer)
   before <- expand_segments(as.matrix(cumsum(from$lengths) - from$lengths), plan)
-  add_to_rows(eta, array(from$row[c(before) + position], dim(eta)), nrow(eta))
+  array(from$row[c(before) + position], dim(position))
 }
 
 # The sum of `eta` for each of n rows, column by column; a missing row takes nothing.

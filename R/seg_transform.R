@@ -19,7 +19,8 @@
 #'
 #' @inheritParams seg_reduce
 #' @param x a vector or matrix, whose columns are transformed separately; dates, factors or other
-#'   [values with a class][seg_values]; or a data frame. A [gpu_matrix()] is copied to the host.
+#'   [values with a class][seg_values]; a data frame; or a [gpu_matrix()], which is transformed on its
+#'   GPU, in its precision.
 #' @param op the transformation, from the table.
 #' @param n the number of places by which `"lag"`, `"lead"` and `"diff"` shift the values.
 #' @param fill the result of `"lag"`, `"lead"` and `"diff"` where the segment has no such value.
@@ -27,6 +28,8 @@
 #' @param offsets,lengths,g,plan the segments, as in [seg_plan()]; without all of them, `x` is one segment.
 #' @param ... further arguments of [seg_reduce()] for its statistics: `weights`, `empty`, `type`, `nth`, or `probs`, one
 #'   number.
+#' @param output `"host"` for an R vector or matrix; `"gpu"`, for a [gpu_matrix()] `x`, for a [gpu_matrix()] with `NaN`
+#'   for missing results.
 #'
 #' @return A vector or matrix like `x`, with its names; values in no segment give `NA`.
 #'
@@ -42,14 +45,17 @@
 #' seg_transform(x, "max", g = g, na.rm = TRUE)
 #' @export
 seg_transform <- function(x, op, offsets = NULL, lengths = NULL, g = NULL, n = 1, fill = NA, na.rm = FALSE,
-                          plan = NULL, ...) {
+                          plan = NULL, ..., output = c("host", "gpu")) {
   if (is.data.frame(x)) {
     run <- \(x, op, plan) seg_transform(x, op, n = n, fill = fill, na.rm = na.rm, plan = plan, ...)
     return(compute_columns(x, op, list(offsets = offsets, lengths = lengths, g = g, plan = plan), run, by_value = TRUE))
   }
   op <- check_transformation(op)
-  moves <- !inherits(op, "seg_op") && op %in% moving_ops && !inherits(x, "integer64")
-  x <- if (moves) check_movable(x) else sortable(x, op)
+  stay <- check_output(output)
+  there <- is_gpu_matrix(x)
+  if (stay && !there) stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix {.arg x}.")
+  moves <- !there && !inherits(op, "seg_op") && op %in% moving_ops && !inherits(x, "integer64")
+  x <- if (there) x else if (moves) check_movable(x) else sortable(x, op)
   check_number(n, "n", least = 0, whole = TRUE, most = .Machine$integer.max)
   check_flag(na.rm, "na.rm")
   plan <- disjoint_plan(offsets, lengths, g, plan, value_count(x))
@@ -60,6 +66,7 @@ seg_transform <- function(x, op, offsets = NULL, lengths = NULL, g = NULL, n = 1
   }
   transforms <- !inherits(op, "seg_op") && op %in% names(transformations)
   if (transforms && ...length()) stop_further_arguments("{.fn seg_transform}", list(...))
+  if (there) return(device_result(device_transform(x, op, plan, n, fill, na.rm, ...), x, stay))
   run <- function(x, empty, op, fill = NA) {
     statistic <- \(op, ...) expand_results(seg_reduce(x, plan = plan, op = op, na.rm = na.rm, ...), x, plan)
     if (transforms) return(transformations[[op]](x, plan, n, fill, statistic))
@@ -82,7 +89,7 @@ transformations <- list(
   lead = function(x, plan, n, fill, statistic) move_values(x, plan, -n, fill),
   diff = function(x, plan, n, fill, statistic) {
     rows <- moved_rows(plan, n, value_count(x))
-    put_fill(x - select_rows(x, rows), is.na(rows), fill)
+    put_fill(x - select_rows(x, rows), is.na(rows) & !is.na(segment_numbers(plan)), fill)
   },
   fill_down = function(x, plan, n, fill, statistic) fill_gaps(x, plan, reverse = FALSE),
   fill_up = function(x, plan, n, fill, statistic) fill_gaps(x, plan, reverse = TRUE)
@@ -96,7 +103,6 @@ check_transformation <- function(op, call = caller_env()) {
 
 # Values that are only moved may be of any kind.
 check_movable <- function(x, call = caller_env()) {
-  if (is_gpu_matrix(x)) return(as.matrix(x))
   if (is.atomic(x) && !is.null(x) && length(dim(x)) %in% c(0, 2)) return(x)
   stop_kernops("input", "{.arg x} must be a vector or matrix, not {.obj_type_friendly {x}}.", call = call)
 }
@@ -127,16 +133,19 @@ move_values <- function(x, plan, n, fill) {
   put_fill(moved, is.na(rows) & !is.na(segment_numbers(plan)), fill)
 }
 
-put_fill <- function(x, where, fill, call = caller_env(2)) {
+check_fill <- function(fill, x, call = caller_env(2)) {
   if (length(fill) != 1 || !is.atomic(fill)) {
     stop_kernops("input", "{.arg fill} must be one value, not {.obj_type_friendly {fill}} of length {length(fill)}.",
                  call = call)
   }
+  if (is.na(fill) || mode(fill) == mode(x) || is.factor(x)) return(invisible())
+  stop_kernops("input", "{.arg fill} must be of the same type as {.arg x}, not {.obj_type_friendly {fill}}.",
+               call = call)
+}
+
+put_fill <- function(x, where, fill, call = caller_env(2)) {
+  check_fill(fill, x, call)
   if (is.na(fill)) return(x)
-  if (mode(fill) != mode(x) && !is.factor(x)) {
-    stop_kernops("input", "{.arg fill} must be of the same type as {.arg x}, not {.obj_type_friendly {fill}}.",
-                 call = call)
-  }
   if (is.null(dim(x))) x[where] <- fill else x[where, ] <- fill
   x
 }

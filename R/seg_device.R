@@ -1,0 +1,63 @@
+# Matrices on the GPU: formulas entry by entry, and results of segments expanded to the rows of their values.
+
+# `...` are numbers and gpu matrices of one size, some of which may have one column. The result is one of them, in
+# float64 unless all are float32.
+device_map <- function(formula, ...) {
+  values <- list(...)
+  there <- vapply(values, is_gpu_matrix, NA)
+  columns <- vapply(values[there], \(v) dim(v)[[2]], 0)
+  single <- all(vapply(values[there], is_float32, NA))
+  declared <- paste(names(values), "= Pm(1)")
+  declared[there] <- sprintf("%s = Vi(%.0f)", names(values)[there], columns)
+  op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", formula), declared, backend = "cuda",
+                     precision = if (single) "float32" else "float64")
+  op(values, output = "gpu")
+}
+
+is_float32 <- function(x) gpu_describe(x)$precision == "float32"
+
+# For each value of x, the result of its segment; NaN in no segment.
+device_expand <- function(results, x, plan) {
+  spread <- function(v) {
+    seg_gradient(segments(plan)$pointer, x, v, segment_operation("sum"), TRUE, segment_settings("cuda", TRUE))
+  }
+  expanded <- spread(results)
+  if (all_covered(plan)) return(expanded)
+  inside <- spread(rep(1, length(results)))
+  device_map("IfElse(inside - 0.5, expanded, none)", expanded = expanded, inside = inside, none = NaN)
+}
+
+all_covered <- function(plan) with(segments(plan)$about, covered == values)
+
+# A statistic of each segment, on the GPU.
+device_reduce <- function(x, plan, op, na.rm = FALSE, w = NULL) {
+  run_plan(x, plan, op, na.rm, NULL, "cuda", w, TRUE)
+}
+
+# The sum of `eta` for each of the rows that `row` names, column by column; the numbers of rows are on the host.
+device_add_to_rows <- function(eta, row, n) {
+  columns <- lapply(seq_len(ncol(row)), function(k) {
+    run_plan(eta[, k], temporary(numbered_plan(as.integer(row[, k]), n)), "sum", stay = TRUE)
+  })
+  Reduce(\(a, b) device_map("Concat(a, b)", a = a, b = b), columns)
+}
+
+# A matrix of the host on the GPU of `like`.
+device_like <- function(x, like) {
+  gpu_matrix(x, if (is_float32(like)) "float32" else "float64", gpu_describe(like)$device)
+}
+
+# x on the GPU where a backend or x itself demands it, otherwise NULL.
+on_device <- function(x, backend) {
+  if (is_gpu_matrix(x)) return(x)
+  if (backend == "cuda") gpu_matrix(array(as.numeric(x), c(value_count(x), dim(x)[2] %||% 1)), "float64")
+}
+
+# A gpu_matrix, or numbers like x on the host.
+device_result <- function(result, x, stay) if (stay) result else shape_like(c(as.matrix(result)), x)
+
+# Numbers of the host or the GPU, as a matrix of the size of `like` on its GPU.
+device_operand <- function(v, like) {
+  if (is_gpu_matrix(v)) return(v)
+  gpu_matrix(array(as.numeric(v), dim(like)), "float64", gpu_describe(like)$device)
+}
