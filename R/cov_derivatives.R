@@ -8,7 +8,8 @@
 # A kernel says in `derivatives` how its field is differentiated: NULL, not at all; "symbolic", where the formula is
 # smooth in the coordinates; or a function with arguments of the formula that returns the texts of its first and second
 # derivatives with respect to q, where that is a formula in the distance Sqrt(q). The second one is multiplied by
-# derivatives of q, which are 0 where q is: its value there must be a number.
+# derivatives of q, which are 0 where q is: its value there must be a number. The formula may be a product: `apart` then
+# has a `factor`, which is smooth, the `text` of the other factor, and the squared `distance` on which the text depends.
 
 # The model of such points, in d coordinates; `width` is the number of columns before the functional.
 with_functionals <- function(model, call = caller_env()) {
@@ -48,8 +49,24 @@ check_differentiable <- function(leaf, call) {
   if (is_differentiable(leaf)) return(invisible())
   stop_kernops("input", c("A field with the covariance {.fn {leaf$label}}{if (length(leaf$kernel$words))
                            paste0(', ', leaf$kernel$words, ',')} has no derivatives.",
-                          i = "{.code matern(nu)} with a given {.arg nu} above 1, such as 3/2, {.fn squared_exponential}
-                               and {.fn rational_quadratic} have them."), call = call)
+                          i = reason_without_derivatives(leaf$label)), call = call)
+}
+
+reason_without_derivatives <- function(label) switch(
+  label,
+  gneiting = "A field of {.fn gneiting} is differentiable where {.arg nu} is above 1 and the {.arg power} is 2:
+              {.code gneiting(3/2, power = 2, fixed = \"power\")}.",
+  "{.code matern(nu)} with {.arg nu} above 1, such as 3/2, {.fn squared_exponential} and {.fn rational_quadratic} have
+   them."
+)
+
+# Stops for a field whose estimated smoothness is that of a field without derivatives.
+check_estimated_smoothness <- function(object, call) {
+  nu <- object$theta[object$model$parameters$kind == "nu"]
+  if (!any(nu <= 1)) return(invisible())
+  stop_kernops("input", c("The field has no derivatives: its estimated smoothness {.code nu} is
+                           {signif(min(nu), 3)}, not above 1.",
+                          i = "{.code matern(nu)} with a given {.arg nu} above 1 has derivatives."), call = call)
 }
 
 functional_text <- function(model, x, y) {
@@ -85,17 +102,22 @@ leaf_jet <- function(model, leaf, path, x, y) {
     code_text("Diff(", text, ", ", point, ", ", direction, ")")
   }
   texts <- references(model, path, leaf)
-  whole <- function(leaf) leaf_text(leaf, c(x = x, y = y), texts, model$width)
-  value <- whole(leaf)
-  if (!is.function(kernel$derivatives)) {
-    return(c(value = value, x = along(value, x), y = along(value, y), both = along(along(value, y), x)))
+  with_text <- function(text) {
+    leaf_text(replace(leaf, "kernel", list(replace(kernel, "text", list(text)))), c(x = x, y = y), texts, model$width)
   }
-  with_text <- function(text) whole(replace(leaf, "kernel", list(replace(kernel, "text", list(text)))))
-  q <- with_text(function(q) q)
+  symbolic <- function(value) {
+    c(value = value, x = along(value, x), y = along(value, y), both = along(along(value, y), x))
+  }
+  if (!is.function(kernel$derivatives)) return(symbolic(with_text(kernel$text)))
+  apart <- kernel$apart
+  q <- with_text(apart$distance %||% function(q) q)
   first <- with_text(derivative_text(kernel, 1))
   second <- with_text(derivative_text(kernel, 2))
-  c(value = value, x = sprintf("(%s) * %s", first, along(q, x)), y = sprintf("(%s) * %s", first, along(q, y)),
-    both = sprintf("((%s) * %s + (%s) * %s * %s)", first, along(along(q, y), x), second, along(q, x), along(q, y)))
+  jet <- c(value = with_text(apart$text %||% kernel$text), x = sprintf("(%s) * %s", first, along(q, x)),
+           y = sprintf("(%s) * %s", first, along(q, y)), both = sprintf("((%s) * %s + (%s) * %s * %s)", first,
+                                                                       along(along(q, y), x), second, along(q, x),
+                                                                       along(q, y)))
+  if (is.null(apart)) jet else join_jets("*", list(symbolic(with_text(apart$factor)), jet))
 }
 
 # The text of a derivative of a kernel, as a function of the same arguments.
@@ -105,7 +127,10 @@ derivative_text <- function(kernel, order) {
   as.function(c(formals(f), call("[[", whole, order)))
 }
 
+# Constants and fixed parameters are numbers, other arguments their names.
 arguments_of_text <- function(f, leaf) {
   words <- names(formals(f))
-  stats::setNames(lapply(words, function(name) leaf$kernel$constants[[name]] %||% name), words)
+  stats::setNames(lapply(words, function(name) {
+    leaf$kernel$constants[[name]] %||% (if (name %in% leaf$fixed) leaf$parameters[[name]]) %||% name
+  }), words)
 }

@@ -15,7 +15,7 @@ kernel <- function(label, text, ...) {
     intrinsic = FALSE,  # the formula is a variogram
     stationary = TRUE,  # it depends on the difference of the points only
     by_formula = FALSE, # a formula of the user
-    derivatives = NULL, # how the field is differentiated (cov_derivatives.R)
+    derivatives = NULL, # how the field is differentiated (cov_derivatives.R), and the parts of a product, `apart`
     process = NULL,     # of an effect of time (cov_time_effects.R), as `slopes`
     words = NULL,       # text in the printed covariance
     mean_square = function(leaf, u) 1 # the mean variance of the field at points u, where its parameter variance is 1

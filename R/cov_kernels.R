@@ -19,11 +19,16 @@ exponential_kernel <- kernel("exponential", function(variance, q) sprintf("%s * 
 exponential <- function(variance = NULL, range = NULL, ...) ranged(exponential_kernel, variance, range, ...)
 
 # K_nu(r) r^nu has the derivative -K_(nu - 1)(r) r^(nu - 1) with respect to r^2 / 2. NULL where the field has no
-# derivative, or may have none as nu is estimated.
+# derivative. `nu` may be the text of a parameter, which has the lower bound least_smoothness.
 matern_derivatives <- function(variance, q, nu) {
-  if (!is.numeric(nu) || nu <= 1) return(NULL)
-  r <- code_text("Sqrt(", 2 * nu, " * ", q, ")")
-  apart <- code_text("Sqrt(", 2 * nu, " * ", q, " + (", q, " == 0))")
+  if (is.numeric(nu) && nu <= 1) return(NULL)
+  twice <- if (is.numeric(nu)) 2 * nu else code_text("2 * ", nu)
+  r <- code_text("Sqrt(", twice, " * ", q, ")")
+  apart <- code_text("Sqrt(", twice, " * ", q, " + (", q, " == 0))")
+  if (!is.numeric(nu)) {
+    texts <- sprintf(c("-%1$s * MaternOrder(%1$s, %%1$s, 0, 1)", "%1$s * %1$s * MaternOrder(%1$s, %%2$s, 0, 2)"), nu)
+    return(paste(variance, "* (", sprintf(texts, r, apart), ")"))
+  }
   texts <- switch(
     code_text(nu), "1.5" = c("(-1.5) * Exp(-%1$s)", "2.25 * Exp(-%2$s) / %2$s"),
     "2.5" = c("(-2.5 / 3) * (1 + %1$s) * Exp(-%1$s)", "(6.25 / 3) * Exp(-%2$s)"),
@@ -41,6 +46,9 @@ matern_kernel <- kernel("matern", function(variance, q, nu) {
     sprintf(closed, code_text("Sqrt(", 2 * nu, " * ", q, ")"))
   paste(variance, "*", correlation)
 }, frequencies = student_frequencies, derivatives = matern_derivatives)
+
+# An estimated smoothness of a field with observed derivatives is at least this number.
+least_smoothness <- 1.01
 
 #' @rdname covariance_functions
 #' @export

@@ -4,7 +4,17 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
   psi <- sprintf("(1 + %s)", distance_power(t, power))
   space <- matern_kernel$text("1", sprintf("(%s * Powf(%s, -%s))", q, psi, interaction), nu)
   sprintf("%s * Powf(%s, -%s) * (%s)", variance, psi, code_text(max(1, d / 2)), space)
-})
+}, derivatives = function(q, t, nu, power, interaction) {
+  # the field is smooth in time only where the power is 2; its name stands for an estimated power
+  if (is.numeric(power) && power != 2 || identical(power, "power")) return(NULL)
+  matern_derivatives("1", sprintf("(%s * Powf(1 + %s, -%s))", q, t, interaction), nu)
+}, apart = list(
+  factor = function(variance, t, d) sprintf("%s * Powf(1 + %s, -%s)", variance, t, code_text(max(1, d / 2))),
+  text = function(q, t, nu, interaction) {
+    matern_kernel$text("1", sprintf("(%s * Powf(1 + %s, -%s))", q, t, interaction), nu)
+  },
+  distance = function(q, t, interaction) sprintf("(%s * Powf(1 + %s, -%s))", q, t, interaction)
+))
 
 #' A covariance of space and time that is not separable
 #'
@@ -27,6 +37,9 @@ gneiting_kernel <- kernel("gneiting", function(variance, q, t, nu, power, intera
 #'   this is equation 16 of Gneiting (2002). Parameters without a value are estimated. A likelihood-ratio test of the
 #'   interaction is `anova()` with the fit of `interaction = 0, fixed = "interaction"`; 0 is at the edge of the
 #'   parameters, so that its p-value is halved.
+#'
+#'   The field has derivatives, see the section about derivatives in [gp()], where nu is above 1 and the power is 2 and
+#'   fixed: `gneiting(3/2, power = 2, fixed = "power")`.
 #' @return A covariance, for [gp()].
 #' @section Errors: class `kernops_input_error` for invalid parameters, and `kernops_dim_error` where `time` is not one
 #'   of several coordinates.

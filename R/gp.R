@@ -107,11 +107,11 @@
 #' `known$derivative_noise`, 0 by default; a small variance keeps the covariance matrices of many derivatives of a
 #' smooth field from being singular. `nobs()` counts all observations.
 #'
-#' The field must be differentiable: [squared_exponential()], [matern()] with a given smoothness above 1,
-#' [rational_quadratic()], [wendland()], [periodic()], [cosine()], [wave()], [linear()], [constant()], user-defined
-#' formulas that are smooth where both points are equal, and their sums and products. This is the exact method, in
-#' coordinates that are variables. `predict(fit, new, derivative = "x")` predicts derivatives, also of a fit to values
-#' alone.
+#' The field must be differentiable: [squared_exponential()], [matern()] with a smoothness above 1 (with `matern(NA)`
+#' the search is for one above 1), [gneiting()] with smoothness above 1 and the fixed power 2, [rational_quadratic()],
+#' [wendland()], [periodic()], [cosine()], [wave()], [linear()], [constant()], user-defined formulas that are smooth
+#' where both points are equal, and their sums and products. This is the exact method, in coordinates that are
+#' variables. `predict(fit, new, derivative = "x")` predicts derivatives, also of a fit to values alone.
 #'
 #' @section Averages:
 #' With `averages = ~ block`, an observation is the mean of the field over points: all rows of the data with the same

@@ -12,6 +12,7 @@ with_derivative <- function(object, derivative, call = caller_env()) {
                            {.arg transform} and effects.", call = call)
   }
   check_derivable_coordinates(object$parts$coords, call)
+  check_estimated_smoothness(object, call)
   if (length(object$model$functional)) return(object)
   object$model <- with_functionals(object$model, call)
   as_values <- function(u) cbind(u, functional_columns(nrow(u), object$model$d))

@@ -31,6 +31,8 @@ with_bounds <- function(model, u, y) {
     bounds <- switch(
       row$kind, variance = typical_variance(model, row, u, variance) * c(1e-8, 1e6),
       range = extent * c(1e-3, longest_range(model, row)),
+      nu = if (length(model$functional)) replace(parameter_kinds$nu$search, 1, least_smoothness) else
+        parameter_kinds$nu$search,
       period = extent * c(2e-3, 5), sill = , cross = spread * c(-1e3, 1e3),
       speed = typical_speed(model, row, u) * c(1e-3, 1e3),
       parameter_kinds[[row$kind]]$search %||% if (row$log) abs(row$value) * c(1e-6, 1e6) else c(-Inf, Inf)

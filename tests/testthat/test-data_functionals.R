@@ -28,6 +28,8 @@ test_that("derivatives of each covariance are differences of its values", {
     matern(5/2, 2, 60, distance = "great_circle"),
     matern(5/2, 2, 0.6, angle = 30, ratio = 0.4) * linear(1, 0.2) +
       squared_exponential(1, 0.5, dims = 1) * matern(5/2, 1, 0.5, dims = 2),
+    gneiting(1.8, 2, 0.8, 0.6, 2, 0.7, time = 2, fixed = "power"),
+    gneiting(3/2, 2, 0.8, 0.6, 2, 0.3, time = 2, fixed = "power"),
     covariance("v * Exp(-SqDist(x, y) / r) * (1 + (x | y))", list(v = 1, r = 0.4))
   )
   u <- withr::with_seed(1, matrix(runif(12), 6))
@@ -128,12 +130,28 @@ test_that("estimates use derivatives, and other methods take such fits", {
                ignore_attr = TRUE)
 })
 
+test_that("an estimated smoothness is that of a field with derivatives", {
+  as_given <- replace(matern(NA, 1.3, 0.7), "kernel", list(replace(matern(NA)$kernel, "constants", list(list()))))
+  model <- kernops:::with_functionals(kernops:::covariance_model(as_given, 2))
+  theta <- replace(model$parameters$value, model$parameters$kind == "nu", 1.7)
+  known <- kernops:::with_functionals(kernops:::covariance_model(matern(1.7, 1.3, 0.7), 2))
+  u <- cbind(as.matrix(slopes[c("a", "b")]), kernops:::functional_columns(12, 2, outer(rep(0:2, 4), 1:2, `==`) * 1))
+  values <- \(model, theta) kernops:::covariance_matrix(model)(list(theta = theta, x = unname(u), y = unname(u)))
+  expect_equal(values(model, theta), values(known, known$parameters$value), tolerance = 1e-10)
+  fit <- gp(y ~ 1, slopes, ~ a + b, matern(NA), derivatives = both, control = gp_control(starts = 1))
+  expect_gt(coef(fit, "covariance")[["matern.nu"]], 1)
+  expect_gt(as.numeric(logLik(fit)), as.numeric(logLik(gp(y ~ 1, slopes, ~ a + b, matern(3/2), derivatives = both))))
+})
+
 plain <- gp(y ~ a, slopes, ~ a + b, exponential(1, 1), estimate = "none")
 enhance <- function(..., covariance = matern(5/2, 1, 1)) {
   gp(y ~ 1, slopes, ~ a + b, covariance, estimate = "none", ...)
 }
 test_mistakes("kernops_input_error", alist(
   rough = enhance(derivatives = both, covariance = exponential(1, 1)),
+  gneiting = enhance(derivatives = both, covariance = gneiting(1.8, 2, 0.8, 0.6, 1, 0.7, time = 2)),
+  smoothness = predict(gp(y ~ 1, slopes, ~ a + b, replace(matern(NA, 1, 1), "parameters", list(list(
+    variance = 1, range = 1, nu = 0.8))), estimate = "none"), fresh, derivative = "a"),
   matern = enhance(derivatives = both, covariance = matern(1, 1, 1) + nugget(1)),
   prediction = predict(plain, fresh, derivative = "a"),
   name = predict(enhance(), fresh, derivative = "c"),
