@@ -47,6 +47,9 @@ keops_grad <- function(op, var) {
   from <- environment(op)
   names <- from$about$variables$name
   var <- variable_name(var, names)
+  if (!is.null(order_reduction(from$formula))) {
+    stop_kernops("input", "Medians and quantiles of formulas have no gradient here.")
+  }
   eta <- setdiff(c("eta", paste0("eta", seq_along(names) + 1)), names)[[1]]
   formula <- code_text("Grad(", from$formula, ", ", var, ", ", eta, ")")
   incoming <- data.frame(name = eta, category = from$about$axis, size = from$about$size)

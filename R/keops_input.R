@@ -28,7 +28,7 @@ output_stays <- function(output, backend, device, call = caller_env()) {
 }
 
 # The values in the order of the variables; data frames as matrices.
-match_input <- function(input, names, backend) {
+match_input <- function(input, names, backend, pairs = integer()) {
   if (!is.list(input) || is.data.frame(input)) {
     stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
   }
@@ -42,7 +42,8 @@ match_input <- function(input, names, backend) {
                             i = "The variables are {.code {names}}."))
   }
   if (!has_objects(input)) return(input)
-  objects <- vapply(input, is.object, NA)
+  tables <- seq_along(input) %in% pairs & vapply(input, inherits, NA, "kernops_lookup")
+  objects <- vapply(input, is.object, NA) & !tables
   there <- vapply(input, is_gpu_matrix, NA)
   for (n in which(objects & !there)) input[[n]] <- plain_numbers(input[[n]], names[[n]])
   if (backend == "cpu" && any(there)) {

@@ -28,10 +28,14 @@
 #' | `Prod`, `Mean`, `Var` | for each entry; `Var` has denominator n - 1; `NaN` for too few values |
 #' | `Any`, `All` | 1 if any value is, or all values are, different from 0, else 0; `NaN` if this cannot be decided |
 #' | `Count` | the number of values |
+#' | `Median(f, axis)`, `Quantile(f, p, ..., axis)` | the median, or quantiles of type 7 for probabilities p, of each entry; for a vector f, the entries for one probability after another |
+#'
+#' `Median` and `Quantile` store the terms of some rows at a time, about 4e6, on the CPU or a GPU, and have no gradient.
 #'
 #' @param formula a string.
 #' @param args a character vector that declares each variable of the formula: `"x = Vi(3)"` for points indexed by i with
-#'   3 entries each, `"y = Vj(3)"` for points indexed by j, `"s = Pm(1)"` for a parameter of 1 entry. Input without
+#'   3 entries each, `"y = Vj(3)"` for points indexed by j, `"s = Pm(1)"` for a parameter of 1 entry, `"A = Vij(1)"` for
+#'   a value of each pair, see the section about stored terms. Input without
 #'   names is matched in this order, unless all declarations give a position counted from 0, as in `"x = Vi(0, 3)"`.
 #' @param sum_scheme how `Sum` accumulates: `"block_sum"` (the meaning of `"auto"`) adds without compensation within a
 #'   tile of some hundred terms and with compensation between tiles; `"kahan_scheme"` compensates every term;
@@ -71,6 +75,13 @@
 #'   * `output = "gpu"` keeps the result on the GPU (the first of `device`), as a `float64` [gpu_matrix()] without
 #'     names: positions are then doubles, with 0 instead of `NA`.
 #'   * `op()` without input returns a description of the operator. [keops_grad()] gives its gradient.
+#'
+#' @section Stored terms:
+#' The input of a variable declared as `"A = Vij(1)"` is a matrix with a row for each i and a column for each j, or, with
+#' several entries, an array of such matrices, M x N x size; or entries of a table, `table[i, j]`, by [lookup_terms()],
+#' which are not stored for all pairs. All reductions take such variables, on the CPU and on a GPU. `ranges`, batches,
+#' positions of points in the formula and gradients with respect to `A` are not available; nor are gradients of
+#' reductions whose gradient contains a reduction, such as `LogSumExp`.
 #'
 #' @section Reproducibility:
 #' On one machine, results on the CPU are bit-identical in every call, for any number of threads. Results on the same
@@ -149,6 +160,11 @@ sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 # the sum: a matrix with a row for each row of the sum, or an array of such matrices.
 kernel_operator <- function(formula, args, sum_scheme, precision, backend, device = check_device(NULL),
                             accumulator = "auto", var = NULL, stored = FALSE) {
+  ordered <- order_reduction(formula)
+  if (!is.null(ordered)) return(order_operator(ordered, formula, args, sum_scheme, precision, backend, device))
+  if (any(is_pair_variable(args))) {
+    return(pairs_operator(formula, args, sum_scheme, precision, backend, device, accumulator, var))
+  }
   kernel <- kernel_compile(formula, args, stored)
   about <- kernel_describe(kernel)
   scheme <- match(sum_scheme, sum_schemes) - 1L

@@ -16,6 +16,7 @@
 #' @param reduction the name of a reduction, such as `"Sum"`.
 #' @param K the number of smallest or largest values.
 #' @param weights a [LazyTensor] of weights of the terms, such as `Vj(w)`.
+#' @param probs the probabilities of `lazy_reduce(x, "Quantile", index)`.
 #' @param ranges the pairs to reduce over, if not all: see [ranges]. By default those of `x`, see [with_ranges()].
 #' @param ... `precision`, `backend`, `sum_scheme` and so on, as for [keops_kernel()].
 #'
@@ -39,7 +40,7 @@ NULL
 
 #' @rdname lazy_reduction
 #' @export
-lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = NULL, ...) {
+lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = NULL, probs = NULL, ...) {
   called <- if (identical(topenv(parent.frame()), topenv())) parent.frame() else environment() # names such as argmin()
   check_lazy(x, called)
   reduction <- sub("_Reduction$", "", check_text(reduction, "reduction", one = TRUE))
@@ -60,7 +61,8 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   ))
   if ("na.rm" %in% names(further)) stop_na_rm()
   if (!is.null(K)) check_number(K, "K", least = 1, whole = TRUE, call = called)
-  parts <- c("%s", if (!is.null(weights)) "%s", code_number(c(K, check_index(index))))
+  for (p in probs) check_number(p, "probs", least = 0, most = 1, call = called)
+  parts <- c("%s", if (!is.null(weights)) "%s", code_number(c(K, probs, check_index(index))))
   template <- code_text(reduction, "_Reduction(", paste(parts, collapse = ", "), ")")
   of <- told_apart(lapply(c(list(x), if (!is.null(weights)) list(weights)), as_lazy))
   whole <- new("LazyTensor", variables = variables_of(of), size = 0L, parts = parts_of(of),

@@ -1,0 +1,50 @@
+# Medians and quantiles of the terms of a formula, against apply() of the matrix of terms.
+
+p <- withr::with_seed(1, list(x = matrix(rnorm(24), 12, dimnames = list(letters[1:12], NULL)), y = matrix(rnorm(14), 7),
+                              w = runif(7)))
+terms <- with(p, outer(1:12, 1:7, Vectorize(\(i, j) w[[j]] * exp(-sum((x[i, ] - y[j, ])^2)))))
+args <- c("x = Vi(2)", "y = Vj(2)", "w = Vj(1)")
+f <- "w * Exp(-SqDist(x, y))"
+
+test_that("medians and quantiles over j and i are those of the terms", {
+  op <- keops_kernel(paste0("Median_Reduction(", f, ", 1)"), args)
+  expect_equal(op(p), cbind(apply(terms, 1, median)), tolerance = 1e-12, ignore_attr = TRUE)
+  expect_identical(rownames(op(p)), letters[1:12])
+  op <- keops_kernel(paste0("Quantile_Reduction(", f, ", 0.1, 0.75, 0)"), args)
+  expect_equal(op(p), t(apply(terms, 2, quantile, c(0.1, 0.75))), tolerance = 1e-12, ignore_attr = TRUE)
+  op <- keops_kernel("Median_Reduction(x - y, j)", args[1:2])
+  expect_equal(op(p[1:2]), t(vapply(1:12, \(i) apply(p$x[i, ] - t(p$y), 1, median), numeric(2))), tolerance = 1e-12,
+               ignore_attr = TRUE)
+  expect_output(print(op), "Median over j")
+  expect_named(op(), c("formula", "args", "args_info", "sum_scheme"))
+})
+
+test_that("rows are computed in blocks, and symbolic matrices have these reductions", {
+  x <- withr::with_seed(2, matrix(rnorm(3000), 3000))
+  y <- withr::with_seed(3, matrix(rnorm(3001), 3001))
+  op <- keops_kernel("Median_Reduction(Abs(x - y), 1)", c("x = Vi(1)", "y = Vj(1)"), backend = "cpu")
+  rows <- c(1, 1333, 1334, 3000)
+  expect_equal(op(list(x, y))[rows], apply(abs(outer(x[rows, 1], y[, 1], `-`)), 1, median), tolerance = 1e-12)
+  D <- sqdist(Vi(p$x), Vj(p$y))
+  all <- as.matrix(dist(rbind(p$x, p$y)))[1:12, 13:19]^2
+  expect_equal(lazy_reduce(D, "Median", "j"), cbind(apply(all, 1, median)), tolerance = 1e-12, ignore_attr = TRUE)
+  expect_equal(lazy_reduce(D, "Quantile", "i", probs = 0.3), cbind(apply(all, 2, quantile, 0.3)), tolerance = 1e-12,
+               ignore_attr = TRUE)
+})
+
+test_that("a GPU computes the same", {
+  skip_without_gpu()
+  op <- keops_kernel(paste0("Median_Reduction(", f, ", 1)"), args, backend = "cuda")
+  expect_equal(op(p), cbind(apply(terms, 1, median)), tolerance = 1e-10, ignore_attr = TRUE)
+})
+
+median_of <- keops_kernel("Median_Reduction(SqDist(x, y), 1)", args[1:2])
+test_mistakes("kernops_error", alist(
+  axis = keops_kernel("Median_Reduction(SqDist(x, y))", args[1:2]),
+  probability = keops_kernel("Quantile_Reduction(SqDist(x, y), 2, 1)", args[1:2]),
+  gradient = keops_grad(median_of, "x"),
+  ranges = median_of(p[1:2], ranges = list(1)),
+  batches = median_of(list(array(1, c(3, 2, 2)), p$y)),
+  inner = median_of(p[1:2], inner_dim = "row"),
+  inside = keops_kernel("Sum_Reduction(x - Median_Reduction(y, 1), 1)", args[1:2])
+))
