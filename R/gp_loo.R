@@ -16,7 +16,8 @@
 #'
 #' @return `loo()`: an object of class `loo`, with a row of `pointwise` for each observation. `as_draws()`: an object of
 #'   class `draws_df`, with a column for each parameter.
-#' @section Errors: class `kernops_input_error` for arguments that the method does not have.
+#' @section Errors: class `kernops_input_error` for arguments that the method does not have, and for `as_draws()`
+#'   of a fit.
 #' @references
 #' Bürkner, P.-C., Gabry, J. and Vehtari, A. (2021) Efficient leave-one-out cross-validation for Bayesian non-factorized
 #' normal and Student-t models. *Computational Statistics* 36, 1243-1261.
@@ -53,6 +54,14 @@ loo.gp_posterior <- function(x, ...) {
 as_draws.gp_posterior <- function(x, ...) {
   refuse_arguments("as_draws.gp_posterior", list(...))
   posterior::as_draws_df(as.data.frame.gp_posterior(x))
+}
+
+#' @rdname gp_loo
+#' @exportS3Method posterior::as_draws
+as_draws.gp <- function(x, ...) {
+  stop_kernops("input", c("A fit of {.fn gp} has estimates, not draws from the posterior distribution.",
+                          i = "{.code posterior::as_draws(gp_posterior(fit))} draws the parameters of a fit with a
+                               {.arg prior}."), call = NULL)
 }
 
 # The log density of each observation given all others; infinite errors have the density 0.

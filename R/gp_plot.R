@@ -22,8 +22,10 @@
 #' @param terms,exclude parts of the field that maps and curves have, or do not have, as in [predict()][predict.gp].
 #' @param n the approximate number of points at which the field is drawn; default: 200 for a curve, 100 x 100 for a map.
 #' @param level the level of the band around a curve, and of the intervals of effects.
-#' @param ... further arguments of [plot()][graphics::plot.default] or [image()][graphics::image]; for the variogram of
-#'   a fit also `estimator`, `cutoff` and `width` of [gp_variogram()], which `autoplot()` takes, too.
+#' @param ... arguments of [plot()][graphics::plot.default] for the limits, labels and axes of panels, such as `xlim`,
+#'   `main` and `asp`; for maps also `col`, `breaks`, `zlim` and `useRaster` of [image()][graphics::image], which the
+#'   legend follows; for the variogram of a fit also `estimator`, `cutoff` and `width` of [gp_variogram()], which
+#'   `autoplot()` takes, too.
 #' @return `x`, invisibly. `autoplot()` returns an object of ggplot2, or for several panels a list of these, of class
 #'   `gp_panels`, whose `print()` method draws all on a page.
 #' @details The field cannot be drawn between the observations if the trend has variables other than the coordinates (by
@@ -78,14 +80,13 @@ plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, 
   arguments <- split_settings(list(...), "variogram" %in% which)
   panels <- panels_of(with_shown_parts(x, terms, exclude), which, n, level, mask, newdata, arguments$settings)
   check_overlay(add)
+  kinds <- vapply(panels, `[[`, "", "kind")
+  check_drawn(arguments$graphics, plot.gp, any(c("map", "values") %in% kinds))
   before <- open_page(page_of_panels(panels, which, is_lmc(x$model$covariance)))
   on.exit(graphics::par(before))
   for (panel in panels) draw_panel(panel, arguments$graphics, add)
   invisible(x)
 }
-
-# f(...), where arguments of the user replace the defaults.
-draw_with <- function(f, ..., overrides) do.call(f, utils::modifyList(list(...), overrides))
 
 viridis <- function(n) grDevices::hcl.colors(n, "viridis")
 

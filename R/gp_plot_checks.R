@@ -15,6 +15,14 @@ split_settings <- function(arguments, drawn, call = caller_env()) {
   list(settings = settings, graphics = arguments[!of_pairs])
 }
 
+# Stops at `arguments` that no panel uses: those of the frame apply to each panel, those of colours to maps.
+check_drawn <- function(arguments, method, maps = FALSE, call = caller_env()) {
+  known <- c(arguments_of_frame, if (maps) c("col", "breaks", "zlim", "useRaster"))
+  unknown <- arguments[!(names(arguments) %||% character(length(arguments))) %in% known]
+  if (length(unknown) == 0) return(invisible())
+  stop_further_arguments("{.fn plot}", unknown, setdiff(c(names(formals(method)), known), c("x", "...")), call)
+}
+
 variogram_panels <- function(x, settings, call) {
   if (is_lmc(x$model$covariance)) return(panels_of_pairs(x, settings, call))
   parts <- variogram_of(x, settings)

@@ -5,6 +5,7 @@
 plot.gp_cv <- function(x, which = c("observed", "qq", "map"), ...) {
   if (missing(which) && !has_map(x)) which <- c("observed", "qq")
   check_subset(which, "which", c("observed", "qq", "map"))
+  check_drawn(list(...), plot.gp_cv)
   places <- if ("map" %in% which) map_places(x)
   before <- open_page(page_matrix(length(which), page_shape()))
   on.exit(graphics::par(before))
@@ -36,14 +37,14 @@ normal_quantiles <- function(z) {
 }
 
 # Triangles that point up are observations above their predictions.
-plot_errors_of_cv <- function(x, places, some, arguments) {
+plot_errors_of_cv <- function(x, places, rows, arguments) {
   colours <- class_colours(2)
   words <- c("above", "below", "prediction")
   axes <- attr(x, "axes")
   open_panel(places$x, places$y, axes[[1]], axes[[2]], "Standardised errors", arguments, words,
              attr(x, "aspect") %||% 1)
-  above <- x$zscore[some] >= 0
-  graphics::points(places$x[some], places$y[some], pch = ifelse(above, 24, 25), cex = pmin(abs(x$zscore[some]), 4) / 2,
+  above <- x$zscore[rows] >= 0
+  graphics::points(places$x[rows], places$y[rows], pch = ifelse(above, 24, 25), cex = pmin(abs(x$zscore[rows]), 4) / 2,
                    bg = colours[ifelse(above, 1, 2)])
   margin_legend(words, pch = c(24, 25, NA), pt.bg = c(colours, NA))
 }

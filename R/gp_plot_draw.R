@@ -1,4 +1,4 @@
-# Panels drawn by package graphics. `arguments` of the user replace the defaults of plot.default() and image().
+# Panels drawn by package graphics. `arguments` of the user replace the defaults of plot.default() and of colours.
 
 draw_panel <- function(panel, arguments, add = NULL) {
   draw <- list(map = draw_map, values = draw_values, curves = draw_curves, levels = draw_levels)[[panel$kind]]
@@ -17,20 +17,32 @@ value_levels <- function(values, count) {
   if (length(levels) > 1) levels else levels + c(-0.5, 0.5) * max(abs(levels), 1) * 1e-3
 }
 
+# The borders, names and colours of about `count` classes of values, or those that the user chose.
+colour_classes <- function(values, count, arguments) {
+  levels <- arguments$breaks %||% value_levels(arguments$zlim %||% values[is.finite(values)], count)
+  if (!is.numeric(levels) || length(levels) < 2 || is.unsorted(levels, strictly = TRUE)) {
+    stop_kernops("input", "{.arg breaks} must be at least two ascending numbers.", call = NULL)
+  }
+  words <- class_words(levels)
+  colours <- arguments$col %||% viridis(length(words))
+  if (length(colours) != length(words)) {
+    stop_kernops("input", "{.arg col} must have a colour for each of {length(words)} classes, not {length(colours)}.",
+                 call = NULL)
+  }
+  list(levels = levels, words = words, colours = colours)
+}
+
 draw_map <- function(panel, arguments, add) {
   axes <- lapply(panel$axes, as.numeric)
-  levels <- value_levels(panel$z[is.finite(panel$z)], 8)
-  words <- class_words(levels)
-  colours <- viridis(length(words))
-  before <- open_panel(panel$axes[[1]], panel$axes[[2]], panel$xlab, panel$ylab, panel$title, arguments, words,
+  classes <- colour_classes(panel$z, 8, arguments)
+  before <- open_panel(panel$axes[[1]], panel$axes[[2]], panel$xlab, panel$ylab, panel$title, arguments, classes$words,
                        panel$aspect)
   on.exit(graphics::par(before))
-  overrides <- arguments[setdiff(names(arguments), arguments_of_frame)]
-  draw_with(graphics::image, x = axes[[1]], y = axes[[2]], z = panel$z, col = colours, breaks = levels,
-            useRaster = is_even(axes), add = TRUE, overrides = overrides)
+  graphics::image(axes[[1]], axes[[2]], panel$z, col = classes$colours, breaks = classes$levels,
+                  useRaster = arguments$useRaster %||% is_even(axes), add = TRUE)
   # contours of large cells do not follow their borders
-  if (min(dim(panel$z)) >= 40 && length(words) > 1) {
-    graphics::contour(axes[[1]], axes[[2]], panel$z, levels = levels, add = TRUE, drawlabels = FALSE,
+  if (min(dim(panel$z)) >= 40 && length(classes$words) > 1) {
+    graphics::contour(axes[[1]], axes[[2]], panel$z, levels = classes$levels, add = TRUE, drawlabels = FALSE,
                       col = faint("white", 0.7), lwd = 0.7)
   }
   if (!is.null(panel$points)) {
@@ -38,22 +50,20 @@ draw_map <- function(panel, arguments, add) {
                      col = "black", lwd = 0.7)
   }
   draw_overlay(add)
-  margin_legend(words, fill = rev(colours))
+  margin_legend(classes$words, fill = rev(classes$colours))
 }
 
 # Points, coloured by classes of their values.
 draw_values <- function(panel, arguments, add) {
   table <- panel$table
-  levels <- value_levels(table$value, 6)
-  words <- class_words(levels)
-  colours <- viridis(length(words))
-  before <- open_panel(table$x, table$y, panel$xlab, panel$ylab, panel$title, arguments, words, panel$aspect)
+  classes <- colour_classes(table$value, 6, arguments)
+  before <- open_panel(table$x, table$y, panel$xlab, panel$ylab, panel$title, arguments, classes$words, panel$aspect)
   on.exit(graphics::par(before))
   # a grey edge sets pale colours off from the paper
   graphics::points(table$x, table$y, pch = 21, cex = 0.9, col = faint("grey20", 0.5), lwd = 0.4,
-                   bg = colours[cut(table$value, levels, include.lowest = TRUE)])
+                   bg = classes$colours[cut(table$value, classes$levels, include.lowest = TRUE)])
   draw_overlay(add)
-  margin_legend(words, fill = rev(colours))
+  margin_legend(classes$words, fill = rev(classes$colours))
 }
 
 # Raster images need equal steps.

@@ -42,9 +42,10 @@ open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = N
   before
 }
 
-# The arguments of plot() that open_panel() takes; others are for image().
+# The arguments of plot() that open_panel() takes.
 arguments_of_frame <- c("xlim", "ylim", "xlab", "ylab", "main", "sub", "asp", "las", "log", "cex.axis", "cex.lab",
-                        "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt", "yaxs")
+                        "cex.main", "bty", "axes", "frame.plot", "ann", "xaxt", "yaxt", "xaxs",
+                        "yaxs")
 
 # Inches of a line of a margin.
 line_inches <- function() graphics::par("mai")[[1]] / graphics::par("mar")[[1]]

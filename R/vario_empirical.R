@@ -189,6 +189,7 @@ variogram_breaks <- function(x, breaks, cutoff, call = caller_env()) {
 #' @param xlab,ylab the labels of the axes; default: the distance with its unit, and the semivariance.
 #' @export
 plot.gp_variogram <- function(x, model = NULL, xlab = NULL, ylab = "semivariance", ...) {
+  check_drawn(list(...), plot.gp_variogram)
   curves <- if (!is.null(model)) variogram_curves(x, model)
   # a colour for each variable and direction
   curve <- factor(direction_words(x$id, x), unique(direction_words(x$id, x)))

@@ -50,3 +50,11 @@ test_that("posterior draws have their leave-one-out densities, and the formats o
   expect_equal(as.numeric(posterior::summarise_draws(table, "mean")$mean), unname(colMeans(as.data.frame(draws))))
   expect_equal(unclass(posterior::as_draws_matrix(draws))[, 1], as.data.frame(draws)[[1]], ignore_attr = TRUE)
 })
+
+test_that("as_draws() of a fit names gp_posterior()", {
+  skip_if_not_installed("posterior")
+  fit <- gp(y ~ 1, d, ~ x, field, estimate = "none")
+  error <- expect_error(posterior::as_draws(fit), class = "kernops_input_error")
+  expect_match(conditionMessage(error), "as_draws(gp_posterior(fit))", fixed = TRUE)
+  expect_error(posterior::as_draws_df(fit), class = "kernops_input_error")
+})

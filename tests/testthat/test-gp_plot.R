@@ -84,7 +84,25 @@ test_that("all panels are drawn, for maps, curves and cross-validation", {
   expect_equal(map_of(logged, 100)$z, map_of(fit, 100)$z)
 })
 
+test_that("the legend of a map has the classes and colours of the arguments", {
+  skip_if_not_installed("svglite")
+  words <- function(...) svg_texts(function() plot(fit, "field", n = 100, ...))$text
+  expect_true(all(c("-9 to 0", "0 to 9") %in% words(breaks = c(-9, 0, 9), col = c("red", "blue"))))
+  file <- withr::local_tempfile(fileext = ".svg")
+  svglite::svglite(file)
+  plot(fit, "field", n = 100, breaks = c(-9, 0, 9), col = c("#123456", "#654321"))
+  grDevices::dev.off()
+  fills <- regmatches(drawn <- readLines(file), regexpr("fill: #(123456|654321)", drawn))
+  expect_setequal(fills, c("fill: #123456", "fill: #654321"))
+})
+
 test_mistakes("kernops_input_error", alist(
+  `an argument that no panel has` = plot(fit, "field", newdta = seen),
+  `colours of curves` = plot(fit, "covariance", col = 2),
+  `symbols of cross-validation` = plot(gp_cv(fit), pch = 2),
+  `a mistyped limit of a variogram` = plot(gp_variogram(z ~ 1, seen, coords = ~ a + b), ylimm = 1),
+  `too few colours` = plot(fit, "field", breaks = 1:3, col = "red"),
+  `descending classes` = plot(fit, "field", breaks = 3:1),
   `an estimator without a variogram` = plot(fit, "field", estimator = "cressie"),
   `directions of a variogram` = plot(fit, "variogram", alpha = c(0, 90), tol = 20),
   `an estimator that is none` = plot(fit, "variogram", estimator = "robust"),
