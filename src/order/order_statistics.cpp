@@ -123,8 +123,8 @@ void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& 
 
 namespace {
 
-// The values of groups, copied in the order of the segments, which is faster than computing their order for a single
-// use.
+// Copies the values of groups in the order of the segments. For a single use, a copy is faster than the computation of
+// the order.
 SegmentValues laid_out(const OrderRequest& request, LargeVector<double>& memory) {
   const Segments& segments = request.segments;
   memory.resize(size_t(segments.covered * request.columns));

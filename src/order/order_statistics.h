@@ -24,7 +24,7 @@ struct OrderRequest {
   bool skip_missing = false;
   std::vector<double> probs{};
   int type = 7;
-  Count nth = 1;                  // negative: counted from the largest
+  Count nth = 1;                  // a negative number counts from the largest value
   const double* empty = nullptr;  // the result of a segment without values
   // Instead of statistics, the gradient of sum(incoming * statistics) with respect to the values, if each statistic is
   // a mean of chosen values. `incoming` are doubles: number o of column k for segment s at [(o * columns + k) * count +

@@ -1,5 +1,5 @@
-// Sorting of numbers other than NaN: by insertion if there are few, by comparison, or by their bits if there are many
-// (least significant digit first).
+// Sorts numbers other than NaN: few by insertion, more by comparison, many by their bits (least significant digit
+// first).
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -34,7 +34,7 @@ template <class Item> void insert_in_order(Item* x, Count n, bool decreasing) {
   }
 }
 
-// By digits of a given number of bits.
+// Sorts by digits of a given number of bits.
 template <int width, class Item> void sort_by_bits(Item* x, Count n, bool decreasing, std::vector<Item>& memory) {
   constexpr int digits = (64 + width - 1) / width, buckets = 1 << width;
   std::vector<Count> all(digits * buckets, 0);

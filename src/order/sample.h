@@ -18,12 +18,12 @@ struct Placed {
   Count place;
 };
 
-// An order statistic and the next one, or the same one at the end.
+// An order statistic and the next one; the last one is its own next one.
 struct Pair {
   double lower, upper;
 };
 
-// Numbers come first; NA and NaN are counted. Memory is reused from segment to segment.
+// The values of a segment: numbers in front, and counts of NA and NaN. Memory is reused for the next segment.
 class Sample {
  public:
   // Loads segment s of a column. `weights` has one number per row, or is null; values of weight 0 are skipped.
@@ -31,13 +31,13 @@ class Sample {
   void take(const Segments& segments, Count s, const SegmentValues& from, Count column, const double* weights,
             bool with_places);
 
-  Count count = 0;             // numbers
-  std::vector<double> x;       // the first `count` are the numbers, in the order of the segment
-  std::vector<Placed> placed;  // the same, with positions
+  Count count = 0;             // number of numbers, without NA and NaN
+  std::vector<double> x;       // its first `count` entries are the numbers, in the order of the segment
+  std::vector<Placed> placed;  // the numbers with their positions
   std::vector<Count> gaps;     // positions of NA and NaN
   Count length = 0;            // number of values of the segment, with missing ones
   Count nas = 0, nans = 0;
-  Count first_na = -1, first_nan = -1;  // places
+  Count first_na = -1, first_nan = -1;  // positions in the segment
   bool weighed = false;
   double na_weight = 0, nan_weight = 0;
   double weight(Count place) const { return weighed ? weights_[size_t(place)] : 1; }
@@ -52,7 +52,7 @@ class Sample {
  private:
   void take_places(const Segments& segments, Count s, const SegmentValues& from, Count column, const double* weights);
   void note_gap(Count place, double value, double weight);
-  std::vector<double> weights_;  // by place
+  std::vector<double> weights_;  // in the order of the segment
   std::vector<double> memory_;
   std::vector<Placed> placed_memory_;
 };

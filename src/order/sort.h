@@ -5,10 +5,11 @@
 namespace kernops {
 
 struct SortRequest {
-  // Row n of column k of x has its value, or its rank, at [k * out.entry + n]; rows outside all segments stay
-  // unchanged. `rows` are those of x from 1, segment by segment: `segments.covered` for each column. `first` are the
-  // first `top` values of each segment in order, without missing ones, then their positions from 1, then their rows
-  // from 1; NA if there are fewer: number n of segment s of column c is at [(n * columns + c) * out.entry + s].
+  // `values` and `ranks`: the result of row n of column k of x is at [k * out.entry + n]; rows outside all segments
+  // stay unchanged. `rows`: the sorted row numbers of x, from 1, segment by segment; `segments.covered` numbers for
+  // each column. `first`: the first `top` values of each sorted segment without missing values, then their positions
+  // and their rows, both from 1. Number n of segment s of column c is at [(n * columns + c) * out.entry + s], and NA if
+  // the segment has fewer values.
   enum Result { values, rows, ranks, first };
   enum Ties { average, in_turn, in_reverse, min, max };
   Segments& segments;
@@ -22,7 +23,7 @@ struct SortRequest {
   Output out{};
   Settings settings{};
 
-  // The number of rows of results; they have as many columns as x, or `outputs` times as many.
+  // The number of rows of results, which have `outputs` columns for each column of x.
   Count result_rows() const {
     return result == rows ? segments.covered : result == first ? segments.count : segments.values;
   }

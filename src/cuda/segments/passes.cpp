@@ -87,7 +87,7 @@ class DevicePasses : public SegmentPasses {
       copy_across(address(to.data), here(), address(from.data), here(), bytes);
   }
 
-  // By the CPU.
+  // The CPU computes the other products.
   void other_products(const SegmentGradient& request) const override {
     SegmentGradient there = request;
     const Count rows = request.in_place ? request.segments.values : request.segments.covered;

@@ -50,7 +50,8 @@ class Columns {
     const RollKernels kernels{roll_text(work_, output, each), each, bytes};
     roll_columns(request_, work_, kernels, job_);
     const StatisticId op = StatisticId(work_.op);
-    const bool is_value = op == StatisticId::first || op == StatisticId::last;  // which brings its own gap
+    const bool is_value =
+        op == StatisticId::first || op == StatisticId::last;  // a first or last NA is itself the result
     if (!work_.formula && (is_value || op == StatisticId::count)) return;
     if (!any_gap(work_, job_, kernels.text)) return;
     job_.incomplete = 0;

@@ -84,7 +84,7 @@ void reduce_columns(const SegmentRequest& work, DeviceSegments& device, Count fi
   }
 }
 
-// There are only segments without values.
+// Writes the results where all segments are without values.
 void give_nothing(const SegmentRequest& work) {
   const Count count = work.segments.count * work.columns;
   for (int output = 0; output < work.outputs() && count > 0; ++output) {

@@ -13,25 +13,26 @@
 namespace kernops {
 namespace cuda {
 
-// One pass. Results of one column are contiguous.
+// Reduces the values in one pass. Results of one column are contiguous.
 void seg_reduce(const SegmentRequest& work);
-// Writes to the positions of the values or, with `in_place` false, in the order of the segments; numbers may be floats.
+// Writes one number for each value: at the position of the value or, with `in_place` false, in the order of the
+// segments. The numbers may be floats.
 void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double elsewhere);
 
-// One result for each value, one output after another; values must fit in one batch.
+// Computes one result for each value, one output after another; all values must fit in one batch.
 void seg_scan(const SegmentRequest& work);
 
-// The same interface: sorted values of each segment, and their statistics (cuda/segments/sort.cpp).
+// Sorted values of each segment and their statistics have the same interface (cuda/segments/sort.cpp).
 template <class Request> SegmentRequest values_of(const Request& request) {
   SegmentRequest work{request.segments};
   work.x = request.x, work.columns = request.columns, work.out = request.out, work.settings = request.settings;
   return work;
 }
-SegmentRequest values_of(const OrderRequest& request);  // and the weights
+SegmentRequest values_of(const OrderRequest& request);  // with its weights
 void seg_sort(const SortRequest& request);
 void seg_order_statistics(const OrderRequest& request);
 
-// The same interface for moving windows; values must fit together with the states of their parts.
+// Moving windows have the same interface; the values and the states of their parts must fit into memory together.
 bool rolls_there(const RollRequest& request);
 void seg_roll(const RollRequest& request);
 
@@ -81,18 +82,18 @@ struct SegmentBatch {
   Count begin;                      // of keys: the position where the first segment begins
 };
 
-SegmentBatch batch_of(Count first, Count count);  // contains only values so far
+SegmentBatch batch_of(Count first, Count count);  // sets only the range of values
 
 // Keys on a device; each run of equal adjacent keys is a segment.
 class KeyRuns : public Segments {
  public:
   KeyRuns(const void* keys, bool single, Count keys_count);
   bool known() const override { return found_ || covered == 0; }
-  void find() override;  // unless this has been done: segments are counted only now
-  // The same, with the reduction of values in one pass; the target has space for one result per key.
+  void find() override;  // finds and counts the segments in the first call
+  // Finds the segments and reduces the values in one pass; the target has space for one result per key.
   bool can_reduce(const SegmentRequest& work) const;
   void find_and_reduce(const SegmentRequest& work);
-  const std::vector<Count>& offsets() const override;  // which then are also on the host
+  const std::vector<Count>& offsets() const override;  // copies the offsets to the host
   void come_to_host() override;
   Segments& on(int device) override;
   // Writes to the device, for each run, its first key (in the type of the keys) and its length.
@@ -113,12 +114,12 @@ class KeyRuns : public Segments {
 struct BatchPlan {
   BatchPlan(const Segments& segments, const SegmentBatch& batch);
   BatchPlan(const KeyRuns& runs, const SegmentBatch& batch);
-  explicit BatchPlan(const SegmentBatch& batch);                  // empty so far
-  void complete(const KeyRuns& runs, const SegmentBatch& batch);  // with known ends and limits
+  explicit BatchPlan(const SegmentBatch& batch);                  // allocates memory only
+  void complete(const KeyRuns& runs, const SegmentBatch& batch);  // after `ends` and `limits` are set
   Buffer ends, limits, opens;
   std::unique_ptr<Buffer> offsets, shifts, rows;
   SegmentPlan plan;
-  int ended = 0;  // of keys: number of segments that end here
+  int ended = 0;  // number of segments of keys that end in this batch
 };
 
 // The values that blocks sort (jobs/sort_pieces.h).
@@ -129,12 +130,12 @@ struct SortPieces {
     unsigned count;
     std::unique_ptr<Buffer> memory;
   };
-  List short_ones, medium, parts, tiles, numbers;  // parts and tiles belong to long segments, which have these numbers
-  Count longest, longest_of_all;                   // of the segments in parts, and in both
+  List short_ones, medium, parts, tiles, numbers;  // parts and tiles of long segments, `numbers` of these
+  Count longest, longest_of_all;                   // of the segments in parts; of those in parts and in tiles
   unsigned by_digits;                              // number of segments in tiles
 };
 
-// Stored in Segments, so that a plan is computed once, unless it is too large.
+// Segments store this object, so that each plan that is not too large is computed once.
 class DeviceSegments : public BackendCache {
  public:
   // The first batch of keys may already be planned.
@@ -162,8 +163,8 @@ DeviceSegments& on_device(const Segments& segments, Count batch_values);
 
 // ---- values (cuda/segments/values.cpp)
 
-// The size of a batch. Values in another order are `staged` if they do not fit as a whole: permuted into order, batch
-// by batch.
+// The size of a batch. `staged` values are permuted into the order of the segments batch by batch, because all of them
+// together do not fit into memory.
 struct BatchSize {
   Count values, columns;
   bool staged;
@@ -180,7 +181,7 @@ template <class F> void each_batch_of_columns(const SegmentRequest& work, bool m
     body(device, first, std::min(size.columns, work.columns - first), size.staged);
 }
 
-// Position `first` onwards of the segments of a batch, entry by entry.
+// Calls f(m, row) for each position m of a batch; `row` is the row of its value.
 template <class F> void each_position(const Segments& segments, const SegmentBatch& batch, F f) {
   const std::vector<Count>& offsets = segments.offsets();
   Count s = batch.row;
@@ -195,7 +196,7 @@ class Operand {
  public:
   Operand(const SegmentValues& from, const Segments& segments, Count rows, Count first_column, Count columns,
           bool by_batch);
-  // The value at position `at` in column c is [at * row + c * column] from this address; also for later batches.
+  // The value at position m of column c is [m * row + c * column] from this address, also in later batches.
   const void* address(const SegmentBatch& batch);
   Count row() const { return by_batch_ ? 1 : from_.row; }
   Count column(const SegmentBatch& batch) const { return by_batch_ ? batch.count : from_.column; }
