@@ -28,7 +28,7 @@
 #' \eqn{P_{ij} = a_i b_j \exp((f_i + g_j - C_{ij}) / \varepsilon)} for the dual potentials f and g, which alternate by a
 #' log-sum-exp over the points of the other sample (Cuturi 2013; Chizat et al. 2018). No n x m matrix is stored.
 #'
-#' The divergence is \eqn{OT(a, b) - OT(a, a) / 2 - OT(b, b) / 2 + \varepsilon (\sum a - \sum b)^2 / 2} (Feydy et al.
+#' The divergence is \deqn{OT(a, b) - OT(a, a) / 2 - OT(b, b) / 2 + \varepsilon (\sum a - \sum b)^2 / 2} (Feydy et al.
 #' 2019; Sejourne et al. 2019). Gradients are those of the converged value. The gradient with respect to weights that
 #' are divided by their sum takes this division into account.
 #'

@@ -1,9 +1,7 @@
-# Rscript tools/site.R build: runs pkgdown with _pkgdown.yml. Formulas and tables of contents are written into the
-# pages, and no page loads a script or a style from a network. Rscript tools/site.R check: prints one line for each
-# broken link or picture within the site, and for each page with misplaced text, TeX that is not shown as a formula, or
-# a script or a style from a network.
+# Rscript tools/site.R: runs pkgdown with _pkgdown.yml. Formulas and tables of contents are written into the pages, and
+# no page loads a script or a style from a network.
 
-folder <- "site"
+source(file.path("tools", "site_pages.R"))
 
 build <- function() {
   options(pkgdown.internet = FALSE)
@@ -18,9 +16,6 @@ build <- function() {
   lapply(pages(), finish)
 }
 
-pages <- function() list.files(folder, "\\.html$", recursive = TRUE, full.names = TRUE)
-outside <- function(link) grepl("^([a-z]+:|//)", link)
-
 finish <- function(page) {
   text <- paste(readLines(page, encoding = "UTF-8"), collapse = "\n")
   if (grepl("<!-- finished -->", text, fixed = TRUE)) return()
@@ -29,9 +24,8 @@ finish <- function(page) {
   drop_links_to_sources(html, dirname(page))
   fill_contents(html)
   drop_network(html)
-  # a table that is wider than a phone scrolls
-  tables <- xml2::xml_find_all(html, "//main//table")
-  xml2::xml_set_attr(tables, "class", paste(xml2::xml_attr(tables, "class", default = ""), "d-block overflow-auto"))
+  if (basename(dirname(page)) == folder && basename(page) == "index.html") table_to_cards(html)
+  fit_phones(html)
   writeLines(c(as.character(html), "<!-- finished -->"), page, useBytes = TRUE)
 }
 
@@ -79,8 +73,9 @@ drop_links_to_sources <- function(html, home) {
 }
 
 # Removes the scripts and styles that pkgdown loads from a network: a page is complete without one. pkgdown.js, which is
-# local, calls them, so a stub takes the place of each.
+# local, calls them, so a stub takes the place of each. The search needs a server, so its field goes, too.
 drop_network <- function(html) {
+  xml2::xml_remove(xml2::xml_find_all(html, "//form[@role = 'search'] | //img[@src = '']"))
   xml2::xml_remove(xml2::xml_find_all(html, network_parts))
   xml2::xml_remove(xml2::xml_find_all(html, "//script[contains(@src, 'mathjax')]"))
   script <- xml2::xml_find_first(html, "//script[contains(@src, 'pkgdown.js')]")
@@ -91,8 +86,33 @@ drop_network <- function(html) {
                  "jQuery.fn.headroom = jQuery.fn.autocomplete = function() { return this; };")
   xml2::xml_add_sibling(script, "script", stubs, .where = "before")
 }
-network_parts <- paste("//script[starts-with(@src, 'http')] | //script[starts-with(@src, '//')]",
-                       "//link[@rel = 'stylesheet'][starts-with(@href, 'http')]", sep = " | ")
+
+# The first table of the home page has a card in each column.
+table_to_cards <- function(html) {
+  table <- xml2::xml_find_first(html, "//main//table")
+  rows <- xml2::xml_find_all(table, ".//tr")
+  cards <- xml2::xml_add_sibling(table, "div", class = "row", .where = "before")
+  for (k in seq_len(xml2::xml_length(rows[[1]]))) {
+    cells <- xml2::xml_find_first(rows, sprintf("./*[%d]", k))
+    card <- xml2::xml_add_child(xml2::xml_add_child(cards, "div", class = "col-md-4 mb-3"), "div", class = "card h-100")
+    body <- xml2::xml_add_child(card, "div", class = "card-body")
+    for (cell in cells) {
+      part <- xml2::xml_add_child(body, cell)
+      xml2::xml_set_name(part, "div")
+      xml2::xml_set_attr(part, "class", if (xml2::xml_name(cell) == "th") "card-title fw-bold" else "card-text mb-2")
+    }
+  }
+  xml2::xml_remove(table)
+}
+
+# Tables and equations that are wider than a phone scroll; the margins of the table of contents do not widen the page.
+fit_phones <- function(html) {
+  tables <- xml2::xml_find_all(html, "//main//table")
+  xml2::xml_set_attr(tables, "class", paste(xml2::xml_attr(tables, "class", default = ""), "d-block overflow-auto"))
+  style <- paste("@media (max-width: 767.98px) { aside { width: auto; margin: 0.5rem 0; } }",
+                 "math[display=block] { overflow-x: auto; overflow-y: hidden; }")
+  xml2::xml_add_child(xml2::xml_find_first(html, "//head"), "style", style)
+}
 
 # The table of contents of a page.
 fill_contents <- function(html) {
@@ -109,45 +129,7 @@ fill_contents <- function(html) {
     item <- xml2::xml_add_child(list, "li", class = "nav-item")
     xml2::xml_add_child(item, "a", trimws(xml2::xml_text(heading)), class = "nav-link", href = paste0("#", id))
   }
+  if (xml2::xml_length(list) == 0) xml2::xml_remove(place)
 }
 
-check <- function() {
-  total <- 0
-  ids <- list()
-  ids_of <- function(page) {
-    if (is.null(ids[[page]])) {
-      html <- xml2::read_html(page, encoding = "UTF-8")
-      ids[[page]] <<- xml2::xml_text(xml2::xml_find_all(html, "//@id | //a/@name"))
-    }
-    ids[[page]]
-  }
-  for (page in pages()) {
-    html <- xml2::read_html(page, encoding = "UTF-8")
-    remote <- length(xml2::xml_find_all(html, network_parts))
-    if (remote) cat("site: ", page, " loads ", remote, " scripts or styles from a network\n", sep = "")
-    total <- total + remote
-    stray <- xml2::xml_text(xml2::xml_find_all(html, "//body/text() | //body/p"))
-    text <- xml2::xml_text(xml2::xml_find_all(html, "//main//text()[not(ancestor::pre or ancestor::code)]"))
-    if (any(grepl("[^[:space:]]", stray)) || any(grepl("\\(", text, fixed = TRUE))) {
-      total <- total + 1
-      cat("site: ", page, " has stray text or TeX\n", sep = "")
-    }
-    links <- unique(xml2::xml_text(xml2::xml_find_all(html, "//a/@href | //link/@href | //img/@src | //script/@src")))
-    for (link in links[!outside(links) & nzchar(links) & links != "#"]) {
-      path <- utils::URLdecode(sub("[?#].*", "", link))
-      target <- if (nzchar(path)) file.path(dirname(page), path) else page
-      if (dir.exists(target)) target <- file.path(target, "index.html")
-      place <- if (grepl("#", link, fixed = TRUE)) sub(".*#", "", link) else ""
-      broken <- !file.exists(target) ||
-        nzchar(place) && grepl("\\.html$", target) && !utils::URLdecode(place) %in% ids_of(normalizePath(target))
-      if (broken) {
-        total <- total + 1
-        cat("site: ", page, " has a link to ", link, ", which is not there\n", sep = "")
-      }
-    }
-  }
-  cat("site: ", length(pages()), " pages, ", total, " broken\n", sep = "")
-  quit(status = as.integer(total > 0))
-}
-
-switch(commandArgs(TRUE)[[1]], build = build(), check = check())
+build()
