@@ -31,13 +31,13 @@ plan_axes <- function(dim, dims, call = caller_env()) {
   structure(list(dim = dim, dims = dims, runs = axis_runs(dim, seq_along(dim) %in% dims)), class = "axis_plan")
 }
 
-check_dims <- function(dims, most, call) {
+check_dims <- function(dims, max_dim, call) {
   if (!is_plain_numeric(dims) || anyNA(dims)) {
-    stop_kernops("dim", "{.arg dims} must contain dimension numbers from 1 to {most}.", call = call)
+    stop_kernops("dim", "{.arg dims} must contain dimension numbers from 1 to {max_dim}.", call = call)
   }
-  wrong <- dims[dims < 1 | dims > most | dims != floor(dims)]
+  wrong <- dims[dims < 1 | dims > max_dim | dims != floor(dims)]
   if (length(wrong)) {
-    stop_kernops("dim", c("{.arg dims} must contain dimension numbers from 1 to {most}.",
+    stop_kernops("dim", c("{.arg dims} must contain dimension numbers from 1 to {max_dim}.",
                           x = "There is no dimension {wrong[[1]]}."), call = call)
   }
   if (anyDuplicated(dims)) {

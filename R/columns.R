@@ -36,5 +36,5 @@ orthonormal_columns <- function(decomposed) columns_orthonormal(decomposed$qr, d
 # For each row, the number of the first row with the same values; with `digits`, to this number of significant digits.
 first_rows <- function(x, digits = 0) columns_first_rows(x, digits, threads())
 
-# The numbers of up to `most` of n rows, evenly spaced.
-spaced_rows <- function(n, most) unique(round(seq(1, n, length.out = min(n, most))))
+# The numbers of up to `max_rows` of n rows, evenly spaced.
+spaced_rows <- function(n, max_rows) unique(round(seq(1, n, length.out = min(n, max_rows))))

@@ -28,10 +28,10 @@ readable_text <- function(x) {
 }
 
 # The beginning of each text.
-short_text <- function(x, most = 100) {
+short_text <- function(x, max_chars = 100) {
   x <- readable_text(x)
-  long <- nchar(x) > most
-  x[long] <- paste0(substr(x[long], 1, most), "...")
+  long <- nchar(x) > max_chars
+  x[long] <- paste0(substr(x[long], 1, max_chars), "...")
   x
 }
 

@@ -161,10 +161,10 @@ family_of_levels <- function(effect) {
 }
 
 # The entries of a block, except for points where another block has entries.
-overlaid <- function(block, other) {
-  used <- colSums(other$values != 0) > 0
-  block$columns[, used] <- other$columns[, used]
-  block$values[, used] <- other$values[, used]
+overlaid <- function(block, upper) {
+  used <- colSums(upper$values != 0) > 0
+  block$columns[, used] <- upper$columns[, used]
+  block$values[, used] <- upper$values[, used]
   block
 }
 

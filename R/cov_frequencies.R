@@ -15,9 +15,10 @@ gamma_frequencies <- function(n, d, about) {
 
 wendland_frequencies <- function(n, d, about) in_all_directions(accepted(n, wendland_proposal), d)
 
-# Isotropic frequencies in `of` dimensions, of which d are used: projections on planes and lines are isotropic as well.
-in_all_directions <- function(radius, d, of = 3) {
-  direction <- matrix(stats::rnorm(of * length(radius)), ncol = of)
+# Isotropic frequencies in `dims` dimensions, of which d are used: projections on planes and lines are isotropic as
+# well.
+in_all_directions <- function(radius, d, dims = 3) {
+  direction <- matrix(stats::rnorm(dims * length(radius)), ncol = dims)
   (radius * direction / sqrt(rowSums(direction^2)))[, seq_len(d), drop = FALSE]
 }
 

@@ -45,7 +45,7 @@ linear_view <- function(M, u) {
     used <- which(diag(M) > 0)
     factor <- sqrt(diag(M)[used])
     compute <- function() moved_columns(u, used, factor = factor)
-    return(if (nrow(u) > 2e4) recalled("views", list(u, used, factor), compute, most = 3) else compute())
+    return(if (nrow(u) > 2e4) recalled("views", list(u, used, factor), compute, max_entries = 3) else compute())
   }
   decomposed <- eigen(M, symmetric = TRUE)
   used <- decomposed$values > 1e-14 * decomposed$values[[1]]

@@ -38,11 +38,11 @@ with_basis <- function(column, values, call) {
 
 # Values of the variables for plots of a smooth: some observations, those with the extremes of each variable, and the
 # corners of the convex hull of two.
-sample_of_values <- function(column, values, most = 200) {
+sample_of_values <- function(column, values, max_size = 200) {
   values <- unname(values[within_level(column, values) > 0 & stats::complete.cases(values), , drop = FALSE])
   colnames(values) <- column$names
   numeric <- values[, setdiff(column$names, c(names(column$factors), column$spec$by)), drop = FALSE]
-  rows <- c(some_positions(nrow(values), most), apply(numeric, 2, which.min), apply(numeric, 2, which.max),
+  rows <- c(some_positions(nrow(values), max_size), apply(numeric, 2, which.min), apply(numeric, 2, which.max),
             if (ncol(numeric) == 2) grDevices::chull(numeric))
   values[sort(unique(unlist(rows))), , drop = FALSE]
 }
@@ -65,9 +65,9 @@ made_smooth <- function(column, data, call) {
 }
 
 # With one penalty, the random coefficients have the penalty of their sum of squares.
-one_penalty <- function(made) {
-  penalty <- eigen(made$S[[1]], symmetric = TRUE)
-  random <- seq_len(made$rank)
+one_penalty <- function(smooth) {
+  penalty <- eigen(smooth$S[[1]], symmetric = TRUE)
+  random <- seq_len(smooth$rank)
   list(random = unit_penalty_vectors(penalty, random),
        trend = penalty$vectors[, -random, drop = FALSE])
 }

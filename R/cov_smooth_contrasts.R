@@ -5,15 +5,15 @@
 
 # The columns of such a smooth of mgcv, as diagonal_penalties() makes them, with the number `contrasts` of its
 # functions; NULL for other smooths.
-contrast_penalties <- function(made) {
-  count <- length(made$S)
-  size <- ncol(made$S[[1]]) / (count - 1)
+contrast_penalties <- function(smooth) {
+  count <- length(smooth$S)
+  size <- ncol(smooth$S[[1]]) / (count - 1)
   if (size != floor(size)) return(NULL)
   first <- seq_len(size)
-  B <- made$S[[1]][first, first, drop = FALSE]
+  B <- smooth$S[[1]][first, first, drop = FALSE]
   levels <- c(lapply(seq_len(count - 1), function(k) diag(as.numeric(seq_len(count - 1) == k), count - 1)),
               list(matrix(1, count - 1, count - 1)))
-  apart <- max(mapply(function(S, level) max(abs(S - kronecker(level, B))), made$S, levels))
+  apart <- max(mapply(function(S, level) max(abs(S - kronecker(level, B))), smooth$S, levels))
   if (apart > 1e-8 * max(abs(B))) return(NULL)
   penalty <- eigen(B, symmetric = TRUE)
   random <- which(penalty$values > 1e-10 * penalty$values[[1]])

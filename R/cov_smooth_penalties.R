@@ -3,17 +3,17 @@
 # precision sum_k d_kj / v_k with the shares d_kj of the penalties, which add up to 1.
 
 # The coordinates of the `random` coefficients and of the `trend`, and the `shares`, a row for each penalty.
-diagonal_penalties <- function(made, label, call, tolerance = 1e-10) {
-  sum <- eigen(Reduce(`+`, made$S), symmetric = TRUE)
+diagonal_penalties <- function(smooth, label, call, tolerance = 1e-10) {
+  sum <- eigen(Reduce(`+`, smooth$S), symmetric = TRUE)
   random <- which(sum$values > tolerance * sum$values[[1]])
   whole <- unit_penalty_vectors(sum, random)
-  within <- lapply(made$S, function(S) crossprod(whole, S %*% whole))
+  within <- lapply(smooth$S, function(S) crossprod(whole, S %*% whole))
   # no eigenvalues of a sum with such weights are equal unless the eigenvalues of each penalty are equal
   common <- eigen(Reduce(`+`, Map(`*`, within, 2 + sin(seq_along(within)))), symmetric = TRUE)$vectors
   within <- lapply(within, function(S) crossprod(common, S %*% common))
   shares <- t(vapply(within, diag, numeric(length(random))))
   apart <- max(vapply(within, function(S) max(abs(S - diag(diag(S), nrow(S)))), 0))
-  if (apart > 1e-8) return(contrast_penalties(made) %||% stop_penalties(label, length(within), call))
+  if (apart > 1e-8) return(contrast_penalties(smooth) %||% stop_penalties(label, length(within), call))
   list(random = whole %*% common, trend = sum$vectors[, -random, drop = FALSE],
        shares = ifelse(shares > tolerance, shares, 0))
 }

@@ -85,18 +85,18 @@ check_responses <- function(values, call) {
 }
 
 # Some responses as columns of doubles, at some of the points.
-response_block <- function(many, columns, rows = seq_len(many$n)) {
-  block <- if (many$by_row) t(as.matrix(many$values[columns, rows, drop = FALSE])) else
-    as.matrix(many$values[rows, columns, drop = FALSE])
+response_block <- function(responses, columns, rows = seq_len(responses$n)) {
+  block <- if (responses$by_row) t(as.matrix(responses$values[columns, rows, drop = FALSE])) else
+    as.matrix(responses$values[rows, columns, drop = FALSE])
   matrix(as.double(block), length(rows))
 }
 
 # Numbers of responses from names or numbers.
-response_numbers <- function(many, which, call = caller_env()) {
-  if (is.null(which)) return(seq_along(many$names))
-  numbers <- if (is.character(which)) match(which, many$names) else
-    if (is.numeric(which)) match(which, seq_along(many$names)) else NA
+response_numbers <- function(responses, chosen, call = caller_env()) {
+  if (is.null(chosen)) return(seq_along(responses$names))
+  numbers <- if (is.character(chosen)) match(chosen, responses$names) else
+    if (is.numeric(chosen)) match(chosen, seq_along(responses$names)) else NA
   if (length(numbers) && !anyNA(numbers)) return(numbers)
-  stop_kernops("input", "Responses are selected by their names, or by numbers from 1 to {length(many$names)}.",
+  stop_kernops("input", "Responses are selected by their names, or by numbers from 1 to {length(responses$names)}.",
                call = call)
 }

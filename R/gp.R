@@ -417,7 +417,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     refuse_functionals(derivatives, averages, "a table that is read in chunks", call)
     check_table_settings(chosen, family, transform, how, call)
     values <- list(weights = chosen$weights, noise = noise_quosure(known$noise), na.action = na.action)
-    fit <- with_bar("Fitting", wanted = how$control$progress == "bar", {
+    fit <- with_bar("Fitting", shown = how$control$progress == "bar", {
       with_clock(clock, "search", with_trees(
         fit_table(data, formula, covariance, coords, values, known, how, estimate, prior, call)
       ))
@@ -437,7 +437,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
     refuse_functionals(derivatives, averages, "{.arg responses}", call)
     check_responses_settings(list(family = family, known = known, transform = transform, prior = prior,
                                   group = arguments$group), method, estimate, how$control, call)
-    fit <- with_bar("Fitting", wanted = how$control$progress == "bar", {
+    fit <- with_bar("Fitting", shown = how$control$progress == "bar", {
       with_trees(fit_responses(many, covariance, source, coords, arguments, how, estimate, call))
     })
     fit["call"] <- list(match.call())
@@ -456,7 +456,7 @@ gp <- function(formula, data = NULL, coords = NULL, covariance = matern(3/2) + n
   how$method <- settled_method(how, parts, model, estimate, family, call)
   how$reml <- estimate == "REML" || model$intrinsic
   transform <- as_transform(transform, estimate, how$method, parts, prior, call)
-  with_bar("Fitting", wanted = how$control$progress == "bar", {
+  with_bar("Fitting", shown = how$control$progress == "bar", {
     fit <- with_clock(clock, "search", with_trees(if (is.null(family)) {
       fit_gaussian(parts, model, known, how, estimate, transform, call)
     } else fit_family(parts, model, known, how, estimate, family, call)))

@@ -92,12 +92,12 @@ predicting_count <- function(fit) {
 }
 
 # The smallest number that is at least that of local kriging, doubled while predictions change.
-enough_to_predict <- function(object, sites, count, most = most_neighbours) {
+enough_to_predict <- function(object, sites, count, max_count = most_neighbours) {
   m <- object$vecchia$local
   tolerable <- tolerable_changes(1, object$how$control$neighbour_tol)[c("predictions", "se")]
   moments <- function(m) field_moments(do.call(replace_neighbours, c(list(object), stats::setNames(m, count))), sites)
   before <- moments(m)
-  while (2L * m <= min(most, nobs.gp(object))) {
+  while (2L * m <= min(max_count, nobs.gp(object))) {
     after <- moments(2L * m)
     if (isTRUE(all(change_of_moments(before, after) <= tolerable))) break
     m <- 2L * m

@@ -30,8 +30,8 @@ model.matrix.gp_blocks <- function(object, ...) stop_blocks("model.matrix")
 weights.gp_blocks <- function(object, ...) stop_blocks("weights")
 
 # Residuals of some of the first observations of the ordering, which cover the region evenly.
-residuals_of_heads <- function(object, most = 5000) {
-  rows <- some_positions(nrow(object$blocks$heads), most)
+residuals_of_heads <- function(object, max_rows = 5000) {
+  rows <- some_positions(nrow(object$blocks$heads), max_rows)
   if (!is.null(object$known$beta)) object["known"] <- list(NULL) # the response is without the known mean
   object$vecchia$joint <- FALSE # the field of all cells takes as long as a fit
   predicted <- predicted_columns(object, points_of_heads(object, rows), field_request)$fit

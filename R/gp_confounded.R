@@ -2,7 +2,7 @@
 
 # A data frame of pairs of terms, one of them an effect or a smooth, and the correlation of the errors of their
 # predictions at some of the observations: near -1 if their sum is known and its parts are not.
-confounded_terms <- function(object, worst = -0.9, most = 50) {
+confounded_terms <- function(object, worst = -0.9, max_rows = 50) {
   none <- data.frame(first = character(), second = character(), correlation = numeric())
   if (is_lmc(object$model$covariance) || !has_effects(object$model)) return(none)
   terms <- covariance_terms(object$model$covariance)
@@ -11,7 +11,7 @@ confounded_terms <- function(object, worst = -0.9, most = 50) {
   if (nrow(pairs) < 2) return(none)
   pairs <- pairs[, effects[pairs[1, ]] | effects[pairs[2, ]], drop = FALSE]
   n <- nrow(object$parts$frame)
-  points <- some_points(new_points(object, NULL, NULL), spaced_rows(n, most))
+  points <- some_points(new_points(object, NULL, NULL), spaced_rows(n, max_rows))
   object <- with_indicators(object)
   # the sum of the variances of contrasts, because a constant of a term belongs to the trend
   variation <- function(chosen) {

@@ -1,17 +1,17 @@
 # Panels of the field: a curve, a map, or points where the trend needs other variables; and maps at new data.
 
-# A list of panels for each name in `which`: one for each variable of lmc().
-field_panels <- function(x, which, n, level, mask, newdata, call) {
-  if (!is.null(newdata)) return(panels_at_rows(x, which, newdata, call))
+# A list of panels for each name in `panel_names`: one for each variable of lmc().
+field_panels <- function(x, panel_names, n, level, mask, newdata, call) {
+  if (!is.null(newdata)) return(panels_at_rows(x, panel_names, newdata, call))
   kind <- field_kind(x)
-  if (kind == "curve") return(curve_panels(x, which, n %||% 200, level))
-  if (kind == "map") return(map_panels(x, which, observed_cells(x, n %||% 1e4, mask)))
-  if (!identical(which, "field") || is_lmc(x$model$covariance)) stop_between_observations(which, call)
+  if (kind == "curve") return(curve_panels(x, panel_names, n %||% 200, level))
+  if (kind == "map") return(map_panels(x, panel_names, observed_cells(x, n %||% 1e4, mask)))
+  if (!identical(panel_names, "field") || is_lmc(x$model$covariance)) stop_between_observations(panel_names, call)
   list(field = list(observations_panel(x)))
 }
 
-stop_between_observations <- function(which, call) {
-  words <- c(field = "The field", se = "Standard errors")[which[[length(which)]]]
+stop_between_observations <- function(panel_names, call) {
+  words <- c(field = "The field", se = "Standard errors")[panel_names[[length(panel_names)]]]
   if (is.na(words)) words <- "Quantiles and probabilities"
   stop_kernops("input", c(paste(words, "cannot be drawn between the observations of this fit: see {.fn plot.gp}."),
                           i = "{.arg newdata} has the points of a map, with the covariates of the fit."), call = call)
@@ -47,13 +47,13 @@ coordinate_frame <- function(x, u) {
   frame
 }
 
-# Tables of predictions, one for each variable, by predict() of `newdata` at the points u: the columns `which`, and
+# Tables of predictions, one for each variable, by predict() of `newdata` at the points u: the columns `panel_names` and
 # those of the band at `level`. Quantiles and probabilities are on the scale of the response.
-prediction_tables <- function(x, which, newdata, u, level = NULL) {
-  columns <- c(field = "fit", se = "se.fit")[which]
-  columns[is.na(columns)] <- which[is.na(columns)]
-  on_response <- !which %in% c("field", "se")
-  band <- if (!is.null(level) && "field" %in% which) c("lwr", "upr")
+prediction_tables <- function(x, panel_names, newdata, u, level = NULL) {
+  columns <- c(field = "fit", se = "se.fit")[panel_names]
+  columns[is.na(columns)] <- panel_names[is.na(columns)]
+  on_response <- !panel_names %in% c("field", "se")
+  band <- if (!is.null(level) && "field" %in% panel_names) c("lwr", "upr")
   variables <- response_names(x)
   before <- if (length(variables)) stats::setNames(paste0(variables, "."), variables) else ""
   predicted <- function(what, type, band = NULL) {
@@ -66,22 +66,23 @@ prediction_tables <- function(x, which, newdata, u, level = NULL) {
   }
   table <- do.call(cbind, Filter(length, list(predicted(columns[!on_response], augment_scale(x), band),
                                               predicted(columns[on_response], "response"))))
-  lapply(before, function(before) stats::setNames(table[paste0(before, c(columns, band))], c(which, band)))
+  lapply(before, function(before) stats::setNames(table[paste0(before, c(columns, band))], c(panel_names, band)))
 }
 
-# A list of panels for each name in `which`, of panel(what, table, variable).
-panels_by_variable <- function(which, tables, panel) {
+# A list of panels for each name in `panel_names`, of panel(what, table, variable).
+panels_by_variable <- function(panel_names, tables, panel) {
   variables <- names(tables)
-  stats::setNames(lapply(which, function(what) lapply(seq_along(tables), function(k) {
+  stats::setNames(lapply(panel_names, function(what) lapply(seq_along(tables), function(k) {
     panel(what, tables[[k]], if (length(variables)) variables[[k]])
-  })), which)
+  })), panel_names)
 }
 
-curve_panels <- function(x, which, n, level) {
+curve_panels <- function(x, panel_names, n, level) {
   data <- parts_by_row(x)
   points <- matrix(seq(min(data$u), max(data$u), length.out = n), dimnames = list(NULL, colnames(data$u)))
   at_points <- coordinate_frame(x, points)
-  panels_by_variable(which, prediction_tables(x, which, at_points, points, level), function(what, table, variable) {
+  tables <- prediction_tables(x, panel_names, at_points, points, level)
+  panels_by_variable(panel_names, tables, function(what, table, variable) {
     curves <- data.frame(x = axis_values(x, 1, points[, 1]), fit = table[[what]])
     some <- drawn_rows(nrow(data$u))
     seen <- axis_values(x, 1, data$u[some, 1])

@@ -27,11 +27,11 @@ in_hull <- function(points, u, margin = 0) {
   inside
 }
 
-# The panels `which` of predictions at the cells of a map.
-map_panels <- function(x, which, cells) {
+# The panels `panel_names` of predictions at the cells of a map.
+map_panels <- function(x, panel_names, cells) {
   points <- cells$grid[cells$shown, , drop = FALSE]
-  tables <- prediction_tables(x, which, coordinate_frame(x, points), points)
-  panels_by_variable(which, tables, function(what, table, variable) {
+  tables <- prediction_tables(x, panel_names, coordinate_frame(x, points), points)
+  panels_by_variable(panel_names, tables, function(what, table, variable) {
     z <- matrix(NA_real_, length(cells$axes[[1]]), length(cells$axes[[2]]))
     z[cells$shown] <- table[[what]]
     map_panel(x, cells$axes, z, what, variable)
@@ -62,16 +62,16 @@ map_aspect <- function(x) {
 
 # Maps at the rows of `newdata`, a data frame with coordinates or a spatial object, if the points are most of a grid,
 # otherwise points with their values.
-panels_at_rows <- function(x, which, newdata, call) {
+panels_at_rows <- function(x, panel_names, newdata, call) {
   source <- data_source(spatial_parts(newdata))
   u <- source$u %||% coordinates_of(x$parts$coords, source, environment(), call)
   if (is.null(u) || ncol(u) != 2 || x$model$d != 2) {
     stop_kernops("input", "{.arg newdata} of a map must have the two coordinates of the fit.", call = call)
   }
-  tables <- prediction_tables(x, which, source$data, unname_rows(u))
+  tables <- prediction_tables(x, panel_names, source$data, unname_rows(u))
   axes <- lapply(1:2, function(k) sort(unique(u[, k])))
   gridded <- prod(lengths(axes)) <= 4 * nrow(u)
-  panels_by_variable(which, tables, function(what, table, variable) {
+  panels_by_variable(panel_names, tables, function(what, table, variable) {
     if (!gridded) return(values_panel(x, u, table[[what]], what, variable))
     z <- matrix(NA_real_, length(axes[[1]]), length(axes[[2]]))
     z[cbind(match(u[, 1], axes[[1]]), match(u[, 2], axes[[2]]))] <- table[[what]]

@@ -15,8 +15,8 @@ page_matrix <- function(count, shape = 1) {
 page_shape <- function(size = grDevices::dev.size()) size[[2]] / size[[1]]
 
 # The page of panels; a map beside two diagrams takes the left half.
-page_of_panels <- function(panels, which, several) {
-  if (several && identical(which, "variogram")) return(triangle_of_pairs(length(panels)))
+page_of_panels <- function(panels, panel_names, several) {
+  if (several && identical(panel_names, "variogram")) return(triangle_of_pairs(length(panels)))
   maps <- vapply(panels, function(panel) panel$kind %in% c("map", "values"), NA)
   if (identical(maps, c(TRUE, FALSE, FALSE))) return(matrix(c(1, 1, 2, 3), 2))
   page_matrix(length(panels), page_shape())

@@ -9,14 +9,14 @@
 #   levels  a `table` of level, fit, lwr and upr
 new_panel <- function(kind, title, xlab, ylab, ...) list(kind = kind, title = title, xlab = xlab, ylab = ylab, ...)
 
-# The panels `which` of a fit, in order.
-panels_of <- function(x, which, n, level, mask, newdata, settings, call = caller_env()) {
+# The panels `panel_names` of a fit, in order.
+panels_of <- function(x, panel_names, n, level, mask, newdata, settings, call = caller_env()) {
   check_level(level, call)
   check_flag(mask, "mask", call)
   if (!is.null(n)) check_number(n, "n", least = 2, whole = TRUE, call = call)
-  fields <- setdiff(which, c("residuals", "covariance", "variogram", "effects"))
+  fields <- setdiff(panel_names, c("residuals", "covariance", "variogram", "effects"))
   fields <- if (length(fields)) field_panels(x, fields, n, level, mask, newdata, call)
-  each <- lapply(which, function(name) {
+  each <- lapply(panel_names, function(name) {
     switch(name, residuals = list(residual_panel(x)), covariance = list(covariance_panel(x)),
            variogram = variogram_panels(x, settings, call), effects = effect_panels(x, level, call), fields[[name]])
   })
@@ -57,10 +57,10 @@ names_of_panels <- function(which, x, newdata, default, call = caller_env()) {
   which
 }
 
-default_panels <- function(x, which, newdata, known) {
+default_panels <- function(x, panel_names, newdata, known) {
   if (!is.null(newdata)) return("field")
   if (x$model$d == 0) return(rev(known))
-  if (is_lmc(x$model$covariance)) "variogram" else which
+  if (is_lmc(x$model$covariance)) "variogram" else panel_names
 }
 
 # The name of a coordinate on an axis, with the unit of the reference system.

@@ -47,15 +47,15 @@ empirical_variograms <- function(u, values) {
 
 # Half the mean product of differences: the mean of the cross-covariances at distance 0, minus that at the distance, and
 # the nugget.
-model_variograms <- function(x, k, place, most) {
+model_variograms <- function(x, k, place, max_dist) {
   names <- response_names(x)
   p <- length(names)
   origin <- x$data$u[rep(1, 200), seq_len(x$model$d), drop = FALSE]
   shifted <- origin
   shifted[, k] <- shifted[, k] + diff(range(x$data$u[, k])) * seq(1e-6, 1, length.out = 200)
   dist <- sqrt(rowSums((place(shifted) - place(origin))^2))
-  shifted <- shifted[dist <= most, , drop = FALSE]
-  dist <- dist[dist <= most]
+  shifted <- shifted[dist <= max_dist, , drop = FALSE]
+  dist <- dist[dist <= max_dist]
   field <- if (has_effects(x$model)) field_part(x$model) else c(x$model, list(rows = seq_along(x$theta)))
   values <- covariance_matrix(field)
   covariances <- function(from, i, to, j) {

@@ -1,8 +1,8 @@
 # Fits of many responses at the same points.
 
 # A fit of class gp_responses; its parts are described in gp_responses.R. `arguments` are those of data_and_model().
-fit_responses <- function(many, covariance, source, coords, arguments, how, estimate, call) {
-  built <- data_and_model(many$formula, covariance, source, coords, arguments, "vecchia", NULL, call)
+fit_responses <- function(responses, covariance, source, coords, arguments, how, estimate, call) {
+  built <- data_and_model(responses$formula, covariance, source, coords, arguments, "vecchia", NULL, call)
   parts <- built$parts
   check_responses_model(built$model, call)
   problem <- centred_problem(parts, built$model, NULL, estimate, call)
@@ -14,10 +14,12 @@ fit_responses <- function(many, covariance, source, coords, arguments, how, esti
   problem <- bounded_problem(problem, rep(1, length(parts$y)), call)
   how$neighbours <- as.integer(how$control$neighbours %||% 10)
   task <- response_task(problem, how, estimate == "REML")
-  fits <- if (many$kind == "common") common_fits(task, many, parts, call) else separate_fits(task, many, parts, call)
-  object <- c(list(call = NULL, formula = many$formula, kind = many$kind, responses = many, estimate = estimate,
-                   how = how, method = "vecchia", parts = parts, na.action = parts$na.action), problem, fits)
-  object$null <- if (many$kind == "independent") null_statistics(task, how$control)
+  fit_all <- if (responses$kind == "common") common_fits else separate_fits
+  fits <- fit_all(task, responses, parts, call)
+  object <- c(list(call = NULL, formula = responses$formula, kind = responses$kind, responses = responses,
+                   estimate = estimate, how = how, method = "vecchia", parts = parts, na.action = parts$na.action),
+              problem, fits)
+  object$null <- if (responses$kind == "independent") null_statistics(task, how$control)
   tell_without_fit(object)
   structure(object, class = "gp_responses")
 }
@@ -38,12 +40,12 @@ response_task <- function(problem, how, reml) {
 }
 
 # Each response with its own parameters, block by block.
-separate_fits <- function(task, many, parts, call) {
-  fits <- empty_fits(task, many, parts)
-  blocks <- response_blocks(many)
+separate_fits <- function(task, responses, parts, call) {
+  fits <- empty_fits(task, responses, parts)
+  blocks <- response_blocks(responses)
   for (k in seq_along(blocks)) {
     say_progress(step = paste("response", min(blocks[[k]])), fraction = (k - 1) / length(blocks))
-    grouped <- grouped_responses(task, many, blocks[[k]], parts, call)
+    grouped <- grouped_responses(task, responses, blocks[[k]], parts, call)
     fits$problem[blocks[[k]]] <- grouped$problem
     for (group in grouped$groups) {
       found <- task$held(group)$optima(task$parameters, task$starts, task$reml)
@@ -54,11 +56,11 @@ separate_fits <- function(task, many, parts, call) {
 }
 
 # All responses with the same parameters, except for the scale of the variances.
-common_fits <- function(task, many, parts, call) {
-  fits <- empty_fits(task, many, parts)
+common_fits <- function(task, responses, parts, call) {
+  fits <- empty_fits(task, responses, parts)
   groups <- list()
-  for (block in response_blocks(many)) {
-    grouped <- grouped_responses(task, many, block, parts, call)
+  for (block in response_blocks(responses)) {
+    grouped <- grouped_responses(task, responses, block, parts, call)
     fits$problem[block] <- grouped$problem
     groups <- c(groups, grouped$groups)
   }

@@ -1,16 +1,16 @@
 # Responses in blocks, and in groups with the same observations.
 
 # Numbers of responses in blocks whose values take some 30 MB.
-response_blocks <- function(many, count = length(many$names)) {
-  width <- max(16, min(4096, floor(4e6 / many$n)))
+response_blocks <- function(responses, count = length(responses$names)) {
+  width <- max(16, min(4096, floor(4e6 / responses$n)))
   split(seq_len(count), ceiling(seq_len(count) / width))
 }
 
 # The responses of a block in groups with the same observations: lists of `columns`, `sets`, and the result of
 # standard_responses(). `problem` is the reason why responses have no fit, NA for the others.
-grouped_responses <- function(task, many, columns, parts, call) {
-  y <- response_block(many, columns, parts$rows) - parts$offset
-  check_finite_responses(y, many$names[columns], call)
+grouped_responses <- function(task, responses, columns, parts, call) {
+  y <- response_block(responses, columns, parts$rows) - parts$offset
+  check_finite_responses(y, responses$names[columns], call)
   gaps <- is.na(y)
   problem <- rep(NA_character_, length(columns))
   groups <- lapply(columns_by_gaps(gaps), function(of) {

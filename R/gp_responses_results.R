@@ -1,11 +1,11 @@
 # The results of fits of many responses, which groups of responses fill in.
 
-empty_fits <- function(task, many, parts) {
-  count <- length(many$names)
+empty_fits <- function(task, responses, parts) {
+  count <- length(responses$names)
   numbers <- rep(NA_real_, count)
   parameters <- task$model$parameters$name
-  list(theta = matrix(NA_real_, length(parameters), count, dimnames = list(parameters, many$names)),
-       beta = matrix(NA_real_, ncol(parts$x), count, dimnames = list(colnames(parts$x), many$names)),
+  list(theta = matrix(NA_real_, length(parameters), count, dimnames = list(parameters, responses$names)),
+       beta = matrix(NA_real_, ncol(parts$x), count, dimnames = list(colnames(parts$x), responses$names)),
        loglik = numbers, statistic = numbers, n_used = rep(0L, count), evaluations = numbers,
        converged = rep(NA, count), problem = rep(NA_character_, count))
 }

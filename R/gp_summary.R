@@ -60,11 +60,11 @@ wald_table <- function(estimate, se) {
 }
 
 # Local kriging of a million observations would take minutes: residuals are computed for a sample, evenly spaced.
-some_residuals <- function(object, most = 20000) {
+some_residuals <- function(object, max_rows = 20000) {
   if (inherits(object, "gp_blocks")) return(residuals_of_heads(object))
   n <- nobs.gp(object)
-  if (!has_neighbours(object) || n <= most || is_lmc(object$model$covariance)) return(residuals(object))
-  some <- round(seq(1, n, length.out = most))
+  if (!has_neighbours(object) || n <= max_rows || is_lmc(object$model$covariance)) return(residuals(object))
+  some <- round(seq(1, n, length.out = max_rows))
   points <- some_points(new_points(object, NULL, NULL), some)
   mean <- predicted_mean(object, points)
   if (is.null(object$family)) return(object$parts$y[some] - mean)

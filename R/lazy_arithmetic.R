@@ -4,8 +4,8 @@ comparisons <- c("<", "<=", ">", ">=", "==", "!=")
 infix <- c("+", "-", "*", "/", "|")
 
 # A condition is 0 or 1; as a condition it selects in if_else(), and `|` of two conditions is not a dot product.
-condition <- function(formula, of) {
-  made <- combined(formula, of)
+condition <- function(formula, arguments) {
+  made <- combined(formula, arguments)
   made@truth <- TRUE
   made@points$vector <- NULL # not points, but a selection of points
   made
@@ -147,9 +147,9 @@ complex_sum <- function(op, x, y) {
 }
 
 # Repeats one complex entry to the number of entries of the other arguments.
-spread_alike <- function(op, of) {
-  check_vectors(op, of, NULL)
-  lapply(of, spread, max(vapply(of, function(z) z@size, 0L)))
+spread_alike <- function(op, arguments) {
+  check_vectors(op, arguments, NULL)
+  lapply(arguments, spread, max(vapply(arguments, function(z) z@size, 0L)))
 }
 
 spread <- function(z, size) {

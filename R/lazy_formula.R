@@ -2,35 +2,35 @@
 
 token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
 
-# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `of`. The C++ code computes
-# its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
+# A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `arguments`. The C++ code
+# computes its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
 # `looks_inside`: the result depends on more than the sizes of the tensors, as for derivatives. The result is numeric if
 # all arguments are.
-combined <- function(formula, of, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
-  symbolic <- length(of) == 0 || any(vapply(of, is_lazy, NA))
-  of <- told_apart(lapply(of, as_lazy, call = call))
-  if (!takes_complex && any(vapply(of, is_complex, NA))) {
+combined <- function(formula, arguments, complex = FALSE, call = NULL, takes_complex = complex, looks_inside = FALSE) {
+  symbolic <- length(arguments) == 0 || any(vapply(arguments, is_lazy, NA))
+  arguments <- told_apart(lapply(arguments, as_lazy, call = call))
+  if (!takes_complex && any(vapply(arguments, is_complex, NA))) {
     stop_undefined(sub("[(].*", "", formula), "ComplexLazyTensor")
   }
-  check_vectors(name_of_operation(formula), of, call)
-  variables <- variables_of(of)
-  of <- lapply(of, as_part)
-  text <- fill_in(formula, vapply(of, function(x) x@formula, ""))
+  check_vectors(name_of_operation(formula), arguments, call)
+  variables <- variables_of(arguments)
+  arguments <- lapply(arguments, as_part)
+  text <- fill_in(formula, vapply(arguments, function(x) x@formula, ""))
   made <- new(if (complex) "ComplexLazyTensor" else "LazyTensor", formula = text, variables = variables, size = 0L,
-              parts = parts_of(of), points = joint_points(of, variables, call),
-              ranges = common_ranges(lapply(of, function(x) x@ranges), call))
-  made@size <- if (looks_inside) size_of(made) else size_by_sizes(formula, of) %||% size_of(made)
+              parts = parts_of(arguments), points = joint_points(arguments, variables, call),
+              ranges = common_ranges(lapply(arguments, function(x) x@ranges), call))
+  made@size <- if (looks_inside) size_of(made) else size_by_sizes(formula, arguments) %||% size_of(made)
   if (symbolic) made else as.vector(stored_values(made))
 }
 
 # combined() entry by entry, for numbers of any shape.
-entrywise <- function(formula, of, call = caller_env()) {
-  if (any(vapply(of, is_lazy, NA))) return(combined(formula, of))
-  n <- if (all(lengths(of) > 0)) max(lengths(of)) else 0
-  shape <- attributes(of[[1]])
-  points <- lapply(of, function(x) variable(matrix(rep_len(as.vector(check_numbers(x, call)), n)), "i", "x"))
+entrywise <- function(formula, arguments, call = caller_env()) {
+  if (any(vapply(arguments, is_lazy, NA))) return(combined(formula, arguments))
+  n <- if (all(lengths(arguments) > 0)) max(lengths(arguments)) else 0
+  shape <- attributes(arguments[[1]])
+  points <- lapply(arguments, function(x) variable(matrix(rep_len(as.vector(check_numbers(x, call)), n)), "i", "x"))
   value <- as.vector(stored_values(combined(formula, points)))
-  if (length(of[[1]]) == n && is_plain(of[[1]])) attributes(value) <- shape
+  if (length(arguments[[1]]) == n && is_plain(arguments[[1]])) attributes(value) <- shape
   value
 }
 
@@ -102,9 +102,9 @@ size_of <- function(x) {
 
 # A long formula is not compiled again for each operation that joins it. NULL if the sizes do not match: the whole
 # formula then shows the reason.
-size_by_sizes <- function(formula, of) {
-  names <- paste0("x", seq_along(of))
-  args <- sprintf("%s = Vi(%d)", names, vapply(of, function(x) x@size, 1L))
+size_by_sizes <- function(formula, arguments) {
+  names <- paste0("x", seq_along(arguments))
+  args <- sprintf("%s = Vi(%d)", names, vapply(arguments, function(x) x@size, 1L))
   tryCatch(formula_size(fill_in(formula, names), args), kernops_error = function(e) NULL)
 }
 
@@ -158,8 +158,8 @@ operator_of <- function(formula, args, ..., make = keops_kernel) {
 }
 
 # An environment of the session that is emptied when it has grown large.
-cached <- function(what, most = 500) {
-  if (is.null(the[[what]]) || length(the[[what]]) > most) the[[what]] <- new.env(parent = emptyenv())
+cached <- function(what, max_entries = 500) {
+  if (is.null(the[[what]]) || length(the[[what]]) > max_entries) the[[what]] <- new.env(parent = emptyenv())
   the[[what]]
 }
 

@@ -4,13 +4,13 @@
 # workers or memory. `blocks` is a result of table_blocks(); `some` are numbers of units, whose sums are those of a part
 # of the observations, each with all of its neighbours.
 
-block_likelihood <- function(blocks, model, how, some = seq_along(blocks$units)) {
+block_likelihood <- function(blocks, model, how, units = seq_along(blocks$units)) {
   limit <- Inf
-  data <- block_data(blocks, some)
+  data <- block_data(blocks, units)
   trend <- blocks$trend
   kind <- list(model = model, precision = how$precision, backend = how$backend)
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
-    summed <- function(derivatives) sums_of_units(blocks, some, kind, theta, limit, derivatives)
+    summed <- function(derivatives) sums_of_units(blocks, units, kind, theta, limit, derivatives)
     sets <- list(values = matrix(0, 0, 1 + ncol(data$x)), order = seq_len(data$n))
     vecchia_state(summed, sets, data, theta, trend, how$reml, profile, search, function() FALSE)
   }
@@ -25,9 +25,9 @@ block_likelihood <- function(blocks, model, how, some = seq_along(blocks$units))
 }
 
 # The data that the sums of a likelihood need besides the sets.
-block_data <- function(blocks, some = seq_along(blocks$units)) {
+block_data <- function(blocks, units = seq_along(blocks$units)) {
   columns <- names(blocks$trend$coefficients)
-  list(n = sum(blocks$sizes[some]), y = numeric(), x = matrix(0, 0, length(columns), dimnames = list(NULL, columns)),
+  list(n = sum(blocks$sizes[units]), y = numeric(), x = matrix(0, 0, length(columns), dimnames = list(NULL, columns)),
        u = matrix(0, 0, blocks$d), noise = blocks$noise, logdet_xx = 2 * sum(log(abs(diag(blocks$trend$r)))))
 }
 
@@ -46,10 +46,11 @@ block_trend <- function(root, names) {
   list(r = r, coefficients = stats::setNames(coefficients, names), level = 0)
 }
 
-sums_of_units <- function(blocks, some, kind, theta, count, derivatives) {
+sums_of_units <- function(blocks, units, kind, theta, count, derivatives) {
   # the elements of `blocks` that a worker needs
-  blocks <- list(store = list(path = blocks$store$path), trend = blocks$trend, kept = length(some) <= most_kept_units())
-  parts <- over_units(some, sums_of_unit, blocks, kind, theta, count, derivatives)
+  blocks <- list(store = list(path = blocks$store$path), trend = blocks$trend,
+                 kept = length(units) <= most_kept_units())
+  parts <- over_units(units, sums_of_unit, blocks, kind, theta, count, derivatives)
   bad <- vapply(parts, function(part) part$bad, 0)
   list(sums = Reduce(`+`, lapply(parts, function(part) part$sums)), bad = max(bad))
 }

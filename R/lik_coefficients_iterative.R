@@ -70,14 +70,14 @@ warn_of_monte_carlo <- function(logdet_error) {
 }
 
 # The `basis` Q and the `signs` z, kept in an environment with the `seed`, and the number `count` of signs: as many as
-# make the error of the log-likelihood `wanted`, up to `most`.
-coefficient_probes <- function(gram, kept, wanted = 0.04, most = 96) {
+# make the error of the log-likelihood `wanted`, up to `max_count`.
+coefficient_probes <- function(gram, kept, wanted = 0.04, max_count = 96) {
   if (!is.null(kept$basis)) return(kept)
   with_seed(kept$seed, {
     kept$basis <- dominant_basis(gram, min(30, gram$size %/% 4))
     pilot <- kept$signs <- projected_signs(gram$size, kept$count, kept$basis)
     error <- logdet_of_coefficients(gram, list(basis = pilot[, 0, drop = FALSE], signs = pilot))$error %||% 0
-    count <- min(most, ceiling(kept$count * (error / 2 / wanted)^2))
+    count <- min(max_count, ceiling(kept$count * (error / 2 / wanted)^2))
     if (count > kept$count) kept$signs <- cbind(pilot, projected_signs(gram$size, count - kept$count, kept$basis))
   })
   kept
@@ -98,7 +98,7 @@ projected_signs <- function(n, count, basis) {
 # The derivatives of the estimate of log det S + sum(by_known * gram). With respect to A, they are M = W - X, with W
 # from the directions of the forms; with respect to S, D^-1/2 M D^-1/2, and on the diagonal also (1 - diag(M A)) / D, as
 # D is the diagonal of S. The result has the numbers of low_rank_adjoint(), `less` for X, and those of gap_of_blocks().
-adjoint_of_estimate <- function(gram, determinant, along, by_known) {
+adjoint_of_estimate <- function(gram, determinant, coefficients, by_known) {
   root <- sqrt(gram$diagonal)
   known <- nrow(by_known)
   directions <- determinant$directions
@@ -107,11 +107,11 @@ adjoint_of_estimate <- function(gram, determinant, along, by_known) {
   squares <- gram$square_adjoint(matrix(0L, 2, 0))
   diagonal <- (1 - rowSums(signed * images) + squares$squares) / gram$diagonal
   below <- function(x) rbind(matrix(0, known, ncol(x)), x / root)
-  back <- rbind(diag(known), -along)
+  back <- rbind(diag(known), -coefficients)
   structure(list(
     left = cbind(back %*% by_known, below(signed)), right = cbind(back, below(directions)),
     diagonal = c(numeric(known), diagonal), less = squares, gram = gram, known = known, signed = signed / root,
-    images = images * root - directions / root, explained = list(along %*% by_known, along)
+    images = images * root - directions / root, explained = list(coefficients %*% by_known, coefficients)
   ), class = "probed_adjoint")
 }
 
@@ -140,17 +140,17 @@ squares_of_blocks <- function(x, rows, size) {
 }
 
 # joint() by solutions: see joint_by_parts().
-joint_by_solver <- function(gram, along, left, r) {
-  p <- ncol(along)
+joint_by_solver <- function(gram, coefficients, left, r) {
+  p <- ncol(coefficients)
   scale <- sqrt(gram$diagonal)
   solve <- function(b) {
     by_columns(b, function(b) gram$solve(b / scale, 1e-10)$solution / scale)
   }
   root <- if (p) chol((left + t(left)) / 2) %*% regular_root(r) else left
-  along <- along %*% r
+  coefficients <- coefficients %*% r
   first <- seq_len(p)
   by_trend <- function(b) {
-    gap <- b[first, , drop = FALSE] - crossprod(along, rows_behind(b, p))
+    gap <- b[first, , drop = FALSE] - crossprod(coefficients, rows_behind(b, p))
     if (p) backsolve(root, gap, transpose = TRUE) else gap
   }
   inner <- function(b) {
@@ -162,14 +162,14 @@ joint_by_solver <- function(gram, along, left, r) {
     draw = function(nsim) {
       trend <- if (p) backsolve(root, normal_numbers(p, nsim)) else matrix(0, 0, nsim)
       noise <- gram$back(normal_numbers(gram$points, nsim))
-      rbind(trend, solve(normal_numbers(gram$size, nsim) + noise) - along %*% trend)
+      rbind(trend, solve(normal_numbers(gram$size, nsim) + noise) - coefficients %*% trend)
     },
     determined = function(rows) {
       signs <- matrix(0, gram$size, 64)
       signs[rows, ] <- with_seed(1, random_signs(length(rows), 64))
       known <- 1 / gram$diagonal[rows]
       off <- sum(signs * (solve(signs) - signs / gram$diagonal)) / 64
-      trend <- if (p) sum(backsolve(root, t(along[rows, , drop = FALSE]), transpose = TRUE)^2) else 0
+      trend <- if (p) sum(backsolve(root, t(coefficients[rows, , drop = FALSE]), transpose = TRUE)^2) else 0
       length(rows) - sum(known) - off - trend
     }
   )

@@ -20,11 +20,11 @@ solve_effects.sparse_symmetric <- function(gram, known) {
 }
 
 # As adjoint_of_products(), where the products have entries.
-sparse_adjoint_of_products <- function(gram, factor, along, by_known) {
+sparse_adjoint_of_products <- function(gram, factor, coefficients, by_known) {
   known <- nrow(by_known)
   last <- gram$start[[known + 1]]
   value <- c(numeric(last), factor$inverse())
-  back <- rbind(diag(known), -along)
+  back <- rbind(diag(known), -coefficients)
   image <- back %*% by_known
   column <- gram$columns()
   for (k in seq_len(known)) value <- value + image[gram$row + 1L, k] * back[column, k]
@@ -33,27 +33,27 @@ sparse_adjoint_of_products <- function(gram, factor, along, by_known) {
 
 # joint() from the factor of S: the coefficients of the trend have the precision R' left R, and change the means of the
 # others by -along.
-joint_by_parts <- function(factor, along, left, r) {
-  p <- ncol(along)
+joint_by_parts <- function(factor, coefficients, left, r) {
+  p <- ncol(coefficients)
   root <- if (p) chol(left) %*% regular_root(r) else left
-  along <- along %*% r
+  coefficients <- coefficients %*% r
   by_trend <- function(b) if (p) backsolve(root, b, transpose = TRUE) else b
   first <- seq_len(p)
   list(
     half = function(b) {
       low <- rows_behind(b, p)
-      rbind(by_trend(b[first, , drop = FALSE] - crossprod(along, low)), factor$half(low))
+      rbind(by_trend(b[first, , drop = FALSE] - crossprod(coefficients, low)), factor$half(low))
     },
     draw = function(nsim) {
-      z <- normal_numbers(p + nrow(along), nsim)
+      z <- normal_numbers(p + nrow(coefficients), nsim)
       trend <- if (p) backsolve(root, z[first, , drop = FALSE]) else z[first, , drop = FALSE]
-      rbind(trend, factor$back(rows_behind(z, p)) - along %*% trend)
+      rbind(trend, factor$back(rows_behind(z, p)) - coefficients %*% trend)
     },
     determined = function(rows) {
-      sum(1 - factor$variances()[rows]) - if (p) sum(by_trend(t(along[rows, , drop = FALSE]))^2) else 0
+      sum(1 - factor$variances()[rows]) - if (p) sum(by_trend(t(coefficients[rows, , drop = FALSE]))^2) else 0
     },
     forms = function(x, trend, rows, values) {
-      explained <- vapply(first, function(j) colSums(values * c(0, along[, j])[rows + 1L]), numeric(ncol(rows)))
+      explained <- vapply(first, function(j) colSums(values * c(0, coefficients[, j])[rows + 1L]), numeric(ncol(rows)))
       gap <- by_trend(x - t(matrix(explained, ncol(rows))))
       list(variance = factor$forms(rows, values) + colSums(gap^2), lagrange = colSums(by_trend(trend) * gap))
     }

@@ -1,16 +1,16 @@
 # Neighbours by correlation, for covariances with a formula of the user: the distance of neighbour_coordinates() has one
 # scale for each coordinate, but a formula may have other scales or directions at each point.
 
-# search() of ordered_sets(), for points in their order, by the correlation at theta. Up to `most` points, all earlier
-# ones are compared; of more points, four times as many as wanted, which are near.
-correlated_search <- function(search, model, theta, points, most = 2000) {
+# search() of ordered_sets(), for points in their order, by the correlation at theta. The search compares a point with
+# all earlier points if there are at most `max_points`, otherwise with four times as many near points as its set has.
+correlated_search <- function(search, model, theta, points, max_points = 2000) {
   if (!has_formula_leaf(model)) return(search)
   force(search)
   n <- nrow(points)
   rank <- ranked_by_correlation(model, theta)
   function(m, of = NULL) {
     if (m < 1) return(search(m, of))
-    candidates <- search(as.integer(min(if (n <= most) n else 4 * m, n - 1)), of)
+    candidates <- search(as.integer(min(if (n <= max_points) n else 4 * m, n - 1)), of)
     rank(candidates, points[of %||% seq_len(n), , drop = FALSE], points, m)
   }
 }
@@ -18,13 +18,13 @@ correlated_search <- function(search, model, theta, points, most = 2000) {
 has_formula_leaf <- function(model) !all_leaves(model$covariance, function(leaf) !leaf$kernel$by_formula)
 
 # nearest(query, m) of a tree of the points, likewise.
-correlated_nearest <- function(nearest, model, theta, points, most = 2000) {
+correlated_nearest <- function(nearest, model, theta, points, max_points = 2000) {
   if (!has_formula_leaf(model)) return(function(query, u, m) nearest(query, m))
   rank <- ranked_by_correlation(model, theta)
   n <- nrow(points)
   function(query, u, m) {
     if (m >= n) return(nearest(query, m))
-    rank(nearest(query, as.integer(if (n <= most) n else min(4 * m, n))), u, points, m)
+    rank(nearest(query, as.integer(if (n <= max_points) n else min(4 * m, n))), u, points, m)
   }
 }
 

@@ -35,11 +35,11 @@ sets_of_some <- function(sets, some, neighbours) {
   with_neighbours(parts, used$neighbours)
 }
 
-# The rows of the n points that are neighbours of the points `some`, and of these; and the neighbours among these rows.
-renumbered_neighbours <- function(neighbours, some, n) {
+# The rows of the n points that are neighbours of the points `rows`, and of these; and the neighbours among these rows.
+renumbered_neighbours <- function(neighbours, rows, n) {
   near <- which(tabulate(neighbours, n) > 0)
   neighbours[] <- c(0L, replace(integer(n), near, seq_along(near)))[neighbours + 1L]
-  list(rows = c(near, some), neighbours = neighbours)
+  list(rows = c(near, rows), neighbours = neighbours)
 }
 
 # The movement of the estimates from the optimum of a search by a change of the gradient: a step of Newton's method with

@@ -50,13 +50,13 @@ tweedie_parts <- function(eta, w, phi) {
 }
 
 # Functions of the numbers j of gamma variables and their shapes a: log(j! Gamma(a j)), and its derivative by a. Where
-# all shapes are the same, both have few values for up to `most` variables.
-tweedie_gammas <- function(a, most) {
+# all shapes are the same, both have few values for up to `max_count` variables.
+tweedie_gammas <- function(a, max_count) {
   logarithm <- function(j, a) lgamma(j + 1) + lgamma(a * j)
   slope <- function(j, a) j * digamma(a * j)
-  if (most > length(a) || any(a != a[[1]])) return(list(logarithm = logarithm, slope = slope))
-  values <- logarithm(seq_len(most), a[[1]])
-  slopes <- slope(seq_len(most), a[[1]])
+  if (max_count > length(a) || any(a != a[[1]])) return(list(logarithm = logarithm, slope = slope))
+  values <- logarithm(seq_len(max_count), a[[1]])
+  slopes <- slope(seq_len(max_count), a[[1]])
   list(logarithm = function(j, a) values[j], slope = function(j, a) slopes[j])
 }
 

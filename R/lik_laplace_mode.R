@@ -41,10 +41,10 @@ weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
 
 # The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h and the
 # `terms` there, and `converged`. newton(state, terms) returns the next state, NULL where a matrix is singular. The last
-# call of newton() is at the mode. Near the mode, each slope is at most `less` times the previous one, down to the last
-# digits. Rounding errors are relative to large counts: the search stops where the slope is within the rounding error of
-# its terms, and takes whole steps where their gain is within the rounding error of the height.
-latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, less = 1) {
+# call of newton() is at the mode. Near the mode, each slope is at most `decrease` times the previous one, down to the
+# last digits. Rounding errors are relative to large counts: the search stops where the slope is within the rounding
+# error of its terms, and takes whole steps where their gain is within the rounding error of the height.
+latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, decrease = 1) {
   height <- function(state) {
     state$terms <- terms_at(state$h)
     state$height <- sum(state$terms$value) - sum(state$h * state$k) / 2
@@ -63,7 +63,7 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, l
     size <- 1 + sum(abs(state$h * state$k))
     rounding <- value_rounding(state$terms)
     converged <- slope <= max(enough * size, sum(abs(move$h) * rounding)) ||
-      (slope <= 1e-10 * size && slope >= less * before)
+      (slope <= 1e-10 * size && slope >= decrease * before)
     # of a process without variance, k is known after a step
     if (converged && (iteration > 1 || any(state$k != 0))) break
     before <- slope

@@ -23,7 +23,7 @@ vecchia_laplace <- function(data, model, how) {
     moved = function(sets, theta) {
       reference_moved(parts$kept) || neighbours_moved(sets, list(u = places$u), field, field_theta(theta))
     },
-    m = neighbour_count(how$control, field$d, most, default = 20), most = most
+    m = neighbour_count(how$control, field$d, most, default = 20), max_count = most
   )
   fewer <- NULL # the sets with the latest limited number
   rough <- list(wide = wide_sets(probes = 4, enough = Inf), kept = level_probes(how$control$seed, 4, Inf))
@@ -118,7 +118,7 @@ field_mode <- function(system, data, theta, latest, fallback = TRUE) {
   # where weights are second derivatives, Newton's steps soon converge quadratically
   less <- if (data$family$density$one_mode) 0.1 else 1
   if (!all(lengths(starts))) return(NULL)
-  highest <- latent_mode(newton, terms_at, starts, enough = 1e-20, less = less)
+  highest <- latent_mode(newton, terms_at, starts, enough = 1e-20, decrease = less)
   weighted_mode(highest, terms_at, function(terms) {
     alone <- 1 + system$nugget * terms$weight
     logdet <- if (all(alone > 0)) system$logdet(terms$weight) + sum(log(alone)) else NaN
@@ -168,9 +168,9 @@ free_of_field <- function(field) !field$parameters$fixed & !seq_len(nrow(field$p
 # The derivatives of the likelihood and of C k, with C the covariance of the observations' process, in each parameter of
 # the field, from the derivatives of the rows of U = D^-1 (I - B). With w = U f and f = C k at the places,
 #   dC k = U^-1 (2 dlog(D) w + D^-1 dB f + U'^-1 dB' D^-1 w)
-# Derivatives of rows take as much memory as the rows for each parameter, so blocks of at most `most` numbers are
+# Derivatives of rows take as much memory as the rows for each parameter, so blocks of at most `max_entries` numbers are
 # computed at a time. v are the variances of the process given the data, and g = K u at the places.
-latent_changes <- function(sets, system, state, parts, most = 2^22) {
+latent_changes <- function(sets, system, state, parts, max_entries = 2^22) {
   weight <- state$terms$weight
   shrunk <- 1 + system$nugget * weight
   variances <- state$variances()
@@ -189,17 +189,17 @@ latent_changes <- function(sets, system, state, parts, most = 2^22) {
   at_points <- utils::tail(seq_along(f), nrow(sets$points))
   c(list(v = v, ku = ku, u = u, field = variances),
     changes_of_rows(sets, system, state$field[parts$rows], f[at_points], system$posterior$differentiate(f, g),
-                    free_of_field(parts$field), most))
+                    free_of_field(parts$field), max_entries))
 }
 
-changes_of_rows <- function(sets, system, theta, f, by, free, most) {
+changes_of_rows <- function(sets, system, theta, f, adjoint, free, max_entries) {
   if (isTRUE(sets$without_field)) return(list(value = 0 * theta, process = matrix(0, 1, length(theta))))
   n <- nrow(sets$points)
   sd <- system$factor$sd
   w <- as.vector(sparse_multiply(system$factor, f))
   value <- numeric(length(theta))
   along <- back <- matrix(0, n, length(theta))
-  size <- max(1, most %/% ((1 + nrow(sets$neighbours)) * (1 + length(theta))))
+  size <- max(1, max_entries %/% ((1 + nrow(sets$neighbours)) * (1 + length(theta))))
   for (first in seq(1, n, size)) {
     rows <- first:min(n, first + size - 1)
     near <- sets$neighbours[, rows, drop = FALSE]
@@ -208,7 +208,7 @@ changes_of_rows <- function(sets, system, theta, f, by, free, most) {
     for (p in which(free)) {
       change <- list(weights = array(slopes$weights[, p, ], dim(near)), neighbours = near)
       log_sd <- slopes$log_sd[p, ]
-      value[[p]] <- value[[p]] + sum(by$weights[, rows] * change$weights) + sum(by$log_sd[rows] * log_sd)
+      value[[p]] <- value[[p]] + sum(adjoint$weights[, rows] * change$weights) + sum(adjoint$log_sd[rows] * log_sd)
       along[rows, p] <- 2 * log_sd * w[rows] + neighbour_means(change, f) / sd[rows]
       back[, p] <- back[, p] + neighbour_means(change, w[rows] / sd[rows], n)
     }

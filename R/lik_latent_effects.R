@@ -27,22 +27,22 @@ no_places <- function(sets) {
   )
 }
 
-# The `count` of coefficients, the `dense` ones, and for the others the pairs of places and coefficients of observations
-# at the places `of`: `sparse`, as sparse_pattern() takes them, and `pair`, the pair of each entry of the columns.
-# Without a field, no place is observed.
-observed_effects <- function(parts, of, places, theta) {
+# The `count` of coefficients, the `dense` ones, and for the others the pairs of distinct locations and coefficients:
+# `sparse`, as sparse_pattern() takes them, and `pair`, the pair of each entry of the columns. `locations` has the
+# number of the location of each observation. Without a field, no location is observed.
+observed_effects <- function(parts, locations, places, theta) {
   if (is.null(parts$effects)) return(NULL)
   entries <- effect_entries(parts$effects, theta, parts$all_u)
   dense <- if (!isTRUE(parts$without_field)) dense_coefficients_of(entries, parts$effects)
   sparse <- without_coefficients(entries, dense)
   count <- sparse$size
   columns <- if (isTRUE(parts$without_field)) sparse$columns[0, , drop = FALSE] else sparse$columns
-  keys <- rep((of - 1) * count, each = nrow(columns)) + as.vector(columns)
+  keys <- rep((locations - 1) * count, each = nrow(columns)) + as.vector(columns)
   pairs <- sort(unique(keys))
   list(count = as.integer(entries$size), dense = dense, pair = match(keys, pairs), parts = parts, sparse = list(
     count = count, start = cumsum(c(0, tabulate((pairs - 1) %/% count + 1, places))),
     columns = as.integer((pairs - 1) %% count + 1), dense = dense,
-    within = weighted_products(sparse, rep(1, length(of)))
+    within = weighted_products(sparse, rep(1, length(locations)))
   ))
 }
 

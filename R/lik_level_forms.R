@@ -16,11 +16,11 @@ level_basis <- 16
 most_level_signs <- 96
 
 # An environment that likelihoods with the same coefficients share: the `seed`, the number `count` of random signs,
-# which grows until the standard error of the log-likelihood is the `wanted` one, the `reference`, and the standard
+# which grows until the standard error of the log-likelihood is the `error` one, the `reference`, and the standard
 # errors of log det S, there (`least`) and of the latest estimate (`error`). Without `determinant`, log det S is not
 # computed.
-level_probes <- function(seed = 1, count = 16, wanted = 0.04, determinant = TRUE) {
-  list2env(list(seed = seed, count = count, wanted = wanted, determinant = determinant))
+level_probes <- function(seed = 1, count = 16, error = 0.04, determinant = TRUE) {
+  list2env(list(seed = seed, count = count, wanted = error, determinant = determinant))
 }
 
 # `schur` is a list of the `size`, of product(x, loose), S x, and of `rough`, the product of the incomplete factor: the

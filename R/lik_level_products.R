@@ -49,7 +49,7 @@ diagonal_of_levels <- function(w) {
 }
 
 # The forms of the columns of A' D C by the factor of the field, those of about the same number of places together.
-sums_of_columns <- function(field, w, most = 1e7) {
+sums_of_columns <- function(field, w, max_entries = 1e7) {
   size <- w$entries$size
   places <- length(w$places)
   place <- rep(w$spread(cbind(seq_len(places)))[, 1], each = nrow(w$entries$columns))
@@ -63,7 +63,7 @@ sums_of_columns <- function(field, w, most = 1e7) {
   position <- sequence(count[count > 0])
   sums <- numeric(size)
   ordered <- order(count)
-  for (columns in split(ordered, cumsum(as.numeric(count[ordered])) %/% most)) {
+  for (columns in split(ordered, cumsum(as.numeric(count[ordered])) %/% max_entries)) {
     rows <- which(column %in% columns)
     at <- cbind(position[rows], match(column[rows], columns))
     near <- matrix(0L, max(1, count[columns]), length(columns))

@@ -27,9 +27,9 @@ log_beyond_square <- list(
 
 # The forms of columns z: their `value`, the `directions` and the `signs` of the derivatives, and the columns `of` which
 # these are. product(x, ...) is A x. NULL where an eigenvalue of A is not positive.
-lanczos_forms <- function(product, z, f, tol = 1e-8, most = 300, width = 16) {
+lanczos_forms <- function(product, z, f, tol = 1e-8, max_steps = 300, width = 16) {
   parts <- lapply(split(seq_len(ncol(z)), (seq_len(ncol(z)) - 1) %/% width), function(columns) {
-    run <- krylov_basis(product, z[, columns, drop = FALSE], krylov_solved(tol), most)
+    run <- krylov_basis(product, z[, columns, drop = FALSE], krylov_solved(tol), max_steps)
     forms <- lapply(seq_along(columns), function(k) form_of_run(run, k, f))
     if (all(lengths(forms) > 0)) forms
   })
@@ -57,7 +57,7 @@ form_of_run <- function(run, k, f, least = 1e-8) {
 # until solved(run) of all columns, which is called for each size. A list of the norms `size` of x, basis(k) of column k
 # and matrix(k), the tridiagonal matrix T of products with it, and the `residual` of A^-1 x relative to x: the last
 # entry of the first column of T^-1 times the next number below the diagonal, by the pivots of T.
-krylov_basis <- function(product, x, solved, most = 300) {
+krylov_basis <- function(product, x, solved, max_steps = 300) {
   scaled <- function(x, by) x * rep(by, each = nrow(x))
   size <- sqrt(colSums(x^2))
   vectors <- list(scaled(x, ifelse(size > 0, 1 / size, 0)))
@@ -74,7 +74,7 @@ krylov_basis <- function(product, x, solved, most = 300) {
     below <- rbind(below, ifelse(ends, 0, norm))
     residual <- residual * norm / abs(pivot)
     run <- c(krylov_run(vectors, size, diagonal, below), list(residual = residual))
-    if (all(ends | solved(run)) || m >= min(most, nrow(x))) return(run)
+    if (all(ends | solved(run)) || m >= min(max_steps, nrow(x))) return(run)
     vectors <- c(vectors, list(scaled(r, ifelse(ends, 0, 1 / norm))))
   }
 }

@@ -3,15 +3,15 @@
 # The sets of a likelihood, and the functions of the contract about them (lik.R). In addition
 #   place(theta)   the sets; the first call groups them at its theta
 #   limit()        the number of neighbours in use
-#   twice(), recounted(m)  twice the number of neighbours, at most `most`; the sets with m neighbours
+#   twice(), recounted(m)  twice the number of neighbours, at most `max_count`; the sets with m neighbours
 # group(theta, m) makes sets, recount(sets, m) changes the number of neighbours, and moved(sets, theta) compares.
-neighbour_tracker <- function(group, recount, moved, m, most) {
+neighbour_tracker <- function(group, recount, moved, m, max_count) {
   group <- timed_function("neighbours", group)
   recount <- timed_function("neighbours", recount)
   moved <- timed_function("neighbours", moved)
   sets <- NULL
   limit <- Inf
-  twice <- function() min(2L * m, most)
+  twice <- function() min(2L * m, max_count)
   list(
     sets = function() sets, count = function() m, limit = function() limit, twice = twice,
     place = function(theta) sets <<- sets %||% group(theta, m),

@@ -9,7 +9,7 @@ vecchia_likelihood <- function(data, model, how) {
     group = function(theta, m) c(vecchia_sets(data, model, theta, m, how, trend), list(id = new_id())),
     recount = function(sets, m) replace(with_neighbours(sets, sets$search(m)), "id", new_id()),
     moved = function(sets, theta) neighbours_moved(sets, data, model, theta),
-    m = min(how$neighbours %||% neighbour_count(how$control, model$d, most), most), most = most
+    m = min(how$neighbours %||% neighbour_count(how$control, model$d, most), most), max_count = most
   )
   shared <- !identical(how$backend, "cuda") && worth_sharing(length(data$y), tracker$count())
   state_of <- function(sets, theta, profile = FALSE, derivatives = FALSE, count = Inf) {
@@ -42,14 +42,16 @@ vecchia_likelihood <- function(data, model, how) {
   }, doubled, kept_neighbours)
 }
 
-# At most `most` positions, evenly spaced in an ordering of n points, which stand for all of them.
-some_positions <- function(n, most = 1e5) if (n <= most) seq_len(n) else round(seq(1, n, length.out = most))
+# At most `max_count` positions, evenly spaced in an ordering of n points, which stand for all of them.
+some_positions <- function(n, max_count = 1e5) {
+  if (n <= max_count) seq_len(n) else round(seq(1, n, length.out = max_count))
+}
 
 # 30 neighbours are enough for the screening effect in the plane and in space, unless observations are noisy. More
 # coordinates need more neighbours, and where a likelihood takes less than a tenth of a second, they cost little. The
 # field of a family has no noise: 20 screen the others off.
-neighbour_count <- function(control, d, most, default = if (d <= 3 && most > 2e4) 30 else 60) {
-  as.integer(min(if (is.numeric(control$neighbours)) control$neighbours else default, most))
+neighbour_count <- function(control, d, n, default = if (d <= 3 && n > 2e4) 30 else 60) {
+  as.integer(min(if (is.numeric(control$neighbours)) control$neighbours else default, n))
 }
 
 # The trend as an orthonormal matrix times r, the response's coefficients in it, and the residual. Products of whitened

@@ -14,7 +14,7 @@ effects_likelihood <- function(data, model, how) {
     group = function(theta, m) effects_sets(problem, field_theta(theta), m, how),
     recount = function(sets, m) with_neighbours(sets, sets$search(m)),
     moved = function(sets, theta) neighbours_moved(sets, problem$data, field, field_theta(theta)),
-    m = neighbour_count_beside_effects(how, field, most), most = most
+    m = neighbour_count_beside_effects(how, field, most), max_count = most
   )
   doubled <- function(theta, state) {
     counts <- c(tracker$count(), tracker$twice())
@@ -46,9 +46,9 @@ effects_problem <- function(data, model, how) {
 most_coefficients <- 2000
 
 # The number of neighbours of the field; 0 if it is noise alone.
-neighbour_count_beside_effects <- function(how, field, most) {
+neighbour_count_beside_effects <- function(how, field, n) {
   if (is_noise_alone(field)) return(0L)
-  min(how$neighbours %||% neighbour_count(how$control, field$d, most), most)
+  min(how$neighbours %||% neighbour_count(how$control, field$d, n), n)
 }
 
 has_field <- function(model) !is_noise_alone(list(covariance = without_effects(model$covariance) %||% nugget()))

@@ -20,7 +20,7 @@ vif_likelihood <- function(data, model, how) {
   tracker <- neighbour_tracker(
     group = function(theta, m) vif_sets(effects_sets(problem, field_theta(theta), m, how), field, rank(m)),
     recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), field, rank(m)),
-    moved = function(sets, theta) neighbours_moved(sets, data, field, field_theta(theta)), m = first, most = most
+    moved = function(sets, theta) neighbours_moved(sets, data, field, field_theta(theta)), m = first, max_count = most
   )
   tracker$use <- function(count) invisible() # few neighbours save little time beside the low-rank part
   state_at <- with_latest(function(sets, theta, profile) vif_state(problem, sets, theta, profile))
@@ -65,7 +65,7 @@ vif_problem <- function(data, model, how) {
 }
 
 # The numbers of neighbours and of inducing points with which a fit begins, and the latter with more neighbours.
-vif_count <- function(how, model, most) neighbour_count(how$control, model$d, most, default = 30)
+vif_count <- function(how, model, n) neighbour_count(how$control, model$d, n, default = 30)
 
 inducing_count <- function(how, data, factor = 1) {
   as.integer(min(ceiling(how$control$inducing * factor), length(data$y)))

@@ -36,11 +36,11 @@ may_need_inducing_points <- function(model) {
 }
 
 # Settings in the order of the time of a likelihood: Vecchia's approximation with the default number of neighbours and
-# with more of them, up to `most`, and VIF with up to `largest` factors. A number that the user gives is kept.
-neighbour_candidates <- function(data, model, how, most = 120L, largest = 2e8) {
+# with more of them, up to `max_count`, and VIF with up to `largest` factors. A number that the user gives is kept.
+neighbour_candidates <- function(data, model, how, max_count = 120L, largest = 2e8) {
   limit <- length(data$y) - 1L
   m <- neighbour_count(how$control, model$d, limit)
-  counts <- if (is.numeric(how$control$neighbours)) m else unique(pmin(m * c(1L, 2L, 4L), max(m, most), limit))
+  counts <- if (is.numeric(how$control$neighbours)) m else unique(pmin(m * c(1L, 2L, 4L), max(m, max_count), limit))
   vif <- list(method = "vif", neighbours = vif_count(how, model, limit))
   able <- length(data$y) * inducing_count(how, data) <= largest &&
     count_coefficients(effects_of(model, data$u)) <= most_coefficients

@@ -56,9 +56,9 @@ low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
 }
 
 # sum_ij w_ij dk(x_i, y_j) / dtheta, some columns at a time.
-weighted_derivatives <- function(derivatives, theta, x, y, w, most = 2e6) {
+weighted_derivatives <- function(derivatives, theta, x, y, w, max_entries = 2e6) {
   theta <- unname(theta)
-  width <- max(1, floor(most / (nrow(x) * length(theta))))
+  width <- max(1, floor(max_entries / (nrow(x) * length(theta))))
   total <- numeric(length(theta))
   for (first in seq(1, nrow(y), by = width)) {
     columns <- first:min(nrow(y), first + width - 1)

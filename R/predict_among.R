@@ -49,11 +49,11 @@ among_cells <- function(whole, k, rows, count) {
 }
 
 # The points of all cells as another fit reads them.
-moved_among <- function(among, f) {
-  if (is.null(among)) return(NULL)
-  whole <- among$whole
+moved_among <- function(cells, f) {
+  if (is.null(cells)) return(NULL)
+  whole <- cells$whole
   whole$moved <- whole$moved %||% list2env(list(u = f(whole$u)))
-  replace(among, "whole", list(whole$moved))
+  replace(cells, "whole", list(whole$moved))
 }
 
 # joint_places() of targets, or of all cells among which they are.

@@ -120,9 +120,9 @@ with_latent_field <- function(object) {
   object
 }
 
-# TRUE if the field at up to `most` observations has a posterior: none of the observations is the value of the field.
-may_have_latent_field <- function(object, most) {
-  length(object$data$noise) <= most && !is_lmc(object$model$covariance) &&
+# TRUE if the field at up to `max_points` observations has a posterior: no observation is the value of the field.
+may_have_latent_field <- function(object, max_points) {
+  length(object$data$noise) <= max_points && !is_lmc(object$model$covariance) &&
     all(noise_variance(object$data, object$model, object$theta) > 0)
 }
 

@@ -152,13 +152,13 @@ joint_places <- function(object, base, u, posterior = NULL) {
   list(count = max(1, length(first) + max(0, entries$new)), part = part, of = of, entries = entries)
 }
 
-# The points of each target, by their numbers `of`, in a column, and their weights.
-terms_of_targets <- function(targets, of) {
+# The points of each target, by their numbers `points`, in a column, and their weights.
+terms_of_targets <- function(targets, points) {
   size <- tabulate(targets$of, targets$n)
   which <- matrix(0L, max(size, 1L), targets$n)
   weights <- matrix(0, nrow(which), targets$n)
   entries <- cbind(sequence(size), targets$of)
-  which[entries] <- of
+  which[entries] <- points
   weights[entries] <- targets$weight
   list(which = which, weights = weights)
 }

@@ -2,20 +2,20 @@
 # effects and the field at the places. A new value of the process is a sum of coefficients and of a new value of the
 # field, without an error. Coefficients of levels without observations are independent new values.
 
-# `sets` of new values of the field, see joint_sets(), with the new coefficients before and the sums behind them; the
-# numbers `of` are those of the field for each point, 0 for none, in the result those of the sums. `entries` has rows of
-# sums: the numbers of coefficients, of which the first `count` are base points, and their factors.
-beside_coefficients <- function(sets, of, entries) {
+# `sets` of new values of the field, see joint_sets(), with the new coefficients before and the sums behind them.
+# `positions` has the position of the field of each point, 0 for none, and in the result the position of its sum. For
+# each sum, `entries` has the numbers of its coefficients, of which the first `count` are base points, and factors.
+beside_coefficients <- function(sets, positions, entries) {
   count <- entries$count
   new <- entries$new
   base <- count + sets$base
   first <- base + new
   near <- sets$neighbours
   near <- near + count * (near > 0L) + new * (near > sets$base)
-  field <- ifelse(is.na(of) | of == 0L, 0L, first + order(sets$order)[pmax(of, 1L, na.rm = TRUE)])
+  field <- ifelse(is.na(positions) | positions == 0L, 0L, first + order(sets$order)[pmax(positions, 1L, na.rm = TRUE)])
   columns <- entries$columns + (base - count) * (entries$columns > count)
   size <- ncol(near)
-  n <- length(of)
+  n <- length(positions)
   both <- function(coefficients, known, sums) {
     height <- max(nrow(known), nrow(sums))
     padded <- function(x) rbind(x, matrix(0, height - nrow(x), ncol(x)))
@@ -30,7 +30,7 @@ beside_coefficients <- function(sets, of, entries) {
     # sums have no errors
     positions = c(seq_len(new), new + sets$positions, rep(1L, n))
   )
-  list(sets = joint_functions(joined), of = ifelse(is.na(of), NA, new + size + seq_len(n)))
+  list(sets = joint_functions(joined), of = ifelse(is.na(positions), NA, new + size + seq_len(n)))
 }
 
 # The sums of coefficients for the rows `points` of all points, or for all.

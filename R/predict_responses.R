@@ -11,7 +11,7 @@ predict.gp_responses <- function(object, newdata = NULL, responses = NULL, se.fi
   if (!is.null(responses)) object <- object[response_numbers(object$responses, responses)]
   points <- new_points(object, newdata, coords)
   count <- nmax %||% responses_count(object)
-  fits <- with_bar("Predicting", wanted = object$how$control$progress == "bar",
+  fits <- with_bar("Predicting", shown = object$how$control$progress == "bar",
                    predicted_responses(object, points, count, se.fit))
   if (se.fit && interval == "prediction") {
     fits$se.fit <- sqrt(fits$se.fit^2 + rep(object$theta[object$model$nugget, ], each = nrow(fits$fit)))

@@ -105,11 +105,11 @@ solved_errors <- function(object, explain = explained_targets(object, min(1e-9, 
 }
 
 # For columns of new values at the observations: the coefficients of the trend, and K^-1 of what it leaves.
-kriging_weights <- function(object, values, along = 0) {
+kriging_weights <- function(object, values, shift = 0) {
   solved <- solver_for(object)(values)
   if (!ncol(object$data$x)) return(list(beta = matrix(0, 0, ncol(values)), alpha = solved))
   # z = K^-1 X R^-1 with R' R = X' K^-1 X
-  rotated <- crossprod(object$state$z, values) + along
+  rotated <- crossprod(object$state$z, values) + shift
   list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
 }
 

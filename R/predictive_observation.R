@@ -84,12 +84,12 @@ mix_quantile.pred_observation <- function(x, mixture, p) {
   }
 }
 
-# The first bracket of quantiles, from the `middle` of the linear predictor to the highest number of each row of `far`;
-# and the `unit` of discrete values.
-first_bracket <- function(x, middle, far) {
+# The first bracket of quantiles, from the `middle` of the linear predictor to the highest number of each row of
+# `extremes`; and the `unit` of discrete values.
+first_bracket <- function(x, middle, extremes) {
   any <- rep(1, length(middle))
   if (x$family$density$response == "binomial") return(list(low = -any / x$weights, high = any, unit = value_unit(x)))
-  highest <- far[cbind(seq_len(nrow(far)), max.col(replace(far, !is.finite(far), -Inf), "first"))]
+  highest <- extremes[cbind(seq_len(nrow(extremes)), max.col(replace(extremes, !is.finite(extremes), -Inf), "first"))]
   edge <- mean_of(x, highest)
   low <- if (x$family$link == "identity") 2 * middle - edge else if (x$family$density$discrete) -1 else 0
   list(low = low * any, high = pmax(edge, mean_of(x, middle) + 1), unit = 1)

@@ -32,8 +32,8 @@ rising <- function() {
 }
 
 # One bar for all of `code`, which moves it by say_progress(). cli closes its bar by a handler of this frame.
-with_bar <- function(what, code, wanted = TRUE) {
-  if (!wanted || !shows_progress() || !is.null(the$bar)) return(code)
+with_bar <- function(what, code, shown = TRUE) {
+  if (!shown || !shows_progress() || !is.null(the$bar)) return(code)
   on.exit(the$bar <- NULL, add = TRUE)
   the$bar <- long_bar(what, environment())
   code

@@ -172,8 +172,8 @@ is_negligible <- function(nugget, fit, data, process, field_sites) {
 # test(near) for the variances of the field and the smallest semivariances with another point, at some points.
 # Semivariances with the nearest of many points are tested first: other points can only make them smaller, and a smaller
 # one never makes a test true.
-for_nearest <- function(model, u, test, some = 200) {
-  rows <- round(seq(1, nrow(u), length.out = min(nrow(u), some)))
+for_nearest <- function(model, u, test, count = 200) {
+  rows <- round(seq(1, nrow(u), length.out = min(nrow(u), count)))
   if (nrow(u) > 1e4) {
     near <- as.vector(nearest_points(u[rows, , drop = FALSE], u, 2L))
     if (isFALSE(test(nearest_semivariance(model, u[rows, , drop = FALSE], u[unique(c(rows, near)), , drop = FALSE])))) {

@@ -57,9 +57,9 @@ off_the_floor <- function(search) {
 
 # Moves to bounds: on the log scale, a variance converging to zero, and the range of a coordinate without an effect
 # converging to infinity, would move ever more slowly. NULL if no parameter is converging to a bound.
-onto_a_bound <- function(point, some, low, high) {
-  near <- some$kind == "variance" & point$gradient > 0 & point$s > low & point$s < low + log(100)
-  far <- some$kind == "range" & point$gradient < 0 & point$s < high & point$s > high - log(5e3)
-  far[far] <- some$coordinate[far] > 0
+onto_a_bound <- function(point, parameters, low, high) {
+  near <- parameters$kind == "variance" & point$gradient > 0 & point$s > low & point$s < low + log(100)
+  far <- parameters$kind == "range" & point$gradient < 0 & point$s < high & point$s > high - log(5e3)
+  far[far] <- parameters$coordinate[far] > 0
   if (any(near | far) && point$state$has_value) ifelse(near, low, ifelse(far, high, point$s))
 }

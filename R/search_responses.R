@@ -80,9 +80,9 @@ common_optimum <- function(held, groups, parameters, starts, reml) {
   replace(start, which(searched), end$par)
 }
 
-# The groups with at most about `most` responses.
-few_responses <- function(groups, most = 64) {
-  left <- most
+# The groups with at most about `max_count` responses.
+few_responses <- function(groups, max_count = 64) {
+  left <- max_count
   kept <- list()
   for (group in groups) {
     if (left <= 0) break

@@ -2,8 +2,8 @@
 # formulas change it.
 
 # Rows of u that stand for all points, evenly spaced.
-typical_sites <- function(u, most = 50) {
-  u[spaced_rows(nrow(u), most), , drop = FALSE]
+typical_sites <- function(u, max_count = 50) {
+  u[spaced_rows(nrow(u), max_count), , drop = FALSE]
 }
 
 # The variance of an observation, nugget included, on average over the sites of a model with bounds.
@@ -24,11 +24,11 @@ site_variances <- function(model, theta) {
 }
 
 # The factor that brings the variance of the covariance at theta near that of the response; 1 if the variance is zero,
-# or differs between sites by more than a factor of `most`: theta is then far from any estimate.
-scale_factor <- function(model, theta, variance, most = Inf) {
+# or differs between sites by more than a factor of `max_ratio`: theta is then far from any estimate.
+scale_factor <- function(model, theta, variance, max_ratio = Inf) {
   field <- site_variances(model, theta)
   factor <- 0.9 * variance / mean(field)
-  if (is.finite(factor) && factor > 0 && max(field) / most <= min(field)) factor else 1
+  if (is.finite(factor) && factor > 0 && max(field) / max_ratio <= min(field)) factor else 1
 }
 
 # Adds to a model with bounds, for parameters of user-defined formulas:
@@ -86,7 +86,7 @@ relative_changes <- function(model, theta) {
 
 # The value of a positive parameter at which the covariance is sensitive to its logarithm, nearest to that in theta. A
 # range that is far longer or far shorter than the distances of the sites changes nothing.
-sensitive_value <- function(model, row, theta, most = 1e8) {
+sensitive_value <- function(model, row, theta, max_ratio = 1e8) {
   size_at <- function(value) {
     theta <- replace(theta, row, value)
     size <- if (is_regular(model, theta)) relative_changes(model, theta)$size[[row]] else 0
@@ -95,7 +95,7 @@ sensitive_value <- function(model, row, theta, most = 1e8) {
   value <- theta[[row]]
   size <- size_at(value)
   if (size >= 0.1) return(value)
-  others <- value * 10^(c(-1, 1) * rep(seq(0.5, log10(most), by = 0.5), each = 2))
+  others <- value * 10^(c(-1, 1) * rep(seq(0.5, log10(max_ratio), by = 0.5), each = 2))
   sizes <- vapply(others, size_at, 0)
   if (size >= 0.1 * max(sizes)) value else others[[which(sizes >= 0.5 * max(sizes))[[1]]]]
 }

@@ -107,10 +107,10 @@ likely_periods <- function(model, u, y) {
   unlist(lapply(dims, function(k) c(c(2, 1, 2 / 3) * diff(range(u[, k])), periodogram_peaks(u[, k], y))))
 }
 
-periodogram_peaks <- function(u, y, most = 2e4) {
+periodogram_peaks <- function(u, y, max_points = 2e4) {
   extent <- diff(range(u))
   spacing <- stats::median(diff(sort(unique(u))))
-  frequency <- seq(1, min(extent / spacing / 2, most / 8), by = 1 / 8) / extent
+  frequency <- seq(1, min(extent / spacing / 2, max_points / 8), by = 1 / 8) / extent
   if (length(frequency) < 3) return(NULL)
   wave <- recent_operator("Sum_Reduction(Concat(Cos(w * u), Sin(w * u)) * y, 1)",
                           c("w = Vi(1)", "u = Vj(1)", "y = Vj(1)"), "auto", "float64", "cpu")

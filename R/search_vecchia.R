@@ -27,7 +27,7 @@ with_settled_neighbours <- function(best, target) {
 # The number of observations on which a new point is conditioned: at least `m`, and twice as many while this decreases
 # standard errors of the field by more than half a hundredth. A noisy observation has little information, so that many
 # are needed.
-local_count <- function(data, model, theta, m, values = covariance_matrix(model), most = 240L) {
+local_count <- function(data, model, theta, m, values = covariance_matrix(model), max_count = 240L) {
   n <- length(data$y)
   if (m >= n - 1) return(n)
   near <- neighbour_coordinates(model, theta, data$u)
@@ -38,7 +38,7 @@ local_count <- function(data, model, theta, m, values = covariance_matrix(model)
   sd_of <- function(m) mean(weights_at(sites, m)$sd)
   m <- max(1L, m)
   sd <- sd_of(min(m, n))
-  while (m < n && m < most) {
+  while (m < n && m < max_count) {
     finer <- sd_of(min(2L * m, n))
     if (!is.finite(finer) || finer >= 0.995 * sd) break
     m <- 2L * m

@@ -10,9 +10,9 @@ integer64_rules <- function() {
 
 largest_exact <- 2^53
 
-# Doubles that are exact, if each number is at most `most`.
-int64_exact <- function(x, most = largest_exact) {
-  exact <- int64_doubles(x, NULL, most)
+# Doubles that are exact, if each number is at most `limit`.
+int64_exact <- function(x, limit = largest_exact) {
+  exact <- int64_doubles(x, NULL, limit)
   if (is.null(exact)) return(NULL)
   encoding(list(bare(x, exact)), \(results) with_class_of(bare(results[[1]], int64_of_doubles(results[[1]])), x))
 }

@@ -129,12 +129,12 @@ joint_variances_of <- function(sets) {
   joint_variances(sets, threads())[order(sets$order)]
 }
 
-# The variances of weighted sums of new points: `which` has the numbers of the points of each sum in a column, 0 for
+# The variances of weighted sums of new points: `positions` has the numbers of the points of each sum in a column, 0 for
 # none, and `weights` their weights. With `parts`, a matrix with a column for each sum, whose inner products are the
 # covariances of the sums.
-joint_sums_of <- function(sets, which, weights, parts = FALSE) {
+joint_sums_of <- function(sets, positions, weights, parts = FALSE) {
   position <- c(0L, order(sets$order))
-  which[] <- position[which + 1L]
-  if (is_solved(sets$posterior)) return(solved_sums(sets, which, weights, parts))
-  joint_sums(sets, list(points = which, weights = weights), parts, threads())
+  positions[] <- position[positions + 1L]
+  if (is_solved(sets$posterior)) return(solved_sums(sets, positions, weights, parts))
+  joint_sums(sets, list(points = positions, weights = weights), parts, threads())
 }

@@ -8,21 +8,21 @@
 is_solved <- function(posterior) is.list(posterior)
 
 # As joint_sums_of(), for positions of new points. Without `parts`, the sums are computed some at a time.
-solved_sums <- function(sets, which, weights, parts = FALSE, width = 64) {
+solved_sums <- function(sets, positions, weights, parts = FALSE, width = 64) {
   posterior <- sets$posterior
   unit <- unit_posterior(posterior$base)
   sets$posterior <- unit$held
   base <- seq_len(posterior$base)
   split_parts <- function(columns) {
-    terms <- list(points = which[, columns, drop = FALSE], weights = weights[, columns, drop = FALSE])
+    terms <- list(points = positions[, columns, drop = FALSE], weights = weights[, columns, drop = FALSE])
     both <- joint_sums(sets, terms, TRUE, threads())
     list(base = both[unit$rows, , drop = FALSE], new = both[-base, , drop = FALSE])
   }
   if (parts) {
-    b <- split_parts(seq_len(ncol(which)))
+    b <- split_parts(seq_len(ncol(positions)))
     return(rbind(posterior$half(b$base), b$new))
   }
-  some <- split(seq_len(ncol(which)), (seq_len(ncol(which)) - 1) %/% width)
+  some <- split(seq_len(ncol(positions)), (seq_len(ncol(positions)) - 1) %/% width)
   as.numeric(unlist(lapply(unname(some), function(columns) {
     b <- split_parts(columns)
     colSums(b$base * posterior$solve(b$base)) + colSums(b$new^2)

@@ -2,11 +2,12 @@
 # `columns`, the n x k block C, and `left`, the trace of K - C C'.
 
 # Pivoted Cholesky decomposition: the next pivot is where the diagonal of K - C C' is largest. For many points, the
-# pivots are sought among `some`, evenly spread over the rows, and K is projected on their columns.
-pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, some = max(10 * rank, 5000)) {
-  if (!is.null(system$subset) && system$n > 2 * some) {
-    some <- round(seq(1, system$n, length.out = some))
-    return(nystrom(system, diagonal, some[pivots(system$subset(some), diagonal[some], rank, tol)$pivots]))
+# pivots are sought among `candidates`, evenly spread over the rows, and K is projected on their columns.
+pivoted_cholesky <- function(system, diagonal, rank, tol = 1e-10, candidates = max(10 * rank, 5000)) {
+  if (!is.null(system$subset) && system$n > 2 * candidates) {
+    candidates <- round(seq(1, system$n, length.out = candidates))
+    chosen <- pivots(system$subset(candidates), diagonal[candidates], rank, tol)$pivots
+    return(nystrom(system, diagonal, candidates[chosen]))
   }
   pivots(system, diagonal, rank, tol)
 }

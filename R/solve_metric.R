@@ -1,8 +1,8 @@
 # The scale of each coordinate for a kernel of which only the values(x, y) of pairs of rows are known: the inverse
 # square of the step after which the correlation is 0.6, on average over some points, or of the extent of the data
 # where the correlation stays above; 0 for a constant coordinate.
-correlation_scales <- function(values, u, few = 9, enough = 0.6) {
-  sites <- u[unique(round(seq(1, nrow(u), length.out = few))), , drop = FALSE]
+correlation_scales <- function(values, u, count = 9, enough = 0.6) {
+  sites <- u[unique(round(seq(1, nrow(u), length.out = count))), , drop = FALSE]
   variance <- values(sites, sites)
   share <- 2^-(20:0)
   reach <- vapply(seq_len(ncol(u)), function(k) {

@@ -36,17 +36,17 @@ joined_neighbours <- function(near, more) points_joined(near, more, threads())
 # A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
 search_tree <- function(u, workers = threads()) {
   kind <- if (nrow(u) > 2e4) "trees" else "small trees" # trees of a few sites displace none of all observations
-  recalled(kind, u, function() points_hold(with_coordinate(u), workers), most = 3)
+  recalled(kind, u, function() points_hold(with_coordinate(u), workers), max_entries = 3)
 }
 
-# The result of compute(), which depends on `key` alone. Within with_trees() the last `most` results of a kind are
-# remembered.
-recalled <- function(kind, key, compute, most = 1) {
+# The result of compute(), which depends on `key` alone. Within with_trees() the last `max_entries` results of a kind
+# are remembered.
+recalled <- function(kind, key, compute, max_entries = 1) {
   if (is.null(the$recalled)) return(compute())
   before <- the$recalled[[kind]]
   same <- Position(function(kept) identical(kept$key, key), before)
   kept <- if (is.na(same)) list(key = key, value = compute()) else before[[same]]
-  the$recalled[[kind]] <- utils::head(c(list(kept), if (is.na(same)) before else before[-same]), most)
+  the$recalled[[kind]] <- utils::head(c(list(kept), if (is.na(same)) before else before[-same]), max_entries)
   kept$value
 }
 

@@ -38,17 +38,17 @@ residual_columns <- function(system, columns, count, rows) {
   space$axpby(-1, space$combine(columns, t(known)), 1, new)
 }
 
-# Accepts at most `most` proposals, in their order, each with the share of its diagonal that the accepted ones before it
-# leave as probability. `residual` is the matrix of K - C C' at the proposals, `root` the upper triangular factor of the
-# matrix at the accepted ones.
-accepted_pivots <- function(residual, most) {
+# Accepts at most `max_count` proposals in their order. The probability of a proposal is the share of its diagonal that
+# the accepted proposals before it leave. `residual` is the matrix of K - C C' at the proposals, `root` the upper
+# triangular factor of the matrix at the accepted proposals.
+accepted_pivots <- function(residual, max_count) {
   start <- diag(residual)
   root <- matrix(0, nrow(residual), nrow(residual))
   accepted <- integer()
   for (k in seq_len(nrow(residual))) {
     left <- residual[k, k]
     # the column of a proposal that accepted ones determine up to rounding would be rounding error
-    if (length(accepted) == most || stats::runif(1) * start[[k]] >= left || left <= 1e-12 * start[[k]]) next
+    if (length(accepted) == max_count || stats::runif(1) * start[[k]] >= left || left <= 1e-12 * start[[k]]) next
     accepted <- c(accepted, k)
     row <- residual[k, ] / sqrt(left)
     root[length(accepted), ] <- row

@@ -10,7 +10,7 @@
 # An interval that contains log det S with probability 1 - `miss`, and bounds for the `eigenvalues` of A; `precise` if
 # smaller residuals would not make it much shorter. `fit` is that of solve_system() with the normal probes of
 # probe_vectors() in `columns`, started from 0 there.
-logdet_interval <- function(system, fit, probes, precond, columns, miss, wanted = 0.5) {
+logdet_interval <- function(system, fit, probes, precond, columns, miss, width = 0.5) {
   squares <- system$space$dots(probes$probes, probes$weights)
   runs <- lapply(columns, function(k) lanczos_run(fit$recorded$step[, k], fit$recorded$ratio[, k]))
   trace <- system$n + trace_excess(system, precond)
@@ -21,7 +21,7 @@ logdet_interval <- function(system, fit, probes, precond, columns, miss, wanted 
   known <- precond$logdet + trace - system$n
   limits <- c(trace_limit(mean(each[2, ]), largest, length(runs), miss / 4, upper = TRUE),
               trace_limit(mean(each[1, ]), largest, length(runs), miss / 4, upper = FALSE))
-  list(interval = known - limits, eigenvalues = eigenvalues, precise = -diff(limits) <= max(0.5, wanted, limits[[2]]))
+  list(interval = known - limits, eigenvalues = eigenvalues, precise = -diff(limits) <= max(0.5, width, limits[[2]]))
 }
 
 log_excess <- function(x) x - 1 - log(x)

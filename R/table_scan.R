@@ -4,7 +4,7 @@ sample_size <- 65536
 
 # A list of `n` and `sample`, a data frame: random rows, all if there are few, with the first row of each level of the
 # factors in the trend. The sample does not depend on the size of chunks.
-scan_table <- function(source, columns, formula, size, seed, most = sample_size, call = caller_env()) {
+scan_table <- function(source, columns, formula, size, seed, max_rows = sample_size, call = caller_env()) {
   draw <- uniform_stream(seed)
   has_new_level <- level_finder(formula, call)
   n <- 0
@@ -18,16 +18,16 @@ scan_table <- function(source, columns, formula, size, seed, most = sample_size,
     refuse_integer64(chunk, call)
     drawn <- draw(nrow(chunk))
     drawn[has_new_level(chunk)] <- -1 # before all others
-    limit <- if (length(key) < most) Inf else sort(key, partial = most)[[most]]
+    limit <- if (length(key) < max_rows) Inf else sort(key, partial = max_rows)[[max_rows]]
     some <- which(drawn < limit)
     sample <<- rbind(sample, chunk[some, , drop = FALSE])
     key <<- c(key, drawn[some])
-    if (length(key) > 2 * most) keep(sort(order(key)[seq_len(most)]))
+    if (length(key) > 2 * max_rows) keep(sort(order(key)[seq_len(max_rows)]))
     n <<- n + nrow(chunk)
     say_progress(step = paste("read", n, "rows"))
   }, call)
   if (n == 0) stop_kernops("input", "The table has no rows.", call = call)
-  if (length(key) > most) keep(sort(order(key)[seq_len(most)]))
+  if (length(key) > max_rows) keep(sort(order(key)[seq_len(max_rows)]))
   rownames(sample) <- NULL
   list(n = n, sample = sample)
 }
@@ -47,7 +47,7 @@ uniform_stream <- function(seed) {
 }
 
 # f(chunk): the rows in which a factor of the trend has a level for the first time.
-level_finder <- function(formula, call, most = 1e4) {
+level_finder <- function(formula, call, max_levels = 1e4) {
   seen <- list()
   function(chunk) {
     trend <- stats::delete.response(stats::terms(formula, data = chunk))
@@ -60,8 +60,8 @@ level_finder <- function(formula, call, most = 1e4) {
       new <- setdiff(labels[!is.na(labels)], seen[[name]])
       seen[[name]] <<- c(seen[[name]], new)
       rows <- c(rows, match(new, labels))
-      if (length(seen[[name]]) > most) {
-        stop_kernops("input", "{.code {name}} of the trend has more than {most} levels.", call = call)
+      if (length(seen[[name]]) > max_levels) {
+        stop_kernops("input", "{.code {name}} of the trend has more than {max_levels} levels.", call = call)
       }
     }
     unique(rows)

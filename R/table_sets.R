@@ -78,8 +78,8 @@ heads_near_cell <- function(blocks, k) {
   blocks$heads[close | seq_len(nrow(near)) <= cell_heads, , drop = FALSE]
 }
 
-# The sets of the records `some` alone, with the records that are neighbours.
-compact_sets <- function(records, some, neighbours) {
-  used <- renumbered_neighbours(neighbours, some, nrow(records))
+# The sets of the records `rows` alone, with the records that are neighbours.
+compact_sets <- function(records, rows, neighbours) {
+  used <- renumbered_neighbours(neighbours, rows, nrow(records))
   list(records = records[used$rows, , drop = FALSE], neighbours = used$neighbours)
 }

@@ -126,16 +126,16 @@ fourier_series <- function(kernel, torus, modes, precision) {
 smooth_step <- function(t, precision) stats::pnorm((1 - 2 * t) * stats::qnorm(precision, lower.tail = FALSE))
 
 # Sums of a Fourier series: values on the grid, multiplied by the coefficients, at the points of x.
-series_sums <- function(way, x, y, b) {
-  torus <- way$torus
-  cells <- as.integer(2 * way$modes)
-  window <- spreading_window(way$precision)
+series_sums <- function(plan, x, y, b) {
+  torus <- plan$torus
+  cells <- as.integer(2 * plan$modes)
+  window <- spreading_window(plan$precision)
   place <- function(points) {
     place_points(points[, torus$wide, drop = FALSE], torus$low, cells / torus$period, cells, window$pieces, threads())
   }
   from <- place(y)
   to <- if (identical(x, y)) from else place(x)
-  factor <- grid_factor(way, cells, window)
+  factor <- grid_factor(plan, cells, window)
   sums <- lapply(seq_len(ncol(b)), function(column) {
     grid <- stats::fft(array(sums_on_grid(from, b[, column], threads()), cells))
     sums_at_points(to, Re(stats::fft(factor * grid, inverse = TRUE)), threads())
@@ -144,11 +144,11 @@ series_sums <- function(way, x, y, b) {
 }
 
 # The coefficients among the frequencies of the grid, divided by the transforms of both windows.
-grid_factor <- function(way, cells, window) {
-  places <- Map(function(n, of) c(seq_len(n / 2), of - (n / 2 - 1):1 + 1), way$modes, cells)  # without the last one
-  inner <- lapply(way$modes, \(n) c(seq_len(n / 2), n - (n / 2 - 1):1 + 1))
-  transforms <- Map(function(n, of) window$transform(c(seq_len(n / 2) - 1, -((n / 2 - 1):1)) / of)^2, way$modes, cells)
+grid_factor <- function(plan, cells, window) {
+  places <- Map(function(n, of) c(seq_len(n / 2), of - (n / 2 - 1):1 + 1), plan$modes, cells)  # without the last one
+  inner <- lapply(plan$modes, \(n) c(seq_len(n / 2), n - (n / 2 - 1):1 + 1))
+  transforms <- Map(function(n, of) window$transform(c(seq_len(n / 2) - 1, -((n / 2 - 1):1)) / of)^2, plan$modes, cells)
   factor <- array(0, cells)
-  values <- do.call(`[`, c(list(way$coefficients), inner, drop = FALSE)) / Reduce(outer, transforms)
+  values <- do.call(`[`, c(list(plan$coefficients), inner, drop = FALSE)) / Reduce(outer, transforms)
   do.call(`[<-`, c(list(factor), places, list(value = values)))
 }

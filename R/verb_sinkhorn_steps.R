@@ -85,15 +85,15 @@ transport_gradient <- function(problem, fits, points, weights) {
   list(x = sides[[1]]$points, y = sides[[2]]$points, weights_x = sides[[1]]$weights, weights_y = sides[[2]]$weights)
 }
 
-# The sums over the plan of the gradients of costs with respect to the points of side `own`.
-transport_slopes <- function(problem, fit, own, other) {
+# The sums over the plan of the gradients of costs with respect to the points of side `side`.
+transport_slopes <- function(problem, fit, side, opposite) {
   d <- ncol(problem$points[[1]])
   slope <- if (problem$cost == "squared") "2 * (x - y)" else "Rsqrt(SqDist(x, y)) * (x - y)"
   formula <- sprintf("Sum_Reduction(Exp(u + h - e * %s) * (%s), 1)", cost_formula(problem), slope)
   declared <- c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), d), "u = Vi(1)", "h = Vj(1)", "e = Pm(1)")
   op <- verb_operator(formula, declared, problem$run$backend, problem$run$precision)
-  op(list(problem$points[[own]], problem$points[[other]], fit$f / problem$epsilon + log(problem$mass[[own]]),
-          fit$g / problem$epsilon + log(problem$mass[[other]]), 1 / problem$epsilon))
+  op(list(problem$points[[side]], problem$points[[opposite]], fit$f / problem$epsilon + log(problem$mass[[side]]),
+          fit$g / problem$epsilon + log(problem$mass[[opposite]]), 1 / problem$epsilon))
 }
 
 mass_slopes <- function(problem, cross, within, side, weights) {

@@ -66,7 +66,7 @@ test_that("with pivots from some of the points K is projected on their columns",
     system <- system_of(case, 0.1, backend = backend)
     some <- round(seq(1, 120, length.out = 40))
     chosen <- some[pivots(system$subset(some), rep(1, 40), 20, 1e-10)$pivots]
-    low <- pivoted_cholesky(system, system$diagonal(), 20, some = 40)
+    low <- pivoted_cholesky(system, system$diagonal(), 20, candidates = 40)
     expect_length(unique(chosen), 20)
     expected <- case$K[, chosen] %*% solve(case$K[chosen, chosen], case$K[chosen, ])
     expect_close(tcrossprod(as.matrix(low$columns)), expected, tolerance = 1e-6)
