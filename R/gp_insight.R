@@ -60,7 +60,7 @@ performance_mae.gp <- function(model, ...) mean(abs(stats::residuals(model, "res
 #' @exportS3Method performance::r2
 r2.gp <- function(model, ...) {
   y <- observed_numbers(model)
-  off <- stats::residuals(replace(model, "na.action", list(NULL)), "response")
+  off <- stats::residuals(without_omitted(model), "response")
   structure(list(R2 = c(R2 = 1 - sum(off^2) / sum((y - mean(y))^2))), class = c("r2_generic", "list"))
 }
 

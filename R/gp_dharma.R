@@ -1,0 +1,35 @@
+# Methods of package DHARMa, which are found once it is loaded. Its defaults call predict() and simulate() with arguments
+# of lme4. `conditional = FALSE` of simulateResiduals() arrives in getSimulations() and draws new fields.
+
+#' @exportS3Method DHARMa::getFitted
+getFitted.gp <- function(object, ...) as.vector(stats::fitted(without_omitted(object)))
+
+#' @exportS3Method DHARMa::getObservedResponse
+getObservedResponse.gp <- function(object, ...) {
+  refuse_several(object, "Package DHARMa is")
+  numbers_of_response(object, stats::model.response(object$parts$frame))
+}
+
+#' @exportS3Method DHARMa::getResiduals
+getResiduals.gp <- function(object, ...) as.vector(stats::residuals(without_omitted(object), "response"))
+
+#' @exportS3Method DHARMa::getSimulations
+getSimulations.gp <- function(object, nsim = 1, type = c("normal", "refit"), ...) {
+  if (identical(type, "refit")) {
+    stop_kernops("input", c("{.code refit = TRUE} is not available for a fit of {.fn gp}.",
+                            i = "{.code conditional = FALSE} draws a new field for each simulation."), call = NULL)
+  }
+  draws <- stats::simulate(without_omitted(object), nsim, noise = TRUE, ...)
+  matrix(vapply(draws, function(y) as.numeric(numbers_of_response(object, y)), numeric(nrow(draws))), nrow(draws))
+}
+
+# Rows that na.exclude() would add have no simulations.
+without_omitted <- function(object) replace(object, "na.action", list(NULL))
+
+# Factors as numbers from 0, and successes of binomial trials.
+numbers_of_response <- function(object, y) {
+  if (is.factor(y)) return(as.integer(y) - 1)
+  if (NCOL(y) == 2) return(unname(y[, 1]))
+  y <- unname(as.vector(y))
+  if (identical(object$family$density$response, "binomial")) y * object$parts$weights else y
+}
