@@ -105,6 +105,15 @@ test_that("functions of base work where kernops is not attached", {
     expect_error(f(K, na.rm = TRUE), class = "kernops_input_error")
     expect_error(f(Vi(X) - Vj(Y)), class = "kernops_dim_error")
   }
+  if (getRversion() >= "4.4.0") {
+    expect_equal(base::crossprod(K, X), crossprod(G, X))
+    expect_equal(base::tcrossprod(K, t(B)), tcrossprod(G, t(B)))
+  } else {
+    # R stops before it looks for a method (ARCHITECTURE.md)
+    expect_error(base::crossprod(K, X), "numeric/complex matrix")
+    expect_error(base::tcrossprod(K, t(B)), "numeric/complex matrix")
+  }
+  expect_error(base::atan2(K, 1), "non-numeric argument")
   rownames(X) <- letters[1:10]
   expect_named(base::rowSums(sqdist(Vi(X), Vj(Y))), letters[1:10])
   after <- function(K) {
