@@ -71,7 +71,7 @@ is_even <- function(axes) all(vapply(axes, function(v) {
   length(v) < 3 || diff(range(diff(v))) <= 1e-6 * diff(range(v))
 }, NA))
 
-# Curves of at most as many levels have a band and a line in the legend each.
+# The largest numbers of levels whose curves have bands, and lines in the legend.
 most_bands <- 6
 most_words <- 12
 

@@ -158,9 +158,9 @@ has_no_nugget <- function(fit) {
   is_negligible(fit$theta[[nugget]], fit, fit$data, process_of_data(fit), fit$data$u)
 }
 
-# TRUE if a nugget is less than a hundredth of the semivariance of nearest points, and either of the variance of the
-# field given the observations `data` around, or less than 1e-7 of the variance of the response without its trend,
-# `process`. The variance given the observations takes more time, and is far below the semivariance for smooth fields.
+# TRUE if two conditions hold: the nugget is less than a hundredth of the semivariance of nearest points; and the nugget
+# is less than a hundredth of the variance of the field given the nearest observations of `data`, or less than 1e-7 of
+# `process`, the variance of the response without its trend. The variance given the observations takes more time, and is far below the semivariance for smooth fields.
 is_negligible <- function(nugget, fit, data, process, field_sites) {
   fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
   is_small <- function(variances) isTRUE(nugget < 0.01 * stats::median(variances))

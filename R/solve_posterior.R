@@ -90,7 +90,7 @@ sparse_posterior <- function(pattern, factor) {
     pattern$filled$inverse <- self
     posterior_variances(held, threads())
   }
-  # the matrix with the inverse of the latest one
+  # the factored matrix together with its inverse
   inverted <- function() {
     held <- current()
     if (!identical(pattern$filled$inverse, self)) variances()

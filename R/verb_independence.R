@@ -158,7 +158,8 @@ centred_means <- function(pair, outer, factors, backend) {
   list(products = c(mean(all[, 1]) / n, products), squares = colMeans(all[, 2:3]) / n)
 }
 
-# mean(A B) for the permutations, 64 of which are the entries of one vector: each coordinate of y has 64 columns.
+# mean(A B) for each permutation. A pass over the pairs computes 64 permutations as the entries of one vector, for which
+# each coordinate of y has 64 columns.
 permuted_means <- function(pair, a, entry, shifted, factors, backend) {
   further <- seq_len(ncol(pair$orders))[-1]
   d <- seq_len(ncol(pair$y))

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Count unit = 256;  // rows
 
-// The factor of this number of effects takes no longer than the elimination of the other points.
+// Up to this number of effects, their dense factor takes no longer than the elimination of the points.
 constexpr Count few_effects = 400;
 
 // For each point, about as many operations as the elimination of the points after the head: a factor of the head within

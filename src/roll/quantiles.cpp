@@ -10,7 +10,8 @@
 namespace kernops {
 namespace {
 
-// A rank and the number of smaller members; the quantile of this number of members.
+// A pointer to a member of the sorted window: its rank `at` and the number `below` of smaller members. `position` is
+// the position of the quantile among `members` members.
 struct Pointer {
   size_t at = 0;
   Count below = 0, members = 0;

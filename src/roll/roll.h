@@ -28,9 +28,9 @@ bool roll_segments(const RollRequest& request);
 // The length of the longest window.
 Count longest_window(const Segments& segments, const Windows& windows);
 
-// The windows of `width` along the ordered numbers `by` (one per row), by position of the segments: (t - width, t]
-// (align = 0), (t - width / 2, t + width / 2] (1) or [t, t + width) (2) for the value at t. There is one width, or one
-// for each row. Returns the first row where `by` decreases within a segment, or -1.
+// The window of the value of each row: the rows of its segment whose number in `by` is in (t - width, t] (align = 0),
+// (t - width / 2, t + width / 2] (1) or [t, t + width) (2), where t is the number of the row. There is one width, or
+// one for each row. Returns the first row where `by` decreases within a segment, or -1.
 Count windows_by(const Segments& segments, const double* by, const std::vector<double>& widths, int align, int* before,
                  int* after);
 

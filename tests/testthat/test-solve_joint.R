@@ -196,7 +196,7 @@ test_that("between dense tracks, predictions that use other tracks than the near
   expect_lt(excess(cover = \() cover), 0.8 * excess())
 })
 
-test_that("lists of neighbours keep their length where others take the place of the last ones", {
+test_that("new neighbours replace the last ones in lists of the same length", {
   near <- cbind(c(4L, 2L, 9L, 7L), c(3L, 1L, 0L, 0L), c(1L, 0L, 0L, 0L), c(5L, 6L, 7L, 8L))
   more <- cbind(c(9L, 8L), c(5L, 3L), c(1L, 1L), c(1L, 2L))
   expect_identical(kernops:::joined_neighbours(near, more),
