@@ -1,5 +1,5 @@
-# Methods of package DHARMa, which are found once it is loaded. Its defaults call predict() and simulate() with arguments
-# of lme4. `conditional = FALSE` of simulateResiduals() arrives in getSimulations() and draws new fields.
+# Methods of package DHARMa, which are found once it is loaded. The defaults of DHARMa call predict() with arguments of
+# lme4. `conditional = FALSE` of simulateResiduals() is an argument of getSimulations() and draws new fields.
 
 #' @exportS3Method DHARMa::getFitted
 getFitted.gp <- function(object, ...) as.vector(stats::fitted(without_omitted(object)))
