@@ -63,17 +63,48 @@ struct PieceSegments {
   __device__ __forceinline__ int begin(int s) const { return int(offsets[s] - first); }
 };
 
-// Sorts the segments of more than `least` and at most lanes * VT values.
+// The numbers of the segments of a piece, those of each class of lengths one after another.
+template <int classes> struct SegmentClasses {
+  int begins[classes + 1], counts[classes];
+  unsigned short numbers[sort_bytes / 8];
+
+  // class_of(length): `classes` for segments that need no sort. The lanes of a warp whose segments have the same class
+  // take positions together.
+  template <class ClassOf>
+  __device__ __forceinline__ void list(const PieceSegments& segments, ClassOf class_of) {
+    for (int pass = 0; pass < 2; ++pass) {
+      if (threadIdx.x < classes) counts[threadIdx.x] = 0;
+      __syncthreads();
+      for (int base = threadIdx.x / 32 * 32; base < segments.count; base += blockDim.x) {
+        const int s = base + lane_id();
+        const int own = s < segments.count ? class_of(segments.begin(s + 1) - segments.begin(s)) : classes;
+        for (int c = 0; c < classes; ++c) {
+          const unsigned votes = __ballot_sync(all_lanes, own == c);
+          int from = 0;
+          if (votes && lane_id() == 0) from = atomicAdd(counts + c, __popc(votes));
+          from = __shfl_sync(all_lanes, from, 0) + __popc(votes & ((1u << lane_id()) - 1));
+          if (pass == 1 && own == c) numbers[begins[c] + from] = (unsigned short)(s);
+        }
+      }
+      __syncthreads();
+      if (pass == 0 && threadIdx.x == 0) {
+        begins[0] = 0;
+        for (int c = 0; c < classes; ++c) begins[c + 1] = begins[c] + counts[c];
+      }
+      __syncthreads();
+    }
+  }
+};
+
+// Sorts `count` segments of at most lanes * VT values.
 template <int lanes, int VT, class Item>
-__device__ __forceinline__ void sort_class(const PieceSegments& segments, Gapped<Item> items, int least) {
-  if (segments.longest <= least) return;
+__device__ __forceinline__ void sort_class(const PieceSegments& segments, Gapped<Item> items,
+                                           const unsigned short* numbers, int count) {
   constexpr int across = 32 / lanes;
   const int lane = lane_id(), own = lane % lanes * VT;
-  for (int base = threadIdx.x / 32 * across; base < segments.count; base += blockDim.x / lanes) {
-    const int s = base + lane / lanes, from = s < segments.count ? segments.begin(s) : 0;
-    int length = s < segments.count ? segments.begin(s + 1) - from : 0;
-    if (length <= least || length > lanes * VT) length = 0;
-    if (!__any_sync(all_lanes, length > 1)) continue;
+  for (int base = threadIdx.x / 32 * across; base < count; base += blockDim.x / lanes) {
+    const int n = base + lane / lanes, s = n < count ? numbers[n] : 0, from = segments.begin(s);
+    const int length = n < count ? segments.begin(s + 1) - from : 0;
     Item mine[VT];
     KERNOPS_EACH(k, VT) mine[k] = own + k < length ? items[from + own + k] : Item::last();
     sort_across<lanes>(mine);
@@ -83,14 +114,26 @@ __device__ __forceinline__ void sort_class(const PieceSegments& segments, Gapped
 }
 
 template <class Item> __device__ __forceinline__ void sort_each(const PieceSegments& segments, Gapped<Item> items) {
-  constexpr int most = sizeof(Item) > 4 ? 16 : 32;  // number of items per lane, by its registers
-  sort_class<1, 8>(segments, items, 0);
-  sort_class<1, 16>(segments, items, 8);
-  sort_class<32 / most, most>(segments, items, 16);
-  sort_class<8, 8>(segments, items, 32);
-  sort_class<8, 16>(segments, items, 64);
-  sort_class<16, 16>(segments, items, 128);
-  sort_class<32, 16>(segments, items, 256);
+  constexpr int classes = 7, most = sizeof(Item) > 4 ? 16 : 32;  // number of items per lane, by its registers
+  __shared__ SegmentClasses<classes> lists;
+  lists.list(segments, [](int length) {  // up to 8, 16, ..., 512 values
+    int c = length < 2 ? classes : 0;
+    for (int most = 8; most < short_segment; most *= 2) c += length > most;
+    return c;
+  });
+  const auto sort = [&](auto sort_some, int c) {
+    sort_some(lists.numbers + lists.begins[c], lists.begins[c + 1] - lists.begins[c]);
+  };
+#define KERNOPS_SORT_CLASS(c, lanes, VT) \
+  sort([&](const unsigned short* numbers, int count) { sort_class<lanes, VT>(segments, items, numbers, count); }, c);
+  KERNOPS_SORT_CLASS(0, 1, 8)
+  KERNOPS_SORT_CLASS(1, 1, 16)
+  KERNOPS_SORT_CLASS(2, 32 / most, most)
+  KERNOPS_SORT_CLASS(3, 8, 8)
+  KERNOPS_SORT_CLASS(4, 8, 16)
+  KERNOPS_SORT_CLASS(5, 16, 16)
+  KERNOPS_SORT_CLASS(6, 32, 16)
+#undef KERNOPS_SORT_CLASS
 }
 
 }  // namespace KERNOPS_ISA
