@@ -3,19 +3,35 @@
 
 reduce_slices <- function(x, dims, op, details, keepdims, na.rm, plan, backend, output, call = caller_env()) {
   check_array(x, call)
-  if (check_choice(output, "output", c("host", "gpu"), call) == "gpu") {
-    name <- if (inherits(op, "seg_op")) "a {.cls seg_op}" else "{.val {op}}"
-    stop_kernops("input", paste0("{.code output = \"gpu\"} cannot be combined with ", name, "."), call = call)
-  }
+  stay <- check_output(output, call)
   check_flag(keepdims, "keepdims", call)
   check_flag(na.rm, "na.rm", call)
   plan <- plan_for(x, dims, plan, call)
   backend <- check_backend(backend, call = call)
+  if (stay && !is_for_gpu(x, backend)) stop_gpu_output(call)
+  columns <- !inherits(op, "seg_op") && length(plan$dim) == 2 && identical(as.numeric(plan$dims), 1)
+  there <- if (columns && all(plan$dim > 0)) on_device(x, backend)
+  result <- if (is.null(there)) host_slices(x, op, details, na.rm, plan) else
+    device_columns(there, op, details, na.rm, stay)
+  if (is_gpu_matrix(result)) return(result)
+  if (is_order_op(op)) result <- settle_in_order(result, x, op)
+  outputs <- max(length(details$probs), 1)
+  if (stay) return(gpu_matrix(matrix(t(matrix(as.numeric(result), outputs)), stayed_rows(plan, op))))
+  shaped(result, x, plan, keepdims, if (outputs > 1) percentages(details$probs))
+}
+
+# The results of each slice, one after another.
+host_slices <- function(x, op, details, na.rm, plan) {
   values <- if (is_gpu_matrix(x)) as.matrix(x) else x
-  several <- if (length(details$probs) > 1) percentages(details$probs)
-  result <- if (is.null(details)) fold_slices(values, op, na.rm, plan) else
-    order_slices(values, op, details, na.rm, plan)
-  shaped(result, x, plan, keepdims, several)
+  if (is.null(details)) fold_slices(values, op, na.rm, plan) else order_slices(values, op, details, na.rm, plan)
+}
+
+# The same for the columns of a gpu_matrix.
+device_columns <- function(x, op, details, na.rm, stay) {
+  column <- temporary(seg_plan(lengths = dim(x)[[1]]))
+  if (is.null(details)) return(reduce_moments(x, column, op, na.rm, NULL, NULL, stay))
+  result <- run_in_order(x, column, c(details, list(na.rm = na.rm, empty = NULL)), NULL, "cuda", stay)
+  if (stay) result else c(t(matrix(result, dim(x)[[2]])))
 }
 
 # The array, or its values slice by slice, with the numbers of values before, in and after the run that is reduced.
@@ -37,7 +53,7 @@ order_slices <- function(x, op, details, na.rm, plan) {
   result <- axis_order_statistic(slices$x, slices$sizes, how, segment_settings("cpu", FALSE))
   outputs <- max(length(details$probs), 1)
   if (outputs > 1) result <- aperm(array(result, c(slices$sizes[1], outputs, slices$sizes[3])), c(2, 1, 3))
-  settle_in_order(c(result), x, op)
+  c(result)
 }
 
 # Moments have the values slice by slice.

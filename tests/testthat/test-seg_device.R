@@ -88,3 +88,28 @@ test_that("results on the GPU require values there", {
 test_that("differences in no segment are missing", {
   expect_identical(seg_transform(c(1, 5, 9, 2), "diff", g = c("a", NA, "a", "b"), fill = 0), c(0, NA, 8, 0))
 })
+
+test_that("order statistics and moments of the columns of a matrix on the GPU are computed there", {
+  skip_without_gpu()
+  withr::local_seed(5)
+  x <- replace(matrix(rnorm(60), 12), 7, NA)
+  there <- gpu_matrix(x)
+  cases <- expand.grid(op = c("median", "mode", "n_distinct", "kurtosis"), dims = 1:3, na.rm = c(FALSE, TRUE),
+                       stringsAsFactors = FALSE)
+  for (k in seq_len(nrow(cases))) {
+    op <- cases$op[[k]]
+    dims <- list(1, 2, 1:2)[[cases$dims[[k]]]]
+    na.rm <- cases$na.rm[[k]]
+    reduce <- \(x, ...) axis_reduce(x, dims, op, na.rm = na.rm, ...)
+    expected <- reduce(x)
+    expect_same(reduce(there), expected, paste(op, toString(dims)))
+    stays <- as.matrix(reduce(there, output = "gpu"))
+    expect_same(stays, expected, paste(op, toString(dims)))
+    expect_identical(dim(stays), dim(as.matrix(axis_reduce(there, dims, "sum", output = "gpu"))))
+  }
+  quantiles <- \(x, dims, ...) axis_reduce(x, dims, "quantile", probs = c(0.1, 0.9), na.rm = TRUE, ...)
+  for (dims in 1:2) {
+    expect_equal(quantiles(there, dims), quantiles(x, dims))
+    expect_equal(c(as.matrix(quantiles(there, dims, output = "gpu"))), c(t(quantiles(x, dims))))
+  }
+})
