@@ -30,8 +30,8 @@
 #' @param empty the result of a window in which all values were removed.
 #' @param backend `"cpu"`, `"cuda"` or `"auto"`: the GPU for a [gpu_matrix()], else the CPU. The GPU reduces windows in
 #'   double precision and adds values by blocks, without compensation. The CPU also reduces what the GPU does not
-#'   support, to which values of a GPU are copied: medians, quantiles and other order statistics, more than 2^28 values,
-#'   and values that do not fit in the memory of the GPU together with their results.
+#'   support, to which values of a GPU are copied: order statistics other than medians and quantiles, more than 2^28
+#'   values, and values that do not fit in the memory of the GPU together with their results.
 #' @param output `"host"` for an R vector or array; `"gpu"`, for a [gpu_matrix()] `x` or the backend `"cuda"`, for a
 #'   [gpu_matrix()] in the precision of `x` (with `empty`, or reduced by the CPU, `float64`): without names, `NaN` for
 #'   missing results, and for a range the smallest values before the largest ones; or a [gpu_matrix()]

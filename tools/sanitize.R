@@ -122,6 +122,9 @@ families <- alist(
   },
   `rolling windows of several widths` = seg_roll(values, rep_len(1:60, length(values)), lengths = lengths),
   `rolling windows by a formula` = seg_roll(values, 9, lengths = lengths, op = seg_op("a + b + a * b", 0)),
+  `rolling quantiles` = for (width in c(3, 40)) {
+    seg_roll(values, width, lengths = lengths, op = "median", partial = TRUE)
+  },
   `sorts of segments` = {
     for (sort in list(seg_sort, seg_order, seg_rank)) sort(values, lengths = lengths)
     seg_top(values, 3, lengths = lengths)

@@ -81,7 +81,7 @@ test_that("adaptive windows and windows in time", {
   compare_roll(as.Date("2024-01-01") + x, 5, op = "max", partial = TRUE)
 })
 
-test_that("results stay on the GPU; the CPU computes order statistics", {
+test_that("results of windows stay on the GPU", {
   skip_without_gpu()
   withr::local_seed(5)
   x <- matrix(round(rnorm(6000), 2), 3000)
@@ -98,8 +98,39 @@ test_that("results stay on the GPU; the CPU computes order statistics", {
     }
     expect_equal(seg_roll(there, 5, op = "median"), seg_roll(same, 5, op = "median"))
     expect_equal(as.matrix(seg_roll(there, 5, op = "quantile", partial = TRUE, output = "gpu")),
-                 matrix(seg_roll(same, 5, op = "quantile", partial = TRUE), 3000))
+                 matrix(seg_roll(same, 5, op = "quantile", partial = TRUE), 3000), tolerance = 1e-6)
   }
   expect_error(seg_roll(x, 3, output = "gpu", backend = "cpu"), class = "kernops_input_error")
   expect_error(seg_roll(there, 3, backend = "cpu"), class = "kernops_input_error")
+})
+test_that("rolling medians and quantiles on the GPU have the bits of the CPU", {
+  skip_without_gpu()
+  withr::local_seed(8)
+  sizes <- c(1, 200, 0, 3, 40)
+  n <- sum(sizes)
+  x <- cbind(rnorm(n), sample(c(-3:3, Inf, 0.5, NA, NaN), n, TRUE, c(rep(1, 9), 0.05, 0.05)))
+  part <- replace(factor(sample(rep(seq_along(sizes), sizes)), seq_along(sizes)), c(2, 9), NA)
+  cases <- list(
+    list(width = 3, lengths = sizes, op = "median"), list(width = 40, lengths = sizes, op = "median", partial = TRUE),
+    list(width = sample(70, n, TRUE), g = part, op = "median", partial = TRUE, align = "center"),
+    list(width = 100, op = "quantile", probs = c(0.1, 0.5, 1), type = 6),
+    list(width = 31, g = part, op = "quantile", probs = 0.3, type = 1, partial = TRUE, empty = 9)
+  )
+  for (k in seq_along(cases)) for (precision in c("float32", "float64")) {
+    case <- cases[[k]]
+    na.rm <- (k %% 2 == 0) == (precision == "float32")
+    there <- gpu_matrix(x, precision)
+    roll <- \(x, ...) do.call(seg_roll, c(list(x, na.rm = na.rm, ...), case))
+    without_kinds <- \(v) replace(c(v), is.nan(v), NA)
+    expected <- roll(as.matrix(there))
+    label <- paste(case$op, length(case$width), na.rm, precision)
+    expect_identical(without_kinds(roll(there)), without_kinds(expected), label = label)
+    stays <- as.matrix(roll(there, output = "gpu"))
+    expect_equal(without_kinds(stays), without_kinds(expected), tolerance = 1e-7, label = label)
+  }
+  whole <- c(5L, NA, 2L, 7L, 2L)
+  expect_identical(seg_roll(whole, 3, op = "median", na.rm = TRUE, backend = "cuda"),
+                   seg_roll(whole, 3, op = "median", na.rm = TRUE, backend = "cpu"))
+  gaps <- seg_roll(c(1, NaN, 3, NA, 5), 2, op = "median", partial = TRUE, backend = "cuda")
+  expect_identical(is.nan(gaps), c(FALSE, TRUE, TRUE, FALSE, FALSE))
 })

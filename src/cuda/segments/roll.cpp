@@ -42,6 +42,15 @@ class Columns {
     if (job_.run.order) gather(covered);
   }
 
+  void run_all() {
+    if (!request_.probs.empty()) {
+      roll_quantile_columns(request_, work_, first_, job_);
+      for (size_t o = 0; o < request_.probs.size(); ++o) mark(int(o), roll_quantiles_text(work_));
+    }
+    for (int output = 0; request_.probs.empty() && output < work_.outputs(); ++output) run(output);
+  }
+
+ private:
   void run(int output) {
     job_.run.out = column_of(work_.out, output * work_.columns + first_);
     job_.nothing = nothing(work_, output), job_.incomplete = missing();
@@ -53,12 +62,16 @@ class Columns {
     const bool is_value =
         op == StatisticId::first || op == StatisticId::last;  // a first or last NA is itself the result
     if (!work_.formula && (is_value || op == StatisticId::count)) return;
-    if (!any_gap(work_, job_, kernels.text)) return;
-    job_.incomplete = 0;
+    mark(output, kernels.text);
+  }
+
+  // Results become NA where a window contains an NA, which a kernel of `text` finds.
+  void mark(int output, const std::string& text) {
+    if (!any_gap(work_, job_, text)) return;
+    job_.run.out = column_of(work_.out, output * work_.columns + first_), job_.incomplete = 0;
     roll_columns(request_, work_, {marks_text(), each_gap(), sizeof(double)}, job_);
   }
 
- private:
   Count width() const { return request_.windows.left + request_.windows.right + 1; }
   int each_gap() const { return chunk_values(15, width()); }
   std::string marks_text() const { return roll_gaps_text(work_, each_gap()); }
@@ -89,17 +102,20 @@ SegmentRequest values_of(const RollRequest& request) {
 }  // namespace
 
 bool rolls_there(const RollRequest& request) {
-  if (!request.probs.empty() || !fits_one_batch(values_of(request))) return false;
-  return size_t(std::min(request.segments.covered * request.columns, usual_batch)) * 32 < memory_left();
+  if (!fits_one_batch(values_of(request))) return false;
+  const size_t bytes = request.probs.empty() ? 32 : 48;
+  return size_t(std::min(request.segments.covered * request.columns, usual_batch)) * bytes < memory_left();
 }
 
 void seg_roll(const RollRequest& request) {
   const SegmentRequest work = values_of(request);
-  if (work.segments.covered < work.segments.values) fill_all(work, work.segments.values, missing());
+  SegmentRequest results = work;
+  results.columns *= request.outputs() / work.outputs();
+  if (work.segments.covered < work.segments.values) fill_all(results, work.segments.values, missing());
   each_batch_of_columns(work, true, [&](DeviceSegments& device, Count first, Count columns, bool staged) {
     SegmentJobs jobs(work, device, first, columns, staged);
     Columns some(request, work, jobs, first, columns);
-    for (int output = 0; output < work.outputs(); ++output) some.run(output);
+    some.run_all();
     jobs.done(0);
   });
 }

@@ -27,5 +27,9 @@ struct RollKernels {
 void roll_columns(const RollRequest& request, const SegmentRequest& work, const RollKernels& kernels,
                   const RollRun& job);
 
+// Quantiles of the windows of columns `first`, first + 1, ... (cuda/segments/roll_quantiles.cpp).
+std::string roll_quantiles_text(const SegmentRequest& work);
+void roll_quantile_columns(const RollRequest& request, const SegmentRequest& work, Count first, RollRun roll);
+
 }  // namespace cuda
 }  // namespace kernops

@@ -21,9 +21,9 @@ std::string sort_text(const SortRequest& request) {
 
 std::string order_text(const OrderRequest& request) {
   if (request.is_gradient()) {
-    const bool floats = request.out.space == MemorySpace::device_float, difference = chosen_values(request).difference;
-    return text_of(request.x, "order_gradient",
-                   std::string("OrderGradient<") + (floats ? "float" : "double") + (difference ? ", true>" : ", false>"));
+    const std::string result = request.out.space == MemorySpace::device_float ? "float" : "double";
+    const std::string difference = chosen_values(request).difference ? ", true>" : ", false>";
+    return text_of(request.x, "order_gradient", "OrderGradient<" + result + difference);
   }
   const std::string weighted = request.weights ? "true" : "false";
   return text_of(request.x, "order_statistics",

@@ -1,5 +1,5 @@
 // Reductions of segments as CUDA text: the operation and the type of its values. The headers define their meaning.
-#include "cuda/segments/segments.h"
+#include "cuda/segments/roll.h"
 #include "cuda/text.h"
 
 namespace kernops {
@@ -191,6 +191,7 @@ std::vector<std::string> all_segment_texts() {
   for (const auto op : {StatisticId::sum, StatisticId::mean, StatisticId::range, StatisticId::argmax, StatisticId::var})
     work.op = int(op), texts.push_back(roll_text(work, 0, op == StatisticId::sum ? 15 : 5));
   texts.push_back(roll_gaps_text(work, 15));
+  texts.push_back(roll_quantiles_text(work));
   for (const std::string& text : all_sort_texts()) texts.push_back(text);
   work.precise = work.reverse = false, work.scan = SegmentScan::none;
   work.x.type = SegmentValues::floats;

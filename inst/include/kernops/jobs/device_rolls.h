@@ -1,6 +1,6 @@
 // The arguments of the kernels of moving windows (cuda/segments/roll.cuh, cuda/segments/roll_windows.cuh).
 #pragma once
-#include <kernops/jobs/device_segments.h>
+#include <kernops/jobs/device_sorts.h>
 
 namespace kernops {
 
@@ -30,6 +30,21 @@ struct RollRun {
 
   int* found;  // of kernops_roll_find_gap
 };
+
+// Quantiles of the windows of one column (cuda/segments/roll_quantiles.cuh).
+struct QuantileRun {
+  RollRun roll;
+  SortRun keys;     // the order of the values
+  const void* from;  // keys in the order of a level
+  void* to;          // and of the next one
+  unsigned *words, *before;  // for each level, a bit for each key whose digit is 0; their number before each word
+  int *blocks, *zeros;       // the number of such bits of each block, and before it; the number of all for each level
+  int* gaps;                 // whether a value is missing
+  int words_count, block_count, level;
+  int type, skip_missing;
+  double prob;
+};
+constexpr int quantile_threads = 512;
 
 constexpr int roll_leaf = 8, most_roll_threads = 256;
 constexpr int roll_warp_values = 128;  // of roll_windows.cuh

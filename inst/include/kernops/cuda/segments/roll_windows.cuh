@@ -2,8 +2,7 @@
 // the states of 8 values, each higher level joins pairs. A window is joined from its first value to its last from as
 // few nodes as possible, so that the order of values is kept and results do not depend on other windows.
 #pragma once
-#include <kernops/cuda/segments/scan_values.cuh>
-#include <kernops/jobs/device_rolls.h>
+#include <kernops/cuda/segments/roll_ranges.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
@@ -99,30 +98,16 @@ template <class Op, class V, class Stored, bool by_count> struct RollWindows {
     return s;
   }
 
-  // A warp processes some neighbouring windows.
   static __device__ __forceinline__ void roll(const RollRun& job) {
-    const SegmentPlan& plan = job.run.plan;
-    const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, column = blockIdx.y, last = job.first + job.count;
-    const int begins = job.first / 32 * 32 + warp * roll_warp_values;
-    if (begins >= last) return;
-    int row = rows_before(plan, begins / segment_tile * segment_tile, begins);
-    for (int some = begins; some < begins + roll_warp_values && some < last; some += 32) {
-      const unsigned ends = plan.ends[some / 32];
-      const int n = some + lane_id(), mine = row + __popc(ends & ((1u << lane_id()) - 1));
-      row += __popc(ends);
-      if (n < job.first || n >= last) continue;
-      const long long begin = job.run.offsets[mine] - job.run.first, end = job.run.offsets[mine + 1] - job.run.first;
-      const long long lo = n - (job.before ? job.before[n] : job.left), hi = n + (job.after ? job.after[n] : job.right);
-      const bool clipped = lo < begin || hi >= end;
-      if (job.clipped_only && !clipped) continue;
+    const int column = blockIdx.y;
+    each_window(job, [&](int n, int row, int from, int to, bool counts) {
       double y = job.incomplete;
-      if (job.partial || !clipped) {
-        const int from = int(lo < begin ? begin : lo), to = int(hi < end ? hi + 1 : end);
+      if (counts) {
         const State s = window(job, values(job, column), nodes(job, column), from - job.base, to - job.base);
-        y = roll_result<Op, by_count>(job, s, Op::positions ? job.run.offsets[mine] : 0, to - from);
+        y = roll_result<Op, by_count>(job, s, Op::positions ? job.run.offsets[row] : 0, to - from);
       }
       Stored::put(roll_place<Stored>(job, column, n), typename Stored::Type(y));
-    }
+    });
   }
 };
 
