@@ -168,8 +168,8 @@ field_moments <- function(object, sites) {
   data.frame(mean = moments$trend + moments$process, se = sqrt(moments$variance))
 }
 
-# Roots of mean squares: of the differences of means in standard errors, and of logarithms of standard errors. A site
-# without a standard error is one of the observations.
+# Two roots of mean squares over the sites: of the differences of means, in standard errors; and of the logarithms of
+# the ratios of standard errors. A site without a standard error is one of the observations.
 change_of_moments <- function(before, after) {
   root <- function(x) if (length(x)) sqrt(mean(x^2)) else 0
   uncertain <- which(pmin(before$se, after$se) > 1e-8 * max(after$se, 0, na.rm = TRUE))

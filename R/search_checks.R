@@ -66,7 +66,7 @@ warn_about_fit <- function(fit) {
   }
 }
 
-# Reports terms beside others whose variance is estimated as zero; of a smooth, the columns of the trend remain.
+# Reports terms whose variance is estimated as zero beside other terms. A smooth keeps its columns of the trend.
 tell_vanished <- function(fit) {
   terms <- vanished_terms(fit)
   tell_vanished_penalties(fit, unlist(lapply(terms, names)))
@@ -160,7 +160,8 @@ has_no_nugget <- function(fit) {
 
 # TRUE if two conditions hold: the nugget is less than a hundredth of the semivariance of nearest points; and the nugget
 # is less than a hundredth of the variance of the field given the nearest observations of `data`, or less than 1e-7 of
-# `process`, the variance of the response without its trend. The variance given the observations takes more time, and is far below the semivariance for smooth fields.
+# `process`, the variance of the response without its trend. The variance given the observations takes more time, and is
+# far below the semivariance for smooth fields.
 is_negligible <- function(nugget, fit, data, process, field_sites) {
   fitted <- replace(fit$model, "parameters", list(transform(fit$model$parameters, value = fit$theta)))
   is_small <- function(variances) isTRUE(nugget < 0.01 * stats::median(variances))

@@ -83,7 +83,7 @@ roughly <- function(target, maxit) {
 # The number of starts in each group: with many varying parameters, the value at a start predicts little.
 group_size <- function(target) if (start_axes(target$model$parameters) > 4) 4 else 1
 
-# The starts of lowest value, none of which is near a lower one: control$starts groups of starts.
+# The starts of control$starts groups with the lowest values. A start near one with a lower value is left out.
 promising <- function(starts, target) {
   if (nrow(starts) == 1) return(starts)
   most <- target$how$control$starts * group_size(target)

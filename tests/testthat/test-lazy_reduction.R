@@ -39,7 +39,7 @@ test_that("the K smallest of vectors are an array, entry by entry", {
   expect_s3_class(Kmin_argKmin(sqdist(Vi(3), Vj(3)), 2, "j"), "keops_kernel")
 })
 
-test_that("no points have no sums, and the mean without an axis agrees with the entries", {
+test_that("sums over no points are 0 or empty, and mean() of points averages their entries", {
   none <- matrix(0, 0, 3)
   expect_identical(sum(sqdist(Vi(X), Vj(none)), "j"), matrix(0, 10, 1))
   expect_identical(sum(sqdist(Vi(none), Vj(Y)), "j"), matrix(0, 0, 1))
