@@ -85,8 +85,8 @@ fitted_points <- function(object) {
   whole <- whole %||% object$parts
   nodes <- object$data$nodes
   total <- if (!is.null(nodes)) as.vector(mean_columns(object$parts$layout, nodes$n))
-  list(u = u, blocks = nodes, total = total, x = whole$x, offset = whole$offset, complete = rep(TRUE, nrow(u)), names = rownames(object$parts$frame),
-       fitted = TRUE)
+  list(u = u, blocks = nodes, total = total, x = whole$x, offset = whole$offset, complete = rep(TRUE, nrow(u)),
+       names = rownames(object$parts$frame), fitted = TRUE)
 }
 
 some_points <- function(points, rows) {

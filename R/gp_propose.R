@@ -128,7 +128,8 @@ check_surrogate <- function(fit, call = caller_env()) {
     length(fit$model$functional)
   if (!plain || beside > 0 || fit$model$d == 0) {
     stop_kernops("input", "{.arg fit} must be a fit of one Gaussian response in coordinates by
-                           {.code method = \"exact\"}, without {.arg group}, {.arg averages}, effects and smooths.", call = call)
+                           {.code method = \"exact\"}, without {.arg group}, {.arg averages}, effects and smooths.",
+                 call = call)
   }
   check_plain_coordinates(fit$parts$coords, "The coordinates of {.arg fit} must be plain variables", call)
   others <- setdiff(all.vars(stats::delete.response(fit$parts$terms)), all.vars(fit$parts$coords))

@@ -119,7 +119,8 @@ continued_fit <- function(object, call, refit, env, error_call = caller_env()) {
 # TRUE if the Cholesky factor of the fit, on the host, can grow by rows for further observations.
 has_growing_factor <- function(object, call) {
   model <- object$model
-  plain <- !is_functional(model, object$parts$layout) && !length(model$prior) && !has_effects(model) && !is_lmc(model$covariance)
+  plain <- !is_functional(model, object$parts$layout) && !length(model$prior) && !has_effects(model) &&
+    !is_lmc(model$covariance)
   plain && identical(class(object), "gp") && object$method == "exact" && length(unique(object$data$block)) < 2 &&
     is.null(object$data$location) && is.null(call$subset) && is.null(call$group) && is.matrix(host_factor(object))
 }

@@ -15,6 +15,7 @@
 #'   or column.
 #'
 #' @seealso [keops_kernel()].
+#' @aliases dim.kernops_lookup
 #' @examples
 #' set.seed(1)
 #' x <- matrix(runif(20), 10)

@@ -11,7 +11,8 @@
 #   hold(b)                        the numbers b, in the memory that holds K
 #   explain(values, theta, x, u, b)  k = values(theta, x, u) of held x and b: a list of `variance`, the column sums of
 #                                  (L^-1 k)^2, and `trend`, k' b
-#   slope(operators, theta, x, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'; overwrites L by K^-1, as invert() does. Then:
+#   slope(operators, theta, x, left, right)  sum_ij W_ij dK_ij with W = K^-1 - left right'; overwrites L by K^-1, as
+#                                  invert() does. Then:
 #   inverse_diagonal(), inverse_times(b)
 #   rounding                       of an entry of L, in machine epsilons
 dense_factor <- function(n, backend = "cpu") {
