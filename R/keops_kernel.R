@@ -78,8 +78,8 @@
 #'
 #' @section Stored terms:
 #' The input of a variable declared as `"A = Vij(1)"` is a matrix with a row for each i and a column for each j, or,
-#' with several entries, an array of such matrices, M x N x size; or entries of a table, `table[i, j]`, by [lookup_terms()],
-#' which are not stored for all pairs. All reductions take such variables, on the CPU and on a GPU. `ranges`, batches,
+#' with several entries, an array of such matrices, M x N x size; or entries of a table, `table[i, j]`, by
+#' [lookup_terms()], which are not stored for all pairs. All reductions take such variables, on the CPU and on a GPU. `ranges`, batches,
 #' positions of points in the formula and gradients with respect to `A` are not available; nor are gradients of
 #' reductions whose gradient contains a reduction, such as `LogSumExp`.
 #'
