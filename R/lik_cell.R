@@ -14,6 +14,7 @@ kept_in <- function(cell, compute, key = NULL) {
   if (!is.environment(cell)) return(compute())
   kept <- if (!is.null(cell$reference)) rlang::wref_value(cell$reference)
   if (!is.null(kept) && identical(kept$key, key)) return(kept$content)
+  kept <- cell$reference <- NULL # frees the content for another key before its successor is computed
   content <- compute()
   keep_in(cell, content, key)
   content

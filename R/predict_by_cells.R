@@ -51,7 +51,7 @@ moments_by_cells <- function(object, joint, targets, variance) {
 moments_of_unit <- function(unit, object, variance) {
   say_progress(fraction = unit$fraction)
   with_trees({
-    local <- fit_around_cell(object, unit$cell)
+    local <- field_of_cell(object, unit$cell)
     if (is.null(local)) NULL else if (variance) local$prepared$moments(unit$targets) else
       local$prepared$means(unit$targets)
   })
@@ -60,7 +60,8 @@ moments_of_unit <- function(unit, object, variance) {
 # The fit with its observations in cells, as a fit of a table has them.
 with_cells <- function(object) {
   if (!is.null(object$table)) return(object$table)
-  object[c("blocks", "data", "cell")] <- list(kept_for(object, cells_of_fit), NULL, NULL)
+  blocks <- kept_for(object, cells_of_fit)
+  object[c("blocks", "data", "cell")] <- list(blocks, NULL, blocks$field)
   structure(object, class = c("gp_blocks", class(object)))
 }
 
@@ -82,5 +83,5 @@ cells_of_fit <- function(object) {
   ordered <- stage_of(store, "ordered", function() order_cells(sorted, partition, near_of, store))
   unlink(in_store(store, "rows-", seq_len(count)))
   c(sorted, ordered, list(store = store, partition = partition, d = object$model$d, m = object$vecchia$m,
-                          near_of = near_of))
+                          near_of = near_of, field = new_cell()))
 }

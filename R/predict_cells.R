@@ -6,9 +6,16 @@
 # is made once for all calls of f.
 predictor_of_cell <- function(object, k, request) {
   from_field <- object$vecchia$joint %||% (object$vecchia$local < object$blocks$n) && !is_local_trend(request$how)
-  local <- if (from_field) with_trees(fit_around_cell(object, k))
+  local <- if (from_field) with_trees(field_of_cell(object, k))
   if (is.null(local)) return(function(points, near) columns_by_nearest(object, points, near, request, k))
   function(points, near) as.data.frame(predicted_columns(local, points, request), optional = TRUE)
+}
+
+# The result of fit_around_cell(), which the fit keeps for the latest cell: the next new points of this cell need no
+# field again.
+field_of_cell <- function(object, k) {
+  about <- list(k, object[c("theta", "beta", "vecchia")], object$blocks$store$path, object$blocks$halo)
+  kept_in(object$cell, function() fit_around_cell(object, k), about)
 }
 
 # The fit to the observations that tell the field in cell k of a fit_for_tasks(), with its parameters; NULL

@@ -168,9 +168,9 @@
 #'   observations and those around it, as many of them as in joint predictions. They do not depend on other new points,
 #'   nor on calls, chunks, windows or workers. Observations beyond a halo around the cell are left out, except coarse
 #'   ones; the halo has six times the area of the disc of observations that local kriging needs. A call takes about as
-#'   long as a fit to the observations of all cells that have new points: a single new point takes some seconds, and the
-#'   next call computes the field of its cell again, so that many points are best predicted in one call.
-#'   `joint = FALSE` conditions new points on their
+#'   long as a fit to the observations of all cells that have new points: a single new point takes some seconds. The fit
+#'   keeps the field of the latest cell, so that further points there take milliseconds; many points are best predicted
+#'   in one call. `joint = FALSE` conditions new points on their
 #'   nearest observations: it is faster for few new points, and standard errors are larger where observations are noisy.
 #'   Points are predicted by this method, too, where an observation has no noise, and with more than three coordinates.
 #'

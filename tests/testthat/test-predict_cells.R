@@ -108,3 +108,26 @@ test_that("predictions do not depend on how new points are split", {
   replaced_locally(cell_rows = 7)
   expect_identical(predict(fit, gp_table(new), what = what)$fit, all$fit)
 })
+
+test_that("the field of the latest cell is kept with the fit, and dropped for another cell", {
+  small_cells()
+  fit <- fit_of_table(table_data(1500))
+  new <- sites(3)[1:3, ]
+  new[2, c("x", "y")] <- new[1, c("x", "y")] + 1e-3
+  all <- predict(fit, new, what = c("fit", "se.fit"))
+  count <- 0
+  replaced_locally(records_of_field = local({
+    read <- records_of_field
+    function(...) {
+      count <<- count + 1
+      read(...)
+    }
+  }))
+  for (k in c(1, 2, 1, 3, 1)) expect_identical(unlist(predict(fit, new[k, ], what = c("fit", "se.fit"))), unlist(all[k, ]))
+  expect_identical(length(unique(cells_near(fit$blocks, fit$blocks$near_of(new_points(fit, new, NULL)$u)))), 2L)
+  expect_lte(count, 3)
+  fit$theta <- fit$theta * 1.1
+  predict(fit, new[1, ])
+  expect_lte(count, 4)
+  expect_lt(length(serialize(fit$cell, NULL)), 1e3)
+})
