@@ -146,8 +146,9 @@
 #' points of the cell, those near its box, and the first ones, which contain the nearest earlier points except beside
 #' gaps. The likelihood, its gradient and its information are sums over cells in a fixed order, and do not depend on
 #' `memory`. With package future.apply, neighbours, likelihoods and predictions are distributed over the processes of
-#' `future::plan()` on this machine, or others that see the work directory: each keeps its cells, the results are the
-#' same digits, and the cells of a process that dies are computed again. The search starts from the optimum of some
+#' `future::plan()`, or else over the daemons of `mirai::daemons()`, on this machine or others that see the work
+#' directory, for example one for each GPU. Each keeps its cells, the results are the same digits, and the cells of a
+#' process that dies are computed again. The search starts from the optimum of some
 #' 12,000 observations, and of an eighth of the cells. Distances are compared by the given parameters, or by the
 #' estimates from 20,000 rows where several ranges or an anisotropy are estimated; they are not compared again after the
 #' search.

@@ -73,7 +73,7 @@ held_unit <- function(blocks, k) {
 
 # The number of units of 65,536 points that a process keeps, and that all processes keep.
 kept_units <- 24
-most_kept_units <- function() kept_units * if (many_workers()) future::nbrOfWorkers() else 1
+most_kept_units <- function() kept_units * worker_count()
 
 new_held_unit <- function(unit, trend) {
   records <- unit$records

@@ -1,29 +1,41 @@
-# Tasks over units of a table: in this process, or in those of future::plan(). A task depends on its unit and on files
-# alone, and results come in the order of the units: with any number of workers they are the same digits.
+# Tasks over units of a table: in this process, in those of future::plan(), or in daemons of mirai. A task depends on
+# its unit and on files alone, and results come in the order of the units: with any number of workers they are the same
+# digits.
+#
+# A pool of workers is a list:
+#   count                           the number of workers
+#   start(part, task, arguments)    begins tasks_of_part() in a worker
+#   value(job, here)                the result of what start() returned, or here() where the worker has died
+#   renew()                         replaces workers that have died
 
 # task(k, ...) for units k, a list in their order. Each worker has consecutive units, the same ones in each step, and
 # keeps the data that it reads (held_unit()). The units of a worker that dies are computed here, and it is replaced.
 over_units <- function(units, task, ...) {
-  if (length(units) > 1 && many_workers()) return(units_elsewhere(units, task, list(...)))
+  pool <- if (length(units) > 1) worker_pool()
+  if (!is.null(pool)) return(units_elsewhere(units, task, list(...), pool))
   lapply(seq_along(units), function(number) {
     say_progress(detail = paste0(", part ", number, " of ", length(units)))
     task(units[[number]], ...)
   })
 }
 
-units_elsewhere <- function(units, task, arguments) {
-  parts <- consecutive_parts(units, future::nbrOfWorkers())
+# The processes of future::plan() if there are several, or else several daemons; NULL without these.
+worker_pool <- function() if (many_workers()) future_pool() else mirai_pool()
+
+worker_count <- function() worker_pool()$count %||% 1
+
+units_elsewhere <- function(units, task, arguments, pool) {
+  parts <- consecutive_parts(units, pool$count)
   died <- FALSE
-  here <- function(part) function(e) {
+  here <- function(part) function() {
     died <<- TRUE
     tasks_of_part(part, task, arguments)
   }
-  futures <- lapply(parts, function(part) tryCatch(future_task(part, task, arguments), error = identity))
-  results <- Map(function(future, part) {
-    if (inherits(future, "error")) return(here(part)(future))
-    tryCatch(future::value(future), FutureError = here(part))
-  }, futures, parts)
-  if (died) renew_workers()
+  jobs <- lapply(parts, function(part) tryCatch(pool$start(part, task, arguments), error = identity))
+  results <- Map(function(job, part) {
+    if (inherits(job, "error")) here(part)() else pool$value(job, here(part))
+  }, jobs, parts)
+  if (died) pool$renew()
   do.call(c, unname(results))
 }
 
@@ -31,16 +43,47 @@ consecutive_parts <- function(units, count) {
   unname(split(units, ceiling(seq_along(units) * min(count, length(units)) / length(units))))
 }
 
-future_task <- function(part, task, arguments) {
-  future::future(tasks_of_part(part, task, arguments), packages = "kernops", seed = NULL,
-                 globals = list(tasks_of_part = tasks_of_part, part = part, task = task, arguments = arguments))
-}
-
 tasks_of_part <- function(part, task, arguments) lapply(part, function(k) do.call(task, c(list(k), arguments)))
+
+future_pool <- function() {
+  start <- function(part, task, arguments) {
+    future::future(tasks_of_part(part, task, arguments), packages = "kernops", seed = NULL,
+                   globals = list(tasks_of_part = tasks_of_part, part = part, task = task, arguments = arguments))
+  }
+  value <- function(job, here) tryCatch(future::value(job), FutureError = function(e) here())
+  list(count = future::nbrOfWorkers(), start = start, value = value, renew = renew_workers)
+}
 
 # Starts the processes of the plan again.
 renew_workers <- function() {
   plans <- future::plan("list")
   future::plan("sequential")
   future::plan(plans)
+}
+
+# Daemons of mirai::daemons(), on this machine or on others that see the work directory: for example one for each GPU.
+# The part of a daemon that dies, or whose task is an error, is computed here, where the error has its class.
+mirai_pool <- function() {
+  mirai <- mirai_functions()
+  count <- if (is.null(mirai)) 0 else mirai$status()$connections
+  if (!is.numeric(count) || count < 2) return(NULL)
+  died <- 0
+  start <- function(part, task, arguments) {
+    mirai$mirai(tasks_of_part(part, task, arguments),
+                .args = list(tasks_of_part = tasks_of_part, part = part, task = task, arguments = arguments))
+  }
+  value <- function(job, here) {
+    value <- mirai$call_mirai(job)$data
+    if (!mirai$is_error_value(value)) return(value)
+    if (!mirai$is_mirai_error(value)) died <<- died + 1
+    here()
+  }
+  list(count = count, start = start, value = value, renew = function() if (died) try(mirai$launch_local(died), TRUE))
+}
+
+# The functions of package mirai, whose user has loaded it to start daemons.
+mirai_functions <- function() {
+  if (!isNamespaceLoaded("mirai")) return(NULL)
+  mget(c("mirai", "call_mirai", "status", "is_error_value", "is_mirai_error", "launch_local"),
+       envir = asNamespace("mirai"))
 }

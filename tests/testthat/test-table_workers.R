@@ -64,3 +64,44 @@ test_that("tasks of predictions hold neither the data nor the frames of the fit"
   fit <- fit_of_table(table_data(3000))
   expect_lt(length(serialize(fit_for_tasks(fit), NULL)), 2e5)
 })
+
+# The interface of package mirai that mirai_pool() uses. Tasks are evaluated when they are made, from serialized values,
+# as in another process; those with the numbers `dead` return the error value of a daemon that died.
+stand_in_for_mirai <- function(dead = integer()) {
+  state <- new.env()
+  state$tasks <- state$launched <- 0
+  list(
+    state = state, status = function() list(connections = 3),
+    mirai = function(.expr, ..., .args = list()) {
+      state$tasks <- state$tasks + 1
+      if (state$tasks %in% dead) return(list(data = structure(19L, class = c("errorValue", "try-error"))))
+      sent <- unserialize(serialize(.args, NULL))
+      list(data = tryCatch(eval(substitute(.expr), sent, baseenv()), error = function(e) {
+        structure(conditionMessage(e), class = c("miraiError", "errorValue", "try-error"))
+      }))
+    },
+    call_mirai = identity, is_error_value = function(x) inherits(x, "errorValue"),
+    is_mirai_error = function(x) inherits(x, "miraiError"),
+    launch_local = function(n) state$launched <- state$launched + n
+  )
+}
+
+test_that("daemons of mirai give the digits of one process, also if one dies", {
+  small_cells()
+  fit <- fit_of_table(table_data(1200))
+  new <- table_data(500, seed = 2)[c("x", "y", "w")]
+  kind <- list(model = fit$model, precision = "float64", backend = "cpu")
+  results <- function() {
+    list(sums_of_units(fit$blocks, seq_along(fit$blocks$units), kind, fit$theta * 1.1, Inf, TRUE),
+         predict(fit, new, se.fit = TRUE, interval = "prediction"))
+  }
+  expected <- results()
+  mirai <- stand_in_for_mirai(dead = 2)
+  replaced_locally(mirai_functions = function() mirai)
+  expect_identical(results(), expected)
+  expect_identical(c(mirai$state$tasks, mirai$state$launched), c(6, 1))
+  # an error of a task has its class, and starts no daemon
+  replaced_locally(sums_of_unit = function(...) stop_kernops("input", "no"))
+  expect_error(results(), class = "kernops_input_error")
+  expect_identical(mirai$state$launched, 1)
+})
