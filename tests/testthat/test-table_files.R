@@ -62,6 +62,45 @@ test_that("predictions on a disk that is full leave nothing behind", {
   expect_identical(list.files(tempdir(), "^kernops-"), before)
 })
 
+# The path of a file system of `size` megabytes.
+small_file_system <- function(size, frame = parent.frame()) {
+  skip_on_os(c("windows", "mac", "solaris"))
+  path <- withr::local_tempdir(.local_envir = frame)
+  arguments <- c("-t", "tmpfs", "-o", paste0("size=", size, "m"), "tmpfs", path)
+  status <- suppressWarnings(system2("mount", arguments, stdout = FALSE, stderr = FALSE))
+  skip_if(status != 0, "a file system of a limited size can be mounted by root alone")
+  withr::defer(system2("umount", c("-l", path)), frame)
+  path
+}
+
+# Writes a file that leaves `left` bytes of a file system of `size` megabytes.
+fill_file_system <- function(path, size, left) writeBin(raw(size * 2^20 - left), file.path(path, "filler"))
+
+test_that("on a file system that is full, fits, predictions and maps are errors and leave nothing behind", {
+  small <- small_file_system(4)
+  d <- table_data(1500)
+  needed <- sum(file.size(list.files(fit_of_table(d, workdir = small)$blocks$store$path, full.names = TRUE)))
+  unlink(list.files(small, full.names = TRUE), recursive = TRUE)
+  for (share in c(0.05, 0.3, 0.6, 0.9)) {
+    fill_file_system(small, 4, share * needed)
+    expect_error(fit_of_table(d, workdir = small), "disk may be full", class = "kernops_disk_error")
+    expect_identical(list.files(small), "filler")
+  }
+  unlink(file.path(small, "filler"))
+  fit <- fit_of_table(d, workdir = small)
+  before <- list.files(small, recursive = TRUE)
+  fill_file_system(small, 4, needed + 3e4)
+  expect_error(predict(fit, gp_table(table_data(1000)), se.fit = TRUE), class = "kernops_disk_error")
+  expect_setequal(list.files(small, recursive = TRUE), c(before, "filler"))
+  skip_if_not_installed("terra")
+  map <- terra::rast(nrows = 70, ncols = 70, xmin = 0, xmax = 1, ymin = 0, ymax = 1, vals = 1, names = "w")
+  unlink(file.path(small, "filler"))
+  fill_file_system(small, 4, needed + 1.2e5)
+  expect_error(predict(fit, map, filename = file.path(small, "map.tif"), what = "fit"), class = "kernops_error")
+  expect_setequal(grep("map.tif.part", list.files(small, recursive = TRUE), value = TRUE, invert = TRUE),
+                  c(before, "filler"))
+})
+
 test_that("a work directory that cannot be made is an error", {
   path <- withr::local_tempfile()
   writeLines("a file", path)
