@@ -5,7 +5,9 @@
 #' gives those of the response, by the inverse of the link of a [family][gp_families] or of the transformation of
 #' [gp()]. Differences are then ratios, such as odds ratios. Packages insight and performance take fits as models:
 #' `insight::get_predicted()` and `insight::get_data()` include the coordinates, and `rmse()`, `mae()` and `r2()` of
-#' performance are on the scale of the residuals, for `log(y) ~ x` that of the logarithm.
+#' performance are on the scale of the residuals, for `log(y) ~ x` that of the logarithm. `DHARMa::simulateResiduals()`
+#' simulates new responses given the field of the data, or with `conditional = FALSE` given the model; `refit = TRUE` is
+#' an error.
 #'
 #' @param x a fit of [gp()].
 #' @param conf.int,conf.level whether to add confidence limits, as of `confint()`, and their level.
@@ -40,7 +42,8 @@
 #' augment(fit, data.frame(x = 1:3))
 #' @seealso [gp_methods] for the usual methods of fits.
 #' @aliases emm_basis.gp recover_data.gp find_formula.gp get_data.gp get_df.gp get_loglikelihood.gp get_predicted.gp
-#' @aliases get_statistic.gp model_performance.gp performance_mae.gp r2.gp
+#' @aliases get_statistic.gp model_performance.gp performance_mae.gp r2.gp getFitted.gp getObservedResponse.gp
+#' @aliases getResiduals.gp getSimulations.gp
 #' @name gp_broom
 NULL
 

@@ -32,7 +32,8 @@ test_that("a method refuses an argument that it does not have", {
   for (k in which(!generic %in% free_generics & !names %in% refused)) {
     method <- get0(names[[k]], asNamespace("kernops"))
     if (is.null(method) || !"..." %in% names(formals(method))) next
-    if (methods[k, 4] %in% c("emmeans", "insight", "loo", "performance", "sf")) next # called by their packages
+    # called by their packages
+    if (methods[k, 4] %in% c("DHARMa", "emmeans", "insight", "loo", "performance", "sf")) next
     object <- examples[[methods[k, 2]]]
     expect_error(method(object, no_such_argument = 1), class = "kernops_input_error", info = names[[k]])
     tried <- tried + 1
