@@ -76,8 +76,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     mode <- system <- NULL # frees the memory for the pattern of wider sets
   }
   if (is.null(mode)) return(singular_state())
-  weight <- mode$terms$weight
-  project <- function(b) system$project(weight, b)
+  project <- function(b) system$project(mode$terms$weight, b)
   value <- -2 * sum(mode$terms$value) + sum(mode$h * mode$k) + mode$posterior$logdet
   error <- mode$posterior$error$std_error
   results <- c(mode, theta, list(value = value, logdet_error = error,

@@ -165,8 +165,8 @@ std::vector<std::string> usual_segment_texts() {
   return texts;
 }
 
-// The texts have each operation, each kind of values and each kind of partner once. The function is long because it is
-// a list.
+// The texts have each operation, each kind of values and each kind of partner once.
+// long: a list
 std::vector<std::string> all_segment_texts() {
   std::vector<std::string> texts = usual_segment_texts();
   Segments plain, ordered, shifted;
