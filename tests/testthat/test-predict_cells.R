@@ -123,7 +123,8 @@ test_that("the field of the latest cell is kept with the fit, and dropped for an
       read(...)
     }
   }))
-  for (k in c(1, 2, 1, 3, 1)) expect_identical(unlist(predict(fit, new[k, ], what = c("fit", "se.fit"))), unlist(all[k, ]))
+  what <- c("fit", "se.fit")
+  for (k in c(1, 2, 1, 3, 1)) expect_identical(unlist(predict(fit, new[k, ], what = what)), unlist(all[k, ]))
   expect_identical(length(unique(cells_near(fit$blocks, fit$blocks$near_of(new_points(fit, new, NULL)$u)))), 2L)
   expect_lte(count, 3)
   fit$theta <- fit$theta * 1.1
