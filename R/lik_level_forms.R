@@ -13,7 +13,7 @@
 
 # The number of columns q, and the largest number of columns z.
 level_basis <- 16
-most_level_signs <- 96
+most_level_signs <- 256
 
 # An environment that likelihoods with the same coefficients share: the `seed`, the number `count` of random signs,
 # which grows until the standard error of the log-likelihood is the `error` one, the `reference`, and the standard

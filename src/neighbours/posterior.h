@@ -163,6 +163,7 @@ class Posterior {
   struct Pattern;
   void find_pattern(const PointSets& wide, const Settings& settings);
   std::vector<std::vector<int>> rows_of_sets(const PointSets& wide, const Settings& settings);
+  bool are_scattered() const;
   Pattern cheapest_pattern(const std::vector<std::vector<int>>& columns, const Settings& settings) const;
   Pattern pattern_with_head(const std::vector<std::vector<int>>& columns, Count head, const Settings& settings) const;
   void find_rows_of_head(Pattern& pattern, const Settings& settings) const;

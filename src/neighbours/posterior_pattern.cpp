@@ -23,6 +23,10 @@ constexpr Count few_effects = 400;
 // this limit is accepted without a comparison.
 constexpr double few_operations = 2000;
 
+// Up to this number of effects, the factor is preferred where the observations of an effect are scattered: its error is
+// smaller than that of an estimate.
+constexpr Count few_scattered_effects = 1000;
+
 using Lists = std::vector<std::vector<int>>;
 
 // The pattern of a symmetric matrix from the earlier columns of its rows.
@@ -100,6 +104,7 @@ std::vector<std::vector<int>> Posterior::rows_of_sets(const PointSets& wide, con
 }
 
 void Posterior::find_pattern(const PointSets& wide, const Settings& settings) {
+  if (are_scattered()) throw TooManyEffects();
   Lists columns = rows_of_sets(wide, settings), head_rows;
   if (effects_.count) {
     Pattern pattern = cheapest_pattern(columns, settings);
@@ -125,6 +130,22 @@ void Posterior::find_pattern(const PointSets& wide, const Settings& settings) {
         if (member(set, s) >= 0) place[s] = at[size_t(member(set, s))];
     });
   });
+}
+
+// Whether hardly any neighbours are observed with the same effect.
+bool Posterior::are_scattered() const {
+  if (effects_.count <= few_scattered_effects || n_ < 2 * effects_.count) return false;
+  const int* const column = effects_.column.data();
+  const auto together = [&](Count i, Count j) {
+    return std::any_of(column + first_effect(i), column + first_effect(i + 1), [&](int effect) {
+      return std::binary_search(column + first_effect(j), column + first_effect(j + 1), effect);
+    });
+  };
+  Count pairs = 0, common = 0;
+  for (Count i = effects_.count; i < n_; ++i)
+    for (int slot = 0; slot < m_; ++slot)
+      if (member(i, slot) >= 0) ++pairs, common += together(i, member(i, slot));
+  return 50 * common < pairs;
 }
 
 // Points that are farther apart than the observations of an effect are near many effects: if they were eliminated
