@@ -132,7 +132,7 @@ void Posterior::find_pattern(const PointSets& wide, const Settings& settings) {
   });
 }
 
-// Whether hardly any neighbours are observed with the same effect.
+// Returns whether hardly any neighbours are observed with the same effect.
 bool Posterior::are_scattered() const {
   if (effects_.count <= few_scattered_effects || n_ < 2 * effects_.count) return false;
   const int* const column = effects_.column.data();

@@ -34,9 +34,9 @@ struct RollRun {
 // Quantiles of the windows of one column (cuda/segments/roll_quantiles.cuh).
 struct QuantileRun {
   RollRun roll;
-  SortRun keys;     // the order of the values
-  const void* from;  // keys in the order of a level
-  void* to;          // and of the next one
+  SortRun keys;              // the order of the values
+  const void* from;          // keys in the order of a level
+  void* to;                  // and of the next one
   unsigned *words, *before;  // for each level, a bit for each key whose digit is 0; their number before each word
   int *blocks, *zeros;       // the number of such bits of each block, and before it; the number of all for each level
   int* gaps;                 // whether a value is missing

@@ -14,7 +14,7 @@ struct PieceLists {
   std::vector<DigitTile> tiles;
   std::vector<long long> long_segments;
   long long longest = 0, longest_of_all = 0;  // of the segments in parts; of all long segments
-  int by_digits = 0;      // number of segments in tiles
+  int by_digits = 0;                          // number of segments in tiles
 
   // Segment s has the positions offsets[s] .. offsets[s + 1] - 1.
   template <class Offsets> PieceLists(const Offsets& offsets, int key_bytes, int item_bytes) {

@@ -135,15 +135,15 @@ template <class V, class Stored> struct RollQuantiles {
   }
 };
 
-#define KERNOPS_QUANTILE_KERNEL(name, V, Stored, function)                                                  \
+#define KERNOPS_QUANTILE_KERNEL(name, V, Stored, function)                                                   \
   KERNOPS_KERNEL(__launch_bounds__(kernops::quantile_threads) kernops_quantile_##name, kernops::QuantileRun, \
                  kernops::RollQuantiles<V, kernops::Stored>::function)
-#define KERNOPS_ROLL_QUANTILES(V, Stored)                \
+#define KERNOPS_ROLL_QUANTILES(V, Stored)                                            \
   KERNOPS_KERNEL(kernops_roll_find_gap, kernops::RollRun, kernops::roll_find_gap<V>) \
-  KERNOPS_QUANTILE_KERNEL(keys, V, Stored, keys)         \
-  KERNOPS_QUANTILE_KERNEL(digits, V, Stored, digits)     \
-  KERNOPS_QUANTILE_KERNEL(blocks, V, Stored, blocks)     \
-  KERNOPS_QUANTILE_KERNEL(move, V, Stored, move)         \
+  KERNOPS_QUANTILE_KERNEL(keys, V, Stored, keys)                                     \
+  KERNOPS_QUANTILE_KERNEL(digits, V, Stored, digits)                                 \
+  KERNOPS_QUANTILE_KERNEL(blocks, V, Stored, blocks)                                 \
+  KERNOPS_QUANTILE_KERNEL(move, V, Stored, move)                                     \
   KERNOPS_QUANTILE_KERNEL(windows, V, Stored, windows)
 
 }  // namespace KERNOPS_ISA

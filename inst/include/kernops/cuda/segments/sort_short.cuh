@@ -70,8 +70,7 @@ template <int classes> struct SegmentClasses {
 
   // class_of(length): `classes` for segments that need no sort. The lanes of a warp whose segments have the same class
   // take positions together.
-  template <class ClassOf>
-  __device__ __forceinline__ void list(const PieceSegments& segments, ClassOf class_of) {
+  template <class ClassOf> __device__ __forceinline__ void list(const PieceSegments& segments, ClassOf class_of) {
     for (int pass = 0; pass < 2; ++pass) {
       if (threadIdx.x < classes) counts[threadIdx.x] = 0;
       __syncthreads();

@@ -42,8 +42,7 @@ struct Blocks {
   static __device__ __forceinline__ bool leads() { return blockIdx.y == 0 && threadIdx.x < 32; }
 
   // The block that finishes last joins the values of all blocks. `nothing` changes no value that it is joined with.
-  template <class N, class Join>
-  __device__ __forceinline__ bool joined(N& mine, const N& nothing, Join join) const {
+  template <class N, class Join> __device__ __forceinline__ bool joined(N& mine, const N& nothing, Join join) const {
     static_assert(sizeof(N) <= partial_bytes, "a block has this memory");
     Team<sort_threads>::joined(mine, nothing, join);
     __shared__ bool last;
