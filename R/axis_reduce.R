@@ -17,8 +17,8 @@
 #' @param plan an [axis_plan()] for arrays of this shape, instead of `dims`.
 #' @param backend `"cpu"`; `"cuda"`, the GPU; `"auto"`, where the data are stored.
 #' @param output `"host"` for an R array; `"gpu"` for a [gpu_matrix()], if `x` is a matrix: the reduced dimension is
-#'   kept, with size 1 (2 for `"range"`). Its numbers are doubles, `NaN` for missing results. The first of
-#'   several quantiles of all slices comes before the second one. The CPU computes order statistics, skewness and kurtosis of
+#'   kept, with size 1 (2 for `"range"`). Its numbers are doubles, `NaN` for missing results. The first of several
+#'   quantiles of all slices comes before the second one. The CPU computes order statistics, skewness and kurtosis of
 #'   rows.
 #' @param axis another name of `dims`.
 #'

@@ -1,7 +1,7 @@
 # Observations of averages: several rows of the data are the nodes of one observation, a weighted sum of the field and
 # its trend there. See data_layout.R for layouts, and lik_averages.R for the covariances of such observations.
 #
-# Layout "averages": the observations have the trend, the offset and the centre of their nodes.
+# Layout "means": the observations have the trend, the offset and the centre of their nodes.
 #   nodes     their points `u` and columns `z`, in the order of the observations; for each node the number `of` of its
 #             observation, and its `weight`
 #   formulas  those of the user
@@ -34,7 +34,7 @@ check_averaged_model <- function(layout, model, call) {
   stop_kernops("input", "{.arg averages} are not available with {what}.", call = call)
 }
 
-is_averages <- function(layout) inherits(layout, "layout_averages")
+is_averages <- function(layout) inherits(layout, "layout_means")
 
 # TRUE if observations are other functionals of the field than values.
 is_functional <- function(model, layout) length(model$functional) > 0 || is_averages(layout)
@@ -54,7 +54,7 @@ with_averages <- function(parts, averages, source, call) {
   in_order <- function(x) x[by_node, , drop = FALSE]
   nodes <- list(u = in_order(parts$u), z = if (length(parts$z)) in_order(parts$z), of = of[by_node],
                 weight = weight[by_node])
-  parts$layout <- new_layout("averages", nodes = nodes, formulas = list(averages))
+  parts$layout <- new_layout("means", nodes = nodes, formulas = list(averages))
   parts$x <- `colnames<-`(sums(parts$x), colnames(parts$x))
   parts$offset <- as.vector(sums(cbind(parts$offset)))
   for (name in c("u", "z")) if (is.matrix(parts[[name]])) parts[[name]] <- unname_rows(means(parts[[name]]))
@@ -99,7 +99,7 @@ check_equal_in_averages <- function(parts, of, first, label, call) {
   }
 }
 
-observation_nodes.layout_averages <- function(layout, center, which = NULL) {
+observation_nodes.layout_means <- function(layout, center, which = NULL) {
   nodes <- layout$nodes
   kept <- if (is.null(which)) seq_along(nodes$of) else base::which(which[nodes$of])
   of <- match(nodes$of[kept], unique(nodes$of[kept]))
@@ -108,9 +108,9 @@ observation_nodes.layout_averages <- function(layout, center, which = NULL) {
        weight = nodes$weight[kept], n = max(of))
 }
 
-mean_columns.layout_averages <- function(layout, n) unname(rowsum(layout$nodes$weight, layout$nodes$of))
+mean_columns.layout_means <- function(layout, n) unname(rowsum(layout$nodes$weight, layout$nodes$of))
 
-keep_observations.layout_averages <- function(layout, rows) {
+keep_observations.layout_means <- function(layout, rows) {
   nodes <- layout$nodes
   kept <- which(rows[nodes$of])
   layout$nodes <- list(u = nodes$u[kept, , drop = FALSE], z = if (!is.null(nodes$z)) nodes$z[kept, , drop = FALSE],

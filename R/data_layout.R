@@ -20,7 +20,7 @@
 #   observation_labels(layout, labels)     names of observations from those of rows
 
 new_layout <- function(kind, ...) {
-  structure(list(...), class = c(paste0("layout_", kind), if (kind == "averages") "layout_single", "layout"))
+  structure(list(...), class = c(paste0("layout_", kind), if (kind == "means") "layout_single", "layout"))
 }
 
 expand <- function(layout, points) UseMethod("expand")

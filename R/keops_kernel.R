@@ -79,9 +79,9 @@
 #' @section Stored terms:
 #' The input of a variable declared as `"A = Vij(1)"` is a matrix with a row for each i and a column for each j, or,
 #' with several entries, an array of such matrices, M x N x size; or entries of a table, `table[i, j]`, by
-#' [lookup_terms()], which are not stored for all pairs. All reductions take such variables, on the CPU and on a GPU. `ranges`, batches,
-#' positions of points in the formula and gradients with respect to `A` are not available; nor are gradients of
-#' reductions whose gradient contains a reduction, such as `LogSumExp`.
+#' [lookup_terms()], which are not stored for all pairs. All reductions take such variables, on the CPU and on a GPU.
+#' `ranges`, batches, positions of points in the formula and gradients with respect to `A` are not available; nor are
+#' gradients of reductions whose gradient contains a reduction, such as `LogSumExp`.
 #'
 #' @section Reproducibility:
 #' On one machine, results on the CPU are bit-identical in every call, for any number of threads. Results on the same
@@ -158,6 +158,7 @@ sum_schemes <- c("auto", "direct_sum", "block_sum", "kahan_scheme")
 
 # var: the variable of a gradient, whose shape the result takes. stored: the operator returns the terms of a sum, not
 # the sum: a matrix with a row for each row of the sum, or an array of such matrices.
+# long: an operator and what its methods share
 kernel_operator <- function(formula, args, sum_scheme, precision, backend, device = check_device(NULL),
                             accumulator = "auto", var = NULL, stored = FALSE) {
   ordered <- order_reduction(formula)

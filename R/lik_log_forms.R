@@ -7,8 +7,8 @@
 # The matrix y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny: with its eigenvectors, the change is the sum of
 # signs * w' dA w over some columns w, the `directions`.
 #
-# The later vectors of a basis matter less: the errors of product(x, loose) may be `loose` times as large as those of the
-# first product (Simoncini and Szyld 2003).
+# The later vectors of a basis matter less: the errors of product(x, loose) may be `loose` times as large as those of
+# the first product (Simoncini and Szyld 2003).
 
 # f as a list of its `value` and its divided `difference`.
 matrix_logarithm <- list(

@@ -7,7 +7,7 @@ device_map <- function(formula, ...) {
   there <- vapply(values, is_gpu_matrix, NA)
   columns <- vapply(values[there], \(v) dim(v)[[2]], 0)
   single <- all(vapply(values[there], is_float32, NA))
-  declared <- paste(names(values), "= Pm(1)")
+  declared <- code_text(names(values), " = Pm(1)")
   declared[there] <- sprintf("%s = Vi(%.0f)", names(values)[there], columns)
   op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", formula), declared, backend = "cuda",
                      precision = if (single) "float32" else "float64")

@@ -13,7 +13,9 @@ device_scan_gradients <- list(
   # exp(x) times the sum of eta exp(-y) over the results from x on: sums of positive and of negative terms
   logsumexp = function(x, eta, run, ...) {
     y <- run(x, "logsumexp")
-    part <- function(formula) run(device_map(paste0("Log(ReLU(", formula, ")) - y"), e = eta, y = y), "logsumexp", TRUE)
+    part <- function(formula) {
+      run(device_map(code_text("Log(ReLU(", formula, ")) - y"), e = eta, y = y), "logsumexp", back = TRUE)
+    }
     device_map("Exp(x + p) - Exp(x + n)", x = x, p = part("e"), n = part("0 - e"))
   },
   min = function(x, eta, run, place, ...) place(eta, run(x, "argmin")),

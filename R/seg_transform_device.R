@@ -24,6 +24,6 @@ device_move <- function(values, plan, n, fill, formula = "moved", ...) {
   moved <- values[replace(rows, is.na(rows), 1), ]
   kind <- ifelse(!is.na(rows), 1, ifelse(is.na(segment_numbers(plan)), -1, 0))
   kind <- device_like(matrix(kind, length(kind), dim(values)[[2]]), values)
-  device_map(paste0("IfElse(kind - 0.5, ", formula, ", IfElse(kind + 0.5, fill, none))"), moved = moved, kind = kind,
+  device_map(code_text("IfElse(kind - 0.5, ", formula, ", IfElse(kind + 0.5, fill, none))"), moved = moved, kind = kind,
              fill = if (is.na(fill)) NaN else as.numeric(fill), none = NaN, ...)
 }

@@ -23,7 +23,8 @@ A <- list(offsets = c(0, 2, 3), columns = c(0, 1, 2), values = 1:3)
 operators <- list(
   keops_kernel = list(formula = "Sum_Reduction(x, 1)", args = "x = Vi(2)", precision = "float64", backend = "cpu",
                       device = 0L, sum_scheme = "auto"),
-  lookup_terms = list(table = x, i = c(1, 2), j = c(2, 1)), keops_grad = list(op = op, var = "x"), keops_source = list(op = op), keops_formula = list(x = K),
+  lookup_terms = list(table = x, i = c(1, 2), j = c(2, 1)),
+  keops_grad = list(op = op, var = "x"), keops_source = list(op = op), keops_formula = list(x = K),
   keops_objective = list(K = f, p, reduction = "Sum"), LazyTensor = list(x = x, index = "i", name = "x"),
   Vi = list(x = x, name = "x"), Vj = list(x = x), Pm = list(x = 1:3), gpu_matrix = list(x = x),
   kernel_solve = list(op = op, var = "b", input = input, lambda = 1, tol = 1e-6, maxit = 10, method = "cg"),
