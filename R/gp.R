@@ -54,10 +54,9 @@
 #' share few levels, such as 10,000 levels of sites. For levels that are scattered over the whole domain, it is used by
 #' conjugate gradients, and its determinant by stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) with the same
 #' random vectors for all parameters; `summary()` has the Monte Carlo error of the log-likelihood, and an error above
-#' 0.05 is warned of. With a `family`, this is used from about 7000 scattered levels on: the determinant is that of the
+#' 0.05 is warned of. With a `family`, this is used from 1,000 scattered levels on: the determinant is that of the
 #' field's factor times that of the levels' Schur complement, with an error relative to a reference at the estimates.
-#' Joint predictions are then not available, and each standard error of a prediction takes a solution by conjugate
-#' gradients.
+#' Each standard error of a prediction then takes a solution by conjugate gradients.
 #'
 #' For a Gaussian response with four or more coordinates, or a smooth term ([matern()] with a smoothness of at least
 #' 5/2 or an estimated one, [squared_exponential()], [rational_quadratic()]), it compares `"vecchia"` with the default

@@ -16,8 +16,8 @@
 #' @param probes number of random vectors that estimate the log-determinant and its gradient (iterative). A search draws
 #'   more of them, up to 128, if the estimated optimum could otherwise be more than 0.1 below the true maximum of the
 #'   log-likelihood. With 0 and `estimate = "none"` the log-likelihood is not computed, and predictions are faster. For
-#'   random effects with many scattered levels beside Vecchia's approximation, at least 16 are used, and up to 96 where
-#'   fewer leave a Monte Carlo error of the log-likelihood above 0.04.
+#'   random effects with many scattered levels beside Vecchia's approximation, at least 16 are used, and up to 96 (256
+#'   with a family) where fewer leave a Monte Carlo error of the log-likelihood above 0.04.
 #' @param precond preconditioner (iterative): `"vecchia"`, `"pivoted_cholesky"` or, for clusters and outliers,
 #'   `"rpcholesky"`, see [kernel_preconditioner()]. With `"auto"`, it is `"pivoted_cholesky"` if `rank` is given, or if
 #'   a few columns of the covariance matrix explain the field up to 0.3 times the noise variance, as for smooth fields
