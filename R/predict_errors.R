@@ -34,7 +34,7 @@ errors_of_lower_weights <- function(system, nsim) {
     whole[rows, ] <- root * x
     system$mean(system$positive, system$gather(whole))
   }
-  product <- function(x, ...) x - root * system$spread(solved(x))[rows, , drop = FALSE]
+  product <- function(x) x - root * system$spread(solved(x))[rows, , drop = FALSE]
   solved(inverse_root(product, normal_numbers(length(rows), nsim)))
 }
 
@@ -49,7 +49,7 @@ inverse_root <- function(product, x, width = 64) {
 
 inverse_root_of <- function(product, x, tol = 1e-10, maxit = 200) {
   along <- rep(list(numeric()), ncol(x))
-  run <- krylov_basis(product, x, function(run) {
+  run <- krylov_basis(function(x, ...) product(x), x, function(run) {
     before <- along
     along <<- lapply(seq_len(ncol(x)), function(k) corner_of_root(run$matrix(k)))
     mapply(function(x, y) sum((x - c(y, numeric(length(x) - length(y))))^2), along, before) < tol^2
