@@ -21,7 +21,7 @@ run_part <- function() {
   for (name in sample(names(calls))) for (argument in seq_along(calls[[name]])) for (value in wrong) {
     if (argument == 1 && is_method(name)) next
     # many products over all pairs take minutes for so many points
-    if (name == "spectral_embedding" && length(value) > 1e4) next
+    if (name %in% c("spectral_embedding", "kernel_pca") && length(value) > 1e4) next
     if (!there_is_time()) return()
     used <- replace(calls[[name]], argument, list(value))
     label <- paste0(name, "(", c(names(used)[argument], argument)[[1]], " = ", substr(deparse1(value), 1, 30), ")")
