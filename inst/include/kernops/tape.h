@@ -25,8 +25,8 @@ struct Step {
   int in[3], sizes[3], ints[2];
 };
 
-// Adds entries of a vector at positions at .. at + size of the sum: factor * times * value, all of them slots. `factor`
-// is the same for all pairs, `times` is one number for all entries, and 0 means 1.
+// Adds factor * times * value, which are slots, to the entries at .. at + size of the sum. `factor` is the same for all
+// pairs, and `times` is one number for all entries; slot 0 in place of one of them stands for the number 1.
 struct Summand {
   int value, times, factor, at, size;
 };

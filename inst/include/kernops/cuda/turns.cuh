@@ -44,8 +44,9 @@ KERNOPS_FN float sin_of_few_turns(float x, int& half_turns) {
 template <class T> KERNOPS_CALL T cos_of_any(T x) { return cos(x); }
 template <class T> KERNOPS_CALL T sin_of_any(T x) { return sin(x); }
 
-// Evaluation for pairs: all arguments are treated as small, and the bits that they have in common are collected, at
-// half an instruction per argument, since a branch for each pair would cost half as much again;
+// Treats all arguments of pairs as small, and collects the bits that they have in common, at half an instruction per
+// argument: a branch for each pair would cost half as much again. These bits show afterwards whether all arguments were
+// small.
 struct FewTurns {
   unsigned common = ~0u;
   KERNOPS_FN bool enough() const { return (common & upper_bits) == upper_bits; }
@@ -61,7 +62,7 @@ struct FewTurns {
     return saw(result, half_turns);
   }
 };
-// or each argument is tested.
+// Tests each argument.
 struct AnyTurns {
   int half_turns;
   KERNOPS_FN float cos(float x) { return abs(x) <= few_turns ? cos_of_few_turns(x, half_turns) : cos_of_any(x); }

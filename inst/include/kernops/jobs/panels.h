@@ -19,7 +19,7 @@ constexpr int contraction_places = 3, sum_places = 4;  // digits of contracted v
 struct DigitJob {
   const double* from;
   long long item, entry;
-  int items, entries, backwards;  // whether the largest digits come last
+  int items, entries, backwards;  // backwards: 1 if the largest digits come last
   Digits to;
   int* odd;
 };

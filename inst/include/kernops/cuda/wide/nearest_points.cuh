@@ -33,8 +33,8 @@ template <int size, int parts, bool product> struct NearestBounds {
     return 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
   }
   // The limit from which bounds of a row are too large, if `last` is the bound of the last wanted column, without the
-  // row's contribution. That bound may be too small by an amount that grows with the length of the column; but near
-  // columns cannot be much longer than the row.
+  // row's contribution. The error of `last` grows with the length of its column, and near columns are hardly longer
+  // than the row.
   static __device__ __forceinline__ float limit(float last, float row, float longest) {
     float column = longest;
     KERNOPS_EACH(n, product ? 0 : 3) {
