@@ -170,11 +170,23 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, rows 
             quote = TRUE),
     error = function(e) {
       if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
+      refuse_covariance(formula, data, call)
       stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} must have one value for each
                                observation.",
                               x = "{conditionMessage(e)}"), call = call)
     }
   )
+}
+
+# An error if a variable of the formula is a covariance.
+refuse_covariance <- function(formula, data, call) {
+  for (variable in as.list(attr(stats::terms(formula, data = data), "variables"))[-1]) {
+    value <- tryCatch(eval(variable, data, environment(formula)), error = function(e) NULL)
+    if (!is_covariance(value)) next
+    term <- deparse1(variable)
+    stop_kernops("input", c("{.code {term}} of {.arg formula} is a covariance.",
+                            i = "Add it to {.arg covariance}, such as {.code matern(3/2) + {term}}."), call = call)
+  }
 }
 
 # Applies na.action to incomplete data only, because the usual actions also copy complete data.

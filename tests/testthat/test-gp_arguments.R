@@ -84,3 +84,11 @@ test_that("the calls of an engine of parsnip give numbers", {
   values <- predict(trend, newdata = new_data)
   expect_equal(unname(values), unname(predict(lm(z ~ e, sites), new_data)))
 })
+
+test_that("a covariance in the formula is named", {
+  for (formula in list(z ~ e + svc(~ e), z ~ e + ar1(~ e))) {
+    term <- deparse1(formula[[3]][[3]])
+    expect_error(gp(formula, sites, ~ X + Y), paste0("`", term, "` of `formula` is a covariance"), fixed = TRUE,
+                 class = "kernops_input_error")
+  }
+})
