@@ -53,8 +53,27 @@ on_device <- function(x, backend) {
   if (backend == "cuda") gpu_matrix(array(as.numeric(x), c(value_count(x), dim(x)[2] %||% 1)), "float64")
 }
 
+# The gradient on_gpu(x, eta) where x or the backend demands it, unless it is NULL; else on_host(). It stays on the GPU,
+# or has the shape of x.
+gradient_by_backend <- function(x, eta, backend, stay, on_gpu, on_host, call = caller_env()) {
+  there <- on_device(x, backend)
+  if (stay && is.null(there)) stop_gpu_output(call)
+  gradient <- if (length(there)) on_gpu(there, device_operand(eta, there))
+  if (!is.null(gradient)) return(device_result(gradient, x, stay))
+  gradient <- on_host()
+  if (stay) device_like(gradient, there) else shape_like(gradient, x)
+}
+
 # A gpu_matrix, or numbers like x on the host.
 device_result <- function(result, x, stay) if (stay) result else shape_like(c(as.matrix(result)), x)
+
+# Numbers of the host or the GPU, as a matrix of the host with the columns of x.
+host_columns <- function(v, x) {
+  array(as.numeric(if (is_gpu_matrix(v)) as.matrix(v) else v), c(value_count(x), dim(x)[2] %||% 1))
+}
+
+# 0 in the place of NaN, such as the results of values in no segment.
+device_without_nan <- function(v) device_map("IfElse(0.5 - IsNaN(v), v, 0)", v = v)
 
 # Numbers of the host or the GPU, as a matrix of the size of `like` on its GPU.
 device_operand <- function(v, like) {

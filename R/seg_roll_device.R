@@ -14,7 +14,7 @@ device_roll_gradient <- function(op, x, eta, plan, windows, table) {
     if (!is.null(position)) device_add_to_rows(eta, rows_of_positions(as.matrix(position), plan), n)
   }
   if (is.null(gradient) || all_covered(plan)) return(gradient)
-  device_map("IfElse(0.5 - IsNaN(g), g, 0)", g = gradient)
+  device_without_nan(gradient)
 }
 
 # For each value the sum of `eta` of the windows that it is in.

@@ -21,14 +21,8 @@ roll_gradient <- function(op) {
     windows <- windows_of(plan, width, by, align, check_flag(partial, "partial"), n)
     check_eta(eta, dim(x) %||% length(x))
     table <- window_table(plan, windows)
-    there <- on_device(x, backend)
-    if (stay && is.null(there)) stop_gpu_output()
-    if (!is.null(there) && length(there)) {
-      gradient <- device_roll_gradient(op, there, device_operand(eta, there), plan, windows, table)
-      if (!is.null(gradient)) return(device_result(gradient, x, stay))
-    }
-    gradient <- host_roll_gradient(op, x, eta, plan, windows, table)
-    if (stay) device_like(gradient, there) else shape_like(gradient, x)
+    gradient_by_backend(x, eta, backend, stay, \(x, eta) device_roll_gradient(op, x, eta, plan, windows, table),
+                        \() host_roll_gradient(op, x, eta, plan, windows, table))
   }
 }
 
@@ -36,9 +30,8 @@ host_roll_gradient <- function(op, x, eta, plan, windows, table) {
   n <- value_count(x)
   by_row <- \(v) replace(rep(0, n), table$rows, v)
   table$count <- by_row(table$length)
-  numbers <- \(v) array(as.numeric(if (is_gpu_matrix(v)) as.matrix(v) else v), c(n, dim(x)[2] %||% 1))
-  x <- numbers(x)
-  eta <- numbers(eta)
+  eta <- host_columns(eta, x)
+  x <- host_columns(x, x)
   eta[!by_row(table$counts), ] <- 0
   place <- function(eta, op) {
     place_by_position(eta, roll_plan(x, plan, windows, op, NULL, FALSE, NULL), plan)

@@ -27,13 +27,12 @@ device_scan_gradient <- function(op, x, eta, plan, exclusive, reverse) {
     scan_plan(v, plan, op, list(exclusive = exclusive, reverse = reverse != back), FALSE, NULL, "cuda", TRUE)
   }
   if (exclusive) { # the result of a value is the inclusive result of the value before it
-    moved <- run(eta, if (reverse) "last" else "first", back = TRUE, exclusive = TRUE)
-    eta <- device_map("IfElse(0.5 - IsNaN(e), e, 0)", e = moved)
+    eta <- device_without_nan(run(eta, if (reverse) "last" else "first", back = TRUE, exclusive = TRUE))
   }
   place <- function(eta, position) {
     device_add_to_rows(eta, rows_of_positions(as.matrix(position), plan), value_count(x))
   }
   gradient <- device_scan_gradients[[op]](x, eta, run, plan = plan, place = place)
   if (all_covered(plan)) return(gradient)
-  device_map("IfElse(0.5 - IsNaN(g), g, 0)", g = gradient)
+  device_without_nan(gradient)
 }

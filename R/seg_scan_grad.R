@@ -36,24 +36,16 @@ scan_gradient <- function(op) {
     check_eta(eta, dim(x) %||% length(x))
     check_flag(exclusive, "exclusive")
     check_flag(reverse, "reverse")
-    there <- on_device(x, backend)
-    if (stay && is.null(there)) stop_gpu_output()
-    if (!is.null(there) && op != "prod" && length(there)) {
-      gradient <- device_scan_gradient(op, there, device_operand(eta, there), plan, exclusive, reverse)
-      return(device_result(gradient, x, stay))
-    }
-    gradient <- host_scan_gradient(op, x, eta, plan, exclusive, reverse)
-    if (stay) device_like(gradient, there) else shape_like(gradient, x)
+    on_gpu <- \(x, eta) if (op != "prod") device_scan_gradient(op, x, eta, plan, exclusive, reverse)
+    gradient_by_backend(x, eta, backend, stay, on_gpu, \() host_scan_gradient(op, x, eta, plan, exclusive, reverse))
   }
 }
 
 host_scan_gradient <- function(op, x, eta, plan, exclusive, reverse) {
-  size <- c(value_count(x), dim(x)[2] %||% 1)
-  numbers <- \(v) array(as.numeric(if (is_gpu_matrix(v)) as.matrix(v) else v), size)
   verbs <- scan_verbs(plan, reverse)
-  eta <- numbers(eta)
+  eta <- host_columns(eta, x)
   if (exclusive) eta <- replace_missing(verbs$following(eta))
-  within_segments(do.call(scan_gradients[[op]], c(list(numbers(x), eta), verbs)), plan)
+  within_segments(do.call(scan_gradients[[op]], c(list(host_columns(x, x), eta), verbs)), plan)
 }
 
 replace_missing <- function(v) replace(v, is.na(v), 0)
