@@ -83,14 +83,18 @@ check_whole_input <- function(input, name, inner_dim, ranges, output, call = cal
   stop_kernops("input", paste0("{.code ", name, "} is not available with ", refused[[1]], "."), call = call)
 }
 
-# The rows of f(input) for blocks of rows of the variables in `split`, each with about 4e6 terms.
+# The rows of f(input) for blocks of rows of the variables in `split`.
 by_row_blocks <- function(input, split, columns, f, rows = max(vapply(input[split], NROW, 1))) {
-  height <- max(1, floor(4e6 / columns))
-  firsts <- seq(1, max(rows, 1), by = height)
-  blocks <- with_bar("Reducing", lapply(firsts, function(first) {
-    say_progress(step = paste("row", first, "of", rows), fraction = (first - 1) / max(rows, 1))
-    block <- seq_len(min(height, rows - first + 1)) + first - 1
+  do.call(rbind, for_row_blocks(rows, columns, function(block) {
     f(replace(input, split, lapply(input[split], function(x) as.matrix(x)[block, , drop = FALSE])))
   }))
-  do.call(rbind, blocks)
+}
+
+# A list of f(block) for blocks of the numbers of rows, each with about 4e6 terms.
+for_row_blocks <- function(rows, columns, f) {
+  height <- max(1, floor(4e6 / columns))
+  with_bar("Reducing", lapply(seq(1, max(rows, 1), by = height), function(first) {
+    say_progress(step = paste("row", first, "of", rows), fraction = (first - 1) / max(rows, 1))
+    f(seq_len(min(height, rows - first + 1)) + first - 1)
+  }))
 }

@@ -41,10 +41,8 @@ pairs_operator <- function(formula, args, sum_scheme, precision, backend, device
     check_whole_input(plain, "Vij", inner_dim, ranges, output)
     size <- check_pair_values(input, about, pairs)
     split <- about$variables$category == rows
-    count <- if (rows == "Vi") size[[1]] else size[[2]]
-    height <- max(1, floor(4e6 / (if (rows == "Vi") size[[2]] else size[[1]])))
-    blocks <- lapply(seq(1, count, by = height), function(first) {
-      block <- seq(first, min(count, first + height - 1))
+    if (rows == "Vj") size <- rev(size)
+    blocks <- for_row_blocks(size[[1]], size[[2]], function(block) {
       batch <- input
       batch[split] <- lapply(input[split], function(x) {
         x <- as.matrix(x)[block, , drop = FALSE]
