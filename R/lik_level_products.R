@@ -97,19 +97,19 @@ system_of_levels <- function(field, w, first) {
   scale <- diagonal_of_levels(w)
   levels_of <- function(x) x[first, , drop = FALSE]
   places_of <- function(x) x[-first, , drop = FALSE]
-  across <- function(places) w$entries$crossprod(w$share * w$spread(places))
   list(
     n = length(first) + length(w$places), lambda = 0, precision = "float64", any_width = TRUE,
     product = function(x, precision) {
       levels <- levels_of(x)
+      places <- places_of(x)
       along <- w$share * w$entries$times(levels)
-      rbind(levels + w$entries$crossprod(along) + across(places_of(x)),
-            field$product(w$places, places_of(x)) + w$gather(along))
+      rbind(levels + w$entries$crossprod(along + w$share * w$spread(places)),
+            field$product(w$places, places) + w$gather(along))
     },
     precondition = function(r) {
       levels <- levels_of(r) / scale
       places <- field$precondition(places_of(r) - gathered_levels(w, levels))
-      rbind(levels - across(places) / scale, places)
+      rbind(levels - w$entries$crossprod(w$share * w$spread(places)) / scale, places)
     }
   )
 }
