@@ -42,7 +42,7 @@ solve_effects.product_operator <- function(gram, known) {
 # log det S and its standard error, with the `directions` of its derivatives and their `signs`, see lik_log_forms.R.
 # NULL where S is not positive definite.
 logdet_of_coefficients <- function(gram, drawn) {
-  forms <- lanczos_forms(gram$product, cbind(drawn$basis, drawn$signs), log_beyond_square)
+  forms <- lanczos_forms(\(x, ...) gram$product(x), cbind(drawn$basis, drawn$signs), log_beyond_square)
   if (is.null(forms)) return(NULL)
   at_random <- seq_along(forms$value) > ncol(drawn$basis)
   weights <- ifelse(at_random, 1 / sum(at_random), 1)
