@@ -123,3 +123,13 @@ expect_kriging_by <- function(methods, formula, d, coords, covariance, new, expe
     expect_equal(unname(ours$se.fit^2), unname(expected$variance), tolerance = 10 * tolerance, info = method)
   }
 }
+
+# The gradient of the exact likelihood at the parameters of a fit is that of finite differences.
+expect_exact_gradient <- function(fit) {
+  likelihood <- kernops:::exact_likelihood(fit$data, fit$model, FALSE)
+  theta <- unname(fit$theta)
+  numeric <- vapply(seq_along(theta), \(i) {
+    as.vector(central_difference(\(t) likelihood$value(replace(theta, i, t)), theta[[i]], theta[[i]] * 2^-12))
+  }, 0)
+  expect_equal(likelihood$evaluate(theta)$gradient(), numeric, tolerance = 1e-5)
+}

@@ -77,12 +77,7 @@ test_that("likelihood, its gradient and predictions agree with dense algebra", {
     expect_equal(unname(p$fit), expected$mean + offset, tolerance = 1e-5, ignore_attr = TRUE)
     expect_equal(unname(p$se.fit), sqrt(expected$variance), tolerance = 1e-4)
   }
-  likelihood <- kernops:::exact_likelihood(fit$data, fit$model, FALSE)
-  theta <- unname(fit$theta)
-  numeric <- vapply(seq_along(theta), \(i) {
-    as.vector(central_difference(\(t) likelihood$value(replace(theta, i, t)), theta[[i]], theta[[i]] * 2^-12))
-  }, 0)
-  expect_equal(likelihood$evaluate(theta)$gradient(), numeric, tolerance = 1e-5)
+  expect_exact_gradient(fit)
 })
 
 test_that("the derivative of a fit to values is that of its predictions", {
