@@ -50,8 +50,9 @@
 #'   over regions: a matrix with the weights of each sum in a column, or a vector for one sum. The result has a row for
 #'   each sum. See the section about sums.
 #' @param terms,exclude names of the parts that predictions have, or do not have: `"trend"`, and terms of the covariance
-#'   as `print()` shows them without parameters, such as `"matern"`, `"(1 | site)"`, `"s(x)"` or `"svc(z) * matern"`.
-#'   Default: all. A smooth has its columns of the trend. See the section about parts.
+#'   as `print()` shows them without parameters, such as `"matern"`, `"(1 | site)"`, `"s(x)"` or `"svc(z) * matern"`;
+#'   `"field"` stands for all terms that are neither effects nor smooths. Default: all. A smooth has its columns of the
+#'   trend. See the section about parts.
 #' @param what names of the columns of the result, such as `c("fit", "se.fit")`, in their order, instead of `se.fit`,
 #'   `interval`, `probs` and `above`: `"fit"`, `"se.fit"`, `"lwr"` and `"upr"` (of `interval`, by default
 #'   `"confidence"`), quantiles such as `"q0.05"` and probabilities such as `"above500"`; or `"trend"` and `"process"`.

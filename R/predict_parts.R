@@ -19,18 +19,26 @@ covariance_terms <- function(covariance) {
 # The fit whose new points have the chosen parts alone.
 with_parts <- function(object, terms, exclude, call = caller_env()) {
   if (is.null(terms) && is.null(exclude)) return(object)
-  names <- c("trend", names(covariance_terms(object$model$covariance)))
-  check_parts(terms, "terms", names, call)
-  check_parts(exclude, "exclude", names, call)
+  parts <- covariance_terms(object$model$covariance)
+  names <- c("trend", names(parts))
+  fields <- names(Filter(is_field_term, parts))
+  terms <- parts_by_name(terms, "terms", names, fields, call)
+  exclude <- parts_by_name(exclude, "exclude", names, fields, call)
   left_out <- union(if (!is.null(terms)) setdiff(names, terms), exclude)
   replace(with_indicators(object), "left_out", list(left_out))
 }
 
-check_parts <- function(x, name, parts, call) {
-  if (is.null(x) || is.character(x) && all(x %in% parts)) return(invisible())
+# Effects and smooths see columns of the data instead of coordinates.
+is_field_term <- function(leaves) !all(vapply(Filter(Negate(is_coregion), leaves), is_effect, NA))
+
+# The names of parts, with all terms of the field for "field".
+parts_by_name <- function(x, name, parts, fields, call) {
+  if (length(fields)) x <- unlist(lapply(x, function(part) if (identical(part, "field")) fields else part))
+  if (is.null(x) || is.character(x) && all(x %in% parts)) return(x)
   if (is.character(x)) x <- setdiff(x, parts)
   stop_kernops("input", c(paste0("{.arg ", name, "} must be among the parts of the fit, not ", shown(x), "."),
-                          i = "The parts are {.val {parts}}."), call = call)
+                          i = "The parts are {.val {parts}}.",
+                          i = if (length(fields)) "{.val field} stands for {.val {fields}}."), call = call)
 }
 
 # The names of the columns that smooths have in the trend, for each term.

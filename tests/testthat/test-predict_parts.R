@@ -70,6 +70,19 @@ test_that("parts add up, with smooths, known trends, offsets and observations as
   expect_equal(total$fit, sum(one[, "exponential"]), tolerance = 1e-8)
 })
 
+test_that("the field is the sum of all terms of coordinates", {
+  withr::local_seed(5)
+  d <- parts_case(40)
+  fit <- gp(y ~ z, d, ~ a + b, all_terms(), estimate = "none")
+  fields <- c("exponential", "svc(z) * matern")
+  effects <- c("(1 | site)", "ar1(year)")
+  expect_identical(predict(fit, d, terms = "field", se.fit = TRUE), predict(fit, d, terms = fields, se.fit = TRUE))
+  expect_identical(predict(fit, d, exclude = c("field", "trend")), predict(fit, d, terms = effects))
+  expect_identical(predict(fit, d, terms = c("trend", effects)), predict(fit, d, exclude = "field"))
+  alone <- gp(y ~ z, d, ~ a + b, random_effect(~ 1 | site, 0.7) + nugget(0.1), estimate = "none")
+  expect_snapshot(error = TRUE, predict(alone, d, terms = "field"))
+})
+
 test_that("families predict parts on both scales, also with neighbours", {
   withr::local_seed(3)
   d <- parts_case(70)
