@@ -20,14 +20,14 @@ roll_gradient <- function(op) {
     plan <- disjoint_plan(offsets, lengths, g, plan, n)
     windows <- windows_of(plan, width, by, align, check_flag(partial, "partial"), n)
     check_eta(eta, dim(x) %||% length(x))
-    table <- window_table(plan, windows)
-    gradient_by_backend(x, eta, backend, stay, \(x, eta) device_roll_gradient(op, x, eta, plan, windows, table),
-                        \() host_roll_gradient(op, x, eta, plan, windows, table))
+    gradient_by_backend(x, eta, backend, stay, \(x, eta) device_roll_gradient(op, x, eta, plan, windows),
+                        \() host_roll_gradient(op, x, eta, plan, windows))
   }
 }
 
-host_roll_gradient <- function(op, x, eta, plan, windows, table) {
+host_roll_gradient <- function(op, x, eta, plan, windows) {
   n <- value_count(x)
+  table <- window_table(plan, windows)
   by_row <- \(v) replace(rep(0, n), table$rows, v)
   table$count <- by_row(table$length)
   eta <- host_columns(eta, x)
@@ -36,21 +36,22 @@ host_roll_gradient <- function(op, x, eta, plan, windows, table) {
   place <- function(eta, op) {
     place_by_position(eta, roll_plan(x, plan, windows, op, NULL, FALSE, NULL), plan)
   }
-  gradient <- roll_gradients[[op]](x, eta, table, \(eta) spread_windows(eta, plan, table), place)
+  gradient <- roll_gradients[[op]](x, eta, table, \(eta) spread_windows(eta, plan, windows, table), place)
   within_segments(gradient, plan)
 }
 
 # For each value the sum of `eta` of the windows that it is in.
-spread_windows <- function(eta, plan, table) {
-  windows <- windows_around(table)
-  if (!is.null(windows)) return(roll_plan(eta, plan, windows, "sum", NULL, FALSE, NULL))
+spread_windows <- function(eta, plan, windows, table) {
+  around <- windows_around(windows, table)
+  if (!is.null(around)) return(roll_plan(eta, plan, around, "sum", NULL, FALSE, NULL))
   each <- windows_of_values(table)
   add_to_rows(eta[each$from, , drop = FALSE], matrix(each$row, length(each$row), ncol(eta)), nrow(eta))
 }
 
 # The windows that contain each value are neighbours, if no window begins or ends before the previous one: themselves a
-# window; otherwise NULL.
-windows_around <- function(table) {
+# window; otherwise NULL. Windows of one width are mirrored, without their table.
+windows_around <- function(windows, table) {
+  if (is_one_width(windows)) return(list(left = windows$right, right = windows$left, partial = TRUE))
   last <- table$first + table$length - 1
   positions <- seq_along(table$first) - 1
   if (is.unsorted(table$first) || is.unsorted(last)) return(NULL)
@@ -59,6 +60,8 @@ windows_around <- function(table) {
   list(before = as.integer(pmax(positions - earliest, 0)), after = as.integer(pmax(latest - positions, 0)),
        partial = TRUE)
 }
+
+is_one_width <- function(windows) length(windows$left) == 1
 
 # The rows of the values of each window, and of the value `from` to which the window belongs.
 windows_of_values <- function(table) {

@@ -34,8 +34,9 @@ test_that("gradients of rolling windows stay on the GPU", {
   x <- random_columns()
   eta <- random_columns()
   for (op in c("sum", "mean", "min", "max")) {
-    for (by in list(list(lengths = lengths, width = 3), list(g = mixed(), width = sample(4, count, TRUE),
-                                                             partial = TRUE))) {
+    for (by in list(list(lengths = lengths, width = 3), list(lengths = lengths, width = 2, align = "left"),
+                    list(g = mixed(), width = 4, align = "center", partial = TRUE),
+                    list(g = mixed(), width = sample(4, count, TRUE), partial = TRUE))) {
       grad <- \(x, eta, ...) do.call(seg_grad(op, roll = TRUE), c(list(x, eta, ...), by))
       expect_same(grad(gpu_matrix(x), gpu_matrix(eta), output = "gpu"), grad(x, eta), paste(op, length(by$width)))
     }
