@@ -45,7 +45,7 @@ check_dims <- function(dims, max_dim, call) {
     stop_kernops("dim", c("{.arg dims} must contain each dimension once.",
                           x = "Dimension {twice} is given twice."), call = call)
   }
-  as.integer(sort(dims))
+  as.integer(if (is.unsorted(dims)) sort(dims) else dims)
 }
 
 # Dimensions of size 1 are dropped; with a dimension of size 0, only the numbers of results and values matter.
@@ -60,7 +60,7 @@ axis_runs <- function(dim, reduced) {
   counts <- dim != 1
   run <- cumsum(c(TRUE, diff(reduced[counts]) != 0))[seq_len(sum(counts))]
   first <- which(counts)[!duplicated(run)]
-  size <- as.vector(tapply(dim[counts], run, prod))
+  size <- c(stride[first][-1], prod(dim)) / stride[first]
   cbind(size = size, stride = stride[first], number = number[first], reduced = as.numeric(reduced[first]))
 }
 
