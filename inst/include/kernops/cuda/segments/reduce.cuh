@@ -9,23 +9,6 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A state of another lane: shuffle(word) fetches one word of it.
-template <class S, class Shuffle> __device__ __forceinline__ S shuffled(const S& s, Shuffle shuffle) {
-  constexpr int words = sizeof(S) / 4;
-  static_assert(sizeof(S) % 4 == 0, "states are exchanged in words");
-  unsigned all[words];
-  memcpy(all, &s, sizeof(S));
-  KERNOPS_EACH(k, words) all[k] = shuffle(all[k]);
-  S other;
-  memcpy(&other, all, sizeof(S));
-  return other;
-}
-template <class S> __device__ __forceinline__ S from_below(const S& s, int by) {
-  return shuffled(s, [=](unsigned word) { return __shfl_up_sync(all_lanes, word, by); });
-}
-template <class S> __device__ __forceinline__ S from_above(const S& s, int by) {
-  return shuffled(s, [=](unsigned word) { return __shfl_down_sync(all_lanes, word, by); });
-}
 template <class S> __device__ __forceinline__ S from_lane(const S& s, int lane) {
   return shuffled(s, [=](unsigned word) { return __shfl_sync(all_lanes, word, lane); });
 }

@@ -8,12 +8,10 @@
 #include <kernops/portable.h>
 #include <kernops/jobs/device_segments.h>
 #include <kernops/cuda/kernel.cuh>
+#include <kernops/cuda/lanes.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
-
-__device__ __forceinline__ int lane_id() { return threadIdx.x % 32; }
-constexpr unsigned all_lanes = 0xffffffffu;
 
 // A prefix sum over the lanes before this one.
 template <class N> __device__ __forceinline__ N sum_below(N mine) {
@@ -36,23 +34,6 @@ __device__ __forceinline__ long long result_row(const SegmentRun& job, int row) 
 // Converts a number of R to T; the lowest whole number is NA.
 template <class T, class V> KERNOPS_FN T number(V x) { return T(x); }
 template <class T> KERNOPS_FN T number(int x) { return x == int(0x80000000) ? T(0) / T(0) : T(x); }
-
-// Loads N neighbouring numbers at once.
-template <int N, class T> struct alignas(N * sizeof(T)) Group { T v[N]; };
-
-// Value n of a warp in shared memory, with a gap of 16 bytes after the VT values of each lane, so that lanes access
-// different banks.
-template <class T, int VT> struct Turn {
-  static constexpr int gap = 16 / sizeof(T), room = 32 * (VT + gap);
-  static __device__ __forceinline__ int place(int n) { return n / VT * (VT + gap) + n % VT; }
-  static __device__ __forceinline__ void own(T (&v)[VT], const T* room, int lane = lane_id()) {
-    using Quad = Group<gap, T>;
-    KERNOPS_EVERY(k, gap, VT) {
-      const Quad some = *reinterpret_cast<const Quad*>(room + lane * (VT + gap) + k);
-      KERNOPS_EACH(e, gap) v[k + e] = some.v[e];
-    }
-  }
-};
 
 // Contiguous in memory: loads of 16 bytes each, adjacent across the warp.
 template <class T> struct Contiguous {
