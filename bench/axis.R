@@ -1,9 +1,9 @@
-# R_LIBS=.lib Rscript bench/axis.R
+# R_LIBS=.lib Rscript bench/axis.R [gpu]
 #
 # Reductions over dimensions of an array on one core, beside apply(), colSums() and rowSums(), and softmax beside exp()
 # alone. The machine may be shared, so what counts is the ratio of two times of one run; each time is the
 # least of a few.
-# With a GPU, how fast data that are there are reduced.
+# With a GPU, how fast data that are there are reduced; the argument `gpu` leaves out the rest.
 
 library(kernops)
 options(kernops.threads = 1)
@@ -18,39 +18,42 @@ table <- function(...) print(data.frame(..., check.names = FALSE), digits = 3, r
 title <- function(...) cat("\n", sprintf(...), "\n", sep = "")
 subsets <- list(1, 2, 3, 1:2, c(1, 3), 2:3, 1:3)
 
-x <- array(rnorm(1e7), c(200, 250, 200))
-title("Sum of a 200 x 250 x 200 array, one core, ms")
-col_sums <- ms(colSums(x))
-rows <- lapply(subsets, function(dims) {
-  ours <- ms(axis_reduce(x, dims, "sum"))
-  kept <- setdiff(1:3, dims)
-  base <- if (length(kept)) ms(apply(x, kept, sum), 1) else ms(sum(x))
-  data.frame(dims = toString(dims), kernops = ours, "/ colSums" = ours / ms(colSums(x)), apply = base,
-             "apply / kernops" = base / ours, check.names = FALSE)
-})
-table(do.call(rbind, rows))
-title("colSums %.3g ms, rowSums %.3g ms (sums of dimensions 2 and 3 of the same array)", col_sums, ms(rowSums(x)))
+on_one_core <- function() {
+  x <- array(rnorm(1e7), c(200, 250, 200))
+  title("Sum of a 200 x 250 x 200 array, one core, ms")
+  col_sums <- ms(colSums(x))
+  rows <- lapply(subsets, function(dims) {
+    ours <- ms(axis_reduce(x, dims, "sum"))
+    kept <- setdiff(1:3, dims)
+    base <- if (length(kept)) ms(apply(x, kept, sum), 1) else ms(sum(x))
+    data.frame(dims = toString(dims), kernops = ours, "/ colSums" = ours / ms(colSums(x)), apply = base,
+               "apply / kernops" = base / ours, check.names = FALSE)
+  })
+  table(do.call(rbind, rows))
+  title("colSums %.3g ms, rowSums %.3g ms (sums of dimensions 2 and 3 of the same array)", col_sums, ms(rowSums(x)))
 
-title("Other operations on the same array, one core, ms")
-rows <- lapply(c("prod", "max", "mean", "var", "argmin", "any", "logsumexp"), function(op) {
-  data.frame(op, "dims 1" = ms(axis_reduce(x, 1, op)), "dims 2" = ms(axis_reduce(x, 2, op)),
-             "dims 2, na.rm" = ms(axis_reduce(x, 2, op, na.rm = TRUE)), check.names = FALSE)
-})
-table(do.call(rbind, rows))
+  title("Other operations on the same array, one core, ms")
+  rows <- lapply(c("prod", "max", "mean", "var", "argmin", "any", "logsumexp"), function(op) {
+    data.frame(op, "dims 1" = ms(axis_reduce(x, 1, op)), "dims 2" = ms(axis_reduce(x, 2, op)),
+               "dims 2, na.rm" = ms(axis_reduce(x, 2, op, na.rm = TRUE)), check.names = FALSE)
+  })
+  table(do.call(rbind, rows))
 
-m <- matrix(rnorm(1e7), 2000)
-base_softmax <- function(m) {
-  e <- exp(m - apply(m, 1, max))
-  e / rowSums(e)
+  m <- matrix(rnorm(1e7), 2000)
+  base_softmax <- function(m) {
+    e <- exp(m - apply(m, 1, max))
+    e / rowSums(e)
+  }
+  title("Softmax of a 2000 x 5000 matrix, one core, ms")
+  rows <- lapply(list(1, 2, 1:2), function(dims) {
+    ours <- ms(softmax(m, dims))
+    data.frame(dims = toString(dims), kernops = ours, "/ exp(x)" = ours / ms(exp(m)), check.names = FALSE)
+  })
+  table(do.call(rbind, rows))
+  title("exp(x) alone %.3g ms, softmax of rows in base R %.3g ms", ms(exp(m)), ms(base_softmax(m), 3))
+  stopifnot(all.equal(softmax(m, 2), base_softmax(m), tolerance = 1e-12))
 }
-title("Softmax of a 2000 x 5000 matrix, one core, ms")
-rows <- lapply(list(1, 2, 1:2), function(dims) {
-  ours <- ms(softmax(m, dims))
-  data.frame(dims = toString(dims), kernops = ours, "/ exp(x)" = ours / ms(exp(m)), check.names = FALSE)
-})
-table(do.call(rbind, rows))
-title("exp(x) alone %.3g ms, softmax of rows in base R %.3g ms", ms(exp(m)), ms(base_softmax(m), 3))
-stopifnot(all.equal(softmax(m, 2), base_softmax(m), tolerance = 1e-12))
+if (!identical(commandArgs(TRUE), "gpu")) on_one_core()
 
 on_gpu <- tryCatch(gpu_matrix(matrix(0, 1, 1)), kernops_cuda_error = \(e) NULL)
 if (!is.null(on_gpu)) {

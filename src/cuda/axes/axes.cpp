@@ -10,7 +10,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr Count block = 256, warp = 32, enough_blocks = 1024, most_chunks = 1024;
+constexpr Count block = 256, warp = 32, enough_blocks = 4096, most_chunks = 4096;
 
 // The lowest power of 2 from n on, at most `most`.
 Count power_of_2(Count n, Count most) {
@@ -24,7 +24,7 @@ void lay_out(SliceJob& job) {
   const Run first = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
   job.along = job.reduced.count > 0 && first.stride == 1;
   if (job.along) {
-    job.parts = int(std::max(power_of_2(first.size / 8, block), power_of_2(first.size, warp)));
+    job.parts = int(power_of_2(std::max<Count>(first.size / 16, 4), block));
   } else {
     const Count side_by_side = job.kept.count ? power_of_2(job.kept.run[0].size, warp) : 1;
     job.parts = int(power_of_2(first.size, block / side_by_side));

@@ -16,29 +16,23 @@ template <class F> __device__ FoldState join_folds(FoldState a, FoldState b) {
   return {F::join(a.value, b.value), 1};
 }
 
-// Joins each part of a result with its neighbour, then pairs of parts, and so on; the first part receives the total.
 template <class F>
 __device__ FoldState fold_parts(FoldState* shared, FoldState mine, int part, int parts, int neighbour) {
-  __syncthreads();
-  shared[threadIdx.x] = mine;
-  for (int step = 1; step < parts; step *= 2) {
-    __syncthreads();
-    FoldState& state = shared[threadIdx.x];
-    if (part % (2 * step) == 0) state = join_folds<F>(state, shared[threadIdx.x + step * neighbour]);
-  }
-  __syncthreads();
-  return shared[threadIdx.x];
+  const auto merge = [](FoldState& s, const FoldState& next) { s = join_folds<F>(s, next); };
+  return join_parts(shared, mine, part, parts, neighbour, merge);
 }
 
 template <class F, class T, bool skip> struct SliceFold {
+  static constexpr int each = 64 / sizeof(T);  // values that a lane folds at a time
+  using Room = Turn<T, each>;
   const SliceJob& job;
   const Post& post;
   FoldState* shared;
+  T* rooms;  // of the warps of a block
 
-  __device__ double value(long long k) const {
-    const bool one_run = job.reduced.count == 1;
-    const long long offset = one_run ? k * job.reduced.run[0].stride : spot(job.reduced, k).offset;
-    return as_double(values_of<T>(job)[post.base.offset + offset]);
+  __device__ T number(long long k) const {
+    const long long offset = job.reduced.count == 1 ? k * job.reduced.run[0].stride : spot(job.reduced, k).offset;
+    return values_of<T>(job)[post.base.offset + offset];
   }
   static __device__ void append(FoldState& s, double x) {
     if (!skip || x == x) s = join_folds<F>(s, {x, 1});
@@ -51,35 +45,75 @@ template <class F, class T, bool skip> struct SliceFold {
     long long k = post.begin + post.part * share;
     const long long end = k + share < post.end ? k + share : post.end;
     FoldState s{0, 0};
-    for (; !post.idle && k + batch <= end; k += batch) {
-      double x[batch];
-      KERNOPS_EACH(n, batch) x[n] = value(k + n);
-      KERNOPS_EACH(n, batch) append(s, x[n]);
+    for (; k + batch <= end; k += batch) {
+      T x[batch];
+      KERNOPS_EACH(n, batch) x[n] = number(k + n);
+      KERNOPS_EACH(n, batch) append(s, as_double(x[n]));
     }
-    for (; !post.idle && k < end; ++k) append(s, value(k));
+    for (; k < end; ++k) append(s, as_double(number(k)));
     return fold_parts<F>(shared, s, post.part, job.parts, post.neighbour);
   }
 
-  // Adjacent threads share one slice: together they read adjacent values into shared memory, and each thread then takes
-  // consecutive values. One free slot after the values of each thread avoids bank conflicts.
-  __device__ FoldState along() const {
-    constexpr int each = 16;
-    __shared__ double stage[slice_threads * (each + 1)];
-    double* const mine = stage + post.first * (each + 1);
-    FoldState all{0, 0};
-    for (long long tile = post.begin; tile < post.end; tile += job.parts * each) {
-      __syncthreads();
-      for (int n = 0; n < each; ++n) {
-        const int v = n * job.parts + post.part;
-        if (!post.idle && tile + v < post.end) mine[v + v / each] = value(tile + v);
-      }
-      __syncthreads();
-      FoldState s{0, 0};
-      for (int n = 0; n < each; ++n)
-        if (!post.idle && tile + post.part * each + n < post.end) append(s, mine[post.part * (each + 1) + n]);
-      all = join_folds<F>(all, fold_parts<F>(shared, s, post.part, job.parts, post.neighbour));
+  // The fold of the adjacent values of each lane, for the first lane.
+  template <int lanes> static __device__ FoldState fold_tile(const T (&x)[each], int lane) {
+    FoldState s{as_double(x[0]), 1};
+    if (skip) {
+      s.any = s.value == s.value;
+      KERNOPS_EACH(n, each - 1) append(s, as_double(x[n + 1]));
+      return fold_parts<F>(nullptr, s, lane, lanes, 1);
     }
-    return all;
+    KERNOPS_EACH(n, each - 1) s.value = F::join(s.value, as_double(x[n + 1]));
+    KERNOPS_UNROLL
+    for (int by = 1; by < lanes; by *= 2) s.value = F::join(s.value, from_above(s.value, by));
+    return s;
+  }
+
+  // The same for the values from position k to `end`, fewer than a tile or in several runs.
+  template <int lanes> __device__ FoldState fold_rest(T* room, long long k, long long end, int lane) const {
+    __syncwarp();
+    KERNOPS_UNROLL_BY(1)
+    for (int v = lane; v < lanes * each; v += lanes)
+      if (k + v < end) room[Room::place(v)] = number(k + v);
+    __syncwarp();
+    FoldState s{0, 0};
+    KERNOPS_UNROLL_BY(1)
+    for (int v = lane * each; v < (lane + 1) * each && k + v < end; ++v) append(s, as_double(room[Room::place(v)]));
+    return fold_parts<F>(nullptr, s, lane, lanes, 1);
+  }
+
+  // Adjacent threads share one slice. The lanes of a warp fold consecutive values, tile by tile: they read adjacent
+  // values, which they transpose in shared memory, and load the next tile meanwhile.
+  template <int lanes> __device__ FoldState along() const {
+    constexpr int tile = lanes * each;
+    const int lane = post.part % lanes, warp = post.part / lanes, warps = job.parts / lanes;
+    T* const room = rooms + threadIdx.x / 32 * Room::room + (lane_id() - lane) * (each + Room::gap);
+    const long long share = ((post.end - post.begin + warps - 1) / warps + 31) / 32 * 32;
+    long long k = post.begin + warp * share;
+    const long long end = k + share < post.end ? k + share : post.end;
+    const T* from = values_of<T>(job) + post.base.offset + k + lane;
+    FoldState all{0, 0};
+    T next[each], mine[each];
+    const auto load = [&] {
+      KERNOPS_EACH(n, each) next[n] = from[n * lanes];
+    };
+    int tiles = job.reduced.count == 1 && k < end ? int((end - k) / tile) : 0;
+    if (tiles > 0) load();
+    for (; tiles > 0; --tiles, k += tile) {
+      __syncwarp();
+      KERNOPS_EACH(n, each) room[Room::place(n * lanes + lane)] = next[n];
+      __syncwarp();
+      Room::own(mine, room, lane);
+      from += tile;
+      if (tiles > 1) load();
+      all = join_folds<F>(all, fold_tile<lanes>(mine, lane));
+    }
+    for (; k < end; k += tile) all = join_folds<F>(all, fold_rest<lanes>(room, k, end, lane));
+    return fold_parts<F>(shared, all, warp, warps, lanes);
+  }
+
+  __device__ FoldState operator()() const {
+    if (!job.along) return across();
+    return job.parts >= 32 ? along<32>() : job.parts == 16 ? along<16>() : job.parts == 8 ? along<8>() : along<4>();
   }
 };
 
@@ -90,8 +124,9 @@ __device__ inline void give_fold(const SliceJob& job, const Spot& at, const Fold
 template <class F, class T, bool skip> __device__ void fold_slices(const SliceJob& job) {
   __shared__ FoldState shared[slice_threads];
   const Post post(job);
-  const SliceFold<F, T, skip> fold{job, post, shared};
-  const FoldState s = job.along ? fold.along() : fold.across();
+  __shared__ alignas(16) T rooms[slice_threads / 32 * SliceFold<F, T, skip>::Room::room];
+  const SliceFold<F, T, skip> fold{job, post, shared, rooms};
+  const FoldState s = fold();
   if (post.idle || post.part > 0) return;
   if (job.chunks() == 1)
     give_fold(job, post.base, s);
@@ -113,9 +148,12 @@ template <class F> __device__ void merge_folds(const SliceJob& job) {
   }
 }
 
-#define KERNOPS_AXIS_FOLD(F, T, skip)                                                                        \
-  KERNOPS_AXIS_KERNEL(kernops_axis_reduce)(kernops::SliceJob job) { kernops::fold_slices<F, T, skip>(job); } \
-  KERNOPS_AXIS_KERNEL(kernops_axis_merge)(kernops::SliceJob job) { kernops::merge_folds<F>(job); }           \
+// Registers allow three blocks at a time.
+#define KERNOPS_AXIS_FOLD(F, T, skip)                                                                                  \
+  extern "C" __global__ void __launch_bounds__(kernops::slice_threads, 3) kernops_axis_reduce(kernops::SliceJob job) { \
+    kernops::fold_slices<F, T, skip>(job);                                                                             \
+  }                                                                                                                    \
+  KERNOPS_AXIS_KERNEL(kernops_axis_merge)(kernops::SliceJob job) { kernops::merge_folds<F>(job); }                     \
   KERNOPS_AXIS_KERNEL(kernops_axis_missing)(kernops::SliceJob job) { kernops::mark_missing<T>(job, 1); }
 
 }  // namespace kernops

@@ -17,15 +17,12 @@ template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
 
 template <class R> using SliceState = State<R, double, long long>;
 
-// Joins the parts of each result, pairwise; the first part receives the total.
+// The total of each result, for the first of its parts.
 template <class R>
-__device__ void join_parts(SliceState<R>* shared, const SliceState<R>& mine, int part, int parts, int neighbour) {
-  shared[threadIdx.x] = mine;
-  for (int half = parts / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (part < half) R::merge(shared[threadIdx.x], shared[threadIdx.x + half * neighbour]);
-  }
-  __syncthreads();
+__device__ SliceState<R> join_states(SliceState<R>* shared, const SliceState<R>& mine, int part, int parts,
+                                     int neighbour) {
+  const auto merge = [](SliceState<R>& s, const SliceState<R>& next) { R::merge(s, next); };
+  return join_parts(shared, mine, part, parts, neighbour, merge);
 }
 
 template <class R> __device__ void finish(const SliceJob& job, const Spot& at, const SliceState<R>& state) {
@@ -36,26 +33,30 @@ template <class R, class T, bool skip> __device__ SliceState<R> reduce_part(cons
   SliceState<R> s;
   R::start(s);
   if (post.idle) return s;
-  const T* values = values_of<T>(job);
-  walk<8>(
+  walk<8, T>(
       job, post,
-      [&](long long offset, long long position) {
-        const double x = as_double(values[offset]);
+      [&](double x, long long, long long position) {
         if (!skip || x == x) R::add(s, x, position);
       },
       [&] { R::settle(s); });
   return s;
 }
 
+// The states of whole slices or of their chunks, for the first part of each.
+template <class R, class T, bool skip>
+__device__ SliceState<R> reduce_parts(SliceState<R>* shared, const SliceJob& job, const Post& post) {
+  return join_states<R>(shared, reduce_part<R, T, skip>(job, post), post.part, job.parts, post.neighbour);
+}
+
 template <class R, class T, bool skip> __device__ void reduce_slices(const SliceJob& job) {
   __shared__ SliceState<R> shared[slice_threads];
   const Post post(job);
-  join_parts<R>(shared, reduce_part<R, T, skip>(job, post), post.part, job.parts, post.neighbour);
+  const SliceState<R> s = reduce_parts<R, T, skip>(shared, job, post);
   if (post.idle || post.part > 0) return;
   if (job.chunks() == 1)
-    finish<R>(job, post.base, shared[threadIdx.x]);
+    finish<R>(job, post.base, s);
   else
-    static_cast<SliceState<R>*>(job.partials)[post.result * job.chunks() + blockIdx.y] = shared[threadIdx.x];
+    static_cast<SliceState<R>*>(job.partials)[post.result * job.chunks() + blockIdx.y] = s;
 }
 
 // Block n joins the chunks of result n into the first chunk, and writes the result unless a softmax follows.
@@ -66,10 +67,10 @@ template <class R, bool gives> __device__ void merge_slices(const SliceJob& job)
     SliceState<R> s;
     R::start(s);
     for (long long chunk = threadIdx.x; chunk < job.chunks(); chunk += slice_threads) R::merge(s, states[chunk]);
-    join_parts<R>(shared, s, threadIdx.x, slice_threads, 1);
+    s = join_states<R>(shared, s, threadIdx.x, slice_threads, 1);
     if (threadIdx.x == 0) {
-      states[0] = shared[0];
-      if (gives) finish<R>(job, spot(job.kept, result), shared[0]);
+      states[0] = s;
+      if (gives) finish<R>(job, spot(job.kept, result), s);
     }
     __syncthreads();
   }
@@ -82,12 +83,11 @@ template <class T> __device__ bool has_missing(const SliceJob& job, Post post, b
   found[threadIdx.x] = 0;
   __syncthreads();
   post.begin = 0, post.end = job.slice;
-  const T* values = values_of<T>(job);
   if (asked)
-    walk<1>(
+    walk<1, T>(
         job, post,
-        [&](long long offset, long long) {
-          if (is_missing(as_double(values[offset]))) found[post.first] = 1;
+        [&](double x, long long, long long) {
+          if (is_missing(x)) found[post.first] = 1;
         },
         [] {});
   __syncthreads();

@@ -22,7 +22,8 @@ template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job
   __shared__ SliceState<R> shared[slice_threads];
   const Post post(job);
   if (job.chunks() == 1) {
-    join_parts<R>(shared, reduce_part<R, T, skip>(job, post), post.part, job.parts, post.neighbour);
+    const SliceState<R> total = reduce_parts<R, T, skip>(shared, job, post);
+    if (post.part == 0) shared[threadIdx.x] = total;
   } else if (!post.idle) {
     shared[post.first] = static_cast<SliceState<R>*>(job.partials)[post.result * job.chunks()];
   }
@@ -32,11 +33,9 @@ template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job
   if (top - top != 0) share = top - top;  // an infinite sum has no shares
   if (has_missing<T>(job, post, !post.idle && !skip && share != share)) share = missing();
   if (post.idle) return;
-  const T* values = values_of<T>(job);
-  walk<4>(
+  walk<4, T>(
       job, post,
-      [&](long long offset, long long) {
-        const double x = as_double(values[offset]);
+      [&](double x, long long offset, long long) {
         const bool left_out = skip && x != x;
         put<T>(job, offset, left_out ? x : share != share ? share : exponential(x - top, T()) * share);
       },

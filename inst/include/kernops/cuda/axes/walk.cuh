@@ -3,6 +3,7 @@
 #pragma once
 #include <kernops/jobs/axes.h>
 #include <kernops/missing.h>
+#include <kernops/cuda/lanes.cuh>
 #include <kernops/segment_reductions.h>
 
 namespace kernops {
@@ -20,15 +21,16 @@ template <> __device__ inline const int* values_of(const SliceJob& job) { return
 __device__ inline Spot spot(const Runs& runs, long long index) {
   Spot at{0, 0};
   for (int n = 0; n < runs.count && index > 0; ++n) {
-    const long long step = index % runs.run[n].size;
+    const bool last = n + 1 == runs.count;  // needs no division, which takes as long as many other instructions
+    const long long step = last ? index : index % runs.run[n].size;
     at.offset += step * runs.run[n].stride;
     at.number += step * runs.run[n].number;
-    index /= runs.run[n].size;
+    index = last ? 0 : index / runs.run[n].size;
   }
   return at;
 }
 
-// The result, the chunk and the part of a thread.
+// The result, the chunk and the part of a thread. Idle threads may read the values of the last result.
 struct Post {
   int part, neighbour,
       first;  // distance between threads of the same result; the first of these threads
@@ -45,30 +47,57 @@ struct Post {
     idle = result >= job.results;
     begin = blockIdx.y * job.chunk;
     end = begin + job.chunk < job.slice ? begin + job.chunk : job.slice;
-    if (!idle) base = spot(job.kept, result);
+    base = spot(job.kept, idle ? job.results - 1 : result);
   }
 };
 
-// Calls body(offset, position) for the thread's values of its slice, `batch` values at a time, then pause().
-template <int batch, class F, class G> __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
+// Calls body(value, offset, position) for the thread's values of its slice, then pause(). A thread loads `batch` values
+// before it calls body() with the first of them.
+template <int batch, class T, class F, class G>
+__device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
+  const T* const values = values_of<T>(job);
   const Run run = job.reduced.count ? job.reduced.run[0] : Run{1, 1, 1};
   const int parts = job.parts;
   for (long long begin = post.begin; begin < post.end;) {
-    const long long left = run.size - begin % run.size;
+    const long long left = run.size - (begin < run.size ? begin : begin % run.size);
     const long long count = left < post.end - begin ? left : post.end - begin;
     const Spot start = spot(job.reduced, begin);
-    const auto each = [&](long long k) {
-      body(post.base.offset + start.offset + k * run.stride, start.number + k * run.number);
-    };
+    const auto offset = [&](long long k) { return post.base.offset + start.offset + k * run.stride; };
+    const auto each = [&](T x, long long k) { body(as_double(x), offset(k), start.number + k * run.number); };
     long long k = post.part;
     for (; k + (batch - 1LL) * parts < count; k += (long long)batch * parts) {
-      KERNOPS_EACH(n, batch) each(k + (long long)n * parts);
+      T x[batch];
+      KERNOPS_EACH(n, batch) x[n] = values[offset(k + (long long)n * parts)];
+      KERNOPS_EACH(n, batch) each(x[n], k + (long long)n * parts);
       pause();
     }
-    for (; k < count; k += parts) each(k);
+    T x[batch];
+    KERNOPS_EACH(n, batch) x[n] = k + (long long)n * parts < count ? values[offset(k + (long long)n * parts)] : T(0);
+    KERNOPS_EACH(n, batch)
+      if (k + (long long)n * parts < count) each(x[n], k + (long long)n * parts);
     pause();
     begin += count;
   }
+}
+
+// Joins each part of a result with the next one, then pairs of parts, and so on: within a warp by shuffles where the
+// parts of a result are adjacent lanes, and in `shared` otherwise. Returns the total to the first part. All threads of
+// a block call it.
+template <class State, class Merge>
+__device__ State join_parts(State* shared, State mine, int part, int parts, int neighbour, Merge merge) {
+  int joined = 1;
+  for (; neighbour == 1 && joined < parts && joined < 32; joined *= 2) {
+    const State next = from_above(mine, joined);
+    if (part % (2 * joined) == 0) merge(mine, next);
+  }
+  if (joined == parts) return mine;
+  shared[threadIdx.x] = mine;
+  for (; joined < parts; joined *= 2) {
+    __syncthreads();
+    if (part % (2 * joined) == 0) merge(shared[threadIdx.x], shared[threadIdx.x + joined * neighbour]);
+  }
+  __syncthreads();
+  return shared[threadIdx.x];
 }
 
 }  // namespace kernops
