@@ -29,7 +29,7 @@ template <class V, class Finish> struct SegmentSort {
   static constexpr int capacity = sort_capacity(sizeof(Key)), threads = sort_threads, VT = capacity / threads,
                        room = capacity + capacity / 16,
                        resident_blocks = sizeof(Long) == 4    ? 4
-                                         : sizeof(Long) == 16 ? 1
+                                         : sizeof(Long) == 16 ? 2
                                          : sizeof(Key) == 4   ? 3
                                                               : 2;
   static_assert(capacity * sizeof(Item) <= sort_bytes, "items fit");

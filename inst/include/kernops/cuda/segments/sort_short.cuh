@@ -112,8 +112,36 @@ __device__ __forceinline__ void sort_class(const PieceSegments& segments, Gapped
   }
 }
 
+// The same for segments of more than 256 and at most 512 values with fewer registers: a warp sorts 256 values at a time
+// and merges both runs.
+template <class Item>
+__device__ __forceinline__ void sort_by_halves(const PieceSegments& segments, Gapped<Item> items,
+                                               const unsigned short* numbers, int count) {
+  constexpr int VT = 8, half = 32 * VT;
+  const int lane = lane_id();
+  for (int n = threadIdx.x / 32; n < count; n += blockDim.x / 32) {
+    const int from = segments.begin(numbers[n]), length = segments.begin(numbers[n] + 1) - from;
+    for (int run = 0; run < length; run += half) {
+      const int own = run + lane * VT;
+      Item mine[VT];
+      KERNOPS_EACH(k, VT) mine[k] = own + k < length ? items[from + own + k] : Item::last();
+      sort_across<32>(mine);
+      KERNOPS_EACH(k, VT)
+        if (own + k < length) items[from + own + k] = mine[k];
+    }
+    __syncwarp();
+    const int own = lane * 2 * VT;
+    Item mine[2 * VT];
+    merge_share(mine, items.from(from), half, items.from(from + half), length - half, own, Item::last());
+    __syncwarp();
+    KERNOPS_EACH(k, 2 * VT)
+      if (own + k < length) items[from + own + k] = mine[k];
+  }
+}
+
 template <class Item> __device__ __forceinline__ void sort_each(const PieceSegments& segments, Gapped<Item> items) {
-  constexpr int classes = 7, most = sizeof(Item) > 4 ? 16 : 32;  // number of items per lane, by its registers
+  // number of items per lane, by its registers
+  constexpr int classes = 7, most = sizeof(Item) > 4 ? 16 : 32, some = sizeof(Item) > 8 ? 8 : 16;
   __shared__ SegmentClasses<classes> lists;
   lists.list(segments, [](int length) {  // up to 8, 16, ..., 512 values
     int c = length < 2 ? classes : 0;
@@ -126,12 +154,15 @@ template <class Item> __device__ __forceinline__ void sort_each(const PieceSegme
 #define KERNOPS_SORT_CLASS(c, lanes, VT) \
   sort([&](const unsigned short* numbers, int count) { sort_class<lanes, VT>(segments, items, numbers, count); }, c);
   KERNOPS_SORT_CLASS(0, 1, 8)
-  KERNOPS_SORT_CLASS(1, 1, 16)
-  KERNOPS_SORT_CLASS(2, 32 / most, most)
+  KERNOPS_SORT_CLASS(1, 16 / some, some)
+  KERNOPS_SORT_CLASS(2, some < 16 ? 4 : 32 / most, some < 16 ? 8 : most)
   KERNOPS_SORT_CLASS(3, 8, 8)
-  KERNOPS_SORT_CLASS(4, 8, 16)
-  KERNOPS_SORT_CLASS(5, 16, 16)
-  KERNOPS_SORT_CLASS(6, 32, 16)
+  KERNOPS_SORT_CLASS(4, 128 / some, some)
+  KERNOPS_SORT_CLASS(5, 256 / some, some)
+  if constexpr (sizeof(Item) > 8)
+    sort([&](const unsigned short* numbers, int count) { sort_by_halves(segments, items, numbers, count); }, 6);
+  else
+    KERNOPS_SORT_CLASS(6, 32, 16)
 #undef KERNOPS_SORT_CLASS
 }
 
