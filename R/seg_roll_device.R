@@ -6,9 +6,8 @@ device_roll_gradient <- function(op, x, eta, plan, windows) {
   if (!is_one_width(windows)) table <- window_table(plan, windows)
   count <- if (is_one_width(windows)) roll(x, windows, "count") else device_window_lengths(x, table)
   if (is.null(count)) return(NULL)
-  # a window that does not count has no length
   share <- if (op == "mean") "e / n" else "e"
-  eta <- device_map(code_text("IfElse(n - 0.5, ", share, ", 0)"), e = eta, n = count)
+  eta <- device_map(code_text("IfElse(0.5 - IsNaN(n), ", share, ", 0)"), e = eta, n = count)
   gradient <- if (op %in% c("sum", "mean")) {
     device_spread_windows(eta, windows, table, roll)
   } else {
@@ -19,9 +18,9 @@ device_roll_gradient <- function(op, x, eta, plan, windows) {
   device_without_nan(gradient)
 }
 
-# The number of values of the window of each row; 0 where the window does not count.
+# The number of values of the window of each row; NaN where the window does not count.
 device_window_lengths <- function(x, table) {
-  lengths <- replace(numeric(dim(x)[[1]]), table$rows, table$length * table$counts)
+  lengths <- replace(rep(NaN, dim(x)[[1]]), table$rows, ifelse(table$counts, table$length, NaN))
   device_like(matrix(lengths, dim(x)[[1]], dim(x)[[2]]), x)
 }
 
