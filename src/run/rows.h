@@ -17,17 +17,18 @@ inline Count row_workers(Count n, const Settings& settings) {
 
 // The number of threads that share a work. On a machine with other load, a thread is sometimes suspended for
 // milliseconds while others wait for it: some of the following works then use a single thread, and more of them each
-// time.
+// time. A wait at the end of a work counts if it is a large part of the work, since the last rows differ in length.
 class Sharing {
  public:
   explicit Sharing(Count wanted) : threads_(wanted > 1 && alone() > 0 ? 1 : wanted) {
     if (threads_ < wanted) --alone();
   }
   Count threads() const { return threads_; }
-  // After a long wait for other threads at the end, or long after it.
-  void ended(std::chrono::steady_clock::duration waited, bool before = false) const {
+  // `waited`: by the first thread at the end; `suspended`: another thread was, before the end.
+  void ended(std::chrono::steady_clock::duration waited, bool suspended = false) const {
     if (threads_ == 1) return;
-    const bool crowded = before || waited > std::chrono::milliseconds(1);
+    const auto work = std::chrono::steady_clock::now() - begin_;
+    const bool crowded = suspended || (waited > std::chrono::milliseconds(1) && waited > work / 4);
     if (crowded) alone() = penalty().load();
     penalty() = crowded ? std::min(2048, 2 * penalty()) : std::max(16, penalty() / 2);
   }
@@ -42,6 +43,7 @@ class Sharing {
     return works;
   }
   const Count threads_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 // Calls work(row, worker) for n rows, some at a time.
@@ -52,19 +54,22 @@ template <class Work> void each_row(Count n, Count unit, const Settings& setting
   }));
 }
 
-// Waits until another thread has made progress; returns whether this took so long that the other thread must have been
-// suspended. A suspended thread needs a core, which threads that only yield do not release.
-template <class Until> bool wait_until(const Until& until) {
+// Waits for a condition; returns whether `progress`, which all threads increase, stood still for so long that a thread
+// must have been suspended. A suspended thread needs a core, which threads that only yield do not release.
+template <class Until> bool wait_until(const std::atomic<Count>& progress, const Until& until) {
   constexpr int spins = 4000, yields = 200, naps = 10;
-  int tries = 0;
-  for (; !until(); ++tries) {
+  Count before = progress;
+  bool suspended = false;
+  for (int tries = 0; !until(); ++tries) {
     if (tries < spins) continue;
+    if (const Count now = progress; now != before) before = now, tries = spins;
     if (tries < spins + yields)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(50));
+    suspended = suspended || tries > spins + yields + naps;
   }
-  return tries > spins + yields + naps;
+  return suspended;
 }
 
 // Calls work(row, worker, after) for n rows that depend on earlier rows. Work calls after(other), which waits until row
@@ -77,7 +82,7 @@ template <class Work> void rows_in_order(Count n, const Settings& settings, cons
   constexpr Count enough = 8192;  // rows per thread: with fewer rows, waiting costs more than sharing saves
   const Count units = ceil_div(n, unit);
   std::vector<std::atomic<bool>> ended(static_cast<size_t>(units));
-  std::atomic<Count> next{0}, others{0};
+  std::atomic<Count> next{0}, others{0}, progress{0};
   std::atomic<bool> crowded{false};
   const Sharing sharing(std::min(row_workers(n, settings), std::max<Count>(1, n / enough)));
   const auto waited = on_threads(sharing.threads(), [&](bool first) {
@@ -91,11 +96,12 @@ template <class Work> void rows_in_order(Count n, const Settings& settings, cons
       const auto after = [&](Count row) {
         const Count other = row / unit;
         if (other < known) return false;
-        if (other < number && wait_until([&] { return has_ended(other); })) crowded = true;
+        if (other < number && wait_until(progress, [&] { return has_ended(other); })) crowded = true;
         return true;
       };
       for (Count row = number * unit; row < std::min(n, (number + 1) * unit); ++row) work(row, worker, after);
       ended[size_t(number)].store(true, std::memory_order_release);
+      ++progress;
     }
   });
   sharing.ended(waited, crowded);
