@@ -1,4 +1,4 @@
-# R_LIBS=.lib Rscript bench/families_intervals.R [--sets=200] [--seconds=Inf] [--cores=1] [family ...]
+# R_LIBS=.lib Rscript bench/families_intervals.R [--sets=200] [--first=1] [--seconds=Inf] [--cores=1] [family ...]
 #
 # Intervals of parameters for each family of gp_family() in a model of three parts: a covariate, a group of 30 levels
 # and a field. Each data set has 400 points in the unit square, a field of Matern 3/2 with variance 0.5 and range 0.15,
@@ -6,7 +6,8 @@
 # the true parameters of the family below.
 #
 # The families (default: all) take turns: each round fits a few data sets of each family, `cores` fits at a time, and
-# prints the results so far. The run ends after `sets` data sets of each family, or before a round that would probably
+# prints the results so far. The first data set has the seed `first`. The run ends after `sets` data sets of each
+# family, or before a round that would probably
 # end later than after `seconds`.
 #
 # A row has, for the slope, the variance of the field, its range, the variance of the levels and each parameter of the
@@ -21,6 +22,7 @@ option <- \(name, default) {
   as.numeric(c(value, default)[[1]])
 }
 sets <- option("sets", 200)
+first <- option("first", 1)
 seconds <- option("seconds", Inf)
 cores <- option("cores", 1)
 n <- 400
@@ -97,7 +99,7 @@ fits <- list()
 finished <- 0
 start <- before <- proc.time()[[3]]
 while (finished < sets) {
-  seeds <- finished + seq_len(min(max(2, ceiling(cores / 2)), sets - finished))
+  seeds <- first - 1 + finished + seq_len(min(max(2, ceiling(cores / 2)), sets - finished))
   round <- expand.grid(name = wanted, seed = seeds, stringsAsFactors = FALSE)
   done <- parallel::mclapply(seq_len(nrow(round)), \(k) one_fit(round$name[[k]], round$seed[[k]]), mc.cores = cores,
                              mc.preschedule = FALSE)

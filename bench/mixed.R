@@ -1,9 +1,9 @@
-# R_LIBS=.lib Rscript bench/mixed.R [points] [levels] [family] [bam]
+# R_LIBS=.lib Rscript bench/mixed.R [points] [levels] [family] [bam|alone] [smooths]
 #
-# One model at every size: four smooths s(), levels of a random intercept that are cells of a grid, and a field of
-# Matern 3/2, by Vecchia's approximation with its default number of neighbours. `family` is gaussian, poisson or tweedie
-# (default: 1e5 points, 1000 levels, gaussian). All parameters are estimated; then 10,000 new points are predicted with
-# standard errors. With `bam`, mgcv::bam(discrete = TRUE) fits the same smooths and levels with a thin-plate spline of
+# One model at every size: up to four `smooths` s(), levels of a random intercept that are cells of a grid, and a field
+# of Matern 3/2, by Vecchia's approximation with its default number of neighbours. `family` is gaussian, poisson or
+# tweedie (default: 1e5 points, 1000 levels, gaussian, four smooths). All parameters are estimated; then 10,000 new
+# points are predicted with standard errors. With `bam`, mgcv::bam(discrete = TRUE) fits the same smooths and levels with a thin-plate spline of
 # 100 coefficients in place of the field.
 #
 # Columns: seconds of the clock and of all cores, likelihoods, log-likelihood, the root mean square error of the linear
@@ -17,6 +17,8 @@ n <- as.numeric(argument(1, 1e5))
 levels <- as.numeric(argument(2, 1000))
 name <- argument(3, "gaussian")
 beside <- identical(argument(4, ""), "bam")
+smooths <- seq_len(as.numeric(argument(5, 4)))
+model <- \(...) stats::reformulate(c(sprintf("s(e%d)", smooths), ...), "y", env = globalenv())
 
 simulated <- function(n, waves = 300) withr::with_seed(1, {
   d <- data.frame(a = runif(n), b = runif(n), e1 = runif(n), e2 = runif(n), e3 = runif(n), e4 = runif(n))
@@ -26,7 +28,8 @@ simulated <- function(n, waves = 300) withr::with_seed(1, {
   frequency <- matrix(rnorm(2 * waves), waves) / sqrt(rchisq(waves, 3) / 3) * sqrt(3) / 0.1
   sum_of_waves <- keops_kernel("Sum_Reduction(Cos((x | w) + b), 1)", c("x = Vi(2)", "w = Vj(2)", "b = Vj(1)"))
   field <- sqrt(2 / waves) * as.vector(sum_of_waves(list(as.matrix(d[1:2]), frequency, runif(waves, 0, 2 * pi))))
-  d$eta <- 0.5 + 0.5 * field + sin(6 * d$e1) / 2 + cos(5 * d$e2) / 2 + d$e3 + (d$e4 - 0.5)^2 +
+  effects <- with(d, list(sin(6 * e1) / 2, cos(5 * e2) / 2, e3, (e4 - 0.5)^2))
+  d$eta <- 0.5 + 0.5 * field + Reduce(`+`, effects[smooths]) +
     rnorm(nlevels(d$g), sd = 0.4)[d$g]
   d$y <- switch(name, gaussian = d$eta + rnorm(n, sd = 0.5), poisson = rpois(n, exp(d$eta)), tweedie = {
     # a Poisson number of gamma variables: power 1.5 and dispersion 1
@@ -56,7 +59,7 @@ data <- simulated(n + 1e4)
 new <- data[n + 1:1e4, ]
 data <- data[seq_len(n), ]
 fit <- row_of(
-  "gp", \() gp(y ~ s(e1) + s(e2) + s(e3) + s(e4) + (1 | g), data, ~ a + b,
+  "gp", \() gp(model("(1 | g)"), data, ~ a + b,
                if (name == "gaussian") matern(3/2) + nugget() else matern(3/2), "vecchia",
                family = switch(name, gaussian = gaussian(), poisson = poisson(), tweedie = gp_family("tweedie")),
                control = gp_control(progress = if (n > 1e5) "steps" else "none")),
@@ -67,7 +70,7 @@ print(fit)
 print(summary(fit, cost = TRUE)$cost)
 if (beside) suppressPackageStartupMessages(library(mgcv))
 if (beside) row_of(
-  "bam", \() mgcv::bam(y ~ s(e1) + s(e2) + s(e3) + s(e4) + s(g, bs = "re") + s(a, b, k = 100), data = data,
+  "bam", \() mgcv::bam(model("s(g, bs = \"re\")", "s(a, b, k = 100)"), data = data,
                        family = switch(name, gaussian = gaussian(), poisson = poisson(), tweedie = mgcv::tw()),
                        discrete = TRUE, nthreads = 2),
   \(fit) predict(fit, new, se.fit = TRUE), \(fit) NA
