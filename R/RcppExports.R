@@ -361,6 +361,10 @@ sets_colour <- function(weights, sd, neighbours, x, transposed) {
     .Call(`_kernops_sets_colour`, weights, sd, neighbours, x, transposed)
 }
 
+tweedie_sums <- function(middle, log_z, change, a, slope, threads) {
+    .Call(`_kernops_tweedie_sums`, middle, log_z, change, a, slope, threads)
+}
+
 gpu_upload <- function(x, single, device) {
     .Call(`_kernops_gpu_upload`, x, single, device)
 }

@@ -73,6 +73,7 @@
 #   code_text                paste0() that keeps numbers exact
 #   vector_text              numbers as a vector of a formula
 #   replace_names            a formula with other names
+#   tweedie_sums             sums over the numbers of gamma variables of Tweedie's density
 #   first_numbers            numbers of keys in order of appearance
 #   level_key                keys that are equal where values are
 #   exact_digits             such keys across classes of numbers

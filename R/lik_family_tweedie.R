@@ -49,17 +49,6 @@ tweedie_parts <- function(eta, w, phi) {
        scale = dispersion * (p - 1) * exp((p - 1) * eta))
 }
 
-# Functions of the numbers j of gamma variables and their shapes a: log(j! Gamma(a j)), and its derivative by a. Where
-# all shapes are the same, both have few values for up to `max_count` variables.
-tweedie_gammas <- function(a, max_count) {
-  logarithm <- function(j, a) lgamma(j + 1) + lgamma(a * j)
-  slope <- function(j, a) j * digamma(a * j)
-  if (max_count > length(a) || any(a != a[[1]])) return(list(logarithm = logarithm, slope = slope))
-  values <- logarithm(seq_len(max_count), a[[1]])
-  slopes <- slope(seq_len(max_count), a[[1]])
-  list(logarithm = function(j, a) values[j], slope = function(j, a) slopes[j])
-}
-
 # Terms of the log density without eta and their derivatives by dispersion / by and power: the logarithm of a sum over
 # the number j of gamma variables (Dunn and Smyth 2005), of the terms about the largest one, at y^(2 - p) / (2 - p) /
 # dispersion.
@@ -76,23 +65,9 @@ tweedie_constant <- function(y, dispersion, p, by) {
   log_z <- a * (log(y) - log(p - 1)) - (1 + a) * log(dispersion) - log(2 - p)
   change <- slope * (log(y) - log(p - 1) - log(dispersion)) - a / (p - 1) + 1 / (2 - p)
   middle <- pmax(1, y^(2 - p) / ((2 - p) * dispersion))
-  wide <- 10 * sqrt(middle / (1 + a))
-  first <- pmax(1, floor(middle - wide - 5))
-  last <- ceiling(middle + wide + 25)
-  gammas <- tweedie_gammas(a, max(last, 1))
-  term <- function(j, k) j * log_z[k] - gammas$logarithm(j, a[k])
-  highest <- term(round(middle), seq_along(y))
-  sums <- matrix(0, length(y), 3)
-  open <- seq_along(y) # rows whose next terms count: beyond the largest term, terms decrease ever faster
-  for (step in seq_len(max(last - first, -1) + 1) - 1) {
-    k <- open
-    j <- first[k] + step
-    weight <- exp(term(j, k) - highest[k])
-    by_power <- j * change[k] - slope[k] * gammas$slope(j, a[k])
-    sums[k, ] <- sums[k, ] + weight * cbind(1, -j * (1 + a[k]) / dispersion[k], by_power)
-    open <- k[j < last[k] & (j <= middle[k] | weight > 1e-20)]
-  }
-  result[rows, ] <- cbind(highest + log(sums[, 1]) - log(y), sums[, 2] / sums[, 1] * rep_len(by, n)[rows],
-                          sums[, 3] / sums[, 1])
+  sums <- tweedie_sums(middle, log_z, change, a, slope, threads())
+  result[rows, ] <- cbind(sums[, 1] + log(sums[, 2]) - log(y),
+                          -(1 + a) / dispersion * sums[, 3] / sums[, 2] * rep_len(by, n)[rows],
+                          sums[, 4] / sums[, 2])
   result
 }

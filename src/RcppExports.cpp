@@ -1165,6 +1165,21 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// tweedie_sums
+Rcpp::NumericMatrix tweedie_sums(Rcpp::NumericVector middle, Rcpp::NumericVector log_z, Rcpp::NumericVector change, Rcpp::NumericVector a, Rcpp::NumericVector slope, int threads);
+RcppExport SEXP _kernops_tweedie_sums(SEXP middleSEXP, SEXP log_zSEXP, SEXP changeSEXP, SEXP aSEXP, SEXP slopeSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type middle(middleSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type log_z(log_zSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type change(changeSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type a(aSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type slope(slopeSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(tweedie_sums(middle, log_z, change, a, slope, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpu_upload
 SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
 RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP, SEXP deviceSEXP) {
@@ -2257,6 +2272,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_sets_scatter", (DL_FUNC) &_kernops_sets_scatter, 4},
     {"_kernops_sets_whiten", (DL_FUNC) &_kernops_sets_whiten, 6},
     {"_kernops_sets_colour", (DL_FUNC) &_kernops_sets_colour, 5},
+    {"_kernops_tweedie_sums", (DL_FUNC) &_kernops_tweedie_sums, 6},
     {"_kernops_gpu_upload", (DL_FUNC) &_kernops_gpu_upload, 3},
     {"_kernops_gpu_fill", (DL_FUNC) &_kernops_gpu_fill, 2},
     {"_kernops_gpu_move", (DL_FUNC) &_kernops_gpu_move, 2},
