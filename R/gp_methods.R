@@ -123,7 +123,7 @@ nobs.gp <- function(object, ...) {
 
 #' @export
 formula.gp <- function(x, ...) {
-  no_further("formula", ...)
+  refuse_arguments("formula.gp", list(...), ignored = "env") # of as.formula(), which update.formula() and add1() call
   # random effects and smooths are not terms of the trend
   if (inherits(x$formula, "formula") && length(split_effects(x$formula[[3]])$effects)) return(x$formula)
   stats::formula(x$parts$terms)
