@@ -62,6 +62,20 @@ test_that("functions of packages that are attached later take symbolic matrices"
   if (requireNamespace("tidyr", quietly = TRUE)) expect_match(run("tidyr"), "-1 3$")
 })
 
+test_that("functions of terra take symbolic matrices if terra is loaded first, without messages", {
+  skip_if_not_installed("terra")
+  run <- function(attached) {
+    code <- paste("library(terra, quietly = TRUE, warn.conflicts = FALSE);", attached,
+                  "X <- kernops::Vi(matrix(c(0.5, 2, -1, 3), 2));",
+                  "cat('', sum(terra::clamp(X, 0, 1), 'j'), sum(terra::extract(X, 2, 1), 'j'))")
+    paste(system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE, stderr = TRUE),
+          collapse = " ")
+  }
+  for (code in c("library(kernops, warn.conflicts = FALSE);", "invisible(loadNamespace('kernops'));")) {
+    expect_match(run(code), "^(terra [0-9.]+)? *0.5 1 0 1 -1 3$", label = code)
+  }
+})
+
 test_that("no function of base R is masked by another one", {
   ours <- intersect(getNamespaceExports("kernops"), ls(baseenv()))
   for (name in ours) {
