@@ -5,7 +5,8 @@
 #' gives those of the response, by the inverse of the link of a [family][gp_families] or of the transformation of
 #' [gp()]. Differences are then ratios, such as odds ratios. Packages insight and performance take fits as models:
 #' `insight::get_predicted()` and `insight::get_data()` include the coordinates, and `rmse()`, `mae()` and `r2()` of
-#' performance are on the scale of the residuals, for `log(y) ~ x` that of the logarithm. `DHARMa::simulateResiduals()`
+#' performance are on the scale of the residuals, for `log(y) ~ x` that of the logarithm. `insight::get_deviance()` is
+#' that of [lm()] and [glm()], while [deviance()][gp_methods] has the likelihood. `DHARMa::simulateResiduals()`
 #' simulates new responses given the field of the data, or with `conditional = FALSE` given the model; `refit = TRUE` is
 #' an error.
 #'
@@ -41,9 +42,10 @@
 #' glance(fit)
 #' augment(fit, data.frame(x = 1:3))
 #' @seealso [gp_methods] for the usual methods of fits.
-#' @aliases emm_basis.gp recover_data.gp find_formula.gp get_data.gp get_df.gp get_loglikelihood.gp get_predicted.gp
+#' @aliases emm_basis.gp recover_data.gp check_heteroscedasticity.gp check_overdispersion.gp get_data.gp
+#' @aliases get_deviance.gp find_formula.gp get_sigma.gp_family_fit get_df.gp get_loglikelihood.gp get_predicted.gp
 #' @aliases get_statistic.gp model_performance.gp performance_mae.gp r2.gp getFitted.gp getObservedResponse.gp
-#' @aliases getResiduals.gp getSimulations.gp
+#' @aliases getResiduals.gp getSimulations.gp model_info.gp_family_fit
 #' @name gp_broom
 NULL
 

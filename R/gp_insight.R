@@ -1,6 +1,14 @@
 # Methods of packages insight and performance, which are found once these packages are loaded. Their defaults take the
 # response and predictions from variables of the data, before the formula transforms them, and do not know coordinates.
 
+# The default knows single trials of fits of glm() only.
+#' @exportS3Method insight::model_info
+model_info.gp_family_fit <- function(x, ...) {
+  info <- NextMethod()
+  info$is_bernoulli <- isTRUE(info$is_binomial) && all(x$parts$weights == 1)
+  info
+}
+
 #' @exportS3Method insight::find_formula
 find_formula.gp <- function(x, verbose = TRUE, ...) {
   terms <- if (inherits(x$formula, "formula")) split_effects(x$formula[[3]])$effects
@@ -37,6 +45,23 @@ get_df.gp <- function(x, type = "residual", ...) {
   switch(tolower(type), model = x$df, wald = , normal = Inf, stats::df.residual(x))
 }
 
+# The deviance of lm() and glm(), from which these packages compute the scale of residuals; deviance() of a fit is minus
+# twice its log-likelihood.
+#' @exportS3Method insight::get_deviance
+get_deviance.gp <- function(x, ...) {
+  refuse_several(x, "{.fn get_deviance} is")
+  if (!is.null(x$family)) return(sum(stats::residuals(x, "deviance")^2, na.rm = TRUE))
+  sum(x$parts$weights * stats::residuals(without_omitted(x))^2)
+}
+
+# Families without a standard deviation have that of deviance residuals, as glm().
+#' @exportS3Method insight::get_sigma
+get_sigma.gp_family_fit <- function(x, ...) {
+  sigma <- stats::sigma(x)
+  structure(if (is.na(sigma)) sqrt(get_deviance.gp(x) / stats::df.residual(x)) else sigma,
+            class = c("insight_aux", "numeric"))
+}
+
 #' @exportS3Method insight::get_loglikelihood
 get_loglikelihood.gp <- function(x, ...) stats::logLik(x)
 
@@ -67,6 +92,31 @@ r2.gp <- function(model, ...) {
 observed_numbers <- function(model) {
   refuse_several(model, "{.fn r2} is")
   if (is.null(model$family)) model$parts$y else model$response$y
+}
+
+# Pearson's chi-squared statistic. The field and the trend take as many degrees of freedom as the leverages add up to.
+#' @exportS3Method performance::check_overdispersion
+check_overdispersion.gp <- function(x, ...) {
+  info <- insight::model_info(x)
+  if (!isTRUE(info$is_count) && !isTRUE(info$is_binomial) || isTRUE(info$is_bernoulli)) {
+    stop_kernops("input", "{.fn check_overdispersion} is for counts and for numbers of successes.")
+  }
+  chisq <- sum(stats::residuals(x, "pearson")^2, na.rm = TRUE)
+  df <- stats::nobs(x) - sum(stats::hatvalues(x), na.rm = TRUE)
+  structure(list(chisq_statistic = chisq, dispersion_ratio = chisq / df, residual_df = df,
+                 p_value = stats::pchisq(chisq, df, lower.tail = FALSE)),
+            class = c("check_overdisp", "see_check_overdisp"), object_name = "fit")
+}
+
+# The test of Breusch and Pagan. The default of performance divides residuals by their standard deviation twice.
+#' @exportS3Method performance::check_heteroscedasticity
+check_heteroscedasticity.gp <- function(x, ...) {
+  if (!is.null(x$family)) stop_kernops("input", "{.fn check_heteroscedasticity} is for fits without a family.")
+  squared <- stats::residuals(without_omitted(x), "pearson")^2
+  fitted <- stats::fitted(without_omitted(x))
+  explained <- stats::lm.fit(cbind(1, fitted), squared / mean(squared))$fitted.values - 1
+  structure(stats::pchisq(sum(explained^2) / 2, df = 1, lower.tail = FALSE), data = x, object_name = "fit",
+            class = c("check_heteroscedasticity", "see_check_heteroscedasticity", "numeric"))
 }
 
 #' @exportS3Method performance::model_performance

@@ -97,6 +97,7 @@ map_options <- function(filename = NULL, overwrite = FALSE, resume = FALSE, mask
 # The options among the further arguments of predict(); NULL where all of newdata is predicted at once.
 options_of_map <- function(newdata, arguments, call = caller_env()) {
   known <- names(formals(map_options))
+  if (is.null(arguments$re.form)) arguments$re.form <- NULL # of performance::r2_tjur(), for all models
   unknown <- !names(arguments) %in% known
   if (any(unknown) || length(arguments) != length(names(arguments))) {
     takes <- c(setdiff(names(formals(predict.gp)), c("object", "...")), known)

@@ -18,8 +18,7 @@ peers <- local({
 
 test_that("insight describes a fit as it describes fits of lm() and glm()", {
   for (name in names(peers)) with(peers[[name]], {
-    expect_equal(insight::model_info(fit)[c("is_linear", "is_count", "is_poisson", "is_binomial", "link_function")],
-                 insight::model_info(peer)[c("is_linear", "is_count", "is_poisson", "is_binomial", "link_function")])
+    expect_equal(insight::model_info(fit), insight::model_info(peer), ignore_attr = TRUE)
     for (f in list(insight::find_response, insight::find_predictors, insight::find_formula, insight::n_obs,
                    insight::get_response, insight::find_parameters)) expect_equal(f(fit), f(peer), ignore_attr = TRUE)
     expect_equal(insight::get_parameters(fit), insight::get_parameters(peer), tolerance = 1e-5)
@@ -31,9 +30,35 @@ test_that("insight describes a fit as it describes fits of lm() and glm()", {
   p <- insight::get_predicted(peers$logged$fit, data = d[1:2, ], ci = 0.9)
   expect_equal(as.numeric(p), unname(fitted(peers$logged$peer)[1:2]))
   expect_equal(attr(p, "ci_data")$CI_low, predict(peers$logged$fit, d[1:2, ], interval = "confidence", level = 0.9)$lwr)
+  trials <- gp(cbind(k, 20 - k) ~ w, d, ~ x, exponential(1e-10, 0.3), family = binomial(), estimate = "none")
+  expect_false(insight::model_info(trials)$is_bernoulli)
   effects <- gp(log(y) ~ w + (1 | g), d, ~ x, nugget(), estimate = "ML")
   expect_equal(insight::find_formula(effects)$random, ~ 1 | g, ignore_formula_env = TRUE)
   expect_identical(insight::find_random(effects)$random, "g")
+})
+
+test_that("scales of residuals are those of lm() and glm()", {
+  for (name in names(peers)) with(peers[[name]], {
+    expect_equal(insight::get_deviance(fit), deviance(peer), tolerance = 1e-5)
+    expect_equal(insight::get_sigma(fit), insight::get_sigma(peer), tolerance = 1e-5, ignore_attr = TRUE)
+  })
+  times <- rep(1:2, 20)
+  expect_equal(insight::get_deviance(gp(w ~ x, d, ~ x, nugget(1), weights = times, estimate = "none")),
+               deviance(lm(w ~ x, d, weights = times)))
+})
+
+test_that("performance tests dispersion and variances as for lm() and glm()", {
+  skip_if_not_installed("performance")
+  with(peers$counts, expect_equal(unlist(performance::check_overdispersion(fit)),
+                                  unlist(performance::check_overdispersion(peer)), tolerance = 1e-4))
+  expect_error(performance::check_overdispersion(peers$binary$fit), "for counts", class = "kernops_input_error")
+  with(peers$logged, expect_equal(performance::check_heteroscedasticity(fit),
+                                  performance::check_heteroscedasticity(peer), ignore_attr = TRUE))
+  with(peers$binary, {
+    means <- tapply(predict(fit), d$b, mean) # of the predictive distributions, which have the error of the trend
+    expect_equal(unname(performance::r2_tjur(fit)), means[["1"]] - means[["0"]])
+  })
+  expect_error(predict(peers$binary$fit, re.form = NA), class = "kernops_input_error")
 })
 
 test_that("performance measures errors on the scale of the formula", {
