@@ -171,6 +171,7 @@ trend_frame <- function(formula, data, u, weights, noise, na.action, call, rows 
     error = function(e) {
       if (inherits(e, "kernops_error")) rlang::cnd_signal(e)
       refuse_covariance(formula, data, call)
+      refuse_unknown(formula, data, call)
       stop_kernops("input", c("The variables of {.arg formula} and {.arg coords} must have one value for each
                                observation.",
                               x = "{conditionMessage(e)}"), call = call)
@@ -187,6 +188,18 @@ refuse_covariance <- function(formula, data, call) {
     stop_kernops("input", c("{.code {term}} of {.arg formula} is a covariance.",
                             i = "Add it to {.arg covariance}, such as {.code matern(3/2) + {term}}."), call = call)
   }
+}
+
+# An error if neither the data nor the environment of the formula have one of its variables.
+refuse_unknown <- function(formula, data, call) {
+  is_known <- function(name) name %in% c(".", names(data)) || exists(name, envir = environment(formula))
+  unknown <- Filter(Negate(is_known), all.vars(formula))
+  if (!length(unknown)) return()
+  similar <- unlist(lapply(unknown, similar_name, names(data)))
+  stop_kernops("input", call = call, c(
+    "{.code {unknown}} of {.arg formula} {?is/are} not in {.arg data}.",
+    i = if (length(similar)) "Did you mean {.or {.code {similar}}}?"
+  ))
 }
 
 # Applies na.action to incomplete data only, because the usual actions also copy complete data.

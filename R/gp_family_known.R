@@ -73,7 +73,7 @@ as_family <- function(family, call = caller_env()) {
   }
   if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
   if (inherits(family, "gp_family")) return(family$plain %||% family)
-  if (!inherits(family, "family")) stop_unknown_family(NULL, call)
+  if (!inherits(family, "family")) stop_unknown_family(if (rlang::is_string(family)) family, call)
   name <- paste(family$family, collapse = ", ")
   if (name == "gaussian" && family$link == "identity") return(NULL)
   known <- known_family(name, family)
@@ -109,7 +109,9 @@ stop_unknown_family <- function(name, call) {
     stop_kernops("input", c("{.fn {name}} has no likelihood.",
                             i = "{.code gp_family(\"{instead}\")} is a family with overdispersion."), call = call)
   }
-  stop_kernops("input", "{.arg family} must be {.fn gaussian}, {.fn binomial}, {.fn poisson},
-                         {.code Gamma(link = \"log\")}, {.fn negative_binomial}, {.fn student}, {.fn tweedie}, or a
-                         family of {.fn gp_family}.", call = call)
+  similar <- if (is.character(name)) similar_name(name, names(family_table()))
+  stop_kernops("input", c("{.arg family} must be {.fn gaussian}, {.fn binomial}, {.fn poisson},
+                           {.code Gamma(link = \"log\")}, {.fn negative_binomial}, {.fn student}, {.fn tweedie}, or a
+                           family of {.fn gp_family}.",
+                          i = if (length(similar)) "Did you mean {.val {similar}}?"), call = call)
 }

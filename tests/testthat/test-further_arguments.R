@@ -54,9 +54,23 @@ test_that("the argument nearest to a mistyped one is suggested, also for functio
   expect_match(hint(gp(y ~ 1, d, ~ x, zzzzzz = 3)), "Available arguments: `formula`")
 })
 
+test_that("the variable and the family nearest to a mistyped one are suggested", {
+  hint <- \(code) conditionMessage(expect_error(code, class = "kernops_input_error"))
+  d$height <- 1:20
+  expect_match(hint(gp(y ~ hieght + k, d, ~ x)), "`hieght` of `formula` is not in `data`.*mean `height`")
+  expect_match(hint(gp(yield ~ slope, d, ~ x)), "`yield` and `slope` of .*are not in `data`")
+  expect_match(hint(gp(y ~ undefined(k), d, ~ x)), "undefined")
+  expect_match(hint(gp(k ~ 1, d, ~ x, family = "poison")), 'mean "poisson"')
+})
+
 test_that("arguments that step() and car pass are accepted", {
   fit <- known(covariance = matern(3/2, 1, 2) + nugget(0.1))
   expect_identical(nobs(fit, use.fallback = TRUE), 20L)
   expect_identical(coef(fit, complete = TRUE), coef(fit))
+  expect_identical(as.formula(fit), formula(fit))
+  expect_identical(update.formula(fit, ~ . + k), y ~ k, ignore_formula_env = TRUE)
+  fit <- gp(y ~ 1, d, ~ x, matern(3/2, 1, 2) + nugget(0.1), estimate = "none")
+  larger <- gp(y ~ k, d, ~ x, matern(3/2, 1, 2) + nugget(0.1), estimate = "none")
+  expect_equal(add1(fit, ~ . + k)["k", "AIC"], AIC(larger))
   expect_no_error(capture.output(step(gp(y ~ x, d, ~ x, matern(3/2) + nugget(0.1, "variance"), estimate = "ML"))))
 })
