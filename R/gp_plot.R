@@ -32,9 +32,9 @@
 #'   name), if there are more than two coordinates, or if the points lie on a line along one of two coordinates. Then
 #'   only the observations are drawn, over the first two coordinates, coloured by their fitted values.
 #'
-#'   If there are more than 5,000 observations, 5,000 of them are drawn at equal steps, and none over a map. Margins
-#'   follow the labels. Coordinates that are dates have an axis of dates. Distances have the unit of the reference
-#'   system.
+#'   If there are more than 5,000 observations, 5,000 of them are drawn at equal steps, and none over a map; fitted
+#'   values and residuals are those of 1,000 of them. Margins follow the labels. Coordinates that are dates have an axis
+#'   of dates. Distances have the unit of the reference system.
 #'
 #'   The empirical variogram is that of the response minus its trend, which is lower than that of the model at long
 #'   distances if the trend has many coefficients. If there are more than 3,000 observations, a sample of 3,000 is

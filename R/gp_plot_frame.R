@@ -8,6 +8,8 @@ class_colours <- function(count) {
 }
 
 most_drawn <- 5000
+# Observations of a sample that is predicted, which takes about a second.
+most_predicted <- 1000
 
 drawn_rows <- function(n) spaced_rows(n, most_drawn)
 

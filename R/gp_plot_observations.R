@@ -1,6 +1,6 @@
 # Panels of observations, residuals and covariances.
 
-# Up to `most_drawn` observations over their first two coordinates, or over the only one, with their fitted values.
+# The observations of fitted_sample() over their first two coordinates, or over the only one, with their fitted values.
 observations_panel <- function(x) {
   some <- fitted_sample(x)
   u <- x$parts$u[some$rows, , drop = FALSE]
@@ -12,7 +12,7 @@ observations_panel <- function(x) {
             aspect = if (x$model$d == 2) map_aspect(x) else NA, legend = "fitted")
 }
 
-# Fitted values and residuals of up to `most_drawn` observations, and their numbers.
+# Fitted values and residuals of all observations, or of a sample of more than `most_drawn`, and their numbers.
 fitted_sample <- function(x, residuals = FALSE) {
   n <- nobs.gp(x)
   if (n <= most_drawn || is_lmc(x$model$covariance)) {
@@ -20,7 +20,7 @@ fitted_sample <- function(x, residuals = FALSE) {
     return(list(rows = seq_len(n), fitted = unname(stats::fitted(all)),
                 residual = if (residuals) unname(stats::residuals(all))))
   }
-  rows <- drawn_rows(n)
+  rows <- spaced_rows(n, most_predicted)
   points <- some_points(new_points(x, NULL, NULL), rows)
   mean <- predicted_mean(x, points)
   if (is.null(x$family)) return(list(rows = rows, fitted = mean, residual = x$parts$y[rows] - mean))

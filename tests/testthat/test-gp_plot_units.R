@@ -64,11 +64,11 @@ test_that("a plot of many observations predicts a sample of them", {
   many$z <- sin(6 * many$x)
   large <- gp(z ~ 1, many, ~ x + y, exponential(1, 0.3) + nugget(0.1), "vecchia", "none", neighbours = 5)
   some <- kernops:::fitted_sample(large, residuals = TRUE)
-  expect_length(some$fitted, 5000)
+  expect_length(some$fitted, 1000)
   expect_equal(some$fitted, unname(fitted(large))[some$rows], tolerance = 1e-8)
   expect_equal(some$residual, many$z[some$rows] - some$fitted)
   boxes <- svg_texts(\() plot(large, "residuals"))
-  expect_true("Residuals of 5000 observations" %in% boxes$text)
+  expect_true("Residuals of 1000 observations" %in% boxes$text)
 })
 
 test_that("many cross-validated observations are thinned along their order", {
