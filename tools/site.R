@@ -2,17 +2,21 @@
 # no page loads a script or a style from a network.
 
 source(file.path("tools", "site_pages.R"))
+source(file.path("tools", "site_links.R"))
 
 build <- function() {
   options(pkgdown.internet = FALSE)
   # otherwise CRAN is queried for packages that are named but not installed
   utils::assignInNamespace("CRAN_urls", \() data.frame(Package = character(), URL = character()), "downlit")
   pkgdown::check_pkgdown()
-  pkgdown::init_site()
-  pkgdown::build_home(preview = FALSE)
-  pkgdown::build_reference(preview = FALSE, lazy = TRUE, devel = FALSE, document = FALSE)
-  pkgdown::build_articles(preview = FALSE, lazy = TRUE)
-  pkgdown::build_news(preview = FALSE)
+  dir.create(folder, showWarnings = FALSE)
+  site <- pkgdown::as_pkgdown(".", link_settings(repository(), build_sources(folder, repository())))
+  if (nzchar(repository())) site$desc$set("BugReports", paste0(repository(), "/issues"))
+  pkgdown::init_site(site)
+  pkgdown::build_home(site, preview = FALSE)
+  pkgdown::build_reference(site, preview = FALSE, lazy = TRUE, devel = FALSE, document = FALSE)
+  pkgdown::build_articles(site, preview = FALSE, lazy = TRUE)
+  pkgdown::build_news(site, preview = FALSE)
   lapply(pages(), finish)
 }
 
@@ -21,7 +25,7 @@ finish <- function(page) {
   if (grepl("<!-- finished -->", text, fixed = TRUE)) return()
   text <- with_formulas(text)
   html <- xml2::read_html(text, encoding = "UTF-8")
-  drop_links_to_sources(html, dirname(page))
+  link_sources(html, dirname(page), repository())
   fill_contents(html)
   drop_network(html)
   if (basename(dirname(page)) == folder && basename(page) == "index.html") table_to_cards(html)
@@ -57,19 +61,6 @@ mathml <- function(tex) {
   made <- xml2::xml_find_all(xml2::read_html(to, encoding = "UTF-8"), "//math")
   stopifnot(length(made) == length(tex))
   as.character(made)
-}
-
-# README.md and other pages name source files that are not on the site: their names are kept without links. pkgdown has
-# replaced .md by .html before.
-drop_links_to_sources <- function(html, home) {
-  links <- xml2::xml_find_all(html, "//a[@href]")
-  path <- sub("[?#].*", "", xml2::xml_attr(links, "href"))
-  news <- path == "NEWS.html"
-  xml2::xml_set_attr(links[news], "href", "news/index.html")
-  missing <- nzchar(path) & !outside(path) & !news & !file.exists(file.path(home, path))
-  source <- missing & (file.exists(path) | file.exists(sub("\\.html$", ".md", path)))
-  xml2::xml_set_name(links[source], "span")
-  xml2::xml_set_attr(links[source], "href", NULL)
 }
 
 # Removes the scripts and styles that pkgdown loads from a network: a page is complete without one. pkgdown.js, which is
