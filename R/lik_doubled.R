@@ -1,4 +1,4 @@
-# How much twice as many neighbours change a likelihood at the same parameters: `loglik`, the gain of the
+# The change of a likelihood by twice as many neighbours, at the same parameters: `loglik`, the gain of the
 # log-likelihood, and `gradient`, the change of the derivatives of -2 log-likelihood.
 
 change_between <- function(before, after) {

@@ -50,7 +50,7 @@ binomial_row <- local({
   )
 })
 
-# The overdispersion mu / theta is that of a Poisson distribution where it is a millionth.
+# The upper limit of theta: with an overdispersion mu / theta of a millionth, counts have a Poisson distribution.
 size_limits <- function(y, spread) c(1, 1e-4, 1e6 * max(1, mean(y)))
 
 negative_binomial_row <- family_row(

@@ -8,16 +8,16 @@ is_joint_map <- function(object, cells) {
 
 most_joint_cells <- 2e7
 
-# TRUE if the cells of a map are predicted by the fields of the cells of the observations, as by a fit of a table.
+# TRUE if a map is predicted from a field for each cell into which the observations are divided, as by a fit of a table.
 is_map_by_cells <- function(object, request, options) {
   plain <- is.null(options$zones) && is.null(request$block) && !is_local_trend(request$how)
   plain && inherits(object, "gp") && object$method == "vecchia" && !has_effects(object$model) && is_joint(object) &&
     predicts_by_cells(object)
 }
 
-# The points of targets among those of all windows. An environment: their coordinates `u`, how many complete cells of
-# the map are `before` each row of each tile, the numbers of `variables` and of `nodes` of a cell; and the results of
-# places_of_targets(), which are computed once.
+# The points of all windows, among which targets are found. An environment with the coordinates `u` of these points; the
+# number of complete cells of the map `before` each row of each tile; the numbers of `variables` and of `nodes` of a
+# cell; and the results of places_of_targets(), which are computed once.
 all_cells <- function(job) {
   parts <- counts <- list()
   with_bar("Reading", for (k in seq_along(job$tiles)) {
@@ -41,14 +41,14 @@ all_cells <- function(job) {
                 before = split(before[-length(before)], rep(seq_along(counts), lengths(counts)))))
 }
 
-# The points of the targets of rows of tile k, with `count` complete cells, among those of all cells.
+# The numbers, among the points of all cells, of the points of targets in rows of tile k with `count` complete cells.
 among_cells <- function(whole, k, rows, count) {
   first <- whole$before[[k]][[rows[[1]]]] * whole$nodes
   of_variables <- (seq_len(whole$variables) - 1) * whole$cells * whole$nodes
   list(whole = whole, numbers = rep(of_variables, each = count * whole$nodes) + first + seq_len(count * whole$nodes))
 }
 
-# The points of all cells as another fit reads them.
+# The points of all cells in the form that another fit reads.
 moved_among <- function(cells, f) {
   if (is.null(cells)) return(NULL)
   whole <- cells$whole
@@ -56,7 +56,7 @@ moved_among <- function(cells, f) {
   replace(cells, "whole", list(whole$moved))
 }
 
-# joint_places() of targets, or of all cells among which they are.
+# joint_places() of targets; if these are among the cells of a map, of all cells.
 places_of_targets <- function(object, base, targets, given) {
   posterior <- function() if (given) base$posterior()
   whole <- targets$among$whole

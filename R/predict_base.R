@@ -4,30 +4,32 @@
 #   fit                 a fit whose observations are the base points, for their covariances
 #   unexplained(targets, terms)  the covariance matrix of targets minus weighted sums of base points
 #   u, near, noise      coordinates, coordinates in which distances are searched, and the variances of noise
-#   diagonal            the factor of the variances of the covariance, see joint_sets()
+#   diagonal            the factor by which variances of the covariance are multiplied, see joint_sets()
 #   known               numbers of the base points that have the value of the field at their location
 #   process, trend()    the mean of the process there, and the columns of the trend as the data explain them
 #   cover()             numbers of few base points that cover all of them, see joint_order()
 #   joint()             the number of points on which a new point is conditioned in joint predictions
-#   beside              the number of earlier new points beside these, see joint_order(); NULL: they are among these
+#   beside              the number of earlier new points in addition to joint(), see joint_order(); NULL: joint() counts
+#                       earlier new points, too
 #   nearest(u)          weights of the nearest base points for the field at points u, and its conditional standard
 #                       deviations
 #   width               the number of points u of one call
 #   elsewhere(count)    whether other processes should predict `count` points
-#   posterior()         of the values of the base points given the data, see joint_sets(); NULL where these are known
+#   posterior()         the distribution of the values of the base points given the data, see joint_sets(); NULL if
+#                       these values are known
 #   sums(sets), parts(sets)  the variances of the weighted sums `sets` of base points given the data; a matrix with a
 #                       column for each sum, whose inner products are the covariances
 #   solve(values)       the coefficients of the trend `beta` and `values` of the base points that follow from columns of
 #                       values of the observations
-#   correct(values)     likewise as correction() of new_conditioning() has them
+#   correct(values)     likewise for correction() of new_conditioning()
 #   draws(nsim)         draws of the process at the base points given the data and the coefficients of the trend
 #   row(k)              the observation of base point k
 # In joint predictions beside effects of a family (predict_joint_effects.R), coefficients come before the base points:
 #   field, points_of(u)  the fit of the field, and the points u as it reads them; otherwise NULL and u
 #   entries(u)          the sums of coefficients at points u; otherwise NULL
 
-# Base points of the nearest conditioning, and of the joint one. The field itself screens distant points off, which
-# noisy observations do not: joint predictions take values of the field, unless there are too many.
+# Base points of the nearest and of the joint conditioning. Given near values of the field, distant points add little;
+# given noisy observations, they do not. So joint predictions use values of the field, unless there are too many.
 nearest_base <- function(object) UseMethod("nearest_base")
 joint_base <- function(object) UseMethod("joint_base")
 
@@ -49,7 +51,7 @@ nearest_base.gp_family_fit <- function(object) {
 
 joint_base.gp_family_fit <- function(object) nearest_base(object)
 
-# How many observations a point is conditioned on is chosen when it is needed.
+# The number of observations that a point is conditioned on, `count`, is chosen on first use.
 observed_base <- function(object, count = local_count_of(object)) {
   data <- object$data
   base <- list(u = data$u, near = neighbour_coordinates(object$model, object$theta, data$u),
@@ -108,13 +110,14 @@ nearest_weights <- function(values, base, model, theta, reference = base$u, tree
   }
 }
 
-# The covariance of a fit as set_weights() takes it. A fit by another method has its precision for other sums.
+# The covariance of a fit in the form that set_weights() takes. The precision setting of other methods is for their
+# products with matrices, so float64 is used here.
 sets_covariance <- function(object) {
   precision <- if (object$method == "vecchia") object$how$precision else "float64"
   covariance_matrix(object$model, precision, usable_backend(object$how$backend))
 }
 
-# How many observations a point is conditioned on; a fit by another method has not chosen yet.
+# The number of observations that a point is conditioned on. A fit by another method than Vecchia's chooses it here.
 local_count_of <- function(object) {
   n <- length(object$data$y)
   if (!is.null(object$vecchia$local)) return(min(object$vecchia$local, n))
@@ -122,7 +125,7 @@ local_count_of <- function(object) {
   local_count(object$data, object$model, object$theta, min(2L * m, n), sets_covariance(object))
 }
 
-# Points whose own variance is not a number, such as the logarithm of what is negative, are not predicted.
+# Points whose variance is not a number, such as the logarithm of a negative coordinate, are not predicted.
 check_local <- function(object, sets, u, in_float64) {
   bad <- columns_with_gaps(sets$weights)
   if (!length(bad)) return(invisible())

@@ -47,13 +47,13 @@ first_reach <- function(blocks, k, count) {
   if (reach > 0) reach else if (blocks$rows[[k]]) max(box[2, ] - box[1, ]) else 0
 }
 
-# From the nearest observations of each point, for points of cell k.
+# Predictions at points of cell k, from the nearest observations of each point.
 columns_by_nearest <- function(object, points, near, request, k) {
   with_trees(columns_of_group(object, points, near, request, first_reach(object$blocks, k, object$vecchia$local)))
 }
 
-# The observations within `reach` of the box around the points contain the nearest `count` of each point that has so
-# many within `reach`. The others are predicted again, from as many observations as that takes.
+# Observations within `reach` of the box around all points are read. They include the nearest `count` observations of
+# each point that has at least `count` of them within `reach`. Other points are predicted again, from more observations.
 columns_of_group <- function(object, points, near, request, reach) {
   count <- object$vecchia$local
   base <- observations_around(object$blocks, near, reach, count)
@@ -76,7 +76,7 @@ columns_from_data <- function(object, points, records, request) {
 }
 
 # The records of observations within `reach` of the box around points `near`, and that reach: it grows until there are
-# `count` of them.
+# `count` records.
 observations_around <- function(blocks, near, reach, count) {
   box <- column_ranges(near)
   distance <- distance_of_boxes(blocks$boxes, box)

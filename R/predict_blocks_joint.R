@@ -18,8 +18,8 @@ joint_fit <- function(object, u, call = caller_env()) {
   fit
 }
 
-# The `records` of the observations nearest to each of the points u, and before these those of few heads that cover all,
-# whose numbers are `cover`.
+# The `records` of observations: first a few heads that cover all observations, with the numbers `cover`, then the
+# observations nearest to each of the points u.
 records_near <- function(object, u, call) {
   blocks <- object$blocks
   near <- blocks$near_of(u)
@@ -38,8 +38,8 @@ records_near <- function(object, u, call) {
   list(records = records, cover = seq_len(nrow(heads)))
 }
 
-# The records of the nearest `count` observations of each point. Observations within `reach` of the box around the
-# points contain the nearest ones of points that have so many within `reach`; more are read for other points.
+# The records of the nearest `count` observations of each point. Observations within `reach` of the box around all
+# points suffice for points with `count` observations within `reach`; for other points, more are read.
 nearest_records <- function(blocks, near, reach, count) {
   around <- observations_around(blocks, near, reach, count)
   from <- around$near_of(around$records)

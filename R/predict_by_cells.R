@@ -1,4 +1,4 @@
-# Joint predictions from more observations than have a common factor of their field: means and variances of points come
+# Joint predictions from more observations than one factor of the field holds: means and variances of points come
 # from values of the field, cell by cell (predict_cells.R), as those of fits of tables. Sums, draws and covariances come
 # from the joint distribution given the observations; covariances of points are scaled to the variances of the cells.
 

@@ -1,9 +1,9 @@
-# Predictions of a cell of a table from values of the field at its observations and around it (table_halo.R), as joint
-# predictions of a fit in memory have them (predict_field.R). Each new point is conditioned on its nearest values alone:
-# a prediction does not depend on other new points.
+# Predictions in a cell of a table from values of the field at the observations in the cell and around it
+# (table_halo.R). Joint predictions of a fit in memory use the same kind of values (predict_field.R). Each new point is
+# conditioned on its nearest values alone, so that a prediction does not depend on other new points.
 
-# f(points, near): the columns of predictions at new points of cell k, `near` their coordinates for distances. A field
-# is made once for all calls of f.
+# f(points, near): the columns of predictions at new points of cell k, whose coordinates for distances are `near`. The
+# field is computed once for all calls of f.
 predictor_of_cell <- function(object, k, request) {
   from_field <- object$vecchia$joint %||% (object$vecchia$local < object$blocks$n) && !is_local_trend(request$how)
   local <- if (from_field) with_trees(field_of_cell(object, k))
@@ -11,14 +11,14 @@ predictor_of_cell <- function(object, k, request) {
   function(points, near) as.data.frame(predicted_columns(local, points, request), optional = TRUE)
 }
 
-# The result of fit_around_cell(), which the fit keeps for the latest cell: the next new points of this cell need no
-# field again.
+# The result of fit_around_cell(). The fit keeps the result for the latest cell, so that further new points of this cell
+# do not compute the field again.
 field_of_cell <- function(object, k) {
   about <- list(k, object[c("theta", "beta", "vecchia")], object$blocks$store$path, object$blocks$halo)
   kept_in(object$cell, function() fit_around_cell(object, k), about)
 }
 
-# The fit to the observations that tell the field in cell k of a fit_for_tasks(), with its parameters; NULL
+# The fit to the observations that determine the field in cell k of a fit_for_tasks(), with its parameters; NULL
 # where the field has no posterior, and in many dimensions, where a cell is hardly wider than its halo.
 fit_around_cell <- function(object, k) {
   blocks <- object$blocks
@@ -36,11 +36,11 @@ fit_around_cell <- function(object, k) {
   object
 }
 
-# Shares of variances that are left out where observations are many: standard errors of 1e6 observations are wrong by
-# less than 6e-5, in a quarter of the time.
+# Smaller shares of variances are omitted if there are many observations. With 1e6 observations, standard errors change
+# by less than 6e-5 and take a quarter of the time.
 small_share <- 1e-8
 
-# As many as the field of a fit in memory has, see with_latent_field().
+# The number of neighbours in the factor of the field, as for a fit in memory: see with_latent_field().
 neighbours_of_field <- function(object) {
   if (object$blocks$n <= few_latent) object$blocks$m else min(object$blocks$m, most_of_field)
 }

@@ -21,8 +21,9 @@ certified_sites <- function(object, count) {
        variable = variable)
 }
 
-# The trend at points u: columns that are polynomials of first or second degree in the coordinates by these, the others
-# from the observations `nearest`. With another trend than its neighbours', a point would have a large standard error.
+# The trend at points u. Columns that are polynomials of first or second degree in the coordinates are computed from u;
+# other columns are those of the observations `nearest`, because a point with another trend than its neighbours would
+# have a large standard error.
 trend_by_coordinates <- function(data, u, nearest) {
   x <- data$x[nearest, , drop = FALSE]
   space <- seq_len(ncol(u))

@@ -70,8 +70,8 @@ give_back.stars <- function(like, table) {
   stars::st_as_stars(lapply(table, array, unname(dim(like))), dimensions = stars::st_dimensions(like))
 }
 
-# Cross-validated points and cells: of class sf, which may have other classes besides; where it is not installed, with
-# their coordinates as columns.
+# Cross-validated points and cells: an object of class sf, or if sf is not installed, a data frame with columns of
+# coordinates.
 at_points <- function(table, parts) {
   if (is.null(parts$kind)) return(table)
   u <- as.data.frame(parts$u)

@@ -8,13 +8,13 @@
 #   moments(targets)       likewise, with the `variance` of the field, whose trend is uncertain, and the Lagrange
 #                          multiplier `lagrange` of the trend
 #   errors(targets)        the covariance matrix of the errors of all targets, symmetric up to rounding
-#   errors_among(targets)  f(numbers): this matrix for some of the targets. A kind has the one or the other.
-#   correction(points, values)     kriging predictions at points from columns of values at the observations; where
-#                          weights of a family are negative, minus draws of the error that these add
+#   errors_among(targets)  f(numbers): this matrix for some of the targets. A kind defines errors() or errors_among().
+#   correction(points, values)     kriging predictions at points from columns of values at the observations; if a family
+#                          has negative weights, minus draws of the error that these weights add
 #   prior_draws(u, nsim, features) draws of the process at points u from the model
 #   draws(points, nsim, features)  draws of the mean and the process at points given the data
-#   inverse()              of the covariance matrix K of the observations: its `diagonal`, `alpha` = K^-1 (y - X beta)
-#                          and `z` = K^-1 X R^-1 with R' R = X' K^-1 X
+#   inverse()              parts of the inverse of the covariance matrix K of the observations: its `diagonal`,
+#                          `alpha` = K^-1 (y - X beta) and `z` = K^-1 X R^-1 with R' R = X' K^-1 X
 #   determined(leaf)       the number of coefficients of a smooth that the data determine: for each of them the relative
 #                          reduction of its variance
 #   exact                  whether means and moments are free of approximations
@@ -27,7 +27,7 @@
 #   cells              values of the field in the cell of each point            predict_by_cells.R
 #   vif                the nearest base points for the residual process        predict_vif.R
 #   effects            one of these for the field, beside random effects       predict_effects.R
-#   local trend        the nearest observations, which tell the trend, too      predict_local.R
+#   local trend        the nearest observations, also for the trend             predict_local.R
 #
 # Base points are the observations, or values of the field there: predict_base.R.
 new_conditioning <- function(object, means, moments, errors = all_errors(errors_among),
@@ -42,7 +42,7 @@ all_errors <- function(errors_among) function(targets) errors_among(targets)(seq
 
 errors_of_some <- function(errors) function(targets) function(numbers) errors(some_targets(targets, numbers))
 
-# The conditioning of a fit; `how` is that of prediction_request(). Windows of a map have it once, `prepared`.
+# The conditioning of a fit; `how` is that of prediction_request(). For windows of a map it is `prepared` once.
 conditioning_for <- function(object, how = field_request$how) {
   if (!is.null(object$prepared)) return(object$prepared)
   if (is_local_trend(how)) return(local_trend_conditioning(object, how))
@@ -57,7 +57,8 @@ by_neighbours <- function(object) {
   if (predicts_by_cells(object)) cells_conditioning(object) else joint_conditioning(object)
 }
 
-# Matheron's rule: a draw from the model at observations and points, corrected by kriging what it differs from the data.
+# Matheron's rule: a draw from the model at observations and points, plus the kriging prediction of the differences
+# between data and draw.
 corrected_draws <- function(object, means, correction, prior_draws) function(points, nsim, features) {
   targets <- targets_of(object, points)
   u <- seen_points(object$data)

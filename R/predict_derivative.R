@@ -1,6 +1,6 @@
 # Predictions of the derivative of the field and its trend with respect to a coordinate.
 
-# The fit whose points have the columns of functionals; that of observations without derivatives is of values.
+# The fit with the columns of functionals of its points. Without derivatives among the observations, all are values.
 with_derivative <- function(object, derivative, call = caller_env()) {
   if (is.null(derivative)) return(object)
   names <- colnames(object$parts$u) %||% paste0("x", seq_len(object$model$d))

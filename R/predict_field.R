@@ -1,8 +1,9 @@
 # The field at the locations of the observations as base points, given the data: of fits with a family by Vecchia's
 # approximation, and in joint predictions of noisy observations.
 
-# As in predict_base.R, by latent_system() with `sets`, the `weight` of the observations and the mean `field`. The parts
-# for standard errors are computed on first use; `nothing` is that of sparse_posterior().
+# The list that predict_base.R describes. `system` is a result of latent_system() with `sets`, the `weight` of the
+# observations and the mean `field`. The parts for standard errors are computed on first use; for `nothing` see
+# sparse_posterior().
 field_base <- function(object, system, joint, nothing = 1e-18) {
   sets <- system$sets
   posterior <- function() {
@@ -67,14 +68,14 @@ fitted_system <- function(object) {
   c(system, list(field = field))
 }
 
-# The system with the observations and their weights, which may be negative, and `positive` weights near them; `trend`
-# has the columns x of observations as the field has them.
+# The system with the observations, their weights, which may be negative, and positive weights near these, `positive`;
+# `trend` has the columns x of the observations at the locations of the field.
 given_observations <- function(system, sets, weight, x, positive = weight) {
   system <- c(system, list(sets = sets, weight = weight, positive = positive))
   c(system, list(trend = once(function() smoothed(system, x))))
 }
 
-# Likewise of Gaussian observations; NULL where the field has no factor.
+# Likewise for Gaussian observations; NULL if the field has no factor.
 gaussian_system <- function(object) {
   data <- object$data
   field <- replace(object$model, "nugget", list(integer()))
@@ -89,8 +90,8 @@ gaussian_system <- function(object) {
   c(system, list(field = smoothed(system, process_of_data(object))))
 }
 
-# The weights of observations of the field, which has latent_diagonal times its variance: the excess is taken from the
-# variance of the mean of the noise at a location, so that the covariance of observations is the exact one.
+# The weights of observations of the field. The variance of the field is multiplied by latent_diagonal; the variance of
+# the mean noise at a location is reduced by the same amount, so that the covariance of the observations is exact.
 weight_beside_field <- function(object, system) {
   weight <- 1 / noise_variance(object$data, object$model, object$theta)
   variance <- covariance_diagonal(object$model)(list(theta = object$theta, x = object$data$u))
@@ -108,8 +109,8 @@ has_latent_field.default <- function(object) {
   may_have_latent_field(object, if (is.null(object$vecchia$field)) few_latent else Inf)
 }
 
-# In the factor of the field, more than `few_latent` observations have up to 25 neighbours, so that it takes about as
-# long as the fit: standard errors are 0.4 % too small on average, 1 % with 20 neighbours. New points have twice as many
+# With more than `few_latent` observations, the factor of the field has up to 25 neighbours and takes about as long as
+# the fit: standard errors are 0.4 % too small on average, with 20 neighbours 1 %. New points have twice as many
 # neighbours as an observation of the fit. More than `most_latent` observations are predicted cell by cell
 # (predict_by_cells.R).
 few_latent <- 2e4
@@ -120,7 +121,7 @@ with_latent_field <- function(object) {
   object
 }
 
-# TRUE if the field at up to `max_points` observations has a posterior: no observation is the value of the field.
+# TRUE if there are up to `max_points` observations, none of which is the value of the field itself.
 may_have_latent_field <- function(object, max_points) {
   length(object$data$noise) <= max_points && !is_lmc(object$model$covariance) &&
     all(noise_variance(object$data, object$model, object$theta) > 0)

@@ -128,10 +128,10 @@ joint_field <- function(object, base, targets, places, points = NULL) {
   )
 }
 
-# The distinct places of points u: their `count`, part(some), the joint distribution of some of them, given the
-# `posterior` of the base points, see joint_sets(), and `of`: the number of the place of each point among first the
-# `known` base points, then the new ones. Points without variance have the number 0, those whose variance is not a
-# number NA. `entries` are the sums of coefficients of effects at points, see beside_coefficients().
+# The distinct places of points u. A list: their `count`; part(some), the joint distribution of some of them given the
+# `posterior` of the base points, see joint_sets(); and `of`, the number of the place of each point. The `known` base
+# points have the first numbers, new places the following ones. The number is 0 for points without variance, and NA if
+# the variance is not a number. `entries` are the sums of coefficients of effects at points, see beside_coefficients().
 joint_places <- function(object, base, u, posterior = NULL) {
   entries <- base$entries(u)
   object <- base$field %||% object

@@ -3,8 +3,9 @@
 # field, without an error. Coefficients of levels without observations are independent new values.
 
 # `sets` of new values of the field, see joint_sets(), with the new coefficients before and the sums behind them.
-# `positions` has the position of the field of each point, 0 for none, and in the result the position of its sum. For
-# each sum, `entries` has the numbers of its coefficients, of which the first `count` are base points, and factors.
+# `positions` has the position of the value of the field of each point, or 0; in the result it has the position of the
+# sum of each point. `entries` has the numbers of the coefficients of each sum, and their factors. The first `count`
+# coefficients are base points.
 beside_coefficients <- function(sets, positions, entries) {
   count <- entries$count
   new <- entries$new

@@ -1,4 +1,4 @@
-# Local kriging as gstat does it: at each target the trend is estimated from its nearest observations, too.
+# Local kriging as in gstat: the nearest observations of each target also estimate its trend.
 
 local_trend_conditioning <- function(object, how) {
   object$data <- observed_data(object)

@@ -1,9 +1,9 @@
 # Parts of the process with a low-rank covariance beside a sparse precision: the inducing points of VIF, and effects.
 
-# The mean of the coefficients of a low-rank part with the prior N(0, I), given the products of the columns of the
-# response, p columns of the trend, whose root in other coordinates is r, and the low-rank part, all times the factor U
-# of the precision of the rest; the upper triangular `low_root` of their precision, and the `root` of that of the
-# coefficients of the trend and of these.
+# The posterior of the coefficients of a low-rank part with the prior N(0, I): their mean; the upper triangular root of
+# their precision, `low_root`; and the root of the joint precision of the coefficients of the trend and of the low-rank
+# part, `root`. Given are the products of three blocks of columns, each multiplied by the factor U of the precision of
+# the rest: the response, the p columns of the trend, whose root in other coordinates is r, and the low-rank part.
 coefficients_by_gram <- function(gram, p, r) {
   known <- seq_len(1 + p)
   gram <- gram + diag(rep(0:1, c(1 + p, nrow(gram) - 1 - p)), nrow(gram))

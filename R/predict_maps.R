@@ -16,7 +16,7 @@ predict_map <- function(object, fit, map, request, options, call = caller_env())
   if (is.null(zones)) result else list(fit = result, zones = zones)
 }
 
-# All that stays the same from window to window. A list: the arguments of predict_map(), and
+# Values that all windows share. A list: the arguments of predict_map(), and
 #   tiles       map_windows() of each tile
 #   file, files the file of the result, and those of the tiles
 #   layers      the names of the layers
@@ -109,7 +109,7 @@ result_of_job <- function(job) {
   map
 }
 
-# Rows that are finished can be resumed; a part without any is removed.
+# A prediction can be resumed after its finished rows; a part file without finished rows is removed.
 leave_parts <- function(job) {
   name <- paste0(part_file(job$file), ".rds")
   if (!file.exists(name) || is.null(job$options$filename)) {

@@ -6,7 +6,7 @@
 #   variance(mean, variance)   the variance of back(eta) given the data
 #   covariance(mean, joint, own)   the covariance matrix of back(eta) for eta with the covariance matrix `joint`, and an
 #                           independent term of variance `own` in each eta
-#   nugget                  the variance of eta that each observation has on its own: means average over it
+#   nugget                  the variance of the independent term in eta of each observation: means average over it
 #   linear                  whether means of responses over blocks are normal
 #
 # The functions take vectors, `mean` and `variance` matrices, too. NULL is the scale of a Gaussian fit.

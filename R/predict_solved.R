@@ -64,8 +64,8 @@ covariance_times <- function(object, u, a) {
 }
 
 # The variance of the errors of targets with the numbers `rows` and the Lagrange multiplier of the trend, in blocks with
-# a bar; NaN for others, so that a point whose covariance with an observation is not a number does not affect the other
-# points of its block.
+# a bar. Other targets have NaN: `rows` leaves out points whose covariance with an observation is not a number, because
+# they would affect the other points of their block.
 target_uncertainty <- function(object, targets, rows, explain, width) {
   count <- length(rows)
   prior <- target_variance(object, targets)
@@ -104,7 +104,7 @@ solved_errors <- function(object, explain = explained_targets(object, min(1e-9, 
   }
 }
 
-# For columns of new values at the observations: the coefficients of the trend, and K^-1 of what it leaves.
+# For columns of new values at the observations: the coefficients of the trend, and K^-1 times its residuals.
 kriging_weights <- function(object, values, shift = 0) {
   solved <- solver_for(object)(values)
   if (!ncol(object$data$x)) return(list(beta = matrix(0, 0, ncol(values)), alpha = solved))

@@ -22,7 +22,8 @@ system_entries <- function(op, b_name, input, n, call) {
        theta = as.vector(joined$theta) %||% 1, u = joined$x)
 }
 
-# A row for each point; parameters are one row, those of matrices row by row.
+# The values of a variable: a matrix with a row for each point, or one row for a parameter. The entries of a parameter
+# that is a matrix are in the order of its rows.
 side_values <- function(x, side) {
   x <- as.matrix(x)
   `storage.mode<-`(if (side == "Pm") matrix(t(x), 1) else unname(x), "double")

@@ -117,7 +117,7 @@ test_that("Pearson residuals are divided by the standard deviation of the noise"
   expect_true(all(is.na(residuals(exact, "pearson"))))
 })
 
-test_that("restricted likelihoods go with those of the same contrasts only", {
+test_that("restricted likelihoods are compared only with those of the same contrasts", {
   reml <- function(formula) gp(formula, points, ~ a + b, noise_alone(), estimate = "REML")
   fit <- reml(z ~ w)
   for (compare in list(AIC, BIC, anova)) {
