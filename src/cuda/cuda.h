@@ -33,8 +33,8 @@ const Dense& dense();
 
 // ---- text and code (cuda/pairs/source.cpp, cuda/cache.cpp)
 
-// The kernels of a plan in two texts that are compiled in parallel. One text reduces the pairs; the other one fills the
-// levels and merges splits, and plans of other shapes have the same one.
+// The kernels of a plan in two texts that are compiled in parallel. One text reduces the pairs. The other
+// text fills the levels and merges splits; plans of other shapes share it.
 struct Text {
   std::string formula, pairs, levels;
   std::string of_pairs() const { return formula + pairs; }

@@ -23,7 +23,7 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
     return from == to ? A(1) : exp2(base_2 ? from - to : A(1.4426950408889634) * (from - to));
   }
   static KERNOPS_FN double natural(double x) { return base_2 ? x * 0.6931471805599453 : x; }
-  // The largest exponent: a comparison skips NaN, but its exponential reaches the sum.
+  // The largest exponent. Comparisons skip a NaN exponent, but `mass`, the sum of exponentials, is then NaN.
   static KERNOPS_FN double top(T shift, double mass) {
     return mass != mass ? mass : shift == lowest() ? -infinity<double>() : natural(shift);
   }

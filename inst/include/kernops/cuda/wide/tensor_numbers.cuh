@@ -5,16 +5,17 @@
 // 8 columns (of_columns), and the product of the parts of 16 rows x 8 columns:
 //   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with columns 2 j and 2 j + 1
 // add_rest(c, x, x8, y) the same for the small parts that remain after rounding; called first
-// Formats that are not `exact` truncate instead of rounding: `together` chunks are summed before their sum joins
-// others. A stage has at most most_chunks chunks if there are more, or all of them up to most_whole (times groups of 8
-// columns); a thread keeps up to most_resident chunks of its rows in registers.
+// Tensor cores truncate sums in formats that are not `exact`. To limit this error, tensor cores sum the products of
+// `together` chunks only, and ordinary additions add up these sums. A stage holds all chunks of a vector if there are
+// up to most_whole (times groups of 8 columns), otherwise at most most_chunks. A thread keeps up to most_resident
+// chunks of its rows in registers.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Only data centre GPUs have many units for doubles.
+// Data centre GPUs have fast units for doubles; other GPUs have few of them.
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900
 constexpr bool multiplies_doubles = true;
 #else
@@ -88,8 +89,8 @@ template <class Numbers> struct InTwoParts {
   }
 };
 
-// Floats as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. Infinity has no such
-// parts: results that are not finite are computed by another kernel.
+// Floats as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. An infinite float is not
+// such a sum, so another kernel computes results that are not finite.
 struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
@@ -120,8 +121,9 @@ struct Floats : InTwoParts<Floats> {
   }
 };
 
-// The same with numbers of 16 bits, at twice the speed. They have a small range of exponents, so put_scaled() scales
-// them. Units of a column are rows of 8 numbers of a matrix: 0 and 1 hold large parts, 2 and 3 small parts.
+// Floats as the sum of two numbers of 16 bits, whose products take half the time. The range of exponents of 16 bits is
+// small, so put_scaled() scales the numbers. Units of a column are rows of 8 numbers of a matrix: 0 and 1 hold large
+// parts, 2 and 3 small parts.
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };

@@ -13,7 +13,7 @@ template <class Formula, class Row, class L> struct BatchByEntries {
   using T = typename Formula::T;
   using Tile = PairTile<T, L>;
   using Terms = typename Formula::VectorSum;
-  // True if the numbers of such pairs times their vectors form a product of matrices.
+  // True if the sums over `Pairs` of numbers times vectors are a product of matrices.
   template <class Pairs>
   static constexpr bool multiplies = adds_matrices<Formula, Row>() && Terms::of_column != 0 &&
                                      (Terms::of_row == 0 || (Formula::expands && !SameType<Pairs, Formula>::value));

@@ -1,5 +1,6 @@
-// The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh): an exponent of the row
-// that no other so far exceeds by more than 8, or the largest one if that is a result.
+// The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh): one of the
+// exponents of the row, which no exponent so far exceeds by more than 8. If the largest exponent is a result, the shift
+// is the largest exponent.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
