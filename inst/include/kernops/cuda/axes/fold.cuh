@@ -57,15 +57,16 @@ template <class F, class T, bool skip> struct SliceFold {
   // The fold of the adjacent values of each lane, for the first lane.
   template <int lanes> static __device__ FoldState fold_tile(const T (&x)[each], int lane) {
     FoldState s{as_double(x[0]), 1};
-    if (skip) {
+    if constexpr (skip) {
       s.any = s.value == s.value;
       KERNOPS_EACH(n, each - 1) append(s, as_double(x[n + 1]));
       return fold_parts<F>(nullptr, s, lane, lanes, 1);
+    } else {
+      KERNOPS_EACH(n, each - 1) s.value = F::join(s.value, as_double(x[n + 1]));
+      KERNOPS_UNROLL
+      for (int by = 1; by < lanes; by *= 2) s.value = F::join(s.value, from_above(s.value, by));
+      return s;
     }
-    KERNOPS_EACH(n, each - 1) s.value = F::join(s.value, as_double(x[n + 1]));
-    KERNOPS_UNROLL
-    for (int by = 1; by < lanes; by *= 2) s.value = F::join(s.value, from_above(s.value, by));
-    return s;
   }
 
   // The same for the values from position k to `end`, fewer than a tile or in several runs.

@@ -33,7 +33,7 @@ template <class R, class T, bool skip> __device__ SliceState<R> reduce_part(cons
   SliceState<R> s;
   R::start(s);
   if (post.idle) return s;
-  walk<8, T>(
+  walk<64 / sizeof(T), T>(
       job, post,
       [&](double x, long long, long long position) {
         if (!skip || x == x) R::add(s, x, position);
