@@ -685,6 +685,10 @@ line_products <- function(x, y, threads) {
     .Call(`_kernops_line_products`, x, y, threads)
 }
 
+permuted_products <- function(a, b, orders, first, threads) {
+    .Call(`_kernops_permuted_products`, a, b, orders, first, threads)
+}
+
 cluster_sums <- function(x, label, weights, count) {
     .Call(`_kernops_cluster_sums`, x, label, weights, count)
 }

@@ -19,8 +19,9 @@
 #' Hilbert-Schmidt independence criterion (HSIC) is mean(A B) of centred kernel matrices, of all pairs and of points
 #' with themselves (Gretton et al. 2008).
 #'
-#' No matrix of all pairs is stored. If x and y have one column each, distance correlations take a time proportional to
-#' n log n (Huo and Szekely 2016), else to n^2; tests take this time for each permutation. One pass over the pairs
+#' If x and y have one column each, distance correlations take a time proportional to n log n (Huo and Szekely 2016),
+#' else to n^2; tests take this time for each permutation. On the CPU, tests of at most 5,000 observations in several
+#' columns store the matrix B, with 8 n^2 bytes. Otherwise no matrix of all pairs is stored, and one pass over the pairs
 #' computes the statistics of up to 64 permutations.
 #'
 #' The p-value is \eqn{(1 + b) / (1 + B)}, with the number b of those of B permutations whose statistic is at least as
@@ -154,9 +155,35 @@ centred_means <- function(pair, outer, factors, backend) {
   b <- sprintf("(%s - Elem(r, 1) - Elem(s, 1))", b)
   all <- run(sprintf("Concat(%s * %s, Concat(Square(%s), Square(%s)))", a, b, a, b), c(sizes, 2, 2),
              c(sides, list(shifted, shifted)))
-  products <- permuted_means(pair, a, entry, shifted, factors, backend)
+  on_cpu <- backend == "cpu" || backend == "auto" && nzchar(cuda_problem(first_device()))
+  products <- if (on_cpu && n <= most_stored) {
+    stored_means(pair, a, entry("SqDist(x, p)", "e"), shifted, factors)
+  } else {
+    permuted_means(pair, a, entry, shifted, factors, backend)
+  }
   list(products = c(mean(all[, 1]) / n, products), squares = colMeans(all[, 2:3]) / n)
 }
+
+# mean(A B) for each permutation, from the stored matrix B and from blocks of columns of A, the formula `a`. `b` is the
+# formula of an entry of B as a function of x and p.
+stored_means <- function(pair, a, b, shifted, factors) {
+  if (ncol(pair$orders) < 2) return(NULL)
+  n <- nrow(pair$x)
+  store <- function(formula, sizes, input) {
+    declared <- c(sprintf(c("x = Vi(%d)", "p = Vj(%d)", "r = Vi(%d)", "s = Vj(%d)")[seq_along(sizes)], sizes),
+                  if (length(input) > length(sizes)) "e = Pm(1)")
+    recent_operator(sprintf("Sum_Reduction(%s, 1)", formula), declared, "auto", "float64", "cpu", stored = TRUE)(input)
+  }
+  B <- store(b, rep(ncol(pair$y), 2), c(list(pair$y, pair$y), utils::tail(factors, 1)))
+  orders <- pair$orders[, -1, drop = FALSE]
+  sums <- for_row_blocks(n, n, function(block) {
+    input <- list(pair$x, pair$x[block, , drop = FALSE], shifted, shifted[block, , drop = FALSE])
+    A <- store(a, c(rep(ncol(pair$x), 2), 2, 2), c(input, utils::head(factors, 1)))
+    permuted_products(A, B, orders, block[[1]] - 1, threads())
+  })
+  Reduce(`+`, sums) / n^2
+}
+most_stored <- 5000 # observations
 
 # mean(A B) for each permutation. A pass over the pairs computes 64 permutations as the entries of one vector, for which
 # each coordinate of y has 64 columns.

@@ -2085,6 +2085,20 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// permuted_products
+Rcpp::NumericVector permuted_products(Rcpp::NumericMatrix a, Rcpp::NumericMatrix b, Rcpp::IntegerMatrix orders, double first, int threads);
+RcppExport SEXP _kernops_permuted_products(SEXP aSEXP, SEXP bSEXP, SEXP ordersSEXP, SEXP firstSEXP, SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type a(aSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type b(bSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerMatrix >::type orders(ordersSEXP);
+    Rcpp::traits::input_parameter< double >::type first(firstSEXP);
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(permuted_products(a, b, orders, first, threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // cluster_sums
 Rcpp::NumericMatrix cluster_sums(Rcpp::NumericMatrix x, Rcpp::IntegerVector label, Rcpp::NumericVector weights, int count);
 RcppExport SEXP _kernops_cluster_sums(SEXP xSEXP, SEXP labelSEXP, SEXP weightsSEXP, SEXP countSEXP) {
@@ -2353,6 +2367,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_kernops_spmv_entries", (DL_FUNC) &_kernops_spmv_entries, 2},
     {"_kernops_spmv_run", (DL_FUNC) &_kernops_spmv_run, 7},
     {"_kernops_line_products", (DL_FUNC) &_kernops_line_products, 3},
+    {"_kernops_permuted_products", (DL_FUNC) &_kernops_permuted_products, 5},
     {"_kernops_cluster_sums", (DL_FUNC) &_kernops_cluster_sums, 4},
     {"_kernops_points_knn", (DL_FUNC) &_kernops_points_knn, 4},
     {"_kernops_points_pattern", (DL_FUNC) &_kernops_points_pattern, 7},

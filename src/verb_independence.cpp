@@ -1,4 +1,5 @@
-// Sums of products of distances on two lines in time n log n (Huo and Szekely 2016), for R/verb_independence.R.
+// Sums of products of distances for R/verb_independence.R: on two lines in time n log n (Huo and Szekely 2016), and of
+// a stored matrix with its permutations.
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,39 @@ Rcpp::NumericVector line_products(Rcpp::NumericVector x, Rcpp::NumericMatrix y, 
       }
       // falling pairs are all pairs but the rising pairs, with the other sign
       to[column] = 4 * sum_of_rising_pairs(points, merged) - 2 * (double(n) * products - x_sum * y_sum);
+    });
+    return sums;
+  });
+}
+
+// The sum of a_ij b_kl over all ordered pairs i, j, with k and l the numbers of i and j in a column of `orders`, for
+// each column. Both matrices are symmetric. `a` has columns from number `first` on, counted from 0, of which only the
+// entries below the diagonal and on it are read.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector permuted_products(Rcpp::NumericMatrix a, Rcpp::NumericMatrix b, Rcpp::IntegerMatrix orders,
+                                      double first, int threads) {
+  return guard_new([&] {
+    const Count n = a.nrow(), columns = a.ncol(), begin = Count(first), count = orders.ncol();
+    const double *const as = a.begin(), *const bs = b.begin();
+    const int* const all = orders.begin();
+    Rcpp::NumericVector sums = new_numbers(double(count));
+    double* const to = sums.begin();
+    const Settings settings = with_threads(threads);
+    parallel_for(count, std::min<Count>(settings.threads, count), settings, [&](Count permutation, Count) {
+      const int* const order = all + permutation * n;
+      double total = 0;
+      for (Count column = 0; column < columns; ++column) {
+        const Count j = begin + column;
+        const double *const from = as + column * n, *const row = bs + Count(order[j] - 1) * n - 1;
+        // several sums shorten the chain of additions
+        double sum[4] = {};
+        Count i = j + 1;
+        for (; i + 4 <= n; i += 4)
+          for (Count e = 0; e < 4; ++e) sum[e] += from[i + e] * row[order[i + e]];
+        for (; i < n; ++i) sum[0] += from[i] * row[order[i]];
+        total += 2 * (sum[0] + sum[1] + (sum[2] + sum[3])) + from[j] * row[order[j]];
+      }
+      to[permutation] = total;
     });
     return sums;
   });
