@@ -21,6 +21,11 @@ covariance_slopes <- function(model) {
   covariance_values(code_text("Grad(", model$formula, ", y, 1)"), model, "float64", "cpu")
 }
 
+# Each covariance, then these derivatives.
+covariance_with_slopes <- function(model) {
+  covariance_values(code_text("Concat(", model$formula, ", Grad(", model$formula, ", y, 1))"), model, "float64", "cpu")
+}
+
 covariance_values <- function(formula, model, precision, backend) {
   recent_operator(code_text("Sum_Reduction(", formula, ", 1)"), point_declarations(model), "auto", precision, backend,
                  stored = TRUE)

@@ -15,13 +15,13 @@ field_posterior <- function(object) {
   blocks <- factor_of(object)
   values <- covariance_matrix(model)
   slope_values <- covariance_slopes(model)
+  both_values <- covariance_with_slopes(model)
   own <- own_variances(model, theta, data$u[1, , drop = FALSE])
   place <- function(x) new_sites(object$parts$layout, centred(x, object$center), NULL, NULL)
   d <- model$d
+  unit <- unit_of(object$center)
   rotated <- function(f, k) if (length(f)) backsolve(state$root, t(f), transpose = TRUE) - crossprod(state$z, k) else f
-  near <- function(x) {
-    u <- place(x)
-    k <- values(list(theta = theta, x = data$u, y = u))
+  near <- function(x, u = place(x), k = values(list(theta = theta, x = data$u, y = u))) {
     at <- trend$at(x)
     white <- factor_solve(blocks, k)
     gap <- rotated(at$x, k)
@@ -30,19 +30,20 @@ field_posterior <- function(object) {
     if (length(object$beta)) mean <- mean + as.vector(at$x %*% object$beta)
     list(u = u, k = k, white = white, gap = gap, mean = mean, sd = sqrt(pmax(variance, 0)))
   }
-  steep <- function(points, u) {
-    slopes <- slope_values(list(theta = theta, x = points, y = u))
-    finite_or_0(matrix(slopes, nrow(points))[, seq_len(d), drop = FALSE]) / unit_of(object$center)
-  }
+  of_user <- function(slopes) finite_or_0(slopes[, seq_len(d), drop = FALSE]) / unit
+  steep <- function(points, u) of_user(matrix(slope_values(list(theta = theta, x = points, y = u)), nrow(points)))
   slopes <- function(x) {
-    here <- near(x)
-    dk <- steep(data$u, here$u)
+    u <- place(x)
+    all <- matrix(both_values(list(theta = theta, x = data$u, y = u)), nrow(data$u))
+    here <- near(x, u, all[, 1, drop = FALSE])
+    dk <- of_user(all[, -1, drop = FALSE])
     of_trend <- trend$slopes(x)
     inverse <- as.vector(factor_solve(blocks, here$white, transposed = TRUE))
     dgap <- rotated(t(of_trend$x), dk)
-    of_mean <- of_trend$known + as.vector(crossprod(dk, state$alpha))
+    sums <- base::crossprod(dk, cbind(as.vector(state$alpha), inverse))
+    of_mean <- of_trend$known + sums[, 1]
     if (length(object$beta)) of_mean <- of_mean + as.vector(object$beta %*% of_trend$x)
-    half <- own$slopes(here$u) / unit_of(object$center) / 2 - as.vector(crossprod(dk, inverse))
+    half <- own$slopes(u) / unit / 2 - sums[, 2]
     if (length(dgap)) half <- half + as.vector(crossprod(dgap, here$gap))
     c(here[c("mean", "sd")], list(of_mean = of_mean, of_sd = if (here$sd > 0) half / here$sd else 0 * half,
                                   dk = dk, dgap = dgap))
