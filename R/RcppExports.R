@@ -365,8 +365,8 @@ tweedie_sums <- function(middle, log_z, change, a, slope, threads) {
     .Call(`_kernops_tweedie_sums`, middle, log_z, change, a, slope, threads)
 }
 
-gpu_upload <- function(x, single, device) {
-    .Call(`_kernops_gpu_upload`, x, single, device)
+gpu_upload <- function(x, precision, device) {
+    .Call(`_kernops_gpu_upload`, x, precision, device)
 }
 
 gpu_fill <- function(to, x) {

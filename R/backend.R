@@ -99,8 +99,9 @@ device_numbers <- function(text) {
   }))
 }
 
-check_precision <- function(precision, call = caller_env()) {
-  check_setting(precision, "precision", c("float64", "float32"), call)
+# Most functions compute in float64 or float32; formulas and GPU matrices have more `precisions`.
+check_precision <- function(precision, choices = c("float64", "float32"), call = caller_env()) {
+  check_setting(precision, "precision", choices, call)
 }
 
 # Checks an argument; its default, the vector of all choices, means the value of the option.

@@ -18,7 +18,9 @@
 #' restored by `readRDS()` is empty, and using it is an error.
 #'
 #' @param x a matrix, data frame or vector (one column) of numbers or logicals, or a `gpu_matrix`.
-#' @param precision `"float64"`, or `"float32"` for half the memory: numbers are rounded to about 7 digits.
+#' @param precision `"float64"`, or `"float32"` for half the memory: numbers are rounded to about 7 digits. Numbers of
+#'   `"bfloat16"` or `"float16"`, with about 2 or 3 digits, need a quarter of the memory: operators of [keops_kernel()]
+#'   of any precision read them, other functions do not.
 #'   The default is the option `kernops.precision`, else `"float64"`.
 #' @param device the number of the GPU, from 0. The default is the (first) one of the option `kernops.device`, else 0.
 #'
@@ -41,8 +43,8 @@
 #' }
 #' @aliases [.gpu_matrix as.matrix.gpu_matrix dim.gpu_matrix length.gpu_matrix
 #' @export
-gpu_matrix <- function(x, precision = c("float64", "float32"), device = NULL) {
-  precision <- check_precision(precision)
+gpu_matrix <- function(x, precision = c("float64", "float32", "bfloat16", "float16"), device = NULL) {
+  precision <- check_precision(precision, precisions)
   device <- check_one_device(device)
   if (is.data.frame(x)) x <- check_numeric_columns(x, "x", call = NULL)
   if (is.data.frame(x) || is_gpu_matrix(x)) x <- as.matrix(x)
@@ -58,7 +60,7 @@ gpu_matrix <- function(x, precision = c("float64", "float32"), device = NULL) {
     stop_kernops("dim", "{.arg x} must have fewer than 2^31 rows, like every R matrix, not {length(x)}.")
   }
   check_gpu(device)
-  gpu_upload(`storage.mode<-`(as.matrix(x), "double"), precision == "float32", device)
+  gpu_upload(`storage.mode<-`(as.matrix(x), "double"), precision, device)
 }
 
 check_one_device <- function(device, call = caller_env()) {

@@ -41,7 +41,8 @@
 #'   tile of some hundred terms and with compensation between tiles; `"kahan_scheme"` compensates every term;
 #'   `"direct_sum"` does not compensate. Other reductions add by blocks.
 #' @param precision `"float64"` or `"float32"`, the precision of the arithmetic; data and results are always doubles.
-#'   The default is the option `kernops.precision`, else `"float64"`.
+#'   `"bfloat16"` and `"float16"` round points to 16 bits and compute in float32, see the section about inputs of 16
+#'   bits. The default is the option `kernops.precision`, else `"float64"`.
 #' @param backend `"cpu"`, `"cuda"` (an NVIDIA GPU), or `"auto"`: a GPU, if there is one, for computations that are
 #'   large enough. The default is the option `kernops.backend`, else `"auto"`.
 #' @param device numbers of the GPUs to use, counted from 0. With several GPUs, such as `0:3`, the rows of the result
@@ -82,6 +83,15 @@
 #' [lookup_terms()], which are not stored for all pairs. All reductions take such variables, on the CPU and on a GPU.
 #' `ranges`, batches, positions of points in the formula and gradients with respect to `A` are not available; nor are
 #' gradients of reductions whose gradient contains a reduction, such as `LogSumExp`.
+#'
+#' @section Inputs of 16 bits:
+#' With `precision = "bfloat16"` the values of all variables that are indexed by i or j, also incoming gradients and
+#' stored terms, are rounded to the nearest number with 8 significant bits (ties to even); `"float16"` has 11 bits, and
+#' numbers beyond 65504 are an error. Parameters are not rounded. All arithmetic and all sums are those of float32. A
+#' [gpu_matrix()] of this precision needs 2 bytes a number, and the operator reads it without conversion. The first call
+#' with a formula measures the relative error against float32 for at most 64 points and tells it in a message of class
+#' `kernops_rounded_input` with the field `error`. Points far from the origin lose digits of their differences: subtract
+#' a common value first. Verbs such as [kde()], Gaussian processes and [kernel_solve()] do not take these precisions.
 #'
 #' @section Reproducibility:
 #' On one machine, results on the CPU are bit-identical in every call, for any number of threads. Results on the same
@@ -135,12 +145,13 @@
 #' nearest(list(x, y))
 #' @export
 keops_kernel <- function(formula, args, sum_scheme = c("auto", "direct_sum", "block_sum", "kahan_scheme"),
-                         precision = c("float64", "float32"), backend = c("auto", "cpu", "cuda"), device = NULL,
+                         precision = c("float64", "float32", "bfloat16", "float16"),
+                         backend = c("auto", "cpu", "cuda"), device = NULL,
                          accumulator = c("auto", "float64")) {
   formula <- check_text(formula, "formula", one = TRUE)
   args <- check_text(args, "args", one = FALSE)
   sum_scheme <- check_choice(sum_scheme, "sum_scheme", sum_schemes)
-  precision <- check_precision(precision)
+  precision <- check_precision(precision, precisions)
   device <- check_device(device)
   backend <- check_backend(backend, device)
   accumulator <- check_choice(accumulator, "accumulator", c("auto", "float64"))
@@ -169,7 +180,8 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   kernel <- kernel_compile(formula, args, stored)
   about <- kernel_describe(kernel)
   scheme <- match(sum_scheme, sum_schemes) - 1L
-  single <- precision == "float32"
+  single <- precision != "float64"
+  told <- !rounds_inputs(precision)
   accumulate_double <- accumulator == "float64"
   names <- about$variables$name
   named_alike <- about$variables$category == about$axis
@@ -180,7 +192,8 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   }
   settings <- function(stay = FALSE, progress = NULL, cpu = backend != "cuda") {
     run_settings(backend = backend, devices = device, single = single, scheme = scheme,
-                 accumulate_double = accumulate_double, stay = stay, progress = progress, cpu = cpu)
+                 accumulate_double = accumulate_double, stay = stay, progress = progress, cpu = cpu,
+                 inputs = if (rounds_inputs(precision)) precision else "")
   }
   op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) report_shortage({
     if (missing(input)) {
@@ -194,6 +207,10 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
     batches <- if (has_batch_axes(input)) common_batches(lapply(input, batch_shape), names)
     if (!is.null(batches)) input <- lapply(input, flat_batches, batches)
     result <- kernel_run(live_kernel(), input, points_are_columns, ranges, settings(stay, progress_bar()))
+    if (!told) {
+      told <<- TRUE
+      tell_rounding_error(environment(op), input, points_are_columns)
+    }
     if (stay) return(result)
     if (!is.null(batches)) dim(result) <- c(dim(result)[1:2], batches)
     if (!is.null(var)) {

@@ -39,7 +39,8 @@
 #' \describe{
 #'   \item{`kernops.threads`}{number of CPU threads (default: all cores, at most 2 under `R CMD check`).
 #'     Results do not depend on it.}
-#'   \item{`kernops.precision`}{`"float64"` (default) or `"float32"`: the precision of new operators.}
+#'   \item{`kernops.precision`}{`"float64"` (default), `"float32"`, `"bfloat16"` or `"float16"`: the precision of new
+#'     operators and GPU matrices.}
 #'   \item{`kernops.backend`}{`"auto"` (default), `"cpu"` or `"cuda"`: where new operators run.}
 #'   \item{`kernops.device`}{which GPUs new operators use, as numbers from 0 (default: 0).}
 #'   \item{`kernops.isa`}{`"baseline"`, `"avx2"` or `"avx512"`: the instruction set (default: the best of the machine).

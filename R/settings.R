@@ -55,7 +55,7 @@ segment_settings <- function(backend, stay, ...) {
 
 # Functions that stop if an option, or its environment variable, is invalid.
 setting_checks <- list(
-  \() threads(), \() isa(), \() check_device(NULL), \() check_precision(c("float64", "float32")),
+  \() threads(), \() isa(), \() check_device(NULL), \() check_precision(precisions, precisions),
   \() check_backend(c("auto", "cpu", "cuda"))
 )
 

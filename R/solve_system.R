@@ -15,6 +15,7 @@
 # for pairs outside `ranges` are 0.
 # long: the operators of one matrix, each some lines, which share its data
 kernel_system <- function(op, b_name, input, lambda = 0, least = 0, ranges = NULL, call = caller_env()) {
+  check_solver_operator(op, call)
   input <- match_points(op, b_name, input)
   check_no_batches(input, call)
   from <- environment(op)

@@ -1181,14 +1181,14 @@ BEGIN_RCPP
 END_RCPP
 }
 // gpu_upload
-SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
-RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP singleSEXP, SEXP deviceSEXP) {
+SEXP gpu_upload(Rcpp::NumericMatrix x, std::string precision, int device);
+RcppExport SEXP _kernops_gpu_upload(SEXP xSEXP, SEXP precisionSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type x(xSEXP);
-    Rcpp::traits::input_parameter< bool >::type single(singleSEXP);
+    Rcpp::traits::input_parameter< std::string >::type precision(precisionSEXP);
     Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpu_upload(x, single, device));
+    rcpp_result_gen = Rcpp::wrap(gpu_upload(x, precision, device));
     return rcpp_result_gen;
 END_RCPP
 }

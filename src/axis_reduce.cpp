@@ -25,7 +25,7 @@ SliceJob slice_job(const Rcpp::NumericMatrix& runs) {
 void read_values(SEXP x, AxisRequest& request) {
   if (is_gpu_matrix(x)) {
     const cuda::Matrix& matrix = gpu_matrix(x);
-    request.from = matrix.space();
+    request.from = matrix.space;
     request.settings.devices = {matrix.device};
     if (matrix.single)
       request.job.floats = static_cast<const float*>(matrix.memory.address());

@@ -38,8 +38,8 @@ SEXP beside(const Block& block, SEXP x) {
     return wrap_gpu_matrix(std::move(there));
   }
   if (device < 0) return to_host(x);
-  const cuda::Matrix& matrix = gpu_matrix(x);
-  if (matrix.single) return gpu_upload(gpu_download(x), false, device);
+  const cuda::Matrix& matrix = any_gpu_matrix(x);
+  if (matrix.space != MemorySpace::device_double) return gpu_upload(gpu_download(x), "float64", device);
   return matrix.device == device ? x : wrap_gpu_matrix(std::make_unique<cuda::Matrix>(matrix, device));
 }
 

@@ -2,6 +2,7 @@
 #include "gpu_matrix.h"
 
 #include <kernops/jobs/matrix.h>
+#include <kernops/sixteen_bits.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,12 +21,54 @@ template <class F> void in_batches(Count length, F body) {
   for (Count first = 0; first < length; first += batch) body(first, std::min(batch, length - first));
 }
 
+struct Precision {
+  const char* name;
+  MemorySpace space;
+  const char* type;  // of its numbers in kernels
+};
+constexpr Precision precisions[] = {{"float64", MemorySpace::device_double, "double"},
+                                    {"float32", MemorySpace::device_float, "float"},
+                                    {"bfloat16", MemorySpace::device_bfloat16, "kernops::Bfloat16"},
+                                    {"float16", MemorySpace::device_float16, "kernops::Float16"}};
+
+const Precision& precision_at(MemorySpace space) {
+  for (const Precision& each : precisions)
+    if (each.space == space) return each;
+  throw std::logic_error("no GPU matrix has this memory space");
+}
+
+// Calls body(number) with a number of the type in which a space stores numbers.
+template <class F> void with_number(MemorySpace space, F body) {
+  switch (space) {
+    case MemorySpace::device_float: return body(float());
+    case MemorySpace::device_bfloat16: return body(Bfloat16());
+    case MemorySpace::device_float16: return body(Float16());
+    default: return body(double());
+  }
+}
+
 }  // namespace
 
-Matrix::Matrix(Count rows, Count columns, bool single, int device)
-    : rows(rows), columns(columns), single(single), device(device), memory((use_device(device), bytes())) {}
+MemorySpace space_of_precision(const std::string& precision) {
+  for (const Precision& each : precisions)
+    if (each.name == precision) return each.space;
+  throw std::logic_error("there is no precision " + precision);
+}
 
-Matrix::Matrix(const Matrix& other, int device) : Matrix(other.rows, other.columns, other.single, device) {
+const char* precision_of(MemorySpace space) { return precision_at(space).name; }
+
+Matrix::Matrix(Count rows, Count columns, MemorySpace space, int device)
+    : rows(rows),
+      columns(columns),
+      space(space),
+      single(space == MemorySpace::device_float),
+      device(device),
+      memory((use_device(device), bytes())) {}
+
+Matrix::Matrix(Count rows, Count columns, bool single, int device)
+    : Matrix(rows, columns, single ? MemorySpace::device_float : MemorySpace::device_double, device) {}
+
+Matrix::Matrix(const Matrix& other, int device) : Matrix(other.rows, other.columns, other.space, device) {
   if (device != other.device) {
     use_device(other.device);
     synchronize();
@@ -36,20 +79,40 @@ Matrix::Matrix(const Matrix& other, int device) : Matrix(other.rows, other.colum
 }
 
 void Matrix::copy_from(const double* numbers) {
-  if (!single) return copy_in(memory.pointer(), numbers, bytes());
-  in_batches(length(), [&](Count first, Count count) {
-    const std::vector<float> floats(numbers + first, numbers + first + count);
-    copy_in(memory.pointer() + size_t(first) * sizeof(float), floats.data(), size_t(count) * sizeof(float));
+  if (space == MemorySpace::device_double) return copy_in(memory.pointer(), numbers, bytes());
+  with_number(space, [&](auto number) {
+    using Number = decltype(number);
+    std::vector<Number> batch_of_numbers;
+    in_batches(length(), [&](Count first, Count count) {
+      batch_of_numbers.clear();
+      for (Count n = first; n < first + count; ++n) batch_of_numbers.push_back(Number(numbers[n]));
+      copy_in(memory.pointer() + size_t(first) * sizeof(Number), batch_of_numbers.data(),
+              size_t(count) * sizeof(Number));
+    });
   });
 }
 
 void Matrix::copy_to(double* numbers) const {
-  if (!single) return copy_out(numbers, memory.pointer(), bytes());
-  in_batches(length(), [&](Count first, Count count) {
-    std::vector<float> floats(static_cast<size_t>(count));
-    copy_out(floats.data(), memory.pointer() + size_t(first) * sizeof(float), size_t(count) * sizeof(float));
-    std::copy(floats.begin(), floats.end(), numbers + first);
+  if (space == MemorySpace::device_double) return copy_out(numbers, memory.pointer(), bytes());
+  with_number(space, [&](auto number) {
+    using Number = decltype(number);
+    in_batches(length(), [&](Count first, Count count) {
+      std::vector<Number> some(static_cast<size_t>(count));
+      copy_out(some.data(), memory.pointer() + size_t(first) * sizeof(Number), size_t(count) * sizeof(Number));
+      for (Count n = 0; n < count; ++n) numbers[first + n] = double(some[size_t(n)]);
+    });
   });
+}
+
+std::unique_ptr<Matrix> converted(const Matrix& from, MemorySpace space) {
+  auto to = std::make_unique<Matrix>(from.rows, from.columns, space, from.device);
+  if (to->length() == 0) return to;
+  const ConvertJob job{from.memory.address(), to->memory.address(), from.length()};
+  const std::string types = std::string(precision_at(from.space).type) + ", " + precision_at(space).type;
+  void* convert =
+      function("#include <kernops/cuda/dense/matrix.cuh>\nKERNOPS_CONVERT(" + types + ")\n", "kernops_convert");
+  launch(convert, unsigned(std::min<Count>(ceil_div(from.length(), 256), 65535)), 1, 256, &job);
+  return to;
 }
 
 }  // namespace cuda
@@ -57,7 +120,7 @@ void Matrix::copy_to(double* numbers) const {
 
 bool is_gpu_matrix(SEXP x) { return TYPEOF(x) == EXTPTRSXP && Rf_inherits(x, "gpu_matrix"); }
 
-Matrix& gpu_matrix(SEXP x) {
+Matrix& any_gpu_matrix(SEXP x) {
   void* address = is_gpu_matrix(x) ? R_ExternalPtrAddr(x) : nullptr;
   if (!address)
     throw InputError("input",
@@ -66,6 +129,14 @@ Matrix& gpu_matrix(SEXP x) {
   Matrix& matrix = *static_cast<Matrix*>(address);
   cuda::use_device(matrix.device);
   return matrix;
+}
+
+Matrix& gpu_matrix(SEXP x) {
+  Matrix& matrix = any_gpu_matrix(x);
+  if (!matrix.sixteen_bits()) return matrix;
+  const std::string precision = cuda::precision_of(matrix.space);
+  throw InputError("input", "this function takes a gpu_matrix in float64 or float32, not in " + precision +
+                                ", which only formulas read: convert it with `gpu_matrix(x, \"float32\")`");
 }
 
 SEXP wrap_gpu_matrix(std::unique_ptr<Matrix> matrix) {
@@ -96,10 +167,10 @@ void check_size(const Matrix& target, Count rows, Count columns) {
 }
 
 // [[Rcpp::export(rng = false)]]
-SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device) {
+SEXP gpu_upload(Rcpp::NumericMatrix x, std::string precision, int device) {
   return guard([&]() -> SEXP {
     read_memory_limit();
-    auto matrix = std::make_unique<Matrix>(x.nrow(), x.ncol(), single, device);
+    auto matrix = std::make_unique<Matrix>(x.nrow(), x.ncol(), cuda::space_of_precision(precision), device);
     matrix->copy_from(x.begin());
     return wrap_gpu_matrix(std::move(matrix));
   });
@@ -118,13 +189,13 @@ SEXP gpu_fill(SEXP to, Rcpp::NumericMatrix x) {
 // A copy of the matrix on another device.
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_move(SEXP x, int device) {
-  return guard([&]() -> SEXP { return wrap_gpu_matrix(std::make_unique<Matrix>(gpu_matrix(x), device)); });
+  return guard([&]() -> SEXP { return wrap_gpu_matrix(std::make_unique<Matrix>(any_gpu_matrix(x), device)); });
 }
 
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix gpu_download(SEXP x) {
   return guard([&] {
-    const Matrix& matrix = gpu_matrix(x);
+    const Matrix& matrix = any_gpu_matrix(x);
     Rcpp::NumericMatrix out = zeros(int(matrix.rows), int(matrix.columns));
     matrix.copy_to(out.begin());
     return out;
@@ -134,9 +205,9 @@ Rcpp::NumericMatrix gpu_download(SEXP x) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpu_describe(SEXP x) {
   return guard([&] {
-    const Matrix& matrix = gpu_matrix(x);
+    const Matrix& matrix = any_gpu_matrix(x);
     return Rcpp::List::create(Rcpp::_["dim"] = Rcpp::IntegerVector::create(matrix.rows, matrix.columns),
-                              Rcpp::_["precision"] = matrix.single ? "float32" : "float64",
+                              Rcpp::_["precision"] = cuda::precision_of(matrix.space),
                               Rcpp::_["bytes"] = double(matrix.bytes()), Rcpp::_["device"] = matrix.device,
                               Rcpp::_["name"] = cuda::current_device().name);
   });
@@ -146,10 +217,10 @@ Rcpp::List gpu_describe(SEXP x) {
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_gather(SEXP x, Rcpp::Nullable<Rcpp::IntegerVector> chosen_rows, Rcpp::IntegerVector columns) {
   return guard([&]() -> SEXP {
-    const Matrix& from = gpu_matrix(x);
+    const Matrix& from = any_gpu_matrix(x);
     const Rcpp::IntegerVector rows = chosen_rows.isNull() ? Rcpp::IntegerVector() : Rcpp::IntegerVector(chosen_rows);
     const Count row_count = chosen_rows.isNull() ? from.rows : rows.size();
-    auto out = std::make_unique<Matrix>(row_count, columns.size(), from.single, from.device);
+    auto out = std::make_unique<Matrix>(row_count, columns.size(), from.space, from.device);
     if (out->length() == 0) return wrap_gpu_matrix(std::move(out));
     const auto upload = [](const cuda::Buffer& to, const Rcpp::IntegerVector& positions) {
       cuda::copy_in(to.pointer(), positions.begin(), size_t(positions.size()) * sizeof(int));
@@ -165,7 +236,9 @@ SEXP gpu_gather(SEXP x, Rcpp::Nullable<Rcpp::IntegerVector> chosen_rows, Rcpp::I
                   out->rows,
                   int(out->columns)};
     void* gather = cuda::function("#include <kernops/cuda/dense/matrix.cuh>\nKERNOPS_MATRIX\n",
-                                  from.single ? "kernops_gather_float" : "kernops_gather_double");
+                                  from.sixteen_bits() ? "kernops_gather_sixteen_bits"
+                                  : from.single       ? "kernops_gather_float"
+                                                      : "kernops_gather_double");
     cuda::launch(gather, unsigned(ceil_div(out->rows, 256)), unsigned(std::min<Count>(out->columns, 65535)), 256, &job);
     return wrap_gpu_matrix(std::move(out));
   });

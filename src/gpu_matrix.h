@@ -8,29 +8,40 @@ namespace cuda {
 
 // rows x columns numbers in column-major order. The constructors make its device current.
 struct Matrix {
+  Matrix(Count rows, Count columns, MemorySpace space, int device);
   Matrix(Count rows, Count columns, bool single, int device);
   Matrix(const Matrix& other, int device);  // a copy
   Count rows, columns;
-  bool single;  // floats, otherwise doubles
+  MemorySpace space;
+  bool single;  // floats; doubles if neither floats nor numbers of 16 bits
   int device;
   Buffer memory;
 
   Count length() const { return rows * columns; }
-  size_t bytes() const { return size_t(length()) * (single ? sizeof(float) : sizeof(double)); }
+  bool sixteen_bits() const { return space == MemorySpace::device_bfloat16 || space == MemorySpace::device_float16; }
+  size_t bytes() const { return size_t(length()) * (sixteen_bits() ? 2 : single ? sizeof(float) : sizeof(double)); }
   double* doubles() const { return static_cast<double*>(memory.address()); }
-  MemorySpace space() const { return single ? MemorySpace::device_float : MemorySpace::device_double; }
   void copy_from(const double* numbers);  // in column-major order
   void copy_to(double* numbers) const;
 };
+
+// The memory space of the numbers of a precision of R, and the name of the precision.
+MemorySpace space_of_precision(const std::string& precision);
+const char* precision_of(MemorySpace space);
+
+// The matrix in another precision, on the same device.
+std::unique_ptr<Matrix> converted(const Matrix& from, MemorySpace space);
 
 }  // namespace cuda
 }  // namespace kernops
 
 bool is_gpu_matrix(SEXP x);
-// Makes its device current; throws InputError if x has lost its memory.
+// Makes its device current; throws InputError if x has lost its memory. Only formulas read numbers of 16 bits: for all
+// other computations gpu_matrix() throws InputError.
+kernops::cuda::Matrix& any_gpu_matrix(SEXP x);
 kernops::cuda::Matrix& gpu_matrix(SEXP x);
 SEXP wrap_gpu_matrix(std::unique_ptr<kernops::cuda::Matrix> matrix);
 void check_size(const kernops::cuda::Matrix& target, kernops::Count rows, kernops::Count columns);
-SEXP gpu_upload(Rcpp::NumericMatrix x, bool single, int device);
+SEXP gpu_upload(Rcpp::NumericMatrix x, std::string precision, int device);
 void read_memory_limit();  // the option kernops.gpu_memory
 Rcpp::NumericMatrix gpu_download(SEXP x);

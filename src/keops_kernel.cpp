@@ -88,7 +88,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
                 Rcpp::Nullable<Rcpp::List> ranges, Rcpp::List settings) {
   return guard_new([&]() -> SEXP {
     const Settings options = read_settings(settings);
-    const Call call(*kernel, input, ranges, points_are_columns);
+    const Call call(*kernel, input, ranges, points_are_columns, inputs_of(settings));
     const Reduction& result = kernel->result();
     if (options.stay && call.batched)
       throw InputError("input", "`output = \"gpu\"` returns a matrix: batches are not supported");
@@ -103,7 +103,7 @@ SEXP kernel_run(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, bool point
     set_dim(out, call);
     execute_batches(*kernel, call.data, call.batches, options, call.target(out));
     // a sum over both axes is returned to the host: `output = \"gpu\"` is not supported
-    if (options.stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), false, options.devices.front());
+    if (options.stay) return gpu_upload(Rcpp::as<Rcpp::NumericMatrix>(out), "float64", options.devices.front());
     return mark_missing(out, call, result);
   });
 }
@@ -115,7 +115,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
                                        int calls) {
   return guard([&] {
     using Clock = std::chrono::steady_clock;
-    const Call call(*kernel, input, R_NilValue, false);
+    const Call call(*kernel, input, R_NilValue, false, inputs_of(settings));
     if (kernel->result().axes() == none)
       throw InputError("input", "a sum over both axes is returned to the host: `output = \"gpu\"` is not supported");
     const Settings wanted = read_settings(settings);

@@ -1,6 +1,8 @@
 // Checks R's data against the variables of a formula.
 #include "kernel_call.h"
 
+#include <kernops/sixteen_bits.h>
+
 #include "formula/text.h"
 
 namespace kernops {
@@ -54,17 +56,39 @@ Rcpp::NumericVector by_rows(const Input& input, Count nrow, Count ncol) {
   return turned;
 }
 
-Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns) {
-  const cuda::Matrix& matrix = gpu_matrix(x);
+Input read_gpu_matrix(const Variable& v, SEXP x, bool points_are_columns, const std::string& inputs) {
+  std::shared_ptr<cuda::Matrix> rounded;
+  const cuda::Matrix* all = &any_gpu_matrix(x);
+  if (v.axes != none && !inputs.empty() && all->space != cuda::space_of_precision(inputs)) {
+    rounded = cuda::converted(*all, cuda::space_of_precision(inputs));
+    all = rounded.get();
+  }
+  const cuda::Matrix& matrix = *all;
   if (is_matrix(v, matrix.rows, matrix.columns))
     throw InputError("dim", "the parameter `" + v.name +
                                 "` is a matrix on the GPU: give it as an ordinary matrix, or as a single row");
-  return as_points(v, {{}, {matrix.memory.address(), 0, 0, matrix.space(), matrix.device}, 1}, matrix.rows,
+  return as_points(v, {{}, {matrix.memory.address(), 0, 0, matrix.space, matrix.device}, rounded, 1}, matrix.rows,
                    matrix.columns, points_are_columns);
 }
 
-Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
-  if (is_gpu_matrix(x)) return read_gpu_matrix(v, x, points_are_columns);
+template <class Number> void round_to(Rcpp::NumericVector& to, const Rcpp::NumericVector& from, const Variable& v) {
+  for (R_xlen_t n = 0; n < from.size(); ++n) {
+    to[n] = double(Number(from[n]));
+    if (std::isinf(to[n]) && std::isfinite(from[n]))
+      throw InputError("input", "`" + v.name +
+                                    "` has numbers larger than those of 16 bits: divide them by a constant, "
+                                    "or choose `precision = \"float32\"`");
+  }
+}
+
+Rcpp::NumericVector rounded(const Rcpp::NumericVector& values, const Variable& v, const std::string& inputs) {
+  Rcpp::NumericVector to = new_numbers(double(values.size()));
+  inputs == "bfloat16" ? round_to<Bfloat16>(to, values, v) : round_to<Float16>(to, values, v);
+  return to;
+}
+
+Input read_input(const Variable& v, SEXP x, bool points_are_columns, const std::string& inputs) {
+  if (is_gpu_matrix(x)) return read_gpu_matrix(v, x, points_are_columns, inputs);
   const bool numeric = (Rf_isNumeric(x) || Rf_isLogical(x)) && !Rf_isFactor(x);
   if (!numeric)
     throw InputError("input", "`" + v.name + "` must be a numeric matrix or vector, not " +
@@ -76,7 +100,8 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns) {
                                 "` must be a vector, a matrix or, for batches, an array of 3 dimensions, "
                                 "not of " +
                                 std::to_string(dims));
-  Input input{in_memory(x, REALSXP), {}, 1};
+  Input input{in_memory(x, REALSXP), {}, {}, 1};
+  if (v.axes != none && !inputs.empty()) input.values = rounded(input.values, v, inputs);
   input.array.data = input.values.begin();
   const Count length = Rf_xlength(x);
   const bool vector = dims < 2;  // or an array of one dimension, as returned by table()
@@ -129,6 +154,10 @@ Count common_points(const Program& program, const std::vector<Input>& inputs, un
 
 }  // namespace
 
+std::string inputs_of(const Rcpp::List& settings) {
+  return settings.containsElementNamed("inputs") ? Rcpp::as<std::string>(settings["inputs"]) : "";
+}
+
 void check_matrix(const Variable& v, Count rows, Count columns) {
   if (v.matrices == std::set<Shape>{{int(rows), int(columns)}}) return;
   const auto text = [](Count r, Count c) { return std::to_string(r) + " x " + std::to_string(c) + " matrix"; };
@@ -141,11 +170,11 @@ void check_matrix(const Variable& v, Count rows, Count columns) {
 }
 
 Call::Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
-           bool points_are_columns) {
+           bool points_are_columns, const std::string& precision) {
   const Program& program = kernel.program;
   const Reduction& result = kernel.result();
   for (size_t n = 0; n < program.variables.size(); ++n) {
-    inputs.push_back(read_input(program.variables[n], input[n], points_are_columns));
+    inputs.push_back(read_input(program.variables[n], input[n], points_are_columns, precision));
     data.variables.push_back(inputs.back().array);
     batched = batched || inputs.back().batched;
   }

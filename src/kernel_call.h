@@ -17,15 +17,17 @@ void check_matrix(const Variable& v, Count rows, Count columns);
 struct Input {
   Rcpp::NumericVector values;
   ArrayRef array;
+  std::shared_ptr<cuda::Matrix> rounded;  // a gpu_matrix in 16 bits
   Count points;
   Count batches = 1;
   bool batched = false;  // an array of three dimensions
 };
 
-// All R arguments of one computation, checked, and the shape of its result.
+// All R arguments of one computation, checked, and the shape of its result. Points are rounded to the numbers of
+// `inputs`, "bfloat16" or "float16", unless it is empty; parameters are not.
 struct Call {
-  Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges,
-       bool points_are_columns);
+  Call(const Kernel& kernel, const Rcpp::List& input, const Rcpp::Nullable<Rcpp::List>& ranges, bool points_are_columns,
+       const std::string& inputs = "");
   Output target(const cuda::Matrix& out) const {
     return {out.doubles(), entry, row, MemorySpace::device_double, out.device};
   }
@@ -39,5 +41,8 @@ struct Call {
   Count points, nrow, ncol, entry, row;
   std::vector<Count> dim;  // shape of the result, without batches
 };
+
+// The precision of the points, among the settings that R/settings.R makes.
+std::string inputs_of(const Rcpp::List& settings);
 
 }  // namespace kernops

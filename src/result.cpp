@@ -37,7 +37,7 @@ Result::Result(bool on_device, int device, Count rows, Count columns, bool singl
 
 Output Result::output() const {
   if (!matrix_) return {const_cast<double*>(numbers_.begin()), rows_, 1};
-  return {matrix_->doubles(), rows_, 1, matrix_->space(), matrix_->device};
+  return {matrix_->doubles(), rows_, 1, matrix_->space, matrix_->device};
 }
 
 void Result::fill(double value) { std::fill(numbers_.begin(), numbers_.end(), value); }

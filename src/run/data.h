@@ -17,8 +17,8 @@ class Backend;
 
 inline Count ceil_div(Count n, Count by) { return (n + by - 1) / by; }
 
-// The memory space of an array; host arrays are doubles.
-enum class MemorySpace { host, device_double, device_float };
+// The memory space of an array, with the type of its numbers; host arrays are doubles.
+enum class MemorySpace { host, device_double, device_float, device_bfloat16, device_float16 };
 
 // Entry k of item n at data[k * entry + n * item]. Batches, on the host only, are `batch` numbers apart.
 struct ArrayRef {

@@ -259,7 +259,7 @@ test_mistakes("kernops_input_error", alist(
   `complex numbers on the GPU` = gpu_matrix(1i),
   `data frame with text on the GPU` = gpu_matrix(data.frame(1, "a")),
   `three dimensions on the GPU` = gpu_matrix(array(1, c(2, 2, 2))),
-  `unknown precision` = gpu_matrix(diag(2), "float16"),
+  `unknown precision` = gpu_matrix(diag(2), "float8"),
   `matrix that was saved` = dim(lost()),
   `matrix that was saved, as an input` = dot()(list(lost(), diag(2))),
   `one index` = lost()[1],

@@ -131,7 +131,7 @@ test_that("the option kernops.precision is a default, and arguments win", {
 
 test_mistakes("kernops_input_error", alist(
   `unknown backend` = dot(backend = "quantum"),
-  `unknown precision` = dot(precision = "float16")
+  `unknown precision` = dot(precision = "float8")
 ))
 
 test_that("quotients that jump are rounded as in R, whatever the axis of the divisor", {

@@ -18,7 +18,7 @@ test_that("arguments win over options, NULL is the default, and errors leave not
   expect_identical(with_kernops(third(precision = "float64"), precision = "float32"), 1 / 3)
   expect_identical(with_kernops(with_kernops(third(), precision = NULL), precision = "float32"), 1 / 3)
   expect_error(with_kernops(stop("no"), precision = "float32"), "no")
-  expect_error(local_kernops(precision = "float16"), class = "kernops_input_error")
+  expect_error(local_kernops(precision = "float8"), class = "kernops_input_error")
   expect_identical(third(), 1 / 3)
 })
 
@@ -104,7 +104,7 @@ test_mistakes("kernops_input_error", alist(
   `a setting given twice` = with_kernops(1, threads = 1, threads = 2),
   `an unknown setting` = with_kernops(1, presicion = "float32"),
   `a setting without a name` = local_kernops("float32"),
-  `a precision that is none` = with_kernops(1, precision = "float16"),
+  `a precision that is none` = with_kernops(1, precision = "float8"),
   `an instruction set that is none` = with_kernops(1, isa = "abacus"),
   `two instruction sets` = with_kernops(1, isa = c("avx2", "baseline")),
   `no number of threads` = with_kernops(1, threads = 0),

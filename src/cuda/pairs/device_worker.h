@@ -11,7 +11,10 @@
 namespace kernops {
 namespace cuda {
 
-inline int bytes_of_number(const ArrayRef& array) { return array.space == MemorySpace::device_float ? 4 : 8; }
+inline int bytes_of_number(const ArrayRef& array) {
+  const bool sixteen_bits = array.space == MemorySpace::device_bfloat16 || array.space == MemorySpace::device_float16;
+  return sixteen_bits ? 2 : array.space == MemorySpace::device_float ? 4 : 8;
+}
 
 struct Range {
   Count begin, end;

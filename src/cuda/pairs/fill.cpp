@@ -6,6 +6,19 @@
 namespace kernops {
 namespace cuda {
 
+namespace {
+
+DeviceSource::Kind kind_of(MemorySpace space) {
+  switch (space) {
+    case MemorySpace::device_float: return DeviceSource::floats;
+    case MemorySpace::device_bfloat16: return DeviceSource::bfloat16;
+    case MemorySpace::device_float16: return DeviceSource::float16;
+    default: return DeviceSource::doubles;
+  }
+}
+
+}  // namespace
+
 bool DeviceWorker::is_here(const ArrayRef& array) const {
   return array.space != MemorySpace::host && array.device == number_;
 }
@@ -85,7 +98,7 @@ std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, R
         for (int k = 0; k < slot.size; ++k) arguments[count++] = values[k * from->entry];
       } else {
         const ArrayRef local = here(*from, slot.size, items);
-        s.kind = local.space == MemorySpace::device_float ? DeviceSource::floats : DeviceSource::doubles;
+        s.kind = kind_of(local.space);
         s.data = local.data, s.entry = local.entry, s.item = local.item;
       }
     }

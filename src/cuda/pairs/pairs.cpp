@@ -1,4 +1,6 @@
 // Map-reduce on one or several GPUs: rows are split, or columns if there are few rows.
+#include <kernops/sixteen_bits.h>
+
 #include <algorithm>
 #include <set>
 
@@ -68,8 +70,7 @@ class CudaPairs : public Pairs {
     const Count stride = by_item ? array.entry : array.item, apart = by_item ? array.item : array.entry;
     for (Count run = 0; run < runs; ++run) {
       const Count at = first * array.item + run * apart;
-      const auto all = bytes_of_number(array) == 4 ? read_run<float>(array, at, count, stride)
-                                                   : read_run<double>(array, at, count, stride);
+      const auto all = read_numbers(array, at, count, stride);
       for (Count n = 0; n < count; ++n)
         numbers[size_t(by_item ? run * entries + n : n * entries + run)] = all[size_t(n * stride)];
     }
@@ -126,7 +127,17 @@ class CudaPairs : public Pairs {
     std::vector<T> all(size_t((count - 1) * stride + 1));
     const auto from = reinterpret_cast<DevicePointer>(static_cast<const T*>(array.data) + at);
     copy_out(all.data(), from, all.size() * sizeof(T));
-    return {all.begin(), all.end()};
+    std::vector<double> numbers;
+    for (const T& number : all) numbers.push_back(double(number));
+    return numbers;
+  }
+  static std::vector<double> read_numbers(const ArrayRef& array, Count at, Count count, Count stride) {
+    switch (array.space) {
+      case MemorySpace::device_float: return read_run<float>(array, at, count, stride);
+      case MemorySpace::device_bfloat16: return read_run<Bfloat16>(array, at, count, stride);
+      case MemorySpace::device_float16: return read_run<Float16>(array, at, count, stride);
+      default: return read_run<double>(array, at, count, stride);
+    }
   }
   DeviceWorker& first() { return workers_.front(); }
 

@@ -1,6 +1,7 @@
 // Fills the levels of a Formula (uniform, rows, columns) with input data and the values computed from them.
 #pragma once
 #include <kernops/jobs/device.h>
+#include <kernops/sixteen_bits.h>
 #include <kernops/cuda/programmatic_launch.cuh>
 #include <kernops/cuda/values.cuh>
 
@@ -39,6 +40,8 @@ __device__ __forceinline__ T entry_of(const DeviceSource& s, const double* given
   const long long at = n * s.item + k * s.entry;
   if (s.kind == DeviceSource::doubles) return T(__ldg(static_cast<const double*>(s.data) + at));
   if (s.kind == DeviceSource::floats) return T(__ldg(static_cast<const float*>(s.data) + at));
+  if (s.kind == DeviceSource::bfloat16) return T(static_cast<const Bfloat16*>(s.data)[at]);
+  if (s.kind == DeviceSource::float16) return T(static_cast<const Float16*>(s.data)[at]);
   return T(s.kind == DeviceSource::constant ? s.value
            : s.kind == DeviceSource::given  ? given[s.first + k]
                                             : double(s.first + n + 1));

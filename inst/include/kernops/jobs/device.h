@@ -11,7 +11,7 @@ KERNOPS_FN constexpr int padded(int entries, int bytes) {
 
 // The source of `size` entries of a level: entry k of item n at data[k * entry + n * item].
 struct DeviceSource {
-  enum Kind { constant, given, doubles, floats, index } kind;
+  enum Kind { constant, given, doubles, floats, bfloat16, float16, index } kind;
   const void* data;
   long long entry, item, first;  // an index is first + n + 1, and an argument is the number of FillJob at first + k
   double value;

@@ -12,6 +12,13 @@ struct GatherJob {
   int column_count;
 };
 
+// Numbers in another precision (cuda/dense/matrix.cuh).
+struct ConvertJob {
+  const void* from;
+  void* to;
+  long long count;
+};
+
 // Blocks of vectors, rows x columns, in column-major order (cuda/dense/solve.cuh). If x is multiplied by a matrix, it
 // has `inner` columns.
 struct VectorJob {

@@ -1,6 +1,7 @@
 // Copies chosen rows and columns of a matrix on the device, read by NVRTC.
 #pragma once
 #include <kernops/jobs/matrix.h>
+#include <kernops/sixteen_bits.h>
 
 namespace kernops {
 
@@ -15,9 +16,20 @@ template <class T> __device__ void gather(const GatherJob& job) {
   }
 }
 
+template <class From, class To> __device__ void convert(const ConvertJob& job) {
+  const long long step = gridDim.x * (long long)blockDim.x;
+  for (long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x; n < job.count; n += step)
+    static_cast<To*>(job.to)[n] = To(double(static_cast<const From*>(job.from)[n]));
+}
+
 // The entry points.
+#define KERNOPS_CONVERT(...) \
+  extern "C" __global__ void kernops_convert(kernops::ConvertJob job) { kernops::convert<__VA_ARGS__>(job); }
 #define KERNOPS_MATRIX                                                                                       \
   extern "C" __global__ void kernops_gather_double(kernops::GatherJob job) { kernops::gather<double>(job); } \
-  extern "C" __global__ void kernops_gather_float(kernops::GatherJob job) { kernops::gather<float>(job); }
+  extern "C" __global__ void kernops_gather_float(kernops::GatherJob job) { kernops::gather<float>(job); }   \
+  extern "C" __global__ void kernops_gather_sixteen_bits(kernops::GatherJob job) {                           \
+    kernops::gather<unsigned short>(job);                                                                    \
+  }
 
 }  // namespace kernops
