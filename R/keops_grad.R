@@ -6,7 +6,9 @@
 #' gradients can be nested to any order.
 #'
 #' `Min`, `Max`, `KMin` and `KMax` are differentiated at the selected point, the first one in case of ties. Positions
-#' such as `ArgMin`, and `Any`, `All` and `Count`, have gradient zero.
+#' such as `ArgMin`, and `Any`, `All` and `Count`, have gradient zero. `Median` and `Quantile` are differentiated at the
+#' element that is the result, or at the two elements between which the result is interpolated; their gradient has no
+#' further derivatives.
 #'
 #' The gradients of `Norm2(v)`, `Normalize(v)`, `Hypot(a, b)` and `Abs(a)` at 0 are defined as 0. Therefore the
 #' gradient of a kernel of a distance, such as `Matern(2.5, Norm2(x - y))`, is correct for coincident points, but
@@ -25,7 +27,8 @@
 #' @param var the variable: its name, or its position counted from 1.
 #'
 #' @return An operator, as returned by [keops_kernel()]. Its result has the shape of `var`: n x size for a variable
-#'   indexed by i or j, 1 x size for a parameter, or the shape of the matrix given for the parameter. The new argument
+#'   indexed by i or j, 1 x size for a parameter, or the shape of the matrix given for the parameter or for stored
+#'   terms `Vij`. The new argument
 #'   is named `eta`, or `eta2`, `eta3`, ... if that name is used already. With `output = "gpu"` the gradient of a matrix
 #'   is a single row, with the entries in row-major order.
 #'
@@ -47,9 +50,7 @@ keops_grad <- function(op, var) {
   from <- environment(op)
   names <- from$about$variables$name
   var <- variable_name(var, names)
-  if (!is.null(order_reduction(from$formula))) {
-    stop_kernops("input", "Medians and quantiles of formulas have no gradient here.")
-  }
+  if (!is.null(from$grad)) return(from$grad(from, var))
   eta <- setdiff(c("eta", paste0("eta", seq_along(names) + 1)), names)[[1]]
   formula <- code_text("Grad(", from$formula, ", ", var, ", ", eta, ")")
   incoming <- data.frame(name = eta, category = from$about$axis, size = from$about$size)

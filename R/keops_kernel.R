@@ -30,7 +30,7 @@
 #' | `Count` | the number of values |
 #' | `Median(f, axis)`, `Quantile(f, p, ..., axis)` | the median, or quantiles of type 7 for probabilities p, of each entry; for a vector f, the entries for one probability after another |
 #'
-#' `Median` and `Quantile` store the terms of some rows at a time, about 4e6, on the CPU or a GPU, and have no gradient.
+#' `Median` and `Quantile` store the terms of some rows at a time, about 4e6, on the CPU or a GPU.
 #'
 #' @param formula a string.
 #' @param args a character vector that declares each variable of the formula: `"x = Vi(3)"` for points indexed by i with
@@ -81,8 +81,8 @@
 #' The input of a variable declared as `"A = Vij(1)"` is a matrix with a row for each i and a column for each j, or,
 #' with several entries, an array of such matrices, M x N x size; or entries of a table, `table[i, j]`, by
 #' [lookup_terms()], which are not stored for all pairs. All reductions take such variables, on the CPU and on a GPU.
-#' `ranges`, batches, positions of points in the formula and gradients with respect to `A` are not available; nor are
-#' gradients of reductions whose gradient contains a reduction, such as `LogSumExp`.
+#' The gradient of [keops_grad()] with respect to `A` is an M x N matrix, or an array of such matrices. `ranges`,
+#' batches and positions of points in the formula are not available. [Vij()] is such a variable of symbolic matrices.
 #'
 #' @section Inputs of 16 bits:
 #' With `precision = "bfloat16"` the values of all variables that are indexed by i or j, also incoming gradients and
@@ -175,7 +175,8 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   ordered <- order_reduction(formula)
   if (!is.null(ordered)) return(order_operator(ordered, formula, args, sum_scheme, precision, backend, device))
   if (any(is_pair_variable(args))) {
-    return(pairs_operator(formula, args, sum_scheme, precision, backend, device, accumulator, var))
+    if (stored) return(stored_pairs_operator(formula, args, sum_scheme, precision, backend, device))
+    return(pairs_operator(formula, args, sum_scheme, precision, backend, device, accumulator))
   }
   kernel <- kernel_compile(formula, args, stored)
   about <- kernel_describe(kernel)
@@ -256,7 +257,8 @@ print.keops_kernel <- function(x, ...) {
   if (!is_operator(x)) return(print(unclass(x)))
   kept <- environment(x)
   variables <- kept$about$variables
-  rows <- switch(kept$about$axis, Vi = "one row per i", Vj = "one row per j", Pm = "one row")
+  rows <- switch(kept$about$axis, Vi = "one row per i", Vj = "one row per j", Pm = "one row",
+                 Vij = "one row per i and one column per j")
   cli::cat_line("<keops_kernel> ", kept$formula)
   cli::cat_line("  variables  ", if (nrow(variables)) toString(declarations(variables)) else "none")
   cli::cat_line("  result     ", rows, ", ", kept$about$size, if (kept$about$size == 1) " column" else " columns")

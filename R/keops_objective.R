@@ -30,7 +30,7 @@ keops_objective <- function(K, ..., reduction = "Sum") {
   about <- named(K)
   reduction <- check_text(reduction, "reduction", one = TRUE)
   op <- operator_of(code_text(reduction, "_Reduction(", about$formula, ", 1)"), about$args)
-  input <- lapply(K@variables[about$tokens], function(v) v$data)
+  input <- lapply(K@variables[about$tokens], variable_data)
   positions <- match(vapply(wrt, function(var) var@formula, ""), about$tokens)
   slopes <- lapply(sub(" .*", "", about$args[positions]), function(name) keops_grad(op, name))
   owner <- rep(seq_along(positions), lengths(input[positions]))

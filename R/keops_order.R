@@ -29,45 +29,61 @@ top_arguments <- function(text) {
   substring(text, first, c(cuts - 1, nchar(text)))
 }
 
-# The operator of such a reduction, as kernel_operator() makes others; `inner` stores the terms.
+# The operator of such a reduction, as kernel_operator() makes others.
+# long: an operator and what its gradient shares
 order_operator <- function(reduction, formula, args, sum_scheme, precision, backend, device) {
-  make <- function(stored) {
-    kernel_operator(code_text("Sum_Reduction(", reduction$f, ", ", reduction$axis, ")"), args, sum_scheme, precision,
-                    backend, device, stored = stored)
+  of_terms <- code_text("Sum_Reduction(", reduction$f, ", ", reduction$axis, ")")
+  make <- function(formula, args, stored) {
+    kernel_operator(formula, args, sum_scheme, precision, backend, device, stored = stored)
   }
-  about <- environment(make(FALSE))$about
-  inner <- make(TRUE)
+  plain <- make(of_terms, args, FALSE)
+  about <- environment(plain)$about
   if (about$axis == "Pm") {
     stop_kernops("formula", "{.code {reduction$name}_Reduction} needs points of the axis that it leaves.", call = NULL)
   }
   width <- about$size
   about$size <- width * length(reduction$probs)
   about$stages <- code_text(reduction$name, " over ", if (about$axis == "Vi") "j" else "i", ": ", reduction$f)
+  names <- about$variables$name
+  pairs <- which(about$variables$category == "Vij")
+  # the terms of a list of pairs, which are points of one axis
+  listed <- transform(about$variables, category = ifelse(category == "Pm", "Pm", "Vi"))
+  at_pairs <- function() make(code_text("Sum_Reduction(", reduction$f, ", 1)"), declarations(listed), FALSE)
+  inner <- if (length(pairs)) at_pairs() else make(of_terms, args, TRUE)
+  terms_of <- if (length(pairs)) listed_terms else function(inner, input, about) inner(input)
   live_kernel <- environment(inner)$live_kernel
   settings <- environment(inner)$settings
-  single <- precision == "float32"
+  single <- precision != "float64"
   accumulate_double <- FALSE
-  names <- about$variables$name
+  grad <- grad_of_order # for keops_grad()
   op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) report_shortage({
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
     }
-    input <- match_input(input, names, backend)
-    check_whole_input(input, reduction$name, inner_dim, ranges, output)
-    split <- about$variables$category == about$axis
-    reduced <- by_row_blocks(input, split, other_points(input, about), function(input) {
-      terms <- inner(input) # rows x points of the axis x entries
+    input <- match_input(input, names, backend, pairs)
+    columns <- check_order_input(input, about, pairs, reduction$name, inner_dim, ranges, output)
+    reduced <- by_row_blocks(input, about, columns, function(input, rows) {
+      terms <- terms_of(inner, input, about) # rows x points of the axis x entries
       result <- axis_reduce(terms, 2, "quantile", probs = reduction$probs, backend = backend)
       result <- array(result, c(length(reduction$probs), nrow(terms), width))
       matrix(aperm(result, c(2, 3, 1)), nrow(terms))
     })
-    keep_names(reduced, input[split], FALSE)
+    keep_names(do.call(rbind, reduced), input[about$variables$category == about$axis], FALSE)
   })
   structure(op, class = "keops_kernel")
 }
 
-# The number of points of the axis that is reduced.
-other_points <- function(input, about) {
+# The numbers of rows of the result, and of points of the axis that is reduced.
+order_rows <- function(input, about) {
+  category <- about$variables$category
+  of_pairs <- vapply(input[category == "Vij"], function(x) dim(x)[[if (about$axis == "Vi") 1 else 2]], 1L)
+  max(of_pairs, vapply(input[category == about$axis], NROW, 1))
+}
+check_order_input <- function(input, about, pairs, name, inner_dim, ranges, output) {
+  plain <- input
+  plain[pairs] <- lapply(input[pairs], function(x) if (length(dim(x)) == 3) x[, , 1] else x)
+  check_whole_input(plain, name, inner_dim, ranges, output)
+  if (length(pairs)) return(rev(check_pair_values(input, about, pairs))[[if (about$axis == "Vi") 1 else 2]])
   others <- !about$variables$category %in% c(about$axis, "Pm")
   max(1, vapply(input[others], NROW, 1))
 }
@@ -83,11 +99,16 @@ check_whole_input <- function(input, name, inner_dim, ranges, output, call = cal
   stop_kernops("input", paste0("{.code ", name, "} is not available with ", refused[[1]], "."), call = call)
 }
 
-# The rows of f(input) for blocks of rows of the variables in `split`.
-by_row_blocks <- function(input, split, columns, f, rows = max(vapply(input[split], NROW, 1))) {
-  do.call(rbind, for_row_blocks(rows, columns, function(block) {
-    f(replace(input, split, lapply(input[split], function(x) as.matrix(x)[block, , drop = FALSE])))
-  }))
+# A list of f(input, rows) for blocks of rows of the result.
+by_row_blocks <- function(input, about, columns, f) {
+  category <- about$variables$category
+  split <- which(category == about$axis)
+  rows <- order_rows(input, about)
+  for_row_blocks(rows, columns, function(block) {
+    input[split] <- lapply(input[split], function(x) as.matrix(x)[block, , drop = FALSE])
+    input[category == "Vij"] <- lapply(input[category == "Vij"], some_pairs, block, about$axis == "Vi")
+    f(input, block)
+  })
 }
 
 # A list of f(block) for blocks of the numbers of rows, each with about 4e6 terms.

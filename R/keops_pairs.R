@@ -1,15 +1,15 @@
 # Variables with a value for each pair (i, j), declared as "A = Vij(1)": an M x N matrix, an M x N x size array, or
 # entries of a table, lookup_terms(). A row of the result is a batch: its points of the axis of the result are one point
-# of this batch, and its values of a pair variable are points of the other axis.
+# of this batch, and its values of a pair variable are points of the other axis. The same holds for gradients: that of a
+# variable which all rows share is the sum over the batches, that of a pair variable has a row of values for each batch.
 
 pair_declaration <- "^(.*=\\s*)Vij(\\s*\\(.*)$"
 
 is_pair_variable <- function(args) grepl(pair_declaration, args)
 
-# The operator of a formula with pair variables, as kernel_operator() makes others. `of_rows`: the kernel whose result
-# has a row for each i, with pair variables as points j.
-# long: an operator has the parts of others in its environment
-pairs_operator <- function(formula, args, sum_scheme, precision, backend, device, accumulator, var) {
+# The operator of a formula with pair variables, as kernel_operator() makes others. `inner`: the kernel whose result
+# has a row for each i, with pair variables as points j, or with i and j exchanged.
+pairs_operator <- function(formula, args, sum_scheme, precision, backend, device, accumulator) {
   pairs <- which(is_pair_variable(args))
   if (grepl("\\bIndex[IJ]?\\b", formula)) refuse_in_pairs("positions of points", args[pairs])
   declared <- function(axis) replace(args, pairs, sub(pair_declaration, paste0("\\1", axis, "\\2"), args[pairs]))
@@ -17,20 +17,39 @@ pairs_operator <- function(formula, args, sum_scheme, precision, backend, device
     kernel_operator(formula, declared(axis), sum_scheme, precision, backend, device, accumulator)
   }
   inner <- make("Vj")
-  other <- "Vj"
+  rows <- "Vi"
   if (environment(inner)$about$axis == "Vj") {
     inner <- make("Vi")
-    other <- "Vi"
+    rows <- "Vj"
   }
-  rows <- c(Vj = "Vi", Vi = "Vj")[[other]]
-  about <- environment(inner)$about
-  about$variables$category[pairs] <- "Vij"
+  variables <- environment(inner)$about$variables
+  if (length(environment(inner)$about$stages) > 1) {
+    refuse_in_pairs("several reductions, except as {.fn keops_grad} of an operator", variables$name[pairs])
+  }
+  roles <- ifelse(variables$category == rows, "rows", "shared")
+  roles[pairs] <- "pairs"
+  new_pairs_operator(inner, formula, args, rows, roles, if (environment(inner)$about$axis == "Pm") "shared" else "rows")
+}
+
+# roles: of each variable, "rows", "pairs" or "shared" by all rows. to: that of the result.
+# long: an operator has the parts of others in its environment
+new_pairs_operator <- function(inner, formula, args, rows, roles, to) {
+  from <- environment(inner)
+  about <- from$about
+  about$variables$category[roles == "pairs"] <- "Vij"
+  about$axis <- switch(to, rows = rows, pairs = "Vij", about$axis)
+  pairs <- which(roles == "pairs")
   names <- about$variables$name
-  check_pair_formula(about, var, names[pairs])
-  live_kernel <- environment(inner)$live_kernel
-  settings <- environment(inner)$settings
-  single <- precision == "float32"
-  accumulate_double <- accumulator == "float64"
+  grad <- grad_of_pairs # for keops_grad()
+  live_kernel <- from$live_kernel
+  settings <- from$settings
+  single <- from$single
+  accumulate_double <- from$accumulate_double
+  accumulator <- from$accumulator
+  sum_scheme <- from$sum_scheme
+  precision <- from$precision
+  backend <- from$backend
+  device <- from$device
   op <- function(input, inner_dim = "col", ranges = NULL, output = c("host", "gpu")) report_shortage({
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
@@ -40,23 +59,49 @@ pairs_operator <- function(formula, args, sum_scheme, precision, backend, device
     plain[pairs] <- lapply(input[pairs], function(x) if (length(dim(x)) == 3) x[, , 1] else x)
     check_whole_input(plain, "Vij", inner_dim, ranges, output)
     size <- check_pair_values(input, about, pairs)
-    split <- about$variables$category == rows
     if (rows == "Vj") size <- rev(size)
-    blocks <- for_row_blocks(size[[1]], size[[2]], function(block) {
-      batch <- input
-      batch[split] <- lapply(input[split], function(x) {
-        x <- as.matrix(x)[block, , drop = FALSE]
-        array(t(x), c(1, ncol(x), length(block)))
-      })
-      batch[pairs] <- lapply(input[pairs], pair_batches, block, rows)
-      result <- inner(batch)
-      if (about$axis == "Pm") return(rowSums(matrix(result, ncol = dim(result)[[3]])))
-      t(matrix(result, ncol = length(block)))
+    results <- for_row_blocks(size[[1]], size[[2]], function(block) {
+      pairs_result(inner(rows_as_batches(input, roles, rows, block)), to, block)
     })
-    if (about$axis == "Pm") return(Reduce(`+`, blocks))
-    keep_names(do.call(rbind, blocks), input[split], FALSE)
+    keep_names(joined_rows(results, to, rows), if (to == "rows") input[roles == "rows"], FALSE)
   })
   structure(op, class = "keops_kernel")
+}
+
+# The gradient of such an operator; its incoming gradient has the role of the result.
+grad_of_pairs <- function(from, var) {
+  inner <- keops_grad(from$inner, var)
+  variables <- environment(inner)$about$variables
+  eta <- variables[nrow(variables), ]
+  if (from$to != "shared") eta$category <- from$about$axis
+  formula <- code_text("Grad(", from$formula, ", ", var, ", ", eta$name, ")")
+  new_pairs_operator(inner, formula, c(from$args, declarations(eta)), from$rows, c(from$roles, from$to),
+                     from$roles[[match(var, from$names)]])
+}
+
+# The input of the inner operator for some rows.
+rows_as_batches <- function(input, roles, rows, block) {
+  input[roles == "rows"] <- lapply(input[roles == "rows"], function(x) {
+    x <- as.matrix(x)[block, , drop = FALSE]
+    array(t(x), c(1, ncol(x), length(block)))
+  })
+  input[roles == "pairs"] <- lapply(input[roles == "pairs"], pair_batches, block, rows)
+  input
+}
+
+# The result of the batches of some rows. Gradients are summed over batches already.
+pairs_result <- function(result, to, block) {
+  if (to == "rows") return(t(matrix(result, ncol = length(block))))
+  if (to == "shared" && length(dim(result)) == 3) array(rowSums(result, dims = 2), dim(result)[1:2]) else result
+}
+
+joined_rows <- function(results, to, rows) {
+  if (to == "rows") return(do.call(rbind, results))
+  if (to == "shared") return(Reduce(`+`, results))
+  size <- dim(results[[1]])[1:2]
+  all <- array(unlist(results), c(size, length(unlist(results)) / prod(size))) # points x entries x rows
+  all <- aperm(all, if (rows == "Vi") c(3, 1, 2) else c(1, 3, 2))
+  if (size[[2]] == 1) array(all, dim(all)[1:2]) else all
 }
 
 # The values of a pair variable for some rows of the result: points x size x rows.
@@ -69,17 +114,9 @@ pair_batches <- function(x, block, rows) {
   if (rows == "Vi") aperm(x[block, , , drop = FALSE], c(2, 3, 1)) else aperm(x[, block, , drop = FALSE], c(1, 3, 2))
 }
 
-check_pair_formula <- function(about, var, pairs) {
-  if (!is.null(var) && var %in% pairs) {
-    stop_kernops("input", "Gradients with respect to {.code {var}}, a variable of pairs, are not available.",
-                 call = NULL)
-  }
-  if (length(about$stages) < 2) return(invisible())
-  refuse_in_pairs("several reductions, as most gradients of other reductions than sums have", pairs)
-}
-
 refuse_in_pairs <- function(what, pairs) {
-  stop_kernops("formula", "A formula with variables of pairs, {.code {pairs}}, must not have {what}.", call = NULL)
+  stop_kernops("formula", paste0("A formula with variables of pairs, {.code {pairs}}, must not have ", what, "."),
+               call = NULL)
 }
 
 # The numbers of points i and j, which all variables must have.

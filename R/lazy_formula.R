@@ -1,6 +1,6 @@
 # From tensors to operators: tokens become names, and each formula is compiled once.
 
-token <- "[A-Za-z][A-Za-z0-9]*[.][ijp][0-9a-f]+"
+token <- "[A-Za-z][A-Za-z0-9]*[.][ijpmn][0-9a-f]+"
 
 # A tensor of `formula`, a text in which %s stands for each of the tensors and numbers in `arguments`. The C++ code
 # computes its size, or reports a mistake. Complex entries are two numbers each, which most operations do not support.
@@ -86,7 +86,7 @@ as_lazy <- function(x, call = caller_env()) {
   if (is.data.frame(x) || length(dim(x)) > 0) {
     stop_kernops("input", c("A matrix cannot be combined with a {.cls LazyTensor}.",
                             i = paste("Declare what its rows are: {.code Vi(x)}, {.code Vj(x)} or, for parameters,",
-                                      "{.code Pm(x)}.")), call = call)
+                                      "{.code Pm(x)}; {.code Vij(x)} has a number for each pair.")), call = call)
   }
   if (length(x) == 0 || !(is.numeric(x) || is.logical(x) || is.complex(x))) {
     stop_kernops("input", "A {.cls LazyTensor} cannot be combined with
@@ -110,6 +110,7 @@ size_by_sizes <- function(formula, arguments) {
 
 # The number of entries of a formula of declared variables; each is compiled once.
 formula_size <- function(formula, args) {
+  args <- sub("Vij(", "Vi(", args, fixed = TRUE)
   known <- cached("sizes")
   key <- rlang::hash(list(formula, args))
   if (is.null(known[[key]])) {
@@ -127,14 +128,16 @@ named <- function(x) {
   names <- stats::setNames(make.unique(as.character(labels), sep = "_"), c(tokens, shared))
   formula <- replace_words(text, paste0(token, "|", part_token), function(words) unname(names[words]))
   declared <- vapply(tokens, function(t) {
-    sprintf("%s = %s(%d)", names[[t]], c(i = "Vi", j = "Vj", p = "Pm")[[x@variables[[t]]$axis]], x@variables[[t]]$size)
+    sprintf("%s = %s(%d)", names[[t]], categories[[x@variables[[t]]$axis]], x@variables[[t]]$size)
   }, "")
   list(formula = formula, args = unname(declared), tokens = tokens)
 }
 
+categories <- c(i = "Vi", j = "Vj", p = "Pm", m = "Vij", n = "Vij")
+
 common_points <- function(variables, axis, call = caller_env()) {
-  stored <- Filter(function(v) v$axis == axis && !is.null(v$data), variables)
-  counts <- vapply(stored, function(v) nrow(v$data), 1)
+  stored <- Filter(function(v) (v$axis == axis || is_of_pairs(v)) && !is.null(v$data), variables)
+  counts <- vapply(stored, function(v) if (is_of_pairs(v)) pair_points(v, axis) else nrow(v$data), 1)
   if (length(unique(counts)) > 1) {
     labels <- vapply(stored, function(v) v$label, "")
     shown <- paste0(labels, " (", counts, ")")
@@ -144,7 +147,7 @@ common_points <- function(variables, axis, call = caller_env()) {
 }
 
 batches_of <- function(variables, call = caller_env()) {
-  shapes <- lapply(variables, function(v) batch_shape(v$data))
+  shapes <- lapply(variables, function(v) if (!is_of_pairs(v)) batch_shape(v$data))
   common_batches(shapes, lapply(variables, function(v) v$label), call)
 }
 

@@ -27,10 +27,10 @@ i_j_points <- function(x, axis) {
 
 #' @export
 t.LazyTensor <- function(x) {
-  swapped <- c(i = "j", j = "i", p = "p")
+  swapped <- c(i = "j", j = "i", p = "p", m = "n", n = "m")
   renamed <- function(tokens) {
-    axis <- sub(".*[.]([ijp]).*", "\\1", tokens)
-    paste0(sub("[.].*", "", tokens), ".", swapped[axis], sub(".*[.][ijp]", "", tokens))
+    axis <- sub(".*[.]([ijpmn]).*", "\\1", tokens)
+    paste0(sub("[.].*", "", tokens), ".", swapped[axis], sub(".*[.][ijpmn]", "", tokens))
   }
   if (!is.null(x@ranges)) x@ranges <- swap_axes(x@ranges)
   x@points <- swap_points(x@points)
@@ -50,7 +50,7 @@ setMethod("%*%", signature("ANY", "LazyTensor"), function(x, y) {
 })
 setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   if (entries(x) > 1) stop_kernops("dim", "{.code K %*% b} requires a matrix of scalars, not of vectors.", call = NULL)
-  if (any(vapply(y@variables, function(v) v$axis == "i", NA))) {
+  if (any(vapply(y@variables, function(v) v$axis == "i" || is_of_pairs(v), NA))) {
     stop_kernops("dim", c("The product of two symbolic matrices is not a symbolic matrix: it would have to be stored.",
                           i = "{.code K %*% (L %*% b)} multiplies a numeric matrix by both."), call = NULL)
   }
@@ -78,6 +78,7 @@ numbered <- function(x) {
 points_at <- function(variables, axis, chosen) {
   lapply(variables, function(v) {
     if (v$axis == axis) v$data <- as.matrix(v$data)[chosen, , drop = FALSE]
+    if (is_of_pairs(v)) v$data <- chosen_pair_points(v, axis, chosen)
     v
   })
 }
@@ -85,8 +86,10 @@ points_at <- function(variables, axis, chosen) {
 # The values of single pairs: all variables run along i, with the points of each pair.
 pair_values <- function(x, i, j) {
   of <- numbered(x)
-  paired <- points_at(points_at(of@variables, "i", i), "j", j)
-  of@variables <- lapply(paired, function(v) if (v$axis == "j") replace(v, "axis", "i") else v)
+  stored <- vapply(of@variables, is_of_pairs, NA)
+  paired <- points_at(points_at(of@variables[!stored], "i", i), "j", j)
+  of@variables[!stored] <- lapply(paired, function(v) if (v$axis == "j") replace(v, "axis", "i") else v)
+  of@variables[stored] <- lapply(of@variables[stored], listed_pair_values, i, j)
   value <- matrix(stored_values(of), ncol = entries(x))
   value <- value[rep_len(seq_len(nrow(value)), length(i)), , drop = FALSE]
   without_others(value, x@ranges, i, j)
@@ -97,7 +100,7 @@ pair_values <- function(x, i, j) {
 stored_values <- function(x) {
   about <- named(x)
   value <- operator_of(about$formula, about$args, make = terms_kernel)(
-    lapply(unname(x@variables[about$tokens]), function(v) v$data)
+    lapply(unname(x@variables[about$tokens]), variable_data)
   )
   if (!is_complex(x)) return(value)
   real <- seq(1, x@size, by = 2)
@@ -108,7 +111,7 @@ stored_values <- function(x) {
 # An operator that stores the values of `formula` for all pairs, with the settings of the options.
 terms_kernel <- function(formula, args) {
   device <- check_device(NULL)
-  kernel_operator(code_text("Sum_Reduction(", formula, ", 1)"), args, "auto", check_precision(c("float64", "float32")),
+  kernel_operator(code_text("Sum_Reduction(", formula, ", 1)"), args, "auto", check_precision(precisions, precisions),
                   check_backend(c("auto", "cpu", "cuda"), device), device, stored = TRUE)
 }
 
@@ -150,7 +153,9 @@ block_of_batches <- function(x, rows, columns) {
 
 # The tensor of the k-th of the batches of a `shape`, a matrix.
 at_batch <- function(x, k, shape = x@points$batches) {
-  x@variables <- lapply(x@variables, function(v) replace(v, "data", list(nth_batch(v$data, shape, k))))
+  x@variables <- lapply(x@variables, function(v) {
+    if (is_of_pairs(v)) v else replace(v, "data", list(nth_batch(v$data, shape, k)))
+  })
   x@points["batches"] <- list(NULL)
   x
 }

@@ -8,6 +8,10 @@
 
 points_of_variable <- function(variable, entries, vector) {
   axis <- variable$axis
+  if (is_of_pairs(variable)) {
+    size <- dim(variable$data)
+    return(list(i = size[[1]], j = size[[2]], batches = NULL, axes = c("i", "j"), wide = entries > 1, vector = NULL))
+  }
   has_points <- axis != "p"
   count <- if (has_points && !is.null(variable$data)) nrow(variable$data) else NA_real_
   list(i = if (axis == "i") count else NA_real_, j = if (axis == "j") count else NA_real_,

@@ -100,7 +100,7 @@ compute <- function(whole, complex, ranges, ...) {
     stop_kernops("input", "{.arg ranges} cannot be given without data: give them to the operator, with its data.")
   }
   if (any(unknown)) return(symbolic_operator(whole, about, unknown, ...))
-  result <- operator_of(about$formula, about$args, ...)(lapply(unname(variables), function(v) v$data), ranges = ranges)
+  result <- operator_of(about$formula, about$args, ...)(lapply(unname(variables), variable_data), ranges = ranges)
   if (complex) as_complex_matrix(result) else result
 }
 
@@ -231,7 +231,7 @@ total <- function(x, generic) {
 check_scalars <- function(x, generic) {
   wider <- x
   wider@variables <- lapply(x@variables, function(v) {
-    if (v$axis != "p" && v$size == number_size(x)) v$size <- 2L * v$size
+    if (v$axis %in% c("i", "j") && v$size == number_size(x)) v$size <- 2L * v$size
     v
   })
   size <- tryCatch(size_of(wider), kernops_error = function(e) NA)

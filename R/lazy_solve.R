@@ -43,7 +43,7 @@ solve.LazyTensor <- function(a, b, lambda = 0, precond = "auto", method = c("cg"
   whole <- a * right_hand_side(b, "b")
   about <- named(whole)
   op <- operator_of(code_text("Sum_Reduction(", about$formula, ", 1)"), about$args)
-  input <- lapply(whole@variables[about$tokens], function(v) v$data)
+  input <- lapply(whole@variables[about$tokens], variable_data)
   names <- environment(op)$about$variables$name
   method <- check_choice(method, "method", c("cg", "minres"))
   if (method == "minres" && identical(precond, "auto")) precond <- "none"

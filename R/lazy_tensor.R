@@ -11,7 +11,7 @@
 #' A `LazyTensor` is a matrix with an entry (or a vector of entries) for each pair of a row of `x` and a row of `y`. It
 #' is not stored: arithmetic with it creates a formula, and a reduction such as `sum(K, "j")` or `K %*% b` computes the
 #' formula as [keops_kernel()] does. `Vi(x)` are the points that index rows, `Vj(y)` the points that index columns,
-#' `Pm(p)` are parameters.
+#' `Pm(p)` are parameters, and `Vij(A)` are stored numbers of all pairs, an ordinary matrix.
 #'
 #' @section Arithmetic: `+ - * / ^ %% %/%`, comparisons, `& !`, and the functions of R's groups Math (`exp()`, `abs()`,
 #'   `round()`, ...) and Complex work elementwise; a vector of one entry is recycled. `x | y` is the dot product;
@@ -41,6 +41,10 @@
 #'   Arrays may have several dimensions of batches, as described in [keops_kernel()]. [with_ranges()] is the same for
 #'   all batches. Single entries, `rowSums()` and `diag()` are for matrices without batches.
 #'
+#' @section Stored terms: `Vij(A)` joins formulas with numbers that are known for each pair, as in
+#'   `sum(Vij(A) * exp(-sqdist(Vi(x), Vj(y))), "j")`. Ranges, batches, `solve()` and data on a GPU are not available for
+#'   such matrices; [keops_kernel()] describes them.
+#'
 #' @section Without data: `Vi(3)` and `Vj(3)` are points of 3 entries without data, `Pm(size = 3)` is such a parameter.
 #'   A reduction of them is an operator as returned by [keops_kernel()], whose arguments are in order of appearance.
 #'   Numbers and parameters with data are constants of the operator. For complex tensors, its result has interleaved
@@ -48,13 +52,14 @@
 #'
 #' @param x a matrix with one point in each row (a vector is one column), an array n x D x B of batches, a data frame of
 #'   numbers, or a [gpu_matrix()];
+#'   for `Vij`, an M x N matrix, an array M x N x size, or entries of a table by [lookup_terms()];
 #'   for `Pm`, a vector, or a matrix that an operation reads, such as `A` in `matvecmult(Pm(A), Vi(x))`. Complex numbers
 #'   give a `ComplexLazyTensor`. For `Vi` and `Vj`, one whole number is the number of entries of points without data;
 #'   give a single point of one entry as `matrix(x)`.
 #' @param name the name of the variable in formulas: letters and digits. Default: the name of the argument, or a
 #'   generated name.
 #' @param size for a parameter without data, the number of its entries.
-#' @param index the axis: `"i"`, `"j"`, or `NA` for a parameter.
+#' @param index the axis: `"i"`, `"j"`, `"ij"` for numbers of pairs, or `NA` for a parameter.
 #'
 #' @return An object of S4 class `LazyTensor`.
 #' @section Vectors: A vector without dimensions has one entry for each point, such as weights or values of a function.
@@ -81,6 +86,10 @@
 #' all.equal(v, as.matrix(K) %*% b)
 #' nearest <- argmin(sqdist(Vi(x), Vj(y)), "j")
 #' nearest[1:5]
+#'
+#' # stored weights of all pairs
+#' A <- matrix(runif(100 * 200), 100)
+#' all.equal((Vij(A) * K) %*% b, (A * as.matrix(K)) %*% b)
 #'
 #' # an operator for later data
 #' op <- sum(exp(-sqdist(Vi(3), Vj(3))) * Vj(1), "j")
@@ -110,7 +119,8 @@ LazyTensor <- function(x, index = NA, name = NULL) {
   if (identical(index, "p") || is.logical(index) && identical(is.na(index), TRUE)) return(Pm(x, name = name))
   if (identical(index, "i")) return(Vi(x, name))
   if (identical(index, "j")) return(Vj(x, name))
-  stop_kernops("input", "{.arg index} must be {.val i}, {.val j} or {.code NA}.")
+  if (identical(index, "ij")) return(Vij(x, name))
+  stop_kernops("input", "{.arg index} must be {.val i}, {.val j}, {.val ij} or {.code NA}.")
 }
 
 #' @rdname LazyTensor

@@ -38,11 +38,51 @@ test_that("a GPU computes the same", {
   expect_equal(op(p), cbind(apply(terms, 1, median)), tolerance = 1e-10, ignore_attr = TRUE)
 })
 
+# The derivative of sum(e * quantile(terms)) by each of the terms in a row: of the element, or the two of them.
+weights_of <- function(terms, probs, e) {
+  place <- 1 + (length(terms) - 1) * probs
+  order <- order(terms)
+  weights <- numeric(length(terms))
+  for (k in seq_along(probs)) {
+    two <- order[c(floor(place[[k]]), ceiling(place[[k]]))]
+    part <- place[[k]] - floor(place[[k]])
+    weights[two[[1]]] <- weights[two[[1]]] + e[[k]] * (1 - part)
+    weights[two[[2]]] <- weights[two[[2]]] + e[[k]] * part
+  }
+  weights
+}
+
+test_that("gradients are those of the chosen elements", {
+  for (backend in backends()) {
+    e <- withr::with_seed(4, matrix(rnorm(24), 12))
+    op <- keops_kernel(paste0("Quantile_Reduction(", f, ", 0.5, 0.9, 1)"), args, backend = backend)
+    weights <- t(vapply(1:12, \(i) weights_of(terms[i, ], c(0.5, 0.9), e[i, ]), numeric(7)))
+    by_w <- colSums(weights * t(t(terms) / p$w))
+    expect_equal(keops_grad(op, "w")(c(p, list(eta = e))), cbind(by_w), tolerance = 1e-10, ignore_attr = TRUE)
+    slopes <- -2 * weights * terms
+    by_x <- rowSums(slopes) * p$x - slopes %*% p$y
+    expect_equal(keops_grad(op, "x")(c(p, list(eta = e))), by_x, tolerance = 1e-10)
+    by_y <- colSums(slopes) * p$y - t(slopes) %*% p$x
+    expect_equal(keops_grad(op, "y")(c(p, list(eta = e))), by_y, tolerance = 1e-10, ignore_attr = TRUE)
+    scaled <- keops_kernel(paste0("Median_Reduction(s * ", f, ", 0)"), c(args, "s = Pm(1)"), backend = backend)
+    by_s <- keops_grad(scaled, "s")(c(p, list(s = 2, eta = 1:7)))
+    expect_equal(by_s, matrix(sum(1:7 * apply(terms, 2, median))), tolerance = 1e-10)
+  }
+  op <- keops_kernel("Quantile_Reduction(x - y, 0.2, 0.6, 1)", args[1:2])
+  e <- withr::with_seed(4, matrix(rnorm(48), 12))
+  gradient <- keops_grad(op, "x")(c(p[1:2], list(eta = e)))
+  expect_equal(gradient, e[, 1:2] + e[, 3:4], tolerance = 1e-12, ignore_attr = TRUE)
+  expect_identical(rownames(gradient), letters[1:12])
+  expect_output(print(keops_grad(op, "x")), "eta = Vi(4)", fixed = TRUE)
+})
+
 median_of <- keops_kernel("Median_Reduction(SqDist(x, y), 1)", args[1:2])
 test_mistakes("kernops_error", alist(
   axis = keops_kernel("Median_Reduction(SqDist(x, y))", args[1:2]),
   probability = keops_kernel("Quantile_Reduction(SqDist(x, y), 2, 1)", args[1:2]),
-  gradient = keops_grad(median_of, "x"),
+  second = keops_grad(keops_grad(median_of, "x"), "y"),
+  position = keops_grad(keops_kernel("Median_Reduction(x - IndexJ(), 1)", "x = Vi(1)"), "x"),
+  eta = keops_grad(median_of, "x")(list(p$x, p$y, 1:3)),
   ranges = median_of(p[1:2], ranges = list(1)),
   batches = median_of(list(array(1, c(3, 2, 2)), p$y)),
   inner = median_of(p[1:2], inner_dim = "row"),
