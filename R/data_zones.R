@@ -1,10 +1,9 @@
-# Zones of a map: a layer, or polygons; a cell belongs to the zone that contains its centre.
+# Zones of a map: a layer of terra or stars, or polygons; a cell belongs to the zone that contains its centre.
 
 # f(rows): the cells of rows of a map that are in zones, numbered from the first of these rows: a data frame of `cell`,
 # `zone` and `area`.
 zone_reader <- function(zones, template, call) {
-  cells_of <- if (inherits(zones, "SpatRaster")) cells_of_layer(zones, template, call) else
-    cells_of_polygons(zones, template, call)
+  cells_of <- if (is_map(zones)) cells_of_layer(zones, template, call) else cells_of_polygons(zones, template, call)
   function(rows) {
     window <- window_template(template, rows)
     cells <- cells_of(rows, window)
@@ -16,12 +15,9 @@ zone_reader <- function(zones, template, call) {
 }
 
 cells_of_layer <- function(zones, template, call) {
-  zones <- layer_of_tile(zones, template)
-  check_same_geometry(zones, template, "zones", call)
-  if (terra::nlyr(zones) != 1) {
-    stop_kernops("input", "{.arg zones} must have one layer, not {terra::nlyr(zones)}.", call = call)
-  }
-  windows <- map_windows(zones, call = call)
+  windows <- windows_of_layer(zones, template, "zones", call)
+  count <- length(names(zones))
+  if (count != 1) stop_kernops("input", "{.arg zones} must have one layer, not {count}.", call = call)
   function(rows, window) {
     zone <- windows$read(rows)$data[[1]]
     cell <- which(!is.na(zone))
@@ -31,7 +27,7 @@ cells_of_layer <- function(zones, template, call) {
 
 cells_of_polygons <- function(zones, template, call) {
   if (!inherits(zones, c("sf", "sfc", "SpatVector")) || !is_area(zones)) {
-    stop_kernops("input", "{.arg zones} must be a SpatRaster or polygons of sf or terra, not
+    stop_kernops("input", "{.arg zones} must be a map of terra or stars, or polygons of sf or terra, not
                            {.obj_type_friendly {zones}}.", call = call)
   }
   if (!inherits(zones, "SpatVector")) zones <- terra::vect(if (inherits(zones, "sf")) sf::st_geometry(zones) else zones)
@@ -54,21 +50,30 @@ window_template <- function(template, rows) {
               extent = terra::ext(box[["xmin"]], box[["xmax"]], top - length(rows) * terra::yres(template), top))
 }
 
+# The windows of a mask or of zones, which have the cells of the map.
+windows_of_layer <- function(layer, template, name, call) {
+  windows <- if (is_map(layer)) map_windows(layer_of_tile(layer, template), call = call)
+  if (!is.null(windows) && has_geometry(windows$template, template)) return(windows)
+  stop_kernops("input", "{.arg {name}} must be a map of terra or stars with the rows, columns, extent and reference
+                         system of {.arg newdata}.", call = call)
+}
+
 # The part of a layer with the cells of a tile, where the layer is that of all tiles; otherwise the layer.
 layer_of_tile <- function(x, template) {
   if (!inherits(x, "SpatRaster")) return(x)
-  alike <- terra::compareGeom(x, template, rowcol = FALSE, ext = FALSE, res = TRUE, stopOnError = FALSE)
   beyond <- as.vector(terra::ext(template)) - as.vector(terra::ext(x))
   cells <- beyond / rep(terra::res(x), each = 2)
   within <- all(abs(cells - round(cells)) < 1e-6) && all(round(cells) * c(1, -1, 1, -1) >= 0)
-  if (!isTRUE(alike) || !within || all(round(cells) == 0)) return(x)
+  alike <- has_geometry(x, template, rowcol = FALSE, ext = FALSE, res = TRUE)
+  if (!alike || !within || all(round(cells) == 0)) return(x)
   x <- x[[seq_len(terra::nlyr(x))]] # window() changes the object
   terra::window(x) <- terra::ext(template)
   x
 }
 
-check_same_geometry <- function(x, template, name, call) {
-  if (inherits(x, "SpatRaster") && isTRUE(terra::compareGeom(x, template, stopOnError = FALSE))) return(invisible())
-  stop_kernops("input", "{.arg {name}} must be a SpatRaster with the rows, columns, extent and reference system of
-                         {.arg newdata}.", call = call)
+# TRUE for maps with the same cells. A missing reference system is that of the other map: terra takes files without one
+# for longitudes and latitudes where their extent allows it, stars does not.
+has_geometry <- function(x, template, ...) {
+  same <- function(crs) isTRUE(terra::compareGeom(x, template, crs = crs, ..., stopOnError = FALSE))
+  same(TRUE) || same(FALSE) && !differ_in_crs(system_of(terra::crs(x)), system_of(terra::crs(template)))
 }

@@ -47,7 +47,9 @@ map_job <- function(object, fit, map, request, options, call) {
   rectangles <- if (!is.null(zones)) rectangles_of_zones(zones, templates, options$nodes)
   list(object = object, fit = fit, request = request, options = options, joint = joint, tiles = tiles, file = file,
        files = if (several) files_of_tiles(file, length(tiles), options, call) else file, layers = names(one),
-       masks = if (!is.null(options$mask)) of_tiles(function(template) mask_windows(options$mask, template, call)),
+       masks = if (!is.null(options$mask)) of_tiles(function(template) {
+         windows_of_layer(options$mask, template, "mask", call)
+       }),
        zones = zones, rectangles = rectangles, call = call,
        height = vapply(templates, rows_of_window, 0, options$window, max(1, rectangles$most)))
 }
@@ -128,7 +130,7 @@ digest_of <- function(job) {
   about_fit <- list(fit[c("theta", "beta", "method", "phi")], fit$data[c("u", "x", "y", "noise", "weights")],
                     as.vector(fit$center), deparse(fit$formula), fit$family$name, fit$blocks[c("n", "heads")])
   about_map <- list(lapply(job$tiles, `[[`, "about"), lapply(job$masks, `[[`, "about"))
-  about_request <- list(job$request, job$object$left_out, job$object$vecchia$joint, job$object$how$control,
-                        job$rectangles)
+  about_request <- list(job$request, job$object[c("left_out", "chosen")], job$object$vecchia$joint,
+                        job$object$how$control, job$rectangles)
   c(fit = rlang::hash(about_fit), map = rlang::hash(about_map), request = rlang::hash(about_request))
 }

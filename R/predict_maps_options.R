@@ -22,9 +22,9 @@
 #' * `resume`: whether to continue the interrupted prediction of the file.
 #' * `mask`: a map with the geometry of `newdata`, in which the cells that are not predicted are missing; for
 #'   tiles, with that of all tiles together.
-#' * `zones`: parts of the map whose means and totals are predicted, too: a `SpatRaster` of one layer with the geometry
-#'   of `newdata` (of all tiles together), whose values number or name the zones, or polygons of sf or terra, which have
-#'   the cells whose centres they contain.
+#' * `zones`: parts of the map whose means and totals are predicted, too: a map of terra or stars with one layer and the
+#'   geometry of `newdata` (of all tiles together), whose values number or name the zones, or polygons of sf or terra,
+#'   which have the cells whose centres they contain.
 #' * `nodes`: in zones with more cells than that, standard errors are estimated from this number of them.
 #' * `nsim`: the number of draws for the standard errors of areas of exceedance.
 #' * `window`: about how many cells a window has. Results do not depend on it.
@@ -145,13 +145,6 @@ check_map_request <- function(fit, request, options, call) {
     stop_kernops("input", "Means and totals over {.arg zones} are those of the field at cells:
                            {.code {names(which(refused))}} cannot be used.", call = call)
   }
-}
-
-mask_windows <- function(mask, template, call) {
-  mask <- layer_of_tile(mask, template)
-  check_same_geometry(if (inherits(mask, "stars")) map_windows(mask, call = call)$template else mask, template, "mask",
-                      call)
-  map_windows(mask, call = call)
 }
 
 # The files of tiles, beside the VRT that joins them.

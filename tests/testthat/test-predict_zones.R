@@ -140,6 +140,35 @@ test_that("layers of zones and masks of all tiles are read for each tile", {
                "extent", class = "kernops_input_error")
 })
 
+test_that("maps of stars are zones and masks, also where a reference system is missing", {
+  skip_if_not_installed("stars")
+  map <- small_map()
+  fit <- map_fit(formula = z ~ w)
+  layer <- zone_layer(map)
+  expected <- predict(fit, map, zones = layer)$zones
+  read <- function(layer, proxy) {
+    file <- withr::local_tempfile(fileext = ".tif", .local_envir = parent.frame(2))
+    stats::setNames(stars::read_stars(terra::sources(on_disk(layer, file)), proxy = proxy), names(layer)[[1]])
+  }
+  proxy <- read(map[["w"]], TRUE)
+  for (zones in list(layer, read(layer, FALSE), read(layer, TRUE))) {
+    expect_equal(predict(fit, proxy, zones = zones)$zones, expected, tolerance = 1e-10)
+  }
+  masked <- predict(fit, map, mask = layer, filename = withr::local_tempfile(fileext = ".tif"))
+  ours <- predict(fit, proxy, mask = read(layer, TRUE), filename = withr::local_tempfile(fileext = ".tif"))
+  expect_equal(as.vector(stars::st_as_stars(ours)[[1]]), as.vector(terra::values(masked)), tolerance = 1e-10)
+  expect_error(predict(fit, proxy, zones = c(read(layer, FALSE), read(map[["w"]], FALSE))), "one layer",
+               class = "kernops_input_error")
+  # terra takes a file with such an extent for longitudes and latitudes
+  small <- terra::rast(nrows = 9, ncols = 12, xmin = 0, xmax = 1.2, ymin = 0, ymax = 0.9, crs = "",
+                       vals = terra::values(layer), names = "w")
+  near <- transform(map_case(), x = x / 1000, y = y / 1000)
+  fit <- gp(z ~ 1, near, ~ x + y, matern(3/2, 1, 0.3) + nugget(0.04), estimate = "none")
+  zones <- terra::rast(terra::sources(on_disk(small)))
+  of_stars <- predict(fit, read(small, TRUE), zones = zones)$zones
+  expect_equal(of_stars, predict(fit, small, zones = small)$zones, tolerance = 1e-10)
+})
+
 test_that("areas are in square kilometres for longitude and latitude; labels name zones", {
   map <- terra::rast(nrows = 4, ncols = 6, xmin = 0, xmax = 6, ymin = 50, ymax = 54)
   d <- withr::with_seed(3, data.frame(x = runif(40, 0, 6), y = runif(40, 50, 54), z = rnorm(40)))
