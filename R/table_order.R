@@ -11,20 +11,26 @@
 # of the heads are those in their order.
 order_cells <- function(sorted, partition, near_of, store) {
   count <- cell_count(partition)
-  heads <- vector("list", count)
+  cells <- which(sorted$rows > 0)
+  heads <- heads_of(sorted$rows, count)
+  parts <- over_units(cells, order_cell, heads, sorted$columns, near_of, list(path = store$path))
   level <- numeric(count)
-  for (k in which(sorted$rows > 0)) {
-    say_progress(step = paste("ordered", k, "of", count, "cells"))
-    records <- records_by_level(read_rows(in_store(store, "rows-", k), sorted$columns), near_of)
-    size <- heads_of(nrow(records), count)
-    heads[[k]] <- records[seq_len(size), , drop = FALSE]
-    level[[k]] <- if (size < nrow(records)) records[size, "level"] else 0
-    path <- in_store(store, "cell-", k)
-    unlink(partial_path(path))
-    append_rows(partial_path(path), records)
-    finish_file(path)
-  }
-  list(heads = in_maxmin_order(do.call(rbind, heads), near_of), level = level)
+  level[cells] <- vapply(parts, function(part) part$level, 0)
+  list(heads = in_maxmin_order(do.call(rbind, lapply(parts, function(part) part$heads)), near_of), level = level)
+}
+
+# Sorts the file of cell k; returns its first points, of which `heads` has the number for each cell, and the level of
+# the others.
+order_cell <- function(k, heads, columns, near_of, store) {
+  say_progress(step = paste("ordered", k, "of", length(heads), "cells"))
+  records <- records_by_level(read_rows(in_store(store, "rows-", k), columns), near_of)
+  path <- in_store(store, "cell-", k)
+  unlink(partial_path(path))
+  append_rows(partial_path(path), records)
+  finish_file(path)
+  size <- heads[[k]]
+  level <- if (size < nrow(records)) records[[size, "level"]] else 0
+  list(heads = records[seq_len(size), , drop = FALSE], level = level)
 }
 
 # Records in their maximum-minimum distance ordering, with their levels.
