@@ -1,11 +1,17 @@
 # Fits of tables that are read in chunks: time, peak memory and disk, and what the ordering by cells costs.
 #
-#   Rscript bench/tables.R 1e6 4e6 2e7        each n in a separate process under `ulimit -v` of 3 GB
+#   Rscript bench/tables.R 1e6 4e6 2e7        each n in a separate process under `ulimit -v` of 3 GB, from a CSV file
 #   Rscript bench/tables.R compare 1e6        the log-likelihood beside those of orderings in memory
+#   Rscript bench/tables.R --rows=1e8 --backend=cuda --workers=8 --memory=16GB --cells=1e6
+#   Rscript bench/tables.R --rows=1e7 --backend=cuda --gpus=2 --workers=8
+#
+# The last two make the rows of each chunk from a seed, in the two passes of the fit, as a CSV file of so many rows
+# takes longer than the fit. `workers` are processes for each GPU; 1 and one GPU are this process alone. With `gpus`
+# above 1, the same fit by one GPU comes first, with as many workers for this GPU, and then the speed for each card.
 #
 # Simulated rows: a Matern 3/2 field with range 0.02 on the unit square, by a fast Fourier transform on a grid of 4096^2
 # nodes that is interpolated at random locations, a covariate, noise with a tenth of the variance of the field. The
-# response of as many new cells as rows is predicted with standard errors, in a separate table.
+# response of as many new cells as rows, or `cells`, is predicted with standard errors, in a separate table.
 
 suppressMessages(library(kernops))
 
@@ -27,15 +33,35 @@ interpolated <- function(grid, x, y) {
   (1 - a) * (1 - b) * at(i, j) + a * (1 - b) * at(i + 1, j) + (1 - a) * b * at(i, j + 1) + a * b * at(i + 1, j + 1)
 }
 
+rows_of <- function(grid, m) {
+  d <- data.frame(x = runif(m), y = runif(m), w = rnorm(m))
+  d$z <- signif(1 + 0.5 * d$w + interpolated(grid, d$x, d$y) + sqrt(0.1) * rnorm(m), 7)
+  d
+}
+
+field_for <- function(n) field_on_grid(if (n < 1e6) 1024 else 4096, 0.02)
+
 make_table <- function(n, path, chunk = 1e6) {
   set.seed(1)
-  grid <- field_on_grid(if (n < 1e6) 1024 else 4096, 0.02)
+  grid <- field_for(n)
   for (first in seq(1, n, by = chunk)) {
-    m <- min(chunk, n - first + 1)
-    d <- data.frame(x = runif(m), y = runif(m), w = rnorm(m))
-    d$z <- signif(1 + 0.5 * d$w + interpolated(grid, d$x, d$y) + sqrt(0.1) * rnorm(m), 7)
-    data.table::fwrite(d, path, append = first > 1)
+    data.table::fwrite(rows_of(grid, min(chunk, n - first + 1)), path, append = first > 1)
   }
+}
+
+# The same kind of rows, made when they are read: `spent` has the seconds that this takes.
+generated_table <- function(n, spent, chunk = 5e5) {
+  set.seed(1)
+  grid <- field_for(n)
+  gp_table(function(number) {
+    m <- min(chunk, n - (number - 1) * chunk)
+    if (m <= 0) return(NULL)
+    began <- proc.time()[["elapsed"]]
+    set.seed(number)
+    rows <- rows_of(grid, m)
+    spent$seconds <- spent$seconds + proc.time()[["elapsed"]] - began
+    rows
+  })
 }
 
 # The cells of a square grid in chunks of rows.
@@ -53,6 +79,60 @@ peaks <- function() {
   if (!file.exists("/proc/self/status")) return(c(NA, NA))
   lines <- grep("^Vm(HWM|Peak)", readLines("/proc/self/status"), value = TRUE)
   rev(as.numeric(gsub("[^0-9]", "", lines)) / 2^20)
+}
+
+# Processes for the tasks of a fit, `each` of them for each GPU, which see this GPU alone.
+workers_for <- function(gpus, each) {
+  cluster <- parallel::makePSOCKcluster(gpus * each)
+  parallel::clusterApply(cluster, rep(seq_len(gpus) - 1, each), function(gpu) Sys.setenv(CUDA_VISIBLE_DEVICES = gpu))
+  parallel::clusterCall(cluster, function(paths) .libPaths(paths), .libPaths())
+  future::plan(future::cluster, workers = cluster)
+  cluster
+}
+
+memory_of <- function(cluster) {
+  workers <- if (!is.null(cluster)) unlist(parallel::clusterCall(cluster, function(peaks) peaks()[[1]], peaks))
+  list(main = peaks()[[1]], workers = sum(workers), all = peaks()[[1]] + sum(workers))
+}
+
+# A fit of generated rows and predictions, in this process and its workers; returns the seconds of the fit.
+measure <- function(rows, cells, backend, memory, gpus, workers) {
+  cluster <- if (gpus * workers > 1) workers_for(gpus, workers)
+  on.exit(if (!is.null(cluster)) parallel::stopCluster(cluster))
+  spent <- list2env(list(seconds = 0))
+  table <- generated_table(rows, spent)
+  spent$seconds <- 0
+  time <- system.time(fit <- gp(z ~ w, table, ~ x + y, memory = memory, backend = backend, progress = "steps"))
+  tell <- function(what, time) {
+    used <- memory_of(cluster)
+    cat(sprintf("%s: %.1f s; peak of the host %.2f GB: %.2f GB and %.2f GB of the workers; disk %.2f GB\n", what,
+                time[["elapsed"]], used$all, used$main, used$workers, disk(fit$blocks$store$path)))
+  }
+  cat(sprintf("\n%g rows, %s, %d GPU(s), %d worker(s) for each\n", rows, backend, gpus, workers))
+  tell(sprintf("fit with %d likelihoods, of which %.1f s make rows", fit$search$evaluations, spent$seconds), time)
+  print(fit)
+  print(fit$cost)
+  if (cells > 0) {
+    out <- tempfile(fileext = ".csv")
+    new <- gp_table(map_cells(cells))
+    took <- system.time(predict(fit, new, what = c("fit", "se.fit"), interval = "confidence", filename = out))
+    tell(sprintf("%g cells predicted with standard errors", floor(sqrt(cells))^2), took)
+  }
+  time[["elapsed"]] - spent$seconds
+}
+
+# One GPU, then several, each in a separate process, whose peak of memory is that of the fit.
+measure_apart <- function(settings) {
+  self <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
+  seconds <- vapply(unique(c(1, settings$gpus)), function(gpus) {
+    result <- tempfile(fileext = ".rds")
+    settings$gpus <- gpus
+    words <- sprintf("--%s=%s", names(settings), vapply(settings, format, "", scientific = FALSE))
+    system2(file.path(R.home("bin"), "Rscript"), c(shQuote(self), shQuote(words), paste0("--result=", result)))
+    readRDS(result)
+  }, 0)
+  cat(sprintf("\n%d GPUs: %.1f s beside %.1f s of one, without making rows: speed for each card %.2f\n", settings$gpus,
+              seconds[[2]], seconds[[1]], seconds[[1]] / seconds[[2]] / settings$gpus))
 }
 
 disk <- function(path) sum(file.size(list.files(path, full.names = TRUE, recursive = TRUE))) / 2^30
@@ -82,8 +162,29 @@ compare <- function(n) {
   print((values - values[["maxmin"]]) / n)
 }
 
+# The settings given as --name=value, with defaults.
+settings_of <- function(arguments) {
+  given <- strsplit(sub("^--", "", arguments), "=", fixed = TRUE)
+  given <- stats::setNames(lapply(given, `[[`, 2), vapply(given, `[[`, "", 1))
+  known <- list(rows = 1e6, cells = NULL, backend = "cpu", memory = "16GB", gpus = 1, workers = 1, result = NULL)
+  stopifnot(names(given) %in% c(names(known), "cells", "result"))
+  settings <- utils::modifyList(known, given)
+  settings$cells <- settings$cells %||% settings$rows
+  for (name in c("rows", "cells", "gpus", "workers")) settings[[name]] <- as.numeric(settings[[name]])
+  settings
+}
+`%||%` <- function(a, b) if (is.null(a)) b else a
+
 arguments <- commandArgs(TRUE)
-if (identical(arguments[1], "compare")) {
+if (any(startsWith(arguments, "--"))) {
+  settings <- settings_of(arguments)
+  result <- settings$result
+  settings$result <- NULL
+  if (is.null(result) && settings$gpus > 1) measure_apart(settings) else {
+    seconds <- do.call(measure, settings)
+    if (!is.null(result)) saveRDS(seconds, result)
+  }
+} else if (identical(arguments[1], "compare")) {
   for (n in as.numeric(arguments[-1])) compare(n)
 } else if (identical(arguments[1], "one")) {
   run(as.numeric(arguments[2]), arguments[3])
