@@ -10,6 +10,7 @@ utils::globalVariables(c("dist", "gamma", "along", "lwr", "upr", "fit", "observe
 autoplot.gp <- function(object, which = "field", n = NULL, level = 0.95, mask = TRUE, newdata = NULL, add = NULL,
                         terms = NULL, exclude = NULL, ...) {
   which <- names_of_panels(which, object, newdata, missing(which))
+  object <- with_observations(object)
   arguments <- split_settings(list(...), "variogram" %in% which)
   if (length(arguments$graphics)) {
     stop_further_arguments("{.fn autoplot}", arguments$graphics, setdiff(names(formals()), c("object", "...")))

@@ -114,7 +114,10 @@ glance.gp <- function(x, ...) {
 augment.gp <- function(x, newdata = NULL, ...) {
   no_further("augment", ...)
   refuse_several(x, "{.fn augment} is", "{.fn predict} and {.fn residuals} have a column for each variable.")
-  if (is.null(newdata) && inherits(x, "gp_blocks")) stop_blocks("augment")
+  if (is.null(newdata) && inherits(x, "gp_blocks")) {
+    stop_blocks("augment", "{.fn predict} and {.fn residuals} have values for all rows, or write them to a file by
+                            {.arg filename}; {.arg newdata} takes rows in memory.")
+  }
   if (is.null(newdata)) return(augment_fitted(x))
   if (is_spatial(newdata)) return(augment_spatial(x, newdata))
   table <- as.data.frame(predict(x, newdata, se.fit = TRUE, interval = "none", type = augment_scale(x)))

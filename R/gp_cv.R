@@ -56,7 +56,8 @@
 #' @aliases summary.gp_cv st_as_sf.gp_cv
 #' @export
 gp_cv <- function(object, folds = NULL, refit = FALSE, seed = 1) {
-  check_fit(object, "object", "gp_cv")
+  check_fit(object, "object", "gp_cv", "A query can leave rows out of a fit: their predictions have the errors of new
+                                         rows.")
   check_flag(refit, "refit")
   check_seed(seed)
   if (refit && object$estimate == "none") {

@@ -86,7 +86,7 @@ gp_posterior <- function(fit, n = 200, seed = 1) {
 }
 
 check_posterior <- function(fit, call = caller_env()) {
-  check_fit(fit, "fit", "gp_posterior", call)
+  check_fit(fit, "fit", "gp_posterior", call = call)
   if (!length(fit$model$prior)) {
     stop_kernops("input", "{.fn gp_posterior} needs a fit with a {.arg prior} of {.fn gp}.", call = call)
   }

@@ -8,6 +8,8 @@
 #' @param level the level of the intervals.
 #' @param method `"wald"`: intervals from standard errors, symmetric for the trend and on the log scale of the
 #'   covariance parameters; `"profile"`: from the profile likelihood, see the details.
+#' @param filename for a fit of a table that is read in chunks, see [gp_table()]: the path of a CSV file to which
+#'   `fitted()` and `residuals()` write a value for each row of the table. Default: they are returned.
 #' @param cost whether `summary()` has the seconds of the fit by part, see the details.
 #' @param ... further fits for `AIC()`, `BIC()` and `anova()`; the other methods have no further arguments.
 #'

@@ -77,8 +77,9 @@
 plot.gp <- function(x, which = c("field", "residuals", "covariance"), n = NULL, level = 0.95, mask = TRUE,
                     newdata = NULL, add = NULL, terms = NULL, exclude = NULL, ...) {
   which <- names_of_panels(which, x, newdata, missing(which))
+  shown <- with_observations(x)
   arguments <- split_settings(list(...), "variogram" %in% which)
-  panels <- panels_of(with_shown_parts(x, terms, exclude), which, n, level, mask, newdata, arguments$settings)
+  panels <- panels_of(with_shown_parts(shown, terms, exclude), which, n, level, mask, newdata, arguments$settings)
   check_overlay(add)
   kinds <- vapply(panels, `[[`, "", "kind")
   check_drawn(arguments$graphics, plot.gp, any(c("map", "values") %in% kinds))

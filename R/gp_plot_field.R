@@ -30,6 +30,7 @@ parts_by_row <- function(x) x$parts$whole %||% x$parts
 # TRUE if the trend can be computed from the coordinates alone, by their names.
 follows_coordinates <- function(x) {
   if (length(x$parts$columns) || !all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
+  if (inherits(x, "gp_blocks")) return(TRUE) # coordinates of tables are variables
   data <- parts_by_row(x)
   some <- drawn_rows(nrow(data$u))
   u <- data$u[some, , drop = FALSE]

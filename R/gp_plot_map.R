@@ -48,7 +48,7 @@ map_panel <- function(x, axes, z, what, variable) {
 observed_points <- function(x, variable = NULL) {
   data <- parts_by_row(x)
   u <- if (is.null(variable)) data$u else data$u[!is.na(data$y[, variable]), , drop = FALSE]
-  if (nrow(u) <= most_drawn) place_table(x, u)
+  if (max(nrow(u), x$blocks$n) <= most_drawn) place_table(x, u)
 }
 
 place_table <- function(x, u) data.frame(x = axis_values(x, 1, u[, 1]), y = axis_values(x, 2, u[, 2]))

@@ -14,6 +14,7 @@ observations_panel <- function(x) {
 
 # Fitted values and residuals of all observations, or of a sample of more than `most_drawn`, and their numbers.
 fitted_sample <- function(x, residuals = FALSE) {
+  if (inherits(x, "gp_blocks")) return(sample_of_table(x))
   n <- nobs.gp(x)
   if (n <= most_drawn || is_lmc(x$model$covariance)) {
     all <- replace(x, "na.action", list(NULL))
@@ -28,6 +29,13 @@ fitted_sample <- function(x, residuals = FALSE) {
   fitted <- mean_of(x, mean)
   list(rows = rows, fitted = fitted,
        residual = family_residuals(x, x$response$y[rows], fitted, x$parts$weights[rows], "deviance"))
+}
+
+# As fitted_sample(), for a fit with_observations().
+sample_of_table <- function(x) {
+  rows <- drawn_rows(nrow(x$records))
+  residual <- residuals_of_some(x, x$records[rows, , drop = FALSE])
+  list(rows = rows, fitted = x$parts$y[rows] - residual, residual = residual)
 }
 
 residual_panel <- function(x) {

@@ -1,7 +1,10 @@
 # Limits of parameters by the profile likelihood: where it has fallen by half a quantile of chi-squared(1).
 
 profile_limits <- function(object, parm, level, type, call = caller_env()) {
-  if (inherits(object, "gp_blocks")) stop_blocks("confint(method = 'profile')", call)
+  if (inherits(object, "gp_blocks")) {
+    stop_kernops("input", c("Profile intervals are not available for a fit of a table that is read in chunks.",
+                            i = "{.code method = \"wald\"} has intervals from standard errors."), call = call)
+  }
   check_profiled(object, type, call)
   parameters <- object$model$parameters
   free <- parameters$name[!parameters$fixed & object$estimate != "none"]

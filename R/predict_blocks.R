@@ -72,7 +72,8 @@ columns_from_data <- function(object, points, records, request) {
   object[c("data", "cell", "blocks")] <- list(data_of_records(records), new_cell(), NULL)
   object$vecchia$joint <- FALSE
   class(object) <- "gp"
-  as.data.frame(predicted_columns(object, points, request), optional = TRUE)
+  object <- with_chosen(object)
+  as.data.frame(predicted_columns(object, points_of_parts(object, points), request), optional = TRUE)
 }
 
 # The records of observations within `reach` of the box around points `near`, and that reach: it grows until there are

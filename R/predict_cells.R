@@ -8,13 +8,16 @@ predictor_of_cell <- function(object, k, request) {
   from_field <- object$vecchia$joint %||% (object$vecchia$local < object$blocks$n) && !is_local_trend(request$how)
   local <- if (from_field) with_trees(field_of_cell(object, k))
   if (is.null(local)) return(function(points, near) columns_by_nearest(object, points, near, request, k))
-  function(points, near) as.data.frame(predicted_columns(local, points, request), optional = TRUE)
+  function(points, near) {
+    as.data.frame(predicted_columns(local, points_of_parts(local, points), request), optional = TRUE)
+  }
 }
 
 # The result of fit_around_cell(). The fit keeps the result for the latest cell, so that further new points of this cell
 # do not compute the field again.
 field_of_cell <- function(object, k) {
-  about <- list(k, object[c("theta", "beta", "vecchia")], object$blocks$store$path, object$blocks$halo)
+  of_fit <- object[c("theta", "beta", "known", "vecchia", "chosen")]
+  about <- list(k, of_fit, object$blocks$store$path, object$blocks$halo)
   kept_in(object$cell, function() fit_around_cell(object, k), about)
 }
 
@@ -29,6 +32,7 @@ fit_around_cell <- function(object, k) {
   object$how$control$ordering <- "given"
   object[c("data", "cell", "blocks")] <- list(data_of_records(records), NULL, NULL)
   class(object) <- "gp"
+  object <- with_chosen(object)
   system <- if (may_have_latent_field(object, Inf)) gaussian_system(object)
   if (is.null(system)) return(NULL)
   nothing <- if (nrow(records) <= few_latent) 1e-18 else small_share

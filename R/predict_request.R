@@ -30,6 +30,9 @@ prediction_request <- function(arguments, fit, types, unnamed, call = caller_env
 field_request <- list(how = list(local = FALSE, nmax = Inf, maxdist = Inf), se.fit = TRUE, interval = "none",
                       type = "link", unbiased = TRUE)
 
+# The request of the mean alone.
+mean_request <- replace(field_request, "se.fit", FALSE)
+
 is_noisy <- function(request) request$interval == "prediction"
 
 needs_variance <- function(request) request$se.fit || needs_quantiles(request)

@@ -1,36 +1,36 @@
-# predict() for fits of tables: new points in memory, in a table that is read in chunks (predict_table_rows.R), or the
-# cells of a map (predict_table_maps.R).
+# predict() for fits of tables: new points in memory, in a table that is read in chunks (predict_table_rows.R), the
+# observations (predict_table_observed.R), or the cells of a map (predict_table_maps.R).
 
 #' @rdname predict.gp
-#' @param filename for new points in a table that is read in chunks, see [gp_table()]: the path of a CSV file of
-#'   predictions with a line for each row of the table. Default: they are returned. For maps, see [predict_maps].
+#' @param filename for new points in a table that is read in chunks, see [gp_table()], and for the observations of a fit
+#'   of a table: the path of a CSV file of predictions with a line for each row of the table. Default: they are
+#'   returned. For maps, see [predict_maps].
 #' @export
-predict.gp_blocks <- function(object, newdata, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
+predict.gp_blocks <- function(object, newdata = NULL, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
                               level = 0.95, type = c("response", "link", "terms"), coords = NULL, control = NULL,
                               nmax = Inf, maxdist = Inf, block = NULL, cov = FALSE, probs = NULL, above = NULL,
-                              joint = NULL, sums = NULL, what = NULL, filename = NULL, ...) {
+                              joint = NULL, sums = NULL, terms = NULL, exclude = NULL, what = NULL, filename = NULL,
+                              ...) {
   request <- prediction_request(as.list(environment()), object, c("response", "link", "terms"), missing(interval))
-  if (missing(newdata) || is.null(newdata)) {
-    stop_kernops("input", "Predictions of a fit of a table need {.arg newdata}.")
-  }
   options <- if (is_map(newdata) || is_tiles(newdata)) options_of_map(newdata, c(list(...), filename = filename)) else {
     refuse_arguments("predict.gp_blocks", list(...), "{.fn predict} of a fit of a table")
   }
-  if (!is.null(filename) && is.null(options) && !is_table(newdata)) {
+  of_table <- is_table(newdata) || is.null(newdata) && is.null(coords)
+  if (!is.null(filename) && is.null(options) && !of_table) {
     stop_kernops("input", "{.arg filename} is for {.arg newdata} in a map, or in a table, a result of {.fn gp_table}.")
   }
-  in_memory <- is.null(options) && !is_table(newdata)
+  in_memory <- is.null(options) && !of_table
   if (!in_memory) check_plain_request(request)
-  object <- with_joint(object, joint)
+  object <- with_joint(with_chosen_parts(object, terms, exclude, request, options), joint)
   if (is.numeric(control$neighbours)) {
     most <- min(control$neighbours, nobs.gp(object))
     object$vecchia[c("halo", "local", "new")] <- list(object$vecchia$local, most, most)
   }
   object$how$backend <- usable_backend(object$how$backend)
   with_trees(if (!is.null(options)) predict_map(object, object, newdata, request, options) else with_bar("Predicting",
-    if (in_memory) predict_in_memory(object, newdata, request) else {
-      predict_in_table(object, gp_table(newdata), request, filename)
-    }
+    if (in_memory) predict_in_memory(object, newdata, request) else
+      if (is.null(newdata)) predict_observed(object, request, filename) else
+        predict_in_table(object, gp_table(newdata), request, filename)
   ))
 }
 
@@ -44,6 +44,22 @@ predict_in_memory <- function(object, newdata, request, call = caller_env()) {
   }
   predicted_at(object, fit, points, newdata, request, call)
 }
+
+# The fit whose predictions have the chosen parts alone: the fit to the observations of a cell has the indicators of
+# parts, see predict_parts.R.
+with_chosen_parts <- function(object, terms, exclude, request, options, call = caller_env()) {
+  if (is.null(terms) && is.null(exclude)) return(object)
+  with_parts(object, terms, exclude, call) # checks the names
+  joint <- c(block = !is.null(request$block), cov = !isFALSE(request$cov), sums = !is.null(request$sums),
+             zones = !is.null(options$zones))
+  if (any(joint)) {
+    stop_kernops("input", c("{.arg {names(which(joint))}} cannot be combined with {.arg terms} and {.arg exclude} for a
+                             fit of a table.", i = "A data frame of the rows takes both."), call = call)
+  }
+  replace(object, "chosen", list(list(terms = terms, exclude = exclude)))
+}
+
+with_chosen <- function(object) with_parts(object, object$chosen$terms, object$chosen$exclude)
 
 check_plain_request <- function(request, call = caller_env()) {
   given <- c(block = !is.null(request$block), cov = !isFALSE(request$cov), sums = !is.null(request$sums))

@@ -14,7 +14,10 @@ values_by_cells <- function(job, record, store) {
       say_progress(step = paste("sorted", total, "cells"))
     }
   }
-  names <- predict_cells(job$object, request_of_windows(job), store) %||% job$layers
+  new <- in_store(store, "new-", seq_along(job$object$blocks$rows))
+  names <- predict_cells(which(file.exists(new)), predict_cell, job$object, request_of_windows(job), store) %||%
+    job$layers
+  unlink(new)
   done <- 0
   from <- -1
   part <- NULL

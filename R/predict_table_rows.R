@@ -1,4 +1,5 @@
 # Predictions at the rows of a table that is read in chunks: new points are sorted by cells, as the observations are.
+# Predictions at the observations (predict_table_observed.R) read these from the files of the fit.
 
 # Rows of a result that are in memory at a time.
 result_rows <- 2^20
@@ -9,8 +10,10 @@ predict_in_table <- function(object, source, request, filename, call = caller_en
   store <- new_store(NULL, "predictions", call, dirname(object$blocks$store$path))
   on.exit(remove_store(store))
   n <- sort_new_points(object, source, store, call)
-  names <- predict_cells(object, request, store)
-  paste_results(store, n, names, filename)
+  new <- in_store(store, "new-", seq_along(object$blocks$rows))
+  names <- predict_cells(which(file.exists(new)), predict_cell, object, request, store)
+  unlink(new)
+  paste_results(store, n, names, filename, object$how$control$memory, call)
 }
 
 sort_new_points <- function(object, source, store, call) {
@@ -34,14 +37,13 @@ sort_points_by_cell <- function(blocks, points, first, store) {
   for (k in names(ordered)) append_rows(in_store(store, "new-", k), values[ordered[[k]], , drop = FALSE])
 }
 
-# Writes the predictions of all cells to files by rows; returns the names of their columns.
-predict_cells <- function(object, request, store) {
-  cells <- which(file.exists(in_store(store, "new-", seq_along(object$blocks$rows))))
-  path <- list(path = store$path)
-  names <- over_units(cells, predict_cell, fit_for_tasks(object), request, path)
+# Writes the predictions of cells by a task, such as predict_cell(), to files by rows; returns the names of their
+# columns.
+predict_cells <- function(cells, task, object, request, store, ...) {
+  names <- over_units(cells, task, fit_for_tasks(object), request, list(path = store$path), ...)
   for (k in cells) {
     part_by_rows(in_store(store, "predicted-", k), c("row", names[[1]]), store)
-    unlink(in_store(store, c("new-", "predicted-"), k))
+    unlink(in_store(store, "predicted-", k))
   }
   if (length(names)) names[[1]]
 }
@@ -49,22 +51,32 @@ predict_cells <- function(object, request, store) {
 # Writes the predictions of a cell to a file, each with the number of its row; returns the names of their columns.
 predict_cell <- function(k, object, request, store) {
   d <- object$model$d
+  trend <- names(object$beta %||% object$known$beta)
   width <- 2 + d + length(object$beta %||% object$known$beta)
   path <- in_store(store, "new-", k)
+  predict_columns <- predictor_of_cell(object, k, request)
+  write_cell(k, store, file.size(path) / (8 * width), object, function(skip) {
+    values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
+    x <- unname(values[, -seq_len(2 + d), drop = FALSE])
+    colnames(x) <- trend
+    points <- list(offset = unname(values[, 2]), u = unname(values[, 2 + seq_len(d), drop = FALSE]), x = x)
+    columns <- predict_columns(points, object$blocks$near_of(points$u))
+    list(rows = values[, 1], table = table_of_columns(columns, object, points, request))
+  })
+}
+
+# Writes `count` rows of cell k to its file of results, each with its number: those of table_of(skip), which has the
+# `rows` and their `table` after the first `skip`.
+write_cell <- function(k, store, count, object, table_of) {
   result <- in_store(store, "predicted-", k)
   unlink(partial_path(result))
   say_progress(fraction = k / length(object$blocks$rows))
-  predict_columns <- predictor_of_cell(object, k, request)
-  for (skip in seq(0, file.size(path) / (8 * width) - 1, by = cell_rows)) {
-    values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
-    points <- list(offset = values[, 2], u = unname(values[, 2 + seq_len(d), drop = FALSE]),
-                   x = unname(values[, -seq_len(2 + d), drop = FALSE]))
-    columns <- predict_columns(points, object$blocks$near_of(points$u))
-    table <- table_of_columns(columns, object, points, request)
-    append_rows(partial_path(result), cbind(values[, 1], as.matrix(table)))
+  for (skip in seq(0, count - 1, by = cell_rows)) {
+    part <- table_of(skip)
+    append_rows(partial_path(result), cbind(part$rows, as.matrix(part$table)))
   }
   finish_file(result)
-  names(table)
+  names(part$table)
 }
 
 # Appends the rows of a file to the files of successive rows of the result.
@@ -77,7 +89,8 @@ part_by_rows <- function(path, names, store) {
 }
 
 # The predictions in the order of the n rows: a data frame, or a file.
-paste_results <- function(store, n, names, filename) {
+paste_results <- function(store, n, names, filename, memory, call) {
+  if (is.null(filename)) check_result_memory(n * length(names), memory, call)
   parts <- lapply(seq(0, max(0, n - 1), by = result_rows), function(first) {
     table <- read_results(store, first, min(result_rows, n - first), names)
     if (is.null(filename)) return(as.data.frame(table))
@@ -99,9 +112,18 @@ read_results <- function(store, first, count, names) {
   table
 }
 
+# Stops where `count` numbers, of which R makes a copy, need more memory than the bound.
+check_result_memory <- function(count, memory, call) {
+  if (is.null(memory) || 16 * count <= memory_bytes(memory)) return(invisible())
+  size <- size_text(16 * count)
+  stop_kernops("memory", c("The results need about {size} of memory, more than {.arg memory} allows.",
+                           i = "{.arg filename} writes them to a CSV file."), call = call)
+}
+
 write_csv <- function(table, path, append) {
   if (requireNamespace("data.table", quietly = TRUE)) {
-    data.table::fwrite(as.data.frame(table), path, append = append, showProgress = FALSE)
+    # an empty line would not be a row for other readers
+    data.table::fwrite(as.data.frame(table), path, append = append, na = "NA", showProgress = FALSE)
   } else {
     utils::write.table(table, path, append = append, sep = ",", row.names = FALSE, col.names = !append)
   }

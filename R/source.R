@@ -37,14 +37,18 @@ new_source <- function(kind, columns, scan, rows = NA_real_, stamp = NULL) {
 #' @details The rows should come in the same order in each pass. Estimates depend on that order only by the choice of
 #'   observations for starting values, and by ties of distances.
 #'
-#' @section Methods of fits: `fitted()`, `residuals()`, `plot()`, `model.frame()`, `model.matrix()`, `weights()`,
-#'   `hatvalues()`, `rstandard()` and `cooks.distance()` need all observations at once; of a fit of a table they are
-#'   errors of class `kernops_input_error`. `simulate()` draws at new points.
+#' @section Methods of fits: `fitted()`, `residuals()` and [predict()][predict.gp] without `newdata` have a value for
+#'   each row of the table, `NA` for rows that the fit leaves out. They read the files of the fit, cell by cell, and
+#'   with `filename` they write a CSV file, so that the values need not fit into memory. `summary()` and
+#'   [plot()][plot.gp] have residuals of a sample. `simulate()` draws at new points. `model.frame()`, `model.matrix()`,
+#'   `weights()`, `hatvalues()`, `rstandard()`, `cooks.distance()`, [gp_cv()], [certify()], [gp_posterior()], profile
+#'   intervals and [`augment()`][gp_broom] without `newdata` need all observations at once: they are errors of class
+#'   `kernops_input_error` that name an alternative.
 #'
 #' @section Errors: class `kernops_input_error` for a table that does not exist or cannot be read, for a package that is
 #'   needed but not installed, and for a chunk with other columns than the first one.
 #'
-#' @aliases fitted.gp_blocks residuals.gp_blocks plot.gp_blocks model.frame.gp_blocks
+#' @aliases model.frame.gp_blocks
 #' @aliases model.matrix.gp_blocks weights.gp_blocks hatvalues.gp_blocks rstandard.gp_blocks cooks.distance.gp_blocks
 #' @return An object of class `gp_table`, which has a `print()` method.
 #' @seealso [gp()] and its section about tables; [predict()][predict.gp].

@@ -3,7 +3,8 @@
 database_source <- function(con, table, query, call = caller_env()) {
   need_package("DBI", "A table of a database", call)
   if (is.null(table) == is.null(query)) {
-    stop_kernops("input", "A connection needs either a {.arg table} or a {.arg query}.", call = call)
+    stop_kernops("input", c("A connection needs either a {.arg table} or a {.arg query}.",
+                            i = "{.code gp_table(connection, table = \"name\")} is such a table."), call = call)
   }
   if (!is.null(query)) check_text(query, "query", one = TRUE)
   from <- if (is.null(query)) as.character(DBI::dbQuoteIdentifier(con, table)) else {

@@ -65,7 +65,7 @@ sort_into_cells <- function(source, columns, pilot, partition, near_of, store, s
   }, call)
   if (!sum(rows)) stop_kernops("input", "There are no observations without missing values.", call = call)
   list(n = sum(rows), read = first - 1, rows = rows, boxes = boxes, root = root, noise = noise,
-       columns = record_columns(ncol(pilot$data$u), ncol(pilot$data$x)))
+       columns = record_columns(ncol(pilot$data$u), ncol(pilot$data$x), has_known_part(pilot)))
 }
 
 trend_of_records <- function(records) cbind(design_of_records(records), unname(records[, "y"]))

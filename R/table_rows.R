@@ -2,10 +2,14 @@
 
 # The columns of a record: the number of the row, the response minus its known mean, the variance of noise, the weight,
 # coordinates as the model has them, and the trend whose coefficients are estimated. Files sorted by cells have `level`,
-# too.
-record_columns <- function(d, p) {
-  c("row", "level", "y", "noise", "weight", paste0("u", seq_len(d)), paste0("x", seq_len(p), recycle0 = TRUE))
+# too. The known mean, with the offset, is the last column if the model has one.
+record_columns <- function(d, p, offset = FALSE) {
+  c("row", "level", "y", "noise", "weight", paste0("u", seq_len(d)), paste0("x", seq_len(p), recycle0 = TRUE),
+    if (offset) "offset")
 }
+
+# TRUE if the mean of the response has a known part, for a pilot or a fit.
+has_known_part <- function(fit) !is.null(fit$known$beta) || length(attr(fit$parts$terms, "offset")) > 0
 
 # The records of a chunk whose first row has the number `first`. `pilot` is a result of pilot_of(), with
 # quosures of `weights` and `noise`.
@@ -26,11 +30,12 @@ records_of_chunk <- function(pilot, chunk, first, call) {
   if (length(missing)) act_on_missing(pilot$quosures$na.action, first - 1 + missing, call)
   at <- match(rows, which(complete))
   x <- points$x[at, , drop = FALSE]
-  known <- known_mean(x, pilot$known$beta)
+  known <- points$offset[at] + known_mean(x, pilot$known$beta)
   if (!is.null(pilot$known$beta)) x <- x[, 0, drop = FALSE]
-  records <- cbind(first - 1 + rows, 0, y[rows] - points$offset[at] - known, noise[rows], weights[rows],
-                   points$u[at, , drop = FALSE], x)
-  colnames(records) <- record_columns(ncol(points$u), ncol(x))
+  offset <- has_known_part(pilot)
+  records <- cbind(first - 1 + rows, 0, y[rows] - known, noise[rows], weights[rows], points$u[at, , drop = FALSE], x,
+                   if (offset) known)
+  colnames(records) <- record_columns(ncol(points$u), ncol(x), offset)
   records
 }
 

@@ -90,7 +90,6 @@ test_that("new points in a table have the predictions of a data frame", {
 test_that("predictions that a fit of a table does not have are errors", {
   fit <- fit_of_table(table_data(200))
   expect_snapshot(error = TRUE, {
-    predict(fit)
     predict(fit, new_places()[-1])
     predict(fit, gp_table(new_places()[-1]))
     predict(fit, new_places(), filename = 1)
