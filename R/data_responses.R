@@ -6,6 +6,7 @@
 #   by_row     TRUE where each response is a row, as in an assay
 #   names, n   the names of the responses, and the number of points
 #   formula, data  those of gp(), with zeros in place of the responses
+#   written    the formula of gp()
 
 many_responses <- function(responses, formula, data, call) {
   if (is.null(responses)) return(NULL)
@@ -25,8 +26,10 @@ many_responses <- function(responses, formula, data, call) {
   if (!count || !n) stop_kernops("input", "There must be at least one response of at least one value, not {count}
                                            response{?s} of {n} value{?s}.", call = call)
   names <- dimnames(values)[[if (by_row) 1 else 2]] %||% paste0("response", seq_len(count))
+  written <- formula
   formula[[2]] <- call("numeric", n)
-  list(kind = kind, values = values, by_row = by_row, names = make.unique(names), n = n, formula = formula, data = data)
+  list(kind = kind, values = values, by_row = by_row, names = make.unique(names), n = n, formula = formula, data = data,
+       written = written)
 }
 
 # The assays of an object like a SummarizedExperiment, in which features are rows and sites are columns; NULL for other

@@ -64,7 +64,8 @@
 #'   each response: `response`, the number of values `n`, the parameters of the covariance (those that have no meaning
 #'   without a field are `NA`), the coefficients of the trend, `logLik`, `statistic`, `p.value`, `p.adjusted`, and
 #'   whether the search `converged`. `coef()` is a matrix of the parameters and coefficients, with a
-#'   row for each response, `logLik()` a vector. `summary()` has the number of responses with an adjusted p-value below
+#'   row for each response, `logLik()`, `AIC()`, `BIC()` and `nobs()` vectors; `fitted()` and `residuals()` are matrices
+#'   with a column for each response. `summary()` has the number of responses with an adjusted p-value below
 #'   0.05 and quantiles of the parameters. `fit[i]` has some of the responses.
 #'
 #'   `predict()` returns a matrix with a row for each new point and a column for each response, or with
@@ -95,6 +96,7 @@
 #' predict(fit, data.frame(a = c(0.2, 0.5), b = 0.5), responses = c("gene5", "gene10"), se.fit = TRUE)
 #' # common range and ratio of nugget and variance
 #' gp(Y[, 1:10 * 5] ~ 1, sites, ~ a + b, responses = "common")
+#' @aliases vcov.gp_responses confint.gp_responses AIC.gp_responses BIC.gp_responses
 #' @name gp_responses
 NULL
 

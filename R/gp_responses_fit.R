@@ -16,7 +16,7 @@ fit_responses <- function(responses, covariance, source, coords, arguments, how,
   task <- response_task(problem, how, estimate == "REML")
   fit_all <- if (responses$kind == "common") common_fits else separate_fits
   fits <- fit_all(task, responses, parts, call)
-  object <- c(list(call = NULL, formula = responses$formula, kind = responses$kind, responses = responses,
+  object <- c(list(call = NULL, formula = responses$written, kind = responses$kind, responses = responses,
                    estimate = estimate, how = how, method = "vecchia", parts = parts, na.action = parts$na.action),
               problem, fits)
   object$null <- if (responses$kind == "independent") null_statistics(task, how$control)

@@ -55,3 +55,54 @@ cat_responses <- function(x) {
   x$responses$values <- if (x$responses$by_row) values[numbers, , drop = FALSE] else values[, numbers, drop = FALSE]
   x
 }
+
+#' @rdname gp_responses
+#' @export
+fitted.gp_responses <- function(object, ...) {
+  refuse_arguments("fitted.gp_responses", list(...))
+  predict.gp_responses(object)
+}
+
+#' @rdname gp_responses
+#' @export
+residuals.gp_responses <- function(object, ...) {
+  refuse_arguments("residuals.gp_responses", list(...))
+  used <- replace(object, "na.action", list(NULL))
+  off <- response_block(object$responses, seq_along(object$loglik), object$parts$rows) - predict.gp_responses(used)
+  stats::naresid(object$na.action, off)
+}
+
+#' @rdname gp_responses
+#' @export
+nobs.gp_responses <- function(object, ...) {
+  refuse_arguments("nobs.gp_responses", list(...), ignored = "use.fallback")
+  stats::setNames(object$n_used, object$responses$names)
+}
+
+#' @export
+vcov.gp_responses <- function(object, ...) {
+  stop_kernops("input", c("A fit of many responses has no standard errors of its parameters.",
+                          i = "{.fn gp} of one response with the same covariance has them."))
+}
+
+#' @export
+confint.gp_responses <- function(object, ...) vcov.gp_responses(object)
+
+#' @export
+AIC.gp_responses <- function(object, ..., k = 2) {
+  refuse_arguments("AIC.gp_responses", list(...))
+  k * parameters_of_each(object) - 2 * logLik.gp_responses(object)
+}
+
+#' @export
+BIC.gp_responses <- function(object, ...) {
+  refuse_arguments("BIC.gp_responses", list(...))
+  log(object$n_used) * parameters_of_each(object) - 2 * logLik.gp_responses(object)
+}
+
+# The number of estimated parameters of each response.
+parameters_of_each <- function(object, call = caller_env()) {
+  if (object$kind == "independent") return(sum(!object$model$parameters$fixed) + nrow(object$beta))
+  stop_kernops("input", c("Responses with common parameters have no number of parameters each.",
+                          i = "{.code responses = \"independent\"} estimates those of each response."), call = call)
+}

@@ -152,6 +152,27 @@ test_that("predictions equal those of single fits", {
   expect_identical(predict(fit[2:3], new), predict(fit[c("y2", "y3")], new))
 })
 
+test_that("fitted values, residuals and criteria are those of single fits, and update() changes the trend", {
+  data <- some_responses(70, 3)
+  data$Y[5, 2] <- NA
+  data$x[[7]] <- NA
+  x <- data$x
+  fit <- fit_responses_of(data)
+  table <- as.data.frame(fit)
+  expect_equal(nobs(fit), c(y1 = 69, y2 = 68, y3 = 69))
+  expect_equal(AIC(fit), setNames(10 - 2 * table$logLik, table$response))
+  expect_equal(BIC(fit), setNames(5 * log(table$n) - 2 * table$logLik, table$response))
+  expect_equal(unname(fitted(fit)), unname(predict(fit, cbind(data$sites, x = x)[-7, ])), tolerance = 1e-10)
+  expect_equal(unname(residuals(fit)), unname(data$Y[-7, ] - fitted(fit)))
+  expect_identical(formula(fit), Y ~ x, ignore_formula_env = TRUE)
+  Y <- data$Y
+  simple <- gp(Y ~ 1, data$sites, ~ a + b, exponential() + nugget(), responses = "independent", null_draws = 0)
+  expect_equal(logLik(update(simple, . ~ x)), logLik(fit))
+  expect_error(vcov(fit), "no standard errors", class = "kernops_input_error")
+  expect_error(confint(fit), "no standard errors", class = "kernops_input_error")
+  expect_error(AIC(fit_responses_of(data, responses = "common")), "common", class = "kernops_input_error")
+})
+
 test_that("sparse matrices, assays and columns of data are matrices of responses", {
   skip_if_not_installed("Matrix")
   data <- some_responses(40)
