@@ -86,11 +86,14 @@ performance_mae.gp <- function(model, ...) mean(abs(stats::residuals(model, "res
 r2.gp <- function(model, ...) {
   y <- observed_numbers(model)
   off <- stats::residuals(without_omitted(model), "response")
-  structure(list(R2 = c(R2 = 1 - sum(off^2) / sum((y - mean(y))^2))), class = c("r2_generic", "list"))
+  share <- sum(off^2, na.rm = TRUE) / sum((y - mean(y, na.rm = TRUE))^2, na.rm = TRUE)
+  structure(list(R2 = c(R2 = 1 - share)), class = c("r2_generic", "list"))
 }
 
 observed_numbers <- function(model) {
   refuse_several(model, "{.fn r2} is")
+  # rows of a table without a fit are missing
+  if (inherits(model, "gp_blocks")) return(stats::fitted(model) + stats::residuals(model))
   if (is.null(model$family)) model$parts$y else model$response$y
 }
 

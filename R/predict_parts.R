@@ -73,7 +73,7 @@ with_indicators <- function(object) {
 }
 
 # Adds columns of constants.
-with_columns <- function(u, values) cbind(u, matrix(values, nrow(u), length(values), byrow = TRUE))
+with_columns <- function(u, values) cbind(u, matrix(rep(values, each = nrow(u)), nrow(u), length(values)))
 
 # New points with indicators, and without the trend that is left out.
 points_of_parts <- function(object, points) {

@@ -48,6 +48,8 @@ test_that("rows of many cells have the predictions of a table, and NA where a va
   expect_equal(utils::read.csv(file)$residual, residuals(fit), tolerance = 1e-9)
   predict(fit, se.fit = TRUE, interval = "confidence", filename = file)
   expect_identical(names(utils::read.csv(file)), c("fit", "se.fit", "lwr", "upr"))
+  z <- d$z[-c(3, 700)]
+  expect_equal(r2.gp(fit)$R2, c(R2 = 1 - sum(residuals(fit)[-c(3, 700)]^2) / sum((z - mean(z))^2)))
   fit$how$control$memory <- 1000
   expect_error(residuals(fit), "filename", class = "kernops_memory_error")
   expect_error(predict(fit, gp_table(d)), "filename", class = "kernops_memory_error")
