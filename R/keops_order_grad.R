@@ -31,10 +31,10 @@ grad_of_order <- function(from, var) {
     if (missing(input)) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
     }
-    input <- match_input(input, names, backend, pairs)
+    input <- stats::setNames(match_input(input, names, backend, pairs), names)
     forward <- from$about
     columns <- check_order_input(input[from$names], forward, pairs, from$reduction$name, inner_dim, ranges, output)
-    check_eta_of_order(input[[eta]], forward, input)
+    check_eta_of_order(input[[eta]], forward, input[from$names])
     blocks <- by_row_blocks(input, replace(about, "axis", result_axis), columns, function(part, rows) {
       terms <- from$terms_of(from$inner, part[from$names], forward)
       chosen <- chosen_pairs(terms, as.matrix(part[[eta]]), from$reduction$probs, from$width)

@@ -73,6 +73,7 @@ test_that("gradients are those of the chosen elements", {
   gradient <- keops_grad(op, "x")(c(p[1:2], list(eta = e)))
   expect_equal(gradient, e[, 1:2] + e[, 3:4], tolerance = 1e-12, ignore_attr = TRUE)
   expect_identical(rownames(gradient), letters[1:12])
+  expect_identical(keops_grad(op, "x")(unname(c(p[1:2], list(e)))), gradient)
   expect_output(print(keops_grad(op, "x")), "eta = Vi(4)", fixed = TRUE)
 })
 
