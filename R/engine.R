@@ -69,6 +69,7 @@
 #   usable_backend           the backend of a fit, or the CPU where its GPU is missing
 #   threads                  the number of threads
 #   shown                    a short text of a value
+#   similar_name             the name that a mistyped one resembles
 #   readable_text            text that every locale prints
 #   code_text                paste0() that keeps numbers exact
 #   vector_text              numbers as a vector of a formula
