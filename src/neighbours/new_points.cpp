@@ -41,7 +41,7 @@ struct NewPoints::Rows {
   std::optional<Posterior::Rows> base;
 
  private:
-  // Keeps the new points among the neighbours, which are few: known base points have no variance.
+  // Keeps the new points among the neighbours, since known base points have no variance. Few neighbours are new points.
   void keep_new(const Settings& settings) {
     const Count m = points.m, n = points.count;
     start.assign(size_t(n) + 1, 0);
