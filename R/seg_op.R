@@ -122,5 +122,10 @@ statistic <- function(op) {
 # A row of segments.def, or "softmax", or one of `more`, or a seg_op.
 check_op <- function(op, more = character(), call = caller_env()) {
   if (inherits(op, "seg_op")) return(op)
+  if (is.character(op) && length(op) > 1) {
+    stop_kernops("input", c("{.arg op} must be one operation, not {length(op)}.",
+                            i = "The columns of a data frame take several, such as those of {.code data.frame(x)}."),
+                 call = call)
+  }
   check_choice(op, "op", c(segment_ops()$name, "softmax", more), call)
 }

@@ -114,7 +114,7 @@ check_rule <- function(x, op, call) {
   class <- class_of_values(x)
   allowed <- setdiff(names(value_rules[[class]]), c("sort", "order", "rank", "top"))
   allowed <- cli::cli_vec(allowed, list("vec-trunc" = Inf))
-  if (!inherits(op, "seg_op") && op %in% names(value_rules[[class]])) return(invisible())
+  if (!inherits(op, "seg_op") && all(op %in% names(value_rules[[class]]))) return(invisible())
   name <- if (inherits(op, "seg_op")) "a {.cls seg_op}" else "the operation {.val {op}}"
   stop_kernops("input", c(paste0("Values of class {.cls {class}} do not allow ", name, "."),
                           i = "Allowed: {.val {allowed}}."), call = call)
