@@ -30,7 +30,7 @@ residuals_of_heads <- function(object, max_rows = 5000) {
 
 residuals_of_some <- function(object, records) {
   points <- c(points_of_records(records, names(object$beta)), list(complete = rep(TRUE, nrow(records)), fitted = FALSE))
-  if (!is.null(object$known$beta)) object["known"] <- list(NULL) # the known mean is the offset of a record
+  object <- with_mean_as_offset(object)
   object$vecchia$joint <- FALSE # the field of all cells takes as long as a fit
   residuals_of_records(object, records, predicted_columns(object, points, mean_request)$fit, "response")
 }

@@ -14,10 +14,7 @@ values_by_cells <- function(job, record, store) {
       say_progress(step = paste("sorted", total, "cells"))
     }
   }
-  new <- in_store(store, "new-", seq_along(job$object$blocks$rows))
-  names <- predict_cells(which(file.exists(new)), predict_cell, job$object, request_of_windows(job), store) %||%
-    job$layers
-  unlink(new)
+  names <- predict_sorted(job$object, request_of_windows(job), store) %||% job$layers
   done <- 0
   from <- -1
   part <- NULL

@@ -9,8 +9,7 @@ predict_observed <- function(object, request, filename, residuals = NULL, call =
   if (is.null(filename)) check_result_memory(blocks$read, object$how$control$memory, call)
   store <- new_store(NULL, "observed", call, dirname(blocks$store$path))
   on.exit(remove_store(store))
-  if (!is.null(object$known$beta)) object["known"] <- list(NULL) # the known mean is the offset of a record
-  names <- predict_cells(which(blocks$rows > 0), observed_cell, object, request, store, residuals)
+  names <- predict_cells(which(blocks$rows > 0), observed_cell, with_mean_as_offset(object), request, store, residuals)
   results <- paste_results(store, blocks$read, names, filename, object$how$control$memory, call)
   if (is.null(residuals) || !is.null(filename)) results else results$residual
 }
@@ -27,6 +26,11 @@ observed_cell <- function(k, object, request, store, residuals) {
     if (!is.null(residuals)) columns <- list(residual = residuals_of_records(object, records, columns$fit, residuals))
     list(rows = records[, "row"], table = table_of_columns(columns, object, points, request))
   })
+}
+
+# A known mean is the offset of a record.
+with_mean_as_offset <- function(object) {
+  if (is.null(object$known$beta)) object else replace(object, "known", list(NULL))
 }
 
 points_of_records <- function(records, trend) {

@@ -10,9 +10,7 @@ predict_in_table <- function(object, source, request, filename, call = caller_en
   store <- new_store(NULL, "predictions", call, dirname(object$blocks$store$path))
   on.exit(remove_store(store))
   n <- sort_new_points(object, source, store, call)
-  new <- in_store(store, "new-", seq_along(object$blocks$rows))
-  names <- predict_cells(which(file.exists(new)), predict_cell, object, request, store)
-  unlink(new)
+  names <- predict_sorted(object, request, store)
   paste_results(store, n, names, filename, object$how$control$memory, call)
 }
 
@@ -37,6 +35,13 @@ sort_points_by_cell <- function(blocks, points, first, store) {
   for (k in names(ordered)) append_rows(in_store(store, "new-", k), values[ordered[[k]], , drop = FALSE])
 }
 
+# Writes the predictions at the points of sort_points_by_cell(); returns the names of their columns.
+predict_sorted <- function(object, request, store) {
+  new <- in_store(store, "new-", seq_along(object$blocks$rows))
+  on.exit(unlink(new))
+  predict_cells(which(file.exists(new)), predict_cell, object, request, store)
+}
+
 # Writes the predictions of cells by a task, such as predict_cell(), to files by rows; returns the names of their
 # columns.
 predict_cells <- function(cells, task, object, request, store, ...) {
@@ -51,14 +56,14 @@ predict_cells <- function(cells, task, object, request, store, ...) {
 # Writes the predictions of a cell to a file, each with the number of its row; returns the names of their columns.
 predict_cell <- function(k, object, request, store) {
   d <- object$model$d
-  trend <- names(object$beta %||% object$known$beta)
-  width <- 2 + d + length(object$beta %||% object$known$beta)
+  beta <- object$beta %||% object$known$beta
+  width <- 2 + d + length(beta)
   path <- in_store(store, "new-", k)
   predict_columns <- predictor_of_cell(object, k, request)
   write_cell(k, store, file.size(path) / (8 * width), object, function(skip) {
     values <- read_rows(path, paste0("v", seq_len(width)), skip, cell_rows)
     x <- unname(values[, -seq_len(2 + d), drop = FALSE])
-    colnames(x) <- trend
+    colnames(x) <- names(beta)
     points <- list(offset = unname(values[, 2]), u = unname(values[, 2 + seq_len(d), drop = FALSE]), x = x)
     columns <- predict_columns(points, object$blocks$near_of(points$u))
     list(rows = values[, 1], table = table_of_columns(columns, object, points, request))
