@@ -79,10 +79,9 @@ order_rows <- function(input, about) {
   of_pairs <- vapply(input[category == "Vij"], function(x) dim(x)[[if (about$axis == "Vi") 1 else 2]], 1L)
   max(of_pairs, vapply(input[category == about$axis], NROW, 1))
 }
+
 check_order_input <- function(input, about, pairs, name, inner_dim, ranges, output) {
-  plain <- input
-  plain[pairs] <- lapply(input[pairs], function(x) if (length(dim(x)) == 3) x[, , 1] else x)
-  check_whole_input(plain, name, inner_dim, ranges, output)
+  check_whole_pairs(input, pairs, name, inner_dim, ranges, output)
   if (length(pairs)) return(rev(check_pair_values(input, about, pairs))[[if (about$axis == "Vi") 1 else 2]])
   others <- !about$variables$category %in% c(about$axis, "Pm")
   max(1, vapply(input[others], NROW, 1))
@@ -97,6 +96,12 @@ check_whole_input <- function(input, name, inner_dim, ranges, output, call = cal
                if (any(vapply(input, is_gpu_matrix, NA))) "a {.cls gpu_matrix}")
   if (!length(refused)) return(invisible())
   stop_kernops("input", paste0("{.code ", name, "} is not available with ", refused[[1]], "."), call = call)
+}
+
+# The same where arrays of pair variables are no batches.
+check_whole_pairs <- function(input, pairs, name, inner_dim, ranges, output, call = caller_env()) {
+  input[pairs] <- lapply(input[pairs], function(x) if (length(dim(x)) == 3) x[, , 1] else x)
+  check_whole_input(input, name, inner_dim, ranges, output, call)
 }
 
 # A list of f(input, rows) for blocks of rows of the result.

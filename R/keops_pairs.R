@@ -55,9 +55,7 @@ new_pairs_operator <- function(inner, formula, args, rows, roles, to) {
       return(list(formula = formula, args = args, args_info = about$variables, sum_scheme = sum_scheme))
     }
     input <- match_input(input, names, backend, pairs)
-    plain <- input
-    plain[pairs] <- lapply(input[pairs], function(x) if (length(dim(x)) == 3) x[, , 1] else x)
-    check_whole_input(plain, "Vij", inner_dim, ranges, output)
+    check_whole_pairs(input, pairs, "Vij", inner_dim, ranges, output)
     size <- check_pair_values(input, about, pairs)
     if (rows == "Vj") size <- rev(size)
     results <- for_row_blocks(size[[1]], size[[2]], function(block) {
@@ -99,19 +97,18 @@ joined_rows <- function(results, to, rows) {
   if (to == "rows") return(do.call(rbind, results))
   if (to == "shared") return(Reduce(`+`, results))
   size <- dim(results[[1]])[1:2]
-  all <- array(unlist(results), c(size, length(unlist(results)) / prod(size))) # points x entries x rows
+  all <- unlist(results)
+  all <- array(all, c(size, length(all) / prod(size))) # points x entries x rows
   all <- aperm(all, if (rows == "Vi") c(3, 1, 2) else c(1, 3, 2))
   if (size[[2]] == 1) array(all, dim(all)[1:2]) else all
 }
 
 # The values of a pair variable for some rows of the result: points x size x rows.
 pair_batches <- function(x, block, rows) {
-  if (inherits(x, "kernops_lookup")) {
-    x <- if (rows == "Vi") x$table[x$i[block], x$j, drop = FALSE] else x$table[x$i, x$j[block], drop = FALSE]
-    block <- seq_along(block)
-  }
+  x <- some_pairs(x, block, rows == "Vi")
+  if (inherits(x, "kernops_lookup")) x <- x$table[x$i, x$j, drop = FALSE]
   if (length(dim(x)) == 2) dim(x) <- c(dim(x), 1)
-  if (rows == "Vi") aperm(x[block, , , drop = FALSE], c(2, 3, 1)) else aperm(x[, block, , drop = FALSE], c(1, 3, 2))
+  aperm(x, if (rows == "Vi") c(2, 3, 1) else c(1, 3, 2))
 }
 
 refuse_in_pairs <- function(what, pairs) {
