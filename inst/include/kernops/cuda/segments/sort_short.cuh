@@ -141,7 +141,7 @@ __device__ __forceinline__ void sort_by_halves(const PieceSegments& segments, Ga
 
 template <class Item> __device__ __forceinline__ void sort_each(const PieceSegments& segments, Gapped<Item> items) {
   // number of items per lane, by its registers
-  constexpr int classes = 7, most = sizeof(Item) > 4 ? 16 : 32, some = sizeof(Item) > 8 ? 8 : 16;
+  constexpr int classes = 7, most = sizeof(Item) > 8 ? 8 : sizeof(Item) > 4 ? 16 : 32, some = most < 16 ? most : 16;
   __shared__ SegmentClasses<classes> lists;
   lists.list(segments, [](int length) {  // up to 8, 16, ..., 512 values
     int c = length < 2 ? classes : 0;
@@ -155,7 +155,7 @@ template <class Item> __device__ __forceinline__ void sort_each(const PieceSegme
   sort([&](const unsigned short* numbers, int count) { sort_class<lanes, VT>(segments, items, numbers, count); }, c);
   KERNOPS_SORT_CLASS(0, 1, 8)
   KERNOPS_SORT_CLASS(1, 16 / some, some)
-  KERNOPS_SORT_CLASS(2, some < 16 ? 4 : 32 / most, some < 16 ? 8 : most)
+  KERNOPS_SORT_CLASS(2, 32 / most, most)
   KERNOPS_SORT_CLASS(3, 8, 8)
   KERNOPS_SORT_CLASS(4, 128 / some, some)
   KERNOPS_SORT_CLASS(5, 256 / some, some)
