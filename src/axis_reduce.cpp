@@ -27,7 +27,7 @@ void read_values(SEXP x, AxisRequest& request) {
     const cuda::Matrix& matrix = gpu_matrix(x);
     request.from = matrix.space;
     request.settings.devices = {matrix.device};
-    if (matrix.single)
+    if (matrix.single())
       request.job.floats = static_cast<const float*>(matrix.memory.address());
     else
       request.job.doubles = matrix.doubles();

@@ -6,7 +6,7 @@ namespace kernops {
 Block block_of(SEXP x) {
   if (is_gpu_matrix(x)) {
     const cuda::Matrix& matrix = gpu_matrix(x);
-    if (matrix.single) throw InputError("dim", "blocks of vectors on a GPU must be float64");
+    if (matrix.single()) throw InputError("dim", "blocks of vectors on a GPU must be float64");
     return {matrix.doubles(), matrix.rows, matrix.columns, MemorySpace::device_double, matrix.device};
   }
   if (TYPEOF(x) != REALSXP) throw InputError("dim", "blocks of vectors must be matrices of doubles");

@@ -58,12 +58,7 @@ MemorySpace space_of_precision(const std::string& precision) {
 const char* precision_of(MemorySpace space) { return precision_at(space).name; }
 
 Matrix::Matrix(Count rows, Count columns, MemorySpace space, int device)
-    : rows(rows),
-      columns(columns),
-      space(space),
-      single(space == MemorySpace::device_float),
-      device(device),
-      memory((use_device(device), bytes())) {}
+    : rows(rows), columns(columns), space(space), device(device), memory((use_device(device), bytes())) {}
 
 Matrix::Matrix(Count rows, Count columns, bool single, int device)
     : Matrix(rows, columns, single ? MemorySpace::device_float : MemorySpace::device_double, device) {}
@@ -237,7 +232,7 @@ SEXP gpu_gather(SEXP x, Rcpp::Nullable<Rcpp::IntegerVector> chosen_rows, Rcpp::I
                   int(out->columns)};
     void* gather = cuda::function("#include <kernops/cuda/dense/matrix.cuh>\nKERNOPS_MATRIX\n",
                                   from.sixteen_bits() ? "kernops_gather_sixteen_bits"
-                                  : from.single       ? "kernops_gather_float"
+                                  : from.single()     ? "kernops_gather_float"
                                                       : "kernops_gather_double");
     cuda::launch(gather, unsigned(ceil_div(out->rows, 256)), unsigned(std::min<Count>(out->columns, 65535)), 256, &job);
     return wrap_gpu_matrix(std::move(out));

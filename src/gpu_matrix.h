@@ -13,13 +13,13 @@ struct Matrix {
   Matrix(const Matrix& other, int device);  // a copy
   Count rows, columns;
   MemorySpace space;
-  bool single;  // floats; doubles if neither floats nor numbers of 16 bits
   int device;
   Buffer memory;
 
   Count length() const { return rows * columns; }
+  bool single() const { return space == MemorySpace::device_float; }
   bool sixteen_bits() const { return space == MemorySpace::device_bfloat16 || space == MemorySpace::device_float16; }
-  size_t bytes() const { return size_t(length()) * (sixteen_bits() ? 2 : single ? sizeof(float) : sizeof(double)); }
+  size_t bytes() const { return size_t(length()) * (sixteen_bits() ? 2 : single() ? sizeof(float) : sizeof(double)); }
   double* doubles() const { return static_cast<double*>(memory.address()); }
   void copy_from(const double* numbers);  // in column-major order
   void copy_to(double* numbers) const;

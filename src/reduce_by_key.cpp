@@ -37,7 +37,7 @@ namespace {
 // The keys are kept, because the plans of other batches need them.
 struct RunsOfMatrix : cuda::KeyRuns {
   RunsOfMatrix(SEXP keys, const cuda::Matrix& matrix)
-      : KeyRuns(matrix.memory.address(), matrix.single, matrix.rows), from(keys) {}
+      : KeyRuns(matrix.memory.address(), matrix.single(), matrix.rows), from(keys) {}
   Rcpp::RObject from;
 };
 

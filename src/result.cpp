@@ -12,9 +12,9 @@ namespace {
 cuda::Matrix& target(SEXP into, int device, Count rows, Count columns, bool single) {
   cuda::Matrix& matrix = gpu_matrix(into);
   check_size(matrix, rows, columns);
-  if (matrix.single != single)
+  if (matrix.single() != single)
     throw InputError("input", std::string("`output` must be a gpu_matrix in ") + (single ? "float32" : "float64") +
-                                  ", not in " + (matrix.single ? "float32" : "float64") + ".");
+                                  ", not in " + (matrix.single() ? "float32" : "float64") + ".");
   if (matrix.device != device)
     throw InputError("input", "`output` must be a gpu_matrix on GPU " + std::to_string(device) + ", not on GPU " +
                                   std::to_string(matrix.device) + ".");
@@ -49,7 +49,7 @@ void Result::keep_rows(Count rows) {
   }
   matrix_->rows = rows;
   if (2 * rows >= rows_) return;  // otherwise a small result would keep much memory
-  auto exact = std::make_unique<cuda::Matrix>(rows, 1, matrix_->single, matrix_->device);
+  auto exact = std::make_unique<cuda::Matrix>(rows, 1, matrix_->single(), matrix_->device);
   cuda::copy_across(exact->memory.pointer(), exact->device, matrix_->memory.pointer(), matrix_->device, exact->bytes());
   made_ = std::move(exact), matrix_ = made_.get();
 }
@@ -65,7 +65,7 @@ SEXP Result::give(bool stays) {
 
 Operand::Operand(SEXP x, const Backend& backend, int device) : values_(x) {
   if (!is_gpu_matrix(x)) return;
-  const bool reads = backend.holds(MemorySpace::device_double) && !gpu_matrix(x).single;
+  const bool reads = backend.holds(MemorySpace::device_double) && !gpu_matrix(x).single();
   if (!reads || gpu_matrix(x).device != device) values_ = gpu_download(x);
 }
 

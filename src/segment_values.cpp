@@ -32,7 +32,7 @@ SegmentValues read_values(SEXP x, Count rows, Count columns) {
   values.row = 1, values.column = rows;
   if (is_gpu_matrix(x)) {
     const cuda::Matrix& matrix = gpu_matrix(x);
-    values.type = matrix.single ? SegmentValues::floats : SegmentValues::doubles;
+    values.type = matrix.single() ? SegmentValues::floats : SegmentValues::doubles;
     values.on_device = true, values.data = matrix.memory.address();
   } else if (TYPEOF(x) == REALSXP) {
     values.data = REAL(in_memory(x));
