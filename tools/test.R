@@ -27,5 +27,7 @@ cat(sprintf(
   "%d passed, %d failed, %d skipped\n",
   sum(results$passed), sum(results$failed) + sum(results$error), sum(results$skipped)
 ))
-bad <- any(results$failed > 0, results$error) || sum(results$passed) == 0
+# a run without a passed test fails, unless the deadline skipped the tests
+late <- as.numeric(Sys.time()) > as.numeric(Sys.getenv("KERNOPS_TEST_DEADLINE", "Inf"))
+bad <- any(results$failed > 0, results$error) || (sum(results$passed) == 0 && !late)
 quit(status = as.integer(bad))
