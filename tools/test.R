@@ -1,5 +1,6 @@
-# Runs the tests on the installed package: every failure, warning and skip in full, then one line of counts.
-# KERNOPS_TEST_PART and KERNOPS_TEST_DEADLINE choose tests (tests/testthat/helper-chosen.R).
+# Runs the tests on the installed package: every failure, warning and skip in full, the files that took longest, then
+# one line of counts. KERNOPS_TEST_PART and KERNOPS_TEST_DEADLINE choose tests
+# (tests/testthat/helper-chosen.R).
 
 filter <- commandArgs(TRUE)
 folder <- "tests/testthat"
@@ -16,18 +17,22 @@ results <- tryCatch(
     package = "kernops", load_package = "installed",
     reporter = testthat::SummaryReporter$new(show_praise = FALSE, max_reports = Inf),
     stop_on_failure = FALSE
-  ))[c("passed", "failed", "error", "skipped")],
+  ))[c("file", "real", "passed", "failed", "error", "skipped")],
   error = function(e) {
     message(conditionMessage(e))
-    data.frame(passed = 0, failed = 1, error = FALSE, skipped = FALSE)
+    data.frame(file = character(1), real = 0, passed = 0, failed = 1, error = FALSE, skipped = FALSE)
   }
 )
+
+seconds <- sort(tapply(results$real, sub("^test-(.*)[.]R$", "\\1", results$file), sum), decreasing = TRUE)
+slowest <- utils::head(seconds[seconds >= 5], 20)
+if (length(slowest)) cat("slowest files:", paste0(names(slowest), " ", round(slowest), " s", collapse = ", "), "\n")
 
 cat(sprintf(
   "%d passed, %d failed, %d skipped\n",
   sum(results$passed), sum(results$failed) + sum(results$error), sum(results$skipped)
 ))
 # a run without a passed test fails, unless the deadline skipped the tests
-late <- as.numeric(Sys.time()) > as.numeric(Sys.getenv("KERNOPS_TEST_DEADLINE", "Inf"))
+late <- isTRUE(as.numeric(Sys.time()) > as.numeric(Sys.getenv("KERNOPS_TEST_DEADLINE")))
 bad <- any(results$failed > 0, results$error) || (sum(results$passed) == 0 && !late)
 quit(status = as.integer(bad))
