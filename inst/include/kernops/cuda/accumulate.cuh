@@ -1,8 +1,11 @@
 // Accumulates the values of pairs into the state of one thread's row; the GPU counterpart of cpu/accumulate.h.
 //
-//   start()   add(f, w, j, n): n values at a time, of indices j, j + 1, ...   settle(): after each tile
-// merge(o): adds the state o, whose indices come later finish(out, stride): writes the results
-// adopt(j): j is the first of the indices added any_order: the indices of o may interleave with its own
+//   start()             initialises the state
+//   add(f, w, j, n)     adds n values, with the indices j, j + 1, ...
+//   settle()            is called after each tile
+//   adopt(j)            is called with the first index that was added
+//   merge(o)            adds the state o, whose indices come later; in any order if `any_order`
+//   finish(out, stride) writes the results
 #pragma once
 #include <kernops/cuda/entrywise.cuh>
 #include <kernops/cuda/k_extreme.cuh>
@@ -12,7 +15,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Accumulators: numbers of type T, F entries reduced, W weights (0 for none), K values kept, sums of type A.
+// Accumulators of F entries of type T, with W weights (0 for none), K values kept per entry, and sums of type A.
 namespace accumulators {
 #define KERNOPS_ENGINE template <class T, int F, int W, int K, class A = T> using
 #define ENTRYWISE(name, Numbers, ...) KERNOPS_ENGINE name = EntrywiseRow<T, kernops::__VA_ARGS__, F, W, Numbers>;

@@ -11,7 +11,7 @@ __device__ __forceinline__ long long number_of_block() { return blockIdx.y * (lo
 __device__ __forceinline__ int row_block() { return int(number_of_block() / gridDim.y); }
 __device__ __forceinline__ int split_of_block() { return int(number_of_block() % gridDim.y); }
 
-// The first row, the end of the rows, and one run of columns after another. This version covers all pairs.
+// All pairs: the first row, the end of the rows, and the columns of a split as one run.
 struct AllPairs {
   long long first, row_end, begin, end;
 
@@ -26,11 +26,11 @@ struct AllPairs {
   template <class Row> __device__ void complete(Row&) const {}
 };
 
-// This version covers the columns of some intervals; a split counts these columns as if they were contiguous.
+// Pairs whose columns lie in given intervals; a split counts these columns as if they were contiguous.
 struct SomePairs {
   long long first, row_end, begin, end;
   const Interval* interval;
-  long long number, end_number;  // number of columns that remain
+  long long number, end_number;  // first and end of the remaining columns, counted over all intervals
   int first_column;              // columns of the split, -1 if there is none
 
   __device__ SomePairs(const PairJob& job, int) : begin(0), end(0), first_column(-1) {

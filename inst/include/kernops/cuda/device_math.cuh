@@ -2,7 +2,7 @@
 // of 2^x. A double takes 2^(n + r) by the minimax polynomial of 2^r on [-1/2, 1/2] (2.5e-16), with n added to the
 // exponent.
 
-// In constant memory, from which an instruction can take its operands.
+// The coefficients are in constant memory, from which an instruction can read its operands.
 static __constant__ double exp2_coefficients[] = {0x1p0,
                                                   0x1.62e42fefa3a17p-1,
                                                   0x1.ebfbdff82c472p-3,
@@ -53,7 +53,7 @@ KERNOPS_FN float exp2_by_polynomial(float x) {
   const float n = within + to_biased;
   return exp2_of_rest(within - (n - to_biased)) * __int_as_float(__float_as_int(n) << 23);
 }
-// The same for |x| <= 125, with n added to the exponent.
+// 2^x by the polynomial for |x| <= 125, with n added to the exponent.
 KERNOPS_FN float exp2_of_small_by_polynomial(float x) {
   constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23
   const float n = x + to_integer, p = exp2_of_rest(x - (n - to_integer));
@@ -61,14 +61,15 @@ KERNOPS_FN float exp2_of_small_by_polynomial(float x) {
 }
 #endif
 
-// If each pair takes more than one special function, the special function unit is the bottleneck: some pairs avoid it.
+// If a pair needs more than one exponential, the special function unit is the bottleneck: every fourth pair uses the
+// polynomial instead.
 KERNOPS_FN float exp2_in_turn(float x, int turn) {
-#if __CUDA_ARCH__ >= 860  // if there are 8 additions for each special function
+#if __CUDA_ARCH__ >= 860  // 8 additions per special function
   if (turn % 4 == 3) return exp2_by_polynomial(x);
 #endif
   return exp2(x);
 }
-// 2^-x for 0 <= x <= 125; one in a few is computed by the polynomial. The instruction negates its operand without extra
+// 2^-x for 0 <= x <= 125; one pair in `every` uses the polynomial. The instruction negates its operand without extra
 // cost.
 template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 #if __CUDA_ARCH__ >= 860
@@ -80,7 +81,7 @@ template <int every> KERNOPS_FN float exp2_of_minus(float x, int turn) {
 }
 KERNOPS_FN float exp(float x) { return exp2(x * 1.4426950408889634f); }
 
-// 1.5 * 2^52: adding it rounds to an integer, which is then in the low bits.
+// 1.5 * 2^52: adding this number rounds to an integer, which is then in the low bits.
 constexpr double to_integer = 6755399441055744.0;
 
 KERNOPS_FN double exp2_sum(double r, double n_shifted) {
@@ -90,15 +91,15 @@ KERNOPS_FN double exp2_sum(double r, double n_shifted) {
   return __hiloint2double(__double2hiint(p) + (__double2loint(n_shifted) << 20), __double2loint(p));
 }
 
-// y = 2^x if it is a normal number, 0 or Inf beyond, NaN for NaN. Integer instructions without a branch let several
-// pairs proceed at a time and leave the double precision units to them.
+// Returns y = 2^x if 2^x is a normal number; otherwise 0 or Inf, and NaN for NaN. Integer instructions without a branch
+// process several pairs at a time and leave the double precision units free for other pairs.
 KERNOPS_FN double limited(double x, double y) {
   const long long bits = __double_as_longlong(x), size = bits & 0x7fffffffffffffff, infinite = 0x7ff0000000000000;
   const long long instead = size > infinite ? 0x7ff8000000000000 : bits < 0 ? 0 : infinite;
   return __longlong_as_double(size >= 0x408ff00000000000 ? instead : __double_as_longlong(y));  // 1022
 }
 
-// For |x| < 1022.
+// 2^x for |x| < 1022.
 KERNOPS_FN double exp2_of_small(double x) {
   const double n = x + to_integer;
   return exp2_sum(x - (n - to_integer), n);
@@ -112,7 +113,7 @@ KERNOPS_FN double exp(double x) {
   return limited(x * 1.4426950408889634, exp2_sum(rest * 1.4426950408889634, n));
 }
 
-// Returns the other value if one is NaN.
+// The larger of two numbers; if one is NaN, the other one.
 KERNOPS_FN float larger(float x, float y) { return ::fmaxf(x, y); }
 KERNOPS_FN double larger(double x, double y) { return x > y ? x : y; }
 

@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Joins o, which has not settled; the struct of the sum defines how.
+// Joins the state o, whose sums have not settled; the reduction R may define its own absorb().
 template <class R, class S> KERNOPS_FN auto absorb(S& s, const S& o, int) -> decltype(R::absorb(s, o)) {
   R::absorb(s, o);
 }
@@ -15,7 +15,8 @@ template <class R, class S> KERNOPS_FN void absorb(S& s, S o, long) {
   R::merge(s, o);
 }
 
-// Each of the F entries separately, with a struct of reductions.h; a weighted sum multiplies as it adds.
+// The state of F entries that are reduced separately by a struct of reductions.h; a weighted sum multiplies each value
+// as it adds it.
 template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   static constexpr int group = 1;
   static constexpr bool any_order = true;
@@ -39,7 +40,7 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   KERNOPS_FN void settle() {
     KERNOPS_EACH_FEW(k, F) R::settle(s[k]);
   }
-  // If no value is below infinity, all are equal, and the first one is returned.
+  // If all values are infinite and equal, no value improves on the initial state; the first value is then the result.
   KERNOPS_FN void adopt(int first) {
     KERNOPS_EACH_FEW(k, F)
       if (R::indices > 0 && s[k].j[0] < 0) s[k].j[0] = first;
@@ -60,7 +61,7 @@ template <class T, class R, int F, int W, class A> struct EntrywiseRow {
   }
   KERNOPS_FN void finish(double* out, long long stride, bool any) {
     KERNOPS_EACH_FEW(k, F) {
-      // all values are infinite and equal: the first one is returned
+      // all values are infinite and equal: the result is the first value
       if (R::indices > 0 && s[k].j[0] < 0 && any) s[k].j[0] = 0;
       KERNOPS_EACH(n, R::outputs) out[(n * F + k) * stride] = R::finish(s[k], n);
     }

@@ -12,7 +12,7 @@ template <class T> KERNOPS_FN constexpr int padded(int entries) { return kernops
 
 constexpr int long_item = 16;  // entries
 
-// N numbers from an item, by 16-byte loads where its stride allows them.
+// Loads N numbers of an item, 16 bytes at a time if the stride of the items allows it.
 template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* from) {
   constexpr int stride = padded<T>(N), wide = Quad<T>::size;
   alignas(16) Vec<T, stride> all;
@@ -24,7 +24,7 @@ template <int N, class T> __device__ __forceinline__ Vec<T, N> load(const T* fro
   }
   return part<0, N>(all);
 }
-// The same, written to the destination, as apply_to() does.
+// Loads N numbers into their destination, as apply_to() stores its result.
 template <int N, class T> __device__ __forceinline__ void load_to(Vec<T, N>& to, const T* from) {
   if constexpr (KERNOPS_IS_LONG(N)) {
     KERNOPS_UNROLL_BY(4)
@@ -87,7 +87,7 @@ __device__ __forceinline__ void make_item(const DeviceSource* sources, int count
   if constexpr (level == 2) Formula::run_column(once, out);
 }
 
-// Each thread fills one item, then the item that is as many items further as the blocks of this level fill.
+// Each thread fills one item, then the next items at a distance of the number of threads of this level.
 template <class Formula, int level>
 __device__ void fill_items(const FillJob& job, const typename Formula::T* once, unsigned block, unsigned of) {
   using T = typename Formula::T;

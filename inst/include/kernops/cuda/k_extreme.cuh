@@ -6,9 +6,9 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The K most extreme values of each entry (sign = 1: smallest, -1: largest), in order, with the earlier of equal values
-// first and NaN last; j = -1 marks a free slot, whose v is NaN, after all other values. The largest values are stored
-// with their signs changed.
+// The K most extreme values of each entry (sign = 1: smallest, -1: largest), in order; of equal values the earlier one
+// comes first, and NaN comes last. j = -1 marks a free slot, whose v is NaN; free slots follow all values. The largest
+// values are stored with their signs changed.
 template <class T, int F, int K, int sign, int first, int last> struct KExtremeRow {
   static constexpr int group = F == 1 ? 4 : 1, resident = 0;
   static constexpr bool any_order = false;
@@ -42,7 +42,7 @@ template <class T, int F, int K, int sign, int first, int last> struct KExtremeR
       done = done || here;
     }
   }
-  // Most groups contain no new value.
+  // Adds a group of values; most groups contain no value that enters the list.
   template <int N, int NF, int NW>
   KERNOPS_FN void add(const Vec<T, NF> (&f)[N], const Vec<T, NW> (&)[N], int index, int n) {
     KERNOPS_EACH_FEW(k, F) {

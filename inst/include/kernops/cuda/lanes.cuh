@@ -8,7 +8,7 @@ inline namespace KERNOPS_ISA {
 __device__ __forceinline__ int lane_id() { return threadIdx.x % 32; }
 constexpr unsigned all_lanes = 0xffffffffu;
 
-// The struct of another lane: shuffle(word) fetches one word of it.
+// Returns the struct of another lane; shuffle(word) fetches one word of the struct.
 template <class S, class Shuffle> __device__ __forceinline__ S shuffled(const S& s, Shuffle shuffle) {
   constexpr int words = sizeof(S) / 4;
   static_assert(sizeof(S) % 4 == 0, "structs are exchanged in words");

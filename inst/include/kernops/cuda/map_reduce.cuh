@@ -14,7 +14,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// How the columns of a tile are loaded into shared memory: from a filled level,
+// Loads the columns of a tile into shared memory from a filled level.
 struct FilledColumns {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
@@ -26,7 +26,7 @@ struct FilledColumns {
   }
 };
 
-// or computed in place, each by one thread, if only one block of rows uses them.
+// Computes the columns of a tile in shared memory, one thread per column; used if only one block of rows reads them.
 struct MadeColumns {
   template <class Formula, int threads>
   static __device__ void take(const PairJob& job, long long column, int count, typename Formula::T* tile) {
@@ -139,7 +139,8 @@ __device__ void map_reduce(const PairJob& job) {
   merge_if_last<Row>(job, block.first, block_end < block.row_end ? block_end : block.row_end);
 }
 
-// A kernel with the policies that the text names: main loop, consumer of the numbers of pairs, all pairs or some.
+// A kernel with the policies that the generated text names: the main loop, the consumer of the numbers of the pairs,
+// and the pairs to reduce (all, or the columns of given intervals).
 template <class Formula, class Mainloop, class Consumer, class BlockPairs> struct PairKernel;
 template <int rows, int unrolled, int threads, class Columns> struct Narrow {};
 template <class Row> struct States {};
@@ -153,8 +154,8 @@ struct PairKernel<Formula, Narrow<R, unrolled, threads_, Columns>, States<Row>, 
   }
 };
 
-// The entry points of a kernel; its job is in constant memory, or is a copy. The kernel that joins splits belongs to
-// the text of the levels.
+// The entry points of a kernel; its job is in constant memory, or is an argument. The text of the levels contains the
+// kernel that joins splits.
 #define KERNOPS_PAIR_KERNEL(Kernel, Job)                                                                 \
   extern "C" __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks) kernops_pairs(Job job) { \
     kernops::wait_for_kernel_before();                                                                   \

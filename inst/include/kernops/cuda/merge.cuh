@@ -16,7 +16,7 @@ template <class Formula> __device__ typename Formula::T shared_factor(const Pair
   return static_cast<const T*>(job.rows)[row * padded<T>(Formula::row) + Formula::factor];
 }
 
-// Writes the state of a row of a block: the final result, or one part of it.
+// Writes the state of a row of a block: the final result, or the state of one split.
 template <class Formula, class Row>
 __device__ void hand_over(const PairJob& job, long long row, Row& state, bool any_columns) {
   if constexpr (Formula::factor >= 0)

@@ -7,12 +7,13 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // Exponentials minus a `shift`: the largest exponent of the row, or nearly so. The plan may have converted exponents to
-// base 2: this saves one instruction per pair if there is one weight.
+// base 2, which saves one instruction per pair if there is one weight.
 template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   static constexpr bool gives_top = kind == Shifted::max_and_sums;
 
   static KERNOPS_FN T lowest() { return sizeof(T) == 8 ? T(-1e308) : T(-1e38f); }
-  // The new shift when `highest` is met, chosen so that Inf minus the shift is Inf if the result must show it.
+  // The new shift when the largest exponent is `highest`. The shift of log_sum is at most -lowest(), so that Inf minus
+  // the shift is Inf and reaches the result.
   static KERNOPS_FN T shift(T highest) { return kind == Shifted::log_sum && highest > -lowest() ? -lowest() : highest; }
   static KERNOPS_FN T of(T difference) { return exp2(base_2 ? difference : T(1.4426950408889634) * difference); }
   static KERNOPS_FN T of(T exponent, T shift) {
@@ -32,8 +33,8 @@ template <class T, Shifted kind, bool base_2> struct ShiftedPowers {
   }
 };
 
-// The most by which an exponent exceeds the shift if there are many weights: exponentials then stay far below the
-// largest number, also when multiplied by large weights.
+// The maximum by which an exponent exceeds the shift if there are many weights: exponentials then stay far below the
+// largest number, even when multiplied by large weights.
 constexpr int most_excess = 8;
 
 // The exponentials of a Formula without shifted exponents.

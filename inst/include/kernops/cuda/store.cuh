@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The state of a row is its address in the result; null beyond the last row.
+// The state of a row is the address of its result, or null beyond the last row.
 template <class T, int F> struct StoreRow {
   static constexpr int group = 1, resident = 0;
   static constexpr bool any_order = true, adds_tiles = false;
@@ -31,7 +31,7 @@ template <class T, int F> struct StoreRow {
   KERNOPS_FN void finish(double*, long long, bool) {}
 };
 
-// The state of a row of the job, before its first pair.
+// Initialises the state of a row of the job, before its first pair.
 template <class Row> __device__ __forceinline__ void start_row(Row& state, const PairJob&, long long, bool) {
   state.start();
 }

@@ -1,6 +1,6 @@
 // Sines and cosines of floats, for each pair. Range reduction subtracts multiples of pi in two fused steps, the first
-// of which is exact; polynomials of least absolute error on [-pi/2, pi/2] follow. Up to `few_turns` the absolute error
-// is at most 1.9e-7, over all floats. The special function unit would be faster by a fifth, with an error of 4.9e-7.
+// of which is exact; then a minimax polynomial on [-pi/2, pi/2] is evaluated. Up to `few_turns` the absolute error is
+// at most 1.9e-7, over all floats. The special function unit would be faster by a fifth, with an error of 4.9e-7.
 #pragma once
 #include <kernops/cuda/values.cuh>
 
@@ -9,8 +9,8 @@ inline namespace KERNOPS_ISA {
 
 constexpr float few_turns = 65536;  // radians
 
-// Multiples of pi are counted in units of 2^-23 below a number near 2, whose bits are used as well: up to 2^15 of them
-// in either direction leave the upper bits, most of which are 1, unchanged; other numbers have a 0 among these bits.
+// Multiples n of pi are counted by adding n units of 2^-23 to `centre`, a number near -2. For |n| up to 2^15 the upper
+// bits of the sum, most of which are 1, do not change; for larger |n| one of them is 0.
 constexpr unsigned upper_bits = 0xbfff0000;
 KERNOPS_FN float less_half_turns(float x, int& half_turns) {
   constexpr float centre = -0x1.ffp0f;
@@ -18,7 +18,7 @@ KERNOPS_FN float less_half_turns(float x, int& half_turns) {
   half_turns = __float_as_int(shifted);
   return fma(count, 0x1.777a5cp-1f, fma(count, -0x1.921fb6p24f, x));
 }
-// Adds to the sign bit: one instruction.
+// Negates x if the number of half turns is odd, by one addition to the sign bit.
 KERNOPS_FN float with_sign(float x, int half_turns) {
   return __int_as_float(__float_as_int(x) + int(unsigned(half_turns) << 31));
 }
@@ -40,13 +40,13 @@ KERNOPS_FN float sin_of_few_turns(float x, int& half_turns) {
   return fma(p, z, 9.9999997659e-1f) * with_sign(r, half_turns);
 }
 
-// A function call, so that the code for the digits of pi, which large arguments need, is not repeated for each pair.
+// A function call, so that the code for large arguments, which reads many digits of pi, is not repeated for each pair.
 template <class T> KERNOPS_CALL T cos_of_any(T x) { return cos(x); }
 template <class T> KERNOPS_CALL T sin_of_any(T x) { return sin(x); }
 
 // Treats all arguments of pairs as small, and collects the bits that they have in common, at half an instruction per
-// argument: a branch for each pair would cost half as much again. These bits show afterwards whether all arguments were
-// small.
+// argument: a branch for each pair would cost 1.5 times as much. The common bits show afterwards whether all arguments
+// were small.
 struct FewTurns {
   unsigned common = ~0u;
   KERNOPS_FN bool enough() const { return (common & upper_bits) == upper_bits; }
@@ -62,7 +62,7 @@ struct FewTurns {
     return saw(result, half_turns);
   }
 };
-// Tests each argument.
+// Tests each argument, with a branch.
 struct AnyTurns {
   int half_turns;
   KERNOPS_FN float cos(float x) { return abs(x) <= few_turns ? cos_of_few_turns(x, half_turns) : cos_of_any(x); }

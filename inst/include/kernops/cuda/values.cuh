@@ -12,7 +12,7 @@ template <class T, int N> struct Vec {
   KERNOPS_FN const T& operator[](int k) const { return v[N == 1 ? 0 : k]; }
 };
 
-// The same in memory, for values of any length.
+// Entries in memory, for values of any length.
 template <class T, int N> struct Span { const T* v; };
 
 // Copies `from` to `to`. A long value is copied by a loop, because unrolled code takes minutes to compile.
@@ -71,7 +71,7 @@ template <class Op, int size, int p, int q, class T> KERNOPS_FN Vec<T, size> app
   return apply<Op, size, p, q>(one<T>(), one<T>(), one<T>());
 }
 
-// An exponent c |x - y|^2, expanded: both norms and, entry by entry, the inner product of -2 c x and y.
+// An expanded exponent c |x - y|^2: the sum of both norms and of the inner product of -2 c x and y, entry by entry.
 template <class T, int D> KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& norm, const Vec<T, D>& x, const Vec<T, D>& y) {
   T sum = norm.v[0];
   KERNOPS_EACH(k, D) sum += x.v[k] * y.v[k];
@@ -84,7 +84,7 @@ KERNOPS_FN Vec<T, 1> expanded(const Vec<T, 1>& row_norm, const Vec<T, 1>& column
 }
 template <class T> KERNOPS_FN Vec<T, 1> exp2_of_small(const Vec<T, 1>& x) { return {exp2_of_small(x.v[0])}; }
 
-// The exponentials of pair `turn` of the pairs that a thread processes at a time.
+// Exponentials for pair `turn` of the pairs that a thread processes at a time.
 template <class T, int D> KERNOPS_FN Vec<T, D> exp2_in_turn(const Vec<T, D>& x, int turn) {
   Vec<T, D> result;
   KERNOPS_EACH(k, D) result.v[k] = exp2_in_turn(x.v[k], turn);
@@ -108,7 +108,7 @@ template <class Near, class T> KERNOPS_FN bool is_near_column(const T* column) {
   return is_near(column[Near::norm]) && (Near::weight == Near::norm || is_moderate(column[Near::weight]));
 }
 
-// The weight of the column is multiplied by 2^norm, or is 2^norm, which saves one addition for each exponent.
+// Multiplies the weight of the column by 2^norm, or sets it to 2^norm, which saves one addition for each exponent.
 template <class Near, class T> KERNOPS_FN void weight_column(T* column) {
   const T power = exp2_of_small(column[Near::norm]);
   column[Near::weight] = Near::weight == Near::norm ? power : column[Near::weight] * power;
@@ -116,10 +116,10 @@ template <class Near, class T> KERNOPS_FN void weight_column(T* column) {
 
 // Vectors of an expansion, for the inner products of tensor cores. An exponent c |x - y|^2 requires the product of two
 // vectors, centred and scaled by sqrt(2 |c|), one of them with the sign of -c. If is_near() holds for their norms, each
-// float becomes two numbers of 16 bits with 11 bits each, without underflow, as both vectors are multiplied by 2^12. A
-// chunk of 16 entries is 16 words. In a row, 4 consecutive entries are stored together, large parts before small ones;
-// in a column, the first two of each 4 entries come first, then the other two, then the small parts likewise
-// (cuda/wide/tensor_numbers.cuh).
+// float becomes two 16-bit numbers with 11 significant bits each; both vectors are multiplied by 2^12 against
+// underflow. A chunk of 16 entries is 16 words. In a row, 4 consecutive entries are stored together, large parts before
+// small ones; in a column, the first two of each 4 entries come first, then the other two, then the small parts
+// likewise (cuda/wide/tensor_numbers.cuh).
 constexpr float halves_scale = 4096;
 #if __CUDA_ARCH__ >= 800
 template <class T> KERNOPS_FN Vec<T, 1> unscaled() {
@@ -164,7 +164,7 @@ KERNOPS_FN double put_scaled_quad(double* chunk, int quad, bool, const double (&
   for (int e = 0; e < 4; ++e) chunk[4 * quad + e] = v[e], sum += sq(v[e]);
   return sum;
 }
-// 16 bytes, written or read at once.
+// Loads or stores 16 bytes at once.
 template <class T> struct Quad;
 template <> struct Quad<float> {
   using type = float4;
@@ -195,9 +195,9 @@ template <int size, int room, bool as_matrices, class T, class At> KERNOPS_FN do
   return square;
 }
 
-// Negative weights of coordinates make the norm NaN. The norm is that of the stored vector, so that rounding moves the
-// point slightly and has no other effect. If the vector of a column is also `summed` and is so short that its numbers
-// of 16 bits are coarse, the column is not near.
+// Negative weights of coordinates make the norm NaN. The norm is computed from the stored vector, so rounding only
+// moves the point slightly. If the vector of a column is also `summed` and is so short that its 16-bit numbers are
+// coarse, the column is not near.
 template <int offset, int norm, int sign, int room, bool as_matrices, bool summed, class T, int size>
 KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size> centre = {},
                            Span<T, size> weights = {}) {
@@ -213,10 +213,10 @@ KERNOPS_FN void put_scaled(T* whole, Span<T, size> x, Span<T, 1> c, Span<T, size
 }
 
 // A vector of an inner product, divided by a power of two such that its largest entry is between 4 and 8. The vector is
-// not near if it is not finite or its scale is far from the others. Entries that are much smaller lose digits, which
-// matters only if they meet large entries of another vector: the norm is 2 if there are such entries, 1 if they are all
-// 0, and 0 otherwise, and a pair is near if its norms add up to less than 3. If the vector of a column is also
-// `summed`, no entry may be so small that it has too few digits.
+// not near if it is not finite or its largest entry is outside 2^-60 .. 2^60. Entries that are much smaller lose
+// digits, which matters only in products with large entries of another vector. The norm is therefore 2 if there are
+// such entries, 1 if only zeros are much smaller, and 0 otherwise; a pair is near if its norms add up to less than 3.
+// If the vector of a column is also `summed`, no entry may be so small that it has too few digits.
 template <int offset, int norm, int power, bool as_matrices, int room, bool summed, int size>
 KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   float most = 0;
@@ -226,7 +226,7 @@ KERNOPS_FN void put_product(float* whole, Span<float, size> x) {
   const bool near = finite && (most == 0 || most >= 0x1p-60f);
   const unsigned exponent = near && most > 0 ? (__float_as_uint(most) & 0x7f800000u) - (2u << 23) : 127u << 23;
   const float inverse = __uint_as_float((254u << 23) - exponent);
-  float least = most;  // except zeros
+  float least = most;  // the smallest entry except zeros
   bool zero = false;
   put_halves<size, room, as_matrices>(whole + offset, [&](int k) {
     zero = zero || x.v[k] == 0;

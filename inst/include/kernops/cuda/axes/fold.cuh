@@ -69,7 +69,7 @@ template <class F, class T, bool skip> struct SliceFold {
     }
   }
 
-  // The same for the values from position k to `end`, fewer than a tile or in several runs.
+  // The fold of the values from position k to `end`, which are fewer than a tile or lie in several runs.
   template <int lanes> __device__ FoldState fold_rest(T* room, long long k, long long end, int lane) const {
     __syncwarp();
     KERNOPS_UNROLL_BY(1)
@@ -82,8 +82,8 @@ template <class F, class T, bool skip> struct SliceFold {
     return fold_parts<F>(nullptr, s, lane, lanes, 1);
   }
 
-  // Adjacent threads share one slice. The lanes of a warp fold consecutive values, tile by tile: they read adjacent
-  // values, which they transpose in shared memory, and load the next tile meanwhile.
+  // Adjacent threads share one slice. The lanes of a warp fold consecutive values, tile by tile: they load adjacent
+  // values, transpose them in shared memory, and meanwhile load the next tile.
   template <int lanes> __device__ FoldState along() const {
     constexpr int tile = lanes * each;
     const int lane = post.part % lanes, warp = post.part / lanes, warps = job.parts / lanes;
@@ -149,7 +149,7 @@ template <class F> __device__ void merge_folds(const SliceJob& job) {
   }
 }
 
-// Registers allow three blocks at a time.
+// The register count is limited so that three blocks fit on a multiprocessor.
 #define KERNOPS_AXIS_FOLD(F, T, skip)                                                                                  \
   extern "C" __global__ void __launch_bounds__(kernops::slice_threads, 3) kernops_axis_reduce(kernops::SliceJob job) { \
     kernops::fold_slices<F, T, skip>(job);                                                                             \

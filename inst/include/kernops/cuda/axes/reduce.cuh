@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-// A position is NaN if it does not exist.
+// The reduction R of a slice; a position (of a minimum, say) that does not exist is NaN.
 template <class R> struct OfSlice : R {};
 template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
   template <class S> static __device__ double finish(const S& s, int n) {
@@ -17,7 +17,7 @@ template <int sign> struct OfSlice<FirstExtreme<sign>> : FirstExtreme<sign> {
 
 template <class R> using SliceState = State<R, double, long long>;
 
-// The total of each result, for the first of its parts.
+// Joins the parts of each result; the first part returns the total.
 template <class R>
 __device__ SliceState<R> join_states(SliceState<R>* shared, const SliceState<R>& mine, int part, int parts,
                                      int neighbour) {
@@ -76,8 +76,8 @@ template <class R, bool gives> __device__ void merge_slices(const SliceJob& job)
   }
 }
 
-// Returns whether the slice of this thread contains NA. The search runs only if `asked`. All threads of a block call
-// it.
+// Returns whether the slice of this thread contains NA; searches only if `asked`. All threads of a block must call this
+// function.
 template <class T> __device__ bool has_missing(const SliceJob& job, Post post, bool asked) {
   __shared__ int found[slice_threads];
   found[threadIdx.x] = 0;

@@ -16,7 +16,7 @@ __device__ inline double exponential(double x, double) { return exp(x); }
 __device__ inline double exponential(double x, int) { return exp(x); }
 __device__ inline double exponential(double x, float) { return exp(float(x)); }
 
-// A whole slice, or a chunk of a slice whose states have been joined.
+// The softmax of a whole slice, or of a chunk of a slice whose states have been joined.
 template <class T, bool skip> __device__ void softmax_slices(const SliceJob& job) {
   using R = OnlineLogSumExp;
   __shared__ SliceState<R> shared[slice_threads];

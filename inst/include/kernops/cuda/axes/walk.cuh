@@ -21,7 +21,7 @@ template <> __device__ inline const int* values_of(const SliceJob& job) { return
 __device__ inline Spot spot(const Runs& runs, long long index) {
   Spot at{0, 0};
   for (int n = 0; n < runs.count && index > 0; ++n) {
-    const bool last = n + 1 == runs.count;  // needs no division, which takes as long as many other instructions
+    const bool last = n + 1 == runs.count;  // avoids a division, which is slow
     const long long step = last ? index : index % runs.run[n].size;
     at.offset += step * runs.run[n].stride;
     at.number += step * runs.run[n].number;
@@ -80,9 +80,9 @@ __device__ void walk(const SliceJob& job, const Post& post, F body, G pause) {
   }
 }
 
-// Joins each part of a result with the next one, then pairs of parts, and so on: within a warp by shuffles where the
-// parts of a result are adjacent lanes, and in `shared` otherwise. Returns the total to the first part. All threads of
-// a block call it.
+// Joins each part of a result with the next one, then pairs of parts, and so on: by shuffles within a warp if the parts
+// of a result are adjacent lanes, and in `shared` otherwise. The first part receives the total. All threads of a block
+// must call this function.
 template <class State, class Merge>
 __device__ State join_parts(State* shared, State mine, int part, int parts, int neighbour, Merge merge) {
   int joined = 1;

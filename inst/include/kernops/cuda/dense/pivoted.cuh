@@ -54,7 +54,7 @@ template <int threads> __device__ void take_out_column(const PivotJob& job) {
   if (threadIdx.x == 0) job.partials[blockIdx.x] = mine;
 }
 
-// One block finds the largest number of all and its point.
+// One block finds the largest remaining diagonal entry of all blocks, and its point.
 template <int threads> __device__ void choose_pivot(const PivotJob& job) {
   __shared__ long long chosen;
   Pivot mine{job.n, -1, 0};

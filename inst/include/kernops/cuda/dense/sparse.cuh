@@ -11,7 +11,7 @@ __device__ inline double sum_of_warp(double mine) {
   return mine;
 }
 
-// Rows of D^-2 (I - B) x, where U = D^-1 (I - B).
+// Computes rows of D^-2 (I - B) x, where U = D^-1 (I - B).
 __device__ inline void sparse_forward(const SparseJob& job) {
   const long long point = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32, first = point * job.m;
   if (point >= job.n) return;
@@ -28,7 +28,7 @@ __device__ inline void sparse_forward(const SparseJob& job) {
   }
 }
 
-// Rows of (I - B)' times these rows.
+// Computes rows of (I - B)' y, where y holds the rows of sparse_forward().
 __device__ inline void sparse_back(const SparseJob& job) {
   const long long point = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32;
   if (point >= job.n) return;

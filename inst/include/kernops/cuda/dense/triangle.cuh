@@ -45,7 +45,8 @@ __device__ inline void take_columns(const TriangleJob& job) {
   }
 }
 
-// The same columns of a symmetric matrix minus those of left right', as weights of a sum over the lower triangle.
+// Copies the same columns of a symmetric matrix minus the columns of left right', as weights of a sum over the lower
+// triangle.
 __device__ inline void weigh_columns(const TriangleJob& job) {
   const long long rows = job.order - job.first, row = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (row >= rows) return;

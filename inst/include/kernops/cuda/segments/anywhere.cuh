@@ -5,8 +5,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Terms at any positions. Neighbouring lanes load neighbouring values, unless the segment of a value is needed; then
-// lanes receive them in the order of contiguous values, so that sums have the same bits.
+// Terms at any positions. Neighbouring lanes load neighbouring values; if the operation needs the segment of a value,
+// lanes receive values in the order of contiguous values, so that sums have the same bits.
 template <class Term, Where where> struct Anywhere {
   using Value = typename Term::Value;
   static constexpr int quad = Term::quad;
@@ -23,7 +23,7 @@ template <class Term, Where where> struct Anywhere {
         each_place<VT, quad, where>(job, tile, first, true, [&](int k, long long, long long at, int row) {
           v[k] = Term::term(job, column, at, row);
         });
-      } else {  // an arbitrary value stands beyond the last value
+      } else {  // beyond the last value, an arbitrary value is loaded
         const int last = job.plan.count - 1;
         Term::terms(
             job, column,

@@ -47,14 +47,14 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
   static_assert(!Op::positions, "nobody knows yet where a run begins");
   static constexpr int across = 32 * VT;
 
-  // Bit k is set if the lane's key number k differs from the next key. `left` is the number of keys after its first
-  // key.
+  // Bit k is set if key number k of the lane differs from the next key. `left` is the number of keys after the first
+  // key of the lane.
   static __device__ __forceinline__ unsigned ends_among(const Key (&v)[VT], Key beyond, int left) {
     const Key in_lane = __shfl_down_sync(all_lanes, v[0], 1), next = lane_id() < 31 ? in_lane : beyond;
     unsigned ends = unsigned(differ(v[VT - 1], next)) << (VT - 1);
     KERNOPS_UNROLL
     for (int k = 0; k + 1 < VT; ++k) ends |= unsigned(differ(v[k], v[k + 1])) << k;
-    if (left >= VT) return ends;  // otherwise the last key ends a run, and later positions do not
+    if (left >= VT) return ends;  // otherwise the last key ends a run, and the bits of later positions are 0
     return left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
   }
 
@@ -109,7 +109,7 @@ template <class Key, class Op, class Source, class Result, int VT, int warps> st
   }
 };
 
-// One warp per group: the number of runs that end before each of its tiles.
+// One warp per group of tiles: computes the number of runs that end before each tile of the group.
 __device__ __forceinline__ void keyed_limits(const KeyedRun& job) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x, group = tile / word_group, tiles = job.run.plan.tiles;
   const int mine = tile < tiles ? job.ends[tile] - 1 : 0, below = sum_below(mine);
@@ -118,7 +118,7 @@ __device__ __forceinline__ void keyed_limits(const KeyedRun& job) {
   if (tile == tiles - 1) job.run.plan.limits[tiles] = limit + mine;
 }
 
-// The entry points, for VT values per lane; `opens` of the plan and the spine follow them.
+// The entry points, for VT values per lane; the text appends `opens` of the plan and the spine.
 #define KERNOPS_BY_KEY(Key, Op, Source, Result, VT)                                                        \
   KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT, 5) kernops_by_key, kernops::KeyedRun,       \
                  kernops::KeyedTile<Key, Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce) \

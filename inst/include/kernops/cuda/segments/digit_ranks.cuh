@@ -33,8 +33,8 @@ template <int threads, int VT> struct DigitRanks {
     return same;
   }
 
-  // Calls known(digit, count) in the thread of each digit as soon as its count is known, and then
-  // begins(digit, number of items with smaller digits). All threads have passed a barrier before ranks are written.
+  // Calls known(digit, count) in the thread of each digit as soon as the count of the digit is known, and then
+  // begins(digit, number of items with smaller digits). All threads pass a barrier before ranks are written.
   template <class Digit, class Known, class Begins>
   __device__ __forceinline__ void operator()(const Digit& digit, int (&ranks)[VT], Known known, Begins begins) const {
     unsigned short* const mine = memory.of_warp[threadIdx.x / 32];

@@ -12,8 +12,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Values in the order of a scan: the state of the values after the last cut, whether there are any, and whether there
-// is a cut.
+// The part of some values in the order of a scan: the state of the values after the last cut, whether such values
+// exist, and whether there is a cut.
 template <class Op> struct ScanPart {
   typename Op::State state;
   int has, cut;
@@ -32,8 +32,8 @@ template <class Op> __device__ __forceinline__ ScanPart<Op> join_parts(const Sca
   return both;
 }
 
-// A part that other blocks read. Each word holds 4 bytes of the state and, in its upper half, the flags of the part, so
-// that a word is valid only after it has been written. Initially all words are 0.
+// A part in global memory, where other blocks read it. Each word holds 4 bytes of the state and, in its upper half, the
+// flags of the part, so that a reader can tell whether a word has been written. All words are initially 0.
 template <class Op> struct PublishedPart {
   static constexpr int size = sizeof(typename Op::State) / 4;
   static constexpr unsigned known = 1, has = 2, cut = 4;
@@ -46,7 +46,7 @@ template <class Op> struct PublishedPart {
     const unsigned long long flags = known | (part.has ? has : 0) | (part.cut ? cut : 0);
     KERNOPS_EACH(k, size) words[k] = flags << 32 | bits[k];
   }
-  // Reads the part if it has been published, and returns whether it has.
+  // Reads the part if it has been published; returns whether the part has been published.
   __device__ __forceinline__ bool read(ScanPart<Op>& part) const volatile {
     unsigned bits[size], flags = known | has | cut;
     KERNOPS_EACH(k, size) {
@@ -59,7 +59,7 @@ template <class Op> struct PublishedPart {
   }
 };
 
-// The parts of one column, used by one warp of each block.
+// The published parts of one column of values; one warp of each block uses them.
 template <class Op> struct LookBack {
   using Part = ScanPart<Op>;
   using Published = PublishedPart<Op>;
@@ -96,8 +96,8 @@ template <class Op> struct LookBack {
     return part;
   }
 
-  // Publishes the part of tile n, and returns the part of all earlier tiles as far as a tile that `continues` a segment
-  // needs it.
+  // Publishes the part of tile n and returns the part of all earlier tiles; if no segment `continues` into the tile,
+  // the part is empty.
   __device__ __forceinline__ Part before(int n, const Part& mine, bool continues) const {
     const int group = n / scan_group, section = group / scan_group;
     const bool writes = lane_id() == 0, closes_group = n % scan_group == scan_group - 1,

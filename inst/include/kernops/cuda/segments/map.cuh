@@ -1,5 +1,5 @@
-// The second pass of a softmax and of a gradient: combines each value with the results of its segment. It also handles
-// NA: if a result is NaN and one of its values is NA, the result becomes NA.
+// The second pass of a softmax and of a gradient: combines each value with the results of its segment. The second pass
+// also marks NA: if a result is NaN and a value of the segment is NA, the result becomes NA.
 #pragma once
 #include <kernops/cuda/segments/ops.cuh>
 #include <kernops/cuda/segments/terms.cuh>
@@ -30,7 +30,8 @@ template <class V, class W, Where where, int VT, class F> __device__ void each_i
   });
 }
 
-// Writes to the position of the value, or in the order of the segments, in which a value may occur several times.
+// Computes a result for each value; writes it to the position of the value (`in_place`), or in the order of the
+// segments, in which a value may occur several times.
 template <class What, class V, class W, class Result, Where where, bool in_place, int VT>
 __device__ void map_values(const SegmentRun& job) {
   each_in_segment<V, W, where, VT>(job, [&](const InSegment<V, W>& s) {
@@ -38,7 +39,7 @@ __device__ void map_values(const SegmentRun& job) {
   });
 }
 
-// All threads that write to a result write the same value.
+// Sets the results of segments with an NA to NA. Several threads may write to a result; all write the same value.
 template <class Term, Where where, int VT> __device__ void mark_gaps(const SegmentRun& job) {
   each_in_segment<double, double, where, VT>(job, [&](const InSegment<double, double>& s) {
     double& result = static_cast<double*>(job.out)[s.column * job.out_column + result_row(job, s.row)];

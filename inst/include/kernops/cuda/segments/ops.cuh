@@ -1,9 +1,11 @@
 // Reductions for segments, built from the structs of reductions.h and segment_reductions.h.
 //
-//   lift(x, n)        the state of value number n alone       add(s, x, n)   it joins s
-//   combine(a, b)     two states, a before b                  stage(s)       what is kept of a finished one
-//   result(k, begin)  of a segment that begins at value `begin`
-//   is_empty(s)       did no value join s, so that it has no result?
+//   lift(x, n)        the state of the single value x, number n
+//   add(s, x, n)      adds value x, number n, to the state s
+//   combine(a, b)     joins the state a and the state b of later values
+//   stage(s)          the part of a finished state that is stored
+//   result(k, begin)  the result of a segment that begins at value `begin`
+//   is_empty(s)       true if s contains no value, so that the segment has no result
 #pragma once
 #include <kernops/segment_reductions.h>
 #include <kernops/cuda/segments/values.cuh>
@@ -41,7 +43,7 @@ template <class R, class T, bool skip_missing, int output = 0> struct ReducedBy 
   static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
-// A plain sum: its parts are joined pairwise, almost.
+// A plain sum: most of its parts are joined pairwise.
 template <class T, int output> struct ReducedBy<DirectSum, T, false, output> {
   using State = T;
   using Staged = T;
@@ -67,7 +69,7 @@ struct WholeSum : Settled<1, 1> {
   }
 };
 
-// A position, or NaN if there is none.
+// The position of the minimum or maximum in its segment; NaN if there is none.
 template <int sign, class T, bool skip_missing, int output>
 struct ReducedBy<FirstExtreme<sign>, T, skip_missing, output> {
   using R = FirstExtreme<sign>;
@@ -92,7 +94,7 @@ struct ReducedBy<FirstExtreme<sign>, T, skip_missing, output> {
   static KERNOPS_FN bool is_empty(const State&) { return false; }
 };
 
-// A reduction by an associative function F::join(a, b).
+// A reduction by an associative function of the user, F::join(a, b).
 template <class F, class T, bool skip_missing> struct ReducedByFormula {
   using State = SegmentState<T, 1, skip_missing>;
   using Staged = T;

@@ -52,7 +52,7 @@ template <class X> struct Distances {
   __device__ __forceinline__ double operator[](int k) const { return fabs(numbers[from + k * step] - centre); }
 };
 
-// The distances on each side are already sorted.
+// The median deviation; the distances on each side of the centre are already sorted.
 template <bool> struct deviation {
   static constexpr bool placed = false, spread = true;
   template <class X, class G> static __device__ __forceinline__ void of(const Numbers<X>& numbers, const G& team) {
@@ -79,7 +79,7 @@ template <bool> struct nth_smallest {
   }
 };
 
-// The first of the most frequent values, or the value with the largest weight.
+// The first of the most frequent values, or the value with the largest total weight.
 template <bool weighted> struct most_frequent {
   static constexpr bool placed = true, spread = false;
   template <class X> static __device__ __forceinline__ Frequency frequency(const X& x, int k, int end) {
@@ -114,7 +114,8 @@ template <bool> struct count_distinct {
   }
 };
 
-// The results of a segment without numbers, or with missing values, depend only on its kind.
+// The result of a segment. If the segment has no numbers, or missing values make the result NA or NaN, no statistic is
+// computed.
 template <class Statistic, bool weighted> struct OrderStatistic : BySegment<OrderStatistic<Statistic, weighted>> {
   static constexpr bool placed = Statistic::placed, spread = Statistic::spread;
   template <class V> static __device__ __forceinline__ auto key(const SortRun& job, long long row) {

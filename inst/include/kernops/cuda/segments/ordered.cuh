@@ -35,7 +35,7 @@ template <class T_, class Items> struct Ordered {
   const SortRun& job;
   const Items items;
   const long long segment, begin;
-  const int length, shift;  // of places
+  const int length, shift;  // number of values; subtracted from the places of items
 
   __device__ __forceinline__ Ordered(const SortRun& job, const Items& items, long long segment, long long begin,
                                      int length, int shift)
@@ -50,7 +50,7 @@ template <class T_, class Items> struct Ordered {
     static_cast<double*>(job.run.out)[output * job.how.outputs_apart + result_row(job.run, int(segment))] = result;
   }
 
-  // The number of values, among those from `low` on, whose key is smaller, plus `low`.
+  // Returns the number of values with a smaller key than `limit`; the first `low` values are known to be smaller.
   __device__ __forceinline__ int below(Key limit, int low = 0) const {
     int high = length;
     if (low < high && key(high - 1) < limit) return high;
@@ -63,7 +63,7 @@ template <class T_, class Items> struct Ordered {
     }
     return low;
   }
-  // The begin or the end of the run of values equal to value k.
+  // The first position, or the end, of the run of values equal to value k.
   __device__ __forceinline__ int run_begin(int k) const { return k == 0 || key(k - 1) != key(k) ? k : below(key(k)); }
   __device__ __forceinline__ int run_end(int k) const {
     return k + 1 == length || key(k + 1) != key(k) ? k + 1 : below(key(k) + 1, k);
@@ -71,7 +71,7 @@ template <class T_, class Items> struct Ordered {
   struct Range {
     int first, last;
   };
-  // The numbers without missing values, which may come first or last.
+  // The range of the numbers; missing values come before or after it.
   __device__ __forceinline__ Range numbers_around_gaps() const { return {below(2), below(Keys::left_out)}; }
 };
 

@@ -23,8 +23,8 @@ template <class X, class G> struct Totals {
   const Numbers<X>& numbers;
   const G& team;
 
-  // The first value whose cumulative weight reaches, or exceeds, a limit; otherwise the last value; `total` becomes its
-  // cumulative weight.
+  // The first value whose cumulative weight reaches (or, if `exceeds`, exceeds) the limit; the last value if there is
+  // none. `total` becomes the cumulative weight of the returned value.
   template <bool exceeds> __device__ __forceinline__ int first(double limit, double& total) const {
     constexpr int lanes = G::across;
     const int lane = team.rank() % lanes;

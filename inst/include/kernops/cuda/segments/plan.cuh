@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// One thread per tile edge: the number of segments that end before it.
+// Stores the number of segments that end before each tile edge; one thread per tile edge.
 template <int size> __device__ void plan_limits(const OffsetsJob& job) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;
   if (tile > job.plan.tiles) return;
@@ -22,7 +22,7 @@ template <int size> __device__ void plan_limits(const OffsetsJob& job) {
   job.plan.limits[tile] = low;
 }
 
-// One block per tile: its bits.
+// Stores the bits of the values of a tile: 1 if a segment ends with the value. One block per tile.
 template <int size> __device__ void plan_ends(const OffsetsJob& job) {
   __shared__ unsigned bits[size / 32];
   const int tile = blockIdx.x, end = job.plan.limits[tile + 1];
@@ -36,7 +36,7 @@ template <int size> __device__ void plan_ends(const OffsetsJob& job) {
   for (int n = threadIdx.x; n < size / 32; n += blockDim.x) job.plan.ends[tile * (size / 32) + n] = bits[n];
 }
 
-// One thread per tile edge.
+// Stores the number of the first carry of the segment that continues across each tile edge; one thread per tile edge.
 template <int size> __device__ void plan_opens(const SegmentPlan& plan) {
   const int tile = blockIdx.x * blockDim.x + threadIdx.x;
   if (tile > plan.tiles) return;
@@ -61,10 +61,10 @@ template <int quad> __device__ __forceinline__ unsigned word_of(unsigned some) {
   return word;
 }
 
-// Two NaN are equal.
+// Returns whether two keys differ; two NaN are equal.
 template <class Key> __device__ __forceinline__ bool differ(Key a, Key b) { return a != b && (a == a || b == b); }
 
-// One block per tile: its bits, and the number of runs that end in it.
+// Stores the bits of a tile and the number of runs that end in it; one block per tile.
 template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob& job) {
   constexpr int across = 32 * VT, size = warps * across, quad = Contiguous<Key>::quad, loads = VT / quad;
   __shared__ int counts[warps];
@@ -86,7 +86,7 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
     KERNOPS_UNROLL
     for (int e = 0; e + 1 < quad; ++e) ends |= unsigned(differ(v[e], v[e + 1])) << e;
     const int at = first + keys.position(l * quad);
-    if (at + quad > last && !job.goes_on) {  // the last key ends a run, and later positions do not
+    if (at + quad > last && !job.goes_on) {  // the last key ends a run, and the bits of later positions are 0
       const int left = last - at;
       ends = left < 0 ? 0 : (ends & ((1u << left) - 1)) | 1u << left;
     }
@@ -103,7 +103,7 @@ template <class Key, int VT, int warps> __device__ void plan_keys(const KeysJob&
   job.plan.limits[tile] = all;
 }
 
-// One block: replaces the number of each tile by the sum over all earlier tiles.
+// Replaces the count of each tile by the sum over all earlier tiles; one block.
 template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
   constexpr int warps = threads / 32;
   __shared__ int sums[32];
@@ -133,7 +133,7 @@ template <int threads> __device__ void plan_scan(const SegmentPlan& plan) {
   if (each * warps == plan.tiles && threadIdx.x == threads - 1) plan.limits[plan.tiles] = before;
 }
 
-// One warp per tile: the positions where its runs end.
+// Stores the positions where the runs of a tile end; one warp per tile.
 template <int size> __device__ void plan_offsets(const KeysJob& job) {
   const int tile = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   if (tile >= job.plan.tiles) return;
@@ -150,7 +150,7 @@ template <int size> __device__ void plan_offsets(const KeysJob& job) {
   }
 }
 
-// One thread per run.
+// Stores the key and the length of each run; one thread per run.
 template <class Key> __device__ void describe_runs(const RunsJob& job) {
   const int run = blockIdx.x * blockDim.x + threadIdx.x;
   if (run >= job.count) return;

@@ -1,8 +1,8 @@
-// Reductions of segments, balanced by values: a tile is so many values whatever the segments are. A lane
-// walks VT values, keeps a partial result for each segment that ends among them, and carries the rest to the
-// next lane that ends one: along the warp, then along the block, then from tile to tile (the spine).
-// Everything is joined in order, at places that the tiles alone decide: the same bits on every run. A neutral
-// value is never needed.
+// Reductions of segments, balanced by values: every tile has the same number of values, whatever the lengths of the
+// segments. A lane reduces VT consecutive values. It keeps a partial result for each segment that ends among them; the
+// state of the values after the last end is its carry. The carry joins the next result: in the warp, then in the block,
+// then across tiles (the spine). States are joined in order, at positions that depend on the tiles only, so every run
+// returns the same bits. No neutral value is needed.
 #pragma once
 #include <kernops/cuda/segments/spine.cuh>
 
@@ -13,7 +13,7 @@ template <class S> __device__ __forceinline__ S from_lane(const S& s, int lane) 
   return shuffled(s, [=](unsigned word) { return __shfl_sync(all_lanes, word, lane); });
 }
 
-// The bits of values `at` .. `at` + VT - 1.
+// The bits of values `at` .. `at` + VT - 1; a bit is 1 if a segment ends with the value.
 template <int VT> struct EndBits;
 template <> struct EndBits<8> { using type = unsigned char; };
 template <> struct EndBits<16> { using type = unsigned short; };
@@ -22,8 +22,9 @@ template <int VT> __device__ __forceinline__ unsigned ends_among(const SegmentPl
   return reinterpret_cast<const typename EndBits<VT>::type*>(plan.ends)[at / VT];
 }
 
-// Members 0, 1, .. of a group are flagged `ended` if a segment ends in them, and `full` if it ends with their last
-// value, so that they carry nothing on. Returns the first member whose carry concerns member n: n if there is none.
+// For members 0, 1, .. of a group (lanes or warps), bit m of `ended` says that a segment ends in member m, and of
+// `full` that one ends with the last value of m, so that m has no carry. Returns the first member whose carry joins the
+// first result of member n, or n if there is none.
 __device__ __forceinline__ int carried_from(unsigned ended, unsigned full, int n) {
   const unsigned before = n == 32 ? ended : ended & ((1u << n) - 1);
   const int last = before ? 31 - __clz(before) : 0;
@@ -32,13 +33,13 @@ __device__ __forceinline__ int carried_from(unsigned ended, unsigned full, int n
 
 // The reduced values of a warp.
 template <class Op> struct WarpPart {
-  typename Op::State first;  // of the lane that ends the warp's first segment: its part in this warp
-  typename Op::State carry;  // of lane 31: what is left after the warp's last end
-  unsigned ended, full;      // lanes
-  int count;                 // segments that end here
+  typename Op::State first;  // the part of the warp's first segment, in the lane where this segment ends
+  typename Op::State carry;  // in lane 31: the state of the values after the warp's last end
+  unsigned ended, full;      // one bit per lane
+  int count;                 // number of segments that end in this warp
 };
 
-// No segment ends here.
+// Reduces the values of a warp in which no segment ends.
 template <class Op, int VT, class Fetch>
 __device__ __forceinline__ WarpPart<Op> sum_up(const Fetch& values, long long first) {
   const auto at = [&](int k) { return first + (Op::commutative ? values.position(k) : lane_id() * VT + k); };
@@ -53,7 +54,7 @@ __device__ __forceinline__ WarpPart<Op> sum_up(const Fetch& values, long long fi
   return {s, s, 0, 0, 0};
 }
 
-// The results but the first one are left in `rows`.
+// Reduces the values of a warp in which segments end; `rows` receives all results except the first.
 template <class Op, int VT, class Value>
 __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long first, unsigned ends,
                                              typename Op::Staged* rows) {
@@ -76,7 +77,7 @@ __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long fir
   part.ended = __ballot_sync(all_lanes, ends != 0);
   part.full = __ballot_sync(all_lanes, ends >> (VT - 1) & 1);
   part.count = __shfl_sync(all_lanes, row, 31);
-  // carry: of all lanes from the last one that ended a segment, this one included
+  // the first lane whose carry joins the carry of this lane, perhaps this lane
   const int from = carried_from(part.ended, part.full, lane_id() + 1);
   KERNOPS_UNROLL
   for (int by = 1; by < 32; by *= 2) {
@@ -90,7 +91,7 @@ __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long fir
   return part;
 }
 
-// Carries of members from .. to - 1, which must not be none.
+// Joins the carries of members from .. to - 1, where from < to.
 template <class Op>
 __device__ __forceinline__ typename Op::State joined(const typename Op::State* carries, int from, int to) {
   typename Op::State s = carries[from];
@@ -98,10 +99,10 @@ __device__ __forceinline__ typename Op::State joined(const typename Op::State* c
   return s;
 }
 
-// Which warps of a tile end a segment, from how many each ends: negative where its last value is one.
+// The ends of segments in the warps of a tile, from the count of each warp (negative if its last value ends a segment).
 struct TileEnds {
   unsigned ended, full;
-  int before, all;  // segments that end in the warps before this one, in all
+  int before, all;  // number of segments that end in earlier warps, and in all warps
   template <int warps> static __device__ __forceinline__ TileEnds from(const int (&counts)[warps]) {
     const int lane = lane_id(), theirs = lane < warps ? counts[lane] : 0, many = theirs < 0 ? -theirs : theirs,
               below = sum_below(many);
@@ -132,8 +133,8 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
     return some ? walk<Op>(values.v, first, ends, static_cast<Staged*>(room)) : sum_up<Op, VT>(values, first);
   }
 
-  // Completes the warp's first result by the carries of earlier warps, and stores the carry of the tile. Returns
-  // whether the first result waits for the spine because its segment `goes_on` from the tile before.
+  // Joins the carries of earlier warps to the warp's first result, and stores the carry of the tile. If the segment of
+  // the first result `goes_on` from the previous tile, the spine completes this result, and the function returns true.
   static __device__ __forceinline__ bool close(const SegmentRun& job, const TileEnds& ends, const State* carries,
                                                WarpPart<Op>& part, Staged* rows, bool goes_on) {
     const int warp = threadIdx.x / 32, tile = blockIdx.x, column = blockIdx.y, at = column * job.plan.tiles + tile;
@@ -176,7 +177,7 @@ template <class Op, class Source, class Result, int VT, int warps> struct Segmen
   }
 };
 
-// The entry points, for VT values a lane.
+// The entry points, for VT values per lane.
 #define KERNOPS_SEGMENTS(Op, Source, Result, VT)                                                        \
   KERNOPS_KERNEL(__launch_bounds__(kernops::segment_tile / VT) kernops_segments, kernops::SegmentRun,   \
                  kernops::SegmentTile<Op, Source, Result, VT, kernops::segment_tile / 32 / VT>::reduce) \

@@ -48,8 +48,8 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
       KERNOPS_EACH(k, VT) next[k] = value(n + k * across);
     }
   }
-  // Value n of the step is at place(n); the first values are stored twice, so that a thread's contiguous reads do not
-  // wrap.
+  // Value n of the step is at place(n) of the ring; the first values of the ring are stored twice, so that a thread's
+  // contiguous reads do not wrap.
   __device__ __forceinline__ int place(int n) const { return head + n < room ? head + n : head + n - room; }
   __device__ __forceinline__ void put(int n, V v) {
     const int to = place(n);
@@ -66,7 +66,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     return s;
   }
 
-  // suffix[k]: from value k of the chunk to `rest` values after the chunk.
+  // suffix[k] is the state from value k of the chunk to `rest` values after the chunk.
   __device__ __forceinline__ void join_late(long long first, State (&suffix)[VT]) const {
     const V* const v = ring + place(chunk);
     int k = VT - 1 + job.rest;
@@ -91,7 +91,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
     }
   }
 
-  // Writes the results of a step from window n on; there are at least `count` of them.
+  // Writes the results of a step from window n on; the step has at least `count` windows.
   __device__ __forceinline__ void give(int n, int count) const {
     const int centre = n + int(job.left);
     if (job.run.order) {
@@ -115,7 +115,7 @@ template <class Op, class Late, class V, class Stored, int VT, bool by_count> st
       const int from = job.width + chunk - back * job.step, known = from > 0 ? from : 0;
       states.put(threadIdx.x, chunk_at(known, job.run.first + n + known));
       states.move();
-      __syncthreads();  // a later put can reuse places of this one
+      __syncthreads();  // the next put() may overwrite values that this step reads
     }
   }
 

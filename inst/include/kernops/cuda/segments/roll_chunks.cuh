@@ -1,7 +1,7 @@
 // The states of chunks of values between the ends of windows of one length (cuda/segments/roll.cuh), in a ring.
-// Neighbouring chunks are a group, as many as the largest power of two that a window contains, or the lanes of a warp.
-// A window is joined from the last chunks of one group, the groups between, and the first chunks of another. Where
-// groups are warps, the lanes of a warp join those between together.
+// Neighbouring chunks form a group; its size is the largest power of two that a window contains, at most a warp. A
+// window joins the last chunks of one group, the whole groups in between, and the first chunks of another group. If a
+// group is a warp, the lanes of a warp join the whole groups together.
 #pragma once
 #include <kernops/cuda/segments/roll_windows.cuh>
 
@@ -11,23 +11,23 @@ inline namespace KERNOPS_ISA {
 template <class Op> struct RollChunks {
   using State = typename Op::State;
   const RollRun& job;
-  State* const early;  // of each thread: the state of the group of its chunk up to the chunk
-  State* const late;   // of each place of the ring: the state of the group from the chunk on
+  State* const early;  // for each thread: the state of its group from the first chunk to the thread's chunk
+  State* const late;   // for each place of the ring: the state of the group from this chunk to its last one
   int head = 0;        // the place of the first thread's chunk in this step
 
   __device__ __forceinline__ RollChunks(const RollRun& job, void* memory)
       : job(job), early(static_cast<State*>(memory)), late(early + blockDim.x) {}
 
-  // To the next step.
+  // Moves to the next step.
   __device__ __forceinline__ void move() { head = place(int(blockDim.x)); }
   __device__ __forceinline__ int place(int n) const {
     const int to = head + n;
     return to < 0 ? to + job.places : to < job.places ? to : to - job.places;
   }
-  // The state of a whole group, the first of which in this step is number 0.
+  // The state of a whole group; group 0 is the first group of this step.
   __device__ __forceinline__ const State& whole(int group) const { return late[place(group << job.group_bits)]; }
 
-  // The chunk of each thread.
+  // Stores the chunk of each thread, joined with the chunks of its group before it, and after it.
   __device__ __forceinline__ void put(int n, const State& chunk) {
     const int size = 1 << job.group_bits, lane = n & (size - 1);
     State s = chunk, t = chunk;
@@ -39,7 +39,7 @@ template <class Op> struct RollChunks {
     early[n] = s, late[place(n)] = t;
   }
 
-  // The state of the chunks before number n, that of this thread.
+  // The state of the `chunks` chunks before chunk n, which this thread owns.
   __device__ __forceinline__ State between(int n) const {
     const int first = n - job.chunks, begin = first >> job.group_bits, end = (n - 1) >> job.group_bits;
     State s = late[place(first)];
@@ -48,7 +48,7 @@ template <class Op> struct RollChunks {
       for (int group = begin + 1; group < end; ++group) s = Op::combine(s, whole(group));
       return Op::combine(s, n > 0 ? early[n - 1] : whole(end));
     }
-    // the chunks of a warp begin in the first of two groups, or in the second; those of lane 0 end with a whole group
+    // the windows of a warp begin in group second - 1 or `second`; the window of lane 0 ends with a whole group
     const int own = n >> 5, second = (((n & ~31) - job.chunks) >> 5) + 1;
     if (begin < second) s = Op::combine(s, whole(second));
     if (second + 1 < own) s = Op::combine(s, groups(second + 1, own));
@@ -56,7 +56,7 @@ template <class Op> struct RollChunks {
   }
 
  private:
-  // The state of groups begin .. end - 1, by all lanes of a warp.
+  // Joins groups begin .. end - 1; all lanes of a warp take part.
   __device__ __forceinline__ State groups(int begin, int end) const {
     State all = State();
     for (int from = begin; from < end; from += 32) {

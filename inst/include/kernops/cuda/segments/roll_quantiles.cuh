@@ -47,7 +47,8 @@ template <class V, class Stored> struct RollQuantiles {
     if (threadIdx.x == 0) job.blocks[blockIdx.x] = zeros;
   }
 
-  // One block: each thread adds the counts of neighbouring blocks.
+  // Replaces the count of each block by the number of zeros before it; one block, in which each thread adds the counts
+  // of neighbouring blocks.
   static __device__ __forceinline__ void blocks(const QuantileRun& job) {
     __shared__ int of_warps[quantile_threads / 32];
     const int each = (job.block_count + quantile_threads - 1) / quantile_threads, first = int(threadIdx.x) * each;
@@ -81,7 +82,7 @@ template <class V, class Stored> struct RollQuantiles {
     static_cast<Key*>(job.to)[zero ? zeros : job.zeros[job.level] + n - zeros] = static_cast<const Key*>(job.from)[n];
   }
 
-  // The keys of a range whose digit of this level is 0, or 1, in the next level.
+  // Returns the range of the keys with digit 0 in the next level; `ones` receives the range of the keys with digit 1.
   static __device__ __forceinline__ Range part(const QuantileRun& job, int level, const Range& range, Range& ones) {
     const long long at = (long long)level * job.words_count;
     const auto zeros = [&](int n) {

@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// How a result is stored.
+// Stores a result in the user's type.
 template <class Result> struct Stored {
   using Type = Result;
   static __device__ __forceinline__ void put(Result* to, Result y) { *to = y; }
@@ -60,7 +60,7 @@ template <class Op, class V, class Stored, bool by_count> struct RollWindows {
     return job.run.first + job.base + n;
   }
 
-  // One thread per node of level 0, or of `level`.
+  // Computes the nodes of level 0; one thread per node.
   static __device__ __forceinline__ void leaves(const RollRun& job) {
     const int node = blockIdx.x * blockDim.x + threadIdx.x;
     if (node >= job.values / roll_leaf) return;
@@ -111,7 +111,7 @@ template <class Op, class V, class Stored, bool by_count> struct RollWindows {
   }
 };
 
-// Values of groups, contiguous in the order of their segments.
+// Copies values of groups to contiguous memory, in the order of their segments.
 template <class V> __device__ void roll_gather(const RollRun& job) {
   const int n = blockIdx.x * blockDim.x + threadIdx.x;
   if (n >= job.run.plan.count) return;

@@ -56,7 +56,7 @@ struct ScanTile : ScanValues<Source, Result, VT, warps, reverse> {
     return before;
   }
 
-  // The segment number of the lane's first value, for operations whose results count from the beginning of the segment.
+  // The segment of the lane's first value, for operations whose results count from the beginning of the segment.
   static __device__ __forceinline__ int first_row(const ScanRun& job, const Lane& lane) {
     if (!Op::positions) return 0;
     const int first = Shape::warp_first(job), mine = __popc(lane.ends), below = sum_below(mine),

@@ -30,7 +30,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
   static constexpr int loading = Turn<V, VT>::room * sizeof(V), storing = Turn<Result, VT>::room * sizeof(Result);
   static constexpr int room = loading > storing ? loading : storing;
 
-  // Bits for the segment ends among the values of a lane, and for the cuts of the scan after a value. The scan
+  // For each value of a lane, bits for the end of a segment and for a cut of the scan after the value. The scan
   // processes value k as number i = number(k).
   struct Lane {
     unsigned ends, cuts;
@@ -39,7 +39,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     __device__ __forceinline__ bool cut_after(int i) const { return cuts >> number(i) & 1; }
   };
 
-  // The first of the values that are loaded together with number i of the scan.
+  // The first of the values that one load instruction reads together with number i of the scan.
   static KERNOPS_FN int first_of(int i) { return Lane::number(i) / quad * quad; }
   static __device__ __forceinline__ int chunk() { return reverse ? 31 - lane_id() : lane_id(); }
   static __device__ __forceinline__ int tile_first(const ScanRun& job) {
@@ -71,7 +71,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     return lane;
   }
 
-  // Calls meet(i, x) for each value of the lane, in the order of the scan, ...
+  // Calls meet(i, x) for each value of the lane, in the order of the scan.
   template <class Meet> static __device__ __forceinline__ void each(const void* memory, Meet meet) {
     const V* const lane = static_cast<const V*>(memory) + chunk() * (VT + quad);
     KERNOPS_EVERY(begin, quad, VT) {
@@ -79,7 +79,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
       KERNOPS_EACH(e, quad) meet(begin + e, some.v[Lane::number(begin + e) % quad]);
     }
   }
-  // ... and replaces the value by the result.
+  // Calls meet(i, x) for each value of the lane, and replaces the value by the result.
   template <class Meet> static __device__ __forceinline__ void replace(void* memory, Meet meet) {
     Result* const results = static_cast<Result*>(memory) + chunk() * (VT + Turn<Result, VT>::gap);
     if constexpr (sizeof(V) == sizeof(Result)) {
@@ -97,7 +97,7 @@ template <class Source, class Result, int VT, int warps, bool reverse> struct Sc
     } else {
       V own[VT];
       Turn<V, VT>::own(own, static_cast<const V*>(memory), chunk());
-      __syncwarp();  // results need more memory
+      __syncwarp();  // results are larger than values: all lanes read before one lane writes
       KERNOPS_EACH(i, VT) results[Lane::number(i)] = meet(i, own[Lane::number(i)]);
     }
     __syncwarp();

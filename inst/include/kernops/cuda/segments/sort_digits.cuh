@@ -2,12 +2,12 @@
 // Merrill 2022):
 //
 //   kernops_sort_count    stores the items, and counts each digit of the keys of each segment
-//   kernops_sort_begins   computes the begin of the keys with each digit
+// kernops_sort_begins   computes where the keys with each digit begin
 //   kernops_sort_digit    one pass: each block moves the items of one tile
 //
 // A block ranks its items by the digit. It publishes its count of each digit, and adds the counts of the earlier tiles
-// of the segment, which began earlier and publish without waiting. The last pass stores results, unless they need the
-// whole segment.
+// of the segment. The blocks of earlier tiles began earlier, and publish their counts without waiting. The last pass
+// stores results, unless a result needs the whole segment.
 #pragma once
 #include <kernops/cuda/segments/digit_ranks.cuh>
 
@@ -26,12 +26,13 @@ template <class V, class Finish> struct DigitSort {
                        passes = sizeof(Key);
   using Ranks = DigitRanks<threads, VT>;
 
-  // The counts, and later the begins, of a digit of a segment.
+  // The counts of the digits of a segment, which are later replaced by the begins.
   static __device__ __forceinline__ unsigned* counts(const SortRun& job, int segment, int pass) {
     return job.digits.counts + ((long long)segment * passes + pass) * digit_count;
   }
 
-  // Lanes have their own counters, so that few of them add to the same one when keys share their high digits.
+  // Counts the digits. Lanes have their own counters, so that few lanes add to the same counter when keys share their
+  // high digits.
   static __device__ __forceinline__ void count(const SortRun& job) {
     constexpr int copies = 32 / passes;
     __shared__ unsigned own[passes][digit_count][copies];
@@ -69,7 +70,7 @@ template <class V, class Finish> struct DigitSort {
     }
   }
 
-  // One block of a thread per digit, for each pass of each segment.
+  // Computes the begins; one block for each pass of each segment, with one thread per digit.
   static __device__ __forceinline__ void begins(const SortRun& job) {
     __shared__ unsigned of_lanes[digit_count / 32];
     unsigned* const here = job.digits.counts + (long long)blockIdx.x * digit_count;
@@ -81,8 +82,8 @@ template <class V, class Finish> struct DigitSort {
     here[threadIdx.x] = below;
   }
 
-  // A published word is 0 before it is known; then the count of a tile plus 1 or, with the highest bit set, the count
-  // of the tile and all earlier tiles of the segment.
+  // A word is 0 before it is published; afterwards it is 1 plus the count of the tile or, if the highest bit is set,
+  // the count of the tile and all earlier tiles of the segment.
   static constexpr unsigned complete = 1u << 31;
   static __device__ __forceinline__ unsigned before(const volatile unsigned* tile, unsigned mine) {
     unsigned sum = 0;

@@ -1,4 +1,5 @@
-// Keys of values: unsigned numbers in the wanted order, NA and NaN included; and the items that are sorted by them.
+// Keys of values: unsigned numbers in the order of the sort, NA and NaN included; and the sort items, which contain a
+// key.
 #pragma once
 #include <kernops/cuda/segments/terms.cuh>
 #include <kernops/jobs/device_sorts.h>
@@ -28,7 +29,7 @@ template <> struct Sorted<int> {
   static __device__ __forceinline__ T of(int x) { return is_gap(x) ? missing() : double(x); }
 };
 
-// The same as a double, with subnormal numbers.
+// x as a double; subnormal numbers are kept.
 __device__ __forceinline__ double wide(double x) { return x; }
 __device__ __forceinline__ double wide(float x) {
   const unsigned bits = __float_as_uint(x), size = bits & 0x7fffffff;
@@ -37,7 +38,8 @@ __device__ __forceinline__ double wide(float x) {
   return bits == size ? small : -small;
 }
 
-// Numbers have keys from that of -Inf to that of Inf; the keys 0 and 1, and the three largest keys, are unused.
+// Keys of numbers lie between the keys of -Inf and Inf; the keys 0 and 1, and the three largest keys, are reserved for
+// missing and omitted values.
 template <class T> struct Keyed {
   using Key = typename SortKey<T>::Key;
   static constexpr Key sign = Key(1) << (8 * sizeof(Key) - 1), largest = ~Key(0);
@@ -49,7 +51,7 @@ template <class T> struct Keyed {
     return job.decreasing ? ~up : up;
   }
   __device__ __forceinline__ Key of(T x) const { return x != x ? (job.missing_last ? na : 0) + !is_gap(x) : number(x); }
-  // The same, but 0 and -0 are equal, and NA equals NaN unless they are kept apart.
+  // The key for tests of equality: 0 and -0 have the same key, and so have NA and NaN unless `apart`.
   __device__ __forceinline__ Key equal(T x, bool apart) const {
     if (x != x) return apart ? of(x) : job.missing_last ? largest : 0;
     return number(SortKey<T>::bits(x) == sign ? T(0) : x);

@@ -27,7 +27,8 @@ __device__ __forceinline__ SortItem<unsigned, placed> from_lane(const SortItem<u
   return {__shfl_xor_sync(all_lanes, item.all, by)};
 }
 
-// Items of `lanes` neighbouring lanes, VT each: this lane keeps the smaller or the larger item of each pair.
+// One exchange step of a bitonic network on the items of `lanes` neighbouring lanes, VT each: this lane keeps the
+// smaller or the larger item of each pair.
 template <int VT, class Item>
 __device__ __forceinline__ void keep(Item (&mine)[VT], const Item (&other)[VT], bool larger) {
   KERNOPS_EACH(k, VT) mine[k] = (other[k] < mine[k]) != larger ? other[k] : mine[k];
@@ -55,7 +56,7 @@ template <int lanes, int VT, class Item> __device__ __forceinline__ void sort_ac
   }
 }
 
-// The begins of the segments of a piece among its items.
+// The first item of each segment of a piece.
 struct PieceSegments {
   const long long* offsets;
   long long first;
@@ -63,13 +64,13 @@ struct PieceSegments {
   __device__ __forceinline__ int begin(int s) const { return int(offsets[s] - first); }
 };
 
-// The numbers of the segments of a piece, those of each class of lengths one after another.
+// The segments of a piece, grouped by class of length.
 template <int classes> struct SegmentClasses {
   int begins[classes + 1], counts[classes];
   unsigned short numbers[sort_bytes / 8];
 
-  // class_of(length): `classes` for segments that need no sort. The lanes of a warp whose segments have the same class
-  // take positions together.
+  // class_of(length) returns `classes` if the segment needs no sort. The lanes of a warp whose segments have the same
+  // class reserve positions together.
   template <class ClassOf> __device__ __forceinline__ void list(const PieceSegments& segments, ClassOf class_of) {
     for (int pass = 0; pass < 2; ++pass) {
       if (threadIdx.x < classes) counts[threadIdx.x] = 0;
@@ -112,8 +113,8 @@ __device__ __forceinline__ void sort_class(const PieceSegments& segments, Gapped
   }
 }
 
-// The same for segments of more than 256 and at most 512 values with fewer registers: a warp sorts 256 values at a time
-// and merges both runs.
+// Sorts segments of more than 256 and at most 512 values with fewer registers: a warp sorts 256 values at a time and
+// merges both runs.
 template <class Item>
 __device__ __forceinline__ void sort_by_halves(const PieceSegments& segments, Gapped<Item> items,
                                                const unsigned short* numbers, int count) {
@@ -140,7 +141,7 @@ __device__ __forceinline__ void sort_by_halves(const PieceSegments& segments, Ga
 }
 
 template <class Item> __device__ __forceinline__ void sort_each(const PieceSegments& segments, Gapped<Item> items) {
-  // number of items per lane, by its registers
+  // number of items per lane that its registers can hold
   constexpr int classes = 7, most = sizeof(Item) > 8 ? 8 : sizeof(Item) > 4 ? 16 : 32, some = most < 16 ? most : 16;
   __shared__ SegmentClasses<classes> lists;
   lists.list(segments, [](int length) {  // up to 8, 16, ..., 512 values

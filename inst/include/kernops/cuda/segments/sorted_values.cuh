@@ -63,7 +63,7 @@ template <class Finish> struct BySegment {
   template <class T, class Item>
   static __device__ __forceinline__ void store(const SortRun&, const SortPiece&, long long, const Item&) {}
 
-  // Each segment of a piece is processed by a warp or, if there are many, by a thread.
+  // Calls give() for each segment of a piece: one warp per segment or, if there are many segments, one thread.
   template <class T, class Give> static __device__ __forceinline__ void each_segment(int count, Give give) {
     if (count >= 32)
       for (int s = threadIdx.x; s < count; s += blockDim.x) give(s, Team<1>());

@@ -1,5 +1,4 @@
-// The spine: the parts that tiles of cuda/segments/reduce.cuh leave open complete the first segment that ends in a
-// later tile.
+// The spine completes the first segment that ends in a tile by the carries of earlier tiles (cuda/segments/reduce.cuh).
 #pragma once
 #include <kernops/cuda/segments/ops.cuh>
 
@@ -17,14 +16,14 @@ __device__ __forceinline__ void store(const SegmentRun& job, int column, int row
   static_cast<Result*>(job.out)[column * job.out_column + result_row(job, row)] = Result(Op::result(staged, begin));
 }
 
-// The carry of a run of tiles. Tiles are joined one after another within each group of tiles, and so are the groups.
-// Groups are counted from the first tile of all, so that no result depends on the division of values into batches.
+// The carry of a run of tiles. The tiles of a group are joined one after another, and so are the groups. Groups are
+// counted from the first tile of the whole input, so that no result depends on the division of values into batches.
 template <class Op> struct Carried {
   using State = typename Op::State;
-  State whole, part;        // of the finished groups, and of the current group,
-  int has_whole, has_part;  // if there are any
+  State whole, part;        // states of the finished groups, and of the current group,
+  int has_whole, has_part;  // and whether these states exist
 
-  // If some groups are finished, the first of them holds their part.
+  // Appends `count` finished groups; groups[0] already includes `part`.
   __device__ __forceinline__ void close(const State* groups, int count) {
     State s = has_whole ? Op::combine(whole, groups[0]) : groups[0];
     KERNOPS_UNROLL_BY(8)
@@ -56,7 +55,7 @@ template <class Op, class Result, int size, int threads> struct SegmentSpine {
     return nothing;
   }
 
-  // Joins one group to the part before it.
+  // Joins the tiles from .. to - 1 of one group to the part before them.
   __device__ __forceinline__ State group_part(const Carried<Op>& run, int from, int to) const {
     State s = run.has_part ? Op::combine(run.part, carry(from)) : carry(from);
     KERNOPS_UNROLL_BY(8)

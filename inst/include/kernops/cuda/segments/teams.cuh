@@ -12,7 +12,7 @@ template <int threads> struct Team {
   static constexpr int across = threads < 32 ? threads : 32;
   static __device__ __forceinline__ int rank() { return threads == 1 ? 0 : threadIdx.x % threads; }
   static constexpr __device__ __forceinline__ int size() { return threads; }
-  // Joins the values of all threads, in any order. Returns whether this thread uses the result.
+  // Joins the values of all threads, in any order. Returns whether this thread should use the joined value.
   template <class N, class Join> static __device__ __forceinline__ bool joined(N& mine, const N&, Join join) {
     KERNOPS_UNROLL
     for (int by = 1; by < across; by *= 2) mine = join(mine, from_lane(mine, by));
@@ -25,7 +25,7 @@ template <int threads> struct Team {
     __syncthreads();
     return rank() == 0;
   }
-  // True if one thread, or one warp, of these runs sequential loops over values.
+  // True for one thread, or one warp, of the team, which runs sequential loops over values.
   static __device__ __forceinline__ bool leads() { return threads <= 32 || threadIdx.x < 32; }
 };
 
@@ -41,7 +41,7 @@ struct Blocks {
   static __device__ __forceinline__ int size() { return gridDim.y * sort_threads; }
   static __device__ __forceinline__ bool leads() { return blockIdx.y == 0 && threadIdx.x < 32; }
 
-  // The block that finishes last joins the values of all blocks. `nothing` changes no value that it is joined with.
+  // Joins the values of all blocks in the block that finishes last. Joining `nothing` leaves a value unchanged.
   template <class N, class Join> __device__ __forceinline__ bool joined(N& mine, const N& nothing, Join join) const {
     static_assert(sizeof(N) <= partial_bytes, "a block has this memory");
     Team<sort_threads>::joined(mine, nothing, join);
@@ -60,7 +60,7 @@ struct Blocks {
   }
 
  private:
-  // Bypasses caches that other blocks do not write.
+  // Reads through the L2 cache, because other blocks do not update the L1 cache of this one.
   template <class N> __device__ __forceinline__ N stored(unsigned n) const {
     union Words {
       unsigned words[sizeof(N) / 4];

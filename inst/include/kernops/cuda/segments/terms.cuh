@@ -1,5 +1,5 @@
-// Values of segments that are not contiguous or have partners: in any order, with weights, or with the vector entries
-// that a sparse matrix selects.
+// Terms of segments: values that are not contiguous or have partners. Values may be in any order, have weights, or be
+// multiplied by the vector entries that a sparse matrix selects.
 #pragma once
 #include <kernops/missing.h>
 #include <kernops/segment_terms.h>
@@ -17,8 +17,8 @@ __device__ __forceinline__ int rows_before(const SegmentPlan& plan, int tile, in
   return plan.limits[tile / segment_tile] + __shfl_sync(all_lanes, sum_below(before) + before, 31);
 }
 
-// Calls f(k, m, at, row) for each existing value of the warp, the k-th of this lane: its number, its position, and its
-// segment if `rows`. A lane has `quad` neighbouring values, then as many again further on.
+// Calls f(k, m, at, row) for each existing value of the warp, the k-th of this lane: its number m, its position `at`
+// and, if `rows`, its segment. A lane has `quad` neighbouring values, then the next `quad` further on.
 template <int VT, int quad, Where where, class F>
 __device__ __forceinline__ void each_place(const SegmentRun& job, int tile, int first, bool rows, F f) {
   const int within = lane_id() * quad;
@@ -59,7 +59,7 @@ template <class W> __device__ __forceinline__ W partner_at(const SegmentRun& job
   const long long by = job.through ? (long long)job.through[at] - 1 : at;
   return static_cast<const W*>(job.partner)[by * job.partner_row + column * job.partner_column];
 }
-// The partners of the values at(0), at(1), ..
+// Loads the partners of the values at(0), at(1), ..
 template <class W, class T, int VT, class At>
 __device__ __forceinline__ void partners(const SegmentRun& job, int column, At at, T (&v)[VT]) {
   const W* const y = static_cast<const W*>(job.partner) + column * job.partner_column;
@@ -82,14 +82,14 @@ struct Given {
   __device__ __forceinline__ double operator()(int k) const { return given_at(job, k, column, row); }
 };
 
-// A kind of term has terms(job, column, at, v) for the values at(0), at(1), .. of a lane; their loads are independent,
-// so that many are under way at a time.
+// A kind of term has terms(job, column, at, v), which computes the terms of the values at(0), at(1), .. of a lane;
+// their loads are independent, so that many loads are in flight at a time.
 template <class Kind, class T, int VT, class At>
 __device__ __forceinline__ void each_term(const SegmentRun& job, int column, At at, T (&v)[VT]) {
   KERNOPS_EACH(k, VT) v[k] = Kind::term(job, column, at(k), 0);
 }
 
-// The number to reduce: the term of the value, with or without the user's values of its segment,
+// Terms of one value, with or without the user's values of its segment.
 template <class V, class T, class Term, bool given = false> struct Mapped {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
@@ -106,7 +106,7 @@ template <class V, class T, class Term, bool given = false> struct Mapped {
   }
 };
 
-// or the term of the value and its partner,
+// Terms of a value and its partner.
 template <class V, class W, class T, class Term, bool given = false> struct Paired {
   using Value = T;
   static constexpr int quad = 16 / sizeof(V);
@@ -125,7 +125,7 @@ template <class V, class W, class T, class Term, bool given = false> struct Pair
   }
 };
 
-// or the partner alone.
+// The partner alone, without a value.
 template <class W, class T> struct PartnerAlone {
   using Value = T;
   static constexpr int quad = 16 / sizeof(W);

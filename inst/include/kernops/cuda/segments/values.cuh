@@ -1,9 +1,10 @@
 // Sources of the values of segments. A warp takes 32 * VT neighbouring values: it loads them coalesced and transposes
 // them in shared memory, so that each lane has VT contiguous values.
 //
-// Source::Fetch<VT> load(job, column, tile, first): loads the values from `first` on, of the tile from `tile`
-//   on, to v
-// arrange(room) or turn(room): afterwards position(k), or lane * VT + k, is the index of v[k]
+// A source has a struct Fetch<VT>:
+//   load(job, column, tile, first)   loads the values from `first` on, of the tile that begins at `tile`, into v
+//   arrange(room)                    reorders v; position(k) is then the index of v[k]
+//   turn(room)                       transposes v; lane * VT + k is then the index of v[k]
 #pragma once
 #include <kernops/portable.h>
 #include <kernops/jobs/device_segments.h>
@@ -13,7 +14,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A prefix sum over the lanes before this one.
+// The sum over the lower lanes of the warp.
 template <class N> __device__ __forceinline__ N sum_below(N mine) {
   N sum = mine;
   KERNOPS_UNROLL
@@ -26,7 +27,8 @@ template <class N> __device__ __forceinline__ N sum_below(N mine) {
 
 __device__ __forceinline__ bool ends_at(const SegmentPlan& plan, int n) { return plan.ends[n / 32] >> n % 32 & 1; }
 
-// The position of a segment's result, counted from the plan's first result or, with rows, from the first of all.
+// The position of a segment's result, counted from the first result of the plan or, if the job has rows, of the whole
+// input.
 __device__ __forceinline__ long long result_row(const SegmentRun& job, int row) {
   return job.rows ? job.rows[row] : row;
 }
@@ -35,7 +37,7 @@ __device__ __forceinline__ long long result_row(const SegmentRun& job, int row) 
 template <class T, class V> KERNOPS_FN T number(V x) { return T(x); }
 template <class T> KERNOPS_FN T number(int x) { return x == int(0x80000000) ? T(0) / T(0) : T(x); }
 
-// Contiguous in memory: loads of 16 bytes each, adjacent across the warp.
+// Values that are contiguous in memory: loads of 16 bytes each, adjacent across the warp.
 template <class T> struct Contiguous {
   using Value = T;
   static constexpr int quad = 16 / sizeof(T);
@@ -52,7 +54,7 @@ template <class T> struct Contiguous {
           const auto some = *reinterpret_cast<const Group<quad, T>*>(x + position(k));
           KERNOPS_EACH(e, quad) v[k + e] = some.v[e];
         }
-      } else {  // an arbitrary value stands beyond the last value, because no segment ends after it
+      } else {  // an arbitrary value is loaded beyond the last value: no segment ends after it
         KERNOPS_EACH(k, VT) v[k] = x[position(k) < count ? position(k) : count - 1];
       }
     }

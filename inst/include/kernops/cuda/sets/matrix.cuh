@@ -25,11 +25,11 @@ KERNOPS_FN void load_four(const float* from, float (&x)[4]) {
   x[0] = all.x, x[1] = all.y, x[2] = all.z, x[3] = all.w;
 }
 
-// A 4 x 4 diagonal block of a factor, with the inverse of its diagonal.
+// A 4 x 4 diagonal block of a Cholesky factor, with the inverse of its diagonal.
 template <class T> struct SetCorner {
   T at[4][4];
 
-  // NaN if it does not exist.
+  // Factors the block; the factor is NaN if it does not exist.
   KERNOPS_FN void factor() {
     KERNOPS_EACH(c, 4) {
       KERNOPS_UNROLL
@@ -68,7 +68,7 @@ template <class T, bool split> struct SetPanels {
 };
 template <class T> struct SetPanels<T, true> {
   T *near, *far;
-  int count;  // of panels in device memory
+  int count;  // number of panels in device memory
   KERNOPS_FN SetPanels(T* shared, const DeviceSetJob<T>& job, int columns, int rows)
       : near(nullptr), far(job.panels + blockIdx.x * job.far_numbers), count(job.memory.far) {
     if (4 * count > columns) count = columns / 4;
@@ -81,7 +81,7 @@ template <class T, bool split> struct SetMatrix {
   SetPanels<T, split> panels;
   int size, rows;
   KERNOPS_FN int height(int j) const { return rows - 4 * j; }
-  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // row 0, if it were stored
+  KERNOPS_FN T* panel(int j) const { return panels.of(j) + 4 * j * (rows + 1 - 2 * j); }  // row 0, as if stored
   KERNOPS_FN T* column(int k) const { return panel(k >> 2) + (k & 3) * height(k >> 2); }
   KERNOPS_FN T& element(int a, int k) const { return column(k)[a]; }
 
@@ -138,21 +138,21 @@ template <class T, bool split> struct SetMatrix {
     __syncthreads();
   }
 
-  // The same for rows begin .. end only, with L already computed. Each thread works independently.
+  // Solves for rows begin .. end only, with L already computed. Each thread works independently.
   __device__ void solve(int begin, int end) const {
     T x[4];
     for (int a = begin + threadIdx.x; a < end; a += blockDim.x)
       for (int j = 0; 4 * j < size; ++j) reduced(j, a, x), corner(j).divide(x), store(j, a, x);
   }
 
-  // The last row of L^-1 divided by its last entry: 1 for the point, and minus the weights of its neighbours in its
-  // mean.
+  // Computes the last row of L^-1 divided by its last entry: 1 for the point, and minus the weights that its neighbours
+  // have in its conditional mean.
   __device__ void contrast(T* u) const {
     for (int k = threadIdx.x; k < size; k += blockDim.x) u[k] = k == size - 1;
     solve_transposed(u);
   }
 
-  // L'^-1 u, with the last entry of the diagonal replaced by 1.
+  // Computes L'^-1 u, with the last diagonal entry of L replaced by 1.
   __device__ void solve_transposed(T* u) const {
     for (int j = size / 4 - 1; j >= 0; --j) {
       __syncthreads();

@@ -14,7 +14,7 @@ template <class T, class Covariance> class DeviceSet {
     if (threadIdx.x == 0) Covariance::run_once(job.theta, *reinterpret_cast<typename Covariance::Once*>(once()));
   }
 
-  // K = L L' of a set, and L^-1 of its values, as rows of the matrix after those of the set.
+  // Computes K = L L' of a set; the rows after those of L become L^-1 times the values of the set.
   __device__ void take(long long set) {
     find_members(set);
     const int size = set_columns(members.count());

@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Entry n of the rows of a lower triangle.
+// Row and column of entry n of a lower triangle that is stored by rows.
 struct TrianglePlace {
   int row, column;
   KERNOPS_FN explicit TrianglePlace(int n) : row(0) {

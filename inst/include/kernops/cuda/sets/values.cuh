@@ -1,7 +1,7 @@
 // The points of a set, and the values of a formula for all their pairs.
 //
-// A formula F is generated text: values computed once, for each point as a row and as a column, and for a pair, with
-// the number of entries that each level stores.
+// A formula F is generated text. It computes values once, for each point as a row and as a column, and for a pair, and
+// states the number of entries that each level stores.
 #pragma once
 #include <kernops/jobs/device_sets.h>
 #include <kernops/state.h>
@@ -10,7 +10,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Generated text stores its results by keep(): the entries from `offset` on of a destination.
+// Generated text stores its results by keep(): it writes the entries of a destination from `offset` on.
 template <int offset, class T, int size, int N> KERNOPS_FN void keep(const Vec<T, size>& some, Vec<T, N>& place) {
   KERNOPS_EACH_FEW(k, size) place.v[offset + k] = some.v[k];
 }
@@ -21,7 +21,7 @@ template <int offset, int size, class T, int N> KERNOPS_FN void load(const T* fr
 // The points of a set in the order of its matrix: the neighbours, the nearest one last, then the point itself.
 struct SetMembers {
   const int* neighbours;  // from 0
-  int known;              // how many
+  int known;              // number of neighbours
   long long own;
   KERNOPS_FN int count() const { return known + 1; }
   KERNOPS_FN long long operator[](int a) const { return a == known ? own : neighbours[known - 1 - a]; }
@@ -29,8 +29,8 @@ struct SetMembers {
 
 // Calls take(a, b, values) once for each pair of points: a thread owns row a and visits the points after it on a
 // circle, half the way round, so that all threads do equal work. A covariance is symmetric, so either point may be the
-// row. No two threads visit the same b at the same time; `in_turn` ensures this. end(a) is called when a row is
-// finished. A barrier follows.
+// row. If `in_turn`, barriers ensure that no two threads visit the same b at the same time. end(a) is called when a row
+// is finished. A barrier follows.
 template <class F, bool in_turn, class T, class Take, class End>
 __device__ void each_pair(const DeviceSetJob<T>& job, const SetMembers& members, const T* once, T* columns,
                           const Take& take, const End& end) {

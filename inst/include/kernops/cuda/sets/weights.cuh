@@ -11,7 +11,7 @@ template <class T, class Covariance, class Slopes> class DeviceSetWeights {
   __device__ DeviceSetWeights(const DeviceSetJob<T>& job, T* memory)
       : job_(job), set_(job, memory), changes_(job, memory, set_) {}
 
-  // A point that is determined by its neighbours has the standard deviation 0.
+  // Computes the weights of each set. A point that its neighbours determine exactly has standard deviation 0.
   __device__ void run() {
     const long long first = (long long)(job_.first_block + blockIdx.x) * job_.chunk;
     for (long long s = first; s < first + job_.chunk && s < job_.sets; ++s) {

@@ -3,9 +3,10 @@
 // The generated text has a struct for each contraction:
 //   size                 the length of the vectors
 //   Rows, Columns, Once  At<...>: the offsets of the vectors within the items of each level
-// entry(x, y, z, o) one term, from one entry of each vector and the values shared by all pairs
-// Atom the unit that multiplies: Plain, Doubles, Floats, Halves, Warpgroups
-// scaled, summed true if put_scaled() has written the vectors; true if a sum adds the vectors of the columns
+//   entry(x, y, z, o)    one term, from one entry of each vector and the values shared by all pairs
+//   Atom                 the unit that multiplies: Plain, Doubles, Floats, Halves, Warpgroups
+//   scaled               true if put_scaled() has written the vectors
+//   summed               true if a weighted sum adds the vectors of the columns
 #pragma once
 #include <kernops/cuda/wide/tensor_cores.cuh>
 #include <kernops/cuda/wide/term_by_term.cuh>
@@ -14,7 +15,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Contracts by tensor cores, and once more term by term if a sum of the tile is not finite.
+// Contracts by tensor cores; if a sum of the tile is not finite, contracts the tile again term by term.
 template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Terms> {
   using Cores = ByTensorCores<Floats, L, Terms>;
   using Terms_ = TermByTerm<float, L, Terms>;
@@ -35,7 +36,7 @@ template <class L, class Terms> struct WhileFinite : ByTensorCores<Floats, L, Te
   }
 };
 
-// The struct that contracts with a given atom.
+// Selects the struct that contracts with a given Atom.
 template <class Atom, class T, class L, class Terms> struct ContractorOf {
   using type = ByTensorCores<Atom, L, Terms>;
 };
@@ -49,7 +50,7 @@ template <class L, class Terms> struct ContractorOf<Warpgroups, float, L, Terms>
 template <class T, class L, class Terms>
 using Contractor = typename ContractorOf<typename Terms::Atom, T, L, Terms>::type;
 
-// The values of all contractions for a pair.
+// The values of all contractions for the pairs of a thread.
 template <class T, class L, int count> struct PairValues {
   static constexpr int room = count > 0 ? count : 1;
   Contracted<T, L> sums[room];
@@ -58,7 +59,7 @@ template <class T, class L, int count> struct PairValues {
     KERNOPS_EACH(i, count) all.v[i] = sums[i].v[r][n];
     return all;
   }
-  // The values of some groups of 2 columns of the thread from group n on, or of all groups.
+  // Returns the values of `some` groups of 2 columns of the thread, from group n on.
   template <int some> __device__ __forceinline__ auto part(int n) const {
     PairValues<T, typename L::template With<some>, count> values;
     KERNOPS_EACH(i, count)
@@ -66,7 +67,7 @@ template <class T, class L, int count> struct PairValues {
         KERNOPS_EACH(e, 2 * some) values.sums[i].v[r][e] = sums[i].v[r][2 * n + e];
     return values;
   }
-  // Writes number i of a column and a row to (i * columns + column) * stride + row of shared memory.
+  // Writes the value of contraction i for a column and a row to (i * columns + column) * stride + row of shared memory.
   __device__ __forceinline__ void put(T* values) const {
     using Tile = PairTile<T, L>;
     using Own = OwnPairs<L>;
@@ -105,13 +106,13 @@ template <class T, class L, class First, class... Rest> struct AllContractions<T
   Contract first;
   Others others;
 
-  // The rows of several contractions are loaded one after another, because registers hold the rows of one contraction
-  // only.
+  // If there are several contractions, run() loads their rows one after another, because registers hold the rows of one
+  // contraction only.
   __device__ __forceinline__ void begin(const TilePlace<T>& at, T* rows) {
     if (count == 1) first.begin(at, rows);
   }
   __device__ __forceinline__ void send_first(const TilePlace<T>& at, T* to) const { first.send_first(at, to); }
-  // All threads see the first stage of the first contraction in `now`.
+  // The first stage of the first contraction is in `now`, visible to all threads.
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, L>* sums, const TilePlace<T>& at, const O& o, T* shared, T*& now,
                                       T*& next, Send send_next) {
@@ -134,7 +135,7 @@ template <class T, class L, class First, class... Rest> struct AllContractions<T
   }
 };
 
-// The contraction of a tile, stored in shared memory.
+// The contraction of a tile, whose sums are stored in shared memory.
 template <class T, class L> struct InShared {
   const T* values;
   template <int some> __device__ __forceinline__ auto part(int n) const {
@@ -150,7 +151,7 @@ template <class T, class L> struct InShared {
   }
 };
 
-// The contraction of a tile, computed part by part as it is read.
+// The contraction of a tile, whose sums are computed part by part as they are read.
 template <class T, class L, class Contract> struct PartByPart {
   const Contract& contract;
   const T* columns;

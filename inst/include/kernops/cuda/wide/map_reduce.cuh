@@ -1,8 +1,8 @@
-// The tiled map-reduce for long vectors: first, all threads compute the contractions of a tile of pairs together
+// The tiled map-reduce for long vectors. First, all threads compute the contractions of a tile of pairs together
 // (cuda/wide/contraction.cuh). Then each thread evaluates and reduces the pairs of its accumulators, 4 rows x 2 C
-// columns; or, where this takes too many registers, each thread takes one row along the tile's columns, as in
-// cuda/map_reduce.cuh, and reads the contractions from shared memory. Vectors that only contractions read never enter a
-// thread's registers as a whole.
+// columns. If this requires too many registers, each thread instead processes one row along the tile's columns, as in
+// cuda/map_reduce.cuh, and reads the contractions from shared memory. Vectors that only contractions read never occupy
+// a thread's registers as a whole.
 #pragma once
 #include <kernops/cuda/wide/tiles.cuh>
 
@@ -28,7 +28,7 @@ template <class Pairs, int rows, int columns> struct TurningPairs {
       X x[rows];
       Y y[columns];
       Part part;
-    } given{o, {}, {}, part};  // in memory, as a function requires
+    } given{o, {}, {}, part};  // in memory, because a function call requires addresses
     KERNOPS_EACH(r, rows) given.x[r] = x[r];
     KERNOPS_EACH(n, columns) given.y[n] = y[n];
     TurningPairs again;
@@ -81,8 +81,7 @@ __device__ __forceinline__ void own_pairs(const TilePlace<T>& at, const O& o, co
   }
 }
 
-// The row values that pairs of a thread read: those of the pairs whose contractions it holds (`in_place`), or of one
-// row.
+// The values of the rows of a thread's pairs: the rows of its accumulators (`in_place`), or a single row.
 template <class Formula, class L, bool in_place = Formula::in_place> struct OwnRows {
   using T = typename Formula::T;
   static constexpr int count = in_place ? OwnPairs<L>::rows : 1;

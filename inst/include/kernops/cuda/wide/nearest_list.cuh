@@ -9,7 +9,7 @@ inline namespace KERNOPS_ISA {
 
 __device__ __forceinline__ int lane_of_warp() { return threadIdx.x % 32; }
 
-// One column per lane. Among equal numbers, the first column is the nearest.
+// A column and its number, one per lane. Of equal numbers, the first column is the nearest.
 template <class T> struct OfLane {
   T number;
   int column;
@@ -21,7 +21,7 @@ template <class T> struct OfLane {
   __device__ __forceinline__ OfLane of(int lane) const {
     return {__shfl_sync(~0u, number, lane), __shfl_sync(~0u, column, lane)};
   }
-  // The nearer, or the farther, of this lane's column and another lane's column.
+  // Keeps the nearer, or the farther, of this lane's column and another lane's column.
   __device__ __forceinline__ void exchange(int lane, bool nearer) {
     const OfLane other = of(lane);
     if ((other < *this) == nearer) *this = other;
@@ -59,8 +59,8 @@ template <class T, int listed> struct NearestOfWarp {
       if (n / 32 == p) found = __shfl_sync(~0u, part[p].number, n % 32);
     return found;
   }
-  // Joins one column per lane: the nearest 32 of these and of a part form the new part, and the others join the next
-  // part.
+  // Joins one column per lane: the nearest 32 of the new columns and the first part of the list become the first part,
+  // and the other 32 join the next part in the same way.
   __device__ __forceinline__ void join(OfLane<T> some) {
     some.sort();
     join_sorted(some);

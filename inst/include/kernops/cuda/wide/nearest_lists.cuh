@@ -41,7 +41,7 @@ template <class Nearest> struct ListsOfWarp {
     __syncwarp();
     KERNOPS_EACH(r, 4) limits[r] = -shared.limits[row_of_thread(r)];
   }
-  // The limit of a row from other splits; it is loaded in advance.
+  // The limit of a row from the lists of other splits; it is loaded in advance.
   __device__ __forceinline__ unsigned limit_of_all() const {
     return job.splits > 1 ? *const_cast<volatile const unsigned*>(job.limits + first_row + threadIdx.x) : ~0u;
   }
@@ -52,7 +52,7 @@ template <class Nearest> struct ListsOfWarp {
     read_limits();
   }
 
-  // Buffers the columns with small bounds; there is always space for one group.
+  // Buffers the columns with small bounds; the buffer always has space for one group.
   template <int groups, class Products>
   __device__ __forceinline__ void take(const Products& products, int first_column) {
     unsigned near = 0;
@@ -87,7 +87,8 @@ template <class Nearest> struct ListsOfWarp {
     list(row)[Nearest::listed + atomicAdd(shared.waiting + row, 1)] = one;
   }
 
-  // Buffered columns join the lists of rows whose buffers are full; at the end, of all rows.
+  // Joins the buffered columns of rows with at least `least` of them (full buffers, or at the end any) to the lists of
+  // these rows.
   __device__ __forceinline__ void join(int least) {
     __syncwarp();
     const bool joins = shared.waiting[threadIdx.x] >= least;
@@ -111,7 +112,7 @@ template <class Nearest> struct ListsOfWarp {
     }
     now.join(some);
     now.put(at);
-    // a column beyond the last wanted one is not in the list, even if its bound is infinite
+    // a column beyond the last one of the list is not in the list, even if its bound is infinite
     const float last = now.at(Nearest::listed - 1),
                 wanted = Bounds::limit(now.at(Nearest::k - 1), shared.squares[row], longest);
     __syncwarp();

@@ -1,5 +1,5 @@
-// The parts of bounds of distances (cuda/wide/nearest.cuh): centred vectors, as numbers of 16 bits that tensor cores
-// multiply, and their lengths.
+// Terms of the bounds of distances (cuda/wide/nearest.cuh): centred vectors as 16-bit numbers, which tensor cores
+// multiply, and the lengths of the vectors.
 //
 // All vectors are scaled so that the longest is between 2^14 and 2^15 long. With |x| and |y| as the scaled lengths, a
 // lower bound of half the squared distance of x and y is
@@ -25,16 +25,16 @@ template <int size, int parts, bool product> struct NearestBounds {
   template <class T> static __device__ __forceinline__ T slack(T squared) {
     return sqrt(size * squared) / (1 << 24) + size / T(1LL << 48);
   }
-  // The contribution to bounds of a vector of the given squared length.
+  // The term of a bound that belongs to a vector of the given squared length.
   static __device__ __forceinline__ double bound(double squared) {
     return ((product ? 0 : 0.5) - e) * squared - slack(squared);
   }
   static __device__ __forceinline__ float margin(float row, float column) {
     return 2.001f * (float(e) * (row + column) + slack(row) + slack(column));
   }
-  // The limit from which bounds of a row are too large, if `last` is the bound of the last wanted column, without the
-  // row's contribution. The error of `last` grows with the length of its column, and near columns are hardly longer
-  // than the row.
+  // The limit above which bounds of a row are too large, if `last` is the bound of the k-th nearest column. The bounds
+  // and the limit omit the row's own term. The error of `last` grows with the length of its column; near columns are
+  // hardly longer than the row, which limits this error.
   static __device__ __forceinline__ float limit(float last, float row, float longest) {
     float column = longest;
     KERNOPS_EACH(n, product ? 0 : 3) {
@@ -47,23 +47,23 @@ template <int size, int parts, bool product> struct NearestBounds {
 };
 template <class Nearest> using BoundsOf = NearestBounds<Nearest::size, Nearest::parts, Nearest::product != 0>;
 
-// The squared length of the longest row or column; for distances, of both.
+// The squared length of the longest row or column; distances use the same value for rows and columns.
 template <class Nearest> __device__ __forceinline__ double longest_squared(const NearestJob& job, bool of_rows) {
   const double rows = job.longest[0], columns = job.longest[1];
   return Nearest::product ? (of_rows ? rows : columns) : larger(rows, columns);
 }
-// The scale of rows or columns; 0 if the longest is too long or too short for bounds.
+// The scale of rows or columns; 0 if the longest vector is too long or too short for bounds.
 template <class Nearest> __device__ __forceinline__ double nearest_scale(const NearestJob& job, bool of_rows) {
   const int exponent = (__double2hiint(sqrt(longest_squared<Nearest>(job, of_rows))) >> 20) - 1023;
   return exponent < -400 || exponent > 400 ? 0 : __hiloint2double((14 - exponent + 1023) << 20, 0);
 }
-// The squared length of the longest column, in this scale.
+// The squared length of the longest column, in the scale of columns.
 template <class Nearest> __device__ __forceinline__ float longest_column(const NearestJob& job) {
   const double scale = nearest_scale<Nearest>(job, false);
   return float(longest_squared<Nearest>(job, false) * (scale * scale));
 }
 
-// Numbers as bits whose unsigned order is that of the numbers.
+// Maps numbers to unsigned integers in the same order.
 __device__ __forceinline__ unsigned bits_in_order(float x) {
   const unsigned bits = __float_as_uint(x);
   return bits >> 31 ? ~bits : bits | 0x80000000;
@@ -114,7 +114,7 @@ template <class Formula, class Nearest> struct PointOfWarp {
   }
 };
 
-// The mean of the first rows, by one block.
+// Computes the mean of the first rows; one block.
 template <class Formula, class Nearest> __device__ void find_centre(const NearestJob& job) {
   const int count = job.rows.count < 64 ? job.rows.count : 64;
   for (int e = threadIdx.x; e < Nearest::size; e += blockDim.x) {
@@ -124,7 +124,7 @@ template <class Formula, class Nearest> __device__ void find_centre(const Neares
   }
 }
 
-// One warp per point.
+// Computes the norm of each point; one warp per point.
 template <class Formula, class Nearest> __device__ void find_norms(const NearestJob& job) {
   const PointOfWarp<Formula, Nearest> point(job);
   if (!point.exists()) return;
@@ -139,8 +139,8 @@ template <class Formula, class Nearest> __device__ void find_norms(const Nearest
     atomicMax(reinterpret_cast<unsigned long long*>(longest), (unsigned long long)__double_as_longlong(sum));
 }
 
-// One warp per point, one lane per unit of 8 numbers. Chunks have units of the numbers, or two of large parts and two
-// of the small ones.
+// Writes the 16-bit numbers of each point: one warp per point, one lane per unit of 8 numbers. A chunk has four units
+// of the numbers, or two of large parts and two of small parts.
 template <class Formula, class Nearest> __device__ void find_halves(const NearestJob& job) {
   using Bounds = BoundsOf<Nearest>;
   constexpr int units = 4 / Nearest::parts;

@@ -22,7 +22,7 @@ struct UnitsOfVectors {
   }
 };
 
-// A chunk of a warp's rows.
+// A chunk of a warp's rows, as fragments of tensor cores.
 struct ChunkOfRows {
   UnitsOfVectors x[2][2];
   __device__ __forceinline__ void get(const float* chunk) {
@@ -31,7 +31,7 @@ struct ChunkOfRows {
   }
 };
 #else
-// The same on a CPU, for the thread's rows.
+// The emulator's version on a CPU: a chunk of the thread's rows.
 struct ChunkOfRows {
   float units[4][16];
   void get(const float* chunk) {
@@ -50,14 +50,14 @@ template <int size, int parts, int groups> struct NearestProducts {
 
   static __device__ __forceinline__ int column(int n, int e) { return 8 * n + threadIdx.x % 4 * 2 + e; }
 
-  // Four numbers for each pair of columns: the two columns, twice.
+  // Starts the sums with the numbers of the columns; four numbers per pair of columns: the two columns, twice.
   __device__ __forceinline__ void begin(const float* of_columns, int first) {
     KERNOPS_EACH(n, groups) {
       const auto both = few<4>(of_columns + 2 * column(first + n, 0));
       KERNOPS_EACH(e, 4) sum[0][n][e] = sum[1][n][e] = both.v[e];
     }
   }
-  // The sums of a group: row r, column e at 2 r + e.
+  // The sums of a group; row r and column e are at 2 r + e.
   __device__ __forceinline__ void of_group(int group, float (&v)[8]) const {
     KERNOPS_EACH(n, groups) {
       if (n != group) continue;

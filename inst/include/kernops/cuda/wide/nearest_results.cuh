@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// One warp per row.
+// The nearest columns of one row; one warp per row.
 template <class Formula, class Nearest> struct NearestOfRow {
   using List = NearestOfWarp<double, Nearest::listed>;
   static constexpr int k = Nearest::k, listed = Nearest::listed;
@@ -17,7 +17,7 @@ template <class Formula, class Nearest> struct NearestOfRow {
   __device__ __forceinline__ const Neighbour* kept(int split) const {
     return job.lists + (row * (long long)job.splits + split) * (listed + nearest_waiting);
   }
-  // The limit from which bounds are too large.
+  // The limit above which bounds are too large.
   __device__ __forceinline__ float limit() const {
     NearestOfWarp<float, listed> all;
     all.clear();
@@ -38,8 +38,8 @@ template <class Formula, class Nearest> struct NearestOfRow {
       sum += Nearest::product ? Nearest::product * x[e] * y[e] : sq(x[e] - y[e]);
     return sum_of_warp(sum);
   }
-  // Joins the list of a split; returns whether the list exceeds the limit, in which case no other column of the split
-  // is below it.
+  // Joins the list of a split. Returns whether the last bound of this list exceeds the limit, so that no other column
+  // of the split can be among the nearest.
   __device__ __forceinline__ bool join(int split, float limit) {
     for (int first = 0; first < listed; first += 32) {
       const Neighbour own = kept(split)[first + lane_of_warp()];

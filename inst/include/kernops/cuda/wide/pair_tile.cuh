@@ -17,13 +17,13 @@ template <class... Contractions> struct List {
   static constexpr int count = sizeof...(Contractions), room = count > 0 ? count : 1;
 };
 
-// Atoms in addition to those of wide/tensor_numbers.cuh: a sum of terms, and products of warp groups.
+// Further atoms, in addition to wide/tensor_numbers.cuh: sums term by term, and products of warp groups.
 struct Plain {};
 struct Warpgroups {};
 
 // The main loop over tiles, as named by the text (cuda/pairs/choose.cpp): the atom that multiplies long vectors, the
-// rows of a thread, 8 C columns, and the number of warp groups that share the same rows, or 0 if warps multiply
-// separately.
+// number of rows per thread, C for tiles of 8 C columns, and the number of warp groups that share the same rows (0 if
+// warps multiply separately).
 template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
   using Atom = Atom_;
   static constexpr int rows = rows_, C = C_, warpgroups = warpgroups_, threads = warpgroups ? 256 : 128,
@@ -34,8 +34,8 @@ template <class Atom_, int rows_, int C_, int warpgroups_ = 0> struct Wide {
 
 template <int n> struct Number { static constexpr int value = n; };
 
-// The pairs of a thread. Rows and columns come in groups of 16 bytes with a large stride, so that the threads of a warp
-// (8 groups of rows x 4 groups of columns) access neighbouring groups without bank conflicts.
+// The pairs of a thread during contraction. Rows and columns come in groups of 16 bytes with a large stride, so that
+// the threads of a warp (8 groups of rows x 4 groups of columns) access neighbouring groups without bank conflicts.
 template <class T, class L> struct PairTile {
   static constexpr int threads = L::threads, quad = 16 / sizeof(T), rows = threads / 4 * L::rows / L::sharing,
                        columns = 8 * L::C, R = rows / 16, column_threads = threads / 16,
@@ -67,10 +67,10 @@ template <class T> __device__ __forceinline__ void swap(T& a, T& b) {
   a = b, b = kept;
 }
 
-// The values of one contraction for these pairs.
+// The values of one contraction for the pairs of a thread.
 template <class T, class L> struct Contracted { T v[OwnPairs<L>::rows][OwnPairs<L>::columns]; };
 
-// Loads N neighbouring numbers (1, 2 or 4) at once.
+// N neighbouring numbers (1, 2 or 4), loaded at once.
 template <int N, class T> struct alignas(N * sizeof(T)) Few { T v[N]; };
 template <int N, class T> __device__ __forceinline__ Few<N, T> few(const T* from) {
   return *reinterpret_cast<const Few<N, T>*>(from);
@@ -86,7 +86,7 @@ template <class T, int threads, int items, int depth> struct Stage {
   static __device__ __forceinline__ int item(int l) { return unit(l) % across + unit(l) / (across * quads) * across; }
   static __device__ __forceinline__ int entry(int l) { return unit(l) / across % quads * quad; }
 
-  // Entries from `first` on of vectors that end at `size`; a missing item is replaced by the first one.
+  // Loads entries from `first` on of vectors that end at `size`; a missing item is replaced by the first one.
   __device__ __forceinline__ void fetch(const T* from, int item_stride, int count, int first, int size) {
     KERNOPS_EACH(l, loads)
       if (item(l) < items && first + entry(l) < size)
@@ -105,7 +105,7 @@ template <class T> struct TilePlace {
   int row_stride, column_stride, row_count, column_count;
 };
 
-// An asynchronous copy of 16 bytes to shared memory, of which the first bytes are read and the others are set to 0.
+// Copies 16 bytes to shared memory asynchronously: reads the first `bytes` bytes and sets the others to 0.
 template <class T> __device__ __forceinline__ void send(T* to, const T* from, int bytes) {
 #if __CUDA_ARCH__ >= 800
   const auto there = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -114,8 +114,8 @@ template <class T> __device__ __forceinline__ void send(T* to, const T* from, in
   KERNOPS_EACH(e, int(16 / sizeof(T))) to[e] = e * int(sizeof(T)) < bytes ? from[e] : T(0);
 #endif
 }
-// Waits until all data sent by this thread have arrived; tensor cores of warp groups, which read shared memory
-// directly, see them as well.
+// Waits until all asynchronous copies of this thread are complete. With `by_warpgroups`, the data are also visible to
+// the tensor cores of warp groups, which read shared memory directly.
 template <bool by_warpgroups = false> __device__ __forceinline__ void wait_for_sent() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -125,8 +125,8 @@ template <bool by_warpgroups = false> __device__ __forceinline__ void wait_for_s
 #endif
 }
 
-// A buffer in shared memory: entry k of vector n of the rows at rows[n * RowStage::entries + k * RowStage::stride +
-// row], and the columns likewise; entry k is entry `first` + k of a vector.
+// A buffer in shared memory. Entry `first` + k of the vector n of a row is at rows[n * RowStage::entries + k *
+// RowStage::stride + row]; columns are stored likewise.
 template <class T> struct Buffer {
   const T *rows, *columns, *once;
   int first, depth;

@@ -1,9 +1,9 @@
-// Exact products of matrices by the 8-bit integer units: numbers become whole numbers of some signed digits to the base
-// 256, and the products of digits whose positions have the same sum form one matrix product
-// (cuda/pairs/panel_digits.cpp). The method is that of Ootomo, Ozaki and Yokota (2024) for products of doubles. For
-// contractions, with three digits, the omitted part of a sum is about 2^-24 of the largest product; for the numbers of
-// pairs times vectors, with four digits, it is 2^-29: if a row equals one of the columns, its number may be far larger
-// than all others, and is multiplied by a difference of 0.
+// Exact products of matrices by the 8-bit integer units (Ootomo, Ozaki and Yokota 2024, for products of doubles). Each
+// number is rounded to a whole number of some signed digits to the base 256; the products of digits whose positions
+// have the same sum form one matrix product (cuda/pairs/panel_digits.cpp). Contractions use three digits: the omitted
+// part of a sum is about 2^-24 of the largest product. Numbers of pairs times vectors use four digits, for 2^-29: if a
+// row equals one of the columns, the number of this pair may be far larger than all others, although it multiplies a
+// difference of 0.
 #pragma once
 #include <kernops/jobs/panels.h>
 #include <kernops/cuda/values.cuh>
@@ -35,8 +35,8 @@ __device__ __forceinline__ void join_block(double (&v)[rows], double* shared, Jo
 
 __device__ __forceinline__ double power_of_2(int n) { return __hiloint2double((n + 1023) << 20, 0); }
 
-// The power of 2 of which numbers up to `largest` are whole multiples with digits from -128 to 127, up to rounding; its
-// inverse; and its representation in Digits. All are 0 if all numbers are (nearly) 0.
+// The step of a vector, a power of 2: numbers up to `largest` are rounded to multiples of it that have digits from -128
+// to 127. The struct also holds its inverse and its representation in Digits. All are 0 if all numbers are (nearly) 0.
 struct Step {
   double size, inverse;
   __device__ __forceinline__ Step(double largest, int places) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ int take_digit(int& whole) {
   return digit;
 }
 
-// The digits of 4 adjacent numbers that are summed; kinds of digits are `length` apart.
+// Writes the digits of 4 adjacent numbers that are summed; the first digits, the second digits, .. are `length` apart.
 __device__ __forceinline__ void put_four(const double* numbers, double inverse, signed char* to, int length) {
   unsigned four[sum_places] = {};
   KERNOPS_EACH(e, 4) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ void put_four(const double* numbers, double inverse, 
 
 constexpr int digit_threads = 256;
 
-// One block per vector.
+// Writes the digits of a vector; one block per vector.
 __device__ __forceinline__ void make_digits(const DigitJob& job) {
   __shared__ double shared[digit_threads / 32];
   const int places = job.to.places;
@@ -87,11 +87,11 @@ __device__ __forceinline__ void make_digits(const DigitJob& job) {
       for (int d = places - 1; d >= 0; --d)
         to[(job.backwards ? places - 1 - d : d) * job.to.length + k] = take_digit(whole);
     }
-    __syncthreads();  // shared memory is free again
+    __syncthreads();  // all threads have read shared memory
   }
 }
 
-// Adds the numbers of pairs times vectors of columns to the sums of the rows; one thread per number.
+// Adds the products of the pairs' numbers and the columns' vectors to the sums of the rows; one thread per sum.
 __device__ __forceinline__ void add_products(const PanelJob& job) {
   const long long n = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   const int row = int(n / job.width), k = int(n % job.width);

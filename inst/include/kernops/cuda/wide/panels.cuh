@@ -1,7 +1,7 @@
 // Sums over pairs of long vectors by panels of some thousand rows and columns (cuda/pairs/panels.cpp). cuBLAS computes
-// the contractions of a panel; this kernel replaces them by the numbers of the pairs; cuBLAS multiplies these numbers
-// by the vectors of the columns. All numbers are doubles, but products may be computed from digits. Vectors of rows
-// require only the totals of the numbers: the sum of w (x - y) is x sum w - sum w y.
+// the contractions of a panel; this kernel replaces the contractions by the numbers of the pairs; cuBLAS multiplies
+// these numbers by the vectors of the columns. All numbers are doubles, but products may be computed from digits.
+// Vectors of rows require only the totals of the numbers: the sum of w (x - y) is x sum w - sum w y.
 #pragma once
 #include <kernops/state.h>
 #include <kernops/cuda/accumulate.cuh>
@@ -20,7 +20,8 @@ template <class Formula> __device__ __forceinline__ const double* column_item(co
   return static_cast<const double*>(job.columns) + column * (long long)padded<double>(Formula::column);
 }
 
-// Contraction c of a row with adjacent columns; products of digits are multiplied by the steps of both factors.
+// Returns contraction c of a row with adjacent columns; products of digits are multiplied by the steps of both factors
+// later.
 template <int near, int columns, bool digits>
 __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, int c, int row, int column) {
   if constexpr (digits) {
@@ -35,7 +36,7 @@ __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, i
   }
 }
 
-// For number m of a pair: whether its total is needed, and how many earlier numbers multiply vectors of columns.
+// For number m of a pair: true if its total is needed, and how many earlier numbers multiply vectors of columns.
 template <class Formula, int m> KERNOPS_FN constexpr bool has_total() {
   return Formula::Rows::nth(m) >= 0 || shifts<Formula>() || Formula::width == 0;
 }
@@ -47,17 +48,17 @@ template <class Formula, int m> KERNOPS_FN constexpr int kind_of() {
 }
 
 // The numbers of the pairs of some rows with all columns of a panel. A thread processes 2 or 4 adjacent columns, then
-// as many again at a distance of all threads.
+// the same number of columns further on, at a distance of all threads.
 template <class Formula, int rows, int columns, bool digits> struct PanelNumbers {
   using Near = typename Formula::Near;
   using Columns = typename Formula::Columns;
   static constexpr int numbers = Columns::count, contracted = Near::contracted;
   static constexpr int own = 4, threads = columns / own, near = digits ? 4 : 2;
   const PanelJob& job;
-  int first;  // of the rows
+  int first;  // the first row
   double w[numbers][rows][own];
   double steps[contracted][own];  // steps of the columns' digits
-  double kept[rows];              // the factor of earlier sums
+  double kept[rows];              // the factor by which the new shift multiplies earlier sums
 
   explicit __device__ __forceinline__ PanelNumbers(const PanelJob& job) : job(job) {}
   static __device__ __forceinline__ int column(int n) { return near * (threadIdx.x + n / near * threads) + n % near; }
@@ -102,7 +103,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
       KERNOPS_EACH(r, rows)
         KERNOPS_EACH(n, own) f(w[m][r][n]);
   }
-  // For formulas without such pairs. A test in each pair would add latency.
+  // Sets the numbers of missing rows and columns. A test in each pair would add latency.
   __device__ __forceinline__ void put_where_none(double number) {
     if (job.column_count == columns && exists(rows - 1)) return;
     KERNOPS_EACH(r, rows)
@@ -119,7 +120,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
               Few<2, double>{{w[m][r][n], w[m][r][n + 1]}};
   }
 
-  // Combines number m over all threads with the value of each row, by f.
+  // Joins f(number m) over all columns, for each row; each thread receives the joined values.
   template <int m, class F, class Join>
   __device__ __forceinline__ void join_rows(double (&v)[rows], double* shared, F f, Join join) const {
     KERNOPS_EACH(r, rows)
@@ -127,7 +128,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     join_block<threads / 32>(v, shared, join);
   }
 
-  // The digits of the numbers m of each row.
+  // Stores the digits of number m for each row.
   template <int m> __device__ __forceinline__ void put_digits() const {
     __shared__ double shared[threads / 32 * rows];
     double largest[rows] = {};
@@ -144,7 +145,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Replaces exponents by exponentials, relative to a shift that no exponent so far exceeds by much.
+  // Replaces exponents by exponentials, relative to a shift that no earlier exponent exceeds by much.
   __device__ __forceinline__ void exponentiate() {
     __shared__ double shared[threads / 32 * rows];
     double most[rows], before[rows];
@@ -171,7 +172,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Adds the numbers m of each row to their total.
+  // Adds number m of all columns to the total of each row.
   template <int m> __device__ __forceinline__ void add_up() const {
     __shared__ double shared[threads / 32 * rows];
     double sum[rows] = {};
@@ -184,7 +185,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // Numbers m, and the numbers after them.
+  // Stores number m and all later numbers, or adds them to totals.
   template <int m> __device__ __forceinline__ void hand_over() const {
     if constexpr (m < numbers) {
       if constexpr (has_total<Formula, m>()) add_up<m>();
@@ -194,7 +195,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
     }
   }
 
-  // A thread keeps its columns for all rows of the block.
+  // Processes all rows of the block; a thread keeps its columns.
   __device__ __forceinline__ void run() {
     const auto o = load<Formula::kept_once>(static_cast<const double*>(job.once));
     Vec<double, Formula::kept_column> y[own];
@@ -211,7 +212,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
       KERNOPS_EACH(r, rows) kept[r] = 1;
       if constexpr (shifts<Formula>()) exponentiate();
       hand_over<0>();
-      __syncthreads();  // shared memory is free again
+      __syncthreads();  // all threads have read shared memory
     }
     if (!good) *job.odd = 1;
   }

@@ -3,8 +3,8 @@
 // A chunk of a vector is 64 bytes; thread 4 i + j of a warp holds unit j, 16 bytes, of the vectors of some rows and
 // columns i. A format defines the Part that a thread computes from a unit of a row (part) and from the shared memory of
 // 8 columns (of_columns), and the product of the parts of 16 rows x 8 columns:
-//   add(c, x, x8, y)       c += the inner products: of rows i (x) and i + 8 (x8) with columns 2 j and 2 j + 1
-// add_rest(c, x, x8, y) the same for the small parts that remain after rounding; called first
+//   add(c, x, x8, y)       adds to c the inner products of rows i (x) and i + 8 (x8) with columns 2 j and 2 j + 1
+//   add_rest(c, x, x8, y)  adds the products of the small parts that remain after rounding; called before add()
 // Tensor cores truncate sums in formats that are not `exact`. To limit this error, tensor cores sum the products of
 // `together` chunks only, and ordinary additions add up these sums. A stage holds all chunks of a vector if there are
 // up to most_whole (times groups of 8 columns), otherwise at most most_chunks. A thread keeps up to most_resident
@@ -27,13 +27,13 @@ constexpr bool multiplies_floats = true;
 constexpr bool multiplies_floats = false;
 #endif
 
-// The position of unit u of a chunk of a column: neither the units of a column nor those of 8 columns share a bank of
-// shared memory.
+// The position of unit u of a chunk of a column. The units of a column are in different banks of shared memory, and so
+// are units u of 8 columns.
 template <int columns> __device__ __forceinline__ int unit_of_column(int chunk, int column, int u) {
   return (chunk * columns + column) * 4 + (u ^ column / 2 % 4);
 }
 
-// Columns in the order of memory: unit j of column first + i.
+// The units of columns in the order of memory: unit j of column first + i.
 template <class Numbers, int columns, class T>
 __device__ __forceinline__ auto units_of_columns(const T* stage, int chunk, int first) {
   constexpr int unit = 16 / sizeof(T);
@@ -41,7 +41,7 @@ __device__ __forceinline__ auto units_of_columns(const T* stage, int chunk, int 
   return Numbers::part(few<unit>(stage + at * unit));
 }
 
-// Exact fused multiplications and additions.
+// Doubles, multiplied by exact fused multiply-adds.
 struct Doubles {
   using T = double;
   template <int N> using Part = Few<N, double>;
@@ -55,8 +55,8 @@ struct Doubles {
     return units_of_columns<Doubles, columns>(stage, chunk, first);
   }
   template <class P> static __device__ __forceinline__ void add_rest(double (&)[4], const P&, const P&, const P&) {}
-  // The largest shape takes the fewest instructions: at each change between these and other instructions, the double
-  // precision units wait.
+  // The largest instruction shape minimises the number of instructions: whenever a warp changes between these and other
+  // instructions, the double precision units idle.
   static __device__ __forceinline__ void add(double (&c)[4], const Few<2, double>& x, const Few<2, double>& x8,
                                              const Few<2, double>& y) {
 #if __CUDA_ARCH__ >= 900
@@ -76,7 +76,7 @@ struct Doubles {
   }
 };
 
-// Products of numbers that are sums of two parts; Numbers::multiply() adds the products of parts.
+// Products of numbers that are split into two parts; Numbers::multiply() adds the products of parts.
 template <class Numbers> struct InTwoParts {
   static constexpr bool exact = false;
   template <class P>
@@ -89,8 +89,8 @@ template <class Numbers> struct InTwoParts {
   }
 };
 
-// Floats as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. An infinite float is not
-// such a sum, so another kernel computes results that are not finite.
+// Floats as the sum of two numbers of 11 bits. The relative error of a product x y is 2^-22. An infinite float cannot
+// be split, so another kernel computes results that are not finite.
 struct Floats : InTwoParts<Floats> {
   using T = float;
   template <int N> struct Part { unsigned high[N], low[N]; };
@@ -103,7 +103,7 @@ struct Floats : InTwoParts<Floats> {
     Part<N> split;
     KERNOPS_EACH(e, N) {
       split.high[e] = rounded(some.v[e]);
-      split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // 11 bits of which are used
+      split.low[e] = __float_as_uint(some.v[e] - __uint_as_float(split.high[e]));  // of which tensor cores read 11 bits
     }
     return split;
   }
@@ -121,9 +121,9 @@ struct Floats : InTwoParts<Floats> {
   }
 };
 
-// Floats as the sum of two numbers of 16 bits, whose products take half the time. The range of exponents of 16 bits is
-// small, so put_scaled() scales the numbers. Units of a column are rows of 8 numbers of a matrix: 0 and 1 hold large
-// parts, 2 and 3 small parts.
+// Floats as the sum of two 16-bit numbers, whose products take half the time. 16-bit numbers have a small range of
+// exponents, so put_scaled() scales them. The units of a column are rows of 8 numbers of a matrix: units 0 and 1 hold
+// large parts, units 2 and 3 small parts.
 struct Halves : InTwoParts<Halves> {
   using T = float;
   template <int N> struct Part { unsigned high[N / 2], low[N / 2]; };
@@ -147,7 +147,7 @@ struct Halves : InTwoParts<Halves> {
 #endif
     return both;
   }
-  // The remainders of two numbers.
+  // The remainders of two numbers after rounding to 16 bits.
   static __device__ __forceinline__ unsigned rest(float first, float second, unsigned both) {
     float high_first, high_second;
     asm("{.reg .b16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}"
@@ -175,8 +175,8 @@ struct Halves : InTwoParts<Halves> {
     const unsigned first = packed(a, b), second = packed(c, d);
     return {{first, second}, {rest(a, b, first), rest(c, d, second)}};
   }
-  // Four 8 x 8 matrices; thread n gives the address of row n % 8 of matrix n / 8. Thread 4 i + j receives numbers 2 j
-  // and 2 j + 1 of row i of a matrix or, transposed, of column i.
+  // Loads four 8 x 8 matrices; thread n passes the address of row n % 8 of matrix n / 8. Thread 4 i + j receives
+  // numbers 2 j and 2 j + 1 of row i of a matrix or, if transposed, of column i.
 #define KERNOPS_MATRICES(name, turned)                                                        \
   static __device__ __forceinline__ Part<4> name(const T* row) {                              \
     Part<4> y;                                                                                \
@@ -193,7 +193,7 @@ struct Halves : InTwoParts<Halves> {
     const int thread = threadIdx.x % 32;
     return matrices(stage + unit_of_column<columns>(chunk, first + thread % 8, thread / 8) * 4);
   }
-  // Unit u of 16 columns if the sum runs over columns: column i of a matrix is entry i / 2 * 4 + 2 u + i % 2 of the
+  // Loads unit u of 16 columns for a sum over columns: column i of a matrix is entry i / 2 * 4 + 2 u + i % 2 of the
   // chunk.
   template <int columns>
   static __device__ __forceinline__ Part<4> along_columns(const T* stage, int chunk, int first, int u) {

@@ -1,6 +1,6 @@
-// Contractions term by term: A block of 16 x 8 threads takes 128 rows and 8 C columns; each thread takes 8 rows x C
-// columns of them, one entry of the vectors after another. A few entries at a time are in shared memory, double
-// buffered: one buffer is used while the other one is loaded.
+// Contractions term by term. A block of 16 x 8 threads processes 128 rows and 8 C columns; each thread processes 8 rows
+// x C columns of them, one entry of the vectors after another. Shared memory holds a few entries at a time and is
+// double buffered: one buffer is read while the other one is filled.
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -85,7 +85,7 @@ template <class T, class L, class Terms> struct TermByTerm {
   __device__ __forceinline__ void begin(const TilePlace<T>&, T*) {}
   __device__ __forceinline__ void send_first(const TilePlace<T>&, T*) const {}
 
-  // Not inlined: this code would take registers from threads that contract by other means.
+  // Not inlined, because this code would reduce the registers of threads that contract by other methods.
   template <class O> static __device__ __noinline__ void compute(const TilePlace<T> at, const O o, T* shared) {
     __builtin_assume(__isShared(shared));
     Stages stages;

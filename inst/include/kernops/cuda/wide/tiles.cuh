@@ -8,7 +8,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The part of the pairs that a block reduces.
+// The rows and columns of the pairs that a block reduces.
 template <class Formula, class BlockPairs, class L> struct Block : BlockPairs {
   using T = typename Formula::T;
   using Tile = PairTile<T, L>;
@@ -35,13 +35,14 @@ template <class Formula, class BlockPairs, class L> struct Block : BlockPairs {
 
 template <class Pairs> struct PairsOf { using type = Pairs; };
 
-// True if a thread that evaluates the pairs whose contractions it has (Formula::in_place) also reduces them: it keeps a
-// state for each of its rows, which is joined with the states of its neighbours at the end.
+// With Formula::in_place, a thread evaluates the pairs whose contractions are in its registers. Returns true if the
+// thread also reduces these pairs: it keeps a state for each of its rows, and joins the states with those of
+// neighbouring threads at the end.
 template <class Formula, class Row> KERNOPS_FN constexpr bool reduced_in_place() {
   return Formula::in_place && Row::any_order && sizeof(Row) <= 12 * sizeof(typename Formula::T);
 }
 
-// The numbers of the columns of a tile that pairs read, in shared memory.
+// The values of a tile's columns, in shared memory, that the evaluation of pairs reads.
 template <class T, int kept, int columns> struct KeptColumns {
   static constexpr int stride = (kept * int(sizeof(T)) + 15) / 16 * 16 / int(sizeof(T));
   alignas(16) T v[columns * stride];
@@ -63,7 +64,8 @@ template <class T, int kept, int columns> struct KeptColumns {
   }
 };
 
-// The size of the shared memory of for_tiles(): numbers of its stages, or of values, and the total in bytes.
+// The layout of shared memory in for_tiles(): the number of values before the rows, the number of all values, and the
+// total in bytes.
 template <class Formula, class L, int room> struct TileMemory {
   using T = typename Formula::T;
   using ForNear = AllContractions<T, L, typename Formula::Near::Contractions>;
@@ -72,7 +74,7 @@ template <class Formula, class L, int room> struct TileMemory {
   static constexpr int needed = ForNear::shared > ForAll::shared ? ForNear::shared : ForAll::shared,
                        before_rows = needed > room ? needed : room, numbers = before_rows + ForNear::for_rows,
                        bytes = numbers * sizeof(T) + 2 * sizeof(Kept);
-  // The launch requests memory beyond the 48 KB that every GPU provides for a block.
+  // Memory that the launch requests if a block needs more than the 48 KB that every GPU provides.
   static constexpr int asked_for = bytes > 48 * 1024 ? numbers* int(sizeof(T)) : 0;
 
   static __device__ __forceinline__ T* begin() {
@@ -86,7 +88,7 @@ template <class Formula, class L, int room> struct TileMemory {
   }
 };
 
-// The norms of a thread's rows: whether they are near, and the largest norm.
+// The norms of a thread's rows: true if all are near, and the largest norm.
 template <class T> struct OwnNorms {
   bool near = true;
   T largest = 0;
@@ -111,10 +113,10 @@ template <class T, bool products> struct NearRows {
   }
 };
 
-// Calls for each tile of a block send_more(at, turn), visit(PairsOf<Pairs>, at, once, contracted values, first column,
-// kept columns, shared memory, turn), and done(at, once, shared memory, true for the last tile); `turn` alternates
-// between 0 and 1. With `ahead`, the next tile is loaded meanwhile, and visit() receives the last stage of the columns;
-// otherwise it receives free shared memory, and threads must synchronise before they leave it.
+// Calls three functions for each tile of a block: send_more(at, turn); visit(PairsOf<Pairs>, at, once, contracted
+// values, first column, kept columns, shared memory, turn); and done(at, once, shared memory, true for the last tile).
+// `turn` alternates between 0 and 1. With `ahead`, the next tile is loaded during visit(), which receives the last
+// stage of the columns; otherwise visit() receives free shared memory, and must end with a barrier.
 // long: one pipeline of loads and tiles
 template <class Formula, class BlockPairs, class L, int room, bool ahead, class Send, class Visit, class Done>
 __device__ __forceinline__ void for_tiles(Block<Formula, BlockPairs, L>& block,

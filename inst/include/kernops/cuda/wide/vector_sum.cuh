@@ -1,13 +1,13 @@
-// Sums of long vectors, each a number per pair times a vector: of the column, or a function of row and column such as x
-// - y in gradients. One loop serves all cases: it processes the entries in batches, so that the totals of a batch stay
-// in registers, and for each batch the tiles of a block. The text names the policy that combines the numbers of a tile
-// with the vectors:
+// Weighted sums of long vectors: the sum over the columns of a number (weight) of the pair times a vector. The vector
+// belongs to the column, or is a function of row and column such as x - y in gradients. One loop serves all cases: it
+// processes the entries of the vectors in batches, so that the totals of a batch stay in registers, and for each batch
+// the tiles of a block. The generated text names the policy that multiplies the numbers of a tile by the vectors:
 //
-//   ByEntries  any numbers and vectors: the numbers are computed again for each batch   vector_sum_entries.cuh
-// OfColumns vectors of columns, numbers without contraction, multiplied immediately vector_sum_columns.cuh
-//   Whole      vectors that a contraction reads: all totals in registers                vector_sum_scaled.cuh
-// ByTiles the same for longer vectors: the numbers of some tiles are kept, then one
-// batch of entries after another is added vector_sum_long.cuh
+//   ByEntries  any numbers and vectors; computes the numbers again for each batch (vector_sum_entries.cuh)
+//   OfColumns  vectors of columns, and numbers that need no contraction; multiplies at once (vector_sum_columns.cuh)
+//   Whole      vectors that a contraction reads; keeps all totals in registers (vector_sum_scaled.cuh)
+//   ByTiles    longer vectors that a contraction reads; keeps the numbers of some tiles, then adds one batch of entries
+//              after another (vector_sum_long.cuh)
 #pragma once
 #include <kernops/cuda/wide/vector_sum_columns.cuh>
 #include <kernops/cuda/wide/vector_sum_entries.cuh>

@@ -6,16 +6,16 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// A batch of entries: some runs; thread j of 4 holds the totals of some units of 16 bytes, after the units of thread j
-// - 1.
+// A batch of entries, which consists of some runs. In each run, thread j of 4 holds the totals of some units of 16
+// bytes, after the units of thread j - 1.
 template <class T, int some_units, int some_runs> struct EntryBatch {
   static constexpr int unit = 16 / sizeof(T), units = some_units, own = units * unit, run = 4 * own, runs = some_runs,
                        size = runs * run;
   static __device__ __forceinline__ int first(int q) { return q * run + threadIdx.x % 4 * own; }
 };
 
-// A batch of the entries of the vectors of a tile's columns, in shared memory. Unit u of a column is at slot(column, u)
-// of a run: a warp reads an eighth of the runs of 4 alternate columns without bank conflicts.
+// A batch of entries of the columns' vectors, in shared memory. Unit u of a column is at slot(column, u) of a run, so
+// that a warp reads an eighth of the runs of 4 alternate columns without bank conflicts.
 template <class T, int columns, class S> struct ColumnEntries {
   static constexpr int units = 4 * S::units, eighth = S::run / 8;
   alignas(16) T v[S::size * columns];
@@ -29,8 +29,8 @@ template <class T, int columns, class S> struct ColumnEntries {
   __device__ __forceinline__ Few<eighth, T> part(int run, int column, int n) const {
     return few<eighth>(v + place(run, column, n * eighth / S::unit) + n * eighth % S::unit);
   }
-  // Calls each(unit, column, its first entry in the batch) for the units that a thread loads: one in 4 of every 32nd
-  // column.
+  // Calls each(unit, column, its first entry in the batch) for the units that a thread loads: one of every 4 units, of
+  // every 32nd column.
   template <class Each> __device__ __forceinline__ void own_units(Each each) {
     KERNOPS_UNROLL
     for (int column = threadIdx.x / 4; column < columns; column += 32)
@@ -48,8 +48,8 @@ template <class T, int columns, class S> struct ColumnEntries {
       kernops::send(to, from + base + entry, left > 16 ? 16 : left < 0 ? 0 : left);
     });
   }
-  // Subtracts the centre from the entries that this thread has loaded, and multiplies them by the roots of weights, if
-  // there are any. Returns 0 if all entries are finite.
+  // Subtracts the centre from the entries that this thread has loaded, and multiplies them by the square roots of the
+  // weights of coordinates, if there are any. Returns 0 if all entries are finite.
   template <class Terms> __device__ __forceinline__ T take_centre(const T* once, int base) {
     T check = 0;
     own_units([&](T* there, int, int entry) {

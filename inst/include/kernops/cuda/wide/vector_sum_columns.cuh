@@ -1,7 +1,7 @@
-// Sums of vectors of columns, such as b in Sum(k(x, y) * b), each times a number of the pair that is cheap to compute
-// (OfColumns in cuda/wide/vector_sum.cuh). A thread computes the numbers of 2 columns in 8 and multiplies them
-// immediately by tensor cores, while the next tile is loaded. If a total is not finite, a warp adds up the tile term by
-// term.
+// Weighted sums of vectors of columns, such as b in Sum(k(x, y) * b), if the number of a pair is cheap to compute
+// (OfColumns in cuda/wide/vector_sum.cuh). A thread computes the numbers of 2 columns in every 8, and tensor cores
+// multiply these numbers immediately, while the next tile is loaded. If a total is not finite, a warp adds up the tile
+// term by term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
@@ -52,7 +52,7 @@ struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<For
   }
 
  private:
-  // The numbers of the thread's rows with columns `first` and the one after it.
+  // Computes the numbers of the thread's rows with columns `first` and `first` + 1.
   template <class Pairs, class O, class Kept, class Take>
   __device__ __forceinline__ void numbers(const O& o, const Kept& kept, int first, Take take) const {
     const auto even = kept.of(first), odd = kept.of(first + 1);
@@ -80,7 +80,8 @@ struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<For
     return all;
   }
 
-  // The matrix product of a tile; for exponentials also their sums, and the largest exponents.
+  // Multiplies the numbers of a tile by its vectors; for exponentials, also computes their sums and the largest
+  // exponents.
   template <class Pairs, class O, class Kept>
   __device__ __forceinline__ void multiply(Products& c, T (&mass)[Own::rows], T (&highest)[Own::rows], int count,
                                            const O& o, const Kept& kept, const Entries& entries) const {
@@ -103,8 +104,8 @@ struct SumOfColumns : SumOfBatch<Formula, Row, BlockPairs, L, BatchOfColumns<For
       totals.multiply_columns(c, w, entries, 0, k);
     }
   }
-  // Multiplies again with a new shift if exponents are much larger than earlier ones. Returns to all threads of a warp
-  // whether the product is finite.
+  // Multiplies the tile again with a new shift if its exponents are much larger than earlier exponents. Returns to all
+  // threads of a warp whether the product is finite.
   template <class Pairs, class O, class Kept>
   __device__ __forceinline__ bool multiplied(Products& c, T (&highest)[Own::rows], int count, const O& o,
                                              const Kept& kept, const Entries& entries) {

@@ -1,19 +1,20 @@
-// Sums of any vectors, each times any numbers of the pair (ByEntries in cuda/wide/vector_sum.cuh). If the vector is
-// that of the column, or a centred difference of row and column, tensor cores multiply the numbers of a tile by the
-// vectors of its columns: sum w (x - y) is x sum w - sum w y, as exact as the expansion of the exponent. Otherwise the
-// sum is added up term by term.
+// Weighted sums of any vectors with any numbers of the pairs (ByEntries in cuda/wide/vector_sum.cuh). If the vector
+// belongs to the column, or is a centred difference x - y of row and column, tensor cores multiply the numbers of a
+// tile by the vectors of the columns: sum w (x - y) = x sum w - sum w y, which is as exact as the expansion of the
+// exponent. All other sums are added up term by term.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_totals.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The layout of a batch: as many runs as shared memory holds beside contractions, and as the totals of a thread allow.
+// The layout of a batch: its number of runs is limited by the shared memory beside contractions and by the registers
+// for totals of a thread.
 template <class Formula, class Row, class L> struct BatchByEntries {
   using T = typename Formula::T;
   using Tile = PairTile<T, L>;
   using Terms = typename Formula::VectorSum;
-  // True if the sums over `Pairs` of numbers times vectors are a product of matrices.
+  // True if a matrix product computes the sums over `Pairs`.
   template <class Pairs>
   static constexpr bool multiplies = adds_matrices<Formula, Row>() && Terms::of_column != 0 &&
                                      (Terms::of_row == 0 || (Formula::expands && !SameType<Pairs, Formula>::value));
@@ -42,15 +43,15 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
   using Tile = PairTile<T, L>;
   using Columns = typename Batch::Columns;
   static constexpr bool ahead = false;
-  // Totals of this size leave registers for three blocks; plain sums of columns in doubles are faster with two
+  // Totals of this size leave registers for three blocks; plain sums of columns in doubles are faster with two blocks
   // (measured).
   static constexpr bool few = Formula::in_place && Terms::size <= (sizeof(T) == 8 ? 64 : 32);
   static constexpr int room = Batch::room,
                        blocks = few && (shifts<Formula>() || Terms::of_row != 0 || sizeof(T) == 4) ? 3 : 2;
   Columns& columns;
   Contracted<T, L> numbers;
-  bool able = false;  // to be multiplied
-  int first = 0;      // column of the tile
+  bool able = false;  // true if the tile can be a matrix product
+  int first = 0;      // first column of the tile
 
   __device__ __forceinline__ SumByEntries(const PairJob& job, int batch, Columns& columns, typename Base::Memory&)
       : Base(job, batch * Batch::S::size), columns(columns) {}
@@ -77,12 +78,13 @@ struct SumByEntries : SumOfBatch<Formula, Row, BlockPairs, L, typename BatchByEn
       totals.add_terms(at, o, first, [&](int column, int r) { return number_of(shared, column, r); });
     }
     __syncthreads();
-    this->end_tile(last, blocks == 3 && Formula::products);  // together with distances, this spills more registers
+    this->end_tile(last, blocks == 3 && Formula::products);  // otherwise spills more registers
   }
 
  private:
   static __device__ __forceinline__ T none() { return shifts<Formula>() ? -infinity<T>() : T(0); }
-  // Multiplies the numbers of a tile if possible, otherwise leaves them in shared memory.
+  // Multiplies the numbers of a tile by its vectors if possible; otherwise leaves the numbers in shared memory and
+  // returns false.
   __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, T* shared) {
     if constexpr (!Formula::in_place && shifts<Formula>()) {
       __syncthreads();

@@ -1,12 +1,12 @@
-// The sums of cuda/wide/vector_sum_scaled.cuh for vectors whose totals exceed the registers of a thread (ByTiles in
-// cuda/wide/vector_sum.cuh).
+// The sums of cuda/wide/vector_sum_scaled.cuh for longer vectors, whose totals exceed the registers of a thread
+// (ByTiles in cuda/wide/vector_sum.cuh).
 #pragma once
 #include <kernops/cuda/wide/vector_sum_scaled.cuh>
 
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The numbers of some tiles are kept in local memory and then added up, one batch of entries after another.
+// Keeps the numbers of some tiles in local memory, and then adds one batch of entries after another to the totals.
 template <class Formula, class Row, class BlockPairs, class L>
 struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template With<8>> {
   using Base = SumOfBlock<Formula, Row, BlockPairs, typename L::template With<8>>;
@@ -35,7 +35,7 @@ struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template Wi
   using Memory = KeptTile[most];
   Memory& tiles;
   int count = 0;
-  float sums[Own::rows] = {};  // of the numbers to multiply
+  float sums[Own::rows] = {};  // sums of the numbers
   bool begun = false;
 
   __device__ __forceinline__ SumByTiles(const PairJob& job, int, Columns&, Memory& tiles)
@@ -106,7 +106,7 @@ struct SumByTiles : SumOfBlock<Formula, Row, BlockPairs, typename L::template Wi
     KERNOPS_EACH(r, Own::rows) sums[r] = 0;
     count = 0, begun = true;
   }
-  // Adds the runs of a tile from `first` on while the next ones are loaded.
+  // Adds the runs of a tile from run `first` on, while the next runs are loaded.
   template <int first>
   __device__ __forceinline__ void add_stage(Sums& totals, const KeptTile& tile, int n, float*& now,
                                             float*& next) const {

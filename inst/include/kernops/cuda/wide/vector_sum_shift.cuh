@@ -1,6 +1,5 @@
-// The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh): one of the
-// exponents of the row, which no exponent so far exceeds by more than 8. If the largest exponent is a result, the shift
-// is the largest exponent.
+// The shift subtracted from exponents in weighted sums of vectors (cuda/wide/vector_sum.cuh): an exponent of the row
+// that earlier exponents exceed by at most 8. If the largest exponent is a result, the shift is the largest exponent.
 #pragma once
 #include <kernops/cuda/wide/map_reduce.cuh>
 
@@ -12,7 +11,7 @@ inline namespace KERNOPS_ISA {
 template <class Formula> KERNOPS_FN constexpr int kept_totals() {
   return Formula::VectorSum::size + (shifts<Formula>() ? 2 : 0);
 }
-// The totals of the rows of a block, the first of which is row `first`.
+// The address of the totals of a block whose first row is `first`.
 template <class Formula, class Row>
 __device__ __forceinline__ Row* totals_of_block(const PairJob& job, long long first) {
   return static_cast<Row*>(job.partials) + split_of_block() * kept_totals<Formula>() * job.partial_rows + first;
@@ -21,7 +20,7 @@ template <class Formula, class Row> KERNOPS_FN typename Formula::T& kept_shift(R
   return *reinterpret_cast<typename Formula::T*>(totals + (Formula::VectorSum::size + 1) * stride);
 }
 
-// The shifts of a thread's rows, which are also known to other threads of its warp.
+// The shifts of a thread's rows; the threads of a warp that share a row hold equal shifts.
 template <class Formula, class L, bool = shifts<Formula>()> struct SeenFrom {
   using T = typename Formula::T;
   using Own = OwnPairs<L>;
@@ -35,8 +34,8 @@ template <class Formula, class L, bool = shifts<Formula>()> struct SeenFrom {
           known && Own::row(r) < row_count ? kept_shift<Formula>(totals + Own::row(r), stride) : Powers::lowest();
   }
   __device__ __forceinline__ T power(int r, T exponent) const { return Powers::of(exponent, shift[r]); }
-  // Shifts row r by the largest exponent that its threads have read, and returns the factor of its totals. All threads
-  // of a warp call it, because each of them has read other columns.
+  // Sets the shift of row r to the largest exponent of the threads that share this row, and returns the factor of its
+  // totals. All threads of a warp call this function, because each thread has read other columns.
   __device__ __forceinline__ T follow(int r, T highest) {
     KERNOPS_UNROLL
     for (int step = 1; step < Own::sharing; step *= 2) highest = larger(__shfl_xor_sync(~0u, highest, step), highest);
@@ -44,7 +43,7 @@ template <class Formula, class L, bool = shifts<Formula>()> struct SeenFrom {
     shift[r] = Powers::shift(highest);
     return Powers::change(before, shift[r]);
   }
-  // True if the exponentials of the largest exponents of a warp would be too large.
+  // True if, in any thread of a warp, an exponent exceeds its shift by so much that its exponential would be too large.
   __device__ __forceinline__ bool outgrown(const T (&highest)[Own::rows]) const {
     bool much = false;
     KERNOPS_EACH(r, Own::rows) much = much || highest[r] > shift[r] + T(most_excess);

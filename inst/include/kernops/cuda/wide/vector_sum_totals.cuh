@@ -1,5 +1,5 @@
-// The totals of sums of long vectors (cuda/wide/vector_sum.cuh), and the methods of adding numbers times vectors to
-// them.
+// The totals of weighted sums of long vectors (cuda/wide/vector_sum.cuh), and the functions that add numbers times
+// vectors to these totals.
 #pragma once
 #include <kernops/cuda/wide/vector_sum_batch.cuh>
 #include <kernops/cuda/wide/vector_sum_shift.cuh>
@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Loads 16 bytes of each of several vectors from their offsets on.
+// Loads 16 bytes of each of several vectors, from the offset of the vector on.
 template <class Offsets, int quad, class T, int N>
 __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   KERNOPS_EACH(n, Offsets::count) {
@@ -16,7 +16,7 @@ __device__ __forceinline__ void load_quad(const T* from, Vec<T, N>* to) {
   }
 }
 
-// True if the threads that own the numbers of pairs also multiply them as matrices.
+// True if the threads that own the numbers of pairs also multiply them as matrices by the vectors.
 template <class Formula, class Row> KERNOPS_FN constexpr bool adds_matrices() {
   constexpr bool by_cores = !SameType<typename Formula::VectorSum::Atom, Plain>::value;
   static_assert(!by_cores || (Formula::in_place && Row::adds_tiles),
@@ -33,11 +33,11 @@ template <class Formula, class Row, class L, class S> struct Totals {
   using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
   static constexpr bool sums_numbers = Terms::of_row != 0 || shifts<Formula>();
-  // number of tiles whose sums are added before the totals are; smaller if numbers are added term by term
+  // number of tiles whose sums are added up before they join the totals; smaller if numbers are added term by term
   static constexpr int most_tiles = (Terms::numbers > 0 ? 512 : 4096) / Tile::columns;
   const int base;
   Row sum[Own::rows][S::runs][S::own];
-  T numbers[Own::rows];  // sums of numbers: w of sum w x, or exponentials
+  T numbers[Own::rows];  // sums of the numbers: w in sum w (x - y), or exponentials
   SeenFrom<Formula, L> seen;
   int tiles = 0;
   bool begun = false;
@@ -52,8 +52,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
   }
 
   // Calls take(q, index of its totals) for one run after another. If there are many runs, the registers of the totals
-  // rotate, so that the code is that of a single run and compiles in less than seconds; for few runs that costs
-  // registers.
+  // rotate, so that the code is that of a single run and compiles in less than seconds; with few runs, the rotation
+  // would cost registers.
   static constexpr bool rotates = S::runs > (L::warpgroups ? 4 : Terms::numbers > 0 ? 1 : 2);
   template <class Take> __device__ __forceinline__ void each_run(Take take) {
     if constexpr (rotates) {
@@ -91,8 +91,8 @@ template <class Formula, class Row, class L, class S> struct Totals {
     return Terms::roots >= 0 ? x * at.once[Terms::roots + k] : x;
   }
 
-  // Multiplies numbers and vectors as matrices if they are `able` and all finite, and returns whether it did. All
-  // threads call it.
+  // Multiplies numbers and vectors as matrices if the tile is `able` and all are finite; returns whether it did so. All
+  // threads of the block call this function.
   template <bool ever, class Columns>
   __device__ __forceinline__ bool multiplied(const TilePlace<T>& at, const Contracted<T, L>& w, Columns& columns,
                                              bool able) {
@@ -113,7 +113,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
       KERNOPS_EACH(k, L::C) numbers[r] += w.v[r][2 * k] + w.v[r][2 * k + 1];
   }
 
-  // Turns exponents into exponentials and adds them up; all threads of a warp call it.
+  // Replaces exponents by exponentials and adds up the exponentials; all threads of a warp call this function.
   __device__ __forceinline__ void exponentiate(Contracted<T, L>& w) {
     T highest[Own::rows];
     KERNOPS_EACH(r, Own::rows) {
@@ -125,11 +125,11 @@ template <class Formula, class Row, class L, class S> struct Totals {
       KERNOPS_EACH(n, Own::columns) w.v[r][n] = seen.power(r, w.v[r][n]);
     add_numbers(w);
   }
-  // Shifts the totals by the largest exponents.
+  // Sets the shifts to the largest exponents, and rescales the totals.
   __device__ __forceinline__ void follow(const T (&highest)[Own::rows]) {
     KERNOPS_EACH(r, Own::rows) {
       const T factor = seen.follow(r, highest[r]);
-      if (__all_sync(~0u, factor == 1)) continue;  // as soon as most columns have been processed
+      if (__all_sync(~0u, factor == 1)) continue;  // usual once most columns have been processed
       numbers[r] *= factor;
       KERNOPS_EACH(q, S::runs)
         KERNOPS_EACH(e, S::own) sum[r][q][e].scale(factor);
@@ -148,7 +148,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
       add_run(q, c);
     }
   }
-  // Adds to c the products of the numbers and two columns of the thread in every 8, for the entries of run q.
+  // Adds to c the products of the numbers and the vectors of two columns in every 8, for the entries of run q.
   template <class Columns, class Part>
   static __device__ __forceinline__ void multiply_columns(T (&c)[Columns::eighth][Own::rows / 2][4],
                                                           const Part (&w)[Own::rows], const Columns& columns, int q,
@@ -170,14 +170,14 @@ template <class Formula, class Row, class L, class S> struct Totals {
         KERNOPS_EACH(odd, 2) add(sum[r][q][eighth * odd + n], T(Terms::of_column), c[n][r / 2][r % 2 * 2 + odd]);
   }
 
-  // Adds numbers times vectors term by term; number_of(column, r) is that of the thread's row r, and `first` the number
-  // of the tile's first column.
+  // Adds numbers times vectors term by term. number_of(column, r) returns the number of the thread's row r and a
+  // column; the tile begins at column `first`.
   template <class O, class NumberOf>
   __device__ __forceinline__ void add_terms(const TilePlace<T>& at, const O& o, int first, NumberOf number_of) {
     each_run([&](int q, int there) {
       Vec<T, Terms::Rows::room> x[Own::rows][S::own];
       Vec<T, Terms::Once::room> z[S::own];
-      int from[S::units];  // the first entry of each 16 bytes; entries beyond the end are computed and discarded
+      int from[S::units];  // first entry of each 16 bytes; entries beyond the end are computed and discarded
       KERNOPS_EACH(u, S::units) {
         from[u] = entry(q, u * S::unit) < Terms::size ? entry(q, u * S::unit) : 0;
         load_quad<typename Terms::Once, S::unit>(at.once + from[u], z + u * S::unit);
@@ -208,7 +208,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     to.add(numbers, entries, column, 1);
   }
 
-  // Adds the sums of the threads that share rows, and computes the factors of the totals in memory.
+  // Joins the sums of numbers of the threads that share rows, and computes the factors for the totals in memory.
   __device__ __forceinline__ void join_numbers(T (&change)[Own::rows], int row_count, Row* totals, long long stride) {
     if (sums_numbers)
       KERNOPS_EACH(r, Own::rows)
@@ -220,7 +220,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
                         : T(1);
     }
   }
-  // Adds to the totals of the block in memory, in which rows are contiguous for each entry.
+  // Adds the totals of the thread to the totals of the block in memory, in which the rows of each entry are contiguous.
   template <class Block>
   __device__ __forceinline__ void hand_over(const Block& block, const TilePlace<T>& at, Row* totals, long long stride,
                                             bool last) {
@@ -275,7 +275,7 @@ template <class Formula, class Row, class L, class S> struct Totals {
     }
     __syncwarp();
   }
-  // Writes totals of zero if a block has no columns.
+  // Writes zeros as totals if a block has no columns.
   __device__ __forceinline__ void hand_over_nothing(Row* totals, long long stride, int rows) const {
     constexpr int threads = Tile::threads / L::sharing;
     for (int n = L::sharing == 2 ? threadIdx.x % threads : threadIdx.x; n < rows * S::size; n += threads)
@@ -294,10 +294,10 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
   using Layout = L;
   using Own = OwnPairs<L>;
   using Terms = typename Formula::VectorSum;
-  // number of values in shared memory; number of blocks that share a multiprocessor
+  // numbers of values in shared memory and of blocks per multiprocessor
   static constexpr int room = 0, blocks = 2;
-  struct Columns {};  // vectors in shared memory, in addition to those of the contractions
-  struct Memory {};   // the thread's arrays that are indexed at run time
+  struct Columns {};  // vectors in shared memory that contractions do not load
+  struct Memory {};   // arrays of the thread that are indexed at run time
   Block<Formula, BlockPairs, L> block;
   const TilePlace<T> begin;
   Row* const kept;
@@ -309,8 +309,8 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
         kept(totals_of_block<Formula, Row>(job, block.first)),
         rows(begin) {}
   __device__ __forceinline__ void send(const TilePlace<T>&, int) const {}
-  // With `few_registers`, the compiler may not compute the addresses of the totals before the loop over tiles and keep
-  // them.
+  // With `few_registers`, the compiler cannot compute the addresses of the totals before the loop over tiles, which
+  // would occupy registers.
   template <class Totals>
   __device__ __forceinline__ void hand_over(Totals& totals, bool last, bool few_registers = false) const {
     long long stride = block.job.partial_rows;
@@ -343,7 +343,7 @@ template <class Formula, class Row, class BlockPairs, class L> struct SumOfBlock
   }
 };
 
-// The same with the totals of a batch that begins at `base`.
+// The base of the policies that process a batch of entries, which begins at `base`.
 template <class Formula, class Row, class BlockPairs, class L, class S>
 struct SumOfBatch : SumOfBlock<Formula, Row, BlockPairs, L> {
   using Base = SumOfBlock<Formula, Row, BlockPairs, L>;

@@ -1,6 +1,5 @@
-// Products of numbers of 16 bits by the tensor cores of compute capability 9.0, for a warp group (four warps): each
-// warp multiplies its 16 rows by data in shared memory. The products run asynchronously until the warp group waits for
-// them.
+// Products of 16-bit numbers by the tensor cores of compute capability 9.0, for a warp group (four warps): each warp
+// multiplies its 16 rows by data in shared memory. The products run asynchronously until end_products().
 #pragma once
 #include <kernops/cuda/wide/pair_tile.cuh>
 
@@ -13,9 +12,9 @@ constexpr bool has_warpgroups = true;
 constexpr bool has_warpgroups = false;
 #endif
 
-// The layout of the vectors of a chunk in shared memory for tensor cores: 64 bytes each, with units permuted by
-// unit_of_column(); small parts are 2 units after large parts. Offsets count units, and are the same for all threads of
-// a warp. If the sum runs over the vectors, the next chunk is `next_chunk` units away.
+// The descriptor of the vectors of a chunk in shared memory, as tensor cores read it: 64 bytes for each vector, with
+// units permuted by unit_of_column(); small parts are 2 units after large parts. Offsets count units, and are the same
+// for all threads of a warp. If the sum runs over the vectors, the next chunk is `next_chunk` units away.
 __device__ __forceinline__ unsigned place_of(const float* vectors) {
   return __shfl_sync(~0u, static_cast<unsigned>(__cvta_generic_to_shared(vectors)) >> 4, 0);
 }
@@ -35,8 +34,8 @@ constexpr int small_parts = 2;
   ", %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define KERNOPS_4(c, n) "+f"(c[n]), "+f"(c[n + 1]), "+f"(c[n + 2]), "+f"(c[n + 3])
 #define KERNOPS_16(c, n) KERNOPS_4(c, n), KERNOPS_4(c, n + 4), KERNOPS_4(c, n + 8), KERNOPS_4(c, n + 12)
-// c = x y, or c + x y with `more`: x holds the rows of a warp group, in shared memory or registers, and y some columns
-// or, if `turned`, some numbers of columns.
+// Computes c = x y or, if `more`, c + x y: x holds the rows of a warp group, in shared memory or registers, and y some
+// columns or, if `turned`, some entries of the columns.
 #define KERNOPS_PRODUCT(columns, names, x, y, more, turned)                                                        \
   "{.reg .pred p; setp.ne.b32 p, " more ", 0; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32.f16.f16 {" names \
   "}, " x ", " y ", p, 1, 1, " turned ";}"

@@ -7,9 +7,9 @@ namespace kernops {
 inline namespace KERNOPS_ISA {
 
 // The counterpart of ByTensorCores for numbers that put_scaled() has written. The rows of a block stay in shared memory
-// if they fit beside the columns (`resident`); otherwise they are loaded with the columns in stages, and tiles have 128
-// columns. Two warp groups with the same rows contract half of the entries each, and add each other's sums if shared
-// memory can hold them.
+// if they fit beside the columns (`resident`). Otherwise the rows are loaded with the columns in stages, and tiles have
+// 128 columns. Two warp groups with the same rows contract half of the entries each, and add each other's sums, if
+// shared memory can hold these sums.
 template <class L, class Terms> struct ByWarpgroups {
   using T = float;
   using Tile = PairTile<T, L>;
@@ -29,7 +29,7 @@ template <class L, class Terms> struct ByWarpgroups {
   static constexpr bool exchanges = L::sharing == 2 && whole && chunks <= 26;
   static constexpr int half = (chunks + 1) / 2, own_pairs = Own::rows * Own::columns,
                        for_rows = of_own_rows + (exchanges ? Tile::threads * own_pairs : 0);
-  unsigned rows;  // their address
+  unsigned rows;  // address of the rows
   T* exchanged;
 
   __device__ __forceinline__ void begin(const TilePlace<T>& at, T* to) {
@@ -41,7 +41,7 @@ template <class L, class Terms> struct ByWarpgroups {
  private:
   // The first row of the warp group.
   static __device__ __forceinline__ int first_row() { return L::sharing == 2 ? 0 : threadIdx.x / 128 * 64; }
-  // Chunks of vectors from number `first` on. A thread sends the same unit of every chunk, for every 64th vector.
+  // Loads chunks of vectors from vector `first` on. A thread loads the same unit of every chunk, for every 64th vector.
   template <int count, int vectors>
   static __device__ __forceinline__ void send(const T* from, int there, int stride, T* to, int first) {
     const int u = threadIdx.x % 4;
@@ -56,14 +56,14 @@ template <class L, class Terms> struct ByWarpgroups {
   template <int count> static __device__ __forceinline__ void send_rows(const TilePlace<T>& at, T* to, int first) {
     send<count, Tile::rows>(at.rows + Terms::Rows::nth(0), at.row_count, at.row_stride, to, first);
   }
-  // Sends a stage.
+  // Loads a stage of columns and, unless resident, of rows.
   static __device__ __forceinline__ void send(const TilePlace<T>& at, T* to, int first) {
     send<at_once, Tile::columns>(at.columns + Terms::Columns::nth(0), at.column_count, at.column_stride, to, first);
     if (!resident) send_rows<at_once>(at, to + of_columns, first);
   }
 
-  // Multiplies `count` chunks of a stage from number `first` on, or the existing ones among them, two at a time; the
-  // products of two chunks are summed before they join others.
+  // Multiplies `count` chunks of a stage from chunk `first` on (only existing chunks), two at a time; the products of
+  // two chunks are summed before they are added to the sums.
   template <int count>
   __device__ __forceinline__ void multiply(const T* stage, int first, Contracted<T, L>& sum, bool fresh,
                                            int there = count) const {
@@ -93,7 +93,7 @@ template <class L, class Terms> struct ByWarpgroups {
       }
   }
 
-  // The half of a warp group plus that of the other group, in the same order for both.
+  // Multiplies half of the entries and adds the sums of the other warp group, in the same order in both groups.
   __device__ __forceinline__ void multiply_half(const T* stage, Contracted<T, L>& sum) const {
     const int second = threadIdx.x / 128, first = second * half;
     multiply<half>(stage + first * chunk * Tile::columns, first, sum, true, second ? chunks - half : half);
@@ -112,7 +112,7 @@ template <class L, class Terms> struct ByWarpgroups {
   template <class O, class Send>
   __device__ __forceinline__ void run(Contracted<T, L>& sum, const TilePlace<T>& at, const O&, T*, T*& now, T*& next,
                                       Send send_next) {
-    constexpr int stages = (chunks - 1) / at_once;  // before the last stage
+    constexpr int stages = (chunks - 1) / at_once;  // number of stages before the last one
     KERNOPS_EACH(r, Own::rows)
       KERNOPS_EACH(n, Own::columns) sum.v[r][n] = 0;
     KERNOPS_UNROLL_BY(1)
