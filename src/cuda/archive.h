@@ -17,7 +17,7 @@ struct Record {
 // The records of a file up to the first damaged one; none if the file does not exist.
 std::vector<Record> read_records(std::istream& in);
 std::vector<Record> read_records(const std::string& file);
-// Empty if the code is damaged.
+// Returns the code of a record, or nothing if the code is damaged.
 std::vector<char> read_code(std::istream& in, const Record& record);
 std::vector<char> read_code(const std::string& file, const Record& record);
 std::string to_bytes(const Record& record, const std::vector<char>& code);

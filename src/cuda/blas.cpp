@@ -37,7 +37,7 @@ Blas open_blas() {
   for (const int release : {13, 12}) {
     if (library || (release == 13 && driver_is_old())) continue;
     const std::string version = std::to_string(release);
-    open_toolkit_library({"libcublasLt.so." + version});  // which it finds among the libraries that are already open
+    open_toolkit_library({"libcublasLt.so." + version});  // cuSOLVER and cuBLAS find this library among the open ones
     library = open_toolkit_library({"libcublas.so." + version});
     blas.release = release;
   }

@@ -40,7 +40,7 @@ std::vector<char> find(const CacheFolder& folder, const Record& wanted) {
   for (const Record& record : read_records(file)) {
     const bool same_compiler = wanted.compiler.empty() || wanted.compiler == record.compiler;
     if (record.key != wanted.key || !same_compiler) continue;
-    file.clear();  // the end of the last record
+    file.clear();  // ignores further records
     return read_code(file, record);
   }
   return {};
@@ -71,7 +71,7 @@ std::vector<char> binary(const std::string& text, const std::string& architectur
 }
 
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture) {
-  engine_version();  // read once, by this thread
+  engine_version();  // read once by this thread; other threads reuse the result
   std::vector<std::vector<char>> codes;
   for (const std::string& text : texts) codes.push_back(precompiled(text, architecture));
   std::vector<std::future<void>> others;

@@ -25,7 +25,7 @@ class CacheFolder {
   State state() const { return state_; }
   const std::string& reason() const { return reason_; }  // the reason why the folder is untrusted or the path failed
 
-  // An unusable folder has no files, and nothing is written to it.
+  // The functions below treat an unusable folder as empty, and write nothing to it.
   std::vector<File> files() const;                  // kernels and their texts
   std::string read(const std::string& name) const;  // empty if the file does not exist or others can write it
   bool trusts(const std::string& name) const;
@@ -36,14 +36,14 @@ class CacheFolder {
  private:
   State state_ = failed;
   std::string reason_;
-  std::string path_;  // on Windows
+  std::string path_;  // used on Windows
   int folder_ = -1;   // on other systems, a descriptor
 };
 
 // The names of kernels and texts begin with a key of 32 hexadecimal digits; other files in the folder are left alone.
 bool is_kernel_file(const std::string& name);
 
-// A folder, or a file of a folder.
+// Returns whether only the user and the administrator can write to a folder, or to a file and its folder.
 bool is_trusted(const std::string& path);
 
 }  // namespace cuda

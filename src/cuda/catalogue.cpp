@@ -40,7 +40,7 @@ bool run_program(std::vector<std::string> words) {
 #endif
 }
 
-// Code compressed by the toolkit, which the driver decompresses; the original code if compression fails.
+// Returns the code compressed by the toolkit, which the driver decompresses, or the original code if compression fails.
 std::vector<char> packed(const std::vector<char>& code, const std::string& architecture, const std::string& fatbinary,
                          const std::string& file) {
   if (fatbinary.empty()) return code;

@@ -55,7 +55,8 @@ std::vector<char> precompiled(const std::string& text, const std::string& archit
 
 // The compiled kernel of a text: read from the cache, or compiled and stored there.
 std::vector<char> compiled(const std::string& text, const std::string& architecture);
-// The same, but from the catalogue if it contains the text; several texts are compiled in parallel.
+// The compiled kernels of several texts, from the catalogue if it contains them; missing texts are compiled in
+// parallel.
 std::vector<char> binary(const std::string& text, const std::string& architecture);
 std::vector<std::vector<char>> binaries(const std::vector<std::string>& texts, const std::string& architecture);
 
@@ -66,11 +67,11 @@ struct Device {
   std::string name, architecture;
   int multiprocessors = 0;
   bool starts_early = false;  // kernels can begin before the previous kernel has ended
-  bool fast_doubles = false;  // half as many doubles as floats per second
+  bool fast_doubles = false;  // doubles take at most four times as long as floats
   size_t bytes = 0;
   int shared_bytes = 0;  // maximum for a block
   void* context = nullptr;
-  void *copying = nullptr, *turn = nullptr;  // a stream for copies to and from other devices, and an event
+  void *copying = nullptr, *turn = nullptr;  // a stream for copies between devices, and an event
   int* arrivals = nullptr;                   // counters of blocks that merge, initially zero; the blocks reset them
   static constexpr Count most_arrivals = 1 << 16;
 };
@@ -83,8 +84,8 @@ void synchronize();  // waits for the current device
 
 void copy_in(DevicePointer to, const void* from, size_t bytes);
 void copy_out(void* to, DevicePointer from, size_t bytes);
-// A copy between devices, one of which is current, in the order of the current device; the other device must have no
-// pending work on the data.
+// Copies between two devices, one of which is current, in the order of the current device; the other device must have
+// no pending work on the data.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes);
 
 // ---- loaded kernels (cuda/modules.cpp)
@@ -135,7 +136,7 @@ void release_memory();                // returns the kept memory to the device
 std::atomic<size_t>& memory_limit();  // limit of the memory of Buffers on each device, 0 for no limit
 
 // Destroys the Buffers that are no longer reachable, which only the host language can determine. The first thread calls
-// it when much memory is in use.
+// this function when much memory is in use.
 using Collector = void (*)();
 Collector& garbage_collector();
 void collect_garbage();

@@ -11,14 +11,14 @@ namespace {
 
 struct Slot {
   Device device;
-  std::set<int> peers;  // devices whose memory it may read
+  std::set<int> peers;  // devices whose memory this device may read
 };
 
 thread_local Slot* current = nullptr;
 
 // Attributes of CUdevice_attribute.
 constexpr int multiprocessor_count = 16, compute_major = 75, compute_minor = 76, block_shared_bytes = 97,
-              floats_per_double = 87;  // equivalent number of bytes
+              floats_per_double = 87;  // the attribute "single to double precision performance ratio"
 
 constexpr unsigned non_blocking = 1, without_time = 2;  // CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
 
@@ -92,7 +92,7 @@ void open(Device& device) {
   device.context = context;
 }
 
-// Makes one stream wait for all current work of the other.
+// Makes `stream` wait for all current work of `other`.
 void wait_for(void* other, void* stream) {
   const Driver& d = driver();
   void* const turn = current->device.turn;
@@ -145,8 +145,8 @@ void copy_out(void* to, DevicePointer from, size_t bytes) {
 }
 
 // In the default stream, a copy between devices would wait for the work of both devices, and all later work of both
-// would wait for the copy: devices would run one after the other. A separate stream in the order of this device avoids
-// this.
+// devices would wait for the copy: the devices would run one after the other. A separate stream, which only waits for
+// the work of the current device, avoids this.
 void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_device, size_t bytes) {
   if (bytes == 0) return;
   const Driver& d = driver();
@@ -156,7 +156,7 @@ void copy_across(DevicePointer to, int to_device, DevicePointer from, int from_d
   }
   Device &target = slot(to_device).device, &source = slot(from_device).device;
   const Device& other = current->device.number == to_device ? source : target;
-  // if the devices are not linked, this fails, and the driver copies through the host
+  // fails if the devices are not linked; the driver then copies through the host
   if (current->peers.insert(other.number).second) d.cuCtxEnablePeerAccess(other.context, 0);
   void* const copying = current->device.copying;
   wait_for(nullptr, copying);

@@ -1,4 +1,4 @@
-// The driver.
+// Opens the CUDA driver and reports its errors.
 #include "cuda/library.h"
 
 namespace kernops {

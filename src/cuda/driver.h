@@ -1,5 +1,5 @@
-// The CUDA driver and NVRTC, opened at run time: the functions used are declared with types of this package, so that
-// neither is needed to build the package. The signatures are those of the CUDA Driver API and NVRTC manuals.
+// The CUDA driver and NVRTC, opened at run time. The functions used are declared with types of this package, so that
+// the package builds without the CUDA toolkit. The signatures are those of the CUDA Driver API and NVRTC manuals.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -17,7 +17,7 @@ struct CudaError : ClassedError {
 
 using DevicePointer = unsigned long long;
 
-// CUlaunchAttribute and CUlaunchConfig.
+// The structs CUlaunchAttribute and CUlaunchConfig of the driver.
 struct LaunchAttribute {
   int id;
   alignas(8) char value[64];
@@ -90,7 +90,7 @@ inline std::string full_name(const std::string& architecture) {
 }
 // Compiles text for an architecture such as "sm_90"; throws CudaError with the whole log.
 std::vector<char> compile(const std::string& text, const std::string& architecture, const std::string& include);
-const std::vector<std::string>& compile_options();  // in addition to these two
+const std::vector<std::string>& compile_options();  // options besides the architecture and the include path
 std::string compiler_version();                     // "13.0"; throws CudaError if NVRTC cannot be found
 
 }  // namespace cuda

@@ -17,7 +17,8 @@ constexpr int out_of_memory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 constexpr size_t patience = size_t(1) << 30;
 const std::thread::id first_thread = std::this_thread::get_id();
 
-// Threads of several devices, and finalizers run by the first thread, may allocate at the same time.
+// The kept blocks of a device. Threads of several devices, and finalizers that the first thread runs, may allocate at
+// the same time.
 class Pool {
  public:
   // Returns a kept block that is at most an eighth too large.
@@ -53,7 +54,8 @@ class Pool {
     kept_bytes_ = 0;
   }
 
-  // True if memory use has grown much since the last garbage collection, which takes R some tens of milliseconds.
+  // True if memory use has grown much since the last garbage collection; a collection takes R some tens of
+  // milliseconds.
   bool is_crowded() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return in_use_ > collect_at_ + current_device().bytes / 16;

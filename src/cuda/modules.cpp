@@ -19,7 +19,7 @@ Loaded& loaded() {
   return *all;
 }
 
-// The most recently loaded code: other devices of the same kind need it as well.
+// The most recently loaded code of each text: other devices of the same architecture load it as well.
 std::map<std::string, std::vector<char>>& last_codes() {
   static std::map<std::string, std::vector<char>> codes;
   return codes;
@@ -71,7 +71,7 @@ void* function(const std::string& text, const char* name) {
 
 namespace {
 
-// A number that a text defines.
+// Returns the value of a constant that a text defines.
 int constant(const std::string& text, const char* name) {
   DevicePointer at;
   size_t size;

@@ -13,7 +13,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// A folder on the path need not be readable.
+// Flags that open a folder on the path, which need not be readable.
 #if defined(O_PATH)
 constexpr int search_only = O_PATH;
 #elif defined(O_SEARCH)
@@ -37,7 +37,7 @@ class Walk {
   }
 
  private:
-  // Descends one name; returns false if a folder of this name does not exist and is not to be created.
+  // Enters the next folder of the path; returns false if it does not exist and is not to be created.
   bool step(bool create) {
     const std::string name = names_.back();
     struct stat entry;
@@ -101,7 +101,7 @@ class Walk {
   static std::string quoted(const std::filesystem::path& place) { return "`" + place.string() + "`"; }
 
   Descriptor folder_;
-  std::filesystem::path place_;     // of the folder
+  std::filesystem::path place_;     // path of the folder
   std::vector<std::string> names_;  // remaining names, the next one last
   int links_ = 0;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Count block = 256, warp = 32, enough_blocks = 4096, most_chunks = 4096;
 
-// The lowest power of 2 from n on, at most `most`.
+// The lowest power of 2 that is at least n, limited to `most`.
 Count power_of_2(Count n, Count most) {
   Count power = 1;
   while (power < n && power < most) power *= 2;
@@ -82,7 +82,7 @@ std::string axis_fold_source(const SegmentFormula& formula, const std::string& t
          ")\n";
 }
 
-constexpr size_t fold_bytes = 16;  // of a FoldState of cuda/axes/fold.cuh
+constexpr size_t fold_bytes = 16;  // size of a FoldState of cuda/axes/fold.cuh
 
 void reduce(SliceJob job, const SegmentFormula* formula) {
   if (job.results == 0) return;
@@ -112,7 +112,7 @@ void softmax(SliceJob job) {
   run.wait();
 }
 
-// A copy of host values on the current device; its lifetime is that of this object.
+// Copies host values to the current device; the caller keeps the returned Buffer for as long as the job uses it.
 std::unique_ptr<Buffer> upload(SliceJob& job, Count values) {
   const void* from = job.doubles ? static_cast<const void*>(job.doubles) : job.integers;
   const size_t bytes = size_t(values) * (job.doubles ? sizeof(double) : sizeof(int));

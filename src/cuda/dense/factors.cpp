@@ -46,7 +46,7 @@ TriangleJob job_for(const Block& k) {
   return job;
 }
 
-// Points from number `first` on, and blocks of vectors, in the layout that the engine reads.
+// The points of a block from number `first` on, in the layout that the engine reads.
 ArrayRef from_row(const Block& x, Count first) {
   return {x.at + first, x.rows, 1, MemorySpace::device_double, x.device};
 }
@@ -63,7 +63,7 @@ struct UnitMatrix {
   const Buffer memory;
 };
 
-// A formula of the parameters theta and of points, in the order of its variables.
+// Evaluates a formula of the parameters theta and of points, whose variables come in this order.
 void run_formula(const Kernel& kernel, const ArrayRef& theta, std::vector<ArrayRef> points, Data data,
                  const Settings& settings, const Output& out) {
   points.insert(points.begin(), theta);
@@ -94,7 +94,7 @@ class DeviceDense : public DeviceVectors {
  public:
   std::string problem() const override {
     try {
-      driver();  // without a device there is no need to open cuSOLVER
+      driver();  // fails first if there is no device, without opening cuSOLVER
       solver_version();
       return "";
     } catch (const CudaError& error) {
@@ -103,7 +103,7 @@ class DeviceDense : public DeviceVectors {
   }
 
   Count columns_for(Count n) const override { return ceil_div(padded(n) * padded(n), std::max<Count>(n, 1)); }
-  double rounding() const override { return 3; }  // exponentials are computed by polynomials
+  double rounding() const override { return 3; }  // exponentials are computed by polynomials, with larger errors
 
   void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                   const Block& k, const Settings& settings) const override {
@@ -151,9 +151,9 @@ class DeviceDense : public DeviceVectors {
     multiply(part(m), true, product, panel(out));
   }
 
-  // W = M' M - left right', where M, the inverse of a factor, is lower triangular. Many columns of W are computed at a
-  // time, those of M' M by cuBLAS, and are the weights of the engine's sums: `weighted` returns, for each x_i, the
-  // gradient of sum_j (w_i | e_j) k(x_i, y_j).
+  // Computes derivatives with the weights W = M' M - left right', where M, the inverse of a factor, is lower
+  // triangular. cuBLAS computes many columns of M' M at a time; the columns of W are the weights of the engine's sums:
+  // `weighted` returns, for each x_i, the gradient of sum_j (w_i | e_j) k(x_i, y_j).
   // long: one pass over blocks, which reuses its buffers
   Numbers weighted_derivatives(const Kernel&, const Kernel& weighted, const ArrayRef& theta, const Block& x,
                                const Block& m, const Block& left, const Block& right,

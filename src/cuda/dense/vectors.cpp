@@ -28,7 +28,7 @@ VectorJob job_for(const Block& x, const Block& y) {
   return job;
 }
 
-// Returns whether products of this size justify opening cuBLAS, if it is installed. Opening it takes some time.
+// Returns whether products of this size justify the time of opening cuBLAS, if it is installed.
 bool worth_blas(Count rows, Count columns) { return rows * columns >= 4096 && has_solver(); }
 
 // Factorises a matrix on the CPU if there is no cuSOLVER: x is copied to the host and back.

@@ -11,10 +11,11 @@ namespace cuda {
 namespace {
 
 constexpr int most_listed = 1024;
-constexpr Count points_for_query = 64;   // the CPU answers fewer queries in less time than the tree takes to copy
+constexpr Count points_for_query = 64;   // fewer queries take the CPU less time than copying the tree
 constexpr Count batch = Count(1) << 19;  // queries per launch, after which R may interrupt
 
-// The nodes with at most 32 points and their ancestors; leaves of a tree have at most 8 points.
+// The tree on the device: only nodes with at most 32 points, and their ancestors; the CPU's leaves have at most 8
+// points.
 struct DeviceTree : BackendCache {
   explicit DeviceTree(const neighbours::KdTree& tree)
       : levels(levels_of(tree)),
@@ -36,7 +37,7 @@ struct DeviceTree : BackendCache {
   const Copied<double> points, boxes;
 };
 
-// If the copy, the queries and their results exceed half of the free memory, the CPU searches.
+// Returns whether the copy, the queries and their results fit into half of the free memory; otherwise the CPU searches.
 bool fits(const neighbours::Request& request) {
   const neighbours::KdTree& tree = request.tree;
   const size_t each = size_t(tree.points.d) * sizeof(double) + size_t(request.most + 2) * sizeof(int);

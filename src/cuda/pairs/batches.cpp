@@ -10,8 +10,8 @@ namespace {
 
 constexpr Count most_partial_bytes = Count(1) << 30, many_rows = 1 << 18, many_columns = 1 << 16;
 
-// The columns of a split for a given approximate number of splits, chosen so that splits that run at the same time end
-// at nearly the same time.
+// The number of columns of a split, near the requested number of splits, chosen so that splits that run at the same
+// time end at nearly the same time.
 Count balanced_split(Count columns, Count most_splits, Count blocks, const Recipe& recipe, Count at_a_time) {
   const Count group = recipe.mainloop == Mainloop::narrow ? 8 : recipe.columns;
   Count chosen = 1, least = std::numeric_limits<Count>::max();
@@ -23,12 +23,12 @@ Count balanced_split(Count columns, Count most_splits, Count blocks, const Recip
   return chosen;
 }
 
-// Rounded to whole units.
+// Halves a count, rounded up to whole units.
 void halve(Count& count, Count unit) { count = ceil_div(ceil_div(count, 2), unit) * unit; }
 
 }  // namespace
 
-// The bytes of an item of a level, and of its source if that is elsewhere.
+// The bytes of an item of a level, and of its source if the source is in other memory.
 Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   Count bytes = level == Level::column && task.recipe.operands == Operands::made_columns ? 0 : task.item_bytes(level);
   for (const Load& load : task.plan.loads[int(level)]) {
@@ -38,7 +38,7 @@ Count DeviceWorker::bytes_of(const Task& task, Level level) const {
   return bytes;
 }
 
-// The limit of columns for a launch, so that the caller can interrupt soon.
+// The maximum number of columns of a launch, so that the caller can interrupt soon.
 Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count columns) const {
   const Count rows_at_a_time = std::max<Count>(1, std::min(rows, 2 * filled() * task.rows_of_block()));
   const Count longest = std::max(task.pairs_of_launch() / rows_at_a_time, many_columns);
@@ -48,13 +48,13 @@ Count DeviceWorker::columns_of_launch(const Task& task, Count rows, Count column
 
 // Columns are split if rows alone do not fill the device several times.
 void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bool to_states, Batch& batch) const {
-  // size of the states of a split
+  // bytes of the states of one split
   const Count split_bytes = std::min(rows, filled() * task.rows_of_block()) * kernels_->partial_bytes;
-  // Each split fills a list from the start; if rows are few, states soon exceed the data.
+  // Each split fills its lists from empty ones; if there are few rows, the states soon take more memory than the data.
   const bool lists = task.plan.reduction.k > 0, large = kernels_->partial_bytes > 32;
   const Count most_columns = task.most_columns(batch.columns), blocks = task.full_blocks(rows);
   const Count waves = lists ? 1 : blocks == 1 ? 2 : large ? 4 : 8;
-  // Blocks of lists are slow and few run at a time, so that the last ones would leave the device nearly idle.
+  // Blocks that keep lists are slow and few run at a time, so that the last blocks would leave the device nearly idle.
   const bool sums_vectors = task.recipe.sums_vectors();
   Count wanted = waves * filled() / blocks;
   if (sums_vectors) wanted = std::max(wanted, std::min<Count>(6, 3 * waves * filled() / blocks));
@@ -69,7 +69,7 @@ void DeviceWorker::split_columns(const Task& task, Count rows, Count columns, bo
   batch.states = merges && !task.plan.stores ? splits + streams : 0;  // the states of earlier batches come first
 }
 
-// Rows are halved while they fill the device, then columns, until a batch fits.
+// Halves the rows as long as they fill the device, then the columns, until a batch fits into memory.
 DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Count columns, bool to_states) {
   const Count per_block = task.rows_of_block();
   const Count result_bytes = to_states ? 0 : Count(bytes_aside(task, 1));
@@ -88,11 +88,11 @@ DeviceWorker::Batch DeviceWorker::choose_batch(const Task& task, Count rows, Cou
     else if (fewer_rows)
       halve(batch.rows, per_block);
     else
-      return batch;  // the minimum that must fit
+      return batch;  // the smallest batch, which must fit
   }
 }
 
-// The free memory is queried only if much memory is needed.
+// Returns the memory available for `needed` bytes; the free memory is queried only if `needed` is large.
 size_t DeviceWorker::memory_for(size_t needed) {
   constexpr size_t little = size_t(256) << 20;
   if (needed <= little && memory_limit() == 0) return needed;

@@ -36,8 +36,8 @@ class Chooser {
     const char* reason;
   };
 
-  // Rows in registers are faster while they fit. Tensor cores move the crossover: inner products, and sums of vectors
-  // of the columns, use tiles earlier.
+  // Rows are kept in registers while they fit, which is faster. Tensor cores shift this crossover: inner products, and
+  // sums of the columns' vectors, use tiles for shorter vectors.
   LayoutChoice layout_of_tiles() const {
     const LayoutFeatures& f = p.by_tiles;
     if (p.row <= table::any_tiles) return {Layout::by_rows, "a thread keeps its rows in registers"};
@@ -55,8 +55,8 @@ class Chooser {
     return 32 * padded(f.column_entries, 8) * 8 > table::shared_bytes;
   }
 
-  // The threads that have the inner products also evaluate the pairs, if a pair takes little work on few numbers of its
-  // row and column and columns start at multiples of 16 bytes.
+  // Returns whether the threads that hold the inner products also evaluate the pairs. They do so if a pair takes little
+  // work, reads few values of its row and column, and columns start at multiples of 16 bytes.
   static bool in_place(const LayoutFeatures& f, const Settings& s, int most_work = table::little_work) {
     const int bytes = s.single ? 4 : 8;
     return f.numbers == 0 && padded(f.column_entries, bytes) * bytes % 16 == 0 && f.work <= most_work &&
@@ -89,7 +89,8 @@ class Chooser {
         s.single && rows != 3 && extent.rows >= Count(table::many_rows_of_a_processor) * gpu.multiprocessors;
     int threads = few ? int(table::few_rows) / rows : large ? 256 : 128;
     const int column_bytes = padded(f.column_entries, 8) * 8;
-    while (threads > 32 && threads * column_bytes > table::shared_bytes) threads /= 2;  // number of columns of a tile
+    // one column of a tile per thread
+    while (threads > 32 && threads * column_bytes > table::shared_bytes) threads /= 2;
     Recipe made{Layout::by_rows, Mainloop::narrow, consumer(), "", rows, threads, threads};
     made.unrolled = much                       ? 1
                     : !s.single || f.bare_root ? table::unrolled_slow
@@ -100,8 +101,8 @@ class Chooser {
   }
   Consumer consumer() const { return p.stores ? Consumer::store : p.k > 0 ? Consumer::top_k : Consumer::states; }
 
-  // A block has 128 rows and as many columns as the registers of the threads can hold pairs. Totals of long vectors
-  // halve the rows.
+  // A block has 128 rows, and as many columns as the pairs in the registers of its threads allow. Totals of long
+  // vectors halve the number of rows.
   Recipe wide(const LayoutFeatures& f) const {
     const bool sums = f.vector_sum > 0, here = in_place(f, s);
     Recipe recipe{
@@ -118,9 +119,9 @@ class Chooser {
     return recipe;
   }
 
-  // The two warp groups of a block process different rows as long as a thread has registers for the totals of 256
-  // entries. For more entries they share the same rows, with half of the entries each. Tiles that reload their rows
-  // have more columns.
+  // The two warp groups of a block process different rows as long as the registers of a thread can hold totals of up to
+  // 256 entries. For longer vectors, both warp groups process the same rows, with half of the entries each. If the rows
+  // are reloaded for each tile, tiles have more columns.
   static void use_warpgroups(const LayoutFeatures& f, Recipe& recipe) {
     const bool sums = f.vector_sum > 0;
     recipe.rows_per_thread = 2, recipe.threads = 256;
@@ -136,7 +137,7 @@ class Chooser {
            f.contractions == 1 && (sums || numbers) && leaves_room(f) &&
            (extent.rows > table::few_rows || contracted <= table::resident_rows);
   }
-  // True if the numbers of columns that pairs read leave enough shared memory for the vectors of a block.
+  // True if the values of the columns that pairs read leave enough shared memory for the vectors of a block.
   static bool leaves_room(const LayoutFeatures& f) {
     if (f.vector_sum > 0) return f.kept_column <= table::summed_kept || f.inner_product <= table::summed_beside_kept;
     return f.kept_column <= table::kept || f.inner_product <= table::beside_kept ||
@@ -161,7 +162,7 @@ class Chooser {
     recipe.batching = whole ? Batching::whole : Batching::tiles, recipe.summed = recipe.scaled;
   }
 
-  // With ranges, a block is at most as large as the cluster of a typical pair.
+  // With ranges, blocks are about as large as the cluster of an average pair, or smaller.
   Recipe fitted(Recipe recipe) const {
     recipe.ranges = true;
     if (recipe.mainloop != Mainloop::narrow) return recipe;
@@ -174,7 +175,8 @@ class Chooser {
 
   bool in_bulk() const { return !p.stores && !extent.ranges; }
 
-  // The cost of each row and each tile of columns must be small compared with the cost of the pairs.
+  // Returns whether lists are used: the cost of each row and of each tile of columns must be small compared with the
+  // cost of the pairs.
   bool takes_lists() const {
     const Count processors = gpu.multiprocessors;
     return in_bulk() && p.nearest > 0 && extent.rows >= table::list_rows &&
@@ -191,7 +193,7 @@ class Chooser {
     return made;
   }
 
-  // `f` is the layout for tiles, which are much slower if a pair has several numbers.
+  // Returns whether panels are used. `f` is the layout for tiles, which are much slower if a pair has several numbers.
   bool takes_panels(const LayoutFeatures& f) const {
     const int most_work = p.several ? 2 * table::little_work : table::little_work;
     if (!in_bulk() || p.nearest > 0 || p.contracted == 0 || s.scheme == SumScheme::kahan) return false;
@@ -202,7 +204,8 @@ class Chooser {
         takes_warpgroups(f) && (f.vector_sum > 0 || f.inner_product <= table::values_by_warpgroups);
     return panels_are_faster(s.single ? table::digits : table::doubles) && !tiles_are_faster;
   }
-  // Tiles repeat the contractions for each batch of entries, and contract term by term if a pair has several numbers.
+  // Tiles are slower with several batches, because they repeat the contractions for each batch of entries, and with
+  // several numbers of a pair, because they then contract term by term.
   bool panels_are_faster(const table::Panels& than) const {
     if (p.several) return p.contracted >= than.several;
     if (p.exponentiates)

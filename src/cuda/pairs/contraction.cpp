@@ -11,7 +11,7 @@
 namespace kernops {
 namespace {
 
-constexpr int most_levels = 200;  // limit of the steps that make an entry, which bounds the recursion
+constexpr int most_levels = 200;  // maximum number of steps that compute an entry, which limits the recursion
 
 bool contains(const std::vector<int>& slots, int slot) {
   return std::find(slots.begin(), slots.end(), slot) != slots.end();
@@ -49,8 +49,8 @@ class Tiler : Tiling {
   }
 
  private:
-  // |x - y| equals |y - x|: if pairs read one of these differences, their distance uses the same one, so that each
-  // entry is subtracted once.
+  // |x - y| equals |y - x|: if pairs read one of these differences, their distance is computed from the same
+  // difference, so that each entry is subtracted once.
   void turn_distances() {
     std::vector<Step>& steps = plan.steps[int(Level::pair)];
     for (Step& step : steps) {
@@ -64,12 +64,12 @@ class Tiler : Tiling {
     }
   }
 
-  // A factor that depends only on the row multiplies the sum instead of each term.
+  // If a factor of the summand depends only on the row, multiplies the sum by it instead of each term.
   void take_out_factor() {
     if (!reduction_table()[plan.reduction.row].sums()) return;
     for (int* product : {&plan.f, &plan.w}) {
       if (take_out_factor_of(*product)) return;
-      // the gradient in y of k(x, y) b, with b of a row, contains it in nested products
+      // the gradient in y of k(x, y) b, with b of a row, has this factor inside nested products
       const Step* outer = plan.maker(*product);
       if (!outer || !op_row(outer->op).is(OpId::Mult)) continue;
       Step made = *outer;
@@ -92,7 +92,7 @@ class Tiler : Tiling {
     return false;
   }
 
-  // An exponent that is minus a distance is treated as a product, like the exponents that can be expanded.
+  // Treats an exponent that is minus a distance as a product, like other exponents that can be expanded.
   void multiply_opposite() {
     if (!reduction_table()[plan.reduction.row].exponentiates()) return;
     for (Step& step : plan.steps[int(Level::pair)]) {
@@ -101,7 +101,7 @@ class Tiler : Tiling {
     }
   }
 
-  // A number times a vector, where the vector is computed entry by entry, as a product of two vectors.
+  // Finds a number times a vector, where the vector is computed entry by entry, as a product of two vectors.
   void find_vector_sum() {
     const ReductionRow& row = reduction_table()[plan.reduction.row];
     const bool entrywise = !row.stores() && !row.counted, weighs = row.exponentiates();
@@ -122,7 +122,7 @@ class Tiler : Tiling {
     if (!weighs && plan.f_size >= crossover::reduced_by_entries) find_sum_of_entries();
   }
 
-  // Vectors w (x - y), where w are the weights of an expansion whose vectors are scaled by the roots of the weights.
+  // Finds vectors w (x - y), where w are the weights of an expansion whose vectors are scaled by the square roots of w.
   void take_roots() {
     const int weights = plan.expansion.weights;
     Entries& made = plan.vector_sum;
@@ -134,7 +134,7 @@ class Tiler : Tiling {
     std::replace(made.leaves.begin(), made.leaves.end(), weights, plan.roots);
   }
 
-  // Entries that depend on entries of vectors and on some numbers of the pair.
+  // Finds sums of entries that depend on entries of vectors and on some numbers of the pair.
   void find_sum_of_entries() {
     const int made = plan.w ? add(Level::pair, OpId::Mult, plan.f_size, plan.f, plan.w) : plan.f;
     Entries vector{made, plan.slots[made].size, {}, {}, {}};
@@ -149,8 +149,8 @@ class Tiler : Tiling {
     if (!contains(slots, slot)) slots.push_back(slot);
   }
 
-  // Collects the steps that compute entry k of a vector from entries k of vectors outside the pairs and at most
-  // `numbers` numbers of the pair; false if the vector needs more.
+  // Collects the steps that compute entry k of a vector from entries k of vectors of items and at most `numbers`
+  // numbers of the pair; returns false if the vector depends on anything else.
   bool collect(int slot, Entries& made, int numbers = 0, int levels = most_levels) {
     const Slot& s = plan.slots[slot];
     if (s.level == Level::uniform && s.size == 1) return used[slot] = true;
@@ -191,7 +191,7 @@ class Tiler : Tiling {
     return true;
   }
 
-  // Not recursive, because a formula may be deeper than the stack.
+  // Marks a slot and all slots that it depends on. Not recursive, because a formula may be deeper than the stack.
   void need(int needed) {
     std::vector<int> todo{needed};
     while (!todo.empty()) {
@@ -214,8 +214,8 @@ class Tiler : Tiling {
     return reads(plan.vector_sum) || std::any_of(plan.contractions.begin(), plan.contractions.end(), reads);
   }
 
-  // Within a level, norms come first, then the slots that pairs read, then the others; vectors that are read 16 bytes
-  // at a time start at multiples of 16 bytes.
+  // Orders the slots of a level: norms first, then the slots that pairs read, then the others. Vectors that are read 16
+  // bytes at a time start at multiples of 16 bytes.
   void reorder() {
     const Expansion& e = plan.expansion;
     const auto rank = [&](int slot) {
@@ -253,8 +253,8 @@ bool TiledPlan::is_product(const Entries& made) const {
          slots[made.leaves[0]].level != slots[made.leaves[1]].level;
 }
 
-// The sign of the row's vector in the summed vector, if the latter is the difference of the two vectors of an expanded
-// exponent, times the roots of its weights if there are any; otherwise 0.
+// Returns the sign of the row's vector in the summed vector, if the summed vector is the difference of the two vectors
+// of an expanded exponent, perhaps times the square roots of its weights; otherwise 0.
 int TiledPlan::row_in_vector_sum() const {
   const Expansion& e = expansion;
   const Entries& made = vector_sum;

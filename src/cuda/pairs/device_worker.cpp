@@ -1,5 +1,5 @@
-// A part of a map-reduce on one device: it copies data there, fills the levels and reduces the pairs. Batches of rows,
-// then of columns, limit the memory.
+// A part of a map-reduce on one device: the worker copies data to the device, fills the levels and reduces the pairs,
+// in batches of rows and then of columns, which limit the memory.
 #include "cuda/pairs/device_worker.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace kernops {
 namespace cuda {
 
-// The kernels of a plan, indexed by the settings, the recipe and the device.
+// The kernels of a plan, indexed by settings, recipe and device.
 struct KernelCache {
   using Key = std::tuple<bool, SumScheme, bool, decltype(std::declval<Recipe>().fields()), int>;
   std::map<Key, const Kernels*> kernels;
@@ -17,7 +17,7 @@ struct KernelCache {
 
 namespace {
 
-// Writes the text of the kernels, and looks them up by their text, at the first call only.
+// Returns the kernels of a plan; the first call writes their text and finds the kernels by it.
 const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, const Recipe& recipe, int device) {
   if (!plan.cached_kernels) plan.cached_kernels = std::make_shared<KernelCache>();
   const Kernels*& k =
@@ -29,7 +29,7 @@ const Kernels& kernels_once(const TiledPlan& plan, const Settings& settings, con
 
 }  // namespace
 
-// The memory of a part, and its progress.
+// The memory of a part, and how far its reduction has progressed.
 struct DeviceWorker::Work {
   const Task& task;
   const Watch& watch;
@@ -56,7 +56,7 @@ struct DeviceWorker::Work {
   }
 
   bool streams() const { return batch.columns < columns.count(); }
-  // Counts the pairs of a launch and, before another launch, synchronises so that the caller may stop.
+  // Counts the pairs of a launch. Before another launch, synchronises so that the user can interrupt.
   void finished(Count pairs) {
     done_pairs += pairs;
     if (done_pairs >= total_pairs) return;
@@ -95,7 +95,7 @@ std::unique_ptr<Buffer> DeviceWorker::reduce(const Task& task, Range rows, Range
   return to_states ? std::move(work.states) : nullptr;
 }
 
-// A launch processes rows for some tenths of a second, so that the caller may interrupt.
+// Launches the reduction of pairs; a launch processes rows for some tenths of a second, so that the user can interrupt.
 void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   const Task& task = work.task;
   const Count most_columns = task.most_columns(columns.count());
@@ -112,7 +112,7 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   PairJob merging = keep_states(work, rows, columns, job);
   const bool merges = work.states && (merging.splits > 1 || merging.out);
   const bool first = columns.begin == work.columns.begin;
-  // parts of a row: a separate launch joins many parts faster
+  // if a row has many parts, a separate launch joins them faster
   const Count bytes = job.splits * kernels_->partial_bytes;
   const bool by_last_block = merges && first && job.splits <= merged_by_one && bytes <= 700 &&
                              !task.recipe.sums_vectors() && std::min(most, grid.blocks()) <= Device::most_arrivals;
@@ -128,7 +128,7 @@ void DeviceWorker::reduce_pairs(Work& work, Range rows, Range columns) {
   }
 }
 
-// The kernel addresses a column by its number among all columns.
+// Sets the addresses of the levels; the kernel addresses a column by its number among all columns.
 void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   const Task& task = work.task;
   const size_t before = size_t(columns.begin * task.item_bytes(Level::column));
@@ -141,8 +141,8 @@ void DeviceWorker::read_levels(const Work& work, Range columns, PairJob& job) {
   std::copy(from.begin(), from.end(), job.sources);
 }
 
-// Sets the address of the states of a job, after the states of previous columns, and returns the job that merges all of
-// them.
+// Sets the address of the states of a job, behind the states of previous columns, and returns the job that merges the
+// states of all columns.
 PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, PairJob& job) const {
   if (work.states) job.partials = work.states->address();
   PairJob merging = job;
@@ -153,7 +153,8 @@ PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, P
   return merging;
 }
 
-// True if few items are filled: in larger fills, multiprocessors that end early would receive more pairs than others.
+// True if few items are filled. After larger fills, multiprocessors that finish early would receive more pairs than
+// others.
 bool DeviceWorker::starts_early(Range rows, Range columns) {
   constexpr Count most = 256;  // items per multiprocessor
   return rows.count() + columns.count() <= most * current_device().multiprocessors;
@@ -164,7 +165,7 @@ Count DeviceWorker::filled() const { return Count(kernels_->resident) * current_
 void DeviceWorker::merge_states(const Task& task, const PairJob& job) {
   const Count rows = job.row_end - job.row_begin;
   if (task.recipe.sums_vectors()) {
-    // whether a block merges all totals of a row
+    // true if a block merges all totals of a row
     const bool all = !job.out && reduction_table()[task.plan.reduction.row].exponentiates();
     const Count blocks = ceil_div(rows, merged_rows) * (all ? 1 : ceil_div(task.plan.vector_sum.size, merged_entries));
     return launch(kernels_->merge, unsigned(blocks), 1, merged_rows * merged_entries, &job);

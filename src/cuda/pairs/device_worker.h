@@ -21,14 +21,14 @@ struct Range {
   Count count() const { return end - begin; }
 };
 
-// A map-reduce as shared by all devices.
+// A map-reduce; all devices share it.
 struct Task {
   const TiledPlan& plan;
   const Data& data;
   const Settings& settings;
   Recipe recipe;
   Output out;
-  Count first_row;  // row of the plan's result at the beginning of `out`
+  Count first_row;  // row of the plan's result that begins at `out`
   bool any_columns;
 
   int bytes() const { return settings.single ? 4 : 8; }
@@ -39,12 +39,12 @@ struct Task {
   Count pairs_of_launch() const { return Count((settings.single ? 1e13 : 3e12) / (plan.pair_footprint + 1)); }
 
   const Blocks* ranges() const { return data.pairs(plan.rows); }
-  Count most_columns(Count columns) const;  // the most of these columns that a block processes
-  // The number of full blocks with as many pairs as these rows.
+  Count most_columns(Count columns) const;  // maximum of columns per block
+  // The number of full blocks that together have as many pairs as these rows.
   Count full_blocks(Count rows) const;
 };
 
-// With ranges, also the average number of rows in the cluster of a pair.
+// The sizes of a task; with ranges, also the average number of rows in the cluster of a pair.
 Extent extent_of(Count rows, Count columns, const Blocks* ranges);
 
 // The blocks of some rows, all with the same columns; the number of blocks per launch is limited.
@@ -60,11 +60,11 @@ class Grid {
   }
 
   Count per_block_, rows_;
-  std::vector<Count> begins_;  // with ranges: of the blocks
+  std::vector<Count> begins_;  // with ranges: the first row of each block
   std::unique_ptr<Buffer> blocks_, intervals_;
 };
 
-// The levels of some rows and columns that the kernels read.
+// The levels of some rows and columns, as the kernels read them.
 struct Levels {
   Levels(const Task& task, Count rows, Count columns)
       : once(size_t(task.item_bytes(Level::uniform))),
@@ -78,11 +78,11 @@ class DeviceWorker {
   explicit DeviceWorker(int number) : number_(number) {}
   int number() const { return number_; }
 
-  // Loads the kernels of a task; the first thread calls it before any other.
+  // Loads the kernels of a task; the first thread must call this function before all others.
   void prepare(const Task& task);
 
-  // Copies the data that other devices hold, unless it is taken in batches; called before any device begins, because
-  // each copy waits for the device's work.
+  // Copies the data that other devices hold, unless the data are taken in batches. All devices must do this before any
+  // device begins, because each copy waits for the device's work.
   void fetch(const Task& task, Range rows, Range columns, bool to_states);
   void fetch_all(const Task& task, Range rows, Range columns);
 
@@ -93,7 +93,7 @@ class DeviceWorker {
   // states of the rows, which it returns.
   std::unique_ptr<Buffer> reduce(const Task& task, Range rows, Range columns, const Watch& watch,
                                  bool to_states = false);
-  // Reduces a part by panels or lists; false if memory is short or numbers are too far apart.
+  // Reduces a part by panels or lists; returns false if memory is short or values have too large a range.
   bool reduce_in_bulk(const Task& task, Range rows, Range columns, const Watch& watch);
   // Merges consecutive states of rows, in order, into the target.
   void merge(const Task& task, Range rows, const Buffer& states, int count);
@@ -101,14 +101,14 @@ class DeviceWorker {
   size_t state_bytes() const { return size_t(kernels_->partial_bytes); }
 
  private:
-  // The size of a batch, and the splits of its columns.
+  // The size of a batch, and the number of splits of its columns.
   struct Batch {
     Count rows, columns, columns_per_split;
-    int states;  // states of a row, at a time
+    int states;  // number of states of a row that are in memory at a time
   };
   struct Work;
 
-  // The rows and columns reduced in bulk, in device memory.
+  // The rows and columns of a reduction by panels or lists, in device memory.
   struct Part {
     const Task& task;
     const Levels levels;
@@ -136,13 +136,13 @@ class DeviceWorker {
   bool is_here(const ArrayRef& array) const;
 
   bool writes_directly(const Output& out) const;
-  size_t bytes_aside(const Task& task, Count rows) const;  // for results whose target is elsewhere
+  size_t bytes_aside(const Task& task, Count rows) const;  // for results that are copied to the target
   void deliver(const Task& task, Range rows, const Buffer& from);
   PairJob job_for(const Task& task, Range rows, const Buffer& aside) const;
 
   int number_;
   const Kernels* kernels_ = nullptr;
-  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // by address and items
+  std::map<std::array<Count, 3>, std::unique_ptr<Buffer>> copies_;  // indexed by address and items
 };
 
 }  // namespace cuda

@@ -1,7 +1,7 @@
-// c |x - y|^2 of an exponential by the norm expansion: c |x|^2 + c |y|^2 + (-2 c x | y). Norms and scaled vectors are
-// computed once per item, so that each entry of a pair takes one multiplication and addition. Cancellation loses digits
-// in proportion to the norms, and an error of the exponent is a relative error of the exponential: kernels expand
-// exponents while both norms are small (cuda/values.cuh).
+// Computes c |x - y|^2 of an exponential by the norm expansion: c |x|^2 + c |y|^2 + (-2 c x | y). Norms and scaled
+// vectors are computed once per item, so that each entry of a pair takes one multiplication and addition. Cancellation
+// loses digits in proportion to the norms, and an absolute error of the exponent is a relative error of the
+// exponential. Kernels therefore expand exponents only while both norms are small (cuda/values.cuh).
 //
 // c |x - y| with c < 0 is -|x' - y'| for vectors multiplied by -c: no cancellation occurs, but rounding errors grow
 // with the vectors, so only short vectors are scaled in this way. Scaling saves a multiplication and the clamping of
@@ -51,7 +51,7 @@ class Expander {
     if (plan_.slots[row].level != Level::row || plan_.slots[column].level != Level::column || !may_replace(row))
       return {};
     if (root ? !may_scale(made->out, root, exponent) || !may_replace(column) : readers(slot) != 1) return {};
-    // both vectors of a column are in shared memory
+    // then both vectors of a column would be in shared memory
     if (root && (long_vectors_ || plan_.slots[row].size >= crossover::contracted)) return {};
     Expansion expansion{};
     expansion.exponent = exponent, expansion.distance = made->out, expansion.root = root, expansion.factor = factor;
@@ -59,8 +59,8 @@ class Expander {
     return expansion;
   }
 
-  // Returns whether the root and the distance can both be scaled. Besides the exponent, they may be read only by
-  // polynomials with a constant, compared with which their rounding is small.
+  // Returns whether the root and the distance can both be scaled. Apart from the exponent, only polynomials with a
+  // constant term may read them: compared with this constant, their rounding errors are small.
   bool may_scale(int distance, int root, int exponent) const {
     return std::all_of(steps_.begin(), steps_.end(),
                        [&](const Step& step) {
@@ -82,7 +82,8 @@ class Expander {
     return is_once(other) || (made && op_row(made->op).is(OpId::Add) && (is_once(made->in[0]) || is_once(made->in[1])));
   }
 
-  // If a thread holds the value in registers, it should not hold it twice.
+  // Returns whether the scaled vector can replace the original one: a thread that holds vectors in registers should not
+  // hold both.
   bool may_replace(int vector) const {
     return long_vectors_ ? plan_.slots[vector].size >= long_enough(plan_) : readers(vector) == 1;
   }
@@ -108,8 +109,8 @@ class Expander {
 
 Expansion find_expansion(const Plan& plan, bool long_vectors) { return Expander(plan, long_vectors).make(); }
 
-// The inner product of a long vector of the row and one of the column. If a pair adds to several numbers, or searches
-// for the largest exponent, one thread per row is faster up to greater lengths.
+// Finds the inner product of a long vector of the row and one of the column. If a pair has several numbers, or the
+// reduction needs the largest exponent, one thread per row is faster up to greater lengths.
 Expansion find_product(const Plan& plan) {
   const bool weighs = reduction_table()[plan.reduction.row].exponentiates();
   const bool some = weighs ? plan.w_size < many_weights : plan.f_size > 1 && plan.f_size < many_weights;

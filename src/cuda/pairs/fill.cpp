@@ -23,7 +23,7 @@ bool DeviceWorker::is_here(const ArrayRef& array) const {
   return array.space != MemorySpace::host && array.device == number_;
 }
 
-// Some items of an array, on this device. Each array is copied once, however many reductions read it.
+// Copies some items of an array to this device. Each array is copied once, even if several reductions read it.
 ArrayRef DeviceWorker::here(const ArrayRef& array, int size, Range items) {
   const size_t bytes = size_t(bytes_of_number(array));
   const auto address = reinterpret_cast<DevicePointer>(array.data);
@@ -37,7 +37,7 @@ ArrayRef DeviceWorker::here(const ArrayRef& array, int size, Range items) {
   auto& copy = copies_[{Count(address), items.begin, items.end}];
   if (!copy) {
     copy = std::make_unique<Buffer>(size_t(count) * size_t(size) * bytes);
-    const Count runs = by_item || count == array.entry ? 1 : size;  // contiguous pieces
+    const Count runs = by_item || count == array.entry ? 1 : size;  // number of contiguous pieces
     const size_t run_bytes = size_t(count * size / runs) * bytes;
     for (Count run = 0; run < runs; ++run) {
       const DevicePointer to = copy->pointer() + size_t(run) * run_bytes;
@@ -81,8 +81,7 @@ void DeviceWorker::fetch_all(const Task& task, Range rows, Range columns) {
   take(Level::column, columns);
 }
 
-// The sources of the entries of a level, for some of its items. Host parameters are passed as kernel arguments if they
-// fit.
+// The sources of the entries of a level, for some of its items. Small host parameters are passed as kernel arguments.
 std::vector<DeviceSource> DeviceWorker::sources(const Task& task, Level level, Range items, double* arguments) {
   std::vector<DeviceSource> all;
   if (items.count() == 0) return all;

@@ -1,4 +1,5 @@
-// The blocks of a grid. All pairs are split evenly; with ranges, no block contains rows of two clusters.
+// The blocks of a grid. Without ranges, the pairs are split evenly; with ranges, no block contains rows of two
+// clusters.
 #include "cuda/pairs/device_worker.h"
 
 namespace kernops {
@@ -24,7 +25,7 @@ Count Task::most_columns(Count columns) const {
 
 Count Task::full_blocks(Count rows) const {
   if (!ranges()) return ceil_div(rows, rows_of_block());
-  double met = 0;  // work of all blocks of all rows
+  double met = 0;  // total number of columns of all blocks
   for (const RowBlock& block : ranges()->rows)
     met += double(ceil_div(block.end - block.begin, rows_of_block())) * double(block.columns);
   const double part = double(rows) / double(ranges()->rows.back().end);
@@ -48,7 +49,7 @@ Grid::Grid(const Task& task, Range rows, Range columns, Count most)
   for (const RowBlock& block : all.rows) begins_.push_back(block.begin);
   const auto larger = [](const RowBlock& a, const RowBlock& b) { return a.columns > b.columns; };
   const Count count = Count(all.rows.size());
-  for (Count n = 0; n < count; n += most)  // the largest blocks first, so that none of them ends late
+  for (Count n = 0; n < count; n += most)  // largest blocks first, so that none of them ends late
     std::stable_sort(all.rows.begin() + n, all.rows.begin() + std::min(n + most, count), larger);
   blocks_ = uploaded(all.rows), intervals_ = uploaded(all.columns);
 }

@@ -6,7 +6,7 @@
 namespace kernops {
 namespace {
 
-// 1 if a reduction takes the smallest numbers, -1 if it takes the largest, else 0.
+// Returns 1 if an accumulator keeps the smallest numbers, -1 for the largest, otherwise 0.
 int takes(Accumulator accumulator) {
   switch (accumulator) {
     case Accumulator::Min:

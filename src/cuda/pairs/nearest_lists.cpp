@@ -20,7 +20,7 @@ Count floats_of_vector(const Task& task) {
   return ceil_div(task.plan.slots[task.plan.nearest.row].size * task.recipe.parts, 32) * 16;
 }
 
-// The numbers that are computed from rows or columns.
+// The 16-bit numbers and norms that are computed from rows or columns.
 struct Points {
   Points(const Task& task, Count count)
       : floats(floats_of_vector(task)),
@@ -29,7 +29,7 @@ struct Points {
         bounds(size_t(2 * whole(count)) * sizeof(float)) {}
   static Count bytes(const Task& task, Count count) { return whole(count) * (16 + 4 * floats_of_vector(task)); }
 
-  // A range of points; `item_bytes` is the distance between items of the level.
+  // Selects a range of points; `item_bytes` is the distance between items of the level.
   NearestPoints some(Range range, const Buffer& level, Count item_bytes) const {
     const auto at = [&](const Buffer& buffer, Count bytes) {
       return static_cast<char*>(buffer.address()) + range.begin * bytes;
@@ -43,10 +43,10 @@ struct Points {
   const Buffer norms, halves, bounds;
 };
 
-// The splits of the columns, which fill the device even if there are few blocks of rows. Each split keeps separate
-// lists, which take time.
+// The number of splits of the columns fills the device even if there are few blocks of rows. It is limited, because
+// each split keeps separate lists, which take time.
 struct Splits {
-  int count, columns;  // columns of each split but the last
+  int count, columns;  // number of splits; columns of each split except the last one
   int stride;          // a step that visits all tiles of a split, such that successive tiles are far apart
 
   Splits(Count rows, Count columns_of_row, Count filled) {
@@ -109,8 +109,8 @@ class NearestLists {
     const Count points = (whole(rows_) + whole(job_.columns.count)) / warps;
     run(pairs("kernops_centre"), 1), run(pairs("kernops_norms"), points), run(pairs("kernops_halves"), points);
   }
-  // Writes the results of some rows; `out` points to the result of row 0. Returns false if bounds do not separate
-  // columns.
+  // Writes the results of some rows; `out` points to the result of row 0. Returns false if the bounds are too coarse to
+  // separate the nearest columns from the others.
   bool finish(Range rows, const PairJob& out, bool trial) {
     const Splits& splits = trial ? trial_ : splits_;
     take(rows);
@@ -149,7 +149,7 @@ class NearestLists {
   const Text text_;
   const Levels& levels_;
   const Count rows_, at_a_time_;
-  // limits for all rows; for the first rows, which show early whether bounds separate columns
+  // splits for all rows, and for a first trial with few rows, which shows early whether bounds separate columns
   const Splits splits_, trial_;
   const Points x_, y_;
   const Buffer centre_, longest_, odd_, limits_, lists_;

@@ -1,6 +1,6 @@
-// Products of panels in float precision, computed from digits by cuBLAS on the 8-bit integer units
-// (cuda/wide/panel_digits.cuh). These products are exact, whatever their size, and several times as fast as products of
-// floats.
+// Products of panels in float precision. cuBLAS computes them from digits on the 8-bit integer units
+// (cuda/wide/panel_digits.cuh). These products of digits are exact, whatever their size, and several times as fast as
+// products of floats.
 #pragma once
 #include <kernops/jobs/panels.h>
 
@@ -15,20 +15,20 @@ namespace cuda {
 
 class PanelDigits {
  public:
-  static constexpr int most_columns = 2048;  // columns of a panel
+  static constexpr int most_columns = 2048;  // maximum number of columns of a panel
   static Count columns_of_panel(Count columns);
   static Count bytes(const PanelPlan& panels, Count rows, Count columns);
 
-  // For a given number of rows at a time, with all columns of a panel.
+  // Allocates memory for `rows` rows at a time, with all columns of a panel.
   PanelDigits(const Task& task, Count rows, Count columns);
 
-  // The contractions of a panel. The digits of all columns are computed before the first panel.
+  // Computes the contractions of a panel. The digits of all columns are computed before the first panel.
   void contract(PanelJob& job);
-  // Adds the n-th set of numbers of the pairs times a vector of the column.
+  // Adds, for each row, the sum over the columns of number n of the pair times a vector of the column.
   void add_up(PanelJob& job, int vector, int n) const;
 
  private:
-  // Some vectors, with one step for each.
+  // The digits of some vectors, with one step for each vector.
   struct Vectors {
     Vectors(Count vectors, int places, Count entries);
     Digits digits(Count first = 0) const;
@@ -54,9 +54,9 @@ class PanelDigits {
   const Count rows_, columns_, length_, width_;
   BySlot row_, column_, vector_;
   std::deque<Vectors> numbers_;
-  const Buffer results_;  // results of products: of contractions and, later, of sums
+  const Buffer results_;  // results of the products of digits, first for contractions and later for sums
   void *make_digits_, *add_products_;
-  const void* first_column_ = nullptr;  // all columns, once their digits are computed
+  const void* first_column_ = nullptr;  // the first of all columns whose digits have been computed
 };
 
 }  // namespace cuda

@@ -1,6 +1,7 @@
-// The products and sums of panels (cuda/pairs/panels.cpp): a contraction of a pair is a product of a vector of its row
-// and a vector of its column. The sum is split into numbers of the pair times vectors of the column, and numbers times
-// vectors of the row, which need only the total of the numbers. A Hessian times a vector is such a sum,
+// The products and sums of panels (cuda/pairs/panels.cpp). A contraction of a pair is the product of a vector of its
+// row and a vector of its column. The summand is split into numbers of the pair times vectors of the column, and
+// numbers times vectors of the row, for which the total of the numbers suffices. A Hessian times a vector is such a
+// sum,
 //
 //   sum_j k (h + c (x - y | h) (x - y)) = h sum_j k + x' sum_j n - sum_j n y',  n = c k (x - y | h),
 //
@@ -15,7 +16,7 @@
 namespace kernops {
 namespace {
 
-constexpr int most = 4;  // numbers of a pair
+constexpr int most = 4;  // maximum of numbers per pair
 
 class SumTaker {
  public:
@@ -40,7 +41,7 @@ class SumTaker {
   int times(int a, int b) { return a && b ? tiling_.add(Level::pair, OpId::Mult, 1, a, b) : a + b; }
   int opposite(int number) { return tiling_.add(Level::pair, OpId::Minus, 1, number); }
 
-  // The vector of a slot, times a number. Slot 0 is 1.
+  // Adds the term number times vector, for the vector of a slot. Slot 0 is 1.
   bool add(int slot, int number) {
     if (plan_.slots[slot].size != made_.width) return false;
     if (level(slot) == Level::row) return join({number, 0, slot, 0});
@@ -86,7 +87,7 @@ class SumTaker {
     return term.number && int(made_.terms.size()) <= most;
   }
 
-  // Differences have weights if the exponent has weights. In this case all terms have weights.
+  // Returns whether all terms have weights: if the exponent has weights, the differences have them too.
   bool take_roots() {
     const bool differs = std::any_of(made_.terms.begin(), made_.terms.end(),
                                      [](const PanelPlan::Term& term) { return term.difference != 0; });
@@ -102,12 +103,12 @@ class SumTaker {
   Tiling& tiling_;
   TiledPlan& plan_;
   PanelPlan made_;
-  bool weighted_ = false;  // the separated vectors contain the weights of the expansion
+  bool weighted_ = false;  // true if the extracted vectors contain the weights of the expansion
   int weighted_terms_ = 0;
 };
 
-// Called after contractions are known and the vectors of the expansion have slots. Numbers are computed from existing
-// slots: steps are inserted after the values that they read.
+// Inserts the steps of panels, once contractions are known and the vectors of the expansion have slots. Numbers are
+// computed from existing slots: steps are inserted after the values that they read.
 class Placing {
  public:
   explicit Placing(Tiling& tiling)
@@ -126,21 +127,22 @@ class Placing {
 
  private:
   bool expands() const { return plan_.inner_product.size > 0; }
-  // Returns whether a step multiplies by the weights of the exponent, while a sum contains the roots of these weights.
+  // Returns whether a step multiplies by the weights of the exponent although the sum contains the square roots of
+  // these weights.
   bool is_weighted(const Step& step) const {
     return plan_.roots && op_row(step.op).is(OpId::Mult) && (step.in[0] == e_.weights || step.in[1] == e_.weights);
   }
   int once(OpId op, int a, int b = 0) { return tiling_.add(Level::uniform, op, 1, a, b); }
 
-  // A slot that pairs read, or write.
+  // Marks a slot that pairs read, or write.
   int needed(int slot) {
     tiling_.used[slot] = true;
     if (plan_.slots[slot].level == Level::pair) tiling_.computed.insert(slot);
     return slot;
   }
 
-  // The factor by which the vectors of columns of an expanded exponent are multiplied to give the original vectors
-  // minus the centre; vectors of rows are multiplied by minus the factor.
+  // The factor that converts vectors of columns of an expanded exponent to the original vectors minus the centre; for
+  // vectors of rows, the factor is the negative.
   int inverse() {
     if (!inverse_) inverse_ = once(OpId::Inv, once(OpId::Sqrt, once(OpId::Abs, once(OpId::Add, e_.factor, e_.factor))));
     return inverse_;
@@ -168,7 +170,7 @@ class Placing {
     return expands() && multiply_difference(made);
   }
 
-  // (x - y | h), where h is a vector of the row or of the column; x - y may be multiplied by weights.
+  // Replaces (x - y | h), where h is a vector of the row or of the column; x - y may be multiplied by weights.
   bool multiply_difference(Entries& made) {
     if (made.steps.size() != (e_.weights ? 3 : 2) || (e_.weights && !is_weighted(made.steps[1]))) return false;
     const Step difference = made.steps[0], contraction = made.steps.back();
@@ -189,7 +191,8 @@ class Placing {
     return true;
   }
 
-  // Replaces a contraction by the difference, in either order, of a product of items and a contraction times a number.
+  // Replaces a contraction by the difference, in either order, of a product of two vectors of one item and a
+  // contraction times a number.
   void subtract(Entries& made, bool item_first, int item, int number) {
     const int contraction = tiling_.new_slot(Level::pair, 1), product = tiling_.new_slot(Level::pair, 1);
     const auto one = [](int slot) { return SizedSlot{slot, 1}; };
@@ -204,8 +207,8 @@ class Placing {
     made.slot = contraction;
   }
 
-  // n (x - y) = n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. Sums are divided
-  // by s once, at the end.
+  // Expands n (x - y) = n x' / t - n y' / s, where y' = s (y - centre) and x' = t (x - centre); t is s or -s. Sums are
+  // divided by s once, at the end.
   bool expand(PanelPlan::Term& term) {
     if (!expands() || panels_.scale) return false;
     term.column = e_.column_vector, term.row = e_.row_vector;

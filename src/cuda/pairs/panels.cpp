@@ -12,7 +12,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-constexpr int panel_columns = 1024;  // of doubles
+constexpr int panel_columns = 1024;  // panel width for doubles
 constexpr Count most_rows = 1 << 14;
 
 bool digits(const Task& task) { return task.recipe.atom == Atom::digits; }
@@ -59,7 +59,7 @@ class PanelSums {
     return job;
   }
 
-  // The contractions of a panel.
+  // Computes the contractions of a panel.
   void contract(PanelJob& job) const {
     if (digits_) return digits_->contract(job);
     for (size_t n = 0; n < panels_.products.size(); ++n) {
@@ -68,7 +68,7 @@ class PanelSums {
            false, 0, pairs(job, int(n)));
     }
   }
-  // Adds the numbers of a panel times the vectors of its columns.
+  // Adds the numbers of a panel times the vectors of its columns to the sums.
   void add_up(PanelJob& job) const {
     int kind = 0;
     for (const PanelPlan::Term& term : panels_.terms) {
@@ -90,20 +90,20 @@ class PanelSums {
   }
 
  private:
-  // Panels have nearly equal numbers of rows, depending only on the total number of rows. Panels of digits have twice
-  // as many columns and three results for each pair.
+  // The number of rows of a panel. All panels have nearly equal numbers of rows, which depend only on the total number
+  // of rows. Panels of digits have twice as many columns and three results for each pair.
   static Count at_a_time(const Task& task, Count rows) {
     const Count parts = ceil_div(rows, digits(task) ? most_rows / 2 : most_rows);
     return (ceil_div(rows, parts) + 127) / 128 * 128;
   }
-  // The contractions of a pair, and the numbers that replace them.
+  // The number of matrices of a panel: the contractions of a pair, and the numbers of the pair, which replace them.
   static int kinds_of_pairs(const PanelPlan& panels) { return std::max(int(panels.products.size()), panels.adding()); }
   static double* doubles(const Buffer& buffer) { return static_cast<double*>(buffer.address()); }
 
   const void* item(const Buffer& level, Level which, Count n) const {
     return static_cast<const char*>(level.address()) + n * task_.item_bytes(which);
   }
-  // The vectors of `count` items, one for each column of a matrix; cuBLAS only reads them.
+  // The vectors of `count` items as a matrix with one column per vector; cuBLAS only reads them.
   Panel vectors(const void* items, int slot, Count size, Count count) const {
     const Slot& s = task_.plan.slots[slot];
     double* const first = static_cast<double*>(const_cast<void*>(items)) + s.offset;

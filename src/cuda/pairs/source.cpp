@@ -59,8 +59,9 @@ class Writer {
                           "<T, 1, many_weights, 1>::Powers"
                     : "NoPowers";
   }
-  // The lengths of summed vectors and the slots of the factors of their sums; whether number n of a pair multiplies a
-  // vector of the column, whether its total multiplies a vector of the row, and by which factor.
+  // Writes the lengths of summed vectors, the slots of the factors of their sums and, for each number of a pair,
+  // whether it multiplies a vector of the column, whether its total multiplies a vector of the row, and the factor of
+  // the total.
   std::string panel() const {
     std::string columns, rows, factors;
     const auto add = [](std::string& list, int n) { list += (list.empty() ? "" : ", ") + number(n); };
@@ -143,7 +144,7 @@ class Writer {
     return out + scaled(where, target) + "  }\n";
   }
 
-  // The vectors of an expansion's inner product.
+  // Writes the code that scales the two vectors of an expansion's inner product.
   std::string scaled(Level where, const std::string& target) const {
     const Expansion& e = plan.expansion;
     if (plan.inner_product.size == 0 || where == Level::uniform) return "";

@@ -35,7 +35,8 @@ bool Words::takes_turns(const Step& step) const {
   return op_row(step.op).is(OpId::Exp2) && !wide() && std::any_of(steps.begin(), steps.end(), is_special);
 }
 
-// Only sums test their arguments for range reduction, because a tile may be computed twice and sums have small states.
+// Only sums test the range of arguments of sines and cosines, because a tile may be computed twice and sums have small
+// states.
 bool Words::watches_turns() const {
   const auto& steps = plan.steps[int(Level::pair)];
   return settings.single && reduction_table()[plan.reduction.row].sums() &&

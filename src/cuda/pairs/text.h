@@ -20,7 +20,7 @@ struct Words {
   bool expands() const { return plan.expansion.exponent > 0 && (!wide() || plan.tiled()); }
 
   std::string call(const Step& step, int size, const Names& names) const;  // the code of an operation, for a pair
-  // the same code, written into a value
+  // the same code, storing the result in a given variable
   std::string call_to(const std::string& result, const Step& step, const Names& names) const;
   bool has_own_call(const Step& step) const;  // for operations with a single implementation
   bool watches_turns() const;                 // whether sines and cosines use cuda/turns.cuh
@@ -29,12 +29,12 @@ struct Words {
   bool takes_turns(const Step& step) const;
 };
 
-const char* text_of(Atom atom);  // the name of its struct
+const char* text_of(Atom atom);  // the name of the struct of an atom
 
 // The steps of a pair (cuda/pairs/text_pairs.cpp); with `near`, exponents are expanded.
 std::string pairs(const Words& words, bool near);
 
-// The structs of long vectors (cuda/pairs/text_vectors.cpp), and the list of contractions that pairs read.
+// The structs of long vectors (cuda/pairs/text_vectors.cpp), with the list of the contractions that pairs read.
 std::string long_vectors(const Words& words);
 std::string contractions(const Words& words, bool near);
 

@@ -1,4 +1,4 @@
-// Runs of equal keys on the device: the host knows only the number of these segments until it requests more.
+// Runs of equal keys on the device: the host stores only the number of these segments until a caller requests more.
 #include <kernops/jobs/segments.h>
 
 #include "cuda/segments/segments.h"
@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The counts that the tiles of one pass exchange, initially zero.
+// Counters through which the tiles of one pass exchange their counts, initially zero.
 class Words {
  public:
   explicit Words(int tiles)
@@ -76,7 +76,7 @@ template <class F> void KeyRuns::each_batch(F body) const {
   for (size_t n = 0; n < there.batches.size(); ++n) body(there.batches[n], there.plan(n));
 }
 
-// The segments as offsets, for another device.
+// Copies the segments to another device, as offsets.
 Segments& KeyRuns::on(int number) {
   if (number == device) return *this;
   if (elsewhere_) return *elsewhere_;

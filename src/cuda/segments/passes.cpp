@@ -22,7 +22,7 @@ std::vector<double> fetched(const void* from, Count count) {
   return numbers;
 }
 
-// A host copy of values as doubles; its lifetime is that of this object.
+// Holds a host copy of values as doubles.
 struct Values {
   Values(const SegmentValues& from, Count rows, Count columns) : values(from) {
     if (!from.on_device) return;
@@ -71,7 +71,7 @@ class DevicePasses : public SegmentPasses {
     on_results(kernels[int(step)], request, job);
   }
 
-  // Returns whether all products have full precision.
+  // Returns whether all products are normal numbers, which have full precision.
   bool all_normal(const Temporary& numbers, Count count) const override {
     const std::vector<double> all = fetched(numbers.data, count);
     return std::all_of(all.begin(), all.end(), [](double x) { return std::isnormal(x); });
@@ -87,7 +87,7 @@ class DevicePasses : public SegmentPasses {
       copy_across(address(to.data), here(), address(from.data), here(), bytes);
   }
 
-  // The CPU computes the other products.
+  // Computes the gradient of products on the CPU, if some products are not normal numbers.
   void other_products(const SegmentGradient& request) const override {
     SegmentGradient there = request;
     const Count rows = request.in_place ? request.segments.values : request.segments.covered;
@@ -104,7 +104,7 @@ class DevicePasses : public SegmentPasses {
 
 const DevicePasses passes;
 
-// Results for the host are computed on the device as a whole, and then copied.
+// Runs a request whose results for the host are first computed on the device as a whole, and then copied.
 template <class Request, class Run> void made_whole(const Request& request, Count rows, Run run) {
   if (on_device(request.out)) return run(request);
   const Count count = rows * request.columns * request.outputs();
@@ -115,13 +115,13 @@ template <class Request, class Run> void made_whole(const Request& request, Coun
   passes.copy(results, count, request.out);
 }
 
-// Results are computed as a whole only for device values, or if further steps follow.
+// As above, but results are computed as a whole only if values are on a device or further steps follow.
 template <class Request, class Run> void made_there(const Request& request, Count rows, Run run) {
   const bool there = request.x.on_device || request.weights.on_device || fills_empty(request);
   there ? made_whole(request, rows, run) : run(request);
 }
 
-// The CPU scans, on copies of device values.
+// Scans on the CPU; device values are copied first.
 void scan_on_host(const SegmentRequest& request) {
   SegmentRequest there = request;
   const Values x(request.x, request.segments.values, request.columns);
@@ -142,7 +142,7 @@ void scan(const SegmentRequest& request) {
   if (std::any_of(out, out + count, [](double x) { return x != x; })) scan_on_host(request);
 }
 
-// The CPU sorts values, on copies of device values.
+// Sorts on the CPU; device values are copied first.
 template <class Request> void order_on_host(const Request& request, Count rows, void (*run)(const Request&)) {
   Request there = request;
   const Values x(request.x, request.segments.values, request.columns);
@@ -153,7 +153,8 @@ template <class Request> void order_on_host(const Request& request, Count rows, 
   put(out, request.out);
 }
 
-// Keys on the device define the segments, in the same pass if possible.
+// Reduces the runs of keys on the device, which define the segments, in the pass that finds them; returns whether this
+// was possible.
 bool reduced_by_key(const SegmentRequest& request) {
   auto* runs = dynamic_cast<KeyRuns*>(&request.segments);
   if (!runs || runs->known()) return false;

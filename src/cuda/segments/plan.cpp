@@ -5,7 +5,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// A contiguous part of a list.
+// Copies a contiguous part of a list to the device.
 std::unique_ptr<Buffer> copy_of(const std::vector<Count>& list, Count begin, Count end) {
   if (list.empty()) return nullptr;
   auto there = std::make_unique<Buffer>(size_t(end - begin) * sizeof(Count));
@@ -20,7 +20,7 @@ std::unique_ptr<Buffer> shifts_of(const Segments& segments, Count begin, Count e
   return copy_of(shifts, 0, end - begin);
 }
 
-// The segment after the last one with values in the batch.
+// The end of the segments that have values in the batch.
 Count last_segment(const SegmentBatch& batch) { return batch.next_row + batch.open_after; }
 
 size_t plan_bytes(const Segments& segments, bool of_keys) {
@@ -113,7 +113,7 @@ void DeviceSegments::cut_by_offsets() {
   }
 }
 
-// Each batch is planned, unless the first one already is, to determine the number of segments that end in it.
+// Plans each batch (the first one may be planned already), to determine how many segments end in it.
 void DeviceSegments::cut_by_keys(std::unique_ptr<BatchPlan> plan) {
   Count row = 0, begin = 0;
   for (size_t n = 0; n < batches.size(); ++n) {

@@ -1,4 +1,4 @@
-// Results of segments that are on the device.
+// Operations on results of segments in device memory.
 #include <kernops/state.h>
 
 #include <algorithm>

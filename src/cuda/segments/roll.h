@@ -10,7 +10,7 @@ namespace cuda {
 
 inline size_t value_bytes(const SegmentRequest& work) { return work.x.type == SegmentValues::doubles ? 8 : 4; }
 
-// The number of results that a thread processes at a time, odd and at most `width`: their states are in registers.
+// The number of results that a thread processes at a time: odd, and at most `width`. Their states are in registers.
 inline int chunk_values(int most, Count width) {
   for (const int each : {15, 7, 5, 3})
     if (each <= most && each <= width) return each;

@@ -7,7 +7,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// Numbers of the state of an operation; plain sums need no compensation.
+// The reduction as windows compute it: plain sums need no compensation.
 template <class R> struct OnDevice { using type = R; };
 template <> struct OnDevice<BlockSum> { using type = DirectSum; };
 template <> struct OnDevice<Mean> { using type = MeanOf<DirectSum>; };
@@ -18,8 +18,8 @@ int state_numbers(const SegmentRequest& work) {
   };
   return work.formula ? 1 + work.skip_missing : numbers[work.op];
 }
-// Windows of one length, as in roll.cuh: long windows have more threads, because the memory of their ring permits few
-// blocks.
+// The launch configuration for windows of one length (roll.cuh). Long windows have more threads, because the memory of
+// their ring permits few blocks.
 struct Steps {
   int threads, step, chunks, rest, places, group_bits, results_bytes, states_bytes;
   unsigned shared_bytes;
@@ -84,7 +84,7 @@ class Roll {
            steps.shared_bytes);
   }
 
-  // Windows of values first .. first + count - 1, which cover `values` values from `base` on.
+  // Computes the windows of values first .. first + count - 1, which read `values` values from `base` on.
   void windows(Count first, Count count, Count base, Count values, bool clipped_only) const {
     if (count == 0) return;
     RollRun job = job_;

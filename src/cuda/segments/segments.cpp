@@ -1,13 +1,13 @@
-// Reductions of segments on the GPU. Values are processed in batches of whole tiles; a segment that crosses the border
-// of two batches carries its part on, so that results depend neither on the location of the values nor on the free
-// memory.
+// Reductions of segments on the GPU. Values are processed in batches of whole tiles. If a segment crosses the border of
+// two batches, its part in the first batch is carried to the second, so that results depend neither on the location of
+// the values nor on the free memory.
 #include "cuda/segments/segments.h"
 
 namespace kernops {
 namespace cuda {
 namespace {
 
-// The target of the results of some columns: directly on the device, or copied to the host batch by batch.
+// The target of the results of some columns: memory of the device, or the host, to which each batch is copied.
 class Results {
  public:
   Results(const SegmentRequest& work, const DeviceSegments& device, Count first, Count columns, int output)
@@ -84,7 +84,7 @@ void reduce_columns(const SegmentRequest& work, DeviceSegments& device, Count fi
   }
 }
 
-// Writes the results where all segments are without values.
+// Writes the results of a request without any values.
 void give_nothing(const SegmentRequest& work) {
   const Count count = work.segments.count * work.columns;
   for (int output = 0; output < work.outputs() && count > 0; ++output) {

@@ -22,39 +22,39 @@ void seg_map(const SegmentRequest& work, SegmentMap what, bool in_place, double 
 // Computes one result for each value, one output after another; all values must fit in one batch.
 void seg_scan(const SegmentRequest& work);
 
-// Sorted values of each segment and their statistics have the same interface (cuda/segments/sort.cpp).
+// Sorted values of each segment, and statistics of sorted values, have the same interface (cuda/segments/sort.cpp).
 template <class Request> SegmentRequest values_of(const Request& request) {
   SegmentRequest work{request.segments};
   work.x = request.x, work.columns = request.columns, work.out = request.out, work.settings = request.settings;
   return work;
 }
-SegmentRequest values_of(const OrderRequest& request);  // with its weights
+SegmentRequest values_of(const OrderRequest& request);  // including its weights
 void seg_sort(const SortRequest& request);
 void seg_order_statistics(const OrderRequest& request);
 
-// Moving windows have the same interface; the values and the states of their parts must fit into memory together.
+// Moving windows also have this interface; their values and states must fit into memory together.
 bool rolls_there(const RollRequest& request);
 void seg_roll(const RollRequest& request);
 
 // ---- texts (cuda/segments/source.cpp)
 
 inline bool in_order(const SegmentRequest& work) { return !work.segments.groups && work.segments.sources.empty(); }
-const SegmentValues& foremost(const SegmentRequest& work);  // the values, or the weights alone
+const SegmentValues& foremost(const SegmentRequest& work);  // the values or, if only weights are reduced, the weights
 inline bool plain_values(const SegmentRequest& work) {      // contiguous, and reduced in this order
   return !work.weights.data && work.term == SegmentTerm::Itself && work.x.row == 1;
 }
 inline bool single(const SegmentRequest& work) { return foremost(work).type == SegmentValues::floats && !work.precise; }
-constexpr int lane_values(bool single) { return single ? 32 : 16; }  // 128 bytes
+constexpr int lane_values(bool single) { return single ? 32 : 16; }  // lane values of 128 bytes
 
-// The text of a reduction, for one of its results; of the detection of NA; of a map; of the postprocessing of results.
-// `staged` values have been permuted into order.
+// The texts of a reduction, for one of its outputs; of the search for NA; of a map; and of the postprocessing of
+// results. `staged` values have been permuted into the order of the segments.
 std::string segment_text(const SegmentRequest& work, int output, bool staged);
 std::string join_function(const std::string& name, const Plan& plan);  // a struct whose join(a, b) is the formula
 std::string scan_text(const SegmentRequest& work, int output);
 std::string sort_text(const SortRequest& request);
 std::string order_text(const OrderRequest& request);
 inline int scan_lane_values(const SegmentRequest& work) { return lane_values(work.x.type == SegmentValues::floats); }
-// Windows, of which a thread computes `each` results; windows that contain NA.
+// The texts of moving windows, `each` results per thread, and of the search for windows that contain NA.
 std::string roll_text(const SegmentRequest& work, int output, int each);
 std::string roll_gaps_text(const SegmentRequest& work, int each);
 std::string by_key_text(const SegmentRequest& work);
@@ -76,10 +76,10 @@ constexpr Count usual_batch = Count(1) << 28;
 struct SegmentBatch {
   Count first;  // of all values
   int count, tiles;
-  Count row, next_row;              // segments that end here
+  Count row, next_row;              // segments that end in this batch
   bool open_before, open_after;     // whether a segment crosses the border
   Count first_result, next_result;  // range of result rows of the batch, including those of empty segments
-  Count begin;                      // of keys: the position where the first segment begins
+  Count begin;                      // of keys: position at which the first segment of the batch begins
 };
 
 SegmentBatch batch_of(Count first, Count count);  // sets only the range of values
@@ -99,7 +99,7 @@ class KeyRuns : public Segments {
   // Writes to the device, for each run, its first key (in the type of the keys) and its length.
   void describe(void* firsts, double* lengths) const;
   const void* const keys;
-  const bool single;  // floats, else doubles
+  const bool single;  // true for float values, false for doubles
   const int device;
 
  private:
@@ -110,7 +110,7 @@ class KeyRuns : public Segments {
   std::unique_ptr<Segments> elsewhere_;
 };
 
-// The plan of a batch, and its segments.
+// The plan of a batch, in device memory, and its segments.
 struct BatchPlan {
   BatchPlan(const Segments& segments, const SegmentBatch& batch);
   BatchPlan(const KeyRuns& runs, const SegmentBatch& batch);
@@ -119,10 +119,10 @@ struct BatchPlan {
   Buffer ends, limits, opens;
   std::unique_ptr<Buffer> offsets, shifts, rows;
   SegmentPlan plan;
-  int ended = 0;  // number of segments of keys that end in this batch
+  int ended = 0;  // number of key segments that end in this batch
 };
 
-// The values that blocks sort (jobs/sort_pieces.h).
+// The pieces of values that blocks sort (jobs/sort_pieces.h).
 struct SortPieces {
   SortPieces(const Segments& segments, int key_bytes, int item_bytes);
   const int key_bytes, item_bytes;
@@ -130,12 +130,13 @@ struct SortPieces {
     unsigned count;
     std::unique_ptr<Buffer> memory;
   };
-  List short_ones, medium, parts, tiles, numbers;  // parts and tiles of long segments, `numbers` of these
-  Count longest, longest_of_all;                   // of the segments in parts; of those in parts and in tiles
+  List short_ones, medium, parts, tiles, numbers;  // `parts` and `tiles` of long segments, and `numbers` of these
+  Count longest, longest_of_all;                   // longest segment in parts, and in parts or tiles
   unsigned by_digits;                              // number of segments in tiles
 };
 
-// Segments store this object, so that each plan that is not too large is computed once.
+// The plans of the batches of segments. Segments store this object, so that each plan that is not too large is computed
+// once.
 class DeviceSegments : public BackendCache {
  public:
   // The first batch of keys may already be planned.
@@ -191,7 +192,7 @@ template <class F> void each_position(const Segments& segments, const SegmentBat
   }
 }
 
-// Values or weights of some columns, at the address that the batch uses.
+// Values or weights of some columns, at the address from which the kernels of a batch read them.
 class Operand {
  public:
   Operand(const SegmentValues& from, const Segments& segments, Count rows, Count first_column, Count columns,

@@ -16,8 +16,8 @@ std::string where(const SegmentRequest& work, bool staged) {
   return staged || in_order(work) ? "Where::in_order" : work.segments.groups ? "Where::ordered" : "Where::shifted";
 }
 
-// The struct of a row of segments.def; sums are joined pairwise, so that they need no compensation. Sums of integers
-// are exact, also beyond 2^53 with `whole`.
+// The struct that reduces a row of segments.def. Sums are joined pairwise, so that they need no compensation; with
+// `whole`, sums of integers are exact, even beyond 2^53.
 std::string reduction(const SegmentRequest& work, bool whole) {
   const std::string& name = statistics()[size_t(work.op)].structure;
   if (work.op == int(StatisticId::mean)) return "MeanOf<DirectSum>";
@@ -27,7 +27,7 @@ std::string reduction(const SegmentRequest& work, bool whole) {
 
 }  // namespace
 
-// The formula's steps, one after another.
+// Writes the steps of a formula as a function.
 std::string join_function(const std::string& name, const Plan& plan) {
   Names names(plan.slots.size());
   names[0] = "one<T>()";
@@ -48,7 +48,7 @@ std::string join_function(const std::string& name, const Plan& plan) {
 
 namespace {
 
-// The term of a value and its weight.
+// The struct that combines a value and its weight.
 std::string term(const SegmentRequest& work) {
   const std::string V = type_of(work.x), W = type_of(work.weights), T = ", T";
   const TermRow& row = term_row(work.term);
@@ -57,7 +57,7 @@ std::string term(const SegmentRequest& work) {
   return "Paired<" + V + ", " + W + T + ", " + (work.product ? "Multiply" : row.name) + (row.given ? ", true>" : ">");
 }
 
-// Headers and types that terms need.
+// The headers and types that terms require.
 std::string preamble(const SegmentRequest& work) {
   std::string text;
   if (work.formula || work.product) text += "#include <kernops/cuda/values.cuh>\n";
@@ -165,7 +165,7 @@ std::vector<std::string> usual_segment_texts() {
   return texts;
 }
 
-// The texts have each operation, each kind of values and each kind of partner once.
+// Lists each operation, each kind of values and each kind of partner at least once.
 // long: a list
 std::vector<std::string> all_segment_texts() {
   std::vector<std::string> texts = usual_segment_texts();

@@ -12,7 +12,7 @@ constexpr size_t little = size_t(1) << 26;
 size_t bytes_of(const SegmentValues& values) { return values.type == SegmentValues::doubles ? 8 : 4; }
 bool travels(const SegmentValues& values) { return values.data && !values.on_device; }
 
-// Memory for the values of a given number of columns.
+// Bytes of device memory for the values of a given number of columns.
 size_t bytes_for(const SegmentRequest& work, Count batch, Count columns, bool maps) {
   size_t each = 2 * most_state_bytes / segment_tile + 1;
   if (travels(work.x)) each += bytes_of(work.x);

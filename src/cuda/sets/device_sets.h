@@ -10,7 +10,7 @@
 namespace kernops {
 namespace cuda {
 
-constexpr Count batch = Count(1) << 18;  // number of sets that take a fraction of a second, after which R may interrupt
+constexpr Count batch = Count(1) << 18;  // sets per launch: a fraction of a second, after which R may interrupt
 constexpr int chunk = 16;
 
 // The shared memory available to a block on every device of a request.
@@ -22,8 +22,8 @@ inline int shared_room(const std::vector<int>& devices) {
   return least;
 }
 
-// The memory of a block for the largest sets, in the order of SetMemory: shared memory holds as many panels of the
-// matrix as possible.
+// The memory of a block for the largest sets, in the order of SetMemory. Shared memory holds as many panels of the
+// matrix as fit.
 template <class T> SetMemory memory_for(const SetRequest& request, const DeviceSetJob<T>& job) {
   const Plan& values = plan_of(*request.covariance);
   const Plan& slopes = request.slopes ? plan_of(*request.slopes) : values;
@@ -49,7 +49,7 @@ template <class T> SetMemory memory_for(const SetRequest& request, const DeviceS
   return to;
 }
 
-// The sizes of a request and the memory of its blocks, without data.
+// The job of a request: its sizes and the memory of its blocks, without data.
 template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
   DeviceSetJob<T> job{};
   job.m = request.m, job.stride = request.stride, job.columns = request.columns, job.nugget = request.nugget;
@@ -60,8 +60,8 @@ template <class T> DeviceSetJob<T> job_of(const SetRequest& request) {
   return job;
 }
 
-// The origin that is subtracted from points before they become floats, which have only 24 bits: the middle of each
-// coordinate.
+// The origin that is subtracted from points before they become floats, which have a precision of only 24 bits: the
+// middle of the range of a coordinate.
 inline double centre(const double* x, Count count) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (Count i = 0; i < count; ++i)
@@ -69,8 +69,8 @@ inline double centre(const double* x, Count count) {
   return low <= high ? low + (high - low) / 2 : 0;
 }
 
-// The points that sets read: all points of a request, followed by space for the points of put_own(); or the given
-// `rows` of both, numbered from 0.
+// The points that sets read. These are all points of a request, followed by space for the points of put_own(); or only
+// the points `rows` of both, renumbered from 0.
 template <class T> class DevicePoints {
  public:
   DevicePoints(const SetRequest& request, const std::vector<double>& centre, const std::vector<Count>* rows = nullptr)
@@ -120,11 +120,11 @@ template <class T> class DevicePoints {
   const Copied<T> points_, noise_, slope_, values_;
 };
 
-// The points that some sets read: the points of the sets, then their neighbours, which are renumbered.
+// The points that some sets read: first the points of the sets, then their neighbours, which are renumbered.
 struct SomePoints {
   SomePoints(const SetRequest& request, Count begin, Count count, std::vector<int>& place)
       : neighbours(request.neighbours + begin * request.stride, request.neighbours + (begin + count) * request.stride) {
-    place.resize(size_t(request.n), 0);  // numbers in `rows`, from 1
+    place.resize(size_t(request.n), 0);  // numbers in `rows`, from 1; 0 if absent
     const auto take = [&](Count row) {
       rows.push_back(row);
       if (row < request.n) place[size_t(row)] = int(rows.size());
@@ -142,8 +142,8 @@ struct SomePoints {
   std::vector<int> neighbours;
 };
 
-// The points and sets on a device. Points, and then neighbours, stay there if they take at most half of the free
-// memory; otherwise each launch copies the parts that it needs.
+// The points and sets on a device. The points, and then the neighbours, stay there if they occupy at most half of the
+// free memory; otherwise each launch copies the parts that it needs.
 template <class T> class DeviceSets {
  public:
   DeviceSets(const SetRequest& request, bool centred) : centre_(size_t(request.d), 0) {
@@ -174,9 +174,9 @@ template <class T> class DeviceSets {
     return job;
   }
 
-  // Calls run(job, first, count) for the sets of a job, the first of which has number `begin`: all at a time, or as
-  // many as fit a quarter of the free memory with their points, neighbours and results. A copy waits for the previous
-  // launch, like all work of a device.
+  // Calls run(job, first, count) for the sets of a job, the first of which has number `begin`: for all sets at once or,
+  // if data are copied, for as many sets at a time as fit into a quarter of the free memory with their points,
+  // neighbours and results. A copy waits for the previous launch, like all work of a device.
   // long: the copied data of a batch must outlive its launch
   template <class Run>
   void each_piece(const SetRequest& request, DeviceSetJob<T> job, Count begin, size_t bytes, const Run& run) const {

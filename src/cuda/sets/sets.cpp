@@ -9,7 +9,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-// The threads of a block for a set of m neighbours: one row per thread.
+// The number of threads of a block for a set with m neighbours: one thread per row.
 unsigned threads_for(int m) {
   unsigned threads = 32;
   while (threads < 256 && threads < unsigned(m + 1)) threads *= 2;
@@ -49,7 +49,7 @@ template <class T> unsigned shared_bytes(const DeviceSetJob<T>& job) {
 // Number of blocks with panels in device memory that run at once.
 unsigned split_blocks() { return unsigned(current_device().multiprocessors); }
 
-// Launches the blocks of `sets` sets: all at once, or as many at a time as have panels in device memory.
+// Launches the blocks of `sets` sets: all at once, or as many at a time as there are panels in device memory.
 template <class T> void launch_sets(void* kernel, DeviceSetJob<T> job, Count sets) {
   const unsigned blocks = blocks_for(sets), most = job.panels ? split_blocks() : blocks;
   for (unsigned done = 0; done < blocks; done += most, job.first_block += int(most))
@@ -62,8 +62,8 @@ template <class T> Copied<T> far_panels(const DeviceSetJob<T>& job) {
   return Copied<T>(size_t(job.far_numbers) * split_blocks());
 }
 
-// Returns whether the formula of a request has the plan for which the texts are written. The CPU reports invalid
-// formulas.
+// Returns whether the formula of a request still has the plan from which the texts were generated. The CPU reports
+// invalid formulas.
 bool has_text(const SetRequest& request) {
   const std::vector<Plan>& plans = request.covariance->plans[number_of(cpu_backend())];
   if (request.sets == 0 || plans.size() != 1 || !request.covariance->stores()) return false;
@@ -92,7 +92,7 @@ void each_batch(const SetRequest& request, const DeviceSetJob<T>& all, const std
   std::vector<std::shared_ptr<const DeviceSets<T>>> sets(size_t(used), nullptr);
   for (size_t n = size_t(used); n-- > 0;) {
     use_device(devices[n]);
-    function(text, kernel);  // loads it
+    function(text, kernel);  // loads the kernel
     sets[n] = device_sets<T>(request);
   }
   const auto work = [&](size_t device, const Watch& watch) {

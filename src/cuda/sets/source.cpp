@@ -1,4 +1,4 @@
-// Formulas of two points as CUDA text: names and order. The headers define their meaning.
+// Writes formulas of two points as CUDA text: names, in order. The headers define the meaning of the names.
 #include "cuda/sets/sets.h"
 
 #include <set>
@@ -10,7 +10,7 @@ namespace kernops {
 namespace cuda {
 namespace {
 
-const char* const places[] = {"o", "x", "y"};  // by Level
+const char* const places[] = {"o", "x", "y"};  // names of the levels, indexed by Level
 
 class Formula {
  public:
@@ -38,7 +38,7 @@ class Formula {
            ";\n  using Once = Vec<T, once>;\n  using Row = Vec<T, row>;\n  using Column = Vec<T, column>;\n";
   }
 
-  // Loads, each followed by the steps that use it.
+  // Writes the loads of a level, each followed by the steps that read it.
   std::string level(const std::string& head, Level where) const {
     const std::string place = places[int(where)];
     std::string out = "  KERNOPS_FN static void run_" + head + " {\n";
@@ -63,7 +63,7 @@ class Formula {
     for (const Step& step : plan_.steps[int(Level::pair)]) {
       const std::string name = "t" + number(count++);
       out += "    const auto " + name + " = " + applied(step, step.size, names_) + ";\n";
-      names_[step.out] = name;  // buffers that the CPU reuses have new names here
+      names_[step.out] = name;  // the CPU's buffers are reused; here each value has a new name
     }
     return out + "    return " + names_[plan_.f] + ";\n  }\n";
   }
