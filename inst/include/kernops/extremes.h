@@ -15,12 +15,12 @@ template <int sign> struct Extreme : Settled<1> {
   template <class S> static KERNOPS_FN double finish(const S& s, int) { return s.v[0]; }
 };
 
-// The same with its first index; `first` and `last` select the results: 0 is the value, 1 the index.
+// The most extreme value with its first index; `first` and `last` select the results: 0 is the value, 1 the index.
 template <int sign, int first, int last> struct ExtremeAt : Settled<1, 1> {
   static constexpr int outputs = last - first + 1;
   template <class S> static KERNOPS_FN void start(S& s) {
     s.v[0] = sign * infinity<double>();
-    s.j[0] = -1;  // until a value is more extreme than infinity
+    s.j[0] = -1;  // no value is more extreme than infinity yet
   }
   template <class V> static KERNOPS_FN auto beats(V x, V y) { return (!(sign > 0 ? x >= y : x <= y)) & (y == y); }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {

@@ -26,7 +26,7 @@ template <class V> KERNOPS_FN V powi(V x, int n) {
   return power;
 }
 
-// 1 or 0, and NaN if an argument is NaN, as comparisons in R give NA.
+// Converts a condition to 1 or 0, and to NaN if an argument is NaN, as comparisons in R give NA.
 template <class V, class M> KERNOPS_FN V truth(M condition, V a) {
   return select(a == a, select(condition, V(1), V(0)), a);
 }
@@ -50,19 +50,19 @@ template <class V> KERNOPS_FN V round_digits(V a, int digits) {
   const V half = floored * V(0.5);
   const auto down = (x - below < above - x) | ((x - below == above - x) & (half == floor(half)));
   const V rounded = select(a < V(0), -select(down, below, above), select(down, below, above));
-  const V finest = select(scale - scale == V(0), V(4503599627370496.0), V(0));  // beyond this, no digits are left
+  const V finest = select(scale - scale == V(0), V(4503599627370496.0), V(0));  // numbers from 2^52 on have no decimals
   if (digits < 0) return select(scale - scale == V(0), select(x - x == V(0), rounded, a), a - a);
   return select(scaled < finest, rounded, a);
 }
 
-// log(x + sqrt(x^2 + 1)) for x >= 0 without cancellation or overflow; an odd function.
+// Computes log(x + sqrt(x^2 + 1)) for x >= 0 without cancellation or overflow; the function is odd.
 template <class V> KERNOPS_FN V area_sine(V a) {
   const V x = abs(a), far = log(x) + V(0.6931471805599453), near = log1p(x + x * (x / (V(1) + hypot(x, V(1)))));
   const V value = select(x > V(1e8), far, near);
   return select(a < V(0), -value, value);
 }
 
-// Rounds to significant digits like R: to decimals, by the exponent of 10.
+// Rounds to significant digits like R: converts the significant digits to decimals by the exponent of 10.
 struct Significant {
   template <class T> KERNOPS_FN T operator()(T a, T digits) const {
     if (a == 0 || a - a != 0) return a;
@@ -82,7 +82,7 @@ struct Modulo {
     return rest == 0 || (rest < 0) == (b < 0) ? rest : rest + b;
   }
 };
-// The same in c <= . < c + b: a result that would be rounded to c + b is c.
+// a modulo b, shifted to c <= . < c + b; a result that would be rounded to c + b is c.
 template <class V> KERNOPS_FN V modulo(V a, V b, V c) {
   const V x = c + lanewise(Modulo{}, a - c, b);
   return select((x == c + b) & (b - b == V(0)), c, x);

@@ -12,7 +12,7 @@
 #define KERNOPS_UNROLL _Pragma("unroll")
 #define KERNOPS_TEXT_OF(x) #x
 #define KERNOPS_UNROLL_BY(n) _Pragma(KERNOPS_TEXT_OF(unroll n))
-// Longer loops than registers allow are not unrolled: they would gain nothing and take long to compile.
+// True for loops that are too long for registers: unrolling them would gain nothing and take long to compile.
 #define KERNOPS_IS_LONG(n) ((n) > 256)
 #define KERNOPS_UNROLL_FEW(n) KERNOPS_UNROLL_BY(KERNOPS_IS_LONG(n) ? 4 : (n))
 #elif defined(KERNOPS_INLINE)
@@ -30,7 +30,7 @@
 #define KERNOPS_CALL KERNOPS_FN
 #endif
 
-// For each n from 0 on, below a number: unrolled; unrolled with a step; or a loop if there may be many.
+// Loops over n from 0: unrolled; unrolled with a step; or not unrolled if there may be many iterations.
 #define KERNOPS_EACH(n, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); ++n)
 #define KERNOPS_EVERY(n, step, ...) KERNOPS_UNROLL for (int n = 0; n < (__VA_ARGS__); n += step)
 #define KERNOPS_EACH_FEW(n, ...) KERNOPS_UNROLL_FEW((__VA_ARGS__)) for (int n = 0; n < (__VA_ARGS__); ++n)
@@ -47,6 +47,6 @@ template <> struct Scalar<double> { using type = double; };
 template <> struct Scalar<int> { using type = int; };
 template <> struct Scalar<long> { using type = long; };
 template <> struct Scalar<long long> { using type = long long; };
-// T, if T is a number and not a pack.
+// The type T if T is a number, and no type if T is a pack.
 template <class T> using if_scalar = typename Scalar<T>::type;
 }  // namespace kernops

@@ -6,14 +6,14 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Without fused multiplication and addition.
+// A product and a sum without fused multiplication and addition.
 #ifdef __CUDA_ARCH__
 KERNOPS_FN double product(double x, double y) { return __dmul_rn(x, y); }
 #else
 KERNOPS_FN double product(double x, double y) { return x * y; }
 #endif
 
-// (1 - share) times order statistic `lower` plus share times the next one; statistics are counted from 0.
+// A quantile is (1 - share) times order statistic `lower` plus share times the next one; statistics are counted from 0.
 struct QuantilePosition {
   long long lower, upper;
   double share;
@@ -44,7 +44,7 @@ KERNOPS_FN QuantilePosition quantile_position(int type, double n, double p) {
   return {(long long)(first)-1, (long long)(next < last ? next : last) - 1, share};
 }
 
-// R uses this formula, which preserves equal and infinite values.
+// Interpolates like R, by a formula that preserves equal and infinite values.
 KERNOPS_FN double between(double lower, double upper, double share) {
   if (share == 0 || lower == upper) return lower;
   return share == 1 ? upper : product(1 - share, lower) + product(share, upper);

@@ -1,11 +1,12 @@
 // Reductions of one entry: how a value is added to a running state, how states are merged, and the result.
 //
-// State holds `values` numbers and `indices` integers; they are scalars, or SIMD packs that reduce one lane
-// each.
-// start(s) makes s empty add(s, x, j) adds value x of index j
-// settle(s) called after each tile merge(s, o) adds o; among equals the lower index is kept
-// absorb(s, o) adds o, a sum that was not settled yet
-// finish(s, n) result n of `outputs`; indices are returned from 1, and 0 if there was none
+// A State holds `values` numbers and `indices` integers; each is a scalar, or a SIMD pack with one state per lane.
+//   start(s)      makes s empty
+//   add(s, x, j)  adds value x of index j
+//   settle(s)     is called after each tile
+//   merge(s, o)   adds the state o; of equal values, the value with the lower index is kept
+//   absorb(s, o)  adds o, a sum that has not been settled
+//   finish(s, n)  returns result n of `outputs`; an index is returned from 1, or as 0 if s is empty
 #pragma once
 #include <kernops/extremes.h>
 #include <kernops/moments.h>
@@ -14,11 +15,12 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The result of max f and sums of exp(f - max f): the logarithm of a sum, weighted means, or the maximum and the sums.
+// The result computed from max f and sums of exp(f - max f): the logarithm of a sum, weighted means, or the maximum and
+// the sums.
 enum class Shifted { log_sum, softmax, max_and_sums };
 
-// From this number of weights on, a GPU computes weighted sums as sums of vectors (cuda/wide/vector_sum.cuh). For fewer
-// weights, exponents are in base 2 there.
+// Minimum number of weights from which a GPU computes weighted sums as sums of vectors (cuda/wide/vector_sum.cuh). With
+// fewer weights, GPU kernels use exponents in base 2.
 constexpr int many_weights = 16;
 
 // v[0] * 2^v[1]: intermediate products may overflow although the final product does not.
@@ -32,12 +34,12 @@ struct Product : Settled<2> {
     add(s, o.v[0], 0);
   }
   template <class S> static KERNOPS_FN double finish(const S& s, int) {
-    constexpr double most = 2200;  // beyond this it is Inf, or 0
+    constexpr double most = 2200;  // beyond this exponent the result is Inf or 0
     return ldexp(double(s.v[0]), int(min(max(double(s.v[1]), -most), most)));
   }
 };
 
-// 0 for false, 1 for true, with NaN between them: the position of a deciding value does not matter.
+// 0 for false, 1 for true, with NaN between them, so that the position of the deciding value does not matter.
 template <class V> KERNOPS_FN V truth_of(V x) { return select(x == x, select(x == V(0), V(0), V(1)), V(0.5)); }
 template <int sign> struct Decides : Settled<1> {  // sign = 1: all, -1: any
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = sign > 0; }

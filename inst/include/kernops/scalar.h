@@ -57,7 +57,7 @@ template <class T> KERNOPS_FN if_scalar<T> max(T x, T y) { return x > y || x != 
 template <class T> KERNOPS_FN if_scalar<T> min(T x, T y) { return x < y || x != x ? x : y; }
 template <class T> KERNOPS_FN if_scalar<T> select(bool condition, T x, T y) { return condition ? x : y; }
 
-// The value of x, which is a whole number.
+// Converts x, which is a whole number, to an integer.
 KERNOPS_FN long long whole(double x) { return (long long)x; }
 KERNOPS_FN long long whole(float x) { return (long long)x; }
 
@@ -70,8 +70,8 @@ template <class T> KERNOPS_FN if_scalar<T> significand(T x, T& power) {
   return x;
 }
 
-// Calls f on each lane; a scalar is its own only lane. On a GPU this is a function call: inlining the loop for each
-// pair of a thread would make the code long, and no faster.
+// Calls f on each lane; a scalar is its own only lane. On a GPU this is a function call: inlining f for each pair of a
+// thread would lengthen the code without making it faster.
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x) { return f(x); }
 template <class F, class T> KERNOPS_CALL if_scalar<T> lanewise(F f, T x, T y) { return f(x, y); }
 

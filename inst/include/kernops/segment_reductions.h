@@ -24,7 +24,8 @@ template <int sign> struct FirstExtreme : Settled<1, 1> {
 using ArgSmallest = FirstExtreme<1>;
 using ArgLargest = FirstExtreme<-1>;
 
-// One exponential per value: one of two numbers, the new value and the largest so far, is the new maximum.
+// The log of a sum of exponentials, with one exponential per value: either the new value or the largest earlier value
+// is the new maximum, so that only the other one needs an exponential.
 struct OnlineLogSumExp : Settled<2> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = -infinity<double>(), s.v[1] = 0; }
   template <class S, class V> static KERNOPS_FN void join(S& s, V x, V mass) {
@@ -50,7 +51,7 @@ struct Extent : Settled<2> {
   template <class S> static KERNOPS_FN double finish(const S& s, int n) { return s.v[n]; }
 };
 
-// The value of the lowest (sign = 1) or highest index; index -1 until there is one.
+// The value with the lowest (sign = 1) or highest index; the index is -1 until a value is added.
 template <int sign> struct Outermost : Settled<1, 1> {
   template <class S> static KERNOPS_FN void start(S& s) { s.v[0] = 0, s.j[0] = -1; }
   template <class S, class V, class I> static KERNOPS_FN void add(S& s, V x, I j) {

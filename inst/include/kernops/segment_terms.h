@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// ---- terms: of a value x and its weight w; given(k) is number k of what is known of the segment
+// ---- terms: computed from a value x and its weight w; given(k) is result k of the segment, computed before
 
 struct Itself {
   template <class G, class T> static KERNOPS_FN T of(const G&, T x, T) { return x; }
@@ -18,7 +18,7 @@ struct IsZero {
 struct OneForZero {
   template <class G, class T> static KERNOPS_FN T of(const G&, T x, T) { return x == 0 ? T(1) : x; }
 };
-// A value of weight 0 is ignored, whatever it is. The mass of NaN is NaN.
+// A value of weight 0 is ignored, even if it is NaN or infinite. The mass of NaN is NaN.
 struct Times {
   template <class G, class T> static KERNOPS_FN T of(const G&, T x, T w) { return w == 0 ? T(0) : x * w; }
 };
@@ -36,8 +36,8 @@ struct PresentOrNaN {
     return w == 0 ? T(0) : x == x && w == w ? T(1) : not_a_number<T>();
   }
 };
-// given(1) is the largest value m of the segment, and given(2) its mass, the sum of exp(x - m). NaN if the largest
-// value is infinite.
+// The exponential relative to the largest value of the segment: given(1) is the largest value m, and given(2) the sum
+// of exp(x - m). NaN if the largest value is infinite.
 struct FromLargest {
   template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T) {
     const T largest = T(given(1));
@@ -57,7 +57,7 @@ struct TimesSoftmax {
   template <class G, class T> static KERNOPS_FN T of(const G& given, T x, T w) { return T(softmax_of(given, x)) * w; }
 };
 
-// ---- maps: of a value s.x() in its segment; s.given(0) is the incoming gradient of the segment
+// ---- maps: computed from a value s.x() in its segment; s.given(0) is the incoming gradient of the segment
 
 struct SoftmaxValue {
   template <class S> static KERNOPS_FN double of(const S& s) { return s.softmax(); }

@@ -20,20 +20,23 @@ struct BesselFunction {
 // For example, exp(x) K_v(x) on piece n, with 16 pieces between powers of 2, is the sum of pieces[n * terms + k] u^k
 // with u from -1 to 1, or NaN if it is not a polynomial there.
 struct BesselTable : BesselFunction {
-  static constexpr int low_bits = 48;                                            // bits of x below those of the piece
-  static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;  // powers of 2; index of a piece
-  // after the other pieces: x = 0, and the rest
+  // bits of x below the bits that select a piece
+  static constexpr int low_bits = 48;
+  // smallest and largest power of 2; index of the first piece
+  static constexpr int lowest = -30, highest = 9, first = (1023 + lowest) * 16;
+  // two further pieces: x = 0, and all other x
   static constexpr int zero = (highest - lowest) * 16, outside = zero + 1;
-  static constexpr double most = 100;  // limit of the orders
+  static constexpr double most = 100;  // largest order
   int terms;                           // 8 or 16
   double* pieces;
-  std::int64_t known;  // the pieces from the lower to the upper half of the table, which grows while other threads read
+  // the filled pieces, from the lower 32 bits to the upper 32 bits; grows while other threads read the table
+  std::int64_t known;
 };
 
 namespace special {
-// The CPU implementation is in src/cpu/bessel_k.cpp. A table lives until its thread has requested eight others.
+// These functions are in src/cpu/bessel_k.cpp. A table lives until its thread has requested eight others.
 const BesselTable& bessel_table(const BesselFunction& f);
-void fill_bessel_table(const BesselTable& table, double x);  // the piece of x
+void fill_bessel_table(const BesselTable& table, double x);  // fills the piece that contains x
 }  // namespace special
 
 inline namespace KERNOPS_ISA {

@@ -1,7 +1,7 @@
 // Sums over the entries of long vectors of a row and a column, for a block of rows and a tile of columns at once,
 // computed like a matrix product. Registers hold the products of a strip of rows and a panel of columns, so that each
-// loaded number serves several pairs; entries are processed in parts for which a panel stays in the first-level cache.
-// The parts of a sum are added in a fixed order, independent of the rows and columns computed with it.
+// loaded number serves several pairs. Entries are processed in parts so short that a panel stays in the first-level
+// cache. The parts of a sum are added in a fixed order, which does not depend on the other rows and columns.
 #pragma once
 #include <kernops/cpu/buffer.h>
 #include <kernops/cpu/tiles.h>
@@ -9,12 +9,12 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The third number of a term: none, or one per entry, also of another vector of the row or column, or one per entry of
-// the result.
+// The third factor of a term: none, one per entry (uniform, or from another vector of the row or column), or one per
+// entry of the result.
 enum class Third { none, of_entry, of_row, of_column, of_result };
 
-// The term of an entry. Differences are subtracted, not expanded: the norm expansion would lose the digits of a common
-// offset, and saves nothing on processors that subtract in parallel with multiplications.
+// The terms of an entry. Differences are subtracted, not expanded: the norm expansion would lose digits if the vectors
+// have a common offset, and saves nothing on processors that subtract in parallel with multiplications.
 namespace terms {
 struct Product {
   static constexpr Third third = Third::none;
@@ -56,14 +56,14 @@ template <class T> struct Strips {
   // rows whose distance is a power of two share few cache lines
   static constexpr int depth = 96, stride = depth + 64 / sizeof(T);
 
-  // The number of entries of a panel.
+  // Negates `entries` entries of a panel.
   static void negate(T* panel, int entries) {
     for (int n = 0; n < entries * columns; n += V::width) (V(0) - V::load(panel + n)).store(panel + n);
   }
 
-  // Adds the entries of R rows and the first `wanted` columns of a panel to `out`. Third numbers per entry are whole
-  // packs, like uniform values; those of rows and columns have the layout of `x` and `y`; those of results have the
-  // layout of the results, and should stay in registers.
+  // Adds the terms of R rows and the first `wanted` columns of a panel to `out`. Third factors per entry are whole
+  // packs, like uniform values; third factors of rows and columns have the layout of `x` and `y`; third factors of
+  // results have the layout of the results, and should stay in registers.
   template <class Term, int R>
   static void add(const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row, bool first,
                   int wanted) {
@@ -121,7 +121,7 @@ template <class T> struct Strips {
     put(sums, out, out_row, first);
   }
 
-  // The sums over the entries so far, or over some entries, to be added to the sums of earlier entries.
+  // The sums over the entries so far, or over some entries, which are then added to the sums of earlier entries.
   template <int R, int C>
   static KERNOPS_INLINE void put(const V (&sums)[R][C], T* out, std::ptrdiff_t out_row, bool first) {
     KERNOPS_IN_REGISTERS
@@ -134,7 +134,7 @@ template <class T> struct Strips {
     }
   }
 
-  // All rows, strip by strip; the remaining rows are processed in halves.
+  // Processes all rows, strip by strip; the remaining rows are processed in strips of half the size.
   template <class Term, int R = rows>
   static void add_all(int count, const T* x, const T* y, const T* third, int entries, T* out, std::ptrdiff_t out_row,
                       bool first, int wanted) {

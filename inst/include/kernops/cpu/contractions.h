@@ -1,8 +1,8 @@
-// The contractions of a job: the rows of a block are packed when it begins, the columns of a tile panel by panel.
+// The contractions of a job: packs the rows of a block when the block begins, and the columns of a tile panel by panel.
 //
-// The vectors of a square with weights are multiplied by the roots of the weights when they are packed, relative to the
-// first row, so that a pair takes no longer than without weights: w (x - y)^2 = (r (x - c) - r (y - c))^2. Weights
-// without a root are multiplied pair by pair.
+// The vectors of a weighted square are multiplied by the square roots of the weights when they are packed, relative to
+// the first row, so that a pair takes no longer than without weights: w (x - y)^2 = (r (x - c) - r (y - c))^2. If a
+// weight is negative, the weights are multiplied pair by pair.
 #pragma once
 #include <kernops/cpu/contraction.h>
 
@@ -41,7 +41,7 @@ template <class T> class Contractions {
     }
   }
 
-  // The vectors of rows that are read in place.
+  // Packs the vectors of rows that are read in place.
   void take_rows(Count row, int count) {
     for_vectors([&](int n, const LongVector& vector, const Buffer<T>& to, int sign) {
       if (!vector.direct) return;
@@ -165,7 +165,7 @@ template <class T> class Contractions {
   // Columns beyond the last one repeat it, as in a tile.
   void pack(const Source& from, int first, int entries, const RowBlock& block, Count column, int count, T* panel) {
     for_runs(job_, block, column, count, [&](Count begin, int length, int at) {
-      constexpr int ahead = 4;  // entries
+      constexpr int ahead = 4;  // number of entries
       for (int k = 0; k < entries; ++k) {
         const double* values = from.data + (first + k) * from.entry + begin * from.item;
         if (k + ahead < entries) prefetch(values + ahead * from.entry, from.item, length);
@@ -183,8 +183,8 @@ template <class T> class Contractions {
   }
 
   const Job& job_;
-  Buffer<T> rows_, others_, results_, panel_, other_panel_, scales_;  // per contraction: roots, then the centre
-  Buffer<bool> scaled_;                                               // whether a contraction has roots of its weights
+  Buffer<T> rows_, others_, results_, panel_, other_panel_, scales_;  // scales_: roots and centre for each contraction
+  Buffer<bool> scaled_;                                               // true if a contraction uses roots of its weights
 };
 
 }  // namespace KERNOPS_ISA

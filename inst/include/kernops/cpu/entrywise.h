@@ -86,7 +86,7 @@ template <class T, class R, class A = T> struct Entrywise {
   static void finish(const Job& job, const char* partial, bool any, double* out) {
     for (int k = 0; k < entries(job); ++k) {
       Partial s = reinterpret_cast<const Partial*>(partial)[k];
-      // all values are infinite and equal: the first one is returned
+      // all values are infinite and equal: the result is the first value
       if (R::indices > 0 && s.j[0] < 0 && any) s.j[0] = 0;
       for (int n = 0; n < R::outputs; ++n) out[(n * entries(job) + k) * job.out_entry] = R::finish(s, n);
     }

@@ -1,5 +1,5 @@
-// The states of many rows, one row in each lane: the rows of a tile process one column after another. Accumulators
-// without LaneStates process their rows one by one.
+// The states of many rows, one row in each lane: the rows of a tile process one column after another. Rows are
+// processed one by one if their accumulator has no LaneStates.
 #pragma once
 #include <kernops/cpu/accumulate.h>
 #include <kernops/cpu/buffer.h>
@@ -7,10 +7,10 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-//   start()             no column has joined yet
-// add(f, w, j, lanes) adds the values of column j to the first `lanes` rows
-//   settle()            called after every few columns, and after the last one
-//   collapse(lane, to)  writes the Partial of a row
+//   start()              makes the states of all rows empty
+//   add(f, w, j, lanes)  adds the values of column j to the first `lanes` rows
+//   settle()             is called after every few columns, and after the last one
+//   collapse(lane, to)   writes the Partial of a row
 template <class T, class Reduction> struct LaneStates { static constexpr bool exists = false; };
 
 template <class T, class R, class A> class LaneStates<T, Entrywise<T, R, A>> {
@@ -66,8 +66,9 @@ template <class T, class R, class A> class LaneStates<T, Entrywise<T, R, A>> {
   Buffer<Lanes> states_;
 };
 
-// The sums of a pack of rows follow the maxima of these rows. A value above the maximum scales the sums, and is added
-// with weight 1; a value below it is added with the factor by which the sums would be scaled: one exp per pair.
+// The sums of a pack of rows are relative to the maxima of these rows. A value above the maximum scales the sums and is
+// added with weight 1; a value below the maximum is added with weight exp(value - maximum). Both cases take one
+// exponential per pair.
 template <class T, Shifted result, class A> class LaneStates<T, ShiftedExp<T, result, A>> {
   using E = ShiftedExp<T, result, A>;
   using V = Pack<T>;

@@ -1,11 +1,11 @@
 // The loop nest for few columns: the rows of the result run along the lanes, and a tile of rows is combined with one
-// column after another. The job is that of the transposed matrix: its `rows` are the columns of the formula, which are
-// few, and its `columns` the rows of the result, so that `Values` loads both without change.
+// column after another. The job describes the transposed matrix, so that `Values` loads both axes without change:
+// `rows` of the job are the few columns of the formula, and `columns` of the job are the rows of the result.
 //
 //   columns of the formula: loaded once, a pack of equal numbers each
-//   for each tile of rows:  load, start its states
-// for each column: steps of the pairs; each lane adds its value
-//     for each row:         collapse, write
+//   for each tile of rows:  load the rows, start their states
+//     for each column:      compute the pairs; each lane adds its value
+//     for each row:         collapse the state, write the result
 #pragma once
 #include <kernops/cpu/lane_states.h>
 #include <kernops/cpu/values.h>

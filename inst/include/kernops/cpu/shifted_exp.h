@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// max f, the sum of exp(f - max f), and for each entry of w the sum of exp(f - max f) * w.
+// Accumulates max f, the sum of exp(f - max f), and for each entry of w the sum of exp(f - max f) * w.
 template <class T, Shifted result, class A = T> struct ShiftedExp {
   static constexpr bool is_sum = false;
   using V = Pack<T>;

@@ -10,23 +10,23 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Entry k of lane l is at p[k * entry + (l & lanes)]. A value of size 1 repeats by entry = 0; a value that is the same
-// for all lanes is stored as one pack of equal numbers, and repeats by lanes = 0.
+// Entry k of lane l is at p[k * entry + (l & lanes)]. A value of size 1 has entry = 0, so that its entry is repeated; a
+// value that is the same for all lanes is stored as one pack of equal numbers with lanes = 0.
 template <class T> struct Operand {
   T* p;
   std::ptrdiff_t entry, lanes;
 };
 
-// The columns of a tile: `count` of them, from number `first` of the split that starts at `base`; and the row that is
-// combined with them, one row of a block.
+// The columns of a tile: `count` columns, from number `first` of the split that starts at `base`; and the row of the
+// block that is combined with them.
 struct TileColumns {
   int count;
   Count first, base, row;
   const RowBlock* block;
 };
 
-// Calls run(column, count, at) for columns that are contiguous in the data and start at number `at` of a tile, whose
-// `count` columns begin with number `first` of the block.
+// Calls run(column, count, at) for each run of columns that are contiguous in the data, starting at number `at` of the
+// tile. The tile has `count` columns from number `first` of the block on.
 template <class F> void for_runs(const Job& job, const RowBlock& block, Count first, int count, const F& run) {
   const Interval* interval = find_interval(job.intervals, block, first);
   for (int at = 0; at < count; ++interval) {
@@ -42,7 +42,7 @@ inline void prefetch(const double* from, Count item, int count) {
   for (int n = 0; item == 1 && n < count; n += 64 / int(sizeof(double))) __builtin_prefetch(from + n);
 }
 
-// Values `item` numbers apart; contiguous values are read one pack of doubles at a time.
+// Copies values that are `item` numbers apart; contiguous values are read one pack of doubles at a time.
 template <class T> void convert(const double* from, Count item, int count, T* to) {
   constexpr int W = Pack<double>::width;
   typedef T Converted __attribute__((vector_size(W * sizeof(T))));
@@ -72,7 +72,7 @@ template <class Op, class T> void run_step(const Step& step, const Operand<T>* s
           .store(out.p + k * out.entry + lane);
 }
 
-// The operands of a level whose entries are `entry` numbers apart from `base` on; only of its first `count` entries.
+// The operands of the first `count` slots of a level, whose entries are `entry` numbers apart from `base` on.
 template <class T>
 void place_slots(const Span<Slot>& slots, Level level, T* base, std::ptrdiff_t entry, std::ptrdiff_t lanes,
                  Operand<T>* operands, int count = INT32_MAX) {

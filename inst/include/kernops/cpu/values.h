@@ -16,7 +16,7 @@ template <class T> class Values {
   void start_row(int r, Count row);      // row r of the block
   void load_tile(const RowBlock& block, Count first, int count);
   void contract(int rows, TileColumns tile) { contractions_.run(rows, tile, slots_.data()); }
-  void meet(int r, int count);  // row r with the tile
+  void meet(int r, int count);  // combines row r with the tile
   Operand<T>* slots() { return slots_.data(); }
   T* scratch() { return scratch_.data(); }
 
@@ -71,7 +71,7 @@ template <class T> void Values<T>::run_steps(Level level, int lanes) {
   kernops::run_steps(job_.steps[int(level)], slots_.data(), lanes);
 }
 
-// The values of item n, each repeated over a pack.
+// Loads the values of item n, each repeated over a pack.
 template <class T> void Values<T>::load_packs(Level level, Count n) {
   const Span<Source>& sources = job_.sources[int(level)];
   for (int s = 0; s < sources.count; ++s) {
@@ -81,7 +81,7 @@ template <class T> void Values<T>::load_packs(Level level, Count n) {
   }
 }
 
-// Slots that pairs do not read hold one row at a time, and are stored after the others.
+// Points the operands to row r. Slots that pairs do not read hold one row at a time, and are stored after the others.
 template <class T> void Values<T>::point_to_row(int r) {
   kernops::place_slots(job_.slots, Level::row, kept_row(r), W, 0, slots_.data(), job_.kept);
 }
@@ -95,7 +95,7 @@ template <class T> void Values<T>::start_row(int r, Count row) {
   contractions_.take_row(r, slots_.data());
 }
 
-// Columns beyond the last one repeat it; no reduction reads these values.
+// Loads a tile. Columns beyond the last one repeat the last column; no reduction reads their values.
 template <class T> void Values<T>::load_tile(const RowBlock& block, Count first, int count) {
   const int padded = (count + W - 1) / W * W;
   for_runs(job_, block, first, count, [&](Count column, int length, int at) { load_columns(column, length, at); });

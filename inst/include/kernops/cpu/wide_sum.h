@@ -1,6 +1,6 @@
-// Sums of vectors of a column, each times one number of the pair, as K B for a wide B, or of their differences from the
-// vectors of the row, as in gradients. The numbers of the pairs of a block of rows and a tile form one matrix, and the
-// vectors of the columns another: their product is computed like contractions.
+// Weighted sums of vectors, each times one number of the pair: vectors of the columns, as in K B for a wide B, or their
+// differences from the vectors of the row, as in gradients. The numbers of the pairs of a block of rows and a tile form
+// one matrix, and the vectors of the columns another: their product is computed like contractions.
 #pragma once
 #include <kernops/cpu/contraction.h>
 #include <kernops/cpu/entrywise.h>
@@ -21,7 +21,7 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   static void start(const Job& job, char* state) {
     for (int n = 0; n < packs(job); ++n) BlockSum::start(reinterpret_cast<Lanes*>(state)[n]);
   }
-  // Totals of a tile for entries from number `first` on, as BlockSum::add() and settle() compute them.
+  // Adds totals of a tile for entries from number `first` on, as BlockSum::add() and settle() would.
   static void add(char* state, const T* totals, int first, int count) {
     Lanes* to = reinterpret_cast<Lanes*>(state) + first / W;
     for (int k = 0; k < count; k += W, ++to) add_compensated(*to, Sum(Pack<T>::load(totals + k)));
@@ -33,7 +33,7 @@ template <class T, class A> struct WideSum : Entrywise<T, BlockSum, A> {
   }
 };
 
-// Processes a tile once its pairs are computed; most reductions process a tile row by row.
+// Processes a tile once its pairs are computed; other reductions have an empty TileSums and process a tile row by row.
 template <class T, class Reduction> struct TileSums {
   explicit TileSums(const Job&) {}
   static void start_rows(Count, int) {}
@@ -63,7 +63,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
         totals_(panel_rows()),
         panel_(S::depth * S::columns) {}
 
-  // The vectors of rows that are read in place.
+  // Packs the vectors of rows that are read in place.
   void start_rows(Count row, int count) {
     for_vectors([&](const LongVector& vector, const Buffer<T>& to, int sign) {
       if (!vector.direct) return;
@@ -129,7 +129,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
       std::memcpy(packed(to, first) + r * S::stride, values + first, sizeof(T) * entries(first, tile));
   }
 
-  // Numbers of rows have the same layout as results: panel by panel.
+  // Number of rows of a panel. Numbers of rows have the same layout as results: panel by panel.
   std::size_t panel_rows() const { return std::size_t(job_.row_block) * S::columns; }
   T* of_panel(const Buffer<T>& rows, int k) const { return rows.data() + k / S::columns * panel_rows(); }
 
@@ -156,7 +156,8 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     return rest;
   }
 
-  // The numbers of the pairs, the vectors of the columns that they multiply, and whether these are the first of a tile.
+  // A panel: the numbers of the pairs, the vectors of the columns that they multiply, and whether it is the first of a
+  // tile.
   struct Panel {
     const Buffer<T>& numbers;
     const LongVector& vector;
@@ -173,12 +174,12 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
     }
   }
 
-  // Some numbers of each column, contiguous.
+  // Packs some numbers of each column, contiguously.
   void pack(const LongVector& vector, const Operand<T>* slots, const TileColumns& tile, int first, int k, int wanted) {
     const Source& from = vector.source;
     const Operand<T>& slot = slots[vector.slot];
     const int count = entries(first, tile);
-    constexpr int ahead = 2;  // vectors
+    constexpr int ahead = 2;  // number of vectors
     for (int n = 0; n < (wanted + 2 * W - 1) / (2 * W) * (2 * W); ++n) {
       T* to = panel_.data() + n;
       const auto put = [&](const auto* values, Count item, int length, int at) {
@@ -199,7 +200,7 @@ template <class T, class A> class TileSums<T, WideSum<T, A>> {
 
   const Job& job_;
   const VectorSum& sum_;
-  const int panels_;  // panels of the entries
+  const int panels_;  // number of panels of the entries
   Buffer<T> numbers_, vectors_, factors_, others_, other_numbers_, totals_, panel_;
 };
 

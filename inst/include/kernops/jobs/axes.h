@@ -23,22 +23,22 @@ struct Spot {
 };
 
 struct SliceJob {
-  const double* doubles;  // the values, in one of these types
+  const double* doubles;  // the values, as one of these types
   const float* floats;
   const int* integers;
   Runs kept, reduced;
-  long long results, slice;  // number of slices, and of values in each
-  bool along;                // lanes lie along a slice, otherwise across slices
+  long long results, slice;  // number of slices, and number of values per slice
+  bool along;                // true if lanes lie along a slice, false if across slices
   bool skip;                 // NaN is skipped
   int op;                    // row of segments.def
-  double alpha;              // of softmax: the sum of each slice of its result
-  double empty;              // of a formula: the result of a slice without values
-  int parts;                 // threads of the GPU per slice
+  double alpha;              // factor of a softmax: the sum of each slice of the result
+  double empty;              // result of a formula for a slice without values
+  int parts;                 // number of GPU threads per slice
   long long chunk;           // positions of a slice that are reduced as one chunk; depends only on the sizes
-  void* partials;            // with several chunks: the states of result n, from n * chunks() on
+  void* partials;            // if there are several chunks: the states of result n begin at n * chunks()
   // result n of a slice is at out[slice * outputs + n]; for softmax in the layout of the values
   double* out;
-  float* out_floats;  // of softmax, instead
+  float* out_floats;  // used instead of `out` by a softmax in float
 
   KERNOPS_FN long long chunks() const { return slice == 0 ? 1 : (slice + chunk - 1) / chunk; }
 };

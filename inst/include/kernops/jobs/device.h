@@ -13,7 +13,8 @@ KERNOPS_FN constexpr int padded(int entries, int bytes) {
 struct DeviceSource {
   enum Kind { constant, given, doubles, floats, bfloat16, float16, index } kind;
   const void* data;
-  long long entry, item, first;  // an index is first + n + 1, and an argument is the number of FillJob at first + k
+  // for an index, the value is first + n + 1; for an argument, it is number first + k of FillJob
+  long long entry, item, first;
   double value;
   int offset, size;
 };
@@ -27,8 +28,8 @@ struct FillJob {
     void* out;
     long long count;
   } levels[3];                // uniform, rows, columns
-  unsigned row_blocks;        // the first blocks of the grid; the others fill columns
-  const DeviceSource* table;  // instead of `sources`, if there are more
+  unsigned row_blocks;        // number of blocks that fill rows; the other blocks of the grid fill columns
+  const DeviceSource* table;  // used instead of `sources` if there are too many
   DeviceSource sources[most_sources];
   double given[most_given];
 };
@@ -40,26 +41,27 @@ constexpr int merged_by_one = 64;
 // If totals are vectors, a block joins this number of rows and entries, one per thread.
 constexpr int merged_rows = 32, merged_entries = 8;
 
-// `rows` and `columns` point to the (possibly virtual) address of number 0: only columns column_begin .. column_end
-// exist. If few rows use them, columns are computed from their sources as needed, instead of in a filled level.
+// The job of a reduction of pairs. `rows` and `columns` point to the (possibly virtual) address of item 0: only columns
+// column_begin .. column_end exist. If few rows use the columns, they are computed from their sources as needed, and
+// not in a filled level.
 struct PairJob {
   static constexpr int most_sources = 8;
   const void *once, *rows, *columns;  // filled levels
   long long row_begin, row_end, column_begin, column_end;
   long long columns_per_split;  // columns that one block reduces
-  int splits;                   // to reduce, or to merge
-  int any_columns;              // whether there are columns, here or elsewhere
-  // null: each row is finished immediately. Otherwise the states of one split after another,
+  int splits;                   // number of splits to reduce, or to merge
+  int any_columns;              // true if there are columns, on this device or another
+  // null if each row is finished immediately; otherwise memory for the states of one split after another,
   void* partials;
-  long long partial_rows;  // with this number of rows in each;
+  long long partial_rows;  // for this number of rows each
   int* arrivals;           // the last block of rows to arrive merges; null: a separate launch merges
   double* out;             // entry k of row n at out[k * out_entry + n * out_row]; null: merged into the first split
   long long out_entry, out_row;
-  long long out_column;    // distance between the stored pairs of neighbouring columns
-  const RowBlock* blocks;  // if only some pairs are reduced: rows of each block of the grid
+  long long out_column;    // distance between stored values of neighbouring columns
+  const RowBlock* blocks;  // null for all pairs; otherwise the rows of each block of the grid
   const Interval* intervals;
   int source_count;
-  DeviceSource sources[most_sources];  // of columns from column_begin on
+  DeviceSource sources[most_sources];  // sources of columns from column_begin on
 };
 
 }  // namespace kernops

@@ -5,15 +5,15 @@
 
 namespace kernops {
 
-// Result of value n of the plan and column c at run.out[c * run.out_column + n], or at row order[n] of the column.
-// run.carries has space for the parts of all columns.
+// The result of value n of the plan and column c is written to run.out[c * run.out_column + n], or to row order[n] of
+// the column. run.carries has space for the parts of all columns.
 struct ScanRun {
   SegmentRun run;
   int tiles, columns;
-  double nothing;  // the result of no values
+  double nothing;  // result if no value has been added
 };
 
-constexpr int scan_group = 32;  // number of tiles whose parts are joined to one; 32 groups form a section
+constexpr int scan_group = 32;  // number of tiles whose parts are joined to one part; 32 groups form a section
 constexpr int most_part_bytes = 2 * most_state_bytes;
 
 // The number of parts that a column publishes: for tiles, groups and sections.

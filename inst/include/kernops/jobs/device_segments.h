@@ -4,38 +4,38 @@
 
 namespace kernops {
 
-// Values in order, cut into tiles of equal size. A plan has one bit for each value, set if the value ends a segment;
-// for each tile, the number of segments that end before it, and the beginning of the segment that is open there, in
-// tile `opens` - 1; 0 means tile 0 and everything before it. Positions count from the first value, rows from the first
-// segment.
+// Values in order, cut into tiles of equal size. A plan has one bit for each value, which is set if the value ends a
+// segment, and two numbers for each tile: the number of segments that end before it, and the number `opens` of the
+// first carry of the segment that is open at its begin. Carry n belongs to tile n - 1, and carry 0 to everything before
+// tile 0. Positions count from the first value, rows from the first segment.
 struct SegmentPlan {
-  unsigned* ends;       // bits of whole tiles
-  int *limits, *opens;  // tiles + 1
+  unsigned* ends;       // one bit per value, for whole tiles
+  int *limits, *opens;  // one number per tile, and one for the end
   int count, tiles;
 };
 
-constexpr int segment_tile = 4096;  // values
+constexpr int segment_tile = 4096;  // number of values
 constexpr int spine_threads = 512, most_state_bytes = 64;
-constexpr int tile_group = 32;  // tiles whose carries are joined one after another
+constexpr int tile_group = 32;  // number of tiles whose carries are joined one after another
 constexpr int most_carried_bytes = 2 * most_state_bytes + 16;
 
 struct OffsetsJob {
   SegmentPlan plan;
-  const long long* offsets;  // segments + 1 ascending, distinct numbers
+  const long long* offsets;  // segments + 1 distinct numbers in ascending order
   long long first;           // the number of the plan's first value
-  int segments;              // segments that end among the values of the plan, from offsets[0] on
+  int segments;              // number of segments that end among the values of the plan, from offsets[0] on
 };
 
-// Keys, with equal keys adjacent: each run of them is a segment.
+// Keys, in which each run of equal adjacent keys is a segment.
 struct KeysJob {
   SegmentPlan plan;
   const void* keys;
   long long* offsets;      // the beginning of each run, and the end of the last one
-  long long first, begin;  // the number of the plan's first key; the beginning of the run that is open there
-  int goes_on;             // whether a key comes after the plan's last one
+  long long first, begin;  // number of the plan's first key; begin of the run that is open there
+  int goes_on;             // true if another key follows the last key of the plan
 };
 
-// Writes the keys and lengths of runs: the key of planned run r to firsts[row + r], its length to lengths[row + r].
+// Writes the key of planned run r to firsts[row + r], and its length to lengths[row + r].
 struct RunsJob {
   const long long* offsets;
   int count;
@@ -57,30 +57,31 @@ struct SegmentRun {
   long long partner_row, partner_column;
   const double* given[3];  // and with numbers of the segment, given[k][row + c * given_column].
   long long given_column;
-  const long long* offsets;  // the beginning of segment r of the plan
-  const long long* rows;     // the row of the segment's result; without rows, r
-  void* out;                 // the result of row r and column c is out[c * out_column + r]; of a map, the result
-  long long out_column;      // of a value at out[c * out_column + at], or m
+  const long long* offsets;  // the begin of segment r of the plan
+  const long long* rows;     // the row of the result of a segment; null: r
+  void* out;                 // out[c * out_column + r] is the result of row r and column c; of a map,
+  long long out_column;      // out[c * out_column + at], or out[c * out_column + m], is the result of a value.
   void* carries;             // the state of the segment that each tile leaves open,
   void* heads;               // the state of the segment that each tile closes first,
-  int phase;                 // the number of earlier tiles in the group of the first tile,
-  const void* incoming;      // the carry of earlier tiles, if a segment is open there,
+  int phase;                 // number of earlier tiles in the group of the first tile,
+  const void* incoming;      // the carry of earlier tiles, if a segment is open at the first tile,
   void* outgoing;            // and the carry after the last tile; may be null
 };
 
-constexpr int word_group = 32;  // number of tiles whose counts of ends are summed by one block
+constexpr int word_group = 32;  // number of tiles whose counts of ends one block sums
 
 // Runs of keys that are found and reduced in a single pass.
 struct KeyedRun {
-  SegmentRun run;  // whether the plan is stored as well
+  SegmentRun run;  // with memory for a plan if the plan is to be stored as well
   const void* keys;
-  void* firsts;                // the key of each run
-  int* ends;                   // number of runs that end in each tile, plus 1; 0 until it is known
-  unsigned long long* groups;  // for tiles: number of tiles that have published, times 2^32, plus their number of ends
-  int* through;                // number of ends in a group and in all earlier groups, plus 1; 0 until it is known
+  void* firsts;  // the key of each run
+  int* ends;     // number of runs that end in each tile, plus 1; 0 until it is published
+  // for tiles: number of tiles that have published, times 2^32, plus the number of ends in these tiles
+  unsigned long long* groups;
+  int* through;  // number of ends in a group and all earlier groups, plus 1; 0 until it is published
 };
 
-// Counts of results, row by row and column by column.
+// Numbers of rows and columns of results, which are stored row by row and column by column.
 struct ResultsJob {
   double* out;
   const double *a, *b;

@@ -4,8 +4,8 @@
 
 namespace kernops {
 
-// The matrix of a set, and below it rows of right-hand sides (cuda/sets/matrix.cuh): whole panels of 4 columns, and a
-// number of rows that is twice an odd one for doubles, a multiple of 4 for floats.
+// The size of the matrix of a set with rows of right-hand sides below it (cuda/sets/matrix.cuh): whole panels of 4
+// columns. The number of rows is twice an odd number for doubles, and a multiple of 4 for floats.
 KERNOPS_FN int set_columns(int points) { return (points + 3) / 4 * 4; }
 template <class T> KERNOPS_FN int set_rows(int used) { return used + ((sizeof(T) == 4 ? 4 : 6) - used % 4) % 4; }
 KERNOPS_FN int set_numbers(int columns, int rows) { return columns * rows - columns * (columns - 4) / 2; }
@@ -21,16 +21,17 @@ template <class T> struct DeviceSetJob {
   const T *theta, *points, *noise, *noise_slope, *values;  // columns of n numbers; null for 0
   T slopes_of_noise;                                       // multiple of noise_slope that is added to the noise
   T diagonal;                                              // factor of the formula's variances
-  const int* neighbours;                                   // `stride` neighbours of each set, nearest first, from 1
-  long long n, first, sets;                                // set s is that of point first + s
-  int m, stride, columns, parameters, nugget;              // the number of nearest neighbours that are used
-  int chunk, blocks, first_block;                          // sets per block; blocks in total, and of earlier launches
+  const int* neighbours;                                   // `stride` neighbours for each set, nearest first, from 1
+  long long n, first, sets;                                // set s belongs to point first + s
+  int m, stride, columns, parameters, nugget;              // m: number of nearest neighbours to use
+  // sets per block; number of blocks in total, and of earlier launches
+  int chunk, blocks, first_block;
   SetMemory memory;
   T* panels;  // panels in device memory, `far_numbers` for each block of a launch
   long long far_numbers;
-  double *parts, *totals;  // each sum: for all blocks, and in total
+  double *parts, *totals;  // each sum, for all blocks and in total
   int* bad;                // the first singular set of each block, or -1
-  double *weights, *sd;    // like those of SetJob
+  double *weights, *sd;    // results, as in SetJob
 
   KERNOPS_FN int products() const { return columns * (columns + 1) / 2; }
   KERNOPS_FN int sums() const { return (1 + products()) * (1 + parameters) + parameters * (parameters + 1) / 2; }

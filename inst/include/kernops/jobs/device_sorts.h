@@ -5,15 +5,15 @@
 
 namespace kernops {
 
-// Positions that one block sorts: `segments` whole segments from number `begin` on or, if `end` is not 0, the part from
-// `begin` to `end` of one segment.
+// A piece of the values that one block sorts: `segments` whole segments from number `begin` on or, if `end` is not 0,
+// the part from `begin` to `end` of one segment.
 struct SortPiece {
   long long first, begin, end;
   int count, segments, longest;
 };
 
-// Some values of a long segment that is sorted by digits: `piece.begin` and `piece.end` are those of the segment, which
-// is number `segment` of these segments.
+// A tile of a long segment that is sorted by digits. `piece.begin` and `piece.end` are the begin and the end of the
+// segment; `segment` is its number among the segments sorted by digits.
 struct DigitTile {
   SortPiece piece;
   int segment;
@@ -23,29 +23,30 @@ struct DigitTile {
 struct DigitPass {
   const DigitTile* tiles;
   int tile_count, pass;
-  unsigned* counts;        // for each segment and pass, the count or the begin of each digit
-  unsigned* published[2];  // for each tile, words of each digit that later tiles read, of this pass and the next one
+  unsigned* counts;  // for each segment and pass, the count or the begin of each digit
+  // for each tile, the words of each digit that later tiles read, in this pass and the next one
+  unsigned* published[2];
 };
 
 // The results computed from sorted values.
 struct OrderHow {
   int ties, keep_missing;  // options of ranks, as in SortRequest
   int top;                 // the number of values of each segment
-  const double* probs;     // of quantiles
+  const double* probs;     // the probabilities of quantiles
   int outputs, type;       // number of results per segment; type of quantiles
   long long nth;           // from 1 (the smallest), or from -1 (the largest)
   int skip_missing;
   double empty;             // the result of a segment without values
-  long long outputs_apart;  // numbers from one result of a segment to the next
-  const double* incoming;   // of gradients: output k of row r at [k * incoming_apart + r]
+  long long outputs_apart;  // distance between two results of a segment
+  const double* incoming;   // for gradients: output k of row r at [k * incoming_apart + r]
   long long incoming_apart;
 };
 
 struct SortRun {
   SegmentRun run;  // the values of one column
   const SortPiece* pieces;
-  const long long* long_segments;  // their numbers
-  unsigned* finished;              // for each of them, the number of blocks that have stored a partial result,
+  const long long* long_segments;  // the numbers of long segments
+  unsigned* finished;              // for each long segment, the number of blocks that have stored a partial result,
   void* partials;                  // partial_bytes for each block
   const void* from;                // keys of positions, in sorted runs of length `width`
   void* to;                        // the same, or null for results
@@ -58,19 +59,19 @@ struct SortRun {
 constexpr int partial_bytes = 16;
 constexpr int sort_threads = 256, sort_bytes = 32768;  // bytes of shared memory for the items of a piece
 
-// The largest number of values of a piece; an item consists of a key of `bytes` bytes, the number of its segment, and
+// The maximum number of values of a piece. An item consists of a key of `bytes` bytes, the number of its segment, and
 // its position.
 constexpr int sort_capacity(int bytes) { return sort_bytes / (2 * bytes); }
 
-// The largest number of values of a segment that lanes of a warp sort.
+// The maximum length of a segment that lanes of a warp sort.
 constexpr int short_segment = 512;
 
 constexpr int digit_bits = 8, digit_count = 1 << digit_bits, digit_threads = 512;
-constexpr int digit_tiles_counted = 8;  // by one block
+constexpr int digit_tiles_counted = 8;  // number of digit tiles that one block counts
 
 constexpr int digit_tile(int item_bytes) { return sort_bytes / item_bytes; }
 
-// Longer segments are sorted by digits, whose passes then take less time than merges.
+// The maximum length of segments that are sorted by merging; sorting longer segments by digits takes less time.
 constexpr long long longest_merged(int key_bytes) {
   return (long long)sort_capacity(key_bytes) * (key_bytes == 4 ? 8 : 64);
 }

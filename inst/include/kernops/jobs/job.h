@@ -9,7 +9,8 @@
 
 namespace kernops {
 
-// The source of the data of a Load: entry k of item n at data[k * entry + n * item]; an index is first + n + 1 instead.
+// The source of the data of a Load: entry k of item n is at data[k * entry + n * item]; for an index, the value is
+// first + n + 1 instead.
 struct Source {
   Load load;
   const double* data;
@@ -18,24 +19,24 @@ struct Source {
 
 struct LongVector {
   int slot;
-  bool direct;  // read from its source: nothing else needs a copy
+  bool direct;  // true if the vector is read from its source, without a copy
   Source source;
 };
 
-// The sum over the entries of a long vector of the row and one of the column, computed for all pairs of a block of rows
-// and a tile before the steps of the pairs run: weighted_square has weights; the difference along another vector (of
-// the row or of the column) sums that vector, or its negative, times (row - column).
+// The sum over the entries of a long vector of the row and one of the column. It is computed for all pairs of a block
+// of rows and a tile before the steps of the pairs run. `weighted_square` has weights. The difference along another
+// vector (of the row or of the column) is the sum of this vector, or its negative, times (row - column).
 struct Contraction {
   enum Term { product, square, weighted_square, along_row, along_column } term;
   LongVector row, column, other;
-  int weights, out, size;  // slots, and entries
+  int weights, out, size;  // slots, and number of entries
   bool opposite;
   bool reads_other(bool of_row) const { return term == (of_row ? along_row : along_column); }
 };
 
-// The summand of a vector sum: the number f of a pair times a vector of the column, times its difference from a vector
-// of the row, or times the squares of the difference; plus another number of a pair, or its negative, times another
-// vector of the row or of the column, if there is one. The sum is multiplied by a factor of the row, or a negative one.
+// The summand of a vector sum: a number f of the pair times a vector of the column, its difference from a vector of the
+// row, or the squares of the difference. Another number of the pair, or its negative, times another vector of the row
+// or of the column may be added. The sum is multiplied by a factor of the row, possibly with a negative sign.
 struct VectorSum {
   enum Term { column_alone, difference, square } term;  // row - column
   LongVector row, column, other;
@@ -59,27 +60,27 @@ struct Job {
   Span<Source> sources[3];  // indexed by Level; pairs load nothing
   Span<Step> steps[4];      // by Level
   Span<Contraction> contractions;
-  int entries[4];            // how many entries each level holds
-  int kept;                  // entries of a row that its pairs read; these come first
-  int f, w, f_size, w_size;  // the reduced value and its weights: slot 0, the number 1, if there are none
+  int entries[4];            // number of entries at each level
+  int kept;                  // number of entries of a row that its pairs read; these come first
+  int f, w, f_size, w_size;  // slots of the reduced value and its weights; slot 0 is the number 1
   int factor;                // uniform slot that multiplies a sum entry by entry; 0 for none
   VectorSum sum;             // the sum of f times a vector; w is then not read
   int reduction, k;          // row of reductions.def, and its option K
   SumScheme scheme;
   bool accumulate_double;  // sums of floats are doubles
   bool rows_in_lanes;      // the job is transposed, see kernops/cpu/rows_in_lanes.h
-  Count rows, columns;     // columns: the largest number of columns of a row
+  Count rows, columns;     // maximum number of columns of a row
   const RowBlock* blocks;  // blocks of all rows, in order
   Count block_count;
   const Interval* intervals;
-  int tile;       // columns of a tile
-  int row_block;  // rows that use the tile while it is in the first-level cache
-  // columns that are reduced as one split; depends only on the sizes, so that results do as well
+  int tile;       // number of columns of a tile
+  int row_block;  // number of rows that use a tile while it is in the first-level cache
+  // number of columns that are reduced as one split; depends only on the sizes, and so do results
   Count columns_per_split;
-  char* partials;  // with several splits: the states to merge, row by row
+  char* partials;  // states to merge, row by row, if there are several splits
   double* out;     // entry k of row n at out[k * out_entry + n * out_row]
   Count out_entry, out_row;
-  // range of the entries of the result that are positions of columns, from 1: positions .. size - 1
+  // entries positions .. size - 1 of the result are positions of columns, from 1
   int positions, size;
 
   bool merges() const { return splits() > 1 && !rows_in_lanes; }

@@ -12,7 +12,7 @@ struct GatherJob {
   int column_count;
 };
 
-// Numbers in another precision (cuda/dense/matrix.cuh).
+// Converts numbers to another precision (cuda/dense/matrix.cuh).
 struct ConvertJob {
   const void* from;
   void* to;
@@ -27,7 +27,7 @@ struct VectorJob {
   const double *a, *b;  // one number per column or per row, or a matrix
   double *partials, *sums;
   long long rows;
-  int inner, columns, parts;  // parts of a column's sum
+  int inner, columns, parts;  // parts: number of parts of a column's sum
 };
 
 // A sparse inverse U' U applied to blocks of vectors, n x columns (cuda/dense/sparse.cuh): see
@@ -36,7 +36,7 @@ struct SparseJob {
   const double* x;
   double *between, *y;  // D^-2 (I - B) x, and the result
   const double *weights, *sd;
-  const int* near;         // the rows of x of the neighbours; -1 for none
+  const int* near;         // for each neighbour its row of x; -1 for none
   const int* row;          // the row of each point
   const long long* start;  // start of the entries of each column of U
   const int* entry;
@@ -54,11 +54,11 @@ struct Pivot {
 struct PivotJob {
   static constexpr int most_columns = 4096, most_points = 16;
   double* columns;  // n x rank
-  double* left;     // the diagonal of the remainder
+  double* left;     // the diagonal of the remaining matrix
   Pivot *partials, *pivots;
   long long n;
   int step, parts, points;
-  // data of the points, n x size each; the pivot's row is copied to `to`
+  // data of the points, n x size each; the row of the pivot is copied to `to`
   const double* from[most_points];
   double* to[most_points];
   int sizes[most_points];
@@ -70,7 +70,7 @@ struct TriangleJob {
   double *at, *block;
   double* out;
   const double *left, *right;  // n x rank
-  long long n, order, first;   // the first row and column of the block
+  long long n, order, first;   // first row and column of the block
   int columns, rank;
 };
 

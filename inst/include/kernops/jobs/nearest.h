@@ -6,7 +6,7 @@ namespace kernops {
 
 // The number of rows, and of columns, of a tile.
 constexpr int nearest_tile = 128;
-// The number of columns that a list can buffer before they are joined.
+// The number of columns that a list buffers before it joins them.
 constexpr int nearest_waiting = 32;
 
 // A column near a row, and a bound of its distance.
@@ -15,10 +15,10 @@ struct Neighbour {
   int column;
 };
 
-// Rows or columns. `items` are the items of the filled level; derived arrays are padded to whole tiles: `norms` has the
-// squared length of each vector, `halves` centred numbers of 16 bits, in chunks of 64 bytes. `bounds` of rows has the
-// squared lengths of the rounded vectors; `bounds` of columns has, for each two columns, their negated contributions to
-// bounds, twice each.
+// Rows or columns. `items` are the items of the filled level. Derived arrays are padded to whole tiles: `norms` has the
+// squared length of each vector; `halves` has centred 16-bit numbers, in chunks of 64 bytes. For rows, `bounds` has the
+// squared lengths of the rounded vectors. For columns, `bounds` has the negated terms of bounds of each two columns,
+// twice.
 struct NearestPoints {
   const double* items;
   int count;
@@ -35,7 +35,7 @@ struct NearestJob {
   int splits, columns_per_split;
   int stride;  // step from one tile of columns to the next; coprime to the number of tiles of a split
   Neighbour* lists;
-  unsigned* limits;  // for each row, the limit of bounds in all splits; as bits whose order is that of the numbers
+  unsigned* limits;  // for each row, the upper limit of bounds in all splits, as bits in the order of the numbers
   double* out;       // entry k of row n at out[k * out_entry + n * out_row]
   long long out_entry, out_row;
 };

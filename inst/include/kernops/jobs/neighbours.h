@@ -4,9 +4,9 @@
 
 namespace kernops {
 
-// The nodes of the tree above those with at most 32 points, numbered as in a heap.
+// The upper levels of a tree: nodes with at most 32 points are its leaves; nodes are numbered as in a heap.
 struct TreeJob {
-  // d coordinates of each point; of each node the minimum, then the maximum of each coordinate
+  // d coordinates of each point; for each node, the minimum of each coordinate, then the maximum
   const double *points, *boxes;
   const int *position, *least;  // position of each point; smallest position of each node
   long long n;
@@ -16,10 +16,10 @@ struct TreeJob {
 struct NearestPointsJob {
   TreeJob tree;
   const double* queries;
-  const int *limits, *places;  // null: all points; null: in the order of the queries
-  long long first, end;        // number of queries of this launch
+  const int *limits, *places;  // null: all points are searched; null: results are in the order of the queries
+  long long first, end;        // number of the first query of this launch, and of the end
   int most;
-  int* to;  // `most` positions from 1 for each query
+  int* to;  // `most` positions, from 1, for each query
 };
 
 constexpr int nearest_points_warps = 4;  // a block has one warp per query

@@ -24,30 +24,32 @@ struct DigitJob {
   int* odd;
 };
 
-constexpr int most_panel_terms = 4;  // contractions of a pair, and numbers
+constexpr int most_panel_terms = 4;  // maximum number of contractions, and of numbers, of a pair
 
-// A panel is a block of some rows and columns, whose variables are stored. `pairs` first holds the contractions of each
-// pair, row by row; then numbers that multiply vectors of the columns replace the contractions. Each kind of number
-// takes `kinds_apart` entries. `sums` holds the sums of numbers times vectors, `width` per row; `totals` holds the sums
-// of all numbers of each row; `shifts` holds one number per row.
+// A panel consists of some rows and columns. `pairs` first holds the contractions of each pair, row by row; numbers
+// that multiply vectors of the columns then replace the contractions. Each kind of number takes `kinds_apart` entries.
+// `sums` holds the sums of numbers times vectors, `width` per row; `totals` holds the sums of all numbers of each row;
+// `shifts` holds one shift per row.
 //
 // If products are computed from digits, `products` holds a product for each sum of the positions of two digits.
-// Products of different sums are `apart` entries from each other. They are first those of vectors of rows and columns,
-// one contraction after another, and later those of pairs and vectors, `product_width` per row.
+// Products with different sums of positions are `apart` entries from each other. `products` first holds the products of
+// vectors of rows and columns, one contraction after another, and later the products of pairs and vectors,
+// `product_width` per row.
 struct PanelJob {
   const void *once, *rows, *columns;
   double *pairs, *sums, *shifts, *totals;
   long long kinds_apart;
   int* odd;  // becomes 1 if numbers are not finite, or if vectors are too long for the expansion of their distances
-  int row_count, column_count, width, first;  // first: 1 for the first panel of its rows
+  int row_count, column_count, width, first;  // first: 1 if the panel is the first one of its rows
   double* out;                                // entry k of row n at out[k * out_entry + n * out_row]
   long long out_entry, out_row;
   const int* products;
   long long apart;
   int product_width, adds;                                                     // adds: 1 if there are earlier sums
-  const double *row_steps[most_panel_terms], *column_steps[most_panel_terms];  // by contraction
-  Digits numbers[most_panel_terms];                                            // digits of the pairs, by rows
-  const double *number_steps, *vector_steps;                                   // steps of the summed digits
+  const double *row_steps[most_panel_terms], *column_steps[most_panel_terms];  // steps for each contraction
+  // digits of the pairs' numbers, row by row
+  Digits numbers[most_panel_terms];
+  const double *number_steps, *vector_steps;  // steps of the summed digits
 };
 
 }  // namespace kernops

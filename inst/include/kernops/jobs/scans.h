@@ -5,9 +5,10 @@
 namespace kernops {
 
 struct ScanJob : SegmentJob {
-  bool exclusive, reverse;  // the result of a value excludes the value; results run from the last value
-  Count segments;           // segments that have values
-  double nothing;           // the result of no values, of a formula
+  // exclusive: the result of a value excludes the value; reverse: the scan begins with the last value
+  bool exclusive, reverse;
+  Count segments;  // number of segments with values
+  double nothing;  // result of a formula if no value has been added
 };
 
 // The scan functions of one instruction set. A carry is the state of all blocks of a segment before a block (after it,

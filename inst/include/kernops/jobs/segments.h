@@ -9,13 +9,13 @@ namespace kernops {
 // segment.
 constexpr Count segment_block = 4096;
 
-// Groups of values in any order: value n is in group code[n] - base, if that is at least 0 and below `span`, or in
-// none.
+// Groups of values in any order: value n is in group code[n] - base, if this number is at least 0 and below `span`;
+// otherwise it is in no group.
 struct GroupCodes {
   const int* code = nullptr;
   int base = 1;
   Count span = 0;
-  const int* rows = nullptr;  // row of the result for each group, or -1; null: the groups are the rows
+  const int* rows = nullptr;  // row of the result for each group, or -1; null: group n is row n
   bool unchecked = false;     // codes may be outside all groups: the first pass over all codes must check them
 
   explicit operator bool() const { return code != nullptr; }
@@ -23,7 +23,7 @@ struct GroupCodes {
     const Count group = Count(code[n]) - base;
     return (unsigned long long)(group) < (unsigned long long)(span) ? group : -1;
   }
-  // Returns whether one of these codes, which may not have been checked, is neither NA nor of a group.
+  // Returns whether one of some codes, which may be unchecked, is neither NA nor the code of a group.
   __attribute__((always_inline)) bool has_strays(Count count) const {
     if (!unchecked) return false;
     constexpr int lanes = 64;  // a loop of constant length is compiled to vector instructions
@@ -45,10 +45,10 @@ struct GroupCodes {
 // The arguments of operations of segments.def come first, followed by those of a formula or a softmax.
 struct SegmentJob {
   const Count* offsets;
-  const Count *rows, *sources;  // null if there are none
-  const std::uint32_t* order;   // likewise
-  GroupCodes groups;            // of a scattered reduction
-  Count count;                  // rows of the result
+  const Count *rows, *sources;  // null: rows are numbered in order, and values are in order
+  const std::uint32_t* order;   // null: values are in order
+  GroupCodes groups;            // for a scattered reduction
+  Count count;                  // number of rows of the result
 
   const void* x;  // doubles, or int32 in which the lowest number is NA
   bool integers;
@@ -56,7 +56,7 @@ struct SegmentJob {
   const double* weights;
   Count weights_row, weights_column;
   const int* weight_of;  // row n of x has weight weight_of[n], from 1; null: weight n
-  const double* masses;  // for weighted means of groups, one per row of x
+  const double* masses;  // for weighted means of groups: one mass per row of x
   bool skip_missing;
 
   double* out;  // output o of column k for row n at out[(o * columns + k) * out_entry + n * out_row]
@@ -64,7 +64,7 @@ struct SegmentJob {
 
   int op;
   bool softmax;
-  Span<Slot> slots;  // of a formula of the variables 0 and 1
+  Span<Slot> slots;  // slots of a formula of the variables 0 and 1
   Span<Load> loads[3];
   Span<Step> steps[4];
   int entries[4];
@@ -96,13 +96,13 @@ struct SegmentEngine {
   void (*block)(const SegmentJob&, Count column, Count segment, Count number, char* state, char* scratch);
   void (*join)(const SegmentJob&, Count column, Count segment, char* states, Count blocks);
   void (*map)(const SegmentJob&, Count column, Count segment, Count number, const char* joined, char* scratch);
-  // Adds rows first .. last - 1 of x to the states of all groups and of one more. Returns whether the pass met a code
-  // that is neither NA nor of a group. The states of all splits are then joined; that function returns whether the
-  // result of a nonempty group may be NaN.
+  // Adds rows first .. last - 1 of x to the states of all groups and of one more group. Returns whether the pass met a
+  // code that is neither NA nor the code of a group. `join` then joins the states of all splits, and returns whether
+  // the result of a nonempty group may be NaN.
   bool (*scatter)(const SegmentJob&, Count column, Count first, Count last, ScatterMemory memory, char* scratch);
   bool (*join_scattered)(const SegmentJob&, Count column, ScatterMemory memory, Count splits);
   double (*nothing)(int output);              // result of an empty segment
-  std::size_t near_bytes = 0, far_bytes = 0;  // bytes of a group in ScatterMemory
+  std::size_t near_bytes = 0, far_bytes = 0;  // bytes per group in ScatterMemory
 };
 
 }  // namespace kernops

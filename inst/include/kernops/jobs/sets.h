@@ -14,21 +14,21 @@ struct PairFormula {
   Span<Source> uniform;    // parameters and constants
   Span<Load> points[2];    // loads of rows and columns: coordinates
   Span<Step> steps[4];     // by Level
-  int entries[4];          // how many entries each level holds
+  int entries[4];          // number of entries at each level
   int f;                   // slot of the result
-  Span<Summand> summands;  // summands of the result, if these are computed instead
+  Span<Summand> summands;  // summands of the result, if the summands are computed instead
 };
 
 struct SetJob {
-  PairFormula covariance, slopes;  // slopes: the gradient with respect to the parameters, if it is computed
+  PairFormula covariance, slopes;  // slopes: the gradient with respect to the parameters, if requested
   int parameters;                  // number of parameters; 0 if no gradient is computed
-  int nugget;                      // the parameter that multiplies the noise slopes; -1 for none
+  int nugget;                      // number of the parameter that multiplies the noise slopes; -1 for none
   double diagonal;                 // factor of the formula's variances
   const double* records;           // for each point: d coordinates, noise variance, its slope, `columns` values
   int d, columns;
-  const int* neighbours;  // `stride` neighbours of each set, nearest first, from 1; 0 if there are fewer
-  int m, stride;          // the number of nearest neighbours that are used
-  Count first, sets;      // set s is that of point first + s
+  const int* neighbours;  // `stride` neighbours for each set, nearest first, from 1; 0 if there are fewer
+  int m, stride;          // m: number of nearest neighbours to use
+  Count first, sets;      // set s belongs to point first + s
   const double* factors;  // for each point: `rank` numbers; null for none
   int rank;
   // Optional results for each set: m weights of its neighbours in the conditional mean of its point, and the
@@ -46,11 +46,11 @@ struct SetJob {
   int sums() const { return (1 + products()) * (1 + parameters) + parameters * (parameters + 1) / 2; }
 };
 
-// Columns that are whitened by the weights of one covariance, some at a time: set s belongs to point s.
+// Columns that are whitened by the weights of one covariance, in blocks of columns: set s belongs to point s.
 constexpr int column_block = 16;
 
 struct ColumnJob {
-  const double *weights, *sd;  // for each set, as above
+  const double *weights, *sd;  // for each set, as in SetJob
   const int* neighbours;
   int m, stride;
   Count sets;
@@ -58,7 +58,8 @@ struct ColumnJob {
   // for each point: `trend` whitened values, whose products with the columns are computed as well
   const double* whitened;
   int trend;
-  double* sums;  // for each column the sum of squares; then the products with each column of the trend
+  // for each column: the sum of squares; then, for each column, the products with all columns of the trend
+  double* sums;
 };
 
 }  // namespace kernops

@@ -1,4 +1,4 @@
-// Assigns segments to the blocks that sort them, on the host, once for a plan.
+// Assigns segments to the blocks that sort them; computed on the host, once for a plan.
 #pragma once
 #include <kernops/jobs/device_sorts.h>
 
@@ -7,13 +7,13 @@
 
 namespace kernops {
 
-// Pieces of short segments, of longer segments that fit a block, and parts of segments that do not, or tiles of those
-// sorted by digits, with the numbers of both.
+// Pieces of short segments, pieces of longer segments that each fit a block, parts of segments that exceed a block, and
+// tiles of segments that are sorted by digits; `numbers` of the segments in parts and tiles.
 struct PieceLists {
   std::vector<SortPiece> of_short, of_medium, parts;
   std::vector<DigitTile> tiles;
   std::vector<long long> long_segments;
-  long long longest = 0, longest_of_all = 0;  // of the segments in parts; of all long segments
+  long long longest = 0, longest_of_all = 0;  // maximum length of segments in parts, and of segments in parts or tiles
   int by_digits = 0;                          // number of segments in tiles
 
   // Segment s has the positions offsets[s] .. offsets[s + 1] - 1.
@@ -43,7 +43,7 @@ struct PieceLists {
       add({first, begin, end, int(std::min<long long>(size, end - first)), 0, 0});
   }
 
-  // Adds to the last piece, or begins a new one.
+  // Adds a segment to the last piece, or begins a new piece.
   static void append(std::vector<SortPiece>& list, long long segment, long long begin, int length, int capacity) {
     SortPiece* const last = list.empty() ? nullptr : &list.back();
     if (!last || last->first + last->count != begin || last->count + length > capacity)

@@ -1,6 +1,6 @@
-// Softmax of slices with one exponential per value: each window is stored as exp(x - m), where m is the largest value
-// so far, which is stored as well. A second pass scales each window by exp(m - M) / sum, with M the largest of all.
-// (After Milakov and Gimelshein, 2018, who rescale the sum in this way.)
+// Softmax of slices with one exponential per value. The first pass stores each window as exp(x - m), together with m,
+// the largest value so far. A second pass scales each window by exp(m - M) / sum, where M is the largest value of the
+// slice. (After Milakov and Gimelshein, 2018, who rescale the sum in this way.)
 #pragma once
 #include <kernops/cpu/axes/walk.h>
 
@@ -17,7 +17,7 @@ struct Seen {
 struct SliceSoftmax {
   using V = Pack<double>;
   static constexpr int W = V::width;
-  static constexpr double lowest = -1.7976931348623157e308;  // above -Inf, which has the weight 0
+  static constexpr double lowest = -1.7976931348623157e308;  // above -Inf, so that -Inf has the weight 0
 
   static void first_pass(const SliceJob& job, Spot base, int count, Count begin, Count end, Seen seen, double* buffer) {
     for (int n = 0; n < count; ++n) seen.top[n] = lowest, seen.sum[n] = 0;

@@ -31,7 +31,7 @@ template <class F> void each_stretch(const Runs& runs, Count begin, Count end, F
   }
 }
 
-// Rows x lanes of values: row r begins at offset + r * row, and its lane l is at l * lane from there.
+// A window of values, rows x lanes: row r begins at offset + r * row, and lane l of the row is l * lane further on.
 struct Window {
   Count offset, row, lane;
   int rows, lanes;
@@ -65,7 +65,7 @@ inline Tile load(const SliceJob& job, const Window& window, double* buffer) {
   return {buffer, window.lanes};
 }
 
-// Up to `count` lanes.
+// Stores the first `count` lanes.
 template <class T> KERNOPS_INLINE void store_some(Pack<T> x, T* to, int count) {
   if (count >= Pack<T>::width) return x.store(to);
   T lanes[Pack<T>::width];
@@ -73,7 +73,7 @@ template <class T> KERNOPS_INLINE void store_some(Pack<T> x, T* to, int count) {
   std::memcpy(to, lanes, sizeof(T) * count);
 }
 
-// Lanes of a window that lies along a slice: several packs, to hide the latency of an addition.
+// Number of lanes of a window that lies along a slice: several packs, to hide the latency of an addition.
 constexpr int lanes_along = 4 * Pack<double>::width;
 
 // Calls body(window, its first position) for the positions [begin, end) of one slice, or of `count` adjacent slices.

@@ -20,7 +20,7 @@ template <class R> struct ScatteredChoice {
     char* met;
   };
 
-  // A pass that ends early has not seen all codes.
+  // Returns false if the pass ends early, because it has then not checked all codes.
   static bool add_rows(const SegmentJob& job, Count column, Count first, Count last, ScatterMemory memory, char*) {
     GroupCodes groups = job.groups;
     groups.code += first;
@@ -46,7 +46,7 @@ template <class R> struct ScatteredChoice {
     }
   }
 
-  // NaN is a possible value, so no flag is needed.
+  // Joins the splits. NaN is a possible value, so no flag is needed.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     for (Count n = 0; n < job.groups.span; ++n) {
       const Count row = job.groups.row(n);

@@ -5,7 +5,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// f(a[n], b[n]) for runs of pairs; the counterpart of Worker for columns only.
+// Computes f(a[n], b[n]) for runs of pairs; the counterpart of Worker without rows.
 class PairMap {
   static constexpr int W = Pack<double>::width, tile = 256;
 
@@ -62,8 +62,8 @@ struct SegmentFold {
     return 4 * room(values) * sizeof(double) + segments * sizeof(Count);
   }
 
-  // Folds `count` segments of these lengths, which are contiguous in x, to their first positions; segments without
-  // values stay unchanged. a, b and f have space for half as many values.
+  // Folds `count` segments of these lengths, which are contiguous in x, into their first positions; empty segments stay
+  // unchanged. a, b and f have space for half as many values as x.
   static void fold(PairMap& map, double* x, Count* lengths, Count count, double* a, double* b, double* f) {
     for (bool more = true; more;) {
       more = false;
@@ -74,7 +74,7 @@ struct SegmentFold {
       Count from = 0, to = 0, pair = 0;
       for (Count s = 0; s < count; ++s) {
         const Count length = lengths[s], half = length / 2;
-        const double last = length > 0 ? x[from + length - 1] : 0;  // before it is overwritten
+        const double last = length > 0 ? x[from + length - 1] : 0;  // saved before the value is overwritten
         for (Count k = 0; k < half; ++k) x[to++] = f[pair++];
         if (length % 2) x[to++] = last;
         from += length;

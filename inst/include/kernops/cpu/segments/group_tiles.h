@@ -1,11 +1,12 @@
-// Small states of groups whose values come in any order. Plain sums of `group_block` values of a group are joined to
-// the state of all earlier values, a State of segment_reductions.h. A result thus depends only on the values of its
-// group, and not on their positions among the values of other groups.
+// Small states of groups whose values come in any order. Every `group_block` values of a group are summed plainly, as a
+// tile, and then joined to the state of the earlier values, a State of segment_reductions.h. A result thus depends only
+// on the values of its group, and not on their positions among the values of other groups.
 //
-//   start()            no values yet
-//   add<skip>(x, w, n) a value (and its weight), after n values
-// put(s, n) makes the n values of the tile the unsettled values of the state s
-// join(other), result(n) for tiles that add up: adds the values of another tile; returns the statistic of all n values
+//   start()             makes the tile empty
+//   add<skip>(x, w, n)  adds a value (and its weight) after n values
+//   put(s, n)           makes the n values of the tile the unsettled values of the state s
+//   join(other)         adds the values of another tile, if tiles can be added
+//   result(n)           returns the statistic of the n values
 #pragma once
 #include <kernops/cpu/segments/states.h>
 #include <kernops/missing.h>
@@ -15,7 +16,7 @@ inline namespace KERNOPS_ISA {
 
 constexpr int group_block = 128;
 
-// Statistics that are exact, or whose state compensates rounding, are not split into tiles.
+// The tile of a reduction R. Statistics that are exact, or whose state compensates rounding, are not split into tiles.
 template <class R> struct GroupTile {
   static constexpr bool fills = false, adds = false;
   double v[R::values];
@@ -62,7 +63,7 @@ template <> struct alignas(32) GroupTile<Variance> {
 };
 template <> struct GroupTile<Deviation> : GroupTile<Variance> {};
 
-// Sums of weighted values and of weights, as the terms Times and Mass of segment_terms.h.
+// The tile of a weighted mean: sums of weighted values and of weights, as the terms Times and Mass of segment_terms.h.
 struct WeightedMean {
   static constexpr int values = 6, indices = 0, outputs = 1;
   struct Part {

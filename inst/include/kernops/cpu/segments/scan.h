@@ -1,5 +1,5 @@
-// Scans of segments by the structs of segments.def: each value is added to the running state, which then gives its
-// result.
+// Scans of segments by the structs of segments.def: each value is added to the running state, from which its result is
+// computed.
 //
 //   segment up to a block         value by value
 //   longer                        the states of the blocks, reduced as in cpu/segments/run.h, are carried from block to
@@ -15,8 +15,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Every running sum is a result, so each term is compensated: sums of positive numbers then never decrease at the
-// border of two blocks.
+// The reduction of a scan. Every running sum is a result, so each term is compensated: sums of positive numbers then
+// never decrease at the border of two blocks.
 template <class R> struct Scanned { using type = R; };
 template <> struct Scanned<BlockSum> { using type = KahanSum; };
 template <> struct Scanned<Mean> { using type = MeanOf<KahanSum>; };
@@ -28,13 +28,13 @@ template <class Reduction> struct SegmentScan {
 
   static std::size_t scratch_bytes(Count values, Count) { return (values + Pack<double>::width) * sizeof(double); }
 
-  // Calls f(skip_missing, exclusive) with compile-time constants.
+  // Calls f(skip_missing, exclusive) with both flags as compile-time constants.
   template <class F> static void with_flags(const ScanJob& job, F f) {
     const auto choose = [&](auto skip) { job.exclusive ? f(skip, std::true_type()) : f(skip, std::false_type()); };
     job.skip_missing ? choose(std::true_type()) : choose(std::false_type());
   }
 
-  // The results of one column.
+  // Writes the results of one column.
   struct Writer {
     const ScanJob& job;
     const Count column;
@@ -45,7 +45,7 @@ template <class Reduction> struct SegmentScan {
     }
   };
 
-  // x[0] is value `begin` of its segment, which is row `row` of the result.
+  // Scans values that are contiguous at x; x[0] is value `begin` of its segment, which is row `row` of the result.
   static void run(const ScanJob& job, Count column, const double* x, Count length, Count begin, Count row, One s) {
     const Writer write{job, column};
     with_flags(job, [&](auto skip, auto exclusive) {

@@ -1,6 +1,6 @@
-// Scans of segments by a formula of a and b, many pairs at once: neighbours are joined, the results are scanned, and
-// the values between them are joined with the result before (Blelloch 1990). The shape of the tree depends only on the
-// length of a segment.
+// Scans of segments by a formula of a and b, for many pairs at once (Blelloch 1990): neighbours are joined in pairs,
+// the joined values are scanned, and each remaining value is joined with the result before it. The shape of the tree
+// depends only on the length of a segment.
 #pragma once
 #include <kernops/cpu/segments/formula.h>
 #include <kernops/cpu/segments/scan.h>
@@ -13,7 +13,7 @@ struct FormulaScan {
 
   static std::size_t scratch_bytes(Count values, Count) { return (values + pad) * sizeof(double); }
 
-  // f(before, after); a reversed scan processes the later value first.
+  // Computes f(before, after); a reversed scan processes the later value first.
   static void join(PairMap& map, bool reverse, double* first, double* second, Count count, double* out) {
     reverse ? map(second, first, count, out) : map(first, second, count, out);
   }
@@ -46,7 +46,7 @@ struct FormulaScan {
     });
   }
 
-  // The values of a segment that are not skipped, in the order of the scan.
+  // Copies the values of a segment that are not skipped, in the order of the scan.
   static Count keep(const ScanJob& job, const double* from, Count length, double* to) {
     Count kept = 0;
     for (Count k = 0; k < length; ++k) {
@@ -56,8 +56,8 @@ struct FormulaScan {
     return kept;
   }
 
-  // Writes the results of `length` values x of a segment; `scanned` contains the results of values that are not
-  // skipped, `before` the previous result.
+  // Writes the results of `length` values x of a segment. `scanned` contains the results of the values that are not
+  // skipped; `before` is the result before them.
   static void write(const ScanJob& job, Count column, const double* x, Count length, Count position,
                     const double* scanned, double before) {
     for (Count k = 0; k < length; ++k) {

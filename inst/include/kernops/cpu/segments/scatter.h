@@ -7,8 +7,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The tiles of all groups, and of number -1 for values outside all groups, next to their counts; and the states of
-// groups that have had a full tile, whose counts have the highest bit set.
+// The tiles of all groups and of number -1, which collects values outside all groups, next to their counts; and the
+// states of groups that have filled a tile, whose counts have the highest bit set.
 template <class R> struct GroupStates {
   using Tile = GroupTile<R>;
   using Whole = OneState<R>;
@@ -41,7 +41,7 @@ template <class R> struct GroupStates {
     tiles[group].start();
     number = group_block;
   }
-  // The state of all values, which are settled.
+  // Returns the state of all values of a group, including the values of its tile.
   KERNOPS_INLINE Whole whole(Count group) const {
     const int number = Tile::fills ? numbers[group] : 1, n = number & (group_block - 1);
     Whole s;
@@ -69,7 +69,8 @@ template <class R> struct ScatteredReduction {
                        char* scratch) {
     const States states(job, memory);
     states.start(job.groups.span);
-    constexpr Count at_once = 2048, cache = 1 << 19;  // bytes of tiles that stay in a processor's cache
+    // number of values; bytes of tiles that stay in a processor's cache
+    constexpr Count at_once = 2048, cache = 1 << 19;
     const bool far = job.groups.span * Count(sizeof(typename States::Tile)) > cache;
     bool strays = false;
     for (Count row = first; row < last; row += at_once) {
@@ -88,7 +89,8 @@ template <class R> struct ScatteredReduction {
     return strays;
   }
 
-  // Weighted values and masses are tested a few at a time, so that products need no comparison with 0.
+  // Adds weighted values. Values and weights are tested for infinities a few at a time, so that products need no
+  // comparison with 0.
   template <bool skip, bool far>
   static void add_tile(const GroupCodes groups, Count count, const double* x, const double* masses, States states) {
     constexpr int few = weighted ? 16 : 1;
@@ -103,7 +105,7 @@ template <class R> struct ScatteredReduction {
     for (; n < count; ++n) add_value<skip, false, far>(groups, n, count, x, masses, states);
   }
 
-  // The tiles of later values are prefetched if they are not in the cache.
+  // Adds values; the tiles of later values are prefetched if the tiles exceed the cache.
   template <bool skip, bool finite, bool far>
   KERNOPS_INLINE static void add_value(const GroupCodes& groups, Count n, Count count, const double* x,
                                        const double* masses, const States& states) {
@@ -118,7 +120,7 @@ template <class R> struct ScatteredReduction {
     states.count(group);
   }
 
-  // The statistic of a group without a full tile in any split is the statistic of the tiles.
+  // Joins the tiles of a group that has not filled a tile in any split: its statistic follows from the tiles alone.
   static bool join_tiles(const SegmentJob& job, ScatterMemory memory, Count group, Count splits, double& result) {
     const States first(job, memory);
     auto tile = first.tiles[group];
@@ -132,7 +134,7 @@ template <class R> struct ScatteredReduction {
     return result = tile.result(n), true;
   }
 
-  // The count distinguishes the NaN of an empty group from a NaN of values.
+  // Joins the splits. The count distinguishes the NaN of an empty group from a NaN of values.
   static bool join(const SegmentJob& job, Count column, ScatterMemory memory, Count splits) {
     bool any_nan = false;
     for (Count n = 0; n < job.groups.span; ++n) {
@@ -157,12 +159,12 @@ template <class R> struct ScatteredReduction {
     R::settle(s);
     give<R>(job, column, row, s);
     if constexpr (std::is_base_of<Variance, R>::value)
-      // NaN would have to be distinguished from a NaN of values
+      // a NaN would be ambiguous: it may come from values
       if (s.v[4] < 2) job.result(0, column, row) = missing();
   }
 };
 
-// The implementation of an engine, if it has one.
+// Sets the implementation of an engine, if the engine has one.
 template <class Way> void set_scatter(SegmentEngine& engine, std::size_t near_bytes, std::size_t far_bytes) {
   engine.near_bytes = near_bytes, engine.far_bytes = far_bytes;
   engine.scatter = Way::add_rows, engine.join_scattered = Way::join;

@@ -13,11 +13,11 @@ template <class R, bool skip> class ShortSegments {
   static constexpr int W = V::width;
 
  public:
-  static constexpr int most = 2 * W < 16 ? 16 : 2 * W;  // values
+  static constexpr int most = 2 * W < 16 ? 16 : 2 * W;  // longest segment, in values
 
   ShortSegments(const SegmentJob& job, Count column, const double* x, const double* end)
       : job_(job), column_(column), x_(x), end_(end) {}
-  ~ShortSegments() { reduce_held(); }  // the last ones
+  ~ShortSegments() { reduce_held(); }  // reduces the last segments
 
   // Segments s .. s + W - 1, if all are short.
   bool take_pack(Count s) {
@@ -68,7 +68,7 @@ template <class R, bool skip> class ShortSegments {
     return x;
   }
 
-  // Reads beyond a segment are allowed, but not beyond the end of all values.
+  // Reduces the waiting segments. Reads beyond a segment are allowed, but not beyond the end of all values.
   void reduce_held() {
     if (held_ == 0) return;
     const double* const last = from_[held_ - 1];

@@ -7,7 +7,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Within a block a plain sum is as accurate as one by tiles.
+// The sum within a block: a plain sum is as accurate there as a sum by tiles.
 template <class R> struct Accumulate { using Block = R; };
 template <> struct Accumulate<BlockSum> { using Block = DirectSum; };
 template <> struct Accumulate<Mean> { using Block = MeanOf<DirectSum>; };
@@ -17,7 +17,7 @@ template <class R> struct IsResult : std::false_type {};
 template <> struct IsResult<DirectSum> : std::true_type {};
 template <int sign> struct IsResult<Extreme<sign>> : std::true_type {};
 
-// The state of a whole segment from that of a block.
+// Converts the state of a block to the state of the whole segment.
 template <class R, class Block>
 KERNOPS_INLINE void widen(const State<Block, double, Count>& block, State<R, double, Count>& whole) {
   R::start(whole);

@@ -1,4 +1,4 @@
-// The values of segments as contiguous doubles: in place if they are stored so, otherwise fetched.
+// The values of segments as contiguous doubles: read in place if they are contiguous doubles, otherwise copied.
 #pragma once
 #include <kernops/cpu/map_reduce.h>
 #include <kernops/jobs/segments.h>
@@ -9,7 +9,7 @@ inline namespace KERNOPS_ISA {
 KERNOPS_INLINE double as_double(double x) { return x; }
 KERNOPS_INLINE double as_double(std::int32_t x) { return x == INT32_MIN ? not_a_number<double>() : double(x); }
 
-// Number n of `count` is row at(n) of x.
+// Copies `count` values: number n is row at(n) of x.
 template <class At> void fetch(const SegmentJob& job, Count column, Count count, At at, double* to) {
   const auto copy = [&](const auto* x) {
     x += column * job.x_column;

@@ -42,7 +42,7 @@ class SetAdjoint {
  private:
   int last() const { return group_.size() - 1; }
 
-  // h
+  // Computes h.
   void take_adjoint() {
     const SetColumns b{solved_.data(), group_.size() / SetBlock::size};
     b.clear(1);

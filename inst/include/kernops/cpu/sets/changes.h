@@ -12,13 +12,14 @@ class SetChanges {
   SetChanges(const SetJob& job, const SetGroup& group)
       : job_(job),
         group_(group),
-        slopes_(job.parameters ? job.slopes : job.covariance, group.most()),  // unused without parameters
+        // unused without parameters: any formula would do
+        slopes_(job.parameters ? job.slopes : job.covariance, group.most()),
         u_(std::size_t(group.most())),
         scaled_(std::size_t(2) * slopes_.pairs()),
         changes_(std::size_t(entries(job)) * group.most()),
         solved_(std::size_t(SetColumns::rows(job.parameters)) * (group.most() / SetBlock::size)) {}
 
-  // A column for each parameter.
+  // Computes L^-1 dK u, one column for each parameter.
   SetColumns solve() {
     contrast_weights(group_.triangle(), u_.data());
     for (int a = 0; a < group_.size(); ++a) u_.data()[a] *= group_.inverse_sd();
@@ -50,7 +51,7 @@ class SetChanges {
     return sum;
   }
 
-  // dK u for each entry of the summands of the slopes without their factor, from the lower triangle of dK.
+  // Computes dK u for each entry of the summands of the slopes, without their factor, from the lower triangle of dK.
   void change() {
     const int n = group_.size(), most = group_.most();
     slopes_.take_points(group_.coordinates(), n);
@@ -64,7 +65,7 @@ class SetChanges {
     }
   }
 
-  // The products of point a with the points from .. from + count; a may be the last of these.
+  // Adds the products of point a with the points from .. from + count; a may be the last of these points.
   void change_pairs(const Operand<double>* slots, int a, int from, int count) {
     const V *u = u_.data() + from, ua = u_.data()[a];
     const int others = from + count > a ? count - 1 : count;

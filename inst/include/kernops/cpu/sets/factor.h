@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// 16 accumulators on processors with 32 registers.
+// The block size B gives 16 accumulators on processors with 32 registers.
 #if KERNOPS_SIMD == 3
 #define KERNOPS_BLOCK 4
 #define KERNOPS_EACH_IN_BLOCK(i) _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i)
@@ -19,14 +19,14 @@ struct SetBlock {
   static constexpr int size = KERNOPS_BLOCK;
   Pack<double> at[size][size];  // in column-major order: element (r, c) is at[c][r]
 
-  // this -= a b'
+  // Computes this -= a b'.
   KERNOPS_INLINE void subtract_product(const SetBlock& a, const SetBlock& b) {
     KERNOPS_EACH_IN_BLOCK(k)
       KERNOPS_EACH_IN_BLOCK(c)
         KERNOPS_EACH_IN_BLOCK(r) at[c][r] = fma(-b.at[k][c], a.at[k][r], at[c][r]);
   }
 
-  // this = this L'^-1, where the factor L stores the inverse of its diagonal.
+  // Computes this = this L'^-1, where the factor L stores the inverse of its diagonal.
   KERNOPS_INLINE void divide(const SetBlock& l) {
     KERNOPS_EACH_IN_BLOCK(c) {
       KERNOPS_EACH_IN_BLOCK(k)
@@ -36,7 +36,7 @@ struct SetBlock {
     }
   }
 
-  // The factor of this block, with the inverse of its diagonal; NaN if it does not exist.
+  // Replaces this block by its Cholesky factor, with the inverse of its diagonal; NaN if the factor does not exist.
   KERNOPS_INLINE void factor() {
     KERNOPS_EACH_IN_BLOCK(c) {
       KERNOPS_EACH_IN_BLOCK(k)
@@ -63,8 +63,8 @@ struct SetTriangle {
   }
 };
 
-// Replaces the first `count` blocks of a row of blocks X by those of X L'^-1, which solves for rows of right-hand
-// sides.
+// Replaces the first `count` blocks of a row of blocks X by those of X L'^-1, which solves a system whose right-hand
+// sides are rows.
 inline void solve_blocks(SetBlock* x, const SetTriangle& l, int count) {
   for (int j = 0; j < count; ++j) {
     const SetBlock* lj = l.row(j);
@@ -75,7 +75,7 @@ inline void solve_blocks(SetBlock* x, const SetTriangle& l, int count) {
   }
 }
 
-// K = L L', in place; the diagonal of L is stored as its inverse.
+// Factors K = L L' in place; the diagonal of L is stored as its inverse.
 inline void factor_sets(const SetTriangle& k) {
   for (int i = 0; i < k.blocks; ++i) {
     SetBlock* row = k.row(i);
@@ -87,7 +87,7 @@ inline void factor_sets(const SetTriangle& k) {
   }
 }
 
-// L'^-1 u of all rows and columns but the last one.
+// Computes L'^-1 u for all rows and columns except the last.
 inline void solve_transposed(const SetTriangle& l, Pack<double>* u) {
   for (int a = l.blocks * SetBlock::size - 2; a >= 0; --a) {
     u[a] *= l.element(a, a);
@@ -95,7 +95,8 @@ inline void solve_transposed(const SetTriangle& l, Pack<double>* u) {
   }
 }
 
-// The last row of L^-1 divided by its last entry: 1 for the point, and minus the weights of its neighbours in its mean.
+// Computes the last row of L^-1 divided by its last entry: 1 for the point, and minus the weights that its neighbours
+// have in its conditional mean.
 inline void contrast_weights(const SetTriangle& l, Pack<double>* u) {
   const int n = l.blocks * SetBlock::size;
   for (int b = 0; b < n - 1; ++b) u[b] = -l.element(n - 1, b);

@@ -1,4 +1,4 @@
-// One set per lane of a pack, with factored covariances, from which all results are computed.
+// One set per lane of a pack: factors their covariances, from which all results are computed.
 #pragma once
 #include <kernops/cpu/sets/factor.h>
 #include <kernops/cpu/sets/pair_values.h>
@@ -24,8 +24,8 @@ class SetGroup {
         triangle_(SetTriangle::count(most_ / B)),
         columns_(std::size_t(SetColumns::rows(job.columns)) * (most_ / B)) {}
 
-  // Sets `first` .. `first` + `count`, at most one per lane; unused lanes repeat the last set. The factorisation K = L
-  // L' follows.
+  // Loads sets `first` .. `first` + `count`, at most one per lane, and factors K = L L'; unused lanes repeat the last
+  // set.
   void take(Count first, int count) {
     count_ = count;
     int most = 0, least = job_.m;
@@ -58,7 +58,7 @@ class SetGroup {
   V noise_slope(int a) const { return V::load(noise_.data() + (most_ + a) * W); }
   V inverse_sd() const { return triangle().element(size_ - 1, size_ - 1); }
 
-  // Masks of the lanes that have a point in this slot, and of the lanes that hold a set.
+  // Masks of the lanes whose set has a point in a slot, and of the lanes that hold a set.
   bool everywhere(int a) const { return a >= all_begin_; }
   bool nowhere(int a) const { return a < some_begin_; }
   Mask<double> has(int a) const { return V::load(begin_) <= V(a); }
@@ -93,7 +93,7 @@ class SetGroup {
     }
   }
 
-  // Neighbours are scattered in memory, so the next sets are prefetched during this computation.
+  // Prefetches the next sets during this computation, because neighbours are scattered in memory.
   KERNOPS_INLINE void prefetch(int k) const {
     if (k >= job_.m) return;
     for (Count set = sets_[0] + W; set < sets_[0] + 2 * W && set < job_.sets; ++set) {
@@ -122,8 +122,8 @@ class SetGroup {
     }
   }
 
-  // K -= F F' for the factors F of the points of each set, some columns of blocks at a time, as many as the cache holds
-  // beside K.
+  // Computes K -= F F' for the factors F of the points of each set, for some columns of blocks at a time: as many as
+  // fit the cache together with K.
   void subtract_factors() {
     constexpr int width = factor_blocks * B;
     for (int from = 0; from < job_.rank; from += width) {
@@ -138,7 +138,7 @@ class SetGroup {
     }
   }
 
-  // Entries from .. from + count of the factors of all points; 0 if a set has no point there.
+  // Gathers entries from .. from + count of the factors of all points; 0 if a set has no point in a slot.
   void gather_factors(int from, int count) {
     std::memset(static_cast<void*>(factors_.data()), 0, sizeof(SetBlock) * factor_blocks * triangle().blocks);
     for (int lane = 0; lane < W; ++lane) {
@@ -154,7 +154,7 @@ class SetGroup {
   }
   SetBlock* factor_row(int i) const { return factors_.data() + std::ptrdiff_t(i) * factor_blocks; }
 
-  static constexpr int factor_blocks = 16 / B;  // blocks of a row, at a time
+  static constexpr int factor_blocks = 16 / B;  // number of blocks of a row that are processed at a time
 
   const SetJob& job_;
   const int most_;

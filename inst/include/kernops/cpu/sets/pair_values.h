@@ -12,8 +12,8 @@ class PairValues {
   static constexpr int W = V::width;
 
  public:
-  // For sets of at most `most` points; summands are computed for as many pairs at a time as the first-level cache
-  // holds.
+  // Allocates memory for sets of at most `most` points. Summands are computed for as many pairs at a time as fit the
+  // first-level cache.
   PairValues(const PairFormula& formula, int most)
       : formula_(formula),
         most_(most),
@@ -43,14 +43,15 @@ class PairValues {
     for (int a = 0; a < points; ++a) take_row(coordinates, a);
   }
 
-  // The values at point a and each of the points 0 .. a: entry k of pair (a, b) is pack b from entry k of the operand.
+  // Returns the values for point a and each of the points 0 .. a: entry k of pair (a, b) is pack b of entry k of the
+  // operand.
   const Operand<double>& row(int a) {
     point_to_row(a);
     run(Level::pair, (a + 1) * W);
     return slots_.data()[formula_.f];
   }
 
-  // The same for pairs (a, from + b), b < pairs(): entry k of a slot.
+  // The values for pairs (a, from + b), b < pairs(): entry k of a slot.
   int pairs() const { return chunk_; }
   const Operand<double>* summands(int a, int from, int count) {
     point_to_row(a), point_to_column(from);

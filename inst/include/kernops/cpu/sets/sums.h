@@ -68,7 +68,7 @@ class SetSums {
     add_information(a, place);
   }
 
-  // Blocks of products at a time.
+  // Adds the information, some blocks of products at a time.
   void add_information(const SetColumns& a, int place) {
     constexpr int B = SetBlock::size;
     const int last = group_.size() - 1, rows = SetColumns::rows(job_.parameters);
@@ -83,7 +83,7 @@ class SetSums {
       }
   }
 
-  // sum_{k<M} a_k b_k + a_M b_M / 2, of two columns.
+  // Computes sum_{k<M} a_k b_k + a_M b_M / 2 for two columns.
   KERNOPS_INLINE V half_last(const SetColumns& a, int p, const SetColumns& b, int q) const {
     const int last = group_.size() - 1;
     V sum = V(0.5) * a.element(last, p) * b.element(last, q);

@@ -16,7 +16,7 @@ class SetWeights {
   explicit SetWeights(const SetJob& job)
       : job_(job), group_(job), changes_(job, group_), u_(std::size_t(group_.most())) {}
 
-  // Writes the weights of sets begin .. end. A point that is determined by its neighbours has the standard deviation 0.
+  // Writes the weights of sets begin .. end. A point that its neighbours determine exactly has standard deviation 0.
   void write(Count begin, Count end) {
     for (Count set = begin; set < end; set += W) {
       group_.take(set, int(end - set < W ? end - set : W));
