@@ -1,5 +1,5 @@
 // Allocates objects of R while C++ objects are alive. If memory is short, R jumps over the destructors of C++ objects,
-// so that their memory, such as the inputs of a call, would stay allocated for the session. These functions run the
+// whose memory, such as the inputs of a call, would then stay allocated for the session. These functions run the
 // destructors.
 #pragma once
 #include <Rcpp/Lightest>  // vectors and lists without sugar and modules, which would double the compile time
@@ -17,7 +17,7 @@ struct NoMemory : std::bad_alloc {
   double bytes;
 };
 
-// Some systems grant any size, and halt once so much memory is written.
+// Some systems grant memory of any size, and halt once the memory is written.
 inline bool within_memory(double bytes) {
 #ifdef __linux__
   struct sysinfo has;
@@ -26,9 +26,9 @@ inline bool within_memory(double bytes) {
   return true;
 }
 
-// The object of `bytes` bytes that `body` creates by functions of R. `body` must not own anything, because R may jump
-// out of it. Catching R's error takes 14 microseconds, so an error about a few bytes, after which R can hardly
-// continue, is left to R.
+// Returns the object of `bytes` bytes that `body` creates by functions of R. `body` must not own anything, because R
+// may jump out of it. Catching R's error takes 14 microseconds, so R reports an error about a few bytes itself: it can
+// hardly continue then.
 template <class Body> SEXP allocate(double bytes, Body body) {
   if (bytes < 65536) return Rcpp::unwindProtect([&]() -> SEXP { return body(); });
   if (!within_memory(bytes)) throw NoMemory(bytes);
@@ -47,7 +47,7 @@ inline double bytes_of(SEXPTYPE type, double length) {
   return length * (type == REALSXP ? sizeof(double) : type == RAWSXP ? 1 : sizeof(int));
 }
 
-// Numbers for R, uninitialised.
+// A new vector of R, uninitialised.
 inline SEXP new_vector(SEXPTYPE type, double length) {
   const double bytes = bytes_of(type, length);
   if (!(length <= double(R_XLEN_T_MAX))) throw NoMemory(bytes);
@@ -81,7 +81,7 @@ template <class Values> Rcpp::NumericVector numbers_of(const Values& values) {
   return numbers;
 }
 
-// x itself, or converted to this type (real or integer). The values are then in memory, unlike those of 1:n.
+// x, converted to this type (real or integer) if necessary. The values are then in memory, unlike those of 1:n.
 inline SEXP in_memory(SEXP x, SEXPTYPE type) {
   if (SEXPTYPE(TYPEOF(x)) == type && !ALTREP(x)) return x;
   return allocate(bytes_of(type, double(Rf_xlength(x))), [&] {
@@ -110,8 +110,8 @@ inline Rcpp::List named_list(std::initializer_list<std::pair<const char*, SEXP>>
   });
 }
 
-// Memory of C++ objects that R holds by pointers. R's collector does not see this memory, so it would run too late to
-// free the objects that R has dropped: it is called when this memory has doubled since the last call.
+// Memory of C++ objects to which R holds pointers. R's collector does not count this memory, so it would run too late
+// to free the objects that R has dropped: the collector is called when this memory has doubled since the last call.
 class UnseenMemory {
  public:
   explicit UnseenMemory(double bytes) : bytes_(bytes) {
@@ -136,7 +136,7 @@ class UnseenMemory {
   const double bytes_;
 };
 
-// R owns the object of this size from here on.
+// Passes the ownership of an object of this size to R.
 template <class T> SEXP external_pointer(std::unique_ptr<T> object, double bytes = 0) {
   const Rcpp::RObject memory = bytes < 1e6 ? R_NilValue : external_pointer(std::make_unique<UnseenMemory>(bytes));
   const SEXP pointer = allocate(0, [&]() -> SEXP { return Rcpp::XPtr<T>(object.get(), true, R_NilValue, memory); });

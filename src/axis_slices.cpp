@@ -64,7 +64,7 @@ Rcpp::NumericVector axis_order_statistic(SEXP x, Rcpp::NumericVector sizes, Rcpp
   });
 }
 
-// The same for a formula of the user.
+// Folds the slices by a formula of the user.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector axis_fold(SEXP x, Rcpp::NumericVector sizes, Rcpp::List operation, bool skip_missing,
                               Rcpp::List settings) {

@@ -1,4 +1,5 @@
-// The R interface of the vector operations of solvers (R/solve_vector_space.R): each runs where its blocks are stored.
+// The R interface of the vector operations of solvers (R/solve_vector_space.R): each operation runs in the memory of
+// its blocks.
 #include "block.h"
 
 namespace kernops {
@@ -73,7 +74,7 @@ SEXP writable(SEXP x) {
 
 }  // namespace
 
-// -1 for the host.
+// The device of a block; -1 for the host.
 // [[Rcpp::export(rng = false)]]
 int block_device(SEXP x) {
   return guard([&] { return is_gpu_matrix(x) ? gpu_matrix(x).device : -1; });
@@ -89,13 +90,13 @@ SEXP block_copy(SEXP x, int device) {
   });
 }
 
-// On a GPU it is uninitialised.
+// A new block of rows x columns; on a GPU it is uninitialised.
 // [[Rcpp::export(rng = false)]]
 SEXP block_new(int rows, int columns, int device) {
   return guard([&]() -> SEXP { return new_block(rows, columns, device); });
 }
 
-// a x + b y; overwrites y.
+// Replaces y by a x + b y.
 // [[Rcpp::export(rng = false)]]
 SEXP block_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
   return guard([&]() -> SEXP {
@@ -107,7 +108,7 @@ SEXP block_axpby(Rcpp::NumericVector a, SEXP x, Rcpp::NumericVector b, SEXP y) {
   });
 }
 
-// y + d x, with one number d or one per row; overwrites y.
+// Replaces y by y + d x, with one number d or one per row.
 // [[Rcpp::export(rng = false)]]
 SEXP block_add_rows(SEXP d, SEXP x, SEXP y) {
   if (!is_gpu_matrix(d) && Rf_xlength(d) == 1) return block_axpby(d, x, Rcpp::NumericVector::create(1), y);
@@ -121,7 +122,7 @@ SEXP block_add_rows(SEXP d, SEXP x, SEXP y) {
   });
 }
 
-// Replaces columns of x, by positions from 1, by those of y. x is overwritten, so it must have no other owner.
+// Replaces columns of x, by positions from 1, by the columns of y. x is overwritten, so it must have no other owner.
 // [[Rcpp::export(rng = false)]]
 SEXP block_put(SEXP x, Rcpp::IntegerVector columns, SEXP y) {
   return guard([&]() -> SEXP {
@@ -133,7 +134,7 @@ SEXP block_put(SEXP x, Rcpp::IntegerVector columns, SEXP y) {
   });
 }
 
-// The scalar products of the columns of x and y.
+// The scalar products of each column of x with the same column of y.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector block_dots(SEXP x, SEXP y) {
   return guard([&] {
@@ -145,7 +146,7 @@ Rcpp::NumericVector block_dots(SEXP x, SEXP y) {
   });
 }
 
-// t(x) y, on the host.
+// t(x) %*% y, on the host.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, Rcpp::List settings) {
   return guard([&] {
@@ -157,7 +158,7 @@ Rcpp::NumericMatrix block_inner(SEXP x, SEXP y, Rcpp::List settings) {
   });
 }
 
-// x_1 C for a matrix C of R, where x_1 has as many of the first columns of x as C has rows.
+// x_1 C for a matrix C of R, where x_1 has the first nrow(C) columns of x.
 // [[Rcpp::export(rng = false)]]
 SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, Rcpp::List settings) {
   return guard([&]() -> SEXP {
@@ -169,7 +170,7 @@ SEXP block_combine(SEXP x, Rcpp::NumericMatrix C, Rcpp::List settings) {
   });
 }
 
-// x L^-T for the Cholesky factor L of core + more I; overwrites both.
+// Replaces x by x L^-T for the Cholesky factor L of core + more I, and overwrites core.
 // [[Rcpp::export(rng = false)]]
 SEXP block_whiten(SEXP x, SEXP core, double more, Rcpp::List settings) {
   return guard([&]() -> SEXP {
@@ -181,7 +182,7 @@ SEXP block_whiten(SEXP x, SEXP core, double more, Rcpp::List settings) {
   });
 }
 
-// Q and R with (Q; R^-1) R = (x; I) and orthogonal columns of (Q; R^-1); overwrites x.
+// Q and R with (Q; R^-1) R = (x; I), where (Q; R^-1) has orthogonal columns; overwrites x.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List block_orthogonal(SEXP x, int passes, Rcpp::List settings) {
   return guard([&] {

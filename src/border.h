@@ -15,13 +15,13 @@ template <class F> auto guard(F body) -> decltype(body()) {
   }
 }
 
-// The same for a body that changes only objects that it creates. If C++ is short of memory, R first collects its
+// Like guard(), for a body that changes only objects that it creates. If C++ is short of memory, R first collects its
 // garbage, which may free memory of C++, and the body runs again.
 template <class F> auto guard_new(F body) -> decltype(body()) {
   return guard([&] {
     try {
       return body();
-    } catch (const NoMemory&) {  // after R has collected garbage
+    } catch (const NoMemory&) {  // the second failure, after R has collected garbage
       throw;
     } catch (const std::bad_alloc&) {
     }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Count piece = 1 << 15;  // rows of a unit of work
 
-// Calls work(first, last, unit) for pieces of n rows.
+// Calls work(first, last, unit) for each piece of n rows.
 template <class Work> void in_pieces(Count n, int threads, const Work& work) {
   in_parts(
       n, with_threads(threads), [&](Count first, Count last) { work(first, last, first / piece); }, piece);
@@ -196,7 +196,7 @@ Rcpp::NumericMatrix columns_moved(Rcpp::NumericMatrix x, Rcpp::IntegerVector cho
   });
 }
 
-// The rows of x with these numbers: a matrix, or a vector if x is a vector.
+// The rows of x by their numbers: a matrix, or a vector if x is a vector.
 // [[Rcpp::export(rng = false)]]
 SEXP columns_rows(SEXP x, Rcpp::IntegerVector rows, int threads) {
   return guard_new([&]() -> SEXP {

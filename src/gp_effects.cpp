@@ -14,7 +14,7 @@ using namespace kernops;
 
 namespace {
 
-// U of a list of weights, standard deviations and neighbours.
+// U from a list of weights, standard deviations and neighbours.
 SparseFactor factor_of(const Rcpp::List& rows, const Rcpp::NumericMatrix& weights) {
   return {weights, Rcpp::NumericVector(SEXP(rows["sd"])), Rcpp::IntegerMatrix(SEXP(rows["neighbours"]))};
 }
@@ -27,7 +27,7 @@ struct Effects {
     for (const int c : columns)
       if (c < 1 || c > size) throw InputError("dim", "a column is out of range");
   }
-  // body(column, value) for the entries of a point, with columns from 0.
+  // Calls body(column, value) for the entries of a point, with columns from 0.
   template <class Body> void entries(Count point, const Body& body) const {
     for (Count e = point * each; e < (point + 1) * each; ++e) body(columns[e] - 1, values[e]);
   }
@@ -76,8 +76,8 @@ class WhiteRow {
   std::vector<int> columns_;
 };
 
-// body(row, i, part) for all points, in a number of parts that does not depend on the number of threads, so that sums
-// do not depend on it either.
+// Calls body(row, i, part) for all points, in a number of parts that does not depend on the number of threads, so that
+// sums do not depend on it either.
 template <class Body>
 void each_white_row(const SparseFactor& u, const Effects& effects, Count parts, int threads, const Body& body) {
   parallel_for(parts, std::min<Count>(threads, parts), with_threads(threads), [&](Count part, Count) {
@@ -120,7 +120,7 @@ struct WhiteMatrix {
   std::vector<double> value;
 };
 
-// One column of (U C)' U C from row `first` on, while its entries are added.
+// One column of (U C)' U C from row `first` on, to which entries are added.
 struct OpenColumn {
   explicit OpenColumn(int size) : sum(size_t(size)), used(size_t(size)) {}
   void add(const WhiteMatrix& white, int c, int first) {
@@ -147,9 +147,9 @@ struct OpenColumn {
   std::vector<int> rows;
 };
 
-// body(column, rows, sums, block) for the columns of (U C)' U C, or of its lower triangle: the rows with entries in
-// ascending order, and the entries by row. The columns of a block are processed in order; as soon as `stopped` is true,
-// the remaining columns are omitted.
+// Calls body(column, rows, sums, block) for the columns of (U C)' U C, or of its lower triangle, with the rows that
+// have entries, in ascending order, and the entries by row. The columns of a block are processed in order; as soon as
+// `stopped` is true, the remaining columns are omitted.
 constexpr Count columns_of_block = 32;
 
 enum class Triangle { lower, both };
@@ -219,8 +219,8 @@ Rcpp::NumericMatrix effects_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, R
   });
 }
 
-// The lower triangle of the same matrix by columns: `start` and `row` from 0, and `value`; empty if there are more than
-// `most` entries.
+// The lower triangle of C' U' U C by columns: `start` and `row` from 0, and `value`; empty if it has more than `most`
+// entries.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_sparse_gram(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values, int size,
                                double most, int threads) {
@@ -280,7 +280,7 @@ Rcpp::NumericMatrix effects_product(SEXP held, Rcpp::NumericMatrix x, int thread
     const Count size = Count(white.by_column.size()) - 1, n = Count(white.start.size()) - 1, width = x.ncol();
     if (x.nrow() != size) throw InputError("dim", "each column of the matrix has a number");
     Rcpp::NumericMatrix out = zeros(int(size), int(width));
-    // the numbers of a row side by side
+    // the numbers of each row, contiguous
     std::vector<double> from(size_t(size * width)), rows(size_t(n * width));
     const double* const given = x.begin();
     double* const to = out.begin();
@@ -305,8 +305,8 @@ Rcpp::NumericMatrix effects_product(SEXP held, Rcpp::NumericMatrix x, int thread
 
 namespace {
 
-// The derivatives of effects_adjoint(), where by_entries(row, i, to) writes those with respect to the entries of row i
-// of U C to their columns.
+// The derivatives of effects_adjoint(), where by_entries(row, i, to) writes the derivatives with respect to the entries
+// of row i of U C to `to`, indexed by column.
 template <class ByEntries>
 Rcpp::List adjoint_of_rows(const SparseFactor& u, const Effects& effects, int threads, const ByEntries& by_entries) {
   Rcpp::NumericMatrix by_weights = zeros(int(u.m), int(u.sets));
@@ -329,7 +329,8 @@ Rcpp::List adjoint_of_rows(const SparseFactor& u, const Effects& effects, int th
   return named_list({{"weights", by_weights}, {"log_sd", by_log_sd}});
 }
 
-// The same where slope(a, b) is the derivative with respect to the product of columns a and b.
+// The derivatives of effects_adjoint(), where slope(a, b) is the derivative with respect to the product of columns a
+// and b.
 template <class Slope>
 Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads, const Slope& slope) {
   return adjoint_of_rows(u, effects, threads, [&](const WhiteRow& row, Count, double* to) {
@@ -341,7 +342,7 @@ Rcpp::List adjoint_of(const SparseFactor& u, const Effects& effects, int threads
   });
 }
 
-// The sum of x(entry of column a) times y(entry of column b) over the rows with both.
+// The sum of x(entry of column a) times y(entry of column b) over the rows that have both entries.
 template <class X, class Y> double column_product(const WhiteMatrix& white, int a, int b, const X& x, const Y& y) {
   double sum = 0;
   Count s = white.by_column[size_t(a)], t = white.by_column[size_t(b)];
@@ -370,7 +371,7 @@ Rcpp::List effects_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::N
   });
 }
 
-// The same where by_gram has entries `by` in a lower triangle, and others are 0.
+// Like effects_adjoint() for a sparse by_gram, whose lower triangle has the entries `by`.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List effects_sparse_adjoint(Rcpp::List rows, Rcpp::IntegerMatrix columns, Rcpp::NumericMatrix values,
                                   Rcpp::IntegerVector start, Rcpp::IntegerVector row, Rcpp::NumericVector by,

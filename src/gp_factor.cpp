@@ -1,5 +1,5 @@
-// The R interface of covariance matrices and their Cholesky factors (R/lik_exact.R): each operation runs where its
-// matrix is stored.
+// The R interface of covariance matrices and their Cholesky factors (R/lik_exact.R): each operation runs in the memory
+// of its matrix.
 #include "block.h"
 
 using namespace kernops;
@@ -91,7 +91,7 @@ double factor_matrix(SEXP k, Rcpp::NumericVector added, Rcpp::List settings) {
   });
 }
 
-// k(x, y) in the memory of `beside_this`.
+// The matrix k(x, y) in the memory of `beside_this`.
 // [[Rcpp::export(rng = false)]]
 SEXP covariance_block(SEXP beside_this, Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::NumericVector theta, SEXP x, SEXP y,
                       Rcpp::List settings) {

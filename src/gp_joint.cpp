@@ -10,7 +10,7 @@ using neighbours::NewPoints;
 
 namespace {
 
-// Pointers into a list, valid while the list is.
+// Pointers into a list, valid as long as the list exists.
 struct Joint {
   Joint(const Rcpp::List& sets, const Settings& settings)
       : weights(sets["weights"]), sd(sets["sd"]), near(sets["neighbours"]), posterior(sets["posterior"]) {

@@ -15,11 +15,11 @@ void check_numbers(const Rcpp::IntegerVector& some, Count n) {
 
 }  // namespace
 
-// The points with a tree of them, for points_maxmin(), points_earlier() and points_nearest().
+// Stores points with a tree, for points_maxmin(), points_earlier() and points_nearest().
 // [[Rcpp::export(rng = false)]]
 SEXP points_hold(Rcpp::NumericMatrix u, int threads) {
   return guard_new([&]() -> SEXP {
-    const double bytes = 20.0 * double(u.size());  // of the tree: coordinates, boxes and rows
+    const double bytes = 20.0 * double(u.size());  // size of the tree: coordinates, boxes and rows
     return external_pointer(std::make_unique<StoredPoints>(u, unit(u), threads), bytes);
   });
 }
@@ -75,7 +75,7 @@ class Queries {
 
 }  // namespace
 
-// The earlier neighbours of all points in their order, as rows from 1; without an order, by row; or only of `some`
+// The nearest earlier points of all points in their order, as rows from 1; without an order, by row; or only for `some`
 // points, by positions from 1.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_earlier(SEXP stored, Rcpp::Nullable<Rcpp::IntegerVector> order, int m,
@@ -110,8 +110,8 @@ Rcpp::IntegerMatrix points_nearest(Rcpp::NumericMatrix query, SEXP stored, int m
   });
 }
 
-// The nearest base points, which come first, and earlier points in their order, for all points or for `some`: like
-// points_earlier() of both together.
+// The nearest points among base points, which come first, and earlier points in their order, for all points or for
+// `some`: like points_earlier() applied to base points and points together.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector order, int m,
                                      Rcpp::Nullable<Rcpp::IntegerVector> some, Rcpp::List settings) {
@@ -145,8 +145,8 @@ Rcpp::IntegerMatrix points_following(SEXP base, SEXP stored, Rcpp::IntegerVector
   });
 }
 
-// The columns of `near`, whose last numbers, those of the farthest points, are replaced by the numbers in the columns
-// of `more` that are not among them.
+// The columns of `near`, in which numbers from the columns of `more` that are missing in `near` replace the last
+// numbers, which belong to the farthest points.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerMatrix points_joined(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix more, int threads) {
   return guard_new([&] {

@@ -18,7 +18,7 @@ neighbours::PointSets sets_of(const Rcpp::IntegerMatrix& near, Count points) {
 
 Posterior& posterior_of(SEXP held) { return *Rcpp::XPtr<Posterior>(held); }
 
-// A call cannot be interrupted: rows wait for each other.
+// Settings for a number of threads, without interrupts, because rows wait for each other.
 Settings for_threads(int threads) {
   Settings settings;
   settings.threads = threads;
@@ -43,7 +43,7 @@ void outward(const Posterior& posterior, const double* x, double* to) {
   for (size_t i = 0; i < size_t(posterior.length()); ++i) to[i] = x[posterior.inner(i)];
 }
 
-// Some columns from `first` on, which are multiplied together: from[i], and to[i] for their results.
+// Some columns from `first` on, which are multiplied together: the inputs from[i], and memory to[i] for their results.
 struct Columns {
   Count first, count;
   const double* from;
@@ -51,7 +51,8 @@ struct Columns {
   Settings settings;
 };
 
-// each(columns) for all columns of b, as many together as leave each thread its part; returns the results.
+// Calls each(columns) for all columns of b, in groups as large as possible while each thread still has a group; returns
+// the results.
 template <class Each>
 Rcpp::NumericMatrix by_columns(const Posterior& posterior, const Rcpp::NumericMatrix& b, int threads,
                                const Each& each) {
@@ -89,7 +90,7 @@ void sum_points(const Posterior& posterior, const Rcpp::IntegerMatrix& near, con
 
 }  // namespace
 
-// The posterior of points and their earlier neighbours.
+// Creates the posterior of points and their earlier neighbours.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
   return guard_new([&]() -> SEXP {
@@ -98,10 +99,10 @@ SEXP posterior_hold(Rcpp::IntegerMatrix near, int threads) {
   });
 }
 
-// The same where the first points are effects. Point i is observed with effects columns[start[i] + 1] ..
+// Creates the posterior if the first points are effects. Point i is observed with effects columns[start[i] + 1] ..
 // columns[start[i + 1]], counted from 1, in ascending order; `within` is the lower triangle of the pairs of effects
-// that are observed together, as a sparse_symmetric() matrix. Pairs of the points of `wide` sets are in the pattern of
-// the factor. `dense` has the ascending numbers, among all effects, of the effects of the border.
+// that are observed together, as a sparse_symmetric() matrix. The pattern of the factor contains all pairs of the
+// points of each `wide` set. `dense` has the ascending numbers, among all effects, of the effects of the border.
 // [[Rcpp::export(rng = false)]]
 SEXP posterior_hold_effects(Rcpp::IntegerMatrix near, Rcpp::IntegerMatrix wide, Rcpp::IntegerVector start,
                             Rcpp::IntegerVector columns, Rcpp::List within, Rcpp::IntegerVector dense, int threads) {
@@ -221,8 +222,8 @@ Rcpp::NumericMatrix posterior_precondition(SEXP held, Rcpp::NumericMatrix b, int
   });
 }
 
-// The runs of conjugate gradients for (Q + D) x = L z, with the latest factor L L' as the preconditioner, for columns
-// z: their steps and ratios (R/solve_lanczos.R), one column each, with NA after the last step.
+// Runs conjugate gradients for (Q + D) x = L z, with the latest factor L L' as the preconditioner, for each column z:
+// returns the steps and ratios of each run (R/solve_lanczos.R), one column each, with NA after the last step.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List posterior_lanczos(SEXP held, Rcpp::NumericVector diagonal, Rcpp::NumericMatrix z, double tol, int most,
                              int threads) {
@@ -264,7 +265,7 @@ Rcpp::NumericVector posterior_variances(SEXP held, int threads) {
   });
 }
 
-// The variances of weighted sums of the points of sets, without shares below `nothing` of a variance.
+// The variances of weighted sums of the points of sets, ignoring shares of a variance below `nothing`.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, double nothing,
                                    int threads) {
@@ -275,7 +276,7 @@ Rcpp::NumericVector posterior_sums(SEXP held, Rcpp::IntegerMatrix near, Rcpp::Nu
   });
 }
 
-// One column for each sum, whose inner products are the covariances of the sums.
+// One column for each sum; the inner products of the columns are the covariances of the sums.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix posterior_parts(SEXP held, Rcpp::IntegerMatrix near, Rcpp::NumericMatrix weights, int threads) {
   return guard([&] {
@@ -287,7 +288,7 @@ Rcpp::NumericMatrix posterior_parts(SEXP held, Rcpp::IntegerMatrix near, Rcpp::N
   });
 }
 
-// The derivatives of Posterior::differentiate().
+// The derivatives that Posterior::differentiate() computes.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List posterior_differentiate(SEXP held, Rcpp::NumericVector f, Rcpp::NumericVector g, int threads) {
   return guard([&] {

@@ -51,7 +51,7 @@ void put(const Eigen::MatrixXd& from, double* to, size_t number) {
 
 }  // namespace
 
-// The optimum of each column of `responses`, with the names of ResponseOptimum; NA for columns without an optimum.
+// The optimum of each column of `responses`, with the names of ResponseOptimum; NA if a column has no optimum.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List responses_optima(Rcpp::List operators, SEXP held, Rcpp::NumericMatrix responses, Rcpp::List parameters,
                             Rcpp::List starts, bool reml, Rcpp::List settings) {
@@ -93,8 +93,9 @@ Rcpp::List responses_optima(Rcpp::List operators, SEXP held, Rcpp::NumericMatrix
   });
 }
 
-// The log-determinant and the products of the whitened trend and responses at one theta: the factor of the products of
-// the trend, the sum of squares of each response, and trend x responses; NULL if the covariance is singular.
+// The likelihood data of all responses at one theta: the log-determinant, the factor of the products of the whitened
+// trend, the sum of squares of each whitened response, and the products trend x responses; NULL if the covariance is
+// singular.
 // [[Rcpp::export(rng = false)]]
 SEXP responses_products(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held,
                         Rcpp::NumericMatrix responses, Rcpp::List settings) {

@@ -41,15 +41,16 @@ SetRequest request_of(const Rcpp::List& operators, const Rcpp::NumericVector& th
 
 namespace {
 
-// The pairs of a set take some tens of operations each, and its factor a sixth of the cube of its size.
+// Chooses the backend. The pairs of a set take some tens of operations each, and its factor a sixth of the cube of its
+// size.
 const Backend& chosen(const SetRequest& request) {
   if (request.rank) return cpu_backend();
   const double size = request.m + 1, each = size * size * (20 + size / 6) * (request.slopes ? 3 : 1);
   return choose_backend(request.settings.backend, {MemorySpace::host}, each * double(request.sets));
 }
 
-// A matrix and a vector or, with slopes, an array and a matrix, in which parameters are the second and the first
-// dimension, respectively.
+// The weights and standard deviations: a matrix and a vector or, with slopes, an array and a matrix, in which
+// parameters are the second and the first dimension, respectively.
 Rcpp::List weights_of(const SetRequest& request) {
   const int rows = request.slopes ? 1 + request.parameters : 1, m = request.m, sets = int(request.sets);
   Rcpp::NumericVector weights = new_numbers(double(m) * rows * sets), sd = zeros(double(rows) * sets);
@@ -65,7 +66,7 @@ Rcpp::List weights_of(const SetRequest& request) {
 
 }  // namespace
 
-// Points in their order and the neighbours of the last ones, for sets_sums().
+// Stores points in their order and the neighbours of the last points, for sets_sums().
 // [[Rcpp::export(rng = false)]]
 SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::NumericVector noise_slope,
                Rcpp::NumericMatrix values, Rcpp::IntegerMatrix neighbours, int threads = 1) {
@@ -79,8 +80,8 @@ SEXP sets_hold(Rcpp::NumericMatrix points, Rcpp::NumericVector noise, Rcpp::Nume
   });
 }
 
-// The same sets with a low-rank part of the covariance: the inner products of the columns of `factors`, one for each
-// point, are subtracted from the covariance of two points.
+// Copies the sets and adds a low-rank part of the covariance: the inner products of the columns of `factors`, one for
+// each point, are subtracted from the covariance of two points.
 // [[Rcpp::export(rng = false)]]
 SEXP sets_with_factors(SEXP held, Rcpp::NumericMatrix factors) {
   return guard_new([&]() -> SEXP {
@@ -92,7 +93,7 @@ SEXP sets_with_factors(SEXP held, Rcpp::NumericMatrix factors) {
 }
 
 // The sums of jobs/sets.h over stored sets with `count` neighbours, and the number of the first singular set, or 0.
-// `nugget` is that of request_of().
+// `nugget` has the meaning it has in request_of().
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
                      Rcpp::List settings) {
@@ -108,7 +109,7 @@ Rcpp::List sets_sums(Rcpp::List operators, Rcpp::NumericVector theta, int nugget
   });
 }
 
-// The CUDA texts of sums and of weights, with slopes unless these are NULL; and the same texts for matrices that are
+// The CUDA texts of sums and of weights, with slopes unless `slopes` is NULL; and the same texts for matrices that are
 // split between two memories.
 // [[Rcpp::export(rng = false)]]
 Rcpp::CharacterVector sets_sources(Rcpp::XPtr<kernops::Kernel> covariance, SEXP slopes, bool single) {
@@ -136,7 +137,7 @@ Rcpp::List sets_weights(Rcpp::List operators, Rcpp::NumericVector theta, Rcpp::N
   });
 }
 
-// The same for stored sets, with `count` neighbours.
+// The results of sets_weights() for stored sets, with `count` neighbours.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_residual_weights(Rcpp::List operators, Rcpp::NumericVector theta, int nugget, SEXP held, double count,
                                  Rcpp::List settings) {
@@ -163,8 +164,8 @@ Rcpp::List sets_residual_adjoint(Rcpp::List operators, Rcpp::NumericVector theta
   });
 }
 
-// The same as sets_weights() for other points without noise, given neighbours among the stored points. If the stored
-// points have factors, those of the other points follow their coordinates.
+// The results of sets_weights() for other points without noise, given neighbours among the stored points. If the stored
+// points have factors, the factors of the other points follow their coordinates.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sets_weights_at(Rcpp::List operators, Rcpp::NumericVector theta, SEXP held, Rcpp::NumericMatrix targets,
                            double diagonal, Rcpp::IntegerMatrix neighbours, Rcpp::List settings) {

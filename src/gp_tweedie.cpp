@@ -9,7 +9,8 @@ using namespace kernops;
 
 namespace {
 
-// log(j! Gamma(a j)) and its derivative by a. Where all rows have the same a, both have few values.
+// log(j! Gamma(a j)) and its derivative by a. If all rows have the same a, both functions have few values, which are
+// stored.
 class Gammas {
  public:
   Gammas(const double* a, Count rows, double most) {
@@ -33,7 +34,7 @@ struct Terms {
   double last(Count row) const { return std::ceil(middle[row] + wide(row) + 25); }
 };
 
-// Beyond the largest term, terms decrease ever faster.
+// Sums the terms of a row; beyond the largest term, terms decrease faster and faster.
 std::array<double, 4> sums_of(const Terms& of, Count row, const Gammas& gammas) {
   const double a = of.a[row], log_z = of.log_z[row], middle = of.middle[row];
   const auto term = [&](double j) { return j * log_z - gammas.logarithm(j, a); };
@@ -49,9 +50,9 @@ std::array<double, 4> sums_of(const Terms& of, Count row, const Gammas& gammas) 
 
 }  // namespace
 
-// A row has the logarithm of the term at round(middle), and the sums over numbers j about `middle` of the terms
-// exp(j log_z) / (j! Gamma(a j)) divided by this one: alone, times j, and times their logarithmic derivatives by the
-// power, of which `change` is that of log_z and `slope` that of a.
+// A row has the logarithm of the term at j = round(middle), and four sums over j near `middle` of the terms exp(j
+// log_z) / (j! Gamma(a j)) divided by this term: plain, times j, and times the derivatives of the terms' logarithms by
+// the power, for which `change` is the derivative of log_z and `slope` the derivative of a.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix tweedie_sums(Rcpp::NumericVector middle, Rcpp::NumericVector log_z, Rcpp::NumericVector change,
                                  Rcpp::NumericVector a, Rcpp::NumericVector slope, int threads) {

@@ -24,7 +24,7 @@ template <class F> void in_batches(Count length, F body) {
 struct Precision {
   const char* name;
   MemorySpace space;
-  const char* type;  // of its numbers in kernels
+  const char* type;  // the type of the numbers in kernels
 };
 constexpr Precision precisions[] = {{"float64", MemorySpace::device_double, "double"},
                                     {"float32", MemorySpace::device_float, "float"},
@@ -171,7 +171,7 @@ SEXP gpu_upload(Rcpp::NumericMatrix x, std::string precision, int device) {
   });
 }
 
-// The numbers of a matrix of R, written into a matrix of the same size.
+// Writes the numbers of a matrix of R into a matrix of the same size.
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_fill(SEXP to, Rcpp::NumericMatrix x) {
   return guard([&]() -> SEXP {
@@ -208,7 +208,7 @@ Rcpp::List gpu_describe(SEXP x) {
   });
 }
 
-// Rows and columns by positions from 1, which must exist; all rows without positions.
+// Selects rows and columns by positions from 1, which must exist; all rows without positions.
 // [[Rcpp::export(rng = false)]]
 SEXP gpu_gather(SEXP x, Rcpp::Nullable<Rcpp::IntegerVector> chosen_rows, Rcpp::IntegerVector columns) {
   return guard([&]() -> SEXP {

@@ -10,7 +10,7 @@ namespace cuda {
 struct Matrix {
   Matrix(Count rows, Count columns, MemorySpace space, int device);
   Matrix(Count rows, Count columns, bool single, int device);
-  Matrix(const Matrix& other, int device);  // a copy
+  Matrix(const Matrix& other, int device);  // copies the matrix
   Count rows, columns;
   MemorySpace space;
   int device;
@@ -36,8 +36,8 @@ std::unique_ptr<Matrix> converted(const Matrix& from, MemorySpace space);
 }  // namespace kernops
 
 bool is_gpu_matrix(SEXP x);
-// Makes its device current; throws InputError if x has lost its memory. Only formulas read numbers of 16 bits: for all
-// other computations gpu_matrix() throws InputError.
+// Returns the matrix of an R object and makes its device current; throws InputError if x has lost its memory. Only
+// formulas read 16-bit numbers: gpu_matrix(), for all other computations, throws InputError for them.
 kernops::cuda::Matrix& any_gpu_matrix(SEXP x);
 kernops::cuda::Matrix& gpu_matrix(SEXP x);
 SEXP wrap_gpu_matrix(std::unique_ptr<kernops::cuda::Matrix> matrix);

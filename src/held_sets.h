@@ -1,4 +1,4 @@
-// The data of conditioning sets that R keeps between likelihoods, as requests for the engine.
+// The data of conditioning sets that R keeps between evaluations of a likelihood, as requests for the engine.
 #pragma once
 #include "block.h"
 #include "sets/sets.h"
@@ -12,7 +12,7 @@ struct HeldSets {
   Rcpp::NumericMatrix values;
   Rcpp::IntegerMatrix neighbours;
   std::shared_ptr<BackendCache> kept;
-  Rcpp::NumericMatrix factors;  // rank x points, of a low-rank part of the covariance; without rows if there is none
+  Rcpp::NumericMatrix factors;  // rank x points, factors of a low-rank part of the covariance; 0 rows if there is none
 };
 
 // `operators` contains `values`, the covariance, and optionally `derivatives` with respect to theta.

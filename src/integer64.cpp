@@ -25,7 +25,7 @@ double difference(std::int64_t a, std::int64_t b) {
   return a >= b ? distance(a, b) : -distance(b, a);
 }
 
-// The number of three limbs, or of sums of limbs; `missing` if it needs more than 64 bits.
+// Joins three limbs, or sums of limbs, to a number; `missing` if it needs more than 64 bits.
 std::int64_t joined(std::int64_t low, std::int64_t middle, std::int64_t high) {
   middle += low >> limb_bits, low &= limb_mask;
   high += middle >> limb_bits, middle &= limb_mask;
@@ -54,7 +54,7 @@ SEXP int64_doubles(SEXP x, SEXP origin, double most) {
   });
 }
 
-// The bits of whole numbers that an integer64 holds; missing for NaN.
+// The numbers as integer64; missing for NaN.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector int64_of_doubles(Rcpp::NumericVector x) {
   return guard_new([&] {
@@ -81,7 +81,7 @@ Rcpp::List int64_limbs(SEXP x) {
   });
 }
 
-// The same for each number; NULL if one of them needs more than 64 bits.
+// Joins the limbs of each number; NULL if a number needs more than 64 bits.
 // [[Rcpp::export(rng = false)]]
 SEXP int64_join(Rcpp::NumericVector low, Rcpp::NumericVector middle, Rcpp::NumericVector high) {
   return guard_new([&]() -> SEXP {

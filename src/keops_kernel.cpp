@@ -11,7 +11,7 @@ using namespace kernops;
 
 namespace {
 
-// The engine returns positions as numbers from 1, with 0 for none.
+// Converts positions to R: the engine returns numbers from 1, and 0 for a missing position.
 SEXP mark_missing(Rcpp::NumericVector out, const Call& call, const Reduction& result) {
   const int first = first_position(reduction_table()[result.row], result.size);
   for (Count batch = 0; batch < call.batches; ++batch)
@@ -124,7 +124,7 @@ Rcpp::NumericVector kernel_device_time(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp:
       execute(*kernel, call.data, wanted, call.target(out));
       cuda::use_device(out.device);
     };
-    once();  // loads the kernels that it needs
+    once();  // loads the kernels that the call needs
     cuda::synchronize();
     const double device = cuda::device_milliseconds([&] {
       for (int n = 0; n < calls; ++n) once();
@@ -144,7 +144,7 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
-// The device that processes m x n pairs of data that are on the host, or of which some are `there`; -1: the host.
+// The device that processes m x n pairs; `there` is true if some data are on the GPU. -1 is the host.
 // [[Rcpp::export(rng = false)]]
 int kernel_device(Rcpp::XPtr<kernops::Kernel> kernel, double m, double n, bool there, Rcpp::List settings) {
   return guard([&] {

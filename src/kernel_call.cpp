@@ -45,7 +45,7 @@ Input as_points(const Variable& v, Input input, Count nrow, Count ncol, bool poi
 
 bool is_matrix(const Variable& v, Count nrow, Count ncol) { return v.axes == none && nrow > 1 && ncol > 1; }
 
-// R stores a matrix by columns.
+// Reads a matrix by rows, because R stores it by columns.
 Rcpp::NumericVector by_rows(const Input& input, Count nrow, Count ncol) {
   Rcpp::NumericVector turned(input.values.size());
   const double* from = input.values.begin();
@@ -104,7 +104,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns, const std::
   if (v.axes != none && !inputs.empty()) input.values = rounded(input.values, v, inputs);
   input.array.data = input.values.begin();
   const Count length = Rf_xlength(x);
-  const bool vector = dims < 2;  // or an array of one dimension, as returned by table()
+  const bool vector = dims < 2;  // a vector, or an array of one dimension, as returned by table()
   const Count nrow = !vector ? INTEGER(dim)[0] : points_are_columns ? 1 : length;
   const Count ncol = !vector ? INTEGER(dim)[1] : points_are_columns ? length : 1;
   if (dims == 3) {
@@ -122,7 +122,7 @@ Input read_input(const Variable& v, SEXP x, bool points_are_columns, const std::
   return input;
 }
 
-// Arrays of one batch serve all the batches of the others.
+// The number of batches; arrays of one batch are recycled.
 Count common_batches(const Program& program, const std::vector<Input>& inputs) {
   int first = -1;
   for (int n = 0; n < int(inputs.size()); ++n) {
@@ -136,7 +136,7 @@ Count common_batches(const Program& program, const std::vector<Input>& inputs) {
   return first < 0 ? 1 : inputs[first].batches;
 }
 
-// All variables of an axis must have the same number of points; an axis without variables has one.
+// The number of points of an axis, on which all its variables must agree; 1 if the axis has no variables.
 Count common_points(const Program& program, const std::vector<Input>& inputs, unsigned axes) {
   int first = -1;
   for (int n = 0; n < int(inputs.size()); ++n) {

@@ -9,7 +9,8 @@ namespace kernops {
 
 const char* category(unsigned axes);  // Vi, Vj or Pm
 
-// Throws if a parameter may not be a matrix of this shape, because the formula reads none, or one of another shape.
+// Throws if the parameter cannot be a matrix of this shape, because the formula reads it as a vector or in another
+// shape.
 void check_matrix(const Variable& v, Count rows, Count columns);
 
 // An R vector, matrix or array as doubles, or a gpu_matrix, with its points and batches counted. Owns the converted
@@ -17,7 +18,7 @@ void check_matrix(const Variable& v, Count rows, Count columns);
 struct Input {
   Rcpp::NumericVector values;
   ArrayRef array;
-  std::shared_ptr<cuda::Matrix> rounded;  // a gpu_matrix in 16 bits
+  std::shared_ptr<cuda::Matrix> rounded;  // a gpu_matrix rounded to 16 bits
   Count points;
   Count batches = 1;
   bool batched = false;  // an array of three dimensions
@@ -42,7 +43,7 @@ struct Call {
   std::vector<Count> dim;  // shape of the result, without batches
 };
 
-// The precision of the points, among the settings that R/settings.R makes.
+// The precision of the points, from the settings that R/settings.R makes.
 std::string inputs_of(const Rcpp::List& settings);
 
 }  // namespace kernops

@@ -22,7 +22,7 @@ struct Tridiagonal {
   }
 
  private:
-  // The last row of the block that starts at k: entries that are negligible by rounding end it.
+  // Returns the last row of the block that starts at k: an entry that is negligible by rounding ends the block.
   size_t block_end(size_t k) const {
     size_t end = k;
     while (end + 1 < diagonal.size() &&
@@ -31,8 +31,8 @@ struct Tridiagonal {
     return end;
   }
 
-  // One step with the eigenvalue of the upper 2 x 2 block as its shift: a rotation creates a bulge at the end, others
-  // chase it up to row k.
+  // One QL step with the eigenvalue of the upper 2 x 2 block as its shift: a rotation creates a bulge at the end of the
+  // block, and further rotations chase the bulge up to row k.
   void ql_step(size_t k, size_t end) {
     const double half = (diagonal[k + 1] - diagonal[k]) / (2 * below[k]);
     const double shift = diagonal[k] - below[k] / (half + std::copysign(std::hypot(half, 1), half));

@@ -23,11 +23,11 @@ void run(const char* name, Count grid, const PivotJob& job) {
 
 }  // namespace
 
-// The first `rank` columns of the pivoted Cholesky decomposition of K, their rows, from 1, and the remaining trace
-// before each of them and after the last. `kernel` computes K times a vector. The input has, for each variable of the
-// summed axis, an n x size gpu_matrix of doubles; the vector is n ones. A column of the decomposition reads only the
-// pivot's row of these matrices.
-// long: one loop over pivots, with the buffers that it uses again
+// The first `rank` columns of the pivoted Cholesky decomposition of K, the rows of their pivots, from 1, and the trace
+// that remains before each column and after the last one. `kernel` computes K times a vector. The input has, for each
+// variable of the summed axis, an n x size gpu_matrix of doubles; the vector is n ones. A column of the decomposition
+// reads only the pivot's row of these matrices.
+// long: one loop over pivots, which reuses its buffers
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpu_pivoted_cholesky(Rcpp::XPtr<kernops::Kernel> kernel, Rcpp::List input, SEXP diagonal, int rank) {
   return guard([&] {

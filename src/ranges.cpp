@@ -19,7 +19,7 @@ struct Ends {
   Count begin(Count n) const { return ends(n, 0) - Count(1); }
   Count end(Count n) const { return ends(n, 1); }
 
-  // Ranges first .. last - 1 must lie within the points, one after another.
+  // Checks that ranges first .. last - 1 lie within the points and follow one another.
   void check(Count first, Count last) const {
     for (Count n = first; n < last; ++n) {
       const bool inside = ends(n, 0) > 0 && end(n) > begin(n) && end(n) <= limit;
@@ -55,7 +55,7 @@ class Half {
     for (Count c = 0; c < clusters_.count(); ++c) kept_.check(slice(c), slice(c + 1));
   }
 
-  // All rows, in order: rows outside all clusters are combined with no columns.
+  // The blocks of all rows, in order: rows outside all clusters are combined with no columns.
   Blocks blocks() const {
     Blocks all;
     Count covered = 0;
@@ -102,15 +102,15 @@ class Half {
   Ends kept_;
 };
 
-// Well mixed bits (the last steps of SplitMix64).
+// Mixes the bits of a number (the last steps of SplitMix64).
 std::uint64_t mixed(std::uint64_t n) {
   n = (n ^ (n >> 30)) * 0xbf58476d1ce4e5b9u;
   n = (n ^ (n >> 27)) * 0x94d049bb133111ebu;
   return n ^ (n >> 31);
 }
 
-// Each pair has a weight, a product of differences of mixed(): two lists have equal sums if they contain the same
-// pairs, and otherwise almost never.
+// Returns a fingerprint of the pairs. Each pair has a weight, a product of differences of mixed(): two lists of the
+// same pairs have equal sums of weights, and two other lists almost never.
 std::uint64_t fingerprint(const Blocks& blocks, bool rows_are_i) {
   const auto weight = [](Count begin, Count end, bool i) {
     return mixed(std::uint64_t(2 * end + i)) - mixed(std::uint64_t(2 * begin + i));

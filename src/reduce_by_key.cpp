@@ -34,7 +34,7 @@ Rcpp::NumericVector seg_runs(SEXP keys) {
 
 namespace {
 
-// The keys are kept, because the plans of other batches need them.
+// Runs whose keys are in a matrix, which is kept because the plans of other batches need the keys.
 struct RunsOfMatrix : cuda::KeyRuns {
   RunsOfMatrix(SEXP keys, const cuda::Matrix& matrix)
       : KeyRuns(matrix.memory.address(), matrix.single(), matrix.rows), from(keys) {}
@@ -43,7 +43,7 @@ struct RunsOfMatrix : cuda::KeyRuns {
 
 }  // namespace
 
-// The runs of keys on the GPU, which are found when they are first requested.
+// Creates the runs of keys on the GPU; they are found when they are first requested.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_keys(SEXP keys) {
   return guard_new([&] {

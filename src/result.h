@@ -15,7 +15,7 @@ class Result {
   Output output() const;  // column by column
   void fill(double value);
   void keep_rows(Count rows);  // keeps the first rows of a single column
-  SEXP give(bool stays);       // returned to R, as a gpu_matrix or as numbers
+  SEXP give(bool stays);       // the R object: a gpu_matrix or numbers
 
  private:
   Count rows_;
@@ -25,8 +25,7 @@ class Result {
   Rcpp::NumericVector numbers_;
 };
 
-// An argument, besides the data that determine the backend, as doubles in the backend's memory: it is copied if
-// necessary.
+// An argument besides the data that determine the backend: doubles in the backend's memory, copied if necessary.
 class Operand {
  public:
   Operand(SEXP x, const Backend& backend, int device);

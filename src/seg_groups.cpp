@@ -22,13 +22,13 @@ template <class Work> void for_parts(Count n, Count parts, const Work& work) {
   });
 }
 
-// The number of values of each group. If there are few groups, several tables count in turn: otherwise the processor
+// Counts the values of each group. If there are few groups, several tables are used in turn: otherwise the processor
 // would wait for the previous count of the same group.
 std::vector<Count> count_part(const GroupCodes& groups, Count first, Count last) {
   const Count tables = groups.span <= 4096 ? 4 : 1, width = groups.span + 1;
   LargeVector<std::uint32_t> counts(size_t(tables * width));
   std::fill(counts.begin(), counts.end(), 0);
-  std::uint32_t* const of_group = counts.data() + 1;  // number -1 counts the values of no group
+  std::uint32_t* const of_group = counts.data() + 1;  // index -1 counts the values of no group
   for (Count n = first; n < last; ++n) ++of_group[(n & (tables - 1)) * width + groups.number(n)];
   std::vector<Count> all(size_t(groups.span), 0);
   for (Count table = 0; table < tables; ++table)
@@ -36,7 +36,7 @@ std::vector<Count> count_part(const GroupCodes& groups, Count first, Count last)
   return all;
 }
 
-// Segments that own the numbers of R.
+// Segments that protect the R vectors from which they read.
 class Grouped : public Segments {
  public:
   Grouped(SEXP codes, int base, Count span, SEXP rows, Count count, int threads)
@@ -46,7 +46,7 @@ class Grouped : public Segments {
     groups = {INTEGER(codes), base, span, Rf_isNull(rows) ? nullptr : INTEGER(rows), base == 1 && Rf_isNull(rows)};
   }
 
-  // If groups are ascending and each value has one, the values are already in order.
+  // True if groups are ascending and each value has a group: the values are then already in order.
   bool is_sorted() const {
     Count before = 0;
     for (Count n = 0; n < values; ++n) {
@@ -92,9 +92,9 @@ class Grouped : public Segments {
 
 }  // namespace
 
-// Value n is in group codes[n] - base, if that is at least 0 and below `span`, otherwise in none; `rows` is the result
-// row of a group, from 0, or -1, if it differs from its number. Codes from 1 without rows are checked: now, or by the
-// pass that reduces them.
+// Value n is in group codes[n] - base, if this number is at least 0 and below `span`; otherwise it is in no group.
+// `rows` has the result row of each group, from 0, or -1, if result rows differ from group numbers. Codes from 1
+// without `rows` are checked, either now or by the pass that reduces them.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_groups(SEXP codes, int base, double span, SEXP rows, double count, bool check = true,
                            int threads = 1) {

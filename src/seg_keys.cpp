@@ -1,5 +1,5 @@
-// The groups of seg_plan(g =): keys of R become numbers, without a search if they are whole numbers in a small range,
-// otherwise by a table of the distinct keys.
+// The groups of seg_plan(g =): keys of R become numbers. Whole numbers in a small range need no search; other keys are
+// looked up in a table of the distinct keys.
 #include <climits>
 #include <cstring>
 #include <numeric>
@@ -15,16 +15,16 @@ using namespace kernops;
 namespace {
 
 constexpr std::uint32_t nowhere = UINT32_MAX;
-constexpr Count step = 1024;  // number of values between checks that end a pass early
+constexpr Count step = 1024;  // number of values after which a pass checks whether it can end
 
-// The codes of the values (seg_from_groups), and for each group in order the position of its first value.
+// The codes of the values (seg_from_groups) and, for each group in order, the position of its first value.
 struct Numbered {
   Rcpp::RObject codes;
   int base = 0;
   Count span = 0;
-  std::vector<int> rows;  // empty if the groups are the rows
+  std::vector<int> rows;  // empty if group n is row n
   std::vector<std::uint32_t> firsts;
-  bool collated = true, ascii = true;  // sorted as in every locale; ASCII strings only
+  bool collated = true, ascii = true;  // sorted as in every locale; all strings are ASCII
 
   SEXP list() const {
     const Rcpp::NumericVector places = numbers_of(firsts);
@@ -53,7 +53,7 @@ struct Range {
   double width() const { return double(high) - low + 1; }
 };
 
-// The range of all integers except NA. Loops of constant length become vector instructions.
+// The range of all integers except NA. Loops of constant length are compiled to vector instructions.
 Range range_of(const int* x, Count n) {
   constexpr int lanes = 16;
   int low[lanes], high[lanes];
@@ -72,7 +72,7 @@ Range range_of(const int* x, Count n) {
   return range;
 }
 
-// The first position of each number of the range; the pass ends when all numbers have one.
+// The position of the first value for each number of the range; the pass ends when all numbers have occurred.
 std::vector<std::uint32_t> first_places(const int* x, Count n, const Range& range) {
   const Count width = Count(range.width());
   std::vector<std::uint32_t> firsts(size_t(width), nowhere);
@@ -84,7 +84,7 @@ std::vector<std::uint32_t> first_places(const int* x, Count n, const Range& rang
   return firsts;
 }
 
-// The groups become rows in ascending order of their keys, or of their first positions.
+// Orders the groups by their keys or, unless `sort`, by their first positions.
 void order_range(Numbered& result, const std::vector<std::uint32_t>& firsts, bool sort) {
   std::vector<std::uint32_t> groups;
   for (std::uint32_t group = 0; group < firsts.size(); ++group)
@@ -109,7 +109,7 @@ bool number_range(Numbered& result, SEXP integers, bool sort) {
   return true;
 }
 
-// Doubles as integers, if they are whole, and none is NaN.
+// Converts doubles to integers, if all are whole numbers and none is NaN.
 SEXP as_whole(const double* x, Count n) {
   const auto fits = [](double value) { return value > INT_MIN && value <= INT_MAX && value == double(int(value)); };
   for (Count k = 0; k < std::min(n, step); ++k)
@@ -127,7 +127,7 @@ SEXP as_whole(const double* x, Count n) {
   return codes;
 }
 
-// The groups are in the order of their first positions.
+// Numbers keys; the groups are in the order of their first positions.
 template <class Key> void number_words(Numbered& result, Count n, const Key& key) {
   Rcpp::IntegerVector codes = new_integers(double(n));
   in_huge_pages(codes.begin(), size_t(n) * sizeof(int));
@@ -137,7 +137,7 @@ template <class Key> void number_words(Numbered& result, Count n, const Key& key
   result.firsts = table.firsts();
 }
 
-// order[k] is the group at position k.
+// Reorders the groups: order[k] is the group at position k.
 template <class Order> void set_order(Numbered& result, const Order& order) {
   std::vector<std::uint32_t> firsts;
   firsts.swap(result.firsts);
@@ -149,7 +149,7 @@ template <class Order> void set_order(Numbered& result, const Order& order) {
   }
 }
 
-// Ascending; NaN last.
+// Orders the groups by ascending numbers; NaN comes last.
 template <class Value> void order_numbers(Numbered& result, const Value& value) {
   std::vector<Placed> groups, memory;
   Count nan = -1;
@@ -204,7 +204,7 @@ void number_integers64(Numbered& result, SEXP g, bool sort) {
   set_order(result, [&](size_t row) { return order[row]; });
 }
 
-// Strings that are not ASCII may be equal in two encodings, and thus have two addresses.
+// Numbers strings. Strings that are not ASCII may be equal in two encodings, and then have two addresses.
 void number_strings(Numbered& result, SEXP g, bool sort) {
   const SEXP* x = STRING_PTR_RO(g);
   number_words(result, Rf_xlength(g), [=](Count k, std::uint64_t& word) {

@@ -22,7 +22,7 @@ Rcpp::DataFrame seg_order_table() {
 
 namespace {
 
-// Values in R or on a device, which determine the backend.
+// Reads values in R or on a device; their memory determines the backend.
 template <class Request> const Backend& read_request(Request& request, SEXP x, Settings settings) {
   if (is_gpu_matrix(x)) settings.devices = {gpu_matrix(x).device};
   request.columns = columns_of(x);
@@ -60,9 +60,9 @@ SEXP seg_order_statistic(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP we
   });
 }
 
-// The gradient with respect to x of sum(eta * statistics), in the precision of x. `how` also has decreasing, and
-// following: the number of results of the nth value and those after it. `eta` has a number for
-// each segment, column and result, as the statistics have.
+// The gradient with respect to x of sum(eta * statistics), in the precision of x. `how` also has `decreasing`, and
+// `following`, the number of values from the nth value on. `eta` has a number for each segment, column and result, like
+// the statistics.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_order_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp::List how, Rcpp::List settings) {
   return guard_new([&]() -> SEXP {

@@ -65,8 +65,8 @@ Rcpp::List from_lengths(const std::vector<Count>& lengths, Count first, SEXP sou
 
 }  // namespace
 
-// `values` is the number of rows of x; negative if it follows from the other arguments. The last offset is the end if
-// it equals the number of values, or if there is one offset more than sources.
+// `values` is the number of rows of x, or negative if the other arguments determine it. The last offset is the end of
+// the last segment if it equals the number of values, or if there is one offset more than sources.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
   return guard_new([&] {
@@ -98,7 +98,7 @@ Rcpp::List seg_from_offsets(SEXP offsets, SEXP sources, double values) {
 Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   return guard_new([&] {
     const std::vector<Count> all = whole_numbers(lengths, "lengths");
-    const double sum = std::accumulate(all.begin(), all.end(), 0.0);  // a Count might not hold it
+    const double sum = std::accumulate(all.begin(), all.end(), 0.0);  // the sum may exceed a Count
     const bool indirect = !Rf_isNull(sources);
     if (indirect && values < 0) throw InputError("input", "`n`, the number of values, must also be given.");
     const Count n = values < 0 ? Count(std::min(sum, 9e15)) : Count(values);
@@ -113,7 +113,7 @@ Rcpp::List seg_from_lengths(SEXP lengths, SEXP sources, double values) {
   });
 }
 
-// Counts the values of groups, if this was not necessary before, and describes the segments.
+// Counts the values of groups, if they have not been counted before, and describes the segments.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seg_count_groups(Rcpp::XPtr<kernops::Segments> segments) {
   return guard_new([&] {
@@ -122,7 +122,7 @@ Rcpp::List seg_count_groups(Rcpp::XPtr<kernops::Segments> segments) {
   });
 }
 
-// Frees the segments of an unused plan; R would free them only at the next garbage collection.
+// Frees the segments of an unused plan immediately; R would free them at the next garbage collection.
 // [[Rcpp::export(rng = false)]]
 void seg_free(SEXP pointer) {
   guard([&] { free_object<Segments>(pointer); });

@@ -1,4 +1,4 @@
-// seg_reduce(), seg_softmax() and seg_grad() seen from R.
+// The R interface of seg_reduce(), seg_softmax() and seg_grad().
 #include <climits>
 #include <cmath>
 
@@ -10,7 +10,7 @@ using namespace kernops;
 
 namespace {
 
-// The request for values of R, or of a gpu_matrix, whose device is then used.
+// The request for values of R or of a gpu_matrix; makes the device of a gpu_matrix current.
 SegmentRequest request_for(Segments& all, SEXP x, const Rcpp::List& operation, const Rcpp::List& settings) {
   Settings wanted = read_settings(settings);
   if (is_gpu_matrix(x)) wanted.devices = {gpu_matrix(x).device};
@@ -24,8 +24,8 @@ SegmentRequest request_for(Segments& all, SEXP x, const Rcpp::List& operation, c
 
 }  // namespace
 
-// Results as doubles: segment by segment, column by column, output by output; of a softmax or scan, for each value. A
-// result that stays on the GPU is a gpu_matrix.
+// The results as doubles: segment by segment, column by column, output by output; for a softmax or a scan, value by
+// value. A result that stays on the GPU is a gpu_matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operation, bool skip_missing, SEXP weights,
              Rcpp::List settings) {
@@ -41,7 +41,7 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
     const SEXP into = settings["into"];
     const bool together = Rf_isNull(into) && !request.segments.known() && request.columns == 1 &&
                           request.outputs() == 1 && request.x.on_device;
-    // groups that the CPU may not have to count; results by value need the number of values that are in a group
+    // the CPU may not have to count groups; results by value need the number of values in groups
     const bool by_groups = request.segments.groups && &chosen == &cpu_backend() && !request.by_value();
     if (!together && !by_groups) request.segments.find();
     const Count rows = together ? request.segments.values : request.rows();
@@ -55,8 +55,8 @@ SEXP seg_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List operatio
   });
 }
 
-// The gradient of each value, in the order of the segments where these are not `in_place`. `eta` has a number for each
-// segment and column; for a softmax, for each value.
+// The gradient of each value, in the order of the segments unless `in_place`. `eta` has a number for each segment and
+// column; for a softmax, for each value.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_gradient(Rcpp::XPtr<kernops::Segments> segments, SEXP x, SEXP eta, Rcpp::List operation, bool in_place,
                   Rcpp::List settings) {

@@ -22,7 +22,7 @@ Windows read_windows(const Rcpp::List& list) {
   return windows;
 }
 
-// Returns whether all widths are whole numbers from 1 on that fit R's integers.
+// Returns whether all widths are positive whole numbers that fit R's integers.
 template <class T> bool are_widths(const T* widths, Count n) {
   int wrong = 0;
   for (Count k = 0; k < n; ++k) {
@@ -32,7 +32,7 @@ template <class T> bool are_widths(const T* widths, Count n) {
   return !wrong;
 }
 
-// Positions of the segments one after another; align as below.
+// Sets the windows of the positions, segment by segment; `align` as in seg_windows_by().
 template <class T> void set_windows(const Segments& segments, const T* widths, int align, int* before, int* after) {
   const auto set = [&](Count k, Count row) {
     const int around = int(widths[row]) - 1, left = align == 0 ? around : align == 1 ? around / 2 : 0;
@@ -81,7 +81,7 @@ Rcpp::List seg_windows_by(Rcpp::XPtr<kernops::Segments> segments, Rcpp::NumericV
 }
 
 // `how` has op (a name, a formula and the result of no values, as segment_operation() of R makes them), probs, type and
-// na.rm. Results are like those of seg_run() for a scan; NULL where the backend does not support the operation.
+// na.rm. Results have the layout of seg_run() for a scan; NULL if the backend does not support the operation.
 // [[Rcpp::export(rng = false)]]
 SEXP seg_roll_run(Rcpp::XPtr<kernops::Segments> segments, SEXP x, Rcpp::List windows, Rcpp::List how,
                   Rcpp::List settings) {

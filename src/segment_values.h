@@ -9,7 +9,7 @@ namespace kernops {
 // The values of a vector or matrix of R, or of a gpu_matrix.
 SegmentValues read_values(SEXP x, Count rows, Count columns);
 MemorySpace space_of(const SegmentValues& values);
-Count rows_of(SEXP x);  // 1 column if x is a vector
+Count rows_of(SEXP x);  // number of rows; a vector is one column
 Count columns_of(SEXP x);
 
 // `operation` is a list of segment_operation() in R, which must outlive the request.

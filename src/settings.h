@@ -6,8 +6,8 @@
 
 namespace kernops {
 
-// Absent settings have the defaults of Settings; the user can interrupt.
+// Reads the settings; absent settings have the defaults of Settings. The user can interrupt.
 Settings read_settings(const Rcpp::List& settings);
-Settings with_threads(int threads);  // of computations in float64 on the CPU that do not depend on the instruction set
+Settings with_threads(int threads);  // for float64 computations on the CPU that do not depend on the instruction set
 
 }  // namespace kernops

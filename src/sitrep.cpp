@@ -15,7 +15,8 @@ void cuda_set_paths(std::string include, std::string catalogue, std::string cach
   cuda::garbage_collector() = R_gc;
 }
 
-// An empty string if these GPUs (or any, if none are named) can be used, otherwise the reason. Opens the first one.
+// Returns an empty string if these GPUs (or any GPU, if none are given) can be used, otherwise the reason. Opens the
+// first GPU.
 // [[Rcpp::export(rng = false)]]
 std::string cuda_problem(std::vector<int> devices) {
   try {
@@ -28,7 +29,7 @@ std::string cuda_problem(std::vector<int> devices) {
   }
 }
 
-// One row for each GPU of this machine. Free memory is known only for GPUs in use.
+// One row for each GPU of this machine. Only GPUs in use report free memory.
 // [[Rcpp::export(rng = false)]]
 Rcpp::DataFrame cuda_describe() {
   return guard([&] {
@@ -74,7 +75,7 @@ std::string cuda_compiler() {
 }
 
 // Compiles a text without a GPU: returns the bytes of the binary, and the compiler's messages about each kernel.
-// `quick` takes half the time, and with a virtual architecture a third, to test whether the text compiles: inline
+// `quick` halves the time, and a virtual architecture takes a third of it, for tests that the text compiles; inline
 // assembly of the wide kernels and the panels is then not checked.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, bool quick = false) {
@@ -86,8 +87,8 @@ Rcpp::IntegerVector cuda_compile(std::string text, std::string architecture, boo
   });
 }
 
-// The CUDA texts that a kernel may need: of every reduction, in every recipe, or in the recipes for more than a few
-// rows.
+// The CUDA texts that a kernel may need: texts of every reduction, in every recipe or, unless `few`, only in the
+// recipes for more than a few rows.
 // [[Rcpp::export(rng = false)]]
 std::vector<std::string> cuda_sources(Rcpp::XPtr<kernops::Kernel> kernel, bool single, bool few = true,
                                       std::string architecture = "sm_80") {
@@ -117,7 +118,7 @@ void cuda_precompile(std::vector<std::string> texts, std::string architecture, s
   guard([&] { cuda::precompile(texts, architecture, file, fatbinary, [] { Rcpp::checkUserInterrupt(); }); });
 }
 
-// The code of a text, from the catalogue, the cache or the compiler. `only_shipped`: only among the kernels of the
+// The code of a text, from the catalogue, the cache or the compiler; if `only_shipped`, only from the kernels of the
 // installed package.
 // [[Rcpp::export(rng = false)]]
 Rcpp::RawVector cuda_binary(std::string text, std::string architecture, bool only_shipped = false) {

@@ -25,8 +25,8 @@ void check_values(const Rcpp::NumericVector& values, const SparseCholesky& of) {
 
 }  // namespace
 
-// The ordering of a matrix with this lower triangle, rows from 0, and its costs: the numbers of entries of the factor
-// and of operations.
+// Computes the ordering for a matrix with this lower triangle (rows from 0), and its costs: the number of entries of
+// the factor, and the number of operations.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sparse_cholesky(Rcpp::IntegerVector start, Rcpp::IntegerVector row) {
   return guard_new([&] {
@@ -53,7 +53,7 @@ double sparse_cholesky_factor(SEXP held, Rcpp::NumericVector values, int threads
   });
 }
 
-// For columns of x: L^-1 P x (half = 1), P' L'^-1 x (2), or S^-1 x (0).
+// Solves for columns of x: L^-1 P x (half = 1), P' L'^-1 x (half = 2), or S^-1 x (half = 0).
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix sparse_cholesky_solve(SEXP held, Rcpp::NumericMatrix x, int half, int threads) {
   return guard_new([&] {
@@ -81,8 +81,8 @@ Rcpp::NumericVector sparse_cholesky_inverse(SEXP held, int threads) {
   });
 }
 
-// The quadratic forms x' S^-1 x of sparse columns x: the entries of each in a column of `values`, with their `rows`
-// from 1, or 0 for none.
+// The quadratic forms x' S^-1 x of sparse columns x: each column of `values` has the entries of one x, and `rows` their
+// rows from 1, or 0 for none.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector sparse_cholesky_forms(SEXP held, Rcpp::IntegerMatrix rows, Rcpp::NumericMatrix values,
                                           int threads) {

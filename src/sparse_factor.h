@@ -14,7 +14,7 @@ struct SparseFactor {
     if (weights.nrow() != m || weights.ncol() != sets) throw InputError("dim", "each neighbour has a weight");
     check_neighbours(neighbours, points);
   }
-  // A square U.
+  // Creates a square U.
   SparseFactor(const Rcpp::NumericMatrix& weights, const Rcpp::NumericVector& sd, const Rcpp::IntegerMatrix& neighbours)
       : SparseFactor(weights, neighbours, neighbours.ncol()) {
     if (sd.size() != sets) throw InputError("dim", "each point has a standard deviation");

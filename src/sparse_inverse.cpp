@@ -5,7 +5,7 @@
 
 using namespace kernops;
 
-// The positions of the columns of U in `neighbours`: n + 1 starts, and the entries.
+// The columns of U by the positions of their entries in `neighbours`: n + 1 starts, and the entries.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
   return guard([&] {
@@ -14,7 +14,7 @@ Rcpp::List sparse_columns(Rcpp::IntegerMatrix near) {
     check_neighbours(near, n);
     Rcpp::NumericVector start = new_numbers(double(n + 1));
     Rcpp::IntegerVector entry = new_integers(double(count));
-    std::fill(entry.begin(), entry.end(), 0);  // the first points have fewer
+    std::fill(entry.begin(), entry.end(), 0);  // the first points have fewer neighbours
     neighbours::find_columns(near.begin(), n, near.nrow(), start.begin(), entry.begin());
     return named_list({{"start", start}, {"entry", entry}});
   });

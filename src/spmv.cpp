@@ -8,7 +8,7 @@ using namespace kernops;
 
 namespace {
 
-// The entries of a sparse matrix by rows, on a device if necessary. The R values from which they were copied are
+// The entries of a sparse matrix by rows, on a device if necessary. The R values from which the entries were copied are
 // protected: R then copies these values before it changes them, so equal addresses mean equal values.
 class SparseEntries {
  public:
@@ -25,7 +25,7 @@ class SparseEntries {
   const int* columns_there() const { return static_cast<const int*>(there_->address()); }
   const void* values_there(SEXP values, bool single) {
     if (values_ && single_ == single && SEXP(from_) == values) return values_->address();
-    const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // the same values, if they are doubles
+    const Rcpp::NumericVector numbers(in_memory(values, REALSXP));  // values itself, if it contains doubles
     values_ = single ? uploaded<float>(numbers.begin()) : uploaded<double>(numbers.begin());
     from_ = values, single_ = single;
     return values_->address();
@@ -66,7 +66,7 @@ class SparseEntries {
   int device_ = -1;
   size_t count_ = 0;
   bool single_ = false;
-  std::vector<Count> order_;  // if they are not in order: the number of each entry
+  std::vector<Count> order_;  // the number of each entry, if entries are not in order
   std::unique_ptr<Segments> side_by_side_;
   std::unique_ptr<cuda::Buffer> there_, values_;
 };
@@ -83,9 +83,9 @@ SEXP spmv_entries(SEXP rows, Rcpp::IntegerVector columns) {
   return guard_new([&]() -> SEXP { return external_pointer(std::make_unique<SparseEntries>(rows, columns)); });
 }
 
-// `values` may be NULL: all are 1. `v` is a vector or matrix, possibly on the GPU; the product has the precision of
-// `v`. `plain` is true for sums of products. The result is NULL if the CPU would have to compute something else, or if
-// a sum is NaN, because C++ does not distinguish NA from NaN.
+// `values` may be NULL: all values are then 1. `v` is a vector or matrix, possibly on the GPU; the product has the
+// precision of `v`. `plain` is true for sums of products. The result is NULL if the CPU would have to compute a
+// different product, or if a sum is NaN, because C++ does not distinguish NA from NaN.
 // [[Rcpp::export(rng = false)]]
 SEXP spmv_run(SEXP entries, SEXP values, SEXP v, Rcpp::List operation, std::string product, bool plain,
               Rcpp::List settings) {

@@ -35,7 +35,7 @@ struct StoredPoints {
         tree(points_of(u, unit, with_threads(threads)), neighbours::leaf_size, with_threads(threads)),
         by_row(tree, nullptr, with_threads(threads)) {}
 
-  // The coordinates of the points at `places`, from 0, in an order of rows, or by rows.
+  // The coordinates of the points at `places`, from 0: positions in `order`, or rows if there is no order.
   LargeVector<double> coordinates(const std::vector<int>& places, const int* order) const {
     LargeVector<double> to;
     to.reserve(places.size() * size_t(u.ncol()));
@@ -68,14 +68,14 @@ inline Rcpp::IntegerMatrix positions_of(int rows, Count columns) {
   return positions;
 }
 
-// A search takes some hundreds of operations for each result.
+// Searches, on several threads if there are many queries: each result takes some hundreds of operations.
 inline void search(const neighbours::Request& request, int* to) {
   const double work = 300.0 * double(request.count) * request.most;
   choose_backend(request.settings.backend, {MemorySpace::host}, work).nearest(request, to);
 }
 
-// The queries in the order of a tree, so that a search finds the nodes of the previous search in the cache; with their
-// rows. They are the stored points if R has given none.
+// The queries in the order of a tree, with their rows, so that the cache contains the nodes of the previous search.
+// Without queries from R, the stored points are the queries.
 struct TreeQueries {
   TreeQueries(const StoredPoints& points, const Rcpp::Nullable<Rcpp::NumericMatrix>& query, const Settings& settings) {
     if (query.isNull()) {

@@ -61,7 +61,7 @@ Rcpp::NumericVector line_products(Rcpp::NumericVector x, Rcpp::NumericMatrix y, 
         x_sum += p.x, y_sum += p.y, products += p.x * p.y;
         points.push_back(p);
       }
-      // falling pairs are all pairs but the rising pairs, with the other sign
+      // falling pairs are all other pairs, with the opposite sign
       to[column] = 4 * sum_of_rising_pairs(points, merged) - 2 * (double(n) * products - x_sum * y_sum);
     });
     return sums;

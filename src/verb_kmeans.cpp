@@ -1,4 +1,4 @@
-// The step of k-means that is not a reduction of pairs, for R/verb_kmeans.R.
+// The step of k-means that is no reduction of pairs, for R/verb_kmeans.R.
 #include "border.h"
 
 using namespace kernops;

@@ -13,8 +13,8 @@ LargeVector<int> places_in(const neighbours::KdTree& tree) {
 }
 
 // Writes the lists of all queries, with `listed` rows from 1 each, to the rows of two matrices with k columns, together
-// with their distances. If the queries are the points, each list drops its own row; a list without it, whose query has
-// more than k duplicates, drops its last row.
+// with the distances. If the queries are the points, each list drops its own row; if a list does not contain its own
+// row, because its query has more than k duplicates, it drops its last row.
 void write_lists(const StoredPoints& points, const TreeQueries& queries, const std::vector<int>& lists, int listed,
                  int k, const Settings& settings, int* index, double* distance) {
   const Count n = queries.count();
@@ -38,8 +38,8 @@ void write_lists(const StoredPoints& points, const TreeQueries& queries, const s
 
 }  // namespace
 
-// `index` and `distance`, with a row for each row of `query`, or of the points without it: the k nearest points, of
-// which there must be at least k, the nearest first and ties by row.
+// A list of `index` and `distance`, with a row for each row of `query` or, without `query`, for each point: the k
+// nearest points, of which there must be at least k. The nearest point comes first; ties are ordered by row.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List points_knn(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, int k, Rcpp::List settings) {
   return guard_new([&] {

@@ -13,8 +13,8 @@ neighbours::EdgeCorrection correction_of(const std::string& name) {
 
 }  // namespace
 
-// Sums over the pairs of a row of `query`, or of the points themselves without it, and a stored point, for each of the
-// ascending distances `r`. `window` has the ranges of both coordinates as its columns.
+// Sums over the pairs of a stored point and a row of `query` (or, without `query`, another stored point), for each of
+// the ascending distances `r`. The columns of `window` are the ranges of both coordinates.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector points_pattern(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, Rcpp::NumericVector r,
                                    Rcpp::NumericMatrix window, std::string correction, double bandwidth, int threads) {

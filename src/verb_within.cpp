@@ -12,8 +12,8 @@ namespace {
 
 using Lists = std::vector<std::vector<neighbours::Within>>;
 
-// The lists of queries, with rows[q] entries, as the columns of a sparse matrix: their ends, the rows from 0, and the
-// distances.
+// Converts the lists of queries, with rows[q] entries, to the columns of a sparse matrix: the ends of the columns, the
+// rows from 0, and the distances.
 SEXP sparse_parts(const Lists& lists, const int* rows, double unit) {
   std::vector<const std::vector<neighbours::Within>*> of_row(lists.size());
   for (size_t q = 0; q < lists.size(); ++q) of_row[size_t(rows[q])] = &lists[q];
@@ -33,8 +33,8 @@ SEXP sparse_parts(const Lists& lists, const int* rows, double unit) {
 
 }  // namespace
 
-// The points within `radius` of each row of `query`, or of the points without it: the parts of a sparse matrix with one
-// column per query, or with `count` the numbers of these points. A point is not its own neighbour.
+// The points within `radius` of each row of `query` or, without `query`, of each stored point: the parts of a sparse
+// matrix with one column per query, or with `count` the numbers of these points. A point is not its own neighbour.
 // [[Rcpp::export(rng = false)]]
 SEXP points_within(SEXP stored, Rcpp::Nullable<Rcpp::NumericMatrix> query, double radius, bool count, int threads) {
   return guard_new([&]() -> SEXP {

@@ -17,7 +17,7 @@ struct AxisRequest {
   Count values = 0;
   MemorySpace from = MemorySpace::host, to = MemorySpace::host;
   bool softmax = false;                     // exp(x) divided by its sum, instead of statistic job.op
-  const SegmentFormula* formula = nullptr;  // an operation of the user instead; the CPU computes it by segments
+  const SegmentFormula* formula = nullptr;  // an operation of the user instead, which the CPU computes by segments
   Settings settings{};
   Count outputs() const { return softmax ? job.slice : formula ? 1 : statistics().at(size_t(job.op)).outputs; }
   Count results() const { return job.results * outputs(); }

@@ -30,7 +30,7 @@ bool begins_with(const Runs& runs, Count least) {
   return runs.count > 0 && runs.run[0].stride == 1 && runs.run[0].size >= least;
 }
 
-// Lanes take adjacent values in memory if there are enough of these, else the longest run.
+// Assigns lanes to adjacent values in memory, if there are enough adjacent values, otherwise to the longest run.
 void lay_out(SliceJob& job) {
   constexpr Count few = 8;
   job.along = begins_with(job.reduced, 4 * few);
@@ -40,7 +40,7 @@ void lay_out(SliceJob& job) {
   if (job.along) bring_longest_forward(job.reduced);
 }
 
-// A unit of work is one chunk of a group of slices, adjacent in memory or one after another.
+// A unit of work is one chunk of a group of slices; the slices of a group are adjacent in memory, or follow each other.
 class Units {
  public:
   Units(SliceJob& job, const AxisEngine& engine, bool one_by_one) {
@@ -48,7 +48,7 @@ class Units {
     row_ = job.along ? job.results : job.kept.count ? job.kept.run[0].size : 1;
     const Count most = !job.along ? engine.most_lanes : one_by_one ? 1 : unit_values / std::max<Count>(job.slice, 1);
     width_ = std::max<Count>(1, std::min(row_, most));
-    width_ = ceil_div(row_, ceil_div(row_, width_));  // evenly
+    width_ = ceil_div(row_, ceil_div(row_, width_));  // distributes the slices evenly
     per_row_ = ceil_div(row_, width_);
     groups_ = job.results / row_ * per_row_;
     const Count pieces = std::min<Count>(128 / groups_, job.slice * width_ / 16384);
@@ -77,7 +77,7 @@ class Units {
   Count row_, width_, per_row_, groups_, chunks_, grain_;
 };
 
-// The largest number of windows of a chunk.
+// The maximum number of windows of a chunk.
 Count most_windows(const SliceJob& job, const AxisEngine& engine) {
   const Count run = job.reduced.count ? job.reduced.run[0].size : 1;
   const Count window = Count(engine.most_rows) * (job.along ? engine.lanes_along : 1);

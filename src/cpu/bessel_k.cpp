@@ -13,7 +13,7 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846, nan = std::numeric_limits<double>::quiet_NaN();
 
-// v of x^v K_v(x)
+// The order v of x^v K_v(x).
 double order_of(const BesselFunction& f) { return f.shift < 0 ? f.order : f.order - f.shift; }
 
 // Taylor series in t around x = c (1 + t) of g = exp(x) y, where y is F, dF/dv, d^2F/dv^2, ..., and F = K_v or x^v K_v:
@@ -55,7 +55,7 @@ class Series {
   }
 
  private:
-  double value(int k, int less = 0) const {  // of the order, less so much
+  double value(int k, int less = 0) const {  // for the order minus `less`
     if (table_.shift >= 0) return special::matern_k(table_.order, c_, k, table_.shift + less);
     return special::bessel_k(table_.order - less, c_, k, table_.scaled);
   }
@@ -134,7 +134,7 @@ class Table : public BesselTable {
     return order == f.order && derivative == f.derivative && scaled == f.scaled && shift == f.shift;
   }
 
-  // Fills the octave of x, and all octaves between x and the filled ones.
+  // Fills the octave of x, and all octaves between x and the octaves that are filled already.
   void fill(double x) {
     if (!(x >= std::ldexp(1.0, lowest) && x < std::ldexp(1.0, highest))) return;
     const int octave = std::ilogb(x) - lowest;
@@ -148,7 +148,8 @@ class Table : public BesselTable {
   void publish() { __atomic_store_n(&known, (std::int64_t(end_) * 16 << 32) + begin_ * 16, __ATOMIC_RELEASE); }
   void fill_octave(int octave) { terms == 8 ? fill_octave<8>(octave) : fill_octave<16>(octave); }
 
-  // Fills downwards from the highest piece: in this direction errors decay, but within a piece they grow by exp(x / 8).
+  // Fills an octave from its highest piece downwards: errors decay in this direction, although they grow by exp(x / 8)
+  // within a piece.
   template <int terms> void fill_octave(int octave) {
     static const Interpolation<terms> interpolate;
     const double low = std::ldexp(1.0, octave + lowest), half = low / 32;
@@ -169,7 +170,7 @@ class Table : public BesselTable {
   }
 
   std::vector<double> numbers_;
-  int begin_ = 0, end_ = 0;  // octaves
+  int begin_ = 0, end_ = 0;  // range of filled octaves
   std::mutex mutex_;
 };
 

@@ -25,7 +25,7 @@ ContractedPlan::ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single
   pair_footprint = footprint_of_pairs(*this);
 }
 
-// All contractions are computed before the steps, so each contraction needs a slot that no step writes.
+// Gives each contraction a slot that no step writes, because all contractions are computed before the steps.
 void ContractedPlan::take_out() {
   std::vector<int> slot_of(slots.size());
   for (size_t n = 0; n < slot_of.size(); ++n) slot_of[n] = int(n);
@@ -44,13 +44,13 @@ void ContractedPlan::take_out() {
   if (std::any_of(contractions.begin(), contractions.end(), has_other)) leave_out_unused(*this, {f, w, sum.number});
 }
 
-// (x - y | h), where x belongs to the row, y to the column, or the opposite, and h to either; and (w (x - y) | h) with
-// weights.
+// Returns whether a step is the contraction (x - y | h), or with weights (w (x - y) | h), where x belongs to the row
+// and y to the column, or the opposite, and h to either.
 bool ContractedPlan::contracts_difference(const Step& step, const std::vector<Step>& before) {
   const int size = step.sizes[0];
   if (!op_row(step.op).is(OpId::Scalprod) || size < shortest) return false;
   const auto is_vector = [&](int slot, Level level) { return slots[slot].level == level && slots[slot].size == size; };
-  // the step whose value a slot holds at the time of a read, because steps share buffers
+  // the step that has written a slot before `read`, because steps share buffers
   const auto maker = [&](int slot, auto read) {
     return std::find_if(read, before.rend(), [=](const Step& s) { return s.out == slot; });
   };
@@ -124,7 +124,7 @@ std::vector<LongVector*> ContractedPlan::long_vectors(Level level) {
   return all;
 }
 
-// Input vectors that only contractions read are packed from the input, without a slot.
+// Packs input vectors that only contractions read directly from the input, without a slot.
 void ContractedPlan::read_directly(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair), by_level = read_by(level);
   std::vector<Load> remaining;
@@ -145,7 +145,7 @@ void ContractedPlan::read_directly(Level level) {
   reorder(level);
 }
 
-// Sorts the slots that pairs read to the front: a row keeps only these slots until its pairs are reduced.
+// Sorts the slots that pairs read to the front: after the steps of a row, only these slots are kept for its pairs.
 void ContractedPlan::reorder(Level level) {
   const std::vector<bool> by_pairs = read_by(Level::pair);
   int end = 0;

@@ -11,10 +11,10 @@ namespace cpu {
 
 struct ContractedPlan : Plan {
   ContractedPlan(const Plan& plan, bool sums_by_tiles, bool single);
-  std::vector<Contraction> contractions;  // their steps are removed from the plan
+  std::vector<Contraction> contractions;  // the steps of these contractions are removed from the plan
   VectorSum sum{};                        // the steps that compute its vector are removed as well
   int factor = 0;                         // slot of a vector that multiplies the sum instead of its terms; 0 for none
-  int kept;                               // entries of a row that its pairs read; they come first
+  int kept;                               // number of entries of a row that its pairs read; these entries come first
   std::vector<LongVector*> long_vectors(Level level);
 
  private:

@@ -20,7 +20,7 @@ using Numbers = Dense::Numbers;
 
 dense::Matrix matrix(const Block& x) { return {x.at, x.rows, x.columns, x.rows}; }
 
-// A formula of the parameters theta and of points x and y, in this order, whose values are stored.
+// The values of a formula of the parameters theta and of points x and y, in this order.
 class Covariance {
  public:
   Covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, const Settings& settings)
@@ -28,7 +28,7 @@ class Covariance {
     settings_.backend = &cpu_backend();
   }
 
-  // The values at points i.. and j.., m x n of them: entry k of a pair stands `entry` numbers from entry k - 1. If only
+  // Computes the m x n values at points i.. and j..; successive entries of a pair are `entry` numbers apart. If only
   // some pairs are computed, `pairs` lists the rows of each column.
   void operator()(Count i, Count j, Count m, Count n, double* out, Count column, Count entry,
                   const Blocks* pairs = nullptr) const {
@@ -55,7 +55,7 @@ Blocks lower_triangle(Count n, Count width) {
   return blocks;
 }
 
-// Rows i..i_end of columns j..j_end of the lower triangle.
+// A tile: rows i..i_end of columns j..j_end of the lower triangle.
 struct Tile {
   Count i, i_end, j, j_end;
 };
@@ -67,7 +67,8 @@ std::vector<Tile> tiles_of_triangle(Count n, Count rows, Count columns) {
   return tiles;
 }
 
-// W = x - left right', where x is symmetric and stored by its lower triangle. Pairs below the diagonal count twice.
+// The weights W = x - left right', where x is symmetric and stored by its lower triangle. Pairs below the diagonal
+// count twice.
 struct PairWeights {
   const Block &x, &left, &right;
 
@@ -79,7 +80,7 @@ struct PairWeights {
       const double factor = right.at[k * n + j], *l = left.at + k * n + tile.i;
       for (Count i = 0; i < rows; ++i) to[i] -= factor * l[i];
     }
-    const Count diagonal = j - tile.i;  // entries above it are arbitrary
+    const Count diagonal = j - tile.i;  // entries above the diagonal are arbitrary
     if (diagonal > 0) std::fill(to, to + diagonal, 0.0);
     for (Count i = std::max<Count>(diagonal + 1, 0); i < rows; ++i) to[i] *= 2;
   }

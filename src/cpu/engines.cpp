@@ -18,7 +18,7 @@ bool supported(const Engine& engine) {
   return engine.pack_bytes == 16;
 }
 
-// Best first.
+// All engines, the best one first.
 const std::vector<const Engine*>& engines() {
   static const std::vector<const Engine*> all = [] {
     std::vector<const Engine*> available;

@@ -10,7 +10,7 @@ class PreparedJob : public Job {
   // Rows row_begin .. row_end of the plan's result.
   PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,
               const Output& target);
-  void keep_partials(size_t bytes);  // states of this size for each row, to merge the splits
+  void keep_partials(size_t bytes);  // allocates states of this size for each row, to merge the splits
 
  private:
   PreparedJob(const Plan& plan, const Data& data, const Settings& settings, Count row_begin, Count row_end,

@@ -1,4 +1,4 @@
-// Scans of segments on the CPU: equal numbers of values for every thread, whatever the lengths.
+// Scans of segments on the CPU: every thread processes an equal number of values, whatever the lengths of the segments.
 #include <kernops/jobs/scans.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ class ScanRun {
     for (Count n = 0; n < count; ++n) block(job_.reverse ? count - 1 - n : n);
   }
 
-  // One thread scans a block while its values are in the cache.
+  // Scans the blocks of a long segment by one thread, each while its values are in the cache.
   void carry_along(const SegmentUnits& units, size_t scratch) const {
     const size_t bytes = (engine_.state_bytes + 63) / 64 * 64;
     for_all(Count(segments_.large.size()), scratch + 2 * bytes, [&](Count column, Count owner, char* memory) {
@@ -87,7 +87,7 @@ class ScanRun {
     });
   }
 
-  // Several threads compute the states of all blocks, then scan the blocks.
+  // Scans the blocks of a long segment by several threads: computes the states of all blocks first.
   void carry_first(const SegmentUnits& units, size_t scratch) const {
     const Count blocks = units.blocks();
     const size_t bytes = (engine_.state_bytes + 63) / 64 * 64;

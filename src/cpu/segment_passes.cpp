@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// The user's values of the segment in one row of the result.
+// The user's values for the segment in one row of the result.
 struct Given {
   const SegmentRequest& request;
   Count column, row;
@@ -136,7 +136,8 @@ class HostPasses : public SegmentPasses {
     std::copy(from.data, from.data + count, to.data);
   }
 
-  // The product of all values before a value times the product of all values after it, which avoids a division.
+  // Multiplies, for each value, the product of all earlier values by the product of all later values, without a
+  // division.
   void other_products(const SegmentGradient& request) const override {
     const Segments& segments = request.segments;
     for (Count column = 0; column < request.columns; ++column) {
@@ -157,7 +158,8 @@ class HostPasses : public SegmentPasses {
   }
 
  private:
-  // The variance about an infinite mean is NaN; sums without NaN would not show this.
+  // Applies a step to one number. The variance about an infinite mean is NaN, although sums without NaN would not show
+  // this.
   static void apply(ResultStep step, double& out, double a, double b, double value) {
     switch (step) {
       case ResultStep::mean: out = a / b; break;
@@ -171,7 +173,7 @@ class HostPasses : public SegmentPasses {
     }
   }
 
-  // Returns whether the terms are products with no weight 0 or missing.
+  // Returns whether the terms are plain products, because no weight is 0 or missing.
   static bool plain(const SegmentRequest& request) {
     for (Count n = 0; n < request.segments.values; ++n) {
       const double w = value_at(request.weights, 0, n);
@@ -210,7 +212,7 @@ const SegmentPasses& segment_passes() {
   return passes;
 }
 
-// Results by segment; returns whether none of them can be NaN because of its values.
+// Reduces segments; returns true if no result can be NaN because of its values.
 bool reduce_on_host(SegmentRequest request) {
   bool no_nan = false;
   request.no_nan = &no_nan;

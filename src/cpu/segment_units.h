@@ -1,5 +1,5 @@
-// The work of reducing segments in units of equal numbers of values, whatever their lengths: tiles, each with the
-// segments that begin in it, and the blocks of those that are longer than a block.
+// Units of work for reductions of segments, with equal numbers of values whatever the lengths of the segments: tiles,
+// which contain the segments that begin in them, and blocks of segments that are longer than a block.
 #pragma once
 #include <kernops/jobs/segments.h>
 
@@ -20,7 +20,7 @@ class SegmentUnits {
   Count blocks() const { return before_.back(); }
   Count widest() const { return tile_ + segment_block; }
 
-  // Calls reduce(first, last) for the segments of a tile, without long ones.
+  // Calls reduce(first, last) for the runs of segments of a tile that contain no long segment.
   template <class F> void each_stretch(Count tile, F reduce) const {
     const std::vector<Count>& large = segments_.large;
     const Count begin = segments_.first + tile * tile_, last = first_from(begin + tile_);
@@ -32,7 +32,7 @@ class SegmentUnits {
     }
   }
 
-  // The long segment of a block, and the number of the block in it.
+  // The long segment of a block, and the number of the block in this segment.
   Count owner(Count block) const {
     return std::upper_bound(before_.begin(), before_.end(), block) - before_.begin() - 1;
   }

@@ -1,4 +1,5 @@
-// Reductions of segments on the CPU: equal numbers of values for every thread, whatever the lengths.
+// Reductions of segments on the CPU: every thread processes an equal number of values, whatever the lengths of the
+// segments.
 #include <algorithm>
 #include <atomic>
 
@@ -27,7 +28,8 @@ class SegmentRun {
   }
 
  private:
-  // Groups are counted only if their values are sorted by group, or if empty groups have a result of the user.
+  // Chooses the engine. Groups are counted only if their values are sorted by group, or if the user gave a result for
+  // empty groups.
   SegmentEngine choose_engine() {
     const SegmentEngine engine = engine_for(request_.settings.isa).segments(job_);
     if (!engine.scatter || request_.empty) {
@@ -84,18 +86,18 @@ class SegmentRun {
     });
   }
 
-  // The number of splits keeps the cost of joining low, and depends only on the sizes. First and last values of all
-  // groups often lie in a small part of the values, where a single pass ends.
+  // The number of splits: it keeps the cost of joining low, and depends only on the sizes. The first and last values of
+  // all groups often lie in a small part of the values, after which a single pass ends.
   Count splits() const {
     const StatisticId op = StatisticId(request_.op);
     if (op == StatisticId::first || op == StatisticId::last) return 1;
     return std::max<Count>(1, std::min<Count>(16, segments_.values / (16 * job_.groups.span + 16384)));
   }
 
-  // Bytes of a split, so that the next one begins at a multiple of 64 as well.
+  // Bytes of a split, rounded up so that each split begins at a multiple of 64.
   size_t split_bytes(size_t of_group) const { return (size_t(job_.groups.span + 1) * of_group + 127) / 64 * 64; }
 
-  // The pages of far states stay untouched if no group has many values.
+  // Adds values to their groups in any order. The pages of far states stay untouched if no group has many values.
   void scatter() {
     const Count splits = this->splits(), together = std::min(request_.columns, std::max<Count>(1, 16 / splits));
     const size_t near_bytes = split_bytes(engine_.near_bytes), far_bytes = split_bytes(engine_.far_bytes);

@@ -8,7 +8,7 @@
 namespace kernops {
 namespace cpu {
 
-SegmentJob segment_job(const SegmentRequest& request);  // all data but the order of groups
+SegmentJob segment_job(const SegmentRequest& request);  // all data except the order of groups
 void run_engine(const SegmentRequest& request);         // of values, of values times weights, or a softmax
 void scan_segments(const SegmentRequest& request);
 

@@ -1,4 +1,4 @@
-// Sets of points on the CPU: chunks of them are distributed over threads, and merged in order, so that results do not
+// Sets of points on the CPU: threads process chunks of sets, whose sums are merged in order, so that results do not
 // depend on the number of threads.
 #include "sets/sets.h"
 
@@ -27,7 +27,7 @@ const SetEngine& set_engine(const std::string& isa) {
 
 template <class T> Span<T> span(const std::vector<T>& items) { return {items.data(), int(items.size())}; }
 
-// A SetJob with the memory it points to.
+// A SetJob together with its memory.
 class PreparedSets : public SetJob {
  public:
   explicit PreparedSets(const SetRequest& request) : SetJob() {

@@ -8,14 +8,14 @@ namespace kernops {
 namespace cpu {
 namespace {
 
-// The factors of the summand: numbers, one of which belongs to the pair; a vector of the column or a difference; and
-// optionally a vector that multiplies the sum instead of each term. Another vector of the row or of the column, times
-// numbers, may be added to the vector or subtracted from it.
+// Collects the factors of the summand: numbers, one of which belongs to the pair; a vector of the column, or a
+// difference; and optionally a vector that multiplies the sum instead of each term. Another vector of the row or of the
+// column, times numbers, may be added to the first vector or subtracted from it.
 class Taker {
  public:
   explicit Taker(const Plan& plan) : plan_(plan), steps_(plan_.steps[int(Level::pair)]) { give_own_slots(plan_); }
 
-  // Finds the vector sum of the plan; false if the plan is not such a sum.
+  // Finds the vector sum of the plan; returns false if the plan has none.
   bool take(bool single) {
     if (!take_apart(plan_.f) || (plan_.w != 0 && !take_apart(plan_.w)) || !found_) return false;
     if (plan_.f_size < shortest(single)) return false;
@@ -36,7 +36,7 @@ class Taker {
  private:
   using Numbers = std::vector<int>;
 
-  // For shorter vectors, packing costs as much time as it saves.
+  // Minimum length: for shorter vectors, packing costs as much time as it saves.
   int shortest(bool single) const { return !single ? 4 : sum_.term == VectorSum::column_alone ? 6 : 5; }
 
   Level level(int slot) const { return plan_.slots[slot].level; }
@@ -86,7 +86,7 @@ class Taker {
     return found_ = true;
   }
 
-  // Takes the vector of the sum, plus numbers times another vector, preferably of the row.
+  // Collects the vector of the sum, plus numbers times another vector, preferably of the row.
   bool take_both(const Step& step) {
     if (into_ != &numbers_ || sum_.other.slot) return false;
     const bool subtracts = op(step) == OpId::Subtract, negative = sum_.negative;
@@ -137,7 +137,7 @@ class Taker {
   std::vector<Step>& steps_;
   VectorSum sum_{};
   bool found_ = false;
-  int of_vector_factor_ = 0, of_other_factor_ = 0;  // of the two vectors, which must have the same
+  int of_vector_factor_ = 0, of_other_factor_ = 0;  // factors of the two vectors, which must be the same
   Numbers numbers_, of_vector_, of_other_, *into_ = &numbers_;
 };
 

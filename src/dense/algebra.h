@@ -10,7 +10,7 @@ namespace neighbours {
 struct SparseInverse;
 }
 
-// A matrix in memory of the backend, in column-major order.
+// A matrix in the memory of a backend, in column-major order.
 struct Block {
   double* at;
   Count rows, columns;
@@ -24,17 +24,17 @@ class Dense {
   using Numbers = std::vector<double>;
   virtual ~Dense() = default;
 
-  // y = a x + b y, with numbers for each column.
+  // Replaces y by a x + b y, with numbers a and b for each column.
   virtual void axpby(const Numbers& a, const Block& x, const Numbers& b, const Block& y) const = 0;
-  // y = y + d x, with a number for each row.
+  // Replaces y by y + d x, with a number d for each row.
   virtual void add_rows(const Block& d, const Block& x, const Block& y) const = 0;
-  // The scalar products of columns.
+  // The scalar products of each column of x with the same column of y.
   virtual void dots(const Block& x, const Block& y, double* to) const = 0;
-  // Replaces columns of x, by positions from 1, by those of y.
+  // Replaces columns of x, by positions from 1, by the columns of y.
   virtual void put(const Block& x, const int* columns, const Block& y) const = 0;
-  // x' y, to the host.
+  // Computes x' y, and copies it to the host.
   virtual void inner(const Block& x, const Block& y, double* to, const Settings& settings) const = 0;
-  // out = x_1 C, where x_1 has the first `terms` columns of x. The host holds C, which has `terms` rows.
+  // Computes out = x_1 C, where x_1 has the first `terms` columns of x. The host holds C, which has `terms` rows.
   virtual void combine(const Block& x, const double* C, Count terms, const Block& out,
                        const Settings& settings) const = 0;
   // Replaces x by x L^-T for the Cholesky factor L of core + more I, and overwrites core. Returns false if core + more
@@ -44,11 +44,11 @@ class Dense {
   // orthogonal factor.
   virtual void orthogonal(const Block& q, int passes, double* R, const Settings& settings) const = 0;
 
-  // out becomes U' U x for a sparse U. `kept` stores the backend's representation of U for later calls.
+  // Computes out = U' U x for a sparse U. `kept` stores the backend's copy of U for later calls.
   virtual void sparse_inverse(const neighbours::SparseInverse& inverse, const Block& x, const Block& out,
                               std::shared_ptr<BackendCache>& kept, const Settings& settings) const = 0;
 
-  // The reason why matrices cannot be factorised; empty if they can.
+  // The reason why the backend cannot factorise matrices; empty if it can.
   virtual std::string problem() const { return {}; }
   // Number of columns in the memory of an n x n covariance matrix.
   virtual Count columns_for(Count n) const { return n; }
@@ -56,22 +56,22 @@ class Dense {
   // triangle is written. `kernel` is a formula of the variables theta, x and y whose values for all pairs are stored.
   virtual void covariance(const Kernel& kernel, const ArrayRef& theta, const Block& x, const Block& y, bool triangle,
                           const Block& k, const Settings& settings) const = 0;
-  // Replaces the lower triangle of k plus a diagonal by its factor; returns 0, or the row, from 1, of the first pivot
-  // that is not positive.
+  // Replaces the lower triangle of k plus a diagonal by its Cholesky factor; returns 0, or the row, from 1, of the
+  // first pivot that is not positive.
   virtual Count factor(const Block& k, const Block& diagonal, const Settings& settings) const = 0;
   virtual Numbers diagonal(const Block& l) const = 0;
-  // b = L^-1 b, or L^-T b.
+  // Replaces b by L^-1 b, or L^-T b.
   virtual void solve(const Block& l, bool transposed, const Block& b, const Settings& settings) const = 0;
-  // L b.
+  // Computes out = L b.
   virtual void times(const Block& l, const Block& b, const Block& out) const = 0;
-  // The diagonal of the inverse of the matrix, while its factor stays.
+  // The diagonal of the inverse of the matrix; the factor is kept.
   virtual Numbers diagonal_of_inverse(const Block& l, const Settings& settings) const = 0;
   // Replaces a factor by the form of the inverse that the next three functions need.
   virtual void invert(const Block& l, const Settings& settings) const = 0;
   virtual Numbers inverse_diagonal(const Block& inverse) const = 0;
   virtual void inverse_times(const Block& inverse, const Block& b, const Block& out) const = 0;
-  // sum_ij W_ij dk(x_i, x_j) / dtheta with W = inverse - left right'. `stored` stores derivatives, `weighted` sums them
-  // with weights: each backend uses one of them.
+  // Computes sum_ij W_ij dk(x_i, x_j) / dtheta with W = inverse - left right'. `stored` stores derivatives, `weighted`
+  // sums them with weights: each backend uses one of the two formulas.
   virtual Numbers weighted_derivatives(const Kernel& stored, const Kernel& weighted, const ArrayRef& theta,
                                        const Block& x, const Block& inverse, const Block& left, const Block& right,
                                        const Settings& settings) const = 0;

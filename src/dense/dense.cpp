@@ -1,5 +1,5 @@
-// Blocked Cholesky factor, triangular solves and inverse: rows and columns of tiles, each step shared by
-// threads.
+// Blocked Cholesky factor, triangular solves and inverse: the matrix is divided into tiles, and threads share each
+// step.
 #include "dense/dense.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ void invert_factor(const Context& context, const Grid& l) {
   }
 }
 
-// The lower triangle of M' M for a lower triangular M: row i needs rows i, i + 1, ... of M only.
+// Computes the lower triangle of M' M for a lower triangular M: row i depends only on rows i, i + 1, ... of M.
 void square_transposed(const Context& context, const Grid& m) {
   std::vector<double> memory;
   for (Size i = 0; i < m.count(); ++i) {
@@ -145,8 +145,8 @@ void product(const Context& context, Matrix a, bool transposed, Matrix b, Matrix
   });
 }
 
-// For matrices of many columns. The blocks of columns do not depend on the number of threads, and their products are
-// summed in order.
+// Computes c = a b' for matrices of many columns. The blocks of columns do not depend on the number of threads, and
+// their products are summed in order.
 void outer_product(const Context& context, Matrix a, Matrix b, Matrix c) {
   constexpr Size most = 64;
   const Size columns = std::max<Size>(4 * width, (a.columns + most - 1) / most);
@@ -173,7 +173,7 @@ void inverse(const Context& context, Matrix l) {
   square_transposed(context, grid);
 }
 
-// Entry c is the squared length of column c of L^-1, which has zeros above row c.
+// Computes the diagonal of the inverse. Entry c is the squared length of column c of L^-1, which has zeros above row c.
 void inverse_diagonal(const Context& context, Matrix l, double* to) {
   const Grid grid{l};
   const Context alone{context.tiles, 1, [] {}};

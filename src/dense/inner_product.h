@@ -4,7 +4,7 @@
 
 namespace kernops {
 
-// Four partial sums, so that additions do not wait for each other.
+// Four partial sums make the additions independent of each other.
 inline double inner_product(const double* a, const double* b, std::ptrdiff_t n) {
   double sums[4] = {};
   std::ptrdiff_t i = 0;

@@ -1,4 +1,4 @@
-// Syntax -> nodes. The same code reads the user's formula and the gradient rows of the tables.
+// Converts syntax to nodes. The same code reads the user's formula and the gradient rows of the tables.
 #include "formula/build.h"
 
 #include <cmath>
@@ -67,7 +67,7 @@ class Builder {
     }
     if (lacks_default(e)) {
       Expr whole = e;
-      whole.args.emplace_back().position = e.position;  // the number 0
+      whole.args.emplace_back().position = e.position;  // the default is 0
       return call(whole);
     }
     const int op = find_op(e.text);
@@ -134,7 +134,7 @@ class Builder {
     });
   }
 
-  // A list, also Ind(2, 3) for [2, 3]. One number in parentheses is parsed as the number.
+  // A list of integers, as [2, 3] or Ind(2, 3). One number in parentheses is parsed as the number.
   std::vector<int> integers(const Expr& call, size_t n) {
     const Expr& list = call.args[n];
     if (list.kind != Expr::list && !(list.kind == Expr::call && list.text == "Ind")) return {integer(call, n)};
@@ -163,7 +163,7 @@ class Builder {
     return int(node.value);
   }
 
-  // x^2 and x^-1 are integer powers, exact and defined for x < 0; x^0.5 and x^y are not.
+  // Integer powers such as x^2 and x^-1 are exact, and defined for x < 0; other powers such as x^0.5 and x^y are not.
   Tree power(const Expr& e) {
     const Tree base = build(e.args[0]), exponent = build(e.args[1]);
     const Node to = graph_[exponent];
@@ -196,7 +196,8 @@ class Builder {
     return at(e.position, [&] { return gradient_or_zeros(graph_, f, v, g); });
   }
 
-  // Inside a gradient row of reductions.def: computed beforehand, along the axis of the reduction of the row.
+  // A reduction within a gradient row of reductions.def: it is computed beforehand, along the axis of the reduction of
+  // the row.
   Tree reduction(const Expr& e, const std::string& name) {
     if (over_ == none)
       throw FormulaError("a reduction is allowed only as the outermost part, or directly in `Grad`", e.position);

@@ -13,7 +13,8 @@ void check_variable(const Graph& graph, Tree v) {
     fail("derivatives are taken with respect to a variable: the second argument must be a variable");
 }
 
-// The gradient (df/dv)^T g is linear in g, so its own gradient by g along u is (df/dv) u.
+// The directional derivative (df/dv) u: the gradient (df/dv)^T g is linear in g, so its own gradient by g along u is
+// (df/dv) u.
 Tree along(Graph& graph, Tree f, Tree v, Tree u) {
   const int size = graph[f].size;
   const Tree g = graph.variable(-1 - graph.count(), size, none);
@@ -54,7 +55,7 @@ Tree divergence(Graph& graph, const Trees& args, const Lists&) {
   return sum;
 }
 
-// The gradient of a linear map along any g does not depend on the variable.
+// Checks that a map is linear: the gradient of a linear map along any g does not depend on the variable.
 void check_linear(Graph& graph, Tree f, Tree v) {
   const Tree g = graph.variable(-1 - graph.count(), graph[f].size, none);
   const Tree back = gradient(graph, f, v, g);

@@ -13,15 +13,15 @@ namespace {
 
 Tree add(Graph& graph, Tree a, Tree b) { return a < 0 ? b : b < 0 ? a : graph.operation(OpId::Add, {a, b}); }
 
-// Sums the gradient of an argument that was recycled; recycles a gradient that has one entry for several.
+// Fits a gradient to the size of its argument: sums the gradient of a recycled argument, recycles a single entry.
 Tree fit(Graph& graph, Tree g, int size) {
   const int now = graph[g].size;
   if (now == size) return g;
   return size == 1 ? graph.operation(OpId::Sum, {g}) : graph.operation(OpId::SumT, {g}, {size});
 }
 
-// One pass from the last node down to v: a node passes on the sum of the gradients from all its users. Shared values
-// are thus differentiated once, including values that were reduced beforehand.
+// One pass from the last node down to v: each node receives the sum of the gradients from all its users before it
+// passes gradients on. Shared values are thus differentiated once, including values that were reduced beforehand.
 class Pass {
  public:
   Pass(Graph& graph, Tree last, Tree v)
@@ -84,9 +84,9 @@ class Pass {
       if (depends(node.args[n]) && !is_zero(row.gradients[n])) give(node.args[n], through_row(row, n, scope));
   }
 
-  // The value of a gradient row, in which zero times infinity is zero if a mask of g, or of another factor, is zero.
-  // Without masks, the value is the row as written. If the row may be infinite, the mask of g is applied to the value,
-  // so that a chain of such rows selects once.
+  // The value of a gradient row. Zero times infinity is zero in this value if a mask of g, or of another factor, is
+  // zero. Without masks, the value is the row as written. If the row may be infinite, the mask of g is applied to the
+  // value, so that a chain of such rows selects once.
   Tree through_row(const OpRow& row, size_t n, Scope scope) {
     const Expr& gradient = row.gradients[n];
     const Tree g = scope["g"], mask = masks_.of(g);
@@ -117,7 +117,8 @@ class Pass {
                        [&](const Expr& arg) { return reads_mask(arg, scope); });
   }
 
-  // A value that was reduced beforehand receives a gradient from each pair, summed over the axis of its reduction.
+  // Differentiates a value that was reduced beforehand: it receives a gradient from each pair, summed over the axis of
+  // its reduction.
   void through_reduced(Tree t) {
     const Reduction inner = graph_.reductions[graph_[t].id];
     through(inner, graph_.reduced({find_reduction("Sum", false), 0, received_[t], -1, inner.over, inner.size}));
@@ -127,7 +128,7 @@ class Pass {
   Masks masks_;
   Regularity regularity_;
   const Tree v_;
-  std::vector<bool> depends_;  // whether a node depends on v
+  std::vector<bool> depends_;  // true for nodes that depend on v
   std::vector<Tree> received_;
 };
 

@@ -7,7 +7,7 @@
 
 namespace kernops {
 
-constexpr int most_nodes = 1 << 20;  // each further derivative may double the number
+constexpr int most_nodes = 1 << 20;  // each further derivative may double the number of nodes
 
 Tree Graph::intern(const Node& node) {
   std::string key;
@@ -47,7 +47,8 @@ bool Graph::is_constant(Tree t, double value) const {
   return nodes_[t].kind == Node::constant && nodes_[t].value == value;
 }
 
-// A constant if all arguments are constants, the result of a rule if one applies, otherwise the new node.
+// Creates the node of an operation: a constant if all arguments are constants, or the result of a simplification rule
+// if one applies.
 Tree Graph::operation(int op, const std::vector<Tree>& args, const std::vector<int>& ints) {
   look_up();
   const OpRow& row = op_table()[op];

@@ -33,7 +33,7 @@ struct Node {
 struct Reduction {
   int row;        // row of the table of reductions
   int k;          // the option K, or 0
-  Tree f, w;      // w is -1 if there is none
+  Tree f, w;      // w is -1 if there are no weights
   unsigned over;  // the axes summed over
   int size;
   unsigned axes() const { return both & ~over; }
@@ -54,7 +54,7 @@ class Graph {
   bool is_constant(Tree t, double value) const;
 
   std::vector<Reduction> reductions;
-  // Composite operations built so far, by row and arguments: some call themselves more than once.
+  // Composite operations built so far, by row and arguments, because some contain the same operation several times.
   std::map<std::tuple<int, std::vector<Tree>, std::vector<int>>, Tree> composites;
 
   // The matrix shapes in which operations read a parameter.

@@ -14,7 +14,7 @@ struct Grant {
 };
 thread_local std::vector<Grant> grants;  // the most recent one is active
 
-// The direction in which the stack grows is irrelevant.
+// The distance of two addresses, because a stack may grow in either direction.
 size_t distance(std::uintptr_t a, std::uintptr_t b) { return a < b ? b - a : a - b; }
 std::uintptr_t frame_address() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
 

@@ -6,7 +6,7 @@
 
 namespace kernops {
 
-// Active during its lifetime: passes may use this number of bytes of the stack from here on, and can be stopped.
+// During its lifetime, passes may use this number of bytes of the stack from here on, and can be interrupted.
 class Granted {
  public:
   Granted(size_t stack, std::function<bool()> go_on);
@@ -15,10 +15,10 @@ class Granted {
   Granted& operator=(const Granted&) = delete;
 };
 
-// Called in each loop over nodes: throws Interrupted if the user interrupts.
+// Throws Interrupted if the user interrupts; called in each loop over nodes.
 void look_up();
-// Called in each recursion over a formula: returns whether this number of bytes is left. The other function throws a
-// FormulaError at this byte of the text if they are not.
+// Returns whether this number of bytes of the stack is left; called in each recursion over a formula. The other
+// function throws a FormulaError at this byte of the text if the bytes are not left.
 bool stack_is_left(size_t more = 0);
 void check_stack(int at, size_t more = 0);
 

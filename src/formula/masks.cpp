@@ -11,7 +11,8 @@ Tree Masks::of(Tree t) {
   return masks_[t];
 }
 
-// An outer mask of 0 is 0 even if the inner mask is NaN, for example a condition inside a branch that is not taken.
+// Combines masks. If the outer mask is 0, the result is 0 even if the inner mask is NaN, for example for a condition
+// inside a branch that is not taken.
 Tree Masks::chain(Tree outer, Tree inner) {
   if (outer < 0 || inner < 0) return outer < 0 ? inner : outer;
   return graph_.operation(OpId::Mask, {outer, inner});
@@ -22,25 +23,25 @@ Tree Masks::either(Tree a, Tree b) {
   return a == b ? a : graph_.operation(OpId::Or, {a, b});
 }
 
-// Recycled or padded with zeros: it has no other entries than its argument.
+// True if a node recycles its argument or pads it with zeros, so that it has no other entries.
 bool Masks::is_filled(const Node& node) {
   return is(node, OpId::SumT) || (node.kind == Node::operation && op_table()[node.id].mask == MaskRule::filled);
 }
 
-// A mask of size 1 that is 0 if all entries are 0; -1 if some entry never is. Masks are 0 or positive.
+// A mask of size 1 that is 0 if all entries of a mask are 0; -1 if some entry is never 0. Masks are 0 or positive.
 Tree Masks::any(Tree mask) {
   while (mask >= 0 && is_filled(graph_[mask])) mask = graph_[mask].args[0];
   if (mask < 0 || graph_[mask].kind == Node::constant) return -1;
   return graph_[mask].size == 1 ? mask : graph_.operation(OpId::Sum, {mask});
 }
 
-// 1 where there is no mask.
+// The mask with this size; 1 if there is no mask.
 Tree Masks::expanded(Tree mask, int size) {
   if (mask < 0) mask = graph_.constant(1);
   return graph_[mask].size == size ? mask : graph_.operation(OpId::SumT, {mask}, {size});
 }
 
-// The mask of b if a >= 0, otherwise 0; or the opposite.
+// The mask of IfElse: the mask of b if a >= 0 and otherwise 0, or the opposite.
 Tree Masks::branch(const Node& node) {
   const auto [a, b, c] = node.args;
   if (is_zero(c)) return chain(graph_.operation(OpId::Step, {a}), masks_[b]);

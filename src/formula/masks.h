@@ -5,7 +5,8 @@
 
 namespace kernops {
 
-// Each mask is created once for each node, in the order of the nodes, so that deep formulas need no deep stack.
+// The masks of nodes. Each mask is created once for each node, in the order of the nodes, so that deep formulas need no
+// deep stack.
 class Masks {
  public:
   explicit Masks(Graph& graph) : graph_(graph) {}

@@ -37,19 +37,19 @@ struct OpRow {
   std::vector<MatrixArgument> matrices;
   std::vector<Expr> gradients;
   Expr body;
-  Expr steep;  // 0 where the value is finite but the derivative by a infinite; the number 0 if there is no such point
-  bool (*finite)(int p) = nullptr;                        // null: always
-  bool (*flat)(bool a, bool b, bool c, int p) = nullptr;  // null: never
+  Expr steep;  // 0 where the value is finite and its derivative by a infinite; the number 0 if there is no such point
+  bool (*finite)(int p) = nullptr;                        // true if entries are finite; null: always
+  bool (*flat)(bool a, bool b, bool c, int p) = nullptr;  // true if the derivative vanishes; null: never
   MaskRule mask = MaskRule::none;
   std::optional<Contraction::Term> contraction;
   bool has_order = false, additive = false, special_unit = false;
   bool is(OpId op) const { return id == int(op); }
   bool keeps_finite(int p) const { return !finite || finite(p); }
-  bool entrywise() const { return by_entry && !vectors.empty(); }  // entry k needs only entries k
+  bool entrywise() const { return by_entry && !vectors.empty(); }  // entry k depends on entries k only
 };
 inline bool is_zero(const Expr& gradient) { return gradient.kind == Expr::number && gradient.value == 0; }
 const std::vector<OpRow>& op_table();
-int find_op(const std::string& name);  // its first row, -1 if there is none
+int find_op(const std::string& name);  // the first row of an operation, -1 if there is none
 int find_op(OpId op);
 const OpRow& op_row(int id);
 bool is(const Node& node, OpId op);
@@ -73,7 +73,7 @@ struct ReductionRow {
   std::string accumulator_name;  // name in CUDA texts
   Result result;
   std::string meaning, gradient;
-  bool weighted, counted;  // uses w, uses K
+  bool weighted, counted;  // weighted: uses w; counted: uses K
   Count (*size_of)(Count F, Count W, Count p);
   std::vector<Expr> gradients;
   bool sums() const { return accumulator == Accumulator::Sum; }
@@ -85,6 +85,6 @@ int size_of(const ReductionRow& row, const Graph& graph, Tree f, Tree w, int k);
 // names of reductions that formulas may use
 int find_reduction(const std::string& name, bool weighted);
 int store_row();
-int first_position(const ReductionRow& row, int size);  // the results from this one on are positions of lanes
+int first_position(const ReductionRow& row, int size);  // results from this one on are positions of lanes
 
 }  // namespace kernops

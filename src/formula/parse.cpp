@@ -14,7 +14,7 @@ namespace kernops {
 namespace {
 
 constexpr int deepest = 2000;     // levels of nesting, far beyond any formula
-constexpr size_t a_level = 1024;  // largest number of stack bytes for copying, searching or destroying an Expr
+constexpr size_t a_level = 1024;  // maximum stack bytes per level for copying, searching or destroying an Expr
 
 class Parser {
  public:
@@ -107,7 +107,7 @@ class Parser {
     return text_.take("(") ? with_args(Expr::call, e.text, e.position, list(open, ")").args) : e;
   }
 
-  // A value, or a list of several.
+  // Parses a value in parentheses, or a list of several values.
   Expr in_parentheses(int open) {
     Expr first = dot();
     if (text_.take(")")) return first;
@@ -117,7 +117,7 @@ class Parser {
     return with_args(Expr::list, "", open, std::move(rest.args));
   }
 
-  // The rest of a comma-separated list whose opening bracket is at `open`.
+  // Parses the rest of a comma-separated list whose opening bracket is at `open`.
   Expr list(int open, const char* close) {
     Nesting nesting(*this);
     std::vector<Expr> args;

@@ -1,4 +1,4 @@
-// The text of a formula -> syntax.
+// Parser: converts the text of a formula to syntax.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace kernops {
 
-// A FormulaError of make(), possibly in the text of a table, receives this byte of the user's text as its position.
+// Calls make(). If it throws a FormulaError, possibly in the text of a table, the error is reported at this byte of the
+// user's text.
 template <class F> auto at(int position, F make) -> decltype(make()) {
   try {
     return make();

@@ -11,7 +11,7 @@ constexpr int longest = 64;  // size limit of square matrices: their eigenvalues
 
 bool PerItem::is(Tree t, OpId op) const { return kernops::is(graph_[t], op); }
 
-// x - y of two axes if the vector of the rows is a variable, otherwise -1.
+// Returns the difference x - y of two axes if the vector of the rows is a variable, otherwise -1.
 Tree PerItem::difference(Tree t) const {
   if (!is(t, OpId::Subtract)) return -1;
   const Node &x = graph_[graph_[t].args[0]], &y = graph_[graph_[t].args[1]];
@@ -20,14 +20,14 @@ Tree PerItem::difference(Tree t) const {
   return (x.axes == rows_ ? x : y).kind == Node::variable ? t : -1;
 }
 
-// t, if t is a parameter whose matrix is square and small enough for an eigendecomposition; otherwise -1.
+// Returns t if t is a parameter whose matrix is square and small enough for an eigendecomposition; otherwise -1.
 Tree PerItem::matrix(Tree t, int columns) const {
   const Node& node = graph_[t];
   const bool fits = columns > 1 && (columns <= longest || node.size != columns * columns);
   return node.kind == Node::variable && node.axes == none && fits ? t : -1;
 }
 
-// made() applied to both vectors of a difference, each centred.
+// Applies made() to both vectors of a difference, each centred, and subtracts the results.
 template <class F>
 std::array<Tree, 2> PerItem::both_of(Tree difference, const std::vector<Tree>& rewritten, const F& made) {
   const auto args = graph_[difference].args;
@@ -69,7 +69,7 @@ Tree PerItem::square(const Node& node, const std::vector<Tree>& rewritten) {
   return -1;
 }
 
-// The product of a matrix with a difference, or with a number times a difference.
+// Rewrites the product of a matrix with a difference, or with a number times a difference.
 Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& rewritten) {
   Tree vector = node.args[1 - matrix_at], number = -1;
   if (is(vector, OpId::Mult)) {
@@ -88,7 +88,7 @@ Tree PerItem::product(const Node& node, int matrix_at, const std::vector<Tree>& 
   return number < 0 ? result : graph_.operation(OpId::Mult, {result, rewritten[number]});
 }
 
-// A number and its products with matrices of differences; all -1 if there is none.
+// The factors of a number times products of matrices with differences; all -1 if t has another form.
 std::array<Tree, 3> PerItem::times_products(Tree t) const {
   const auto is_product = [&](Tree vector) {
     return graph_[vector].axes != both && (is(vector, OpId::MatVecMult) || is(vector, OpId::VecMatMult));
@@ -103,7 +103,7 @@ std::array<Tree, 3> PerItem::times_products(Tree t) const {
   return {-1, -1, -1};
 }
 
-// n (A x - A y) + n (A' x - A' y), as in gradients of squares: one difference.
+// Rewrites n (A x - A y) + n (A' x - A' y), as in gradients of squares, as one difference.
 Tree PerItem::sum(Tree first, Tree second) {
   const auto [n, x, y] = times_products(first);
   const auto [m, v, w] = times_products(second);

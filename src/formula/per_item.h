@@ -5,15 +5,15 @@
 
 namespace kernops {
 
-// With A a parameter, (x - y)' A (x - y) is a squared distance of Q x and Q y, whose weights are the eigenvalues of A
-// and Q its eigenvectors, and A (x - y) is A x - A y. Vectors are centred at a point among the rows, so that a common
-// offset loses no digits.
+// Rewrites operations with a parameter matrix A. (x - y)' A (x - y) becomes a squared distance of Q x and Q y, whose
+// weights are the eigenvalues of A and Q its eigenvectors; A (x - y) becomes A x - A y. Vectors are centred at a point
+// among the rows, so that a common offset loses no digits.
 class PerItem {
  public:
-  // `rows` is the axis of the rows; with `none`, no operation changes.
+  // `rows` is the axis of the rows; if it is `none`, no operation changes.
   PerItem(Graph& graph, unsigned rows) : graph_(graph), rows_(rows) {}
 
-  // The replacement of an operation on pairs, -1 if it stays as it is; `rewritten` holds its rewritten arguments.
+  // Returns the replacement of an operation on pairs, or -1 to keep it; `rewritten` holds its rewritten arguments.
   Tree operator()(const Node& node, const std::vector<Tree>& rewritten);
 
  private:

@@ -1,5 +1,5 @@
-// Nodes -> straight-line code. Each value is computed as rarely as possible (once, per row, per lane, or per pair), and
-// pair values share buffers as soon as the earlier value is no longer needed.
+// Converts nodes to straight-line code. Each value is computed as rarely as possible (once, per row, per lane, or per
+// pair), and pair values share buffers as soon as the earlier value is no longer needed.
 #include "formula/plan.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class Planner {
     plan_.reduction = reduction;
     plan_.rows = reduction.over == axis_i ? axis_j : axis_i;
     plan_.stores = reduction_table()[reduction.row].stores();
-    plan_.slots.push_back({Level::uniform, 0, 1});  // slot 0 replaces unused arguments
+    plan_.slots.push_back({Level::uniform, 0, 1});  // slot 0 stands for missing arguments
     plan_.entries[0] = 1;
   }
 
@@ -36,7 +36,7 @@ class Planner {
   }
 
  private:
-  // The values that the reduction reads, and its weights. A sum of products multiplies as it adds.
+  // The values that the reduction reads, and their weights. A sum of products multiplies as it adds.
   std::array<Tree, 2> outputs() const {
     const Node& f = graph_[plan_.reduction.f];
     const bool product = is(f, OpId::Mult) && f.axes == both;
@@ -44,7 +44,7 @@ class Planner {
     return {plan_.reduction.f, plan_.reduction.w};
   }
 
-  // Summands are kept until f is computed from them, after all other steps.
+  // Keeps the summands until f is computed from them, after all other steps.
   void add_summands() {
     if (summands_.empty()) return;
     const auto slot = [this](Tree t) { return t < 0 ? 0 : slot_[t]; };
@@ -157,7 +157,7 @@ class Planner {
   std::array<Tree, 2> outputs_;
   std::vector<bool> needed_, of_summands_;
   std::vector<Tree> last_use_;
-  std::vector<int> slot_;  // of each node
+  std::vector<int> slot_;  // slot of each node
   std::vector<int> free_;  // unused pair slots
 };
 
@@ -180,7 +180,7 @@ void give_own_slots(Plan& plan) {
   plan.f = now[plan.f], plan.w = now[plan.w];
 }
 
-// The slot of the remaining factor must not be overwritten by a later step.
+// The factor is removed only if no later step overwrites the slot of the remaining factor.
 int take_out_once(Plan& plan) {
   const std::vector<Step>& pairs = plan.steps[int(Level::pair)];
   if (!reduction_table()[plan.reduction.row].sums()) return 0;
@@ -199,7 +199,7 @@ int take_out_once(Plan& plan) {
   return 0;
 }
 
-// The number of entries per lane that the pair loop accesses, which should fit the first-level cache.
+// Counts the entries per lane that the pair loop accesses, which should fit the first-level cache.
 int footprint_of_pairs(const Plan& plan) {
   std::vector<bool> touched(plan.slots.size(), false);
   touched[plan.f] = touched[plan.w] = true;

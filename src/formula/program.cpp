@@ -1,4 +1,5 @@
-// A formula and its declarations -> a Program: the final reduction, and the reductions that it needs first.
+// Compiles a formula and its declarations to a Program: the final reduction, and the reductions that must be computed
+// first.
 #include "formula/program.h"
 
 #include "formula/build.h"
@@ -12,7 +13,7 @@
 namespace kernops {
 namespace {
 
-// `Sum` and `sum_reduction` mean Sum_Reduction; other names that are not reductions mean none.
+// The full name of a reduction: `Sum` and `sum_reduction` mean Sum_Reduction; empty for names that are not reductions.
 std::string reduction_meant(const std::string& name) {
   if (find_reduction(name, false) >= 0 || find_reduction(name, true) >= 0) return name + "_Reduction";
   return name.find("_reduction") != name.npos ? name : "";
@@ -76,7 +77,7 @@ class Compiler {
                        e.position);
   }
 
-  // Grad(reduction, v, e): a sum over the axis along which v does not run; over both axes for a parameter.
+  // Grad(reduction, v, e): a sum over the axis that v does not have; over both axes for a parameter.
   Reduction gradient_of(const Expr& e) {
     if (e.args.size() != 3)
       throw FormulaError("`Grad(f, v, e)` takes 3 arguments, not " + std::to_string(e.args.size()), e.position);
@@ -92,7 +93,7 @@ class Compiler {
                               : inner.axes() == axis_j ? " for each j"
                                                        : ""),
                          e.args[2].position);
-    // the incoming gradient has the shape of the result, the gradient that of its variable
+    // the incoming gradient has the shape of the result; the gradient has the shape of its variable
     if (e.args[0].text == "Grad")
       for (const Shape& shape : graph.matrices[expression(e.args[0].args[1])]) read_as_matrix(graph, g, shape);
     const Tree f = at(e.position, [&] { return gradient_or_zeros(graph, inner, v, g); });

@@ -4,8 +4,8 @@
 
 namespace kernops {
 
-// The same reduction with its products ordered by the axes of their factors, and with exponentials in base 2 if
-// requested.
+// Returns the same reduction with products ordered by the axes of their factors and, if requested, exponentials in base
+// 2.
 Reduction regroup(Graph& graph, Reduction reduction, bool base_2);
 
 }  // namespace kernops

@@ -10,14 +10,14 @@ class Regularity {
  public:
   explicit Regularity(const Graph& graph) : graph_(graph) {}
 
-  // True if all entries of t are finite where data and parameters are. Polynomials count as finite: overflow of
-  // products of data is ignored.
+  // True if all entries of t are finite whenever data and parameters are finite. Polynomials count as finite: overflow
+  // of products of data is ignored.
   bool is_finite(Tree t);
-  // The same for the value of a gradient row in a scope, where g counts as finite.
+  // True if the value of a gradient row in a scope is finite, where g counts as finite.
   bool is_finite(const Expr& row, const Scope& scope);
 
   bool is_flat(Tree t);
-  // True if t is a product with a factor that is `a`, or a power of it.
+  // True if t is a product that has `a`, or a power of `a`, as a factor.
   bool has_factor(Tree t, Tree a) const;
 
  private:

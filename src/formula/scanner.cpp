@@ -69,7 +69,7 @@ Expr Scanner::number() {
   if (*end) throw FormulaError("'" + digits + "' is not a number", at_);
   if (!std::isfinite(e.value)) throw FormulaError("the number " + digits + " is too large for double precision", at_);
   at_ += int(length);
-  if (next_is("L")) ++at_;  // 2L, as in R
+  if (next_is("L")) ++at_;  // an integer with suffix, 2L, as in R
   skip_space();
   return e;
 }

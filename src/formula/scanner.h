@@ -13,19 +13,20 @@ class Scanner {
   bool at_end() const { return at_ >= int(text_.size()); }
   unsigned char next() const { return at_end() ? 0 : text_[at_]; }
   bool next_is(const char* token) const;
-  bool take(const char* token);  // if it comes next, continues after it and after white space
+  bool take(const char* token);  // if the next token is `token`, skips it and the following white space
 
   bool number_is_next() const;
   bool name_is_next() const;
   Expr number();
   Expr name();
 
-  std::string character() const;  // that comes next, all its bytes
-  // The spelling that an error suggests for an operator of R with another name here, or for a typographic sign.
+  std::string character() const;  // the next character, with all its bytes
+  // The spelling that an error suggests for an operator of R that has another name in formulas, or for a typographic
+  // sign.
   std::string instead() const;
 
  private:
-  bool in_name() const;  // digits and `_` cannot begin one
+  bool in_name() const;  // true for digits and `_`, which cannot begin a name
   void skip_space();
 
   const std::string& text_;

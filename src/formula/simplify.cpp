@@ -87,7 +87,7 @@ struct Rule {
   Expr pattern, replacement;
 };
 
-// Rules by the row of the operation they start with.
+// The rules for an operation, by its row.
 const std::vector<Rule>& rules_of(int op) {
   static const auto rules = [] {
     std::unordered_map<int, std::vector<Rule>> by_op;
@@ -144,7 +144,7 @@ Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vec
     try {
       const Tree simpler = build(graph, rule.replacement, scope);
       if (graph[simpler].size == size) return simpler;
-    } catch (const FormulaError&) {  // sizes that only the more general form allows
+    } catch (const FormulaError&) {  // the sizes require the more general form
     }
   }
   return -1;

@@ -4,7 +4,7 @@
 
 namespace kernops {
 
-// The first rule that rewrites operation `op` of these arguments; -1 if none does.
+// The result of the first rule that rewrites operation `op` of these arguments; -1 if no rule does.
 Tree rewrite(Graph& graph, int op, const std::vector<Tree>& args, const std::vector<int>& ints, int size);
 
 }  // namespace kernops

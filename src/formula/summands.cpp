@@ -37,7 +37,7 @@ class Summands {
   std::vector<SummandTrees> summands;
 
  private:
-  // Returns whether it is a sum of parts at positions. Other sums are values.
+  // Returns whether a node is a sum of parts at positions; other sums are single values.
   bool is_sum(const Node& node) const {
     if (!is(node, OpId::Add) && !is(node, OpId::Subtract)) return false;
     for (const Tree arg : {node.args[0], node.args[1]}) {
@@ -48,7 +48,7 @@ class Summands {
     return true;
   }
 
-  // A product with `by`, if that is the same for all pairs, or a number for all entries.
+  // Adds the product of `by` and a value, if `by` is the same for all pairs, or one number for all entries.
   bool add_multiple(SummandTrees term, Tree by, Tree value) {
     const bool uniform = graph_[by].axes == none;
     if (graph_[value].size != term.size || (!uniform && (graph_[by].size > 1 || term.size == 1))) return false;

@@ -1,5 +1,5 @@
-// A vector of derivatives as a sum of terms, each at its position: linear operations on them need not be repeated for
-// each pair.
+// A vector of derivatives as a sum of terms, each with its position: linear operations on the terms are then computed
+// once, and not for each pair.
 #pragma once
 #include "formula/graph.h"
 

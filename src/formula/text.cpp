@@ -60,12 +60,12 @@ class Writer {
 
   const Graph& graph_;
   const std::vector<Variable>& variables_;
-  int left_ = 20000;  // letters
+  int left_ = 20000;  // number of letters that may still be written
 };
 
-constexpr int longest = 40;  // limit of letters of a part of a formula
+constexpr int longest = 40;  // maximum length of a part of a formula in a message
 
-// Each level has at least one letter, so deeper levels are not shown.
+// Each level has at least one letter, so levels beyond `levels` are not shown.
 std::string text_of(const Expr& e, int levels) {
   if (e.kind == Expr::number || e.kind == Expr::name) return e.text;
   if (levels == 0) return "...";

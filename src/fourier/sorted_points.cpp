@@ -7,7 +7,7 @@
 namespace kernops {
 namespace {
 
-// The position in [0, size).
+// The position modulo the size, in [0, size).
 double wrapped(double position, double size) {
   position -= size * std::floor(position / size);
   return position < size ? position : 0;
@@ -18,8 +18,8 @@ Count first_cell(double position, int width) { return Count(std::ceil(position -
 
 }  // namespace
 
-// Bins are strips along the last coordinate, divided into blocks of 16 cells along the one before it, so that points
-// that follow each other write to the same part of the cache.
+// Sorts points by bins. Bins are strips along the last coordinate, divided into blocks of 16 cells along the last but
+// one coordinate, so that successive points write to the same part of the cache.
 SortedPoints::SortedPoints(const double* x, Count n, const double* origin, const double* scale, const Grid& g, int w,
                            const Settings& settings)
     : grid(g), width(w), row(size_t(n)), position(size_t(n) * size_t(g.d)) {

@@ -41,8 +41,8 @@ template <int W> class Walk {
       std::copy_n(&window.coefficients[size_t(k * window.width)], window.width, &coefficients_[size_t(k * W)]);
   }
 
-  // row(weight, offset of the row in the grid) for each row of cells under the window around a sorted point; `along`
-  // receives the window along the first coordinate.
+  // Calls row(weight, offset of the row in the grid) for each row of cells under the window around a sorted point;
+  // `along` receives the window along the first coordinate.
   template <class Row> void around(Count point, Values<W>& along, const Row& row) const {
     const Grid& grid = points_.grid;
     const double* const position = &points_.position[size_t(point * grid.d)];

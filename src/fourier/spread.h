@@ -15,7 +15,7 @@ namespace kernops {
 struct Window {
   static constexpr int most_width = 16;
   int width, degree;
-  std::vector<double> coefficients;  // of piece j and the power k: number k * width + j
+  std::vector<double> coefficients;  // coefficient of power k on piece j: number k * width + j
 };
 
 // The number of cells along each coordinate, at least twice Window::most_width; the first coordinate varies fastest.
@@ -30,11 +30,12 @@ struct Grid {
 struct SortedPoints {
   Grid grid;
   int width;
-  LargeVector<int> row;          // of each sorted point
-  LargeVector<double> position;  // d numbers for each sorted point: its place in cells, from 0 to the size
-  std::vector<Count> first;      // the first point of each strip, and their number
+  LargeVector<int> row;          // row of each sorted point
+  LargeVector<double> position;  // d numbers for each sorted point: its position in cells, from 0 to the size
+  std::vector<Count> first;      // first point of each strip, and the number of points
 
-  // Column-major coordinates x; the position of a point is (x - origin) * scale, which is wrapped into the grid.
+  // Sorts points with column-major coordinates x; the position of a point is (x - origin) * scale, wrapped into the
+  // grid.
   SortedPoints(const double* x, Count n, const double* origin, const double* scale, const Grid& grid, int width,
                const Settings& settings);
   Count strips() const { return Count(first.size()) - 1; }
@@ -44,7 +45,7 @@ struct SortedPoints {
 void spread(const SortedPoints& points, const Window& window, const double* values, double* grid,
             const Settings& settings);
 
-// values[i]: the sum of the grid times the window around point i.
+// Computes values[i], the sum of the grid times the window around point i.
 void interpolate(const SortedPoints& points, const Window& window, const double* grid, double* values,
                  const Settings& settings);
 

@@ -24,7 +24,7 @@ class KeyTable {
     }
   }
 
-  const std::vector<std::uint32_t>& firsts() const { return firsts_; }  // the first position of each key
+  const std::vector<std::uint32_t>& firsts() const { return firsts_; }  // position of the first value of each key
   Count count() const { return Count(firsts_.size()); }
 
  private:
@@ -35,7 +35,7 @@ class KeyTable {
     std::uint32_t number;  // from 1; 0: the slot is free
   };
 
-  // The members that a search reads, in registers while codes are written.
+  // A copy of the members that a search reads, kept in registers while codes are written.
   struct View {
     const Slot* slots;
     size_t last;
@@ -74,7 +74,7 @@ class KeyTable {
     if (2 * firsts_.size() > slots_.size()) grow(place);
     return number;
   }
-  // The table grows to more than twice its size while nearly every value has a new key.
+  // Grows the table, to more than twice its size as long as nearly every value has a new key.
   void grow(Count values) {
     LargeVector<Slot> before;
     before.swap(slots_);

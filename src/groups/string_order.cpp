@@ -31,7 +31,7 @@ class Sorter {
       for (end = begin + 1; end != last && end->word == begin->word;) ++end;
       if (begin != first) note_difference(begin[-1].word, begin->word);
       if (end - begin > 1 && begin->word & 255) sort(begin, end, depth + 8);
-      // equal bytes in two encodings
+      // equal bytes, but two encodings
       if (end - begin > 1 && !(begin->word & 255)) result_.by_digits = false;
     }
   }
@@ -55,7 +55,7 @@ class Sorter {
     }
   }
 
-  // From the last byte to the first; bytes that are equal in all words take no pass.
+  // Sorts from the last byte to the first; bytes that are equal in all words need no pass.
   void sort_by_bytes(Item* const x, Count n) {
     std::vector<Count> counts(8 * 256, 0);
     for (Count k = 0; k < n; ++k)

@@ -14,7 +14,7 @@ struct Text {
 
 struct StringOrder {
   std::vector<std::uint32_t> order;  // order[k]: the string at position k
-  // True where neighbours first differ in two digits, or in a digit that only the later one has: every locale sorts
+  // True if neighbours first differ in two digits, or in a digit that only the later string has: every locale sorts
   // such strings in the same way.
   bool by_digits = true;
 };

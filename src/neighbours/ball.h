@@ -1,5 +1,5 @@
-// Range searches by a kd-tree: a search enters the nodes whose boxes the ball around the query meets. Counts take nodes
-// that lie in the ball as a whole.
+// Range searches by a kd-tree: a search enters the nodes whose boxes intersect the ball around the query. Counts add
+// nodes that lie inside the ball as a whole.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,12 +22,12 @@ template <int D> double squared_reach(const double* a, const double* box, int d)
 
 template <int D> class Ball {
  public:
-  // Squared distances classify points away from the sphere; a point next to the sphere is inside if its rounded
-  // distance is at most the radius.
+  // Squared distances classify points that are not close to the sphere; a point close to the sphere is inside if its
+  // rounded distance is at most the radius.
   Ball(const KdTree& tree, double radius)
       : tree_(tree), radius_(radius), inner_(radius * radius * (1 - 1e-12)), outer_(radius * radius * (1 + 1e-12)) {}
 
-  // each(i, squared distance) for the points in the ball, of those from position `from` of the tree on.
+  // Calls each(i, squared distance) for the points in the ball, from position `from` of the tree on.
   template <class Each> void visit(const double* query, const Each& each, Count node = 1, Count from = 0) const {
     const Count end = tree_.end(node);
     if (end <= from || squared_distance_to_box<D>(query, tree_.box(node), tree_.points.d) > outer_) return;

@@ -67,8 +67,8 @@ void SparseCholesky::permute() {
   });
 }
 
-// Calls each(i) for the columns i of row k of L: those on the paths of the elimination tree to k from the entries of
-// column k (Liu 1990). `seen` stores the latest row of each column; parents are set by the first visit of all rows.
+// Calls each(i) for the columns i of row k of L: the columns on the paths of the elimination tree from the entries of
+// column k to k (Liu 1990). `seen` stores the latest row of each column; the first visit of all rows sets parents.
 template <class Each> void SparseCholesky::each_column(int k, std::vector<int>& seen, const Each& each) {
   seen[size_t(k)] = k;
   for (int e = upper_start_[size_t(k)]; e < upper_start_[size_t(k) + 1]; ++e)
@@ -93,7 +93,7 @@ void SparseCholesky::count_entries() {
   for (const int below : count_) operations_ += double(below) * below;
 }
 
-// A column joins the node of the next column, its parent, as long as few entries of the block are zeros.
+// Finds the nodes. A column joins the node of the next column, its parent, as long as the block has few zero entries.
 void SparseCholesky::find_nodes() {
   node_of_.resize(size_t(n_));
   Count row = 0, value = 0;
@@ -114,7 +114,7 @@ void SparseCholesky::find_nodes() {
   find_rows(), find_places();
 }
 
-// The rows of a node are its columns, followed by the rows of the last column.
+// Finds the rows of the nodes: the columns of a node, followed by the rows of its last column.
 void SparseCholesky::find_rows() {
   std::vector<int> seen(size_t(n_), -1), filled(nodes_.size());
   for (size_t s = 0; s < nodes_.size(); ++s) {

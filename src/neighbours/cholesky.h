@@ -26,7 +26,7 @@ struct LowerTriangle {
 
 class SparseCholesky {
  public:
-  // L in the form that variances_of_sums() reads, with rows in the reverse order of elimination.
+  // L in the form that variances_of_sums() reads: rows in the reverse order of elimination.
   struct Rows {
     const SparseCholesky& of;
     static constexpr double nothing = 1e-18;
@@ -45,15 +45,16 @@ class SparseCholesky {
   size_t reversed(int j) const { return size_t(n_ - 1 - position_[size_t(j)]); }  // the row of column j in Rows
   bool factored() const { return !value_.empty(); }
   Count pattern_entries() const { return pattern_.entries(); }
-  double entries() const { return entries_; }        // entries of L; infinite if they are too many for a factor
+  double entries() const { return entries_; }        // number of entries of L; infinite if L would have too many
   double operations() const { return operations_; }  // multiplications of the factorisation
-  // False if S is not positive definite; values as in the pattern. Results do not depend on the number of threads.
+  // Computes L; returns false if S is not positive definite. `values` are in the order of the pattern. Results do not
+  // depend on the number of threads.
   bool factor(const double* values, const Settings& settings);
   double logdet() const;
-  // For `columns` of n numbers: L^-1 P x, P' L'^-1 x, or S^-1 x.
+  // Solves for `columns` columns of n numbers: L^-1 P x, P' L'^-1 x, or S^-1 x.
   enum class Half { first, second, both };
   void solve(double* x, Count columns, Half half, const Settings& settings) const;
-  void multiply(double* x) const;  // P' L x
+  void multiply(double* x) const;  // Replaces x by P' L x.
   // The entries of S^-1 in the pattern of S.
   void invert(double* values, const Settings& settings) const;
   // The variances of weighted sums of N(0, S^-1), like Posterior::sum_points().
@@ -67,7 +68,8 @@ class SparseCholesky {
     const double* value;
     int length;
   };
-  // Columns first .. end - 1; the rows of their block begin with these columns. `value` is the offset of the block.
+  // Columns first .. end - 1; the rows of their block begin with rows first .. end - 1. `value` is the offset of the
+  // block.
   struct Node {
     int first, end, height;
     Count row, value;
@@ -101,7 +103,7 @@ class SparseCholesky {
   // parents of columns in the elimination tree; numbers of entries of columns
   std::vector<int> parent_, count_;
   std::vector<Node> nodes_;
-  std::vector<int> node_of_, row_;  // the node of each column, the rows of nodes
+  std::vector<int> node_of_, row_;  // the node of each column; the rows of the nodes
   std::vector<Count> place_;        // the positions of the entries of S in the blocks
   Numbers value_;
   double entries_ = 0, operations_ = 0;

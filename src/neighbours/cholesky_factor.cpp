@@ -15,9 +15,9 @@ using dense::Matrix;
 using dense::Side;
 
 constexpr Count rows_together = 256;
-constexpr double worth_threads = 2e6;  // multiplications
+constexpr double worth_threads = 2e6;  // minimum number of multiplications for several threads
 
-// Calls work(first, count) for parts of some rows.
+// Calls work(first, count) for each part of some rows.
 template <class Work> void by_rows(Count rows, double operations, const Settings& settings, const Work& work) {
   const Count units = ceil_div(rows, rows_together);
   const Count workers = operations < worth_threads ? 1 : std::min<Count>(settings.threads, units);
@@ -42,8 +42,8 @@ Matrix zeros(std::vector<double>& memory, Count rows, Count columns) {
 
 }  // namespace
 
-// The products that earlier nodes subtract from a node. Each node waits in the list of the node that contains the next
-// of its rows.
+// The updates from earlier nodes, whose products are subtracted from later nodes. Each node waits in the list of the
+// node that contains its next row.
 struct SparseCholesky::Updates {
   SparseCholesky& of;
   std::vector<int> first, next, done, slot;
@@ -159,7 +159,7 @@ void SparseCholesky::multiply(double* x) const {
   for (int j = 0; j < n_; ++j) x[j] = product[size_t(position_[size_t(j)])];
 }
 
-// From the last node to the first (Takahashi et al. 1973).
+// Computes the inverse, from the last node to the first (Takahashi et al. 1973).
 SparseCholesky::Numbers SparseCholesky::inverse(const Settings& settings) const {
   Numbers z(value_.size());
   std::vector<int> slot(size_t(n_), 0);
@@ -167,8 +167,9 @@ SparseCholesky::Numbers SparseCholesky::inverse(const Settings& settings) const 
   return z;
 }
 
-// With the columns J of a node, the rows R below them, and Y = L[R, J] M for M = L[J, J]^-1, the inverse Z is -Z[R, R]
-// Y in (R, J), and M' M + Y' Z[R, R] Y in (J, J). The blocks of Z contain all pairs of R.
+// Computes the inverse Z in the block of a node. For the columns J of the node, the rows R below them, M = L[J, J]^-1
+// and Y = L[R, J] M, Z is -Z[R, R] Y in (R, J), and M' M + Y' Z[R, R] Y in (J, J). The blocks of Z contain all pairs of
+// R.
 void SparseCholesky::invert_node(const Node& node, std::vector<int>& slot, Numbers& z, const Settings& settings) const {
   const Count width = node.width(), below = node.height - width;
   const int* const under = rows(node) + width;

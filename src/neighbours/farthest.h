@@ -9,8 +9,8 @@
 namespace kernops::neighbours {
 
 struct Farthest {
-  double distance;  // squared
-  int point;        // of the tree
+  double distance;  // squared distance
+  int point;        // point of the tree
 };
 
 template <int D> class FarthestTree {

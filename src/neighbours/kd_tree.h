@@ -28,9 +28,9 @@ struct KdTree {
   const double* box(Count node) const { return boxes.data() + 2 * points.d * node; }
 
   Points points;              // sorted
-  LargeVector<int> row;       // the row of each point in the unsorted data
+  LargeVector<int> row;       // the row of each sorted point in the unsorted data
   Count leaves;               // a power of two
-  int depth;                  // its logarithm
+  int depth;                  // logarithm of the number of leaves
   LargeVector<double> boxes;  // for each node: the minimum of each coordinate, then the maximum
 
  private:
@@ -41,8 +41,8 @@ struct KdTree {
   }
 };
 
-// Squared distances, with D coordinates or, if D is 0, with d. The distance to a box is at most the distance to each
-// point in the box, and rounding preserves this order, as both are sums in the same order.
+// Squared distances for D coordinates or, if D is 0, for d coordinates. The distance to a box is at most the distance
+// to each point in the box; rounding preserves this, because both are sums in the same order.
 template <int D> double squared_distance(const double* a, const double* b, int d) {
   double sum = 0;
   for (int k = 0; k < (D ? D : d); ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);

@@ -1,5 +1,5 @@
-// A `Number` is one number, or the numbers of some columns in lanes, for which the same code does the same steps: the
-// indices and weights of a row are then read once for all columns.
+// A `Number` is a single number, or the numbers of some columns in SIMD lanes. The same code serves both, so that the
+// indices and weights of a row are read once for all columns.
 #pragma once
 #include <Eigen/Dense>
 #include <type_traits>

@@ -1,7 +1,7 @@
-// The max-min ordering, by several threads. Each thread owns regions of space, which are nodes of the tree, and chooses
-// the farthest point c of a region as soon as no region within its distance d has a point that precedes it: then no
-// region can change d any more. The distances of all points decrease, so the progress of other regions does not matter:
-// sorted by distance, the points are in the order in which one thread would choose them.
+// The max-min ordering, computed by several threads. Each thread owns regions of space, which are nodes of the tree. A
+// thread chooses the farthest point c of a region as soon as no region within the distance d of c has a point that
+// precedes c: no other region can then change d. The distances of all points only decrease, so the progress of other
+// regions does not matter: sorted by distance, the points are in the order in which one thread would choose them.
 #include <atomic>
 #include <mutex>
 
@@ -28,7 +28,7 @@ struct Region {
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
   std::atomic<bool> done{false};
   std::mutex mutex;          // data that other threads read and write:
-  Farthest known;            // points chosen from now on do not precede this one
+  Farthest known;            // points that will be chosen do not precede this point
   std::vector<int> arrived;  // points chosen near this region
 };
 
@@ -57,14 +57,14 @@ template <int D> class MaxMin {
   Count count() const { return Count(regions_.size()); }
   Count node(Count region) const { return count() + region; }
 
-  // The number of regions, of some 16,000 points each: a power of two.
+  // The number of regions, each with some 16,000 points: a power of two.
   Count region_count() const {
     Count count = 1;
     while (count < 256 && count < tree_.leaves && tree_.points.n > 16384 * count) count *= 2;
     return count;
   }
 
-  // The point nearest to the mean.
+  // The point that is nearest to the mean.
   int central() const {
     const Points& points = tree_.points;
     std::vector<double> mean(size_t(points.d), 0.0);
@@ -78,7 +78,7 @@ template <int D> class MaxMin {
     return nearest.point;
   }
 
-  // Takes one region after another among those that no other thread owns.
+  // Processes one region after another, among the regions that no other thread owns.
   void choose_all(bool first_thread, const Settings& settings) {
     for (Count cycle = 0; done_ < count() && !stopped_; ++cycle) {
       bool moved = false;
@@ -95,7 +95,7 @@ template <int D> class MaxMin {
     }
   }
 
-  // Chooses points of a region until a point must wait for another region; returns whether any point was chosen.
+  // Chooses points of a region until one must wait for another region; returns whether any point was chosen.
   bool advance(Count r) {
     Region& region = regions_[size_t(r)];
     const size_t before = region.chosen.size();
@@ -106,7 +106,7 @@ template <int D> class MaxMin {
         break;
       }
       const State state = state_of(region, r, next);
-      // the points reported by other regions have been applied
+      // the distances to points reported by other regions are now up to date
       if (state != State::inside && take_arrived(region, r)) continue;
       if (state == State::waits) break;
       choose(region, r, next, state);
@@ -117,7 +117,8 @@ template <int D> class MaxMin {
     return region.chosen.size() > before;
   }
 
-  // No other region is near; or all points of near regions come later; or some point precedes it.
+  // inside: no other region is near. beside: all points of near regions come later. waits: a point of a near region
+  // precedes.
   enum class State { inside, beside, waits };
 
   State state_of(Region& region, Count r, const Farthest& next) {
@@ -171,12 +172,12 @@ template <int D> class MaxMin {
     region.known = farthest_.of(node(r));
   }
 
-  // The rows of all chosen points in their order. The points of each region are sorted: splitters divide all points
-  // into parts, each of which one thread sorts.
+  // Merges the regions: returns the rows of all points in the order of choice. The points of each region are sorted;
+  // splitters divide all points into parts, each of which one thread sorts.
   std::vector<int> merged(const Settings& settings) {
     const std::vector<Chosen> splitters = splitters_of(settings.threads);
     const Count parts = Count(splitters.size()) + 1;
-    const auto place = [&](const Region& region, Count part) {  // of the first point of a part
+    const auto place = [&](const Region& region, Count part) {  // position of the first point of a part
       const auto begin = region.chosen.begin(), end = region.chosen.end();
       return part == 0 ? begin : part == parts ? end : std::lower_bound(begin, end, splitters[size_t(part - 1)]);
     };
@@ -195,9 +196,9 @@ template <int D> class MaxMin {
     return rows;
   }
 
-  // Points that divide all of them into some parts for each thread.
+  // Points that divide all points into some parts for each thread.
   std::vector<Chosen> splitters_of(int threads) const {
-    constexpr size_t samples = 64;  // of a region
+    constexpr size_t samples = 64;  // number of samples from a region
     std::vector<Chosen> some, splitters;
     for (const Region& region : regions_)
       for (size_t k = 1; k <= samples && region.chosen.size() > samples; ++k)

@@ -14,8 +14,8 @@ struct Coordinates {
   double of(int row, int k) const { return data[k * rows + row - 1]; }
 };
 
-// The positions of the nearest base points and earlier new points, merged from both lists by distance. The coordinates
-// are multiplied by `unit` before distances are computed.
+// Merges both lists by distance: returns the positions of the nearest base points and earlier new points. The
+// coordinates are multiplied by `unit` before distances are computed.
 class Merge {
  public:
   Merge(Coordinates base, Coordinates points, int d, const int* order, int m, double unit)

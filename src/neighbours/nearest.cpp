@@ -1,5 +1,5 @@
 // Nearest neighbours by a kd-tree of all points. For searches among earlier points only, each node stores the smallest
-// position of its points, so that a search enters no node whose points are all later.
+// position of its points, so that a search enters no node in which all points are later.
 #include <algorithm>
 #include <cmath>
 
@@ -68,7 +68,7 @@ template <int D> class Search {
     return is_later(node) ? HUGE_VAL : squared_distance_to_box<D>(query_, tree_.box(node), tree_.points.d);
   }
 
-  // A point at the same distance may have a smaller position.
+  // Enters a node even if its distance equals the largest one, because its points may have smaller positions.
   void enter(Count node, double distance) {
     if (!is_later(node) && distance <= nearest_.worst()) visit(node);
   }
@@ -115,7 +115,7 @@ Positions::Positions(const KdTree& tree, const int* order, const Settings& setti
     least[size_t(node)] = std::min(least[size_t(2 * node)], least[size_t(2 * node + 1)]);
 }
 
-// Queries in the order of the tree find the nodes of the previous search in the cache.
+// Queries are processed in the order of the tree, because the cache then contains the nodes of the previous search.
 void find_nearest(const Request& request, int* to) {
   constexpr Count unit = 512;
   const KdTree& tree = request.tree;

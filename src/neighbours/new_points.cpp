@@ -8,10 +8,10 @@
 
 namespace kernops::neighbours {
 
-// The factor in the form that variances_of_sums() reads: the rows of the posterior, if any, then those of the new
-// points. The variances of few points are exact; those of many points have relative errors of up to some 1e-6, in half
-// of the time. The number of all points determines the method, so that a part of the points has the same variances as
-// the whole.
+// The factor in the form that variances_of_sums() reads: the rows of the posterior, if any, then the rows of the new
+// points. The variances of few points are exact; for many points they have relative errors of up to some 1e-6, but take
+// half of the time. The number of all points determines the method, so that a part of the points has the same variances
+// as the whole.
 struct NewPoints::Rows {
   Rows(const NewPoints& points, const Settings& settings)
       : points(points), first(size_t(points.first())), nothing(points.first() + points.total <= 2048 ? 0 : 1e-15) {
@@ -41,7 +41,8 @@ struct NewPoints::Rows {
   std::optional<Posterior::Rows> base;
 
  private:
-  // Keeps the new points among the neighbours, since known base points have no variance. Few neighbours are new points.
+  // Keeps only the new points among the neighbours, because known base points have no variance. Few neighbours are new
+  // points.
   void keep_new(const Settings& settings) {
     const Count m = points.m, n = points.count;
     start.assign(size_t(n) + 1, 0);
@@ -88,8 +89,8 @@ bool NewPoints::in_order(const Settings& settings) const {
   return right;
 }
 
-// Columns are processed together, because the neighbours of a point are scattered in memory. The threads share the
-// points if there are few columns, and otherwise the columns.
+// Predicts columns together, because the neighbours of a point are scattered in memory. The threads share the points if
+// there are few columns, and otherwise the columns.
 void NewPoints::predict(const double* at_base, const double* errors, int columns, double* to,
                         const Settings& settings) const {
   const int width = std::min(columns, sum_lanes);
@@ -130,7 +131,7 @@ void NewPoints::variances(const Settings& settings, double* to) const {
   std::vector<int> numbers(static_cast<size_t>(count));
   std::iota(numbers.begin(), numbers.end(), int(first()) + 1);
   const std::vector<double> ones(numbers.size(), 1.0);
-  // points with common neighbours reach the same points
+  // sets with common neighbours reach the same points
   variances_of_all_sums(Rows(*this, settings), part_size(), {numbers.data(), count, 1}, ones.data(),
                         alike_together({neighbours, count, m}, settings), settings, to, nullptr);
 }

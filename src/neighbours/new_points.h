@@ -11,18 +11,19 @@ struct NewPoints {
   int m;
   const double *weights, *sd;  // m weights of each new point; the standard deviation of its error
   const int* neighbours;       // m neighbours of each new point, from 1: base points, then new points; 0 for none
-  const Posterior* posterior;  // posterior of the values of the base points; null if these are known
-  Count total;                 // the number of all new points, of which these may be a part
+  const Posterior* posterior;  // posterior of the base points' values; null if they are known
+  Count total;                 // number of all new points; this object may hold a part of them
 
   // True if each set has base points and earlier new points only.
   bool in_order(const Settings& settings) const;
-  // Values of the new points from those of the base points, and from errors in units of sd unless the errors are null.
+  // Computes the values of the new points from the values of the base points and, unless `errors` is null, from errors
+  // in units of sd. Results do not depend on the number of threads.
   // Results do not depend on the number of threads.
   void predict(const double* at_base, const double* errors, int columns, double* to, const Settings& settings) const;
   // The variances of all new points.
   void variances(const Settings& settings, double* to) const;
-  // The variances of weighted sums of new points, numbered from 1. With `parts`, each sum has a column of part_size()
-  // zeros there, which is replaced by a column whose inner products are the covariances of sums.
+  // The variances of weighted sums of new points, which are numbered from 1. With `parts`, each sum has a column of
+  // part_size() zeros in `parts`, which receives a column whose inner products are the covariances of sums.
   void sum_points(const PointSets& sets, const double* sums, const Settings& settings, double* to, double* parts) const;
   Count part_size() const { return first() + count; }
 

@@ -12,8 +12,8 @@ struct Rectangle {
   double low[2], high[2];
 };
 
-// Pairs of a query and a point of the tree. Queries are `count` points, one after another; without `queries`, they are
-// the points of the tree, and no point is paired with itself.
+// Pairs of a query and a point of the tree. `queries` are `count` points, one after another. Without `queries`, the
+// points of the tree are the queries, and no point is paired with itself.
 struct PatternRequest {
   const KdTree& tree;
   const double* queries;

@@ -2,11 +2,11 @@
 // diagonal precision of its observations. Its Cholesky factor, from the last point to the first, is nearly as sparse as
 // Q: it is computed without fill-in (Schaefer, Katzfuss and Owhadi 2021, section 4; Zilber and Katzfuss 2021).
 //
-// The first points may be coefficients of effects. Each of the other points is observed together with some of them, so
-// that D has entries in the rows of points and columns of effects, and among effects. The last `head_` rows to be
-// eliminated are those of the effects and, if the first points are farther apart than the observations of an effect, of
-// these points: the Schur complement of these rows has a sparse Cholesky factor without dropped entries. Effects that
-// are observed with every point are the border of the matrix, behind all points: see neighbours/border.h.
+// The first points may be coefficients of effects. Each other point is observed together with some effects, so that D
+// has entries in the rows of points and columns of effects, and among effects. The last `head_` rows to be eliminated
+// (the head) belong to the effects; if the first points are farther apart than the observations of an effect, the head
+// also contains these points. The Schur complement of the head has a sparse Cholesky factor without dropped entries.
+// Effects that are observed with every point form the border of the matrix, behind all points: see neighbours/border.h.
 #pragma once
 #include <memory>
 #include <vector>
@@ -19,21 +19,21 @@
 
 namespace kernops::neighbours {
 
-// The coefficients of conjugate gradients, which are the entries of the matrix of Lanczos in another form
+// The coefficients of conjugate gradients, from which R computes Lanczos' tridiagonal matrix
 // (R/solve_lanczos.R).
 struct LanczosRun {
   std::vector<double> step, ratio;
 };
 
 // The first `count` points are effects. Point i is observed with the effects column[start[i]] .. column[start[i + 1] -
-// 1], in ascending order. The pairs of effects that are observed together are a lower triangle, whose column j has the
+// 1], in ascending order. The pairs of effects that are observed together form a lower triangle, whose column j has the
 // rows from within_row[within_start[j]] on.
 struct ObservedEffects {
   Count count = 0;
   std::vector<int> start, column, within_start, within_row;
 };
 
-// Limits of the entries among effects and of the operations of their factor, beyond which a model is refused.
+// Limits of the entries among effects, and of the operations of their factor; larger models are refused.
 constexpr double most_effect_entries = 3e7, most_effect_operations = 3e11;
 
 struct TooManyEffects : InputError {
@@ -42,11 +42,11 @@ struct TooManyEffects : InputError {
 
 class Posterior {
  public:
-  // The rows of L as variances_of_sums() reads them, where the effects are in the reverse order of their elimination.
+  // The rows of L as variances_of_sums() reads them; the effects are in the reverse order of their elimination.
   struct Rows {
     const Posterior& of;
     double nothing = 1e-18;  // see variances_of_sums()
-    // The row of a point; points of users may follow.
+    // The row of a point; new points of the user follow.
     size_t position(size_t point) const { return Count(point) < of.length() ? row(of.inner(point)) : point; }
     double variance(size_t i) const {
       if (i < border()) return 1 / (of.border_.pivot(i) * of.border_.pivot(i));
@@ -78,27 +78,27 @@ class Posterior {
   };
 
   using Numbers = std::vector<double>;
-  // The posterior of each point given its neighbours. The pattern of the factor also has the pairs of the points of
-  // `wide` sets: fewer entries are dropped. `dense` has the ascending numbers of the effects of the border among all
-  // effects, from 0. Results do not depend on the number of threads.
+  // Creates the posterior of each point given its neighbours. The pattern of the factor also contains all pairs of the
+  // points of a `wide` set, so that fewer entries are dropped. `dense` has the ascending numbers, among all effects
+  // from 0, of the effects of the border. Results do not depend on the number of threads.
   Posterior(const PointSets& neighbours, const PointSets& wide, ObservedEffects effects, const std::vector<int>& dense,
             const Settings& settings);
 
   Count points() const { return n_; }
-  Count length() const { return n_ + border_.width; }  // of vectors
+  Count length() const { return n_ + border_.width; }  // length of vectors
   // The position in vectors of element `point` of the user's vectors, which have all effects before the points.
   size_t inner(size_t point) const;
   Count effects() const { return effects_.count; }
   Count observed() const { return Count(effects_.column.size()); }
   int neighbours() const { return m_; }
-  void fill(const double* weights, const double* sd, const Settings& settings);  // Q
-  // The entries of D beside its diagonal: those of points with the effects that are observed with them, and those of
-  // pairs of effects, in the order of within_row.
+  void fill(const double* weights, const double* sd, const Settings& settings);  // sets Q
+  // Sets the entries of D beside its diagonal: entries of points with the effects that are observed with them, and
+  // entries of pairs of effects, in the order of within_row.
   void observe(const double* across, const double* within);
   void observe_border(const Observations& observed);
   const Border& border() const { return border_; }
   Count observed_within() const { return Count(effects_.within_row.size()); }
-  // The entries of the inverse for these pairs.
+  // Writes the entries of the inverse for the pairs of effects in within_row.
   void invert_within(double* to) const;
   // Computes L of Q + D = L L'; returns whether all pivots are positive.
   bool factor(const double* diagonal, const Settings& settings);
@@ -107,27 +107,28 @@ class Posterior {
   // returns the number of steps.
   int solve(const double* diagonal, const double* b, double* x, double tol, int most, const Settings& settings,
             LanczosRun* run = nullptr) const;
-  // Likewise for a few columns b and x, up to columns_together() of them, each in its own number of steps.
+  // Solves for a few columns b and x, up to columns_together(); each column ends after its own number of steps.
   void solve_columns(const double* diagonal, const double* b, double* x, Count columns, double tol, int most,
                      const Settings& settings, int* steps) const;
   Count columns_together() const;
-  // (Q + D) x, and (L L')^-1 b for the latest factor, for as many columns.
+  // Compute (Q + D) x, and (L L')^-1 b for the latest factor, for several columns.
   void multiply(const double* diagonal, const double* x, double* y, Count columns, const Settings& settings) const;
   void solve_by_factor(const double* b, double* x, Count columns, const Settings& settings) const;
-  void multiply_by_factor(double* x, const Settings& settings) const;  // L x for the latest factor L L'
+  void multiply_by_factor(double* x, const Settings& settings) const;  // replaces x by L x for the latest factor L L'
   // The derivative of logdet() with respect to the entries of Q + D: the inverse of Q + D if the factor is exact.
   void invert(const Settings& settings);
   const Numbers& variances() const { return inverse_diagonal_; }
-  // The variance of point i plus effects times values; effects have the user's numbers, from 1.
+  // The variance of point i plus effects times values; `column` has the user's numbers of effects, from 1.
   double variance_of_sum(Count i, const int* column, const double* value, Count each) const;
-  Rows rows() const { return {*this}; }  // of the latest factor
-  // The variances of weighted sums of the points of sets, by the factor, without shares below `nothing` of a variance.
-  // `parts`, if present, has a column of zeros for each sum, with a number for each point: the columns are overwritten
-  // such that their inner products are the covariances of the sums.
+  Rows rows() const { return {*this}; }  // rows of the latest factor
+  // Computes the variances of weighted sums of the points of sets by the factor, ignoring shares of a variance below
+  // `nothing`. `parts`, if present, has a column of zeros for each sum, with a number for each point; it receives
+  // columns whose inner products are the covariances of the sums.
   void sum_points(const PointSets& sets, const double* weights, double nothing, const Settings& settings, double* to,
                   double* parts) const;
-  // The derivatives of sum_s q_s' M q_s / sd_s^2 + log sd_s^2, with the contrasts q_s of points and their neighbours,
-  // and M = f f' - (g f' + f g') / 2 + inverse: with respect to the weights, and to the logarithms of sd.
+  // Computes the derivatives of sum_s q_s' M q_s / sd_s^2 + log sd_s^2 with respect to the weights and to the
+  // logarithms of sd, where q_s are the contrasts of points and their neighbours, and M = f f' - (g f' + f g') / 2 +
+  // inverse.
   void differentiate(const double* f, const double* g, double* by_weights, double* by_sd,
                      const Settings& settings) const;
   // The memory in use after fill() and factor(): for the pairs of sets, the entries of the pattern, and the neighbours.
@@ -137,17 +138,17 @@ class Posterior {
   }
 
  private:
-  // The pairs of a point and its neighbours; the point itself is the last one.
+  // Number of pairs of a point and its neighbours; the point itself is the last member.
   Count pairs() const { return before(m_ + 1); }
-  static Count before(int slot) { return Count(slot) * (slot - 1) / 2; }  // those of earlier slots
+  static Count before(int slot) { return Count(slot) * (slot - 1) / 2; }  // number of pairs of earlier slots
   int member(Count set, int slot) const { return slot < m_ ? neighbour_[size_t(set * m_ + slot)] - 1 : int(set); }
-  // each(set, slot) for the sets that point i is in.
+  // Calls each(set, slot) for the sets that contain point i.
   template <class Each> void each_set(Count i, const Each& each) const {
     each(i, m_);
     for (Count k = Count(set_start_[size_t(i)]); k < Count(set_start_[size_t(i + 1)]); ++k)
       each(set_entry_[size_t(k)] / m_, set_entry_[size_t(k)] % m_);
   }
-  // The rows that row i needs, for rows_in_order() from the first row, or from the last one.
+  // Waits for the rows on which row i depends: after(row) for rows_in_order() from the first row, or from the last one.
   template <class After> void wait_for_earlier(Count i, const After& after) const {
     Count k = start_[size_t(i + 1)];
     while (k > start_[size_t(i)] && after(column_[size_t(k - 1)])) --k;
@@ -159,7 +160,7 @@ class Posterior {
   // Differentiates one set, writes its contrast to q and the product M q to `product`.
   double differentiate_set(Count set, const double* f, const double* g, double* by_weights, double* q,
                            double* product) const;
-  // See neighbours/posterior_pattern.cpp.
+  // Defined in neighbours/posterior_pattern.cpp.
   struct Pattern;
   void find_pattern(const PointSets& wide, const Settings& settings);
   std::vector<std::vector<int>> rows_of_sets(const PointSets& wide, const Settings& settings);
@@ -171,10 +172,11 @@ class Posterior {
   void find_entries_of_effects();
   struct OpenRow;
   std::vector<OpenRow> open_rows(const Settings& settings) const;
-  // Computes row i of the factor from those of the later points, and whether its pivot is positive.
+  // Computes row i of the factor from the rows of later points; returns whether its pivot is positive.
   bool eliminate(Count i, double diagonal, OpenRow& row);
   void invert_head(const Settings& settings);
-  // The entries of the head in the order of its factor: diagonal(e), and below(at) for places in the pattern.
+  // Passes on the entries of the head in the order of its factor: calls diagonal(e), and below(at) for positions in the
+  // pattern.
   template <class Diagonal, class Below> void each_of_head(const Diagonal& diagonal, const Below& below) const {
     for (Count e = 0; e < head_; ++e) {
       diagonal(e);
@@ -183,17 +185,17 @@ class Posterior {
   }
   size_t reversed(size_t i) const { return Count(i) < head_ ? within_->reversed(int(i)) : i; }
   Count later_points(Count i) const { return i < head_ ? later_tail_[size_t(i)] : later_start_[size_t(i)]; }
-  Count place_of(Count i, int effect) const;  // in the pattern
+  Count place_of(Count i, int effect) const;  // position in the pattern
   int first_effect(Count i) const { return effects_.count ? effects_.start[size_t(i)] : 0; }
-  // A `Number` is one number, or the numbers of some columns: see neighbours/lanes.h.
+  // A `Number` is a single number, or the numbers of some columns in SIMD lanes: see neighbours/lanes.h.
   template <class Number>
   void times(const double* diagonal, const Number* x, Number* y, const Settings& settings) const;
   template <class Number>
   void iterate(const double* diagonal, const Number* b, Number* x, double tol, int most, const Settings& settings,
                int* steps, LanczosRun* run) const;
   void add_effects(const double* x, double* y) const;
-  double covariance(Count i, int effect) const;  // of the inverse; 0 outside of the pattern
-  // See neighbours/posterior_border.cpp.
+  double covariance(Count i, int effect) const;  // entry of the inverse; 0 outside of the pattern
+  // Defined in neighbours/posterior_border.cpp.
   void place_effects(const std::vector<int>& dense);
   bool factor_border(const Settings& settings);
   void solve_head(Border::Matrix& x, SparseCholesky::Half half, const Settings& settings) const;
@@ -209,21 +211,22 @@ class Posterior {
   int m_;
   ObservedEffects effects_;
   Border border_;
-  std::vector<int> effect_position_;              // of all effects, see inner()
-  Count head_ = 0;                                // the effects and the points that are eliminated with them
+  std::vector<int> effect_position_;              // position of each effect, see inner()
+  Count head_ = 0;                                // number of effects and of points that are eliminated with them
   std::vector<int> effect_place_, within_place_;  // position in the pattern of each entry of effects_
   std::unique_ptr<SparseCholesky> within_;        // the factor of the Schur complement of the head
-  std::vector<int> neighbour_, slot_;             // neighbours, sorted, and which of them these were
+  std::vector<int> neighbour_, slot_;             // sorted neighbours; the slot of each in its set
   // U: rows, and columns as in neighbours/sparse_inverse.h.
   Numbers weights_, precision_, set_start_, by_column_;
   std::vector<int> set_entry_;
   std::vector<int> place_;  // position in the pattern of each pair of a set
-  // The pattern: the earlier points of each row, the later points of each column, and the positions of the latter in
-  // their rows.
+  // The pattern: the earlier points of each row, the later points of each column, and the positions of the later points
+  // in their rows.
   std::vector<Count> start_, later_start_, later_tail_;  // later_tail_: the first point behind the head
   std::vector<int> column_, later_, later_at_;
-  Numbers entry_, diagonal_;               // of Q
-  Numbers factor_, pivot_, later_factor_;  // L, columns times pivots; its columns over the pivots of their rows
+  Numbers entry_, diagonal_;  // entries and diagonal of Q
+  // rows of L, with columns times pivots; pivots; columns of L, divided by the pivots of their rows
+  Numbers factor_, pivot_, later_factor_;
   Numbers inverse_, inverse_diagonal_;
 };
 

@@ -21,7 +21,7 @@ template <class Work> void by_columns(Count columns, const Settings& settings, c
   });
 }
 
-// The sum of product(first, count) over parts, whose number does not depend on the number of threads.
+// The sum of product(first, count) over all parts; the number of parts does not depend on the number of threads.
 template <class Product> Matrix sum_of_products(Count columns, const Settings& settings, const Product& product) {
   std::vector<Matrix> parts(static_cast<size_t>(ceil_div(columns, together)));
   by_columns(columns, settings, [&](Count first, Count count, size_t part) { parts[part] = product(first, count); });
@@ -36,7 +36,7 @@ size_t Posterior::inner(size_t point) const {
   return point < effects ? size_t(effect_position_[point]) : point - size_t(border_.width);
 }
 
-// The effects of the border follow all points.
+// Places the effects of the border behind all points.
 void Posterior::place_effects(const std::vector<int>& dense) {
   border_.width = Count(dense.size());
   effect_position_.resize(size_t(effects_.count) + dense.size());
@@ -68,7 +68,7 @@ void Posterior::observe_border(const Observations& observed) {
   }
 }
 
-// False if the matrix is not positive definite.
+// Factorises the border; returns false if the matrix is not positive definite.
 bool Posterior::factor_border(const Settings& settings) {
   if (!border_.width) return true;
   Matrix& x = border_.factor = border_.across;
@@ -93,7 +93,7 @@ bool Posterior::factor_border(const Settings& settings) {
   return root.info() == Eigen::Success && border_.root.allFinite();
 }
 
-// The columns of the head.
+// Solves for the columns of the head.
 void Posterior::solve_head(Matrix& x, SparseCholesky::Half half, const Settings& settings) const {
   if (!head_) return;
   Matrix head = x.leftCols(head_).transpose();
@@ -101,8 +101,8 @@ void Posterior::solve_head(Matrix& x, SparseCholesky::Half half, const Settings&
   x.leftCols(head_) = head.transpose();
 }
 
-// For points, the rows of the columns of the border of the inverse, -L'^-1 X (C C')^-1; for the head, the changes of
-// all entries.
+// Computes the border of the inverse: for points, the columns -L'^-1 X (C C')^-1; for the head, the changes of all
+// entries.
 void Posterior::invert_border(const Settings& settings) {
   if (!border_.width) return;
   Matrix& k = border_.inverse = -border_.factor;
@@ -125,8 +125,8 @@ void Posterior::invert_border(const Settings& settings) {
   });
 }
 
-// Adds the part of the border to the sums of row i in Posterior::invert(); returns its part of the variance of the
-// point.
+// Adds the contribution of the border to the sums of row i in Posterior::invert(); returns its contribution to the
+// variance of the point.
 double Posterior::invert_row_beside(Count i, double* sum) const {
   if (!border_.width) return 0;
   const Eigen::VectorXd share = border_.factor.col(i) / pivot_[size_t(i)];
@@ -156,7 +156,8 @@ void Posterior::precondition_border(const double* r, double* x) const {
   points.noalias() -= border_.factor.transpose() * border;
 }
 
-// The rows of the border of a product with the factor, for the numbers z of the points in units of its columns.
+// Computes the rows of the border in a product with the factor, from the numbers z of the points in units of their
+// columns.
 void Posterior::multiply_by_border(const Numbers& z, double* x) const {
   if (!border_.width) return;
   Eigen::VectorXd scaled = Eigen::Map<const Eigen::VectorXd>(z.data(), n_);
@@ -167,7 +168,7 @@ void Posterior::multiply_by_border(const Numbers& z, double* x) const {
 
 double Posterior::logdet_border() const { return border_.width ? 2 * border_.root.diagonal().array().log().sum() : 0; }
 
-// The variance of point i plus effects `column` times values; both are counted from 0 there.
+// The variance of point i plus effects `column` times values; both are counted from 0.
 double Posterior::variance_of_sum(Count point, const int* column, const double* value, Count each) const {
   double sum = inverse_diagonal_[size_t(point)];
   Eigen::VectorXd dense = Eigen::VectorXd::Zero(border_.width), along = dense;

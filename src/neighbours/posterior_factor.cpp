@@ -7,7 +7,7 @@
 
 namespace kernops::neighbours {
 
-// A row during its computation: `slot` of its points, from 1, and their values. Other points have slot 0.
+// A row during its computation: the slot of each of its points, from 1, and the values. Other points have slot 0.
 struct Posterior::OpenRow {
   OpenRow(Count points, Count longest) : slot(size_t(points), 0), sum(size_t(longest) + 1), share(sum) {}
   void open(const int* column, Count length) {
@@ -48,7 +48,7 @@ bool Posterior::factor(const double* diagonal, const Settings& settings) {
   return within_->factor(within.data(), settings) && factor_border(settings);
 }
 
-// Row i of the points after the head; for the head, the Schur complement of these rows.
+// Eliminates row i. For the head, computes the rows of the Schur complement.
 bool Posterior::eliminate(Count i, double diagonal, OpenRow& row) {
   const Count begin = start_[size_t(i)], length = start_[size_t(i + 1)] - begin;
   row.open(column_.data() + begin, length);
@@ -72,7 +72,7 @@ double Posterior::logdet() const {
   return sum;
 }
 
-// The inverse of the factor from the first point on, for the entries in the pattern (Takahashi et al. 1973).
+// Computes the entries of the inverse in the pattern, from the first point on (Takahashi et al. 1973).
 void Posterior::invert(const Settings& settings) {
   inverse_.resize(column_.size());
   std::vector<OpenRow> rows = open_rows(settings);

@@ -16,15 +16,15 @@ namespace {
 
 constexpr Count unit = 256;  // rows
 
-// Up to this number of effects, their dense factor takes no longer than the elimination of the points.
+// Up to this number of effects, a dense factor of the effects takes no longer than the elimination of the points.
 constexpr Count few_effects = 400;
 
-// For each point, about as many operations as the elimination of the points after the head: a factor of the head within
-// this limit is accepted without a comparison.
+// Operations per point, about as many as the elimination of the points after the head takes: a factor of the head
+// within this limit is accepted without a comparison.
 constexpr double few_operations = 2000;
 
-// Up to this number of effects, the factor is preferred where the observations of an effect are scattered: its error is
-// smaller than that of an estimate.
+// Up to this number of effects, the factor is preferred if the observations of each effect are scattered, because its
+// error is smaller than the error of an estimate.
 constexpr Count few_scattered_effects = 1000;
 
 using Lists = std::vector<std::vector<int>>;
@@ -57,8 +57,8 @@ std::vector<const int*> first_columns(const Lists& columns, const std::vector<Co
 
 }  // namespace
 
-// The rows of the head and of the points after the head, one unit of rows after another. The factor of the head is kept
-// unless it has too many entries.
+// The rows of the head and of the points after the head, one unit of rows after another. The factor of the head is
+// kept, unless it has too many entries.
 struct Posterior::Pattern {
   Count head;
   std::vector<Count> length;
@@ -67,8 +67,8 @@ struct Posterior::Pattern {
   bool possible() const { return !head || (factor && factor->operations() <= most_effect_operations); }
 };
 
-// The rows of points: the earlier points in the sets that contain a point, including wide ones, and the effects
-// observed with points of these sets.
+// The rows of points: a row contains the earlier points of all sets that contain its point, including wide sets, and
+// the effects that are observed with points of these sets.
 std::vector<std::vector<int>> Posterior::rows_of_sets(const PointSets& wide, const Settings& settings) {
   Numbers wide_start(size_t(n_) + 1);
   std::vector<int> wide_entry(size_t(wide.count * wide.m));
@@ -148,9 +148,9 @@ bool Posterior::are_scattered() const {
   return 50 * common < pairs;
 }
 
-// Points that are farther apart than the observations of an effect are near many effects: if they were eliminated
-// before the effects, they would fill the entries of all pairs of effects. If effects are in clusters, there are as
-// many such points as effects.
+// Chooses the pattern with the lowest cost. If points are farther apart than the observations of an effect, they are
+// near many effects: eliminated before the effects, they would fill the entries of all pairs of effects. If effects are
+// in clusters, there are as many such points as effects.
 Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Settings& settings) const {
   const auto alone = [&] { return pattern_with_head(columns, effects_.count, settings); };
   if (effects_.count <= few_effects) return alone();
@@ -163,10 +163,10 @@ Posterior::Pattern Posterior::cheapest_pattern(const Lists& columns, const Setti
   return operations(other) <= operations(together) ? std::move(other) : std::move(together);
 }
 
-// The rows of points after the head also contain the effects in the rows of the later points that have the point in
-// their rows, because of fill-in. Without these, the incomplete factor of 15,000 points and 1,500 effects has a
-// negative pivot, and the log-likelihood of 2,000 points and 200 effects is wrong by 1.2; with them, by less than
-// 0.002.
+// Computes the pattern for a given size of the head. Because of fill-in, the row of a point after the head also
+// contains the effects in the rows of later points that contain this point. Without these effects, the incomplete
+// factor of 15,000 points and 1,500 effects has a negative pivot, and the log-likelihood of 2,000 points and 200
+// effects is wrong by 1.2; with them, by less than 0.002.
 Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head, const Settings& settings) const {
   const std::vector<Count> length(start_.begin() + 1, start_.end());
   const std::vector<const int*> first = first_columns(columns, length, effects_.count);
@@ -197,8 +197,9 @@ Posterior::Pattern Posterior::pattern_with_head(const Lists& columns, Count head
   return pattern;
 }
 
-// A row of the head contains the points of the head with an entry in Q + D, and those that occur with the row's point
-// in the row of a point after the head: the rows after the head begin with their points of the head.
+// Finds the rows of the head. A row contains the points of the head that have an entry in Q + D, and the points of the
+// head that occur together with the row's point in the row of a point after the head; such rows begin with their points
+// of the head.
 void Posterior::find_rows_of_head(Pattern& pattern, const Settings& settings) const {
   const Count head = pattern.head;
   Lists rows(static_cast<size_t>(head)), rows_with(rows.size());

@@ -1,4 +1,5 @@
-// Products with a posterior precision and with its factor. Columns of a field alone are multiplied together, see
+// Products with a posterior precision and with its factor. Without effects, several columns are multiplied together,
+// see
 // neighbours/lanes.h.
 #include <cmath>
 

@@ -15,7 +15,7 @@ template <class Number> Number dot(const std::vector<Number>& a, const std::vect
   return sum;
 }
 
-// Sets the steps of the lanes whose residuals have become small enough; returns whether all lanes have ended.
+// Stores the number of steps of the lanes whose residuals are small enough; returns whether all lanes have ended.
 template <class Number> bool end_lanes(Number size, Number enough, int step, int most, int* steps) {
   bool ended = true;
   for (int lane = 0; lane < width<Number>; ++lane) {
@@ -25,14 +25,14 @@ template <class Number> bool end_lanes(Number size, Number enough, int step, int
   return ended;
 }
 
-// 0 in the lanes that have ended.
+// Sets the lanes that have ended to 0.
 template <class Number> Number of_open_lanes(Number x, const int* steps) {
   for (int lane = 0; lane < width<Number>; ++lane)
     if (steps[lane] >= 0) lanes_of(x)[lane] = 0;
   return x;
 }
 
-// Some columns of n numbers, and back.
+// Converts some columns of n numbers to lanes, and back.
 std::vector<Lanes> to_lanes(const double* x, Count n, Count columns) {
   std::vector<Lanes> to(size_t(n), Lanes::Zero());
   for (Count c = 0; c < columns; ++c)
@@ -46,7 +46,7 @@ void from_lanes(const std::vector<Lanes>& from, Count columns, double* x) {
     for (Count i = 0; i < n; ++i) x[c * n + i] = from[size_t(i)][c];
 }
 
-// apply(from, to) for the columns x, whose results are y.
+// Calls apply(from, to) for the columns x, and stores the results in y.
 template <class Apply> void in_lanes(const double* x, double* y, Count n, Count columns, const Apply& apply) {
   if (columns == 1) return apply(x, y);
   const std::vector<Lanes> from = to_lanes(x, n, columns);
@@ -57,7 +57,7 @@ template <class Apply> void in_lanes(const double* x, double* y, Count n, Count 
 
 }  // namespace
 
-// Lanes whose residuals are small enough do not change any more, so that results do not depend on other lanes.
+// Lanes do not change any more once their residuals are small enough, so that results do not depend on other lanes.
 template <class Number>
 void Posterior::iterate(const double* diagonal, const Number* b, Number* x, double tol, int most,
                         const Settings& settings, int* steps, LanczosRun* run) const {

@@ -19,7 +19,8 @@ struct PointSets {
   int m;
 };
 
-// Sums that are substituted together, and the workspace of a thread: zeros, restored by each substitution.
+// Number of sums that are substituted together. The workspace of a thread consists of zeros, which each substitution
+// restores.
 constexpr int sum_lanes = 8;
 
 struct ReachScratch {
@@ -35,11 +36,11 @@ inline int highest_bit(uint64_t bits) {
   return at;
 }
 
-// The variances of the weighted sums `which` of points: the sums of value^2 * factor.variance(point) over the points
-// that a sum reaches. factor.scale(i, value) is passed on to the earlier points of row i: factor.each(i, f(entry, j))
-// subtracts entry times that. A value whose share of the variance is below factor.nothing is not passed on. With
-// `parts`, sum s has a column of `points` zeros there; the inner products of two columns are the covariances of their
-// sums.
+// Computes the variances of the weighted sums `which` of points: each is the sum of value^2 * factor.variance(point)
+// over the points that the weighted sum reaches. Row i passes factor.scale(i, value) on to its earlier points:
+// factor.each(i, f(entry, j)) subtracts entry times this number. A value whose share of the variance is below
+// factor.nothing is not passed on. With `parts`, sum s has a column of `points` zeros in `parts`; the inner products of
+// two columns become the covariances of their sums.
 template <class Factor>
 void variances_of_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
                        const Count* which, int count, ReachScratch& scratch, double* to, double* parts) {
@@ -78,7 +79,7 @@ void variances_of_sums(const Factor& factor, Count points, const PointSets& sets
   for (int lane = 0; lane < count; ++lane) to[which[lane]] = sum[lane];
 }
 
-// The numbers of sets, in an order in which neighbouring sets share their first two points: most of these share other
+// The numbers of sets, in an order in which neighbouring sets share their first two points: such sets share most other
 // points as well, and reach the same points.
 inline std::vector<Count> alike_together(const PointSets& sets, const Settings& settings) {
   std::vector<std::pair<uint64_t, Count>> firsts(static_cast<size_t>(sets.count));
@@ -102,7 +103,7 @@ inline std::vector<Count> alike_together(const PointSets& sets, const Settings& 
   return order;
 }
 
-// variances_of_sums() for all sums, in groups along `order`.
+// Calls variances_of_sums() for all sums, in groups along `order`.
 template <class Factor>
 void variances_of_all_sums(const Factor& factor, Count points, const PointSets& sets, const double* weights,
                            const std::vector<Count>& order, const Settings& settings, double* to, double* parts) {

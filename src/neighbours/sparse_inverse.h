@@ -13,12 +13,13 @@ struct SparseInverse {
   const double *weights, *sd;  // m weights per point, and one standard deviation
   const int* neighbours;       // m neighbours per point, from 1; 0 for none
   const int* order;            // point i is row order[i], from 1
-  // The columns of U: entries start[i] .. start[i + 1] of `entry` are those of `neighbours` that are point i.
+  // The columns of U: entries start[i] .. start[i + 1] of `entry` are the entries of `neighbours` that are equal to
+  // point i.
   const double* start;
   const int* entry;
 
   void check() const;  // throws if a number is out of range, because users supply the arrays
-  // U' U x for n x p matrices.
+  // Computes U' U x for an n x p matrix x.
   void apply(const double* x, int p, double* result, const Settings& settings) const;
 
  private:
@@ -26,7 +27,7 @@ struct SparseInverse {
   void back(Count row, const double* x, int p, double* to) const;
 };
 
-// `start` and `entry` of neighbours.
+// Computes `start` and `entry` from neighbours.
 void find_columns(const int* neighbours, Count n, int m, double* start, int* entry);
 
 }  // namespace kernops::neighbours

@@ -1,7 +1,7 @@
-// Construction of a kd-tree: from the root down, the points of each node are divided into equal halves by the
-// coordinate with the largest range, and equal values by row. All threads divide the nodes of an upper level together;
-// below, each thread takes the next subtree. The order of points is kept within halves, so that the tree does not
-// depend on the number of threads.
+// Construction of a kd-tree from the root down: the points of each node are divided into equal halves by the coordinate
+// with the largest range, and points with equal values by row. On the upper levels, all threads divide a node together;
+// on lower levels, each thread processes whole subtrees. The order of points is kept within halves, so that the tree
+// does not depend on the number of threads.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,23 +12,23 @@
 
 namespace kernops::neighbours {
 
-// number of points of a unit of work of the upper levels, and the limit of a subtree
+// number of points of a unit of work on the upper levels, and maximum of a subtree
 constexpr Count tree_piece = 1 << 14;
 // number of points of a node from which its values are counted in bins before they are compared
 constexpr Count counted_from = 512;
 constexpr int bins = 1024;
 
-// A value at which a node is divided, and the row that decides among equal values.
+// A value at which a node is divided, with the row that decides among equal values.
 struct Key {
   double value;
   int row;
-  // Without branches, because half of the keys of a node are less than its middle.
+  // The comparison has no branches, because half of the keys of a node are less than its middle.
   bool operator<(const Key& other) const {
     return (value < other.value) | ((value == other.value) & (row < other.row));
   }
 };
 
-// Points and their rows: the points of a level, or of the next one.
+// Points and their rows, for one level; the next level is written to another object.
 struct Sorted {
   LargeVector<double>& at;
   LargeVector<int>& row;
@@ -63,15 +63,15 @@ template <int D> class TreeBuilder {
  private:
   // A piece of the points of a node, and its statistics.
   struct Piece {
-    Count node, first, last;  // the points
-    Count left = 0;           // the number of points before the middle; later the index of the first of them
+    Count node, first, last;  // range of the points
+    Count left = 0;           // number of points before the middle; later, the index of the first of these points
     std::vector<int> counts;  // in bins
     std::vector<Key> keys;    // points in the bin of the middle
   };
   struct Node {
     Bins bin{0, 0};
-    int widest = 0, chosen = -1;  // coordinate, and the bin of the middle
-    Count before = 0;             // keys before the middle in its bin
+    int widest = 0, chosen = -1;  // coordinate with the largest range; bin that contains the middle
+    Count before = 0;             // number of keys before the middle in the bin of the middle
     Key middle{0, 0};
   };
 
@@ -84,7 +84,7 @@ template <int D> class TreeBuilder {
     build_below(2 * node + 1, depth + 1);
   }
 
-  // each(count, work) runs work(unit).
+  // Divides nodes of one level; each(count, work) runs work(unit) for all units.
   template <class Each> void split(Count first_node, Count count, int depth, const Each& each) {
     const Sorted &from = levels_[depth % 2], &to = levels_[1 - depth % 2];
     std::vector<Piece> pieces = pieces_of(first_node, count);
@@ -113,7 +113,7 @@ template <int D> class TreeBuilder {
     }
     in_pieces([&](Piece& piece) {
       const Node node = node_of(piece);
-      // of a right half, of a left half
+      // first index of points in the right half, and in the left half
       Count place[2] = {tree_.end(2 * piece.node) + piece.first - piece.left, piece.left};
       for (Count i = piece.first; i < piece.last; ++i) put(from, i, to, place[is_left(node, i)]++);
     });
@@ -137,7 +137,7 @@ template <int D> class TreeBuilder {
     for (int k = 0; k < d_; ++k) to.at[size_t(place * d_ + k)] = from.at[size_t(i * d_ + k)];
   }
 
-  // The boxes of the nodes, from the boxes of their pieces.
+  // Computes the boxes of the nodes from the boxes of their pieces.
   template <class InPieces> void bound(std::vector<Piece>& pieces, const Sorted& from, const InPieces& in_pieces) {
     std::vector<double> boxes(2 * size_t(d_) * pieces.size());
     in_pieces([&](Piece& some) {
@@ -157,7 +157,8 @@ template <int D> class TreeBuilder {
     for (int k = 0; k < d_; ++k) box[k] = std::min(box[k], low[k]), box[d_ + k] = std::max(box[d_ + k], high[k]);
   }
 
-  // The values of large nodes are counted in bins, one of which is sorted; all values of small nodes are sorted.
+  // Finds where to divide a node: the values of large nodes are counted in bins, and one bin is sorted; small nodes are
+  // sorted.
   Node to_divide(Count number) const {
     const double *const low = tree_.box(number), *const high = low + d_;
     Node node;

@@ -9,7 +9,7 @@ namespace kernops::neighbours {
 
 namespace {
 
-constexpr Count unit = 256;  // queries that a thread takes at a time
+constexpr Count unit = 256;  // number of queries that a thread processes at a time
 
 // Calls work(ball, i) for each query.
 template <class Work>

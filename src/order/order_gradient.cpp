@@ -33,7 +33,7 @@ class ChosenGradient {
     return chosen_.difference && o == 0 ? -eta : eta;
   }
 
-  // Calls give(k, share of eta) for the values, in order, of which output o is the mean.
+  // Output o is the mean of one or two values: calls give(k, share of eta) for each of these, in order.
   template <class Give> void each_share(Count count, Count o, double eta, Give give) const {
     if (chosen_.probs.empty()) {
       const Count nth = request_.nth, k = nth > 0 ? nth - 1 + o : count + nth;

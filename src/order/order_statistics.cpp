@@ -46,7 +46,7 @@ void nth_smallest(Sample& sample, const OrderRequest& request, double* results) 
   *results = k >= 0 && k < n ? sample.select(k).lower : missing();
 }
 
-// The first of the most frequent values, or the value with the largest weight.
+// The most frequent value (the first one if there are ties), or the value with the largest weight.
 void most_frequent(Sample& sample, const OrderRequest& request, double* results) {
   const auto first = sample.placed.begin(), end = first + sample.count;
   sample.sort_placed();
@@ -123,8 +123,7 @@ void reduce_segment(const OrderRequest& request, Count s, Count column, Sample& 
 
 namespace {
 
-// Copies the values of groups in the order of the segments. For a single use, a copy is faster than the computation of
-// the order.
+// Copies the values of groups in the order of the segments: for a single use, this is faster than computing the order.
 SegmentValues laid_out(const OrderRequest& request, LargeVector<double>& memory) {
   const Segments& segments = request.segments;
   memory.resize(size_t(segments.covered * request.columns));

@@ -26,14 +26,15 @@ struct OrderRequest {
   int type = 7;
   Count nth = 1;                  // a negative number counts from the largest value
   const double* empty = nullptr;  // the result of a segment without values
-  // Instead of statistics, the gradient of sum(incoming * statistics) with respect to the values, if each statistic is
-  // a mean of chosen values. `incoming` are doubles: number o of column k for segment s at [(o * columns + k) * count +
-  // s]. The gradient of the nth value is that of `following` values, number nth, nth + 1, ...
+  // If `incoming` is set, the result is not statistics but the gradient of sum(incoming * statistics) with respect to
+  // the values; each statistic must be a mean of chosen values. `incoming` are doubles: number o of column k for
+  // segment s is at [(o * columns + k) * count + s]. For the nth value, `following` gradients belong to values nth, nth
+  // + 1, ...
   SegmentValues incoming{};
-  bool decreasing = false;  // the order, for gradients
+  bool decreasing = false;  // order of the values, for gradients
   Count following = 1;
-  // Result o of column k for segment s at out.data[(o * columns + k) * out.entry + s]; the gradient of the value of row
-  // n at out.data[k * out.entry + n], 0 for rows outside all segments.
+  // Result o of column k for segment s is at out.data[(o * columns + k) * out.entry + s]. The gradient of the value of
+  // row n is at out.data[k * out.entry + n]; it is 0 for rows outside all segments.
   Output out{};
   Settings settings{};
 
@@ -44,12 +45,13 @@ struct OrderRequest {
   Count outputs() const { return has_probs() && !is_gradient() ? Count(probs.size()) : 1; }
 };
 
-// The values of which statistics are means: quantiles if there are probabilities, else the nth value and its followers.
+// The values of which statistics are means: quantiles if there are probabilities, otherwise the nth value and the
+// values after it.
 struct ChosenValues {
   std::vector<double> probs;
   int type;
-  bool difference;  // of the second and the first quantile
-  Count outputs;    // including both quantiles of a difference
+  bool difference;  // difference of the second and the first quantile
+  Count outputs;    // number of outputs, including both quantiles of a difference
 };
 ChosenValues chosen_values(const OrderRequest& request);
 void gradient_in_order(const OrderRequest& request);  // on the CPU: order/order_gradient.cpp

@@ -20,7 +20,7 @@ class WeightedOrder {
   double sum() const { return sum_; }
   double statistic(double k) const { return placed_[first_from(k + 1)].x; }
 
-  // Types 1 and 2 depend only on the shares of the weights, whatever their scale.
+  // The quantile for a share of the weights: types 1 and 2 depend only on shares, whatever the scale of the weights.
   double by_share(int type, double p) const {
     const double target = p * sum_;
     const Count k = first_from(target);

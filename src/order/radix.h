@@ -1,5 +1,5 @@
-// Sorts numbers other than NaN: few by insertion, more by comparison, many by their bits (least significant digit
-// first).
+// Sorts numbers other than NaN: small samples by insertion, larger samples by comparison, and large samples by their
+// bits, least significant digit first.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -34,7 +34,7 @@ template <class Item> void insert_in_order(Item* x, Count n, bool decreasing) {
   }
 }
 
-// Sorts by digits of a given number of bits.
+// Sorts by digits of `width` bits.
 template <int width, class Item> void sort_by_bits(Item* x, Count n, bool decreasing, std::vector<Item>& memory) {
   constexpr int digits = (64 + width - 1) / width, buckets = 1 << width;
   std::vector<Count> all(digits * buckets, 0);
@@ -58,7 +58,7 @@ template <int width, class Item> void sort_by_bits(Item* x, Count n, bool decrea
   if (from != x) std::copy_n(from, n, x);
 }
 
-// Equal numbers keep the order of their positions.
+// Sorts numbers; equal numbers keep the order of their positions.
 template <class Item> void sort_numbers(Item* x, Count n, bool decreasing, std::vector<Item>& memory) {
   constexpr Count few = 24, many = 512, very_many = 32768;
   const auto before = [=](const Item& a, const Item& b) {

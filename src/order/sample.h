@@ -18,7 +18,7 @@ struct Placed {
   Count place;
 };
 
-// An order statistic and the next one; the last one is its own next one.
+// Order statistics k and k + 1; the last one is paired with itself.
 struct Pair {
   double lower, upper;
 };
@@ -35,14 +35,14 @@ class Sample {
   std::vector<double> x;       // its first `count` entries are the numbers, in the order of the segment
   std::vector<Placed> placed;  // the numbers with their positions
   std::vector<Count> gaps;     // positions of NA and NaN
-  Count length = 0;            // number of values of the segment, with missing ones
+  Count length = 0;            // number of values of the segment, including missing ones
   Count nas = 0, nans = 0;
   Count first_na = -1, first_nan = -1;  // positions in the segment
   bool weighed = false;
   double na_weight = 0, nan_weight = 0;
   double weight(Count place) const { return weighed ? weights_[size_t(place)] : 1; }
 
-  // Order statistic k of the numbers, from 0; may permute them.
+  // Returns order statistic k of the numbers, from 0; may permute the numbers.
   Pair select(Count k);
   // Sorts the numbers, with or without their positions.
   void sort(bool decreasing = false);
@@ -52,7 +52,7 @@ class Sample {
  private:
   void take_places(const Segments& segments, Count s, const SegmentValues& from, Count column, const double* weights);
   void note_gap(Count place, double value, double weight);
-  std::vector<double> weights_;  // in the order of the segment
+  std::vector<double> weights_;  // weights in the order of the segment
   std::vector<double> memory_;
   std::vector<Placed> placed_memory_;
 };

@@ -18,7 +18,7 @@ Pair select_within(double* x, Count n, Count k) {
   return {x[k], k + 1 == n ? x[k] : n <= few ? x[k + 1] : *std::min_element(x + k + 1, x + n)};
 }
 
-// Values of a sorted sample that very probably lie on both sides of order statistics k and k + 1 of n numbers.
+// Values of a sorted sample between which order statistics k and k + 1 of n numbers very probably lie.
 Pair bracket(const double* x, Count n, Count k) {
   constexpr Count size = 1024;
   double sample[size];
@@ -32,7 +32,7 @@ Pair bracket(const double* x, Count n, Count k) {
 
 }  // namespace
 
-// One pass over many numbers keeps those within a bracket (Floyd and Rivest 1975).
+// Keeps the numbers within a bracket, by one pass over many numbers (Floyd and Rivest 1975), and selects among them.
 Pair Sample::select(Count k) {
   if (count < many) return select_within(x.data(), count, k);
   const Pair ends = bracket(x.data(), count, k);

@@ -6,10 +6,10 @@ namespace kernops {
 
 struct SortRequest {
   // `values` and `ranks`: the result of row n of column k of x is at [k * out.entry + n]; rows outside all segments
-  // stay unchanged. `rows`: the sorted row numbers of x, from 1, segment by segment; `segments.covered` numbers for
-  // each column. `first`: the first `top` values of each sorted segment without missing values, then their positions
-  // and their rows, both from 1. Number n of segment s of column c is at [(n * columns + c) * out.entry + s], and NA if
-  // the segment has fewer values.
+  // stay unchanged. `rows`: the sorted row numbers of x, from 1, segment by segment; each column has `segments.covered`
+  // of them. `first`: the first `top` values of each sorted segment, without missing values, then their positions and
+  // their rows, both from 1. Number n of segment s of column c is at [(n * columns + c) * out.entry + s], and NA if the
+  // segment has fewer values.
   enum Result { values, rows, ranks, first };
   enum Ties { average, in_turn, in_reverse, min, max };
   Segments& segments;
@@ -17,7 +17,7 @@ struct SortRequest {
   Count columns = 1;
   Result result = values;
   bool decreasing = false, missing_last = true;
-  bool keep_missing = false;  // the rank of a missing value is NA
+  bool keep_missing = false;  // missing values have the rank NA
   Ties ties = average;
   Count top = 1;
   Output out{};

@@ -1,6 +1,5 @@
-// Moving quantiles of windows of one small length: the numbers of a window are kept sorted in an array; one pass
-// without branches removes one number and inserts another. Two distant windows move together, as the two lanes of a
-// vector.
+// Moving quantiles of windows of one small length. An array holds the sorted numbers of a window; one pass without
+// branches removes one number and inserts another. Two distant windows move together, as the two lanes of a vector.
 #include <kernops/quantile_positions.h>
 #include <kernops/state.h>
 
@@ -11,7 +10,7 @@
 namespace kernops {
 namespace {
 
-constexpr Count most = 32, few = 64;  // numbers of a window; number of results from which this method is faster
+constexpr Count most = 32, few = 64;  // maximum window length; minimum number of results for this method
 using Lanes = double __attribute__((vector_size(16)));
 const double infinite = infinity<double>();
 
@@ -32,10 +31,10 @@ class Window {
 
  private:
   const Count width_;
-  Lanes numbers_[most + 1];  // sorted, then infinity
+  Lanes numbers_[most + 1];  // sorted numbers, followed by infinity
 };
 
-// The results of a part, an even number of whole windows without missing values.
+// Computes the results of a part, which is an even number of whole windows without missing values.
 void roll_narrow(const RollPart& part) {
   const RollRequest& request = part.request;
   const Count left = request.windows.left, width = left + request.windows.right + 1;

@@ -1,5 +1,5 @@
-// Moving quantiles: the values of a part are sorted once; a window is the set of ranks of its values, and the ranks of
-// the quantiles move by few members from one window to the next.
+// Moving quantiles: the values of a part are sorted once, and a window is the set of ranks of its values. From one
+// window to the next, the rank of a quantile moves by few members of this set.
 #include <kernops/missing.h>
 #include <kernops/quantile_positions.h>
 #include <kernops/state.h>
@@ -10,7 +10,7 @@
 namespace kernops {
 namespace {
 
-// A pointer to a member of the sorted window: its rank `at` and the number `below` of smaller members. `position` is
+// A pointer to a member of the window's set: its rank `at`, and the number `below` of smaller members. `position` is
 // the position of the quantile among `members` members.
 struct Pointer {
   size_t at = 0;

@@ -7,8 +7,8 @@
 
 namespace kernops {
 
-// Value n has rank[n] among those that are not NaN, `none` if it is NaN; sorted[rank[n]] is equal to it. Memory is
-// reused from call to call.
+// The ranks of the values of a part. Value n has rank[n] among the values that are not NaN, and `none` if it is NaN;
+// sorted[rank[n]] is equal to value n. Memory is reused from call to call.
 class Ranks {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t(0);
@@ -22,7 +22,7 @@ class Ranks {
   std::vector<std::uint64_t> items_, other_;  // the upper 32 bits of the ordered key, then the number of the value
 };
 
-// Ranks in a window: one bit per rank, and one bit per nonzero word of these.
+// The set of ranks in a window: one bit per rank, and a second level with one bit per nonzero word of these bits.
 class RankSet {
  public:
   explicit RankSet(Count ranks) : words_(size_t(ranks / 64 + 1)), summary_(words_.size() / 64 + 1) {}
@@ -38,7 +38,7 @@ class RankSet {
   }
   Count count() const { return count_; }
 
-  // The first member from r on, and the last member before r, which must exist.
+  // The first member >= r, and the last member < r, which must exist.
   size_t next(size_t r) const {
     if (const std::uint64_t rest = words_[r / 64] & ~below(r)) return r / 64 * 64 + first_bit(rest);
     size_t word = r / 64, group = word / 64;

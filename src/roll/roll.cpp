@@ -8,12 +8,12 @@
 namespace kernops {
 namespace {
 
-// Segments first .. last - 1 or, for a single segment, its results begin .. end - 1.
+// A unit of work: segments first .. last - 1 or, for a single segment, its results begin .. end - 1.
 struct Unit {
   Count first, last, begin, end;
 };
 
-// A long segment is cut at positions that depend only on its length and the widths.
+// The units of all segments; a long segment is cut at positions that depend only on its length and the widths.
 std::vector<Unit> units_of(const Segments& segments, const Windows& windows) {
   const Count part = std::max<Count>(32768, 4 * longest_window(segments, windows));
   std::vector<Unit> units;
@@ -33,7 +33,7 @@ std::vector<Unit> units_of(const Segments& segments, const Windows& windows) {
   return units;
 }
 
-// Results that are NaN become NA if the window contains an NA.
+// Sets results that are NaN to NA if the window contains an NA.
 void mark_windows(const RollPart& part) {
   const Count count = part.end - part.begin;
   const auto is_nan = [](double x) { return x != x; };
@@ -118,7 +118,7 @@ class Roll {
   const RollWork work_;
 };
 
-// Returns whether first() and end() of all windows do not decrease.
+// Returns whether first() and end() never decrease from one window to the next.
 bool windows_advance(const Segments& segments, const Windows& windows) {
   if (!windows.before) return true;
   for (Count s = 0; s < segments.segments(); ++s) {

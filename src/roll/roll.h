@@ -11,7 +11,7 @@ struct RollRequest {
   SegmentValues x;
   Count columns = 1;
   Windows windows{};
-  int op = 0;  // row of segments.def; quantiles if there are probabilities; or
+  int op = 0;  // row of segments.def, unless there are probabilities, for quantiles, or
   const SegmentFormula* formula = nullptr;
   const double* empty = nullptr;  // the result of a formula for a window without values
   std::vector<double> probs{};    // type of the quantile, or mean of the two middle values
@@ -22,30 +22,31 @@ struct RollRequest {
   Count outputs() const { return formula ? 1 : probs.empty() ? statistics()[size_t(op)].outputs : Count(probs.size()); }
 };
 
-// On the CPU: statistics and quantiles of windows that advance; returns false for other requests.
+// Computes statistics, and quantiles of windows that advance, on the CPU; returns false for other requests.
 bool roll_segments(const RollRequest& request);
 
 // The length of the longest window.
 Count longest_window(const Segments& segments, const Windows& windows);
 
-// The window of the value of each row: the rows of its segment whose number in `by` is in (t - width, t] (align = 0),
-// (t - width / 2, t + width / 2] (1) or [t, t + width) (2), where t is the number of the row. There is one width, or
-// one for each row. Returns the first row where `by` decreases within a segment, or -1.
+// Computes the window of each row: it contains the rows of the same segment whose value of `by` is in (t - width, t]
+// (align = 0), (t - width / 2, t + width / 2] (align = 1) or [t, t + width) (align = 2), where t is the value of `by`
+// for the row. There is one width, or one for each row. Returns the first row where `by` decreases within a segment, or
+// -1.
 Count windows_by(const Segments& segments, const double* by, const std::vector<double>& widths, int align, int* before,
                  int* after);
 
-// The work on one segment and column whose results are requested.
+// A part of the work: the results of some values of one segment and column.
 struct RollPart {
   const RollRequest& request;
   SegmentWindows windows;
   const double* x;   // value k of the segment at x[k], for k in the windows of the part
-  Count begin, end;  // index of the results
+  Count begin, end;  // range of values whose results are requested
   double* results;   // output o of value k at results[o * stride + k - begin]
   Count stride;
 };
 using RollWork = void (*)(const RollPart&);
 RollWork roll_by_stacks(int op);       // roll/stacks.cpp
 void roll_quantiles(const RollPart&);  // roll/narrow_quantiles.cpp
-void roll_ranks(const RollPart&);      // the same for any windows and values: roll/quantiles.cpp
+void roll_ranks(const RollPart&);      // for any windows and values: roll/quantiles.cpp
 
 }  // namespace kernops

@@ -1,6 +1,6 @@
-// Moving windows by two stacks: the front stack holds the states of the values from each value up to a position within
-// the window, and the back stack the state of the values after it. Each value is added twice, whatever the width, and
-// no value is ever subtracted.
+// Moving windows by two stacks. Up to a position within the window, the front stack holds, for each value, the state of
+// all values from it to this position; the back stack is the state of the values after the position. Each value is
+// added twice, whatever the width, and no value is ever subtracted.
 #include <kernops/segment_reductions.h>
 
 #include "roll/roll.h"
@@ -8,7 +8,7 @@
 namespace kernops {
 namespace {
 
-// Sums are compensated.
+// The reduction of moving windows: sums are compensated.
 template <class R> struct Rolled { using type = R; };
 template <> struct Rolled<BlockSum> { using type = KahanSum; };
 template <> struct Rolled<Mean> { using type = MeanOf<KahanSum>; };
@@ -17,7 +17,7 @@ template <class R> struct Numbers { double v[R::values]; };
 
 template <class Reduction> class Stacks {
   using R = typename Rolled<Reduction>::type;
-  // without indices if there are none, because states are copied often
+  // without indices if the reduction has none, because states are copied often
   using One = std::conditional_t<R::indices == 0, Numbers<R>, State<R, double, Count>>;
 
  public:

@@ -7,11 +7,12 @@
 namespace kernops {
 
 // Value k of a segment of n values has the window first(k) .. end(k) - 1, cut at the ends of the segment; first() and
-// end() do not decrease. Windows are `left` values before and `right` values after k, or are listed by position.
+// end() never decrease. A window contains `left` values before k and `right` values after k, or numbers given by
+// position.
 struct Windows {
   Count left = 0, right = 0;
-  const int *before = nullptr, *after = nullptr;  // of each position of the segments; null: left and right
-  bool partial = true;                            // otherwise a window that is cut has no result
+  const int *before = nullptr, *after = nullptr;  // for each position of the segments; null: left and right
+  bool partial = true;                            // if false, a window that is cut has no result
 
   Count reach_left(Count position) const { return before ? before[position] : left; }
   Count reach_right(Count position) const { return after ? after[position] : right; }

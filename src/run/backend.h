@@ -26,17 +26,17 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
-  // Does the backend own arrays of this memory space? All backends read memory of the host.
+  // True if the backend owns arrays of this memory space. All backends read host memory.
   virtual bool holds(MemorySpace space) const = 0;
-  // Is a computation of `work` operations worth offloading to this backend when the user chose none? It must be
-  // available, and computing must take longer than copying and launching.
+  // Returns whether a computation of `work` operations is worth offloading to this backend when the user chose no
+  // backend: the backend must be available, and computing must take longer than copying and launching.
   virtual bool pays_off(double work) const = 0;
 
-  // Does the working set of a pair of this plan fit the backend's fast memory?
+  // Returns whether the working set of a pair of this plan fits the fast memory of the backend.
   virtual bool fits(const Plan&, const Settings&) const { return true; }
 
-  // A reduction as the backend computes it; `graph` receives the nodes that it adds. Plans are stored with their
-  // Kernel.
+  // The plan by which the backend computes a reduction; adds the nodes that it needs to `graph`. Plans are stored with
+  // their Kernel.
   virtual Plan plan(Graph& graph, const Reduction& reduction) const = 0;
   virtual std::unique_ptr<Pairs> pairs(const Settings& settings) const = 0;  // run/pairs.h
   virtual void segments(const SegmentRequest& request) const = 0;            // segments/segments.h
@@ -59,15 +59,15 @@ class Backend {
 const std::vector<const Backend*>& backends();          // of run/backends.def
 const Backend& cpu_backend();                           // the last backend, which supports everything
 const Backend* backend_named(const std::string& name);  // null for "auto"
-size_t number_of(const Backend& backend);               // among backends()
+size_t number_of(const Backend& backend);               // index among backends()
 
-// The backend that computes with arrays of these memory spaces: the requested one, or the one that holds one of them,
-// or the first that is worth the transfer. Throws std::invalid_argument if the requested backend cannot read one of
-// them.
+// The backend that computes with arrays of these memory spaces: the requested backend, or the one that holds one of the
+// arrays, or the first for which the transfer is worthwhile. Throws std::invalid_argument if the requested backend
+// cannot read one of the arrays.
 const Backend& choose_backend(const Backend* wanted, std::initializer_list<MemorySpace> spaces, double work);
 
 namespace cpu {
-std::vector<std::string> instruction_sets();  // of this machine, the best one first
+std::vector<std::string> instruction_sets();  // instruction sets of this machine, the best one first
 }
 namespace cuda {
 bool available();

@@ -13,8 +13,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// The eigenvalues and eigenvectors of the symmetric part of a matrix; the eigenvalues are NaN if a number is not
-// finite. Eigenvalues below rounding error are 0, so that a semidefinite matrix gives no negative squares.
+// The eigenvalues and eigenvectors of the symmetric part of a matrix. The eigenvalues are NaN if a number is not
+// finite; eigenvalues below the rounding error are 0, so that a semidefinite matrix gives no negative squares.
 std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
   std::pair<Numbers, Numbers> made{Numbers(size_t(size), std::numeric_limits<double>::quiet_NaN()), matrix};
   const Eigen::MatrixXd square = Eigen::Map<const Eigen::MatrixXd>(matrix.data(), size, size);
@@ -29,8 +29,8 @@ std::pair<Numbers, Numbers> decompose(const Numbers& matrix, int size) {
   return made;
 }
 
-// The medians of the coordinates of some points, which are robust against outliers and missing numbers: the points are
-// spread over a host array, and contiguous in a device array, where each read takes time.
+// The medians of the coordinates of some points; medians are robust against outliers and missing numbers. Points of a
+// host array are sampled at equal distances; points of a device array are contiguous, because each read takes time.
 Numbers centre(const Pairs& pairs, const ArrayRef& points, Count count, int size) {
   const Count some = std::min<Count>(count, 9), near = points.space == MemorySpace::host ? 1 : some;
   std::vector<Numbers> coordinates(static_cast<size_t>(size));

@@ -35,7 +35,7 @@ struct Total {
   double value() const { return std::isfinite(sum) ? sum + error : sum; }
 };
 
-// A sum over both axes: batches of rows, then down the rows, always in the same order.
+// A sum over both axes: sums the rows in batches, then the results of the rows, always in the same order.
 void reduce_both(Pairs& pairs, const Plan& plan, const Data& data, const Settings& settings, const Output& out) {
   const Count rows = data.length(plan.rows), batch = pairs.batch_of_rows();
   const int size = plan.reduction.size;
@@ -100,7 +100,7 @@ void execute(Pairs& pairs, const std::vector<Plan>& plans, const Kernel& kernel,
       const Temporary& room = kept.back();
       to = {room.data, 1, size, room.space, room.device};
     }
-    Settings here = settings;  // float32 counts only to 2^24
+    Settings here = settings;  // a count in float32 would be exact only up to 2^24
     here.single = settings.single && !(plan.counts_indices && std::max(data.m, data.n) > (1 << 24));
     if (both_axes)
       reduce_both(pairs, plan, data, here, to);

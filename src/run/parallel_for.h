@@ -1,4 +1,4 @@
-// Work in equal units, each processed by the next free thread.
+// Work in equal units; the next free thread processes the next unit.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 namespace kernops {
 
 // Calls work(unit, thread) for each unit; the first thread checks for interrupts. Rethrows the exception of a unit, or
-// throws Interrupted. Returns the time that it waited for the other threads at the end.
+// throws Interrupted. Returns how long the first thread waited for the other threads at the end.
 template <class Work>
 std::chrono::steady_clock::duration parallel_for(Count units, Count threads, const Settings& settings,
                                                  const Work& work) {
@@ -31,7 +31,7 @@ std::chrono::steady_clock::duration parallel_for(Count units, Count threads, con
   return waited;
 }
 
-// Calls work(first, last) for parts of the numbers from 0 to n.
+// Calls work(first, last) for each part of the numbers from 0 to n.
 template <class Work> void in_parts(Count n, const Settings& settings, const Work& work, Count part = 1 << 15) {
   const Count units = ceil_div(n, part);
   parallel_for(units, std::min<Count>(settings.threads, units), settings,

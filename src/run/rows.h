@@ -10,21 +10,22 @@
 
 namespace kernops {
 
-// Fewer threads for few rows: starting a thread takes as long as some hundreds of rows.
+// The number of threads for n rows; few rows use fewer threads, because starting a thread takes as long as some
+// hundreds of rows.
 inline Count row_workers(Count n, const Settings& settings) {
   return std::max<Count>(1, std::min<Count>(settings.threads, n / 512));
 }
 
-// The number of threads that share a work. On a machine with other load, a thread is sometimes suspended for
-// milliseconds while others wait for it: some of the following works then use a single thread, and more of them each
-// time. A wait at the end of a work counts if it is a large part of the work, since the last rows differ in length.
+// The number of threads for a task. On a machine with other load, a thread is sometimes suspended for milliseconds
+// while other threads wait for it. Some of the next tasks then use a single thread, and with each repetition more
+// tasks. A wait at the end of a task counts if it is a large part of the task, because the last rows differ in length.
 class Sharing {
  public:
   explicit Sharing(Count wanted) : threads_(wanted > 1 && alone() > 0 ? 1 : wanted) {
     if (threads_ < wanted) --alone();
   }
   Count threads() const { return threads_; }
-  // `waited`: by the first thread at the end; `suspended`: another thread was, before the end.
+  // `waited`: how long the first thread waited at the end. `suspended`: another thread was suspended before the end.
   void ended(std::chrono::steady_clock::duration waited, bool suspended = false) const {
     if (threads_ == 1) return;
     const auto work = std::chrono::steady_clock::now() - begin_;
@@ -54,7 +55,7 @@ template <class Work> void each_row(Count n, Count unit, const Settings& setting
   }));
 }
 
-// Waits for a condition; returns whether `progress`, which all threads increase, stood still for so long that a thread
+// Waits for a condition. Returns whether `progress`, which all threads increase, stood still for so long that a thread
 // must have been suspended. A suspended thread needs a core, which threads that only yield do not release.
 template <class Until> bool wait_until(const std::atomic<Count>& progress, const Until& until) {
   constexpr int spins = 4000, yields = 200, naps = 10;
@@ -72,11 +73,11 @@ template <class Until> bool wait_until(const std::atomic<Count>& progress, const
   return suspended;
 }
 
-// Calls work(row, worker, after) for n rows that depend on earlier rows. Work calls after(other), which waits until row
-// `other` has ended, for the rows that it needs, from the latest one on; it may stop when after() returns false,
-// because all rows before `other` have ended then. Rows begin in order, so that the first row that has not ended never
-// waits. A thread that has waited long leaves the remaining rows to the first thread. Work must not throw, because a
-// row cannot be stopped.
+// Calls work(row, worker, after) for n rows that depend on earlier rows. For the rows that it needs, from the latest
+// one on, work calls after(other), which waits until row `other` has ended. If after() returns false, all rows before
+// `other` have ended, and work need not call it again. Rows begin in order, so that the first row that has not ended
+// never waits. A thread that has waited long leaves the remaining rows to the first thread. Work must not throw,
+// because a row cannot be stopped.
 template <class Work> void rows_in_order(Count n, const Settings& settings, const Work& work) {
   constexpr Count unit = 8;       // rows of one unit, and of its neighbours, rarely depend on each other
   constexpr Count enough = 8192;  // rows per thread: with fewer rows, waiting costs more than sharing saves
@@ -87,7 +88,7 @@ template <class Work> void rows_in_order(Count n, const Settings& settings, cons
   const Sharing sharing(std::min(row_workers(n, settings), std::max<Count>(1, n / enough)));
   const auto waited = on_threads(sharing.threads(), [&](bool first) {
     const Count worker = first ? 0 : ++others;
-    Count known = 0;  // the units that are known to have ended
+    Count known = 0;  // number of units that are known to have ended
     const auto has_ended = [&](Count other) { return ended[size_t(other)].load(std::memory_order_acquire); };
     while (first || !crowded) {
       const Count number = next++;

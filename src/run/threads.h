@@ -8,8 +8,8 @@
 
 namespace kernops {
 
-// Runs work(first) on `count` threads, or on as many as the system grants: this thread, with first = true, and others.
-// An exception of one of the threads is rethrown once all have ended. Returns the time that this thread waited for the
+// Runs work(first) on `count` threads, or on as many as the system grants: on this thread with first = true, and on
+// others. Rethrows an exception of a thread once all threads have ended. Returns how long this thread waited for the
 // others.
 template <class Work> std::chrono::steady_clock::duration on_threads(std::ptrdiff_t count, Work work) {
   std::exception_ptr failure;

@@ -29,7 +29,8 @@ template <class Wanted, class Body> void each_value(const Segments& segments, Wa
   }
 }
 
-// A missing value makes its whole segment of a softmax missing or, if missing values are skipped, only its own result.
+// Marks a softmax: a missing value makes its whole segment missing or, if missing values are skipped, only its own
+// result.
 void mark_softmax(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   const auto all = [](Count) { return true; };
@@ -60,7 +61,7 @@ template <class Body> void each_scanned(const SegmentRequest& request, Body body
   }
 }
 
-// A missing value makes its result and all later results missing.
+// Marks a scan: a missing value makes its result and all later results of the segment missing.
 void mark_scan(const SegmentRequest& request, Count column) {
   std::vector<char> marked(size_t(request.segments.count), 0);
   each_scanned(request, [&](Count row, Count n) {
@@ -88,7 +89,7 @@ void mark_missing_on_host(const SegmentRequest& request) {
   const bool named = !request.formula && !request.softmax;
   if (request.skip_missing && !request.softmax) return;
   const StatisticId op = StatisticId(request.op);
-  if (named && (op == StatisticId::first || op == StatisticId::last)) return;  // they are one of the values
+  if (named && (op == StatisticId::first || op == StatisticId::last)) return;  // the result is one of the values
   const int outputs = request.outputs();
   const bool paired = !request.weight_of;
   const Count rows = request.rows();

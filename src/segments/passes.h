@@ -11,7 +11,7 @@ enum class ResultStep { mean, variance, root, fill_where_none };
 class SegmentPasses {
  public:
   virtual ~SegmentPasses() = default;
-  virtual Temporary numbers(Count count) const = 0;  // in memory of this backend
+  virtual Temporary numbers(Count count) const = 0;  // allocates memory of this backend
   virtual void reduce(const SegmentRequest& request) const = 0;
   // Weighted means in one pass over the values; false if this backend needs one pass per sum.
   virtual bool reduce_mean(const SegmentRequest&) const { return false; }
@@ -27,19 +27,21 @@ class SegmentPasses {
   virtual void other_products(const SegmentGradient& request) const = 0;
 };
 
-// Any request except a softmax; the treatment of NA follows.
+// Computes any request except a softmax, and marks NA.
 void reduce_segments(const SegmentPasses& passes, const SegmentRequest& request);
 void softmax_segments(const SegmentPasses& passes, const SegmentRequest& request);
 void gradient_of_segments(const SegmentPasses& passes, const SegmentGradient& request);
 
-// The user's value for empty segments also applies if all values were skipped or have weight 0. fills_empty() returns
-// whether this takes another pass; fill_empty() is this pass.
+// A result that the user gave for empty segments also applies if all values were skipped or have weight 0.
+// fills_empty() returns whether this takes a further pass, which fill_empty() runs.
 bool fills_empty(const SegmentRequest& request);
 void fill_empty(const SegmentPasses& passes, const SegmentRequest& request);
 
-double value_at(const SegmentValues& values, Count column, Count row);  // of the host; NA for R's missing integer
+// A value on the host; NA for R's missing integer.
+double value_at(const SegmentValues& values, Count column, Count row);
 
-// Results that are NaN become NA if one of their values was NA; engines know NaN only. All arrays are on the host.
+// Sets results that are NaN to NA if a value of the segment was NA, because engines distinguish only NaN. All arrays
+// are on the host.
 void mark_missing_on_host(const SegmentRequest& request);
 
 }  // namespace kernops

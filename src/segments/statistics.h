@@ -13,7 +13,7 @@ enum class StatisticId : int {
 enum class SegmentTerm : int {
 #define TERM(name, ...) name,
 #include <kernops/segment_terms.def>
-  Moments,  // column of segments.def: whether weights are used
+  Moments,  // column of segments.def: true if weights are used
   none
 };
 
@@ -30,7 +30,7 @@ struct Statistic {
   SegmentTerm weights;
   SegmentMap gradient;
   int outputs;
-  size_t state_bytes;           // for one value at a time
+  size_t state_bytes;           // size of the state to which single values are added
   double (*empty)(int output);  // the result finish() of a new state
 };
 const std::vector<Statistic>& statistics();

@@ -1,4 +1,4 @@
-// A minimum within bounds by quasi-Newton steps (BFGS) that begin with an information matrix; the steps of
+// Minimises within bounds by quasi-Newton steps (BFGS) that begin with an information matrix; the counterpart of
 // R/search_newton.R without R. Values are -2 log-likelihoods.
 #pragma once
 #include <functional>
@@ -10,7 +10,7 @@ namespace kernops {
 
 struct SearchPoint {
   Eigen::VectorXd s;
-  double value = INFINITY;  // INFINITY if it is not regular
+  double value = INFINITY;  // INFINITY if the covariance is singular
   Eigen::VectorXd gradient;
   Eigen::MatrixXd information;  // an approximation of the second derivatives
 };
@@ -30,7 +30,7 @@ struct SearchEnd {
   bool converged = false;
 };
 
-// A search that will not reach a value `below` is abandoned.
+// A search that cannot reach a value `below` is abandoned.
 SearchEnd quasi_newton(const SearchTarget& target, const Eigen::VectorXd& start, const Bounds& bounds,
                        double below = INFINITY);
 

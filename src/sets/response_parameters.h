@@ -1,9 +1,9 @@
 // Parameters of a covariance with a nugget, transformed for a search.
 //
 // The scale of all variances is profiled. The share of the nugget is exp(-s) with s >= 0, and the share of the first
-// variance 1 - exp(-s): near 0, for a response without a field, s is linear in the variance and the likelihood has a
-// slope; for little noise, s is the logarithm of the nugget. Other variances are multiples of the first, whose
-// logarithm is searched.
+// variance is 1 - exp(-s). For a response without a field, s is near 0 and linear in the variance, so that the
+// likelihood has a slope; for little noise, -s is the logarithm of the nugget. Other variances are searched by the
+// logarithms of their ratios to the first variance.
 #pragma once
 #include <vector>
 

@@ -79,7 +79,7 @@ SharedProducts shared_products(const ResponseRequest& request, const ColumnBlock
 std::vector<double> shared_values(const ResponseRequest& request, const MatrixXd& theta) {
   const ColumnBlocks columns(request.responses, request.sets.n, request.count);
   const Settings& settings = request.sets.settings;
-  ResponseRequest one = request;  // computed by one thread
+  ResponseRequest one = request;  // a request for one thread
   one.sets.settings.threads = 1, one.sets.settings.keep_going = nullptr;
   const double degrees = double(request.sets.n - (request.reml ? request.sets.columns : 0));
   std::vector<double> values(size_t(request.count * theta.cols()), INFINITY);

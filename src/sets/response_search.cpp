@@ -28,7 +28,7 @@ class ResponseLikelihood {
     sets_.settings.threads = 1, sets_.settings.keep_going = nullptr;
   }
 
-  // The point at s; the searched rows are `moved`.
+  // Evaluates the point at s, in which the searched parameters are `moved`.
   SearchPoint visit(const VectorXd& moved) {
     ++evaluations, latest = moved;
     SearchPoint point{moved};
@@ -69,7 +69,7 @@ class ResponseLikelihood {
   std::vector<double> values_;
 };
 
-// Numbers of the starts that lead to separate optima, the lowest first.
+// The numbers of the starts that lead to separate optima; the start with the lowest value comes first.
 std::vector<int> promising(const double* values, Count stride, const ResponseStarts& starts) {
   std::vector<int> optima;
   const auto value = [&](int k) { return values[k * stride]; };
@@ -86,8 +86,8 @@ std::vector<int> promising(const double* values, Count stride, const ResponseSta
   return optima;
 }
 
-// The optimum within `wide` bounds from one start. A range beyond its ridge is kept only if the log-likelihood gains by
-// 0.1; beyond it, the value differs from its limit by about its slope.
+// The optimum within `wide` bounds from one start. A range beyond its ridge is kept only if the log-likelihood
+// increases by 0.1; beyond the ridge, the value differs from its limit by about its slope.
 SearchEnd end_from(const SearchTarget& target, const VectorXd& start, const Bounds& narrow, const Bounds& wide,
                    double below) {
   SearchEnd end = quasi_newton(target, start, narrow, below);

@@ -6,8 +6,8 @@
 
 namespace kernops {
 
-// Points in their order, each with a set; `values` of the sets are the columns of the trend. The responses are
-// n x count numbers in the same order.
+// Points in their order, each with a set; the `values` of the sets are the columns of the trend. The responses are n x
+// count numbers, in the order of the points.
 struct ResponseRequest {
   SetRequest sets;
   const double* responses;
@@ -50,12 +50,12 @@ struct ResponseOptimum {
   bool converged = false;
 };
 
-// Starts of searches for each response: the rows of `near` are the nearest other starts of each start, and a start with
-// a lower value than all of these leads to a separate optimum.
+// Starts of searches for each response. The rows of `near` are the nearest other starts of each start; a start with a
+// lower value than all of these leads to a separate optimum.
 struct ResponseStarts {
   Eigen::MatrixXd s;     // one column per start
   Eigen::MatrixXi near;  // numbers from 0
-  double within;         // searches begin at such starts whose value exceeds the lowest by at most this
+  double within;         // searches begin at starts whose value exceeds the lowest by at most this number
   int most;              // number of searches
 };
 

@@ -11,8 +11,8 @@ namespace kernops {
 
 // Points in their order, and the sets of some of them.
 struct SetRequest {
-  const Kernel* covariance;        // stores k(x, y; theta), with these variables in this order
-  const Kernel* slopes = nullptr;  // its gradient with respect to theta, if requested
+  const Kernel* covariance;        // stores k(x, y; theta), with the variables theta, x and y in this order
+  const Kernel* slopes = nullptr;  // its gradient with respect to theta, or null
   const double* theta;
   int parameters, nugget = -1;  // number of parameters; the parameter that multiplies the noise slopes
   const double* points;         // n x d, in column-major order, like all matrices
@@ -23,8 +23,8 @@ struct SetRequest {
   double diagonal = 1;                // factor of the formula's variances
   const double* values = nullptr;     // n x columns
   int columns = 0;
-  const int* neighbours;  // stride x sets, see SetJob
-  int m, stride;          // the number of nearest neighbours that are used
+  const int* neighbours;  // stride x sets numbers, see SetJob
+  int m, stride;          // m: number of nearest neighbours to use
   Count first, sets;
   const double* own =
       nullptr;  // sets x d: the points of the sets, without noise, which follow the n other points; first is n
@@ -32,8 +32,8 @@ struct SetRequest {
   const double* factors = nullptr;
   int rank = 0;
   Settings settings{};
-  // The GPU's copies of points, noise, values and neighbours, which are the same at each call with this cache; with own
-  // points, these and the neighbours are not cached.
+  // The GPU's copies of points, noise, values and neighbours, which are the same for each call with this cache; if sets
+  // have their own points, these points and the neighbours are not cached.
   std::shared_ptr<BackendCache>* kept = nullptr;
 };
 

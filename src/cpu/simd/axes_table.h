@@ -17,7 +17,7 @@ struct AxisEngine {
   const Entry* entries[2];    // indexed by `skip`, then by row of segments.def
   std::size_t buffer_length;  // number of doubles that each thread provides
   int most_lanes, lanes_along, most_rows;
-  // Softmax: `seen` is memory in which the passes store data of `count` adjacent slices.
+  // Softmax: `seen` is memory in which both passes store data of `count` adjacent slices.
   void (*first_pass)(const SliceJob& job, Count first, int count, Count chunk, double* seen, double* buffer);
   void (*second_pass)(const SliceJob& job, Count first, int count, Count chunk, double* seen, double* whole);
   void (*join)(double* whole, double* part, int count);  // joins `part` to `whole`

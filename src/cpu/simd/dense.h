@@ -25,7 +25,7 @@ void subtract_product(Matrix c, Matrix a, bool transpose_a, Matrix b, bool trans
     C.noalias() -= A * B;
 }
 
-// Factors a copy in memory aligned for Eigen, because rounding depends on the alignment of a matrix.
+// Factors a matrix by a copy that is aligned for Eigen, because rounding depends on the alignment of a matrix.
 std::ptrdiff_t factor(Matrix a) {
   View A = view(a);
   Dynamic copy = A;

@@ -9,7 +9,7 @@ inline namespace KERNOPS_ISA {
 
 __device__ __forceinline__ int lane_of_warp() { return threadIdx.x % 32; }
 
-// A column and its number, one per lane. Of equal numbers, the first column is the nearest.
+// A column and its number, one per lane. Among equal numbers, the first column is the nearest.
 template <class T> struct OfLane {
   T number;
   int column;
