@@ -75,7 +75,7 @@ axis_reduce <- function(x, dims = axis, op = "sum", keepdims = FALSE, na.rm = FA
   reduce_axes(x, dims, op, keepdims, na.rm, plan, 1, backend, output)
 }
 
-# Arrays of values with a class. A slice without values has no minimum or maximum.
+# Reduces arrays of values with a class, such as dates. A slice without values has no minimum or maximum.
 reduce_axes_encoded <- function(x, dims, op, plan, run, stay, call = caller_env()) {
   check_rule(x, op, call)
   check_host_output(stay, call)
@@ -130,7 +130,7 @@ plan_for <- function(x, dims, plan, call) {
 sizes_of <- function(x) as.numeric(dim(x) %||% length(x))
 shape_of <- function(x) if (is_gpu_matrix(x)) list(dim = dim(x)) else attributes(x)[c("dim", "dimnames", "names")]
 
-# Rows of a result that stays on the GPU.
+# The number of rows of a result that stays on the GPU.
 stayed_rows <- function(plan, op) {
   if (identical(op, "softmax")) return(plan$dim[[1]])
   if (identical(op, "range")) 2 else if (1 %in% plan$dims) 1 else plan$dim[[1]]
@@ -153,7 +153,7 @@ typed <- function(result, op, x) {
   as_integers(result, op)
 }
 
-# The names of the kept dimensions, after a dimension of `before` results, given as a number or as names.
+# Sets the names of the kept dimensions, after a dimension of `before` results, given as a number or as names.
 shaped <- function(result, x, plan, keepdims, before = NULL) {
   first <- if (!is.null(before)) list(if (is.character(before)) before)
   before <- if (is.character(before)) length(before) else before

@@ -26,7 +26,7 @@ host_slices <- function(x, op, details, na.rm, plan) {
   if (is.null(details)) fold_slices(values, op, na.rm, plan) else order_slices(values, op, details, na.rm, plan)
 }
 
-# The same for the columns of a gpu_matrix.
+# The results of each column of a gpu_matrix.
 device_columns <- function(x, op, details, na.rm, stay) {
   column <- temporary(seg_plan(lengths = dim(x)[[1]]))
   if (is.null(details)) return(reduce_moments(x, column, op, na.rm, NULL, NULL, stay))
@@ -34,7 +34,7 @@ device_columns <- function(x, op, details, na.rm, stay) {
   if (stay) result else c(t(matrix(result, dim(x)[[2]])))
 }
 
-# The array, or its values slice by slice, with the numbers of values before, in and after the run that is reduced.
+# The array, or its values slice by slice, with the numbers of values before the reduced run, in it and after it.
 slices_in <- function(x, plan) {
   runs <- plan$runs
   reduced <- which(runs[, "reduced"] == 1)
@@ -56,7 +56,7 @@ order_slices <- function(x, op, details, na.rm, plan) {
   c(result)
 }
 
-# Moments have the values slice by slice.
+# Folds slices; moments are computed from the values slice by slice.
 fold_slices <- function(x, op, na.rm, plan) {
   if (inherits(op, "seg_op")) {
     slices <- slices_in(x, plan)

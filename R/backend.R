@@ -8,7 +8,8 @@ kernops_option <- function(name, default = NULL) {
   if (nzchar(value)) value else default
 }
 
-# The option and the environment variable of each setting, built once, as each call of an operator reads several.
+# The option and the environment variable of each setting; built once, because each call of an operator reads several
+# settings.
 option_names <- c("backend", "device", "precision", "threads", "isa", "tile", "cache_dir", "dense_entries",
                   "progress")
 option_twins <- sapply(option_names, function(name) {
@@ -53,7 +54,7 @@ default_threads <- function() {
 
 the <- new.env(parent = emptyenv())
 
-# `device`: the GPUs that "cuda" or "auto" would use.
+# `device`: the GPUs on which "cuda" or "auto" would compute.
 check_backend <- function(backend, device = check_device(NULL), call = caller_env()) {
   backend <- check_setting(backend, "backend", backend_choices(), call, default = c("auto", "cpu", "cuda"))
   named <- backend == "auto" && !identical(device, 0L) && !nzchar(cuda_problem(integer()))
@@ -104,7 +105,7 @@ check_precision <- function(precision, choices = c("float64", "float32"), call =
   check_setting(precision, "precision", choices, call)
 }
 
-# Checks an argument; its default, the vector of all choices, means the value of the option.
+# Checks an argument; if it is the vector of all choices, which is its default, the option determines the value.
 check_setting <- function(value, name, choices, call, default = choices) {
   if (!identical(value, default)) return(check_choice(value, name, choices, call))
   check_choice(kernops_option(name, choices), name, choices, call, what = "The option {.code kernops.{name}}")

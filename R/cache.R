@@ -7,8 +7,8 @@ default_cache <- function() {
   if (checking) tempdir() else tools::R_user_dir("kernops", "cache")
 }
 
-# The cache folder, the user's or the session's: the first candidate in which only the user can write code. No setting
-# may prevent the package from loading.
+# The cache folder of the user or, if others can write code there, of the session. No setting may prevent the package
+# from loading.
 cache_folder <- function() {
   asked <- kernops_option("cache_dir")
   candidates <- c(if (!is.null(asked)) \() asked_folder(asked), default_cache, tempdir)
@@ -39,7 +39,7 @@ asked_folder <- function(asked) {
   if (Encoding(asked) == "bytes" || !validEnc(asked) || enc2utf8(native) != enc2utf8(asked)) {
     stop_kernops("input", paste0(rule, " in the encoding of this session, not {.val {asked}}."))
   }
-  if (startsWith(native, "~") && nchar(native, "bytes") < 1000) native <- path.expand(native) # it cuts long paths
+  if (startsWith(native, "~") && nchar(native, "bytes") < 1000) native <- path.expand(native) # it truncates long paths
   absolute_path(native)
 }
 

@@ -24,7 +24,7 @@ catalogue <- function(file) {
              stored = grepl("^stored ", formulas))
 }
 
-# Each text, repeated for every choice from the sets that it names.
+# Each text, once for every choice from the sets that it names.
 write_out <- function(texts, sets) {
   for (name in names(sets)) {
     brace <- paste0("{", name, "}")
@@ -64,7 +64,7 @@ precompile <- function(file, fatbinary) {
   cuda_set_paths("../inst/include", "../inst/cuda", "", unname(read.dcf("../DESCRIPTION", "Version")[1]))
   name <- regmatches(basename(file), regexec("^(sm_[0-9]+)-([0-9]+)of([0-9]+)[.]kernels$", basename(file)))[[1]]
   texts <- catalogue_texts("../inst/cuda/catalogue.txt", name[[2]])
-  # the file follows from the content of a text, so a text stays in its file when other texts are added
+  # the content of a text determines its file, so a text stays in its file when other texts are added
   turn <- vapply(texts, function(text) sum(utf8ToInt(text)), 0)
   share <- turn %% as.integer(name[[4]]) + 1 == as.integer(name[[3]])
   cuda_precompile(texts[share], name[[2]], file, fatbinary)

@@ -1,13 +1,14 @@
 # Text that a parser reads, such as formulas and declarations. R's options OutDec, scipen and digits change paste(),
 # format() and as.character() of numbers; they do not change sprintf() of %g and %d.
 
-# paste0(), in which numbers keep their value.
+# Like paste0(), but numbers keep their exact value.
 code_text <- function(..., collapse = NULL) {
   parts <- lapply(list(...), function(x) if (is.numeric(x)) code_number(x) else x)
   do.call(paste0, c(parts, list(collapse = collapse)))
 }
 
-# The shorter of 15 or 17 digits that is read as the same double. "Inf" and "NaN" are also numbers of formulas.
+# A number with 15 digits if these are read as the same double, otherwise with 17. "Inf" and "NaN" are numbers in
+# formulas, too.
 code_number <- function(x) {
   text <- ifelse(is.na(x), "NaN", sprintf("%.15g", x))
   longer <- !is.na(x) & as.numeric(text) != x

@@ -1,5 +1,5 @@
-# Passes over matrices with a row for each observation, by all threads and without copies of columns: a million rows in
-# milliseconds, where R's functions allocate and write the matrix several times.
+# Passes over matrices with a row for each observation, by all threads and without copies of columns: a million rows
+# take milliseconds, whereas R's functions allocate and write the matrix several times.
 
 # 2 x d: the minimum and the maximum of each column of a matrix, or of a vector; Inf and -Inf if there are no values.
 column_ranges <- function(x) columns_ranges(x, threads())
@@ -30,10 +30,11 @@ moved_columns <- function(x, columns = seq_len(ncol(x)), shift = 0, divisor = 1,
 # The rows of a matrix, or the numbers of a vector, without names.
 gathered_rows <- function(x, rows) columns_rows(x, rows, threads())
 
-# qr.Q() of a decomposition by qr() of full rank, bit by bit.
+# qr.Q() of a decomposition by qr() of full rank, with identical bits.
 orthonormal_columns <- function(decomposed) columns_orthonormal(decomposed$qr, decomposed$qraux, threads())
 
-# For each row, the number of the first row with the same values; with `digits`, to this number of significant digits.
+# For each row, the number of the first row with the same values; with `digits`, rounded to this number of significant
+# digits.
 first_rows <- function(x, digits = 0) columns_first_rows(x, digits, threads())
 
 # The numbers of up to `max_rows` of n rows, evenly spaced.

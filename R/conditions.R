@@ -80,7 +80,7 @@ stop_memory <- function(bytes = NA) {
 # Stops where `bytes` cannot be allocated.
 check_memory <- function(bytes) if (!memory_holds(bytes)) stop_memory(bytes)
 
-# Checks one of several choices; the default, a vector of all choices, stands for the first.
+# Checks one of several choices; the vector of all choices, which is the default, stands for the first.
 check_choice <- function(x, name, choices, call = caller_env(), what = "{.arg {name}}") {
   if (identical(x, choices)) return(choices[[1]])
   if (is.character(x) && length(x) == 1 && x %in% choices) return(x)
@@ -112,8 +112,8 @@ stop_further_arguments <- function(what, arguments, known = NULL, call = caller_
   ))
 }
 
-# Stops at the arguments in the dots of a method, such as "coef.gp". `what` is how the error names it. Callers in other
-# packages pass arguments with the names `ignored`, which do not change the result.
+# Stops at the arguments in the dots of a method, such as "coef.gp". `what` is the name of the method in the message.
+# Callers in other packages pass arguments with the names `ignored`, which do not change the result.
 refuse_arguments <- function(method, arguments, what = paste0("{.fn ", sub(of_class, "", method), "}"),
                              ignored = character(), call = caller_env()) {
   of_class <- "[.](gp(_[a-z]+)?|LazyTensor|gpu_matrix)$"
@@ -136,7 +136,8 @@ stop_formula <- function(message, position, unknown, text) {
         class = c("kernops_formula_error", "kernops_error"), call = users_call())
 }
 
-# For a long formula, a window around the position. Display columns are counted; some characters have two.
+# Shows a window around the position in a long formula. The window is measured in display columns, because some
+# characters have two.
 caret <- function(text, position, window = 76) {
   begins <- which(bitwAnd(as.integer(charToRaw(text)), 0xc0L) != 0x80L) - 1L # the bytes at which letters begin
   place <- sum(begins < position)
@@ -160,8 +161,8 @@ suggestion <- function(unknown) {
   if (!is.null(similar)) c(i = paste0("Did you mean `", similar, "`?"))
 }
 
-# The most similar known name, if it is similar enough; the common suffix of all reductions does not count. Two letters
-# that changed places are one change.
+# The most similar known name, if it is similar enough; the common suffix of all reductions does not count. Two
+# exchanged letters count as one change.
 similar_name <- function(unknown, known) {
   if (!length(known) || !nzchar(unknown) || nchar(unknown, "bytes") > 60) return(NULL)
   distance <- as.vector(utils::adist(unknown, known, ignore.case = TRUE))

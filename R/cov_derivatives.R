@@ -5,11 +5,12 @@
 # functional of x applied to that of y of the covariance: c_x c_y k + c_y D_x k + c_x D_y k + D_x D_y k, with the
 # derivatives D in the directions of the points. A jet of a covariance has the texts of these four.
 #
-# A kernel says in `derivatives` how its field is differentiated: NULL, not at all; "symbolic", where the formula is
-# smooth in the coordinates; or a function with arguments of the formula that returns the texts of its first and second
-# derivatives with respect to q, where that is a formula in the distance Sqrt(q). The second one is multiplied by
-# derivatives of q, which are 0 where q is: its value there must be a number. The formula may be a product: `apart` then
-# has a `factor`, which is smooth, the `text` of the other factor, and the squared `distance` on which the text depends.
+# `derivatives` of a kernel describes how its field is differentiated. NULL: it is not differentiable. "symbolic": the
+# formula is smooth in the coordinates. A function, for a formula in the distance Sqrt(q): it has arguments of the
+# formula, and returns the texts of the first and second derivatives with respect to q. The second one is multiplied by
+# derivatives of q, which are 0 at q = 0, so its value there must be a number. The formula may be a product: `apart`
+# then has a `factor`, which is smooth, the `text` of the other factor, and the squared `distance` on which the text
+# depends.
 
 # The model of such points, in d coordinates; `width` is the number of columns before the functional.
 with_functionals <- function(model, call = caller_env()) {
@@ -28,7 +29,7 @@ functional_columns <- function(n, d, direction = matrix(0, n, d)) {
   cbind(as.numeric(rowSums(direction != 0) == 0), direction)
 }
 
-# The columns of points that tell functionals apart; NULL without functionals.
+# The columns of points that contain the functional; NULL without functionals.
 functional_part <- function(model, u) {
   if (length(model$functional)) u[, model$functional + seq_len(model$d), drop = FALSE]
 }
@@ -60,7 +61,7 @@ reason_without_derivatives <- function(label) switch(
    them."
 )
 
-# Stops for a field whose estimated smoothness is that of a field without derivatives.
+# Stops if the estimated smoothness of a field implies that the field has no derivatives.
 check_estimated_smoothness <- function(object, call) {
   nu <- object$theta[object$model$parameters$kind == "nu"]
   if (!any(nu <= 1)) return(invisible())
@@ -127,7 +128,7 @@ derivative_text <- function(kernel, order) {
   as.function(c(formals(f), call("[[", whole, order)))
 }
 
-# Constants and fixed parameters are numbers, other arguments their names.
+# Constants and fixed parameters become numbers; other arguments become their names.
 arguments_of_text <- function(f, leaf) {
   words <- names(formals(f))
   stats::setNames(lapply(words, function(name) {

@@ -9,7 +9,8 @@ is_effect_term <- function(leaves) {
   is_effect(leaves[[number]]) && (number == 1 || number == 2 && is_coregion(leaves[[1]]))
 }
 
-# The leaf of such a term, by its path; as a structure, with the path of the coregionalisation matrix as `structure`.
+# The leaf of an effect term, with its path; if the effect is a structure of lmc(), also the path of the
+# coregionalisation matrix, `structure`.
 effect_of_term <- function(leaves) {
   number <- length(leaves)
   if (number == 2) leaves[[2]][c("structure", "indicator")] <- list(names(leaves)[[1]], leaves[[1]]$indicator)
@@ -28,7 +29,7 @@ check_effect_structure <- function(x, call = caller_env()) {
                call = call)
 }
 
-# The settled effect of one variable as an effect of all variables, if it is a structure, after `before` other
+# Converts the effect of one variable, if it is a structure, to an effect of all variables, after `before` other
 # coefficients.
 with_structure <- function(effect, model, before) {
   leaf <- effect$leaf

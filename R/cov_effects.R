@@ -1,6 +1,6 @@
-# The terms of a covariance that are random effects or smooths, apart from its field: observations are X beta + B b +
-# field + noise. For each level of a term, its coefficients have the covariance S, a function of the parameters; a
-# smooth has one level, and an effect of time has one level with a coefficient for each time.
+# The terms of a covariance that are random effects or smooths, in addition to its field: observations are X beta + B b
+# + field + noise. For each level of a term, its coefficients have the covariance S, a function of the parameters. A
+# smooth has one level; an effect of time has one level with a coefficient for each time.
 
 is_effect <- function(leaf) length(leaf$sees) > 0
 
@@ -10,7 +10,7 @@ added_effects <- function(x) do.call(c, lapply(Filter(is_effect_term, added_term
 
 has_effects <- function(model) length(added_effects(model$covariance)) > 0
 
-# The covariance without these terms; NULL if there are no other terms.
+# The covariance without effect terms; NULL if there are no other terms.
 without_effects <- function(x) {
   rest <- without_terms(x, is_effect_term)
   if (is_lmc(x)) with_lmc_class(rest, x$variables) else rest
@@ -60,12 +60,12 @@ effects_of <- function(model, u) {
   effects
 }
 
-# Effects of levels, of times (cov_time_effects.R) and of several penalties (cov_smooth_penalties.R) differ in these:
+# The methods of effects of levels, of times (cov_time_effects.R) and of several penalties (cov_smooth_penalties.R):
 #   settle_effect(effect, u)    adds the `size`, and the `levels` or `times`, of observations at points u
 #   effect_root(effect, theta)  the lower triangular root L of S
 #   effect_slopes(effect, theta)  the derivatives of S with respect to the parameters of the effect in theta
-#   effect_columns(effect, theta, u, known)  numbers of columns and values for effect_entries(), where coefficients
-# without observations follow the `known` others, and the resulting number of coefficients
+#   effect_columns(effect, theta, u, known)  numbers of columns and values for effect_entries(), and the new number
+#       of coefficients; coefficients without observations follow the `known` coefficients
 settle_effect <- function(effect, u) UseMethod("settle_effect")
 effect_root <- function(effect, theta) UseMethod("effect_root")
 effect_slopes <- function(effect, theta) UseMethod("effect_slopes")
@@ -123,7 +123,7 @@ effect_slopes.effect_of_levels <- function(effect, theta) {
 
 effect_parameters <- function(effect, theta) {
   p <- split(unname(theta)[effect$rows], effect$of)
-  p$variance <- p$variance %||% 1 # for structures of lmc()
+  p$variance <- p$variance %||% 1 # the variance is absent in structures of lmc()
   p
 }
 
@@ -136,9 +136,9 @@ coefficient_covariance <- function(leaf) {
   tcrossprod(sqrt(p$variance) * correlation_root(p$correlation, length(p$variance)))
 }
 
-# B L at points u, with the numbers of columns and the entries of a point in a column. Coefficients of levels and times
-# without observations come last. The smooths of the levels of a factor share their entries, because a point has one
-# level.
+# B L at points u, as the numbers of columns and the entries of each point in these columns. Coefficients of levels and
+# times without observations come last. The smooths of the levels of a factor share their columns of entries, because a
+# point has one level.
 effect_entries <- function(effects, theta, u) {
   count <- count_coefficients(effects)
   blocks <- list()
@@ -160,7 +160,7 @@ family_of_levels <- function(effect) {
   if (!is.null(column$by_level)) paste(effect$leaf$belongs$name, column$label, effect$size)
 }
 
-# The entries of a block, except for points where another block has entries.
+# The entries of a block, replaced by those of another block at points where the other block has entries.
 overlaid <- function(block, upper) {
   used <- colSums(upper$values != 0) > 0
   block$columns[, used] <- upper$columns[, used]
@@ -182,7 +182,7 @@ effect_columns.effect_of_levels <- function(effect, theta, u, known) {
        values = effect_covariates(effect$leaf, u) %*% effect_root(effect, theta))
 }
 
-# These entries as a matrix with a row for each point, of the columns with these numbers.
+# The entries as a matrix with a row for each point, for the columns with the given numbers.
 dense_entries <- function(entries, numbers) {
   dense <- matrix(0, ncol(entries$columns), length(numbers))
   column <- match(entries$columns, numbers)

@@ -1,8 +1,9 @@
 # Random frequencies of the covariances: draws from their spectral densities, at range 1.
 
-# Each gives n frequencies in d dimensions, a row each, for the parameters and constants of a covariance. Normal
-# frequencies belong to the Gaussian covariance; divided by the root of a gamma variate they have a multivariate t
-# distribution and belong to Matern's covariance; multiplied by one, they belong to the rational quadratic covariance.
+# Each function returns n frequencies in d dimensions, one per row, for the parameters and constants of a covariance.
+# Normal frequencies belong to the Gaussian covariance. Divided by the square root of a gamma variate they have a
+# multivariate t distribution and belong to Matern's covariance; multiplied by it, they belong to the rational quadratic
+# covariance.
 normal_frequencies <- function(n, d, about) normal_numbers(n, d)
 
 student_frequencies <- function(n, d, about) {
@@ -60,8 +61,9 @@ stable_frequencies <- function(n, d, about) {
   normal_frequencies(n, d, about) * sqrt(2 * s)
 }
 
-# The length of a frequency in space has the density 2 r / pi times the integral of k(h) h sin(r h), here in closed form
-# (by its series if the closed form would cancel). It is below 2.4 times the density of 5 |t| with 3 degrees of freedom.
+# The length of a frequency in space has the density 2 r / pi times the integral of k(h) h sin(r h), which has a closed
+# form (its series is used where the closed form would cancel). The density is below 2.4 times the density of 5 |t| with
+# 3 degrees of freedom.
 wendland_proposal <- function(n) {
   r <- 5 * abs(stats::rt(n, 3))
   integral <- ifelse(r < 0.3, r / 42 * (1 - r^2 / 30),

@@ -37,7 +37,7 @@ ranges_geometry <- geometry(
 
 has_ranges <- function(arguments, parameters) isTRUE(arguments$ard) || length(parameters$range) > 1
 
-# Kernels that read the coordinates of the points.
+# The geometry of kernels that read the coordinates of the points themselves.
 no_geometry <- geometry("none", lengths = FALSE, metric = function(p, dims) list())
 
 # Each coordinate is a point of a circle, whose circumference is a period.
@@ -50,7 +50,7 @@ circle_geometry <- geometry(
   frequencies = function(w, p, dims) w
 )
 
-# |a - b|^2 is 4 sin^2(pi (x - y) / period) / range^2.
+# The squared distance of the points a and b of x and y on circles is 4 sin^2(pi (x - y) / period) / range^2.
 on_circles <- function(u, period, range) {
   angle <- 2 * pi * u / period
   cbind(cos(angle), sin(angle)) / rep(c(range, range), each = nrow(u))

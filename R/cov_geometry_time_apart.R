@@ -7,7 +7,7 @@ time_apart_geometry <- utils::modifyList(space_time_geometry, list(
     space <- vapply(c(x, y), choose_coordinates, "", seq_along(dims)[-k], length(dims))
     over_range(sprintf("SqDist(%s, %s)", space[[1]], space[[2]]), p)
   },
-  # divided by the squared range, like the distance in space
+  # in units of the squared range, like the distance in space
   sq_time = function(x, y, p, dims) {
     k <- match(p$time, dims) - 1L
     over_range(sprintf("Square(%s * (Elem(%s, %d) - Elem(%s, %d)))", p$speed, x, k, y, k), p)

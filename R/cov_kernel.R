@@ -8,17 +8,17 @@ kernel <- function(label, text, ...) {
   properties <- list(
     constants = list(), # numbers that the formula or the frequencies read, such as a given smoothness
     frequencies = NULL, # function(n, d, about): draws from the spectral density at range 1 (cov_frequencies.R)
-    geometry = NULL,    # its only parameter
-    most_dims = Inf,    # the number of coordinates up to which it is positive definite
+    geometry = NULL,    # the only geometry that the kernel supports
+    most_dims = Inf,    # number of coordinates up to which the kernel is positive definite
     screens = TRUE,     # the correlation decreases with the distance
     smooth = FALSE,     # the field is twice differentiable or more
     intrinsic = FALSE,  # the formula is a variogram
-    stationary = TRUE,  # it depends on the difference of the points only
+    stationary = TRUE,  # the covariance depends only on the difference of the points
     by_formula = FALSE, # a formula of the user
     derivatives = NULL, # how the field is differentiated (cov_derivatives.R), and the parts of a product, `apart`
     process = NULL,     # of an effect of time (cov_time_effects.R), as `slopes`
     words = NULL,       # text in the printed covariance
-    mean_square = function(leaf, u) 1 # the mean variance of the field at points u, where its parameter variance is 1
+    mean_square = function(leaf, u) 1 # mean variance of the field at points u if its parameter variance is 1
   )
   c(list(label = label, text = text), utils::modifyList(properties, list(...)))
 }
@@ -41,7 +41,8 @@ kernel_text <- function(leaf, x, y, references, dims) {
   time <- leaf$geometry$time
   values <- c(list(x = x, y = y, parameters = references, time = time, d = length(dims) - length(time)),
               kernel$constants, references)
-  if (!"variance" %in% names(references)) values[["variance"]] <- "1" # the variances of structures are in their sills
+  # the sills of structures of lmc() include the variance
+  if (!"variance" %in% names(references)) values[["variance"]] <- "1"
   words <- names(formals(kernel$text))
   if ("q" %in% words) values[["q"]] <- leaf$geometry$sq_distance(x, y, values, dims)
   if ("t" %in% words) values[["t"]] <- leaf$geometry$sq_time(x, y, values, dims)

@@ -18,8 +18,9 @@ exponential_kernel <- kernel("exponential", function(variance, q) sprintf("%s * 
 #' @export
 exponential <- function(variance = NULL, range = NULL, ...) ranged(exponential_kernel, variance, range, ...)
 
-# K_nu(r) r^nu has the derivative -K_(nu - 1)(r) r^(nu - 1) with respect to r^2 / 2. NULL where the field has no
-# derivative. `nu` may be the text of a parameter, which has the lower bound least_smoothness.
+# The derivatives of Matern's covariance: K_nu(r) r^nu has the derivative -K_(nu - 1)(r) r^(nu - 1) with respect to r^2
+# / 2. NULL if the field has no derivative. `nu` may be the text of a parameter, which has the lower bound
+# least_smoothness.
 matern_derivatives <- function(variance, q, nu) {
   if (is.numeric(nu) && nu <= 1) return(NULL)
   twice <- if (is.numeric(nu)) 2 * nu else code_text("2 * ", nu)
@@ -156,6 +157,6 @@ covariance <- function(formula, parameters = list(), positive = names(parameters
   leaf <- new_leaf(with_constants(own_kernel, formula = formula), parameters, fixed)
   leaf$positive <- positive
   for (name in positive) check_positive(parameters[[name]], name)
-  # operators read parameters, so there is at least a factor
+  # operators on covariances read parameters, so the leaf is wrapped in a product
   if (length(words)) leaf else 1 * leaf
 }

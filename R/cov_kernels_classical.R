@@ -1,6 +1,6 @@
 # The other models of geostatistics: those of bounded variograms, and intrinsic models.
 
-# q^(power / 2), with a gradient that is 0 where q is.
+# q^(power / 2), with a gradient that is 0 at q = 0.
 distance_power <- function(q, power) sprintf("(1 - (%1$s == 0)) * Powf(%1$s + (%1$s == 0), 0.5 * %2$s)", q, power)
 
 powered_exponential_kernel <- kernel("powered_exponential", function(variance, q, power) {
@@ -33,7 +33,7 @@ triangular_kernel <- ball_kernel("triangular", 1, "1 - %1$s")
 #' @export
 triangular <- function(variance = NULL, range = NULL, ...) ranged(triangular_kernel, variance, range, ...)
 
-# By j_(n - 1)(r) + j_(n + 1)(r) = (2 n + 1) j_n(r) / r (DLMF 10.51).
+# The derivatives follow from j_(n - 1)(r) + j_(n + 1)(r) = (2 n + 1) j_n(r) / r (DLMF 10.51).
 wave_derivatives <- function(variance, q) {
   j <- sprintf("SphericalBesselJ(Sqrt(%s), %d)", q, 0:4)
   c(sprintf("%s * (%s + %s) / (-6)", variance, j[[1]], j[[3]]),

@@ -203,7 +203,7 @@ unit_leaf <- function(leaf, call, single) {
   leaf
 }
 
-# Pairs of a coregionalisation matrix and its structure, and the effects beside them.
+# The products of a coregionalisation matrix and its structure, and the effects added to them.
 lmc_terms <- function(x) Filter(function(term) term$kind == "*", sum_terms(x))
 lmc_effects <- function(x) Filter(function(term) term$kind == "leaf", sum_terms(x))
 sum_terms <- function(x) if (x$kind == "+") do.call(c, lapply(x$parts, sum_terms)) else list(x)

@@ -67,7 +67,7 @@ with_variables <- function(x, variables, call = caller_env()) {
   x <- change_leaves(x, function(leaf, path) {
     if (path %in% effects) return(effects_of_variables(leaf, variables, keys, call))
     if (!is_coregion(leaf)) return(leaf)
-    leaf$sills <- sills_of(leaf) # of a fit
+    leaf$sills <- sills_of(leaf) # sills of an earlier fit
     leaf$variables <- variables
     leaf$parameters$root <- rep(NA_real_, nrow(sill_entries(p, leaf$diagonal)))
     if (is.null(leaf$sills)) return(leaf)
@@ -107,8 +107,8 @@ with_places <- function(x, d, call) {
   })
 }
 
-# The rows of a coregionalisation matrix in the table of parameters. The search optimises L itself, whose columns have
-# either sign: at the optimum B may be singular, which is no bound for L.
+# The rows of a coregionalisation matrix in the table of parameters. The search optimises L itself, whose columns may
+# have either sign: if B is singular at the optimum, L is not at a bound.
 sill_rows <- function(leaf, path) {
   entries <- sill_entries(length(leaf$variables), leaf$diagonal)
   same <- entries$row == entries$column
@@ -142,7 +142,7 @@ open_whites <- function(model) {
   intersect(c("nugget", "microscale"), vapply(open, `[[`, "", "name"))
 }
 
-# theta after columns of L with a negative diagonal are multiplied by -1.
+# theta with the columns of L multiplied by -1 where their diagonal is negative.
 with_signs <- function(model, theta) {
   for (block in coregions(model, theta)) {
     signs <- ifelse(diag(block$root) < 0, -1, 1)
@@ -183,9 +183,9 @@ report_slope <- function(model, theta) {
   slope
 }
 
-# The second derivatives wrt L apart from the average information, which has no curvature in some directions where
-# B = L L' is singular, as at many optima. With G = df / dB, which follows from df / dL = 2 G L column by column, the
-# second derivatives are 2 G for each column of L. Only positive curvature is added.
+# The second derivatives with respect to L that the average information lacks. In some directions it has no curvature
+# where B = L L' is singular, as at many optima. With G = df / dB, which follows from df / dL = 2 G L column by column,
+# these second derivatives are 2 G for each column of L. Only positive curvature is added.
 root_curvature <- function(model, theta, gradient) {
   added <- matrix(0, length(theta), length(theta))
   for (block in coregions(model, theta)) {
@@ -203,9 +203,10 @@ root_curvature <- function(model, theta, gradient) {
   added
 }
 
-# Where a column of L is 0, the derivatives wrt this column vanish, wherever the optimum is. Derivatives wrt B near such
-# a point show if B should grow in the direction of the column: if so, this function returns steps with the column along
-# the steepest direction. Steps are in units of the search, a quarter of the standard deviations.
+# If a column of L is 0, the derivatives with respect to this column vanish, wherever the optimum is. Derivatives with
+# respect to B near such a point show whether B should grow in the direction of the column: if so, this function returns
+# steps with the column along the steepest direction. Steps are in units of the search, and a quarter of the standard
+# deviations long.
 grown_sills <- function(search) {
   point <- search$point
   for (block in Filter(function(block) all(block$rows %in% search$free), coregions(search$model))) {
@@ -222,7 +223,7 @@ grown_sills <- function(search) {
       rows <- if (block$diagonal) k else k:nrow(root)
       bends <- eigen(G[rows, rows, drop = FALSE], symmetric = TRUE)
       steepest <- bends$vectors[, length(rows)]
-      # for a hundredth of the sills, the gain would hardly exceed the smallest relevant gain
+      # for smaller sills, the gain would hardly exceed the smallest relevant gain
       if (min(bends$values) > -10 * search$least_gain) next
       for (length in c(1, 0.3, 0.1)) {
         s <- at_root(replace(root, cbind(rows, k), length * steepest))
@@ -232,7 +233,7 @@ grown_sills <- function(search) {
   }
 }
 
-# The symmetric G of which G L has this lower triangle; 0 where L has no pivot.
+# The symmetric G such that G L has this lower triangle; 0 where L has no pivot.
 sill_gradient <- function(L, slope) {
   p <- nrow(L)
   G <- matrix(0, p, p)
@@ -258,8 +259,8 @@ nugget_sills <- function(object) {
   if (length(nuggets)) nuggets[[1]]$sills else matrix(0, p, p)
 }
 
-# The mean products of the residuals of the variables, at places where both were observed, as standard deviations and
-# correlations.
+# The mean products of the residuals of the variables, at places where both variables were observed, as standard
+# deviations and correlations.
 variable_moments <- function(model, u, y) {
   p <- length(model$covariance$variables)
   variable <- u[, model$d + 1] + 1
@@ -274,7 +275,7 @@ variable_moments <- function(model, u, y) {
   list(sd = sd, correlation = correlation)
 }
 
-# Starting values of the open matrices: parts of the moments, at a point of the unit cube.
+# Starting values of the open matrices: shares of the moments, given by a point of the unit cube.
 start_sills <- function(model, value, open, point) {
   blocks <- Filter(function(block) any(open[block$rows]), coregions(model))
   if (!length(blocks)) return(value)

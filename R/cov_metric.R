@@ -1,13 +1,13 @@
 # A metric of correlation: points in a Euclidean space whose nearest neighbours are the most correlated points ("scaled"
 # Vecchia approximation, Katzfuss, Guinness and Lawrence 2022).
 #
-# 1 - correlation grows with the scaled distance of each leaf. In a product of covariances, the squared scaled distances
-# of the factors add up; in a sum, the squared scaled distances of the terms add up with the variances as weights. A
-# covariance is a metric,
-#   variance  of the field
-#   matrix    M, d x d: the squared distance h' M h
-# views for coordinates that are angles: lists of a function, points -> points in space, and the weight of the
-#             squared distance there.
+# 1 - correlation increases with the scaled distance of each leaf. In a product of covariances, the squared scaled
+# distances of the factors add up; in a sum, the squared scaled distances of the terms add up with the variances as
+# weights. The metric of a covariance is a list of
+#   variance  the variance of the field
+#   matrix    M, d x d, of the squared distance h' M h
+#   views     for coordinates that are angles: lists of a function from points to points in space, and the weight of
+#             the squared distance in this space
 
 # `reference`: the points of the fit, by which coordinates without a range are scaled.
 neighbour_coordinates <- function(model, theta, u, reference = u) {
@@ -21,7 +21,7 @@ neighbour_coordinates <- function(model, theta, u, reference = u) {
   apart_by_group(place(u), model, u, function() place(reference))
 }
 
-# Adds a column that separates groups: points of other groups are farther than all points of the same group.
+# Adds a column that separates groups: points of other groups are farther away than all points of the same group.
 apart_by_group <- function(near, model, u, reference) {
   group <- group_of(model)
   if (is.null(group)) return(near)
@@ -69,8 +69,8 @@ join_metrics <- function(operation, parts) {
        views = Filter(function(view) view$weight > 0, do.call(c, views)))
 }
 
-# A constant or linear field, or noise, has no range; the range of a power is a typical distance. A variance without a
-# value is taken as 1.
+# The metric of a leaf. A constant or linear field, or noise, has no range; the range of a power is a typical distance.
+# A variance without a value is taken as 1.
 leaf_metric <- function(leaf, p, u) {
   d <- ncol(u)
   dims <- leaf_dims(leaf, d)

@@ -2,7 +2,7 @@
 # the parameters in theta.
 
 # A list of
-# formula the formula, without the nugget
+#   formula     the formula, without the nugget
 #   parameters  a data frame: name, value (NA: to be found), lower, upper, log (the scale it is optimised on), fixed,
 #               kind (variance, range, ..., free), leaf (its path), parameter (of the leaf), coordinate, extent (of the
 #               data, in units of a range or period)
@@ -60,8 +60,8 @@ with_values <- function(model, theta) {
   })
 }
 
-# The formula of a model for points of these names. Without a field (the null model, noise only), the field has variance
-# 0. The nugget is the last parameter of theta, and is not in the formula.
+# The formula of a model for points with these names. Without a field (the null model, noise only), the formula has
+# variance 0. The nugget is the last parameter of theta, and is not in the formula.
 covariance_text <- function(model, x = "x", y = "y") {
   if (length(model$functional)) return(functional_text(model, x, y))
   text <- fold_covariance(model$covariance, function(leaf, path) {
@@ -99,13 +99,13 @@ leaf_text <- function(leaf, points, references, d) {
   point <- lapply(points, choose_coordinates, dims, d)
   text <- function(x, y) kernel_text(leaf, x, y, references, dims)
   if (!leaf$kernel$intrinsic) return(within_group(text(point$x, point$y), leaf, points))
-  # the covariance of the field minus its value at the origin, which has the same contrasts
+  # the covariance of the field minus its value at the origin: contrasts are the same
   origin <- sprintf("(0 * %s)", point)
   whole <- sprintf("(%s + %s - %s)", text(point$x, origin[[1]]), text(point$y, origin[[2]]), text(point$x, point$y))
   within_group(whole, leaf, points)
 }
 
-# Different groups have independent fields.
+# Restricts a formula to points of the same group: different groups have independent fields.
 within_group <- function(text, leaf, points) {
   text <- within_variable(within_indicator(text, leaf, points), leaf, points)
   if (is.null(leaf$group)) return(text)
@@ -125,7 +125,7 @@ check_leaf_dims <- function(leaf, d, call) {
                  call = call)
   }
   leaf$geometry$check(leaf, dims, call)
-  if (leaf$kernel$by_formula) return()  # independent of the names of its parameters
+  if (leaf$kernel$by_formula) return()  # a user's formula does not depend on the names of its parameters
   ranges <- length(leaf$parameters$range)
   if (ranges > 1 && ranges != length(dims)) {
     stop_kernops("dim", "{.fn {leaf$label}} has {ranges} ranges for {length(dims)} coordinate{?s}.", call = call)

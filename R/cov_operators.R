@@ -21,7 +21,7 @@ covariance_slopes <- function(model) {
   covariance_values(code_text("Grad(", model$formula, ", y, 1)"), model, "float64", "cpu")
 }
 
-# Each covariance, then these derivatives.
+# The covariances of all pairs, followed by their derivatives.
 covariance_with_slopes <- function(model) {
   covariance_values(code_text("Concat(", model$formula, ", Grad(", model$formula, ", y, 1))"), model, "float64", "cpu")
 }
@@ -68,8 +68,8 @@ point_declarations <- function(model) {
 # The width of blocks of columns of the covariance matrix.
 block_width <- 32L
 
-# Calls f(first, last) for blocks of `width` of 1..n, each of which allocates a few matrices of `width` columns and
-# `rows` rows. Next to a matrix of 1 GB, R's garbage collector would let some hundred MB of such matrices accumulate.
+# Calls f(first, last) for blocks of `width` of 1..n; each call allocates a few matrices of `width` columns and `rows`
+# rows. If memory holds a matrix of 1 GB, R's garbage collector would let some hundred MB of such matrices accumulate.
 for_blocks <- function(n, f, width = block_width, rows = n) {
   every <- max(1, floor(2e6 / (width * rows)))
   for (block in seq_len(ceiling(n / width))) {

@@ -1,6 +1,6 @@
 # Formulas of the user: covariance().
 
-# Errors are shown in the formula as the user wrote it, before names are replaced.
+# The kernel of a user's formula. Errors show the formula as the user wrote it, before names are replaced.
 own_kernel <- kernel("covariance", function(formula, x, y, parameters) {
   paste0("(", replace_names(formula, c(x = x, y = y, parameters)), ")")
 }, by_formula = TRUE, screens = FALSE, stationary = FALSE, derivatives = "symbolic")
@@ -12,7 +12,7 @@ own_variables <- function(leaf, d) {
 
 own_values_formula <- function(leaf) code_text("Sum_Reduction(", leaf$kernel$constants$formula, ", 1)")
 
-# The covariances of x and y, row by row.
+# The covariances of the pairs of rows of x and y.
 own_pairs <- function(leaf, d) {
   recent_operator(own_values_formula(leaf), sub("y = Vj", "y = Vi", own_variables(leaf, d)), "auto", "float64", "cpu")
 }

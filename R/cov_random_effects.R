@@ -193,7 +193,7 @@ split_effects <- function(e) {
   })
 }
 
-# The rest of a formula contains no effects: R would take bars for "or".
+# Checks that the rest of a formula contains no effects, because R would interpret bars as "or".
 check_no_effects <- function(e, call) {
   if (is_bar(e) || is_smooth(e)) {
     stop_kernops("input", "{.code {deparse1(e)}} must be a separate term, joined to the others by {.code +}.",

@@ -1,8 +1,8 @@
 # Random effects with several correlated coefficients for each level, (x | g). Their covariance matrix S is D C C' D: D
 # has the standard deviations, and C is the Cholesky factor of a correlation matrix in canonical partial correlations
-# (Lewandowski, Kurowicka and Joe 2009), z[j, k] for k < j: the correlation of coefficients j and k given those before
-# k. Any values between -1 and 1 give a correlation matrix; if there are two coefficients, the value is their
-# correlation.
+# (Lewandowski, Kurowicka and Joe 2009): z[j, k] for k < j is the correlation of coefficients j and k given the
+# coefficients before k. Any values between -1 and 1 give a correlation matrix; if there are two coefficients, the value
+# is their correlation.
 
 # The formula in the points, whose columns are the covariates (except the covariate 1 of an intercept) and the number of
 # the level.

@@ -2,7 +2,7 @@
 # trend, the others are random.
 
 # The variables of a smooth in the form that mgcv requires, from numbers, which encode the levels of factors. The factor
-# of random smooths has one level, so that the basis is that of each level.
+# of random smooths has one level, so that each level has the same basis.
 smooth_data <- function(column, values) {
   data <- stats::setNames(as.data.frame(values), column$names)
   for (name in names(column$factors)) {
@@ -20,8 +20,8 @@ within_level <- function(column, values) {
   if (is.null(column$by_level)) 1 else as.numeric(column$factors[[by]][values[, column$names == by]] == column$by_level)
 }
 
-# The basis of the observations. Its coefficients b have the penalties b' S_k b, whose sum has the weights 1 / v_k: the
-# coefficients that no penalty reaches belong to the trend, the others are rotated and scaled (diagonal_penalties()).
+# Computes the basis of the observations. Its coefficients b have the penalties b' S_k b, whose sum has the weights 1 /
+# v_k. Coefficients without a penalty belong to the trend; the others are rotated and scaled (diagonal_penalties()).
 with_basis <- function(column, values, call) {
   level <- column$by_level
   if (!any(within_level(column, values) > 0)) {
@@ -36,8 +36,8 @@ with_basis <- function(column, values, call) {
   column
 }
 
-# Values of the variables for plots of a smooth: some observations, those with the extremes of each variable, and the
-# corners of the convex hull of two.
+# Values of the variables for plots of a smooth: some observations, the observations with the extremes of each variable
+# and, for two variables, the corners of their convex hull.
 sample_of_values <- function(column, values, max_size = 200) {
   values <- unname(values[within_level(column, values) > 0 & stats::complete.cases(values), , drop = FALSE])
   colnames(values) <- column$names
@@ -54,7 +54,7 @@ made_smooth <- function(column, data, call) {
   if (!is.null(column$by_level)) spec$by <- "NA"
   made <- recalled("basis", list(spec, data, column$select), function() {
     made <- mgcv::smoothCon(spec, data, absorb.cons = TRUE, modCon = 2, null.space.penalty = column$select)[[1]]
-    made$X <- NULL # of the length of the data
+    made$X <- NULL # as long as the data
     made$S <- Filter(function(S) any(S != 0), made$S)
     made
   }) |> tryCatch(error = function(e) stop_smooth(column$label, e, call))
@@ -64,7 +64,7 @@ made_smooth <- function(column, data, call) {
                call = call)
 }
 
-# With one penalty, the random coefficients have the penalty of their sum of squares.
+# Scales the random coefficients of a smooth with one penalty such that the penalty is their sum of squares.
 one_penalty <- function(smooth) {
   penalty <- eigen(smooth$S[[1]], symmetric = TRUE)
   random <- seq_len(smooth$rank)
@@ -90,8 +90,8 @@ smooth_functions <- function(column, values) {
   list(values = basis %*% column$random, trend = basis %*% column$trend)
 }
 
-# Settled columns without the unpenalised functions of smooths that are linear combinations of the trend x and of those
-# of earlier smooths: for example, s(x) and te(x, z) both contain the straight line in x.
+# Removes unpenalised functions of smooths that are linear combinations of the trend x and of unpenalised functions of
+# earlier smooths: for example, s(x) and te(x, z) both contain the straight line in x.
 without_repeated_trend <- function(settled, x) {
   if (!ncol(settled$trend)) return(settled)
   fit <- stats::.lm.fit(cbind(x, settled$trend), numeric(nrow(x)))

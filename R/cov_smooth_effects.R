@@ -90,8 +90,8 @@ is_smooth_leaf <- function(leaf) any(vapply(leaf$sees, is_smooth_column, NA))
 has_smooths <- function(object) any(vapply(object$parts$columns, is_smooth_column, NA))
 
 # The leaves of a smooth in a formula, for variables in `data`. s(g, bs = "re") with factors among its variables is a
-# random effect of their combinations, as in mgcv: an intercept, or a slope in the product of the other variables. With
-# a factor as `by`, there is a leaf for each level, without the first if the factor is ordered.
+# random effect of the combinations of their levels, as in mgcv: an intercept, or a slope in the product of the other
+# variables. If `by` is a factor, there is a leaf for each level, except the first one of an ordered factor.
 smooth_leaves <- function(e, env, data, call) {
   leaf <- smooth_leaf(e, env, call = call)
   spec <- leaf$sees[[1]]$spec
@@ -155,7 +155,7 @@ with_factors <- function(leaf, data, call) {
   leaf
 }
 
-# smooth_effect() is a single term, and most bases require numbers.
+# Checks for factors, because smooth_effect() is a single term, and most bases require numbers.
 check_factors <- function(column, factors, call) {
   spec <- column$spec
   if (spec$by %in% spec$term) {
@@ -195,8 +195,8 @@ of_level <- function(leaf, level) {
 smooth_kernel <- kernel("smooth", function(variance, x, y) sprintf("%s * (%s | %s)", variance, x, y), screens = FALSE,
                         mean_square = mean_square_of_covariates)
 
-# A leaf with one variance for each penalty, which are counted when there is a basis (settled_smooth()). Its label is
-# that of mgcv.
+# A leaf with one variance for each penalty; penalties are counted when there is a basis (settled_smooth()). Its label
+# is the label of mgcv.
 smooth_leaf <- function(e, env, variance = NULL, fixed = character(), call = caller_env()) {
   label <- sub("^mgcv::", "", deparse1(e))
   need_package("mgcv", paste0("The smooth {.code ", label, "}"), call)
@@ -241,8 +241,8 @@ stop_smooth <- function(label, e, call) {
   stop_kernops("input", "The smooth {.code {label}} cannot be made: {conditionMessage(e)}", call = call)
 }
 
-# The effective degrees of freedom of the smooths of a fit: those of the coefficients in the trend, and of the random
-# coefficients.
+# The effective degrees of freedom of the smooths of a fit: the number of coefficients in the trend, plus the degrees of
+# freedom of the random coefficients.
 smooth_edf <- function(object) {
   leaves <- Filter(is_smooth_leaf, leaves_of(object$covariance))
   determined <- if (length(leaves)) conditioning_for(object)$determined

@@ -8,7 +8,7 @@ diagonal_penalties <- function(smooth, label, call, tolerance = 1e-10) {
   random <- which(sum$values > tolerance * sum$values[[1]])
   whole <- unit_penalty_vectors(sum, random)
   within <- lapply(smooth$S, function(S) crossprod(whole, S %*% whole))
-  # no eigenvalues of a sum with such weights are equal unless the eigenvalues of each penalty are equal
+  # eigenvalues of a sum with such weights are equal only if the eigenvalues of each penalty are equal
   common <- eigen(Reduce(`+`, Map(`*`, within, 2 + sin(seq_along(within)))), symmetric = TRUE)$vectors
   within <- lapply(within, function(S) crossprod(common, S %*% common))
   shares <- t(vapply(within, diag, numeric(length(random))))
@@ -62,7 +62,7 @@ penalties_kernel <- kernel("smooth", function(variance, x, y, shares, level) {
   v <- leaf$parameters$variance %||% 1
   v[is.na(v)] <- 1
   shares <- leaf$kernel$constants$shares
-  # the derivatives of the mean variance, which add up to it with the variances as weights
+  # the derivatives of the mean variance; multiplied by the variances, they add up to the mean variance
   pmax(as.vector((shares / v^2) %*% (squares / colSums(shares / v)^2)), .Machine$double.xmin)
 })
 

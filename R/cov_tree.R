@@ -22,7 +22,7 @@ added_terms <- function(x, path = "1") {
   if (x$kind == "+") do.call(c, unname(Map(added_terms, x$parts, part_paths(x, path)))) else list(leaves_of(x, path))
 }
 
-# The sum without the terms for whose leaves `drop` is TRUE; NULL if there are no others.
+# The sum without the terms for whose leaves `drop` is TRUE; NULL if no term remains.
 without_terms <- function(x, drop) {
   if (x$kind != "+") return(if (!drop(leaves_of(x))) x)
   parts <- Filter(length, lapply(x$parts, without_terms, drop))

@@ -1,6 +1,6 @@
-# Random effects, smooths and effects of time beside lmc(). Each belongs to one variable: `belongs` of a leaf is a list
-# of the `name` of the variable and, from with_variables() on, its `number` and the `column` of points with numbers of
-# variables. A leaf without a name stands for an effect of each variable, whose `term` is its key.
+# Random effects, smooths and effects of time in addition to lmc(). Each belongs to one variable: `belongs` of a leaf is
+# a list of the `name` of the variable and, from with_variables() on, its `number` and the `column` of points with
+# numbers of variables. A leaf without a name stands for an effect of each variable; its `term` is its key.
 
 # The sum of an lmc() and effects, NULL for others.
 lmc_with_effects <- function(a, b) {
@@ -50,7 +50,7 @@ check_no_variable <- function(covariance, call) {
   }
 }
 
-# An effect of a named variable, or the sum of the effects of all variables without a more specific effect in `keys`.
+# An effect of a named variable, or the sum of the effects of all variables that have no more specific effect in `keys`.
 effects_of_variables <- function(leaf, variables, keys, call) {
   if (length(unknown <- setdiff(leaf$belongs$name, variables))) {
     stop_kernops("input", c("{.code {leaf$label}} names the variable {.val {unknown}}, but the variables are
@@ -95,7 +95,7 @@ idle_columns <- function(covariance, columns, variables) {
   }))
 }
 
-# The parts of gp_data() without these columns.
+# Removes these columns from the parts of gp_data().
 without_idle_trend <- function(parts, covariance) {
   idle <- idle_columns(covariance, parts$columns, parts$layout$names)
   if (!length(idle)) return(parts)

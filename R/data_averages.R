@@ -1,5 +1,6 @@
-# Observations of averages: several rows of the data are the nodes of one observation, a weighted sum of the field and
-# its trend there. See data_layout.R for layouts, and lik_averages.R for the covariances of such observations.
+# Observations of averages: several rows of the data are the nodes of one observation, which is a weighted sum of the
+# field and its trend at the nodes. See data_layout.R for layouts, and lik_averages.R for the covariances of such
+# observations.
 #
 # Layout "means": the observations have the trend, the offset and the centre of their nodes.
 #   nodes     their points `u` and columns `z`, in the order of the observations; for each node the number `of` of its
@@ -20,7 +21,7 @@ check_averages <- function(averages, derivatives, family, covariance, transform,
   stop_kernops("input", paste0("{.arg averages} are not available with ", refused[[1]], "."), call = call)
 }
 
-# Fits that have values at points alone; `what` completes the message.
+# Stops for fits of averages or derivatives, in functions that require values at points; `what` completes the message.
 refuse_functionals <- function(derivatives, averages, what, call) {
   name <- if (!is.null(derivatives)) "derivatives" else if (!is.null(averages)) "averages"
   if (is.null(name)) return(invisible())
@@ -36,10 +37,10 @@ check_averaged_model <- function(layout, model, call) {
 
 is_averages <- function(layout) inherits(layout, "layout_means")
 
-# TRUE if observations are other functionals of the field than values.
+# TRUE if an observation may be a functional of the field other than its value at a point.
 is_functional <- function(model, layout) length(model$functional) > 0 || is_averages(layout)
 
-# The parts of gp_data(), a row for each node, as parts of observations.
+# Converts the parts of gp_data(), with a row for each node, to parts with a row for each observation.
 with_averages <- function(parts, averages, source, call) {
   label <- deparse1(averages[[length(averages)]])
   value <- function(expression) within_data(rlang::new_quosure(expression, environment(averages)), source$data, call)

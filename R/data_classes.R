@@ -13,8 +13,8 @@ variable_kind <- function(x) {
   if (is.numeric(x)) "number" else typeof(x)
 }
 
-# x in the class and the unit of `fitted`, the variable of the fit. `exact`: x contains levels, for which a time within
-# a day is not a date, and a number may be the label of a factor.
+# x converted to the class and the unit of `fitted`, the variable of the fit. `exact`: x contains levels; then a time
+# within a day does not match a date, and a number may be the label of a factor.
 as_fitted <- function(x, fitted, name, call, exact = FALSE) {
   if (is.null(fitted)) return(x)
   if (inherits(x, "POSIXlt")) x <- as.POSIXct(x)
@@ -39,7 +39,7 @@ stop_other_class <- function(x, fitted, name, call, hint = NULL) {
                            in {.arg newdata}.", i = hint), call = call)
 }
 
-# The labels of a factor that are these numbers, if all its labels are numbers.
+# The labels of a factor that are equal to these numbers, if all its labels are numbers.
 numbers_as_labels <- function(x, labels) {
   numbers <- suppressWarnings(as.numeric(readable_text(labels)))
   if (anyNA(numbers) || inherits(x, "integer64")) return(x)

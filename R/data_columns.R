@@ -2,21 +2,19 @@
 # the covariance read them: `sees` of a leaf are such columns.
 #
 # A column is a list of
-#   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": those of the
-#              random basis functions of a smooth (cov_smooth_effects.R); "time": those of a variable since its
-#              `origin`, the least one of the fit; "predictor": a model matrix (data_predictors.R); "zero": 0 at all
-# points, for noise without a field, because points have at least one column
-# formula one-sided, evaluated in the data
-#   what       its name in messages
-#   values     of a level: the values of the fit (level_values.R), and `levels`, their labels; others have further
-#              numbers
+#   kind       "level": numbers of the levels of a factor; "number": the values of a variable; "smooth": values of the
+#              random basis functions of a smooth (cov_smooth_effects.R); "time": a variable minus its `origin`, the
+#              smallest value of the fit; "predictor": a model matrix (data_predictors.R); "zero": 0 at all points, for
+#              noise without a field, because points have at least one column
+#   formula    a one-sided formula, evaluated in the data
+#   what       the name of the column in messages
+#   values     of a level: the values of the fit (level_values.R), and `levels`, their labels
 #   fitted     of other kinds: prototypes of the variables, with their classes and units (data_classes.R)
 #   needed     the names of variables of the data, and `classes`, their prototypes
-#   variables  of a smooth, as expressions: what a row of the data has before there is a basis, and their `names`; the
-#              levels of `factors`, whose values are numbers; `by_level`, that of the factor `by`; `among`, the factor
-#              of a random smooth; `label`, its call, and `title`, its name in results
-# width the number of columns of the points, if not one
-
+#   variables  of a smooth: its variables as expressions, whose values a row of the data has before there is a basis,
+#              and their `names`; `factors`, the variables that are numbers of levels; `by_level`, the level of the
+#              factor `by`; `among`, the factor of a random smooth; `label`, its call, and `title`, its name in results
+#   width      the number of columns of the points, if it is not 1
 new_column <- function(kind, formula, what, ...) list(kind = kind, formula = formula, what = what, ...)
 
 # The group of gp(): a formula, the name of a variable, or an expression in variables of the data.
@@ -38,7 +36,7 @@ group_column <- function(group, data, call) {
 
 is_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x)
 
-# The columns of the group, of the terms of the covariance and of predictors.
+# The columns of points for the group, the terms of the covariance and the predictors.
 seen_columns <- function(covariance, group, predictors = list()) {
   columns <- c(Filter(length, list(group)), do.call(c, lapply(leaves_of(covariance), `[[`, "sees")), predictors)
   columns[!duplicated(vapply(columns, column_key, ""))]
@@ -112,8 +110,8 @@ as_level <- function(e, data, env) {
   stats::setNames(list(if (length(dim(values))) c(values) else values), deparse1(e))
 }
 
-# Columns of the observations used, with their levels and bases: a list of `columns`, their `values` in the layout of
-# points, and the columns that they add to the `trend`.
+# Prepares the columns for the observations used, with their levels and bases: a list of `columns`, their `values` in
+# the layout of points, and the `trend` columns that they add.
 settled_columns <- function(columns, values, data, n, call) {
   positions <- split_widths(lengths(lapply(columns, `[[`, "variables")))
   settled <- with_trees(Map(function(column, k) {
@@ -152,7 +150,7 @@ with_times <- function(column, used, data, n, call) {
   column
 }
 
-# At new points: their columns, and the columns that these add to the trend.
+# The columns of new points, and the columns that these add to the trend.
 new_columns <- function(parts, data, n, call) {
   for (column in parts$columns) {
     check_variables(stats::terms(column$formula), column$needed, data, column$what, call)
@@ -189,7 +187,7 @@ placed <- function(covariance, d, columns, group, call) {
   before <- d + if (is_lmc(covariance)) extra_coordinates else 0L
   places <- column_places(columns)
   change_leaves(covariance, function(leaf, path) {
-    leaf$positions <- leaf$group <- NULL # from another fit
+    leaf$positions <- leaf$group <- NULL # set by an earlier fit
     if (isTRUE(leaf$placed) || is_coregion(leaf)) leaf["dims"] <- list(NULL)
     if (!length(columns)) return(leaf)
     if (length(leaf$sees)) {
@@ -209,7 +207,8 @@ placed <- function(covariance, d, columns, group, call) {
 # TRUE for a leaf whose last column has numbers of levels.
 has_level <- function(leaf) leaf$sees[[length(leaf$sees)]]$kind == "level"
 
-# The column of a fit that a leaf reads last, such as its levels; and the basis of a smooth, which it reads first.
+# The column of a fit that a leaf reads last, such as its levels; for the basis of a smooth, the column that it reads
+# first.
 settled_column <- function(leaf, object, column = leaf$sees[[length(leaf$sees)]]) {
   columns <- object$parts$columns
   columns[[match(column_key(column), vapply(columns, column_key, ""))]]
@@ -224,8 +223,8 @@ check_grouped <- function(covariance, call) {
 # The centred coordinates of the points, followed by their other columns.
 points_of <- function(u, center, z) unname(cbind(centred(u, center), z))
 
-# The columns in which correlated observations must agree, for some term of the covariance; NULL if a term requires no
-# such agreement.
+# The columns in which observations must agree to be correlated by some term of the covariance; NULL if a term
+# correlates all observations.
 linking_columns <- function(model) {
   leaves <- Filter(function(leaf) leaf$label != "nugget", leaves_of(model$covariance))
   by <- unique(lapply(leaves, function(leaf) leaf$group %||% leaf$level))

@@ -106,7 +106,7 @@ fitted_coordinates <- function(coords, data, call) {
 # TRUE if the columns of the coordinates have names.
 has_names <- function(coords) length(colnames(coords)) > 0
 
-# For a covariance without a field.
+# The empty coordinates of a covariance without a field.
 no_coordinates <- function(formula, data) {
   n <- if (is.data.frame(data)) nrow(data) else NROW(eval(formula[[2]], data, environment(formula)))
   matrix(0, n, 0)

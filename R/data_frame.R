@@ -21,7 +21,7 @@ gp_data <- function(formula, source, coords, arguments, family, several, columns
   columns <- settled_columns(columns, points[, seq_len(ncol(points)) > d, drop = FALSE], source$data, n, call)
   rows <- kept[row_numbers(frame, nrow(points))]
   terms <- attr(frame, "terms")
-  # names of many rows would take longer than all other steps here
+  # names of many rows would take longer than all other steps of this function
   x <- unname_rows(trend_matrix(terms, frame, call))
   if (!several) columns <- without_repeated_trend(columns, x)
   response <- response_values(frame, formula, family, several, rows, call)

@@ -18,7 +18,7 @@ check_derivatives <- function(derivatives, family, covariance, transform, method
   refuse_with_functionals("derivatives", family, covariance, transform, method, call)
 }
 
-# The rest of the model that observations of derivatives or averages cannot have.
+# Stops for parts of a model that are not supported with observations of derivatives or averages.
 refuse_with_functionals <- function(name, family, covariance, transform, method, call) {
   other <- if (!is.null(family)) "a {.arg family}" else if (is_lmc(covariance)) "several responses" else
     if (!is.null(transform)) "a {.arg transform}" else
@@ -112,7 +112,7 @@ trend_derivative <- function(parts, data, name, n, call) {
 # Central differences of sixth order, for steps of size 1.
 sixth_order <- list(shifts = c(-3, -2, -1, 1, 2, 3), weights = c(-1, 9, -45, 45, -9, 1) / 60)
 
-# The central difference of sixth order of each element of the list at(shift), exact up to polynomials of that degree.
+# The central difference of sixth order of each element of the list at(shift), exact for polynomials up to degree 6.
 central_slope <- function(at, step) {
   near <- lapply(step * sixth_order$shifts, at)
   weights <- sixth_order$weights / step

@@ -1,12 +1,11 @@
 # The layout of observations: how rows of the data become observations, and results of observations become rows again.
 #
-#   single    a row is an observation
-# several an observation is a value of one of several variables, in the order of the variables:
-#             variables, and of each observation the number `variable` and the number of its `row`; how many columns the
-#             points have `beside` their coordinates, and the names of `idle` columns that the trend does not have
-#
-#   functionals  a value of the field, or a derivative: see data_functionals.R
-#   averages  a weighted sum of the field over points: see data_averages.R
+#   single       an observation is a row
+#   several      an observation is a value of one of several variables, in the order of the variables. The layout has the
+#                `variables`; for each observation its number `variable` and the number of its `row`; the number of
+#                columns of points `beside` their coordinates; and the names of `idle` columns, which the trend lacks
+#   functionals  an observation is a value of the field, or a derivative: see data_functionals.R
+#   averages     an observation is a weighted sum of the field over points: see data_averages.R
 #
 # The verbs of a layout:
 #   expand(layout, points)                 new points, one for each row, as points of each variable in turn
@@ -41,9 +40,9 @@ mean_columns.layout_single <- function(layout, n) matrix(1, n, 1)
 keep_observations.layout_single <- function(layout, rows) layout
 observation_labels.layout_single <- function(layout, labels) labels
 
-# Behind its coordinates in space, a point of several variables has the number of its variable, from 0, and two columns
-# for the noise, which is common to observations of one row: the number of the row, and the standard deviation in units
-# of the nugget, which is 0 where there is no observation. The columns `z` of effects come last.
+# The columns of points of several variables. After the coordinates in space come the number of the variable, from 0,
+# and two columns for the noise, which is common to observations of one row: the number of the row, and the standard
+# deviation in units of the nugget, which is 0 where there is no observation. The columns `z` of effects come last.
 at_variables <- function(u, variable, row = rep(0, nrow(u)), scale = rep(0, nrow(u)), z = NULL) {
   unname(cbind(u, variable - 1, row, scale, z))
 }
@@ -75,7 +74,7 @@ expand.layout_several <- function(layout, points) {
   points
 }
 
-# `prefixed`: whether the names of columns begin with the names of the variables; otherwise they are the names of the
+# `prefixed`: if TRUE, the names of columns begin with the names of the variables; otherwise they are the names of the
 # variables.
 collapse.layout_several <- function(layout, table, variable, prefixed = ncol(table) > 1, ...) {
   do.call(cbind, lapply(seq_along(layout$names), function(k) {
@@ -103,7 +102,8 @@ observation_labels.layout_several <- function(layout, labels) {
   paste(labels[layout$row], layout$names[layout$variable], sep = ":")
 }
 
-# The parts of gp_data() for each row of the data, with a matrix y, as parts for each of its values.
+# Splits the parts of gp_data() with a matrix y, one row for each row of the data, into parts with a row for each value
+# of y.
 by_variable <- function(parts, call) {
   seen <- which(!is.na(parts$y), arr.ind = TRUE)
   names <- colnames(parts$y)

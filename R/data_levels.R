@@ -26,7 +26,7 @@ level_rank <- function(x) {
   match(x, distinct[order(readable_text(distinct))])
 }
 
-# A conversion of units is subject to rounding: values close to a known value are replaced by it.
+# Replaces values that are close to a known value by it, because a conversion of units is subject to rounding.
 snapped <- function(x, known) {
   if (!variable_kind(known) %in% c("duration", "units")) return(x)
   near <- match(signif(as.numeric(x), 14), signif(as.numeric(known), 14))

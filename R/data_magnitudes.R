@@ -4,7 +4,8 @@
 # would overflow, or vanish without a sign.
 magnitude_limits <- c(1e-60, 1e60)
 
-# Columns of parts whose largest entry is out of range. Noise has the unit of squares; a weight must be in range itself.
+# Finds columns of parts whose largest entry is out of range. Noise has the unit of squares; a weight itself must be in
+# range.
 check_magnitudes <- function(parts, call) {
   columns <- list(
     `the response` = parts$y, `the offset` = parts$offset, `the weights` = t(column_ranges(parts$weights)),
@@ -66,8 +67,8 @@ check_far_points <- function(u, call) {
                           i = "Their coordinates must be in the unit of the fit."), call = call)
 }
 
-# The response without a constant whose digits would hide its variation, such as 1e12 with a variation of 1, if the
-# trend has a constant: a list of y and of `beta`, the coefficients of that constant.
+# Subtracts from the response a constant that would hide its variation, such as 1e12 with a variation of 1, if the trend
+# has a constant: returns a list of y and of `beta`, the coefficients of this constant.
 without_level <- function(data) {
   y <- data$y
   level <- y[[1]]
@@ -79,11 +80,11 @@ without_level <- function(data) {
   trend <- qr(unname(data$x))
   if (trend$rank < ncol(data$x) || sum(qr.resid(trend, ones)^2) > 1e-24 * length(y)) return(unchanged)
   beta <- qr.coef(trend, ones)
-  beta[abs(beta) * column_sizes(data$x) < 1e-12] <- 0 # rounding error, which the constant would magnify
+  beta[abs(beta) * column_sizes(data$x) < 1e-12] <- 0 # rounding error, which the large constant would magnify
   list(y = y - level * ones, beta = level * beta)
 }
 
-# TRUE if the residual of the trend is rounding error of the response.
+# TRUE if the residual of the trend is as small as the rounding error of the response.
 is_rounding <- function(residual, y) sqrt(mean(residual^2)) <= 16 * .Machine$double.eps * max(column_sizes(y))
 
 # The extent of numbers; 1 if they are constant.

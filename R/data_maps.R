@@ -25,8 +25,8 @@ spatial_parts.stars <- function(data) {
 
 raster_axes <- function(map) attr(stars::st_dimensions(map), "raster")$dimensions
 
-# The values of the dimensions in each cell, a data frame. Package stars has x and y of rotated and curvilinear grids in
-# the order x, y, whichever order the dimensions have.
+# The values of the dimensions in each cell, as a data frame. Package stars orders x and y of rotated and curvilinear
+# grids as x, y, whatever the order of the dimensions.
 map_cells <- function(map) {
   axes <- raster_axes(map)
   order <- order_x_y(map)
@@ -45,7 +45,7 @@ order_x_y <- function(map) {
   match(c(raster_axes(map), setdiff(names, raster_axes(map))), names)
 }
 
-# f(map), such as random draws, independent of the order of the dimensions of a stars map.
+# Returns f(map), such as random draws; the result does not depend on the order of the dimensions of a stars map.
 in_order_x_y <- function(map, f) {
   if (!inherits(map, "stars")) return(f(map))
   need_package("stars", "data of class stars")

@@ -25,7 +25,7 @@ rows_as_points <- function(object, newdata, coords, block, call) {
   }
   areas <- if (is_spatial(newdata) && is_area(newdata)) area_points(newdata, block, call)
   source <- data_source(if (is.null(areas)) spatial_parts(newdata) else area_parts(newdata, areas))
-  # the points within polygons have no coordinates other than those of the polygons
+  # the nodes in polygons have only the coordinates of sf
   rule <- "Means over polygons require a fit whose coordinates are plain variables"
   if (!is.null(areas)) check_plain_coordinates(object$parts$coords, rule, call, advice = NULL)
   points <- points_of_source(object, source, coords, call)
@@ -45,7 +45,7 @@ points_of_source <- function(object, source, coords, call) {
   d <- object$model$d
   used <- c(parts$classes, do.call(c, lapply(parts$columns, `[[`, "classes")))
   check_distinct_names(names(used), source$data, "newdata", call)
-  original <- source$data # levels are matched more strictly
+  original <- source$data # levels are matched by the original data, which is more strict
   source$data <- as_fitted_variables(source$data, parts$classes, call)
   u <- new_coordinates(object, coords, source, call)
   if (ncol(u) != d) {
@@ -116,8 +116,8 @@ check_same_crs <- function(fitted, new, call) {
                                          {.fn stars::st_warp} convert maps."), call = call)
 }
 
-# Computes coordinates by a formula from the variables of newdata. Points of newdata replace missing coordinates if the
-# fit had no points besides the formula, and used the coordinates unchanged.
+# Computes coordinates by a formula from the variables of newdata. If the fit had no points besides the formula, and
+# used the coordinates unchanged, points of newdata replace missing coordinates.
 new_coordinates <- function(object, coords, source, call) {
   fitted <- object$parts$coords
   if (object$model$d == 0) return(matrix(0, NROW(source$data), 0))
@@ -175,7 +175,7 @@ new_trend <- function(parts, terms, data, call, what = parts$what %||% "trend") 
   })
 }
 
-# Suppresses the warnings of model.frame(): their causes, such as a number for a factor, are errors later.
+# Suppresses the warnings of model.frame(): their causes, such as a number for a factor, raise errors later.
 without_own_warnings <- function(frame) {
   withCallingHandlers(frame, warning = function(w) {
     by <- conditionCall(w)

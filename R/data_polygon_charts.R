@@ -5,7 +5,7 @@
 
 plane_chart <- function(polygons) list(to_plane = identity, from_plane = identity, density = function(u) 1)
 
-# Edges are straight in longitude and latitude, as sf has them without s2.
+# A chart in which edges are straight in longitude and latitude, as in sf without s2.
 degrees_chart <- function(polygons) replace(plane_chart(), "density", list(function(u) cos(u[, 2] * pi / 180)))
 
 # The azimuthal equal-area projection of Lambert around the middle of the edges, which are parts of great circles. The
@@ -19,7 +19,7 @@ sphere_chart <- function(polygons) {
   list(
     to_plane = function(ring) {
       p <- great_circles(unit_vectors(ring))
-      # the antipode of the centre has no point
+      # the antipode of the centre is not in the projection
       p %*% t(axes) * sqrt(2 / pmax(1 + as.vector(tcrossprod(p, centre)), 1e-12))
     },
     from_plane = function(u) {
@@ -32,7 +32,7 @@ sphere_chart <- function(polygons) {
   )
 }
 
-# Vectors are rows.
+# Scales rows to vectors of length 1.
 unit_length <- function(p) p / sqrt(rowSums(p^2))
 
 unit_vectors <- function(u) unit_length(on_sphere(u))

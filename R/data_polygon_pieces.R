@@ -16,9 +16,9 @@ polygon_pieces <- function(parts, n, rounds = 8) {
   pieces
 }
 
-# The step h of a grid with about `n` pieces, between those of a coarser and a finer grid. As long as all grids were too
-# coarse, h is the solution of n = area / h^2 + edge / h, where the length `edge` explains the number of pieces of the
-# last grid; the first grid takes twice the length of the rings, an upper bound.
+# The step h of a grid with about `n` pieces, between the steps of a coarser and a finer grid. As long as all grids were
+# too coarse, h is the solution of n = area / h^2 + edge / h, where `edge` is the length that explains the number of
+# pieces of the last grid; for the first grid it is twice the length of the rings, an upper bound.
 next_step <- function(shape, n, tried) {
   coarse <- tried[tried$count < n, ]
   fine <- tried[tried$count > n, ]
@@ -87,8 +87,8 @@ cut_at_lines <- function(edges) {
 }
 
 # One row for each cell that has an edge or is inside: its column and row, and the integrals of 1, x and y over the
-# piece, where x and y are relative to the corner of the cell. Each is the sum over edges of a function of x, integrated
-# along y: edges in the cell contribute by their x, edges in a cell to the right contribute as if they were at x = 1.
+# piece, where x and y are relative to the corner of the cell. Each integral is the sum over edges of a function of x,
+# integrated along y: edges in the cell contribute by their x, edges in a cell to the right as if they were at x = 1.
 cell_pieces <- function(edges, cells) {
   column <- pmin(floor((edges[, 1] + edges[, 3]) / 2), cells[[1]] - 1)
   row <- pmin(floor((edges[, 2] + edges[, 4]) / 2), cells[[2]] - 1)
@@ -101,7 +101,7 @@ cell_pieces <- function(edges, cells) {
   first <- which(!duplicated(cell))
   column <- column[first]
   row <- row[first]
-  # the sums over a row are 0, so nothing lies to the right of its last cell
+  # the sums over a row are 0, so there is nothing to the right of its last cell
   height <- cumsum(sums[, "height"])
   right <- height - sums[, "height"]
   moment <- cumsum(sums[, "moment"]) - sums[, "moment"]

@@ -7,7 +7,7 @@ is_area <- function(x) {
   inherits(x, c("sf", "sfc")) && any(has_area(sf::st_geometry(x)))
 }
 
-# sf gives empty polygons no dimension.
+# Returns whether geometries have an area; sf gives empty polygons no dimension.
 has_area <- function(shapes) sf::st_dimension(shapes) %in% 2 | geometry_types(shapes) %in% c("POLYGON", "MULTIPOLYGON")
 
 geometry_types <- function(shapes) as.character(sf::st_geometry_type(shapes))
@@ -65,7 +65,7 @@ polygons_of <- function(shape) {
   lapply(Filter(length, polygons), lapply, function(ring) unname(ring[, 1:2, drop = FALSE]))
 }
 
-# Polygons in the plane that cover each of their points once, with holes inside; others become those of
+# Polygons in the plane that cover each of their points once, with holes inside; other polygons are converted by
 # sf::st_make_valid().
 valid_polygons <- function(polygons) {
   shapes <- sf::st_sfc(lapply(polygons, sf::st_multipolygon))

@@ -1,6 +1,6 @@
 # Smooths in the linear predictor of the noise, such as ~ z + s(x, y): further columns of its model matrix
-# (data_predictors.R). The basis of each smooth has first the functions without a penalty, then those whose coefficients
-# are independent normal variables with a variance that is estimated (gp_noise_field.R).
+# (data_predictors.R). In the basis of each smooth, functions without a penalty come first, then functions whose
+# coefficients are independent normal variables with an estimated variance (gp_noise_field.R).
 
 # The column of a predictor with its smooths, columns without a basis; `fixed` is the formula without them.
 with_predictor_smooths <- function(column, data, call) {
@@ -19,7 +19,7 @@ with_predictor_smooths <- function(column, data, call) {
   column
 }
 
-# The values of their variables at n rows of the data, a matrix for each smooth.
+# The values of the smooths' variables at n rows of the data, a matrix for each smooth.
 smooth_variables_of <- function(column, data, n, call) {
   lapply(column$smooths, function(smooth) as.matrix(values_of_column(smooth, data, n, call)))
 }
@@ -46,7 +46,8 @@ smooth_columns <- function(smooths, values) {
   }, smooths, values))
 }
 
-# For each smooth the numbers of its random coefficients among the columns, of which the first `fixed` have no smooth.
+# For each smooth, the positions of its random coefficients among the columns; the first `fixed` columns belong to no
+# smooth.
 random_columns <- function(smooths, fixed) {
   widths <- vapply(smooths, function(smooth) c(ncol(smooth$trend), ncol(smooth$random)), integer(2))
   last <- fixed + cumsum(colSums(widths))

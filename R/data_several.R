@@ -35,7 +35,7 @@ act_on_rows <- function(act, frame, ...) {
 
 response_names <- function(object) object$model$covariance$variables
 
-# The nugget of new observations.
+# The nugget of new observations, by their variable.
 new_noise <- function(object, points) nugget_of(object)[points$variable %||% 1]
 
 new_noise_matrix <- function(object, points) {
@@ -43,7 +43,7 @@ new_noise_matrix <- function(object, points) {
   kronecker(nugget_sills(object), diag(sum(points$complete)))
 }
 
-# The covariances of the errors of each pair of variables at a point, as columns.
+# The covariances of the errors of each pair of variables at a point, as columns of a table.
 covariance_columns <- function(object, points, how, noise) {
   names <- response_names(object)
   targets <- targets_of(object, points)
@@ -64,7 +64,7 @@ covariance_columns <- function(object, points, how, noise) {
   stats::setNames(table, paste("cov", names[pairs[1, ]], names[pairs[2, ]], sep = "."))
 }
 
-# Rows of the data that show the covariance: some of the locations with all of their values.
+# Rows of the data from which the covariance can be estimated: some of the locations, with all of their values.
 representative_rows <- function(model, data, size, seed) {
   u <- data$u
   if (!is_lmc(model$covariance) || nrow(u) <= size) {
@@ -129,7 +129,7 @@ folds_of <- function(object, folds, seed, call = caller_env()) {
   fold_labels(folds, row_numbers(parts$frame, nrow(parts$frame)), parts$total, seed, call)[row]
 }
 
-# The noise variance of each observation of the fit; those at one location may be one row of `object$data`.
+# The noise variance of each observation of the fit; observations at one location may be one row of `object$data`.
 observation_noise <- function(object) object$parts$noise + nugget_of(object) / object$parts$weights
 
 # The noise of new observations, or of those of the fit; the nuggets of several variables may be correlated.
@@ -154,7 +154,7 @@ summary_of_each <- function(object) {
   data.frame(variable = names(parts), table, row.names = NULL)
 }
 
-# The variables whose nugget is estimated as zero, each by its own observations.
+# The variables whose nugget is estimated as zero, each judged by its own observations.
 variables_without_nugget <- function(fit) {
   if (!"nugget" %in% open_whites(fit$model)) return(character())
   nuggets <- nugget_of(fit)

@@ -7,14 +7,14 @@ is_map <- function(x) inherits(x, c("stars", "SpatRaster", "map_window"))
 
 # A list of
 #   data      the variables; a data frame, a list or NULL stays the same, the columns of a matrix are variables
-# added the names of coordinates among these, which a dot in a formula excludes
+#   added     the names of the variables that are coordinates, which a dot in a formula excludes
 #   u         the coordinates, a matrix; NULL where the class has none
 #   long_lat  whether these are longitude and latitude
 #   crs       their reference system, as package sf has it; NULL where there is none or sf is not installed
 #   kind      "sf", or the name of another class
 spatial_parts <- function(data) {
   home <- if (isS4(data)) attr(class(data), "package")
-  # without its package, an object that was read from a file does not know its superclasses
+  # without its package, an object that was read from a file has unknown superclasses
   if (!is.null(home) && home %in% c("sp", "terra")) need_package(home, paste("data of class", class(data)))
   UseMethod("spatial_parts")
 }
@@ -103,7 +103,7 @@ check_single_points <- function(count, remedy) {
                           i = "{.code {remedy}} makes a feature of each point."))
 }
 
-# Heights are in metres, longitude and latitude in degrees.
+# Stops for points with heights, because heights are in metres and longitude and latitude in degrees.
 check_no_heights <- function(u) {
   if (ncol(u) <= 2) return(invisible())
   stop_kernops("input", c("Points with longitude and latitude must not have a height: the unit of Z is not degrees.",

@@ -1,6 +1,6 @@
 # The variables of a formula with a value for each observation: new points need their own values.
 
-# Names that are looked up when `e` is evaluated: neither those of parts of lists nor the arguments of functions in it.
+# The names that are looked up when `e` is evaluated, except parts of lists and arguments of functions in `e`.
 names_used <- function(e) {
   if (is.symbol(e)) return(as.character(e))
   if (!is.call(e)) return(character())
@@ -15,8 +15,8 @@ names_used <- function(e) {
 # The parts of a formula, without its response, that are evaluated.
 expressions_of <- function(terms) as.list(attr(stats::delete.response(terms), "variables"))[-1]
 
-# The names in the formula that are columns of the data, stand alone, or have the length of the observations where the
-# formula was written. Other names are settings, such as knots.
+# The names in the formula that are columns of the data, are a term themselves, or have the length of the observations
+# in the environment of the formula. Other names are settings, such as knots.
 point_variables <- function(terms, data, n) {
   expressions <- expressions_of(terms)
   from <- environment(terms) %||% globalenv()
@@ -30,8 +30,8 @@ needed_variables <- function(trend, coords, data, n) {
        coords = if (inherits(coords, "formula")) point_variables(stats::terms(coords), data, n))
 }
 
-# New data must contain the variables that had one value per observation in the fit: a variable of that name elsewhere
-# has the values of other points. The same holds for an expression without any column of the data.
+# Checks that new data contain the variables that had one value per observation in the fit: a variable of the same name
+# elsewhere would have the values of other points. The same holds for an expression without any column of the data.
 check_variables <- function(terms, needed, data, what, call) {
   has <- if (length(names(data))) "It has the columns {.code {names(data)}}." else "It has no named columns."
   if (length(lacking <- setdiff(needed, names(data)))) {

@@ -57,7 +57,7 @@ spatial_parts.map_window <- function(data) unclass(data)
 
 give_back.map_window <- function(like, table) table
 
-# The layers that the fit reads. If it reads none, cells without a value in any layer are masked.
+# The layers that the fit reads. If the fit reads none, cells without a value in any layer are masked.
 numbers_of_layers <- function(names, variables) {
   used <- which(names %in% variables)
   if (length(used)) used else seq_along(names)
@@ -77,7 +77,7 @@ values_of_rows <- function(map, rows, call) {
   })
 }
 
-# Some values of one dimension, of a proxy without reading the others.
+# Some values along one dimension of a map; of a proxy, only these are read.
 slice_of_stars <- function(map, axis, numbers) {
   among <- rep(list(rlang::missing_arg()), length(dim(map)) + 1)
   among[[1 + match(axis, names(stars::st_dimensions(map)))]] <- numbers

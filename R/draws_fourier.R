@@ -12,12 +12,12 @@ fourier_draws <- function(object, u, nsim, features, call = NULL) {
   Reduce(`+`, lapply(terms, draw_term, u, nsim, features, object$how$backend), matrix(0, nrow(u), nsim))
 }
 
-# With these amplitudes, independent for each draw, the sum has the exact covariance on average, and normal margins.
-# Without stationary factors the covariance is exact, with one feature for each combination of linear factors.
+# Draws one term. With independent amplitudes for each draw, the sum has the exact covariance on average, and normal
+# margins. Without stationary factors the covariance is exact, with one feature for each combination of linear factors.
 draw_term <- function(term, u, nsim, features, backend) {
   if (length(term$group)) return(draw_groups(term, u, nsim, features, backend))
   if (isTRUE(term$white)) {
-    place <- do.call(paste, as.data.frame(u)) # one value for each
+    place <- do.call(paste, as.data.frame(u)) # one value for each distinct place
     return(sqrt(term$variance) * normal_numbers(nrow(u), nsim)[match(place, place), , drop = FALSE])
   }
   linear <- lapply(term$linear, function(coordinates) coordinates(u))
@@ -74,7 +74,7 @@ spectral_leaf <- function(x, where, call) {
   lapply(spectral_terms_of(x, where, call), function(term) c(term, list(group = x$group)))
 }
 
-# One draw for each level, times the covariate; for a smooth, one for each basis function.
+# One draw for each level, times the covariate; or, for a smooth, one draw for each basis function.
 effect_spectrum <- function(x) {
   if (is_correlated(x) || is_penalised(x) || is_contrast(x)) {
     root <- t(chol(coefficient_covariance(x)))

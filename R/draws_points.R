@@ -26,11 +26,11 @@ distinct_draws <- function(object, u, nsim) {
   if (all(variance == 0)) return(matrix(0, n, nsim)) # noise alone
   jitter <- 0
   repeat {
-    # also if a point has none
+    # a point may have no variance
     added <- jitter * pmax(variance, .Machine$double.eps * max(variance))
     bad <- k$fill(values, unname(object$theta), x, rep_len(added, n))
     if (bad == 0 || !is.finite(jitter) || !all(is.finite(variance))) break
-    # nearly coinciding points: a jitter of the size of rounding, invisible in draws
+    # for nearly coinciding points: a jitter of the size of rounding errors, invisible in draws
     jitter <- if (jitter == 0) 10 * n * .Machine$double.eps else 10 * jitter
   }
   draws <- k$times(normal_numbers(n, nsim))

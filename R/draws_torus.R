@@ -1,5 +1,6 @@
-# Frequencies of a user-defined formula, which must be stationary. On a torus several times as large as the data it has
-# a Fourier series, found by the fast Fourier transform, whose coefficients are the frequencies' probabilities.
+# Frequencies of a user-defined formula, which must be stationary. On a torus several times as large as the data, the
+# formula has a Fourier series, computed by the fast Fourier transform, whose coefficients are the probabilities of the
+# frequencies.
 
 own_spectrum <- function(x, where, call) {
   place <- function(u) u[, seq_len(where$d), drop = FALSE]
@@ -50,7 +51,7 @@ check_stationary <- function(values, where, call) {
 exact_draws_hint <- paste("A larger {.arg exact_limit} of {.fn gp_control} gives exact draws, in 8 n^2 bytes for n",
                           "points. Spectral simulation also supports {.fn linear} and {.fn periodic}.")
 
-# The coefficients of the series of a torus with these sides, as probabilities of frequencies.
+# The coefficients of the Fourier series on a torus with these sides, as probabilities of frequencies.
 torus_series <- function(values, sides) {
   d <- length(sides)
   n <- c(2^16, 1024, 96)[[d]]
