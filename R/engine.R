@@ -1,7 +1,7 @@
 # The wall between the engine and the Gaussian-process layer: gp_, predict_, draws_, search_, lik_, vario_, cov_, data_.
 #
-# The engine uses no function of the layer above it. The layer uses these functions of the engine and no others; a line
-# says what each promises to it. tools/lint compares the lists with the code.
+# The engine uses no function of the layer above it. The layer uses the following functions of the engine and no others;
+# each line says what the function guarantees to the layer. tools/lint compares the lists with the code.
 #
 # Formulas
 #   keops_kernel             a function that evaluates a formula

@@ -1,8 +1,8 @@
 # The quality of an approximation by neighbours: the changes of the log-likelihood, the estimates, predictions and
 # standard errors with twice as many neighbours.
 
-# Changes that are tolerable for n observations, see gp_control(): of the log-likelihood; of estimates and predictions,
-# in standard errors; and of standard errors, relative to them.
+# The tolerable changes for n observations, see gp_control(): of the log-likelihood; of estimates and predictions, in
+# standard errors; and of standard errors, relative to themselves.
 tolerable_changes <- function(n, tol) {
   tol * c(loglik = max(1000, n), estimates = 500, predictions = 100, se = 30)
 }
@@ -21,8 +21,8 @@ approximation_verdict <- function(object) {
   if (all(is.na(changes))) "unknown" else verdict_by(max(changes, na.rm = TRUE))
 }
 
-# The fit by fit_of(search). With `neighbours = "auto"` their number is doubled, and the search resumed, until the
-# changes are tolerable or another doubling would exceed the limit.
+# The fit that fit_of(search) returns. With `neighbours = "auto"`, the number of neighbours is doubled and the search
+# resumed until the changes are tolerable or another doubling would exceed the limit.
 with_enough_neighbours <- function(search, likelihood, fit_of) {
   repeat {
     fit <- fit_of(search)
@@ -38,8 +38,8 @@ with_enough_neighbours <- function(search, likelihood, fit_of) {
   }
 }
 
-# The description of the neighbours that a fit keeps: with the likelihood's changes, and `moved`, the parameters to
-# which twice as many neighbours lead.
+# The description of the neighbours that a fit keeps: the changes of the likelihood, and `moved`, the parameters that
+# twice as many neighbours would give.
 kept_neighbours <- function(likelihood, search, state, model) {
   kept <- likelihood$kept_neighbours(search$theta)
   if (is.null(kept)) return(NULL)
@@ -50,7 +50,7 @@ kept_neighbours <- function(likelihood, search, state, model) {
 }
 
 # Adds the changes of predictions, and the numbers of neighbours of jointly predicted points. If observations are many
-# and noisy, new points are conditioned on them, or on the field there where that is more accurate.
+# and noisy, new points are conditioned on them or, where that is more accurate, on values of the field at them.
 with_prediction_changes <- function(fit) {
   theta <- fit$vecchia$moved[seq_along(fit$theta)]
   fit$vecchia$moved <- NULL
@@ -66,7 +66,7 @@ with_prediction_changes <- function(fit) {
 
 compared_fit <- function(fit, theta) {
   none <- c(predictions = NA_real_, se = NA_real_)
-  # standard errors beside iterative coefficients are solutions of conjugate gradients
+  # standard errors with iterative coefficients are solutions of conjugate gradients
   changes <- if (fit$vecchia$all || isTRUE(fit$vecchia$iterative)) none else tryCatch({
     compared <- compared_parts(fit)
     count <- predicting_count(fit)
@@ -84,14 +84,15 @@ prediction_change_of <- function(fit) max(relative_changes_of(fit)[c("prediction
 
 is_observed_base <- function(object) object$how$method == "vif" || !has_latent_field(object)
 
-# The number of neighbours of new points that their predictions choose: that of observations and earlier new points in
-# joint prediction, or for VIF that of observations. Values of the field at the observations are enough with few inputs.
+# The number of neighbours of new points that predictions choose: observations and earlier new points in joint
+# predictions, or observations for VIF. If there are few inputs, values of the field at the observations suffice.
 predicting_count <- function(fit) {
   if (length(fit$vecchia$inducing)) return("local")
   if (fit$how$method == "vecchia" && (is_observed_base(fit) || fit$model$d >= 4)) "new"
 }
 
-# The smallest number that is at least that of local kriging, doubled while predictions change.
+# The smallest sufficient number of neighbours: at least the number of local kriging, and doubled while predictions
+# change.
 enough_to_predict <- function(object, sites, count, max_count = most_neighbours) {
   m <- object$vecchia$local
   tolerable <- tolerable_changes(1, object$how$control$neighbour_tol)[c("predictions", "se")]
@@ -118,7 +119,7 @@ compared_parts <- function(object) {
   })
 }
 
-# The fit restricted to the many observations that can be neighbours of the sites, and to some that cover all.
+# The fit restricted to the observations that can be neighbours of the sites, and to some that cover all.
 near_sites <- function(object, sites) {
   if (length(object$vecchia$inducing)) return(represented_fit(object))
   if (!is_observed_base(object)) return(object)
@@ -134,8 +135,8 @@ near_sites <- function(object, sites) {
   replace(object, "data", list(data))
 }
 
-# The fit to representative observations, where there are many and these determine the trend: the low-rank part of VIF
-# depends on all observations.
+# The fit to representative observations, if there are many and these determine the trend, because the low-rank part of
+# VIF depends on all observations.
 represented_fit <- function(object) {
   rows <- representative_rows(object$model, object$data, compared_points, object$how$control$seed)
   data <- rows_of_data(object$data, rows)
@@ -143,7 +144,7 @@ represented_fit <- function(object) {
   replace(object, c("data", "cell"), list(data, new_cell()))
 }
 
-# The changes of predictions by twice as many neighbours and the parameters `theta` to which these lead.
+# The changes of predictions with twice as many neighbours and the parameters `theta` that these give.
 prediction_changes <- function(compared, theta) {
   pairs <- lapply(compared, function(part) {
     about <- part$fit$vecchia
@@ -155,7 +156,7 @@ prediction_changes <- function(compared, theta) {
   change_of_moments(do.call(rbind, lapply(pairs, `[[`, 1)), do.call(rbind, lapply(pairs, `[[`, 2)))
 }
 
-# The cell of a fit keeps the results of the neighbours of its observations.
+# Clears the cell of a fit, which keeps results that depend on the neighbours of its observations.
 replace_neighbours <- function(object, ...) {
   counts <- Filter(length, list(...))
   if (any(c("m", "inducing") %in% names(counts))) object["cell"] <- list(NULL)
@@ -168,8 +169,8 @@ field_moments <- function(object, sites) {
   data.frame(mean = moments$trend + moments$process, se = sqrt(moments$variance))
 }
 
-# Two roots of mean squares over the sites: of the differences of means, in standard errors; and of the logarithms of
-# the ratios of standard errors. A site without a standard error is one of the observations.
+# Two root mean squares over the sites: of the differences of means, in standard errors; and of the logarithms of the
+# ratios of standard errors. A site without a standard error is an observation.
 change_of_moments <- function(before, after) {
   root <- function(x) if (length(x)) sqrt(mean(x^2)) else 0
   uncertain <- which(pmin(before$se, after$se) > 1e-8 * max(after$se, 0, na.rm = TRUE))
@@ -178,9 +179,9 @@ change_of_moments <- function(before, after) {
   c(predictions = root((after$mean - before$mean) / after$se), se = root(log(after$se / before$se)))
 }
 
-# The fit itself; if predictions factor the matrix of all observations, fits to up to four parts of the data: the
-# nearest observations of one observation. Fits with a family enter by the normal approximation of the posterior
-# (finish_family()).
+# The fit itself; if predictions would factor the matrix of all observations, instead fits to up to four parts of the
+# data, each with the nearest observations of one observation. Fits with a family are represented by the normal
+# approximation of the posterior (finish_family()).
 parts_of_fit <- function(object, parts = 4, size = 500L) {
   if (is_observed_base(object)) return(list(object))
   object <- structure(replace(object, "family", list(NULL)), class = "gp")

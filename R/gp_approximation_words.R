@@ -57,8 +57,8 @@ glanced_approximation <- function(object) {
              change.prediction = changes$predictions, change.se = changes$se)
 }
 
-# Warns if `neighbours = "auto"` reached its limit before the changes were tolerable, or if the approximation of many
-# observations is poor with the default number.
+# Warns if `neighbours = "auto"` reached its limit before the changes were tolerable, or if the approximation with the
+# default number is poor and there are many observations.
 warn_about_neighbours <- function(fit) {
   control <- fit$how$control
   if (!has_neighbours(fit)) return(invisible())

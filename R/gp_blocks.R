@@ -1,6 +1,6 @@
-# Fits of tables: gp() with data that are read in chunks. A sample of the rows makes the model, its bounds and the
-# design of the trend. All rows are sorted into cells (table_blocks.R), whose likelihood (lik_blocks.R) is searched from
-# the optimum of typical observations.
+# Fits of tables: gp() with data that are read in chunks. A sample of the rows determines the model, its bounds and the
+# design of the trend. All rows are sorted into cells (table_blocks.R). The search of their likelihood (lik_blocks.R)
+# begins at the optimum for typical observations.
 
 # The noise of gp(known = list(noise = )) as a quosure.
 noise_quosure <- function(noise) {
@@ -43,8 +43,8 @@ columns_of_fit <- function(source, formula, coords, values) {
   if ("." %in% used) source$columns else intersect(source$columns, used)
 }
 
-# The model by a sample of the rows, as if these were all: `parts` of the fit and its problem, and `theta`, by which
-# distances of cells are measured.
+# The model by a sample of the rows, treated as all rows: `parts` of the fit and its problem, and `theta`, which scales
+# the distances of cells.
 pilot_of <- function(scan, formula, covariance, coords, values, known, how, estimate, prior, call) {
   sample <- scan$sample
   source <- data_source(spatial_parts(sample))
@@ -62,7 +62,7 @@ pilot_of <- function(scan, formula, covariance, coords, values, known, how, esti
   pilot
 }
 
-# Parameters for distances: the given ones; by the sample where their ratios matter.
+# Parameters for distances: the given ones, or those of the sample if only ratios matter.
 theta_of_cells <- function(pilot, how, estimate, call) {
   parameters <- pilot$model$parameters
   if (estimate == "none") {
@@ -76,7 +76,8 @@ theta_of_cells <- function(pilot, how, estimate, call) {
                       likelihood_for(rows_of_data(pilot$data, rows), pilot$model, how), how, estimate, call)$theta
 }
 
-# The optimum of all observations, searched first by typical ones in memory, then by some of the cells.
+# The optimum of all observations; the search begins with typical observations in memory, and continues with some of the
+# cells.
 search_blocks <- function(blocks, pilot, how, estimate, call) {
   model <- pilot$model
   if (estimate == "none") return(list(theta = pilot$theta))
@@ -103,7 +104,7 @@ search_blocks <- function(blocks, pilot, how, estimate, call) {
   resumable(c(best, start["rivals"]), target)
 }
 
-# An eighth of the cells at most, evenly spaced along their curve, where there are more than eight.
+# At most an eighth of the cells, evenly spaced along their curve, if there are more than eight.
 units_for_start <- function(blocks) {
   cells <- which(!vapply(blocks$units, function(unit) is.null(unit$cell), NA))
   if (length(cells) > 8) cells[some_positions(length(cells), max(1, min(32, length(cells) %/% 8)))]

@@ -1,7 +1,7 @@
-# Arguments of gp() that fits of tables do not take, and the memory that they need.
+# Arguments of gp() that fits of tables do not support, and the memory that these fits need.
 
-# Stops at the first argument of gp() that a table cannot have, with what to do instead. `chosen` are quosures of
-# arguments.
+# Stops at the first argument of gp() that is not supported for a table; the message names an alternative. `chosen` are
+# quosures of arguments.
 check_table_settings <- function(chosen, family, transform, how, call) {
   given <- c(subset = !rlang::quo_is_null(chosen$subset), group = !rlang::quo_is_null(chosen$group),
              family = !is.null(family), transform = !is.null(transform), precision = how$precision != "float64")
@@ -51,13 +51,13 @@ check_block_model <- function(model, call) {
   stop_kernops("input", "Intrinsic models, such as {.fn power_law}, are not available for a table.", call = call)
 }
 
-# Rows of a chunk: as many as take a twentieth of the memory, with the columns that are computed from theirs.
+# The number of rows of a chunk: the chunk and the columns computed from it take a twentieth of the memory.
 chunk_rows <- function(memory, columns) {
   if (is.null(memory)) return(2e5)
   min(1e6, max(1e4, floor(memory_bytes(memory) / 20 / (8 * 8 * (columns + 4)))))
 }
 
-# The bytes of "8 GB" or a number of bytes.
+# The number of bytes, from text such as "8 GB" or a number.
 memory_bytes <- function(memory) {
   if (is.numeric(memory)) return(memory)
   parts <- regmatches(memory, regexec("^\\s*([0-9.]+)\\s*([KMGT])i?B?\\s*$", memory, ignore.case = TRUE))[[1]]
@@ -72,7 +72,7 @@ check_memory_bound <- function(memory, call = caller_env()) {
   stop_kernops("input", "{.arg memory} must be a size such as {.val 8 GB}, or a number of bytes.", call = call)
 }
 
-# Stops where a fit of n rows needs more memory than the bound.
+# Stops if a fit of n rows needs more memory than the limit.
 check_table_memory <- function(memory, n, pilot, call) {
   if (is.null(memory)) return(invisible())
   needed <- needed_memory(n, pilot)
@@ -83,7 +83,8 @@ check_table_memory <- function(memory, n, pilot, call) {
                call = call)
 }
 
-# The bytes of R, of the heads of all cells with their tree and neighbours, and of some copies of a cell with its halo.
+# The number of bytes of R, of the heads of all cells with their tree and neighbours, and of some copies of a cell with
+# its halo.
 needed_memory <- function(n, pilot) {
   width <- 8 * (5 + ncol(pilot$data$u) + ncol(pilot$data$x))
   heads <- if (n <= cell_rows) n else cell_heads * 2^ceiling(log2(n / cell_rows))

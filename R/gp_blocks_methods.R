@@ -1,5 +1,5 @@
-# Methods of fits of tables: plots and summaries read a sample of the observations; those that need all observations at
-# once are errors that name an alternative.
+# Methods of fits of tables: plots and summaries read a sample of the observations. Methods that need all observations
+# at once raise errors that name an alternative.
 
 # Stops unless `object` is a fit whose observations are in memory, for the function `what`.
 check_fit <- function(object, name, what, instead = NULL, call = caller_env()) {
@@ -22,7 +22,7 @@ model.matrix.gp_blocks <- function(object, ...) stop_blocks("model.matrix", "The
 #' @export
 weights.gp_blocks <- function(object, ...) stop_blocks("weights", "The table has the variables of its rows.")
 
-# Residuals of some of the first observations of the ordering, which cover the region evenly.
+# Residuals of the first observations of the ordering, which cover the region evenly.
 residuals_of_heads <- function(object, max_rows = 5000) {
   records <- object$blocks$heads
   residuals_of_some(object, records[some_positions(nrow(records), max_rows), , drop = FALSE])
@@ -31,11 +31,11 @@ residuals_of_heads <- function(object, max_rows = 5000) {
 residuals_of_some <- function(object, records) {
   points <- c(points_of_records(records, names(object$beta)), list(complete = rep(TRUE, nrow(records)), fitted = FALSE))
   object <- with_mean_as_offset(object)
-  object$vecchia$joint <- FALSE # the field of all cells takes as long as a fit
+  object$vecchia$joint <- FALSE # computing the field of all cells takes as long as a fit
   residuals_of_records(object, records, predicted_columns(object, points, mean_request)$fit, "response")
 }
 
-# The fit with some of its observations in memory, for plots: those that typical_records() has.
+# The fit with some of its observations in memory, for plots: those of typical_records().
 with_observations <- function(object) {
   if (!inherits(object, "gp_blocks")) return(object)
   records <- typical_records(object$blocks)

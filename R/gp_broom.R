@@ -80,7 +80,7 @@ check_tidied <- function(effects, call = caller_env()) {
                                shown(effects), "."), call = call)
 }
 
-# Coefficients of the trend; standard errors stay on the scale of the linear predictor, as in broom.
+# Exponentiates coefficients of the trend; standard errors stay on the scale of the linear predictor, as in broom.
 exponentiated <- function(table) {
   trend <- table$effect == "trend"
   of <- intersect(c("estimate", "conf.low", "conf.high"), names(table))
@@ -131,7 +131,7 @@ augment.gp <- function(x, newdata = NULL, ...) {
   if (identical(class(newdata), "data.frame")) as_table(newdata) else newdata
 }
 
-# Maps are joined, points take further columns.
+# Adds columns: maps are joined, points get further columns.
 augment_spatial <- function(x, newdata) {
   result <- predict(x, newdata, se.fit = TRUE, interval = "none", type = augment_scale(x))
   names(result)[1:2] <- c(".fitted", ".se.fit")
@@ -158,5 +158,5 @@ augment_fitted <- function(x) {
 # A tibble, as broom returns, if package tibble is installed.
 as_table <- function(x) if (requireNamespace("tibble", quietly = TRUE)) tibble::as_tibble(x) else x
 
-# Means of a family, but no back-transformation.
+# The scale of augment(): means of a family, but no back-transformation.
 augment_scale <- function(x) if (is.null(x$family)) "link" else "response"

@@ -160,7 +160,8 @@ dense_laplace_answer <- function(object, places) {
   answer
 }
 
-# Newton's method for the mode factors a dense matrix several times.
+# Maximum number of observations of a dense Laplace approximation: Newton's method for the mode factors a dense matrix
+# several times.
 most_dense_laplace <- 2000
 
 refuse_large_family <- function(object, call = caller_env()) {
@@ -183,9 +184,9 @@ new_certificate <- function(object, result, level, exact) {
   structure(certificate, class = "gp_certificate")
 }
 
-# The largest possible differences: of the log-likelihood; of predictions in exact standard errors, the root of the mean
-# square and the largest; and the interval of the relative differences of standard errors. A site without a standard
-# error is one of the observations.
+# The largest possible differences: of the log-likelihood; of predictions in exact standard errors, as root mean square
+# and maximum; and the interval of the relative differences of standard errors. A site without a standard error is an
+# observation.
 largest_differences <- function(x) {
   p <- x$predictions[is.finite(x$predictions$se.fit) & x$predictions$se.high > 1e-8 * max(x$predictions$se.high, 0), ]
   off <- (abs(p$fit - p$exact) + p$error) / p$se.low

@@ -5,7 +5,7 @@
 #' @export
 sigma.gp <- function(object, ...) {
   no_further("sigma", ...)
-  # degrees of freedom of Student's t distribution
+  # the degrees of freedom of Student's t distribution count, too
   if (!is.null(object$family)) {
     return(unname(object$dispersion[if (object$family$name == "gaussian") "sigma" else "scale"]))
   }
@@ -118,14 +118,15 @@ check_comparable <- function(fits, call = caller_env()) {
   ), call = call)
 }
 
-# TRUE if the columns of the trend of `small`, and the vector `shift`, are combinations of those of `large`.
+# TRUE if the columns of the trend of `small`, and the vector `shift`, are linear combinations of the columns of
+# `large`.
 spans <- function(large, small, shift = NULL) {
   x <- observed_data(large)$x
   both <- cbind(x, observed_data(small)$x, if (any(shift != 0)) shift)
   qr(both)$rank == ncol(x)
 }
 
-# For each fit but the first: whether it has more variances than the previous fit, in which they are 0.
+# For each fit except the first: TRUE if it has variances that the previous fit lacks, and which are thus 0 there.
 on_boundary <- function(fits) {
   variances <- vapply(fits, function(fit) sum(fit$model$parameters$kind %in% c("variance", "sill")), 0)
   diff(variances) > 0
@@ -134,8 +135,8 @@ on_boundary <- function(fits) {
 boundary_note <- paste0("Note: a variance that is 0 in the smaller fit is at its boundary: the test is conservative.\n",
                         "If one such variance is the only difference, halve the p-value.\n")
 
-# The trend of `small` is nested in that of `large`, and so are its predictors; whether the covariances are nested is
-# left to the user.
+# TRUE if the trend and the predictors of `small` are nested in those of `large`. The user must decide whether the
+# covariances are nested.
 is_nested <- function(small, large) {
   shift <- if (!is.null(small$family)) large$response$offset - small$response$offset else
     observed_data(small)$y - observed_data(large)$y

@@ -24,7 +24,7 @@ confounded_terms <- function(object, worst = -0.9, max_rows = 50) {
     (variation(names(terms)[pair]) - sum(single[pair])) / (2 * sqrt(prod(single[pair])))
   })
   table <- data.frame(first = names(terms)[pairs[1, ]], second = names(terms)[pairs[2, ]], correlation = correlation)
-  table[which(table$correlation < worst), ] # NaN without variation
+  table[which(table$correlation < worst), ] # drops NaN, the correlation of a term without variation
 }
 
 print_confounded <- function(table) {

@@ -9,7 +9,7 @@ new_clock <- function() {
                 calls = stats::setNames(none, names(fit_parts))))
 }
 
-# The value of `code`, whose time counts for a part, except what it spends in other parts.
+# Evaluates `code`, whose time counts for a part, except time that it spends in other parts.
 timed <- function(part, code) {
   clock <- the$clock
   if (is.null(clock)) return(code)
@@ -19,7 +19,7 @@ timed <- function(part, code) {
   code
 }
 
-# The previous part. Without one, the clock stops.
+# Switches the clock to a part and returns the previous part. Without a part, the clock stops.
 switch_part <- function(clock, part) {
   now <- as.numeric(Sys.time())
   before <- clock$part

@@ -106,7 +106,7 @@ fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
 fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
 
 # The functions of a fit in cross-validation: the predictive of each observation given all others; the mean and the
-# variance of the observations `out` given the others; and columns that compare the predictive `normal` with the
+# variance of the observations `out` given the others; and further columns that assess the predictive `normal` at the
 # observations.
 leave_one_out <- function(object) UseMethod("leave_one_out")
 predict_fold <- function(object, out, refit) UseMethod("predict_fold")
@@ -124,7 +124,7 @@ predict_folds <- function(object, folds, refit, predict = predict_fold) {
   predictive_normal(result[, 1], result[, 2])
 }
 
-# Warnings and errors of a fold have the classes of their causes, and say which fold it is.
+# Warnings and errors in a fold keep their classes; their messages name the fold.
 in_fold <- function(label, code) {
   tryCatch(withCallingHandlers(code, warning = function(w) {
     classes <- grep("^kernops_", class(w), value = TRUE)
@@ -137,7 +137,8 @@ in_fold <- function(label, code) {
   })
 }
 
-# Predictions are NA if other folds do not determine the trend, as for a level that occurs in one fold only.
+# Warns about predictions that are NA because other folds do not determine the trend, as for a level that occurs in one
+# fold only.
 warn_about_unknown_folds <- function(object, folds, unknown) {
   if (!length(unknown)) return(invisible())
   x <- object$parts$x
@@ -167,8 +168,8 @@ lapply_future <- function(x, f) {
   with_workers(future.apply::future_lapply(x, f, future.seed = NULL, future.packages = "kernops"))
 }
 
-# With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1 the residual of the prediction from the others is (P y)_i / P_ii, and
-# its variance 1 / P_ii (Dubrule 1983).
+# With P = K^-1 - K^-1 X (X' K^-1 X)^-1 X' K^-1, the residual of an observation from its prediction by the others is (P
+# y)_i / P_ii, and the variance of this residual is 1 / P_ii (Dubrule 1983).
 leave_one_out.gp <- function(object) {
   inverse <- conditioning_for(object)$inverse()
   alone <- inverse$diagonal
@@ -199,8 +200,8 @@ solved_diagonal <- function(n, solver) {
   diagonal
 }
 
-# For random signs z the mean of z * K^-1 z is the diagonal of K^-1 (Hutchinson 1990). Each entry is at least the
-# inverse variance of an observation whose field is unknown.
+# Estimates the diagonal of K^-1: its value is the mean of z * K^-1 z over random signs z (Hutchinson 1990). Each entry
+# is at least the inverse variance of an observation whose field is unknown.
 estimated_diagonal <- function(object, solver) {
   n <- length(object$data$y)
   probes <- 16 * max(1, object$how$control$probes)
@@ -233,8 +234,8 @@ predict_fold.gp <- function(object, out, refit) {
 }
 
 # The input of a fit without some observations: the parts of the others, with columns of the trend that are independent
-# there, the covariance, and the method of estimation. The omitted points are relative to the centre of that fit; `told`
-# is whether the others identify the trend at each point.
+# among them, the covariance, and the method of estimation. The omitted points are relative to the centre of the new
+# fit; `told` is TRUE at points where the others identify the trend.
 leave_out <- function(object, out, refit) {
   parts <- object$parts
   told <- rep(TRUE, sum(out))
@@ -271,7 +272,8 @@ independent_columns <- function(x) {
   sort(q$pivot[seq_len(q$rank)])
 }
 
-# TRUE if the kept rows identify the trend at an omitted row: linear dependencies of kept columns hold there as well.
+# TRUE if the kept rows identify the trend at an omitted row: it must satisfy the linear dependencies of the kept
+# columns.
 is_told <- function(x, out, kept) {
   dropped <- setdiff(seq_len(ncol(x)), kept)
   if (!length(dropped)) return(rep(TRUE, sum(out)))

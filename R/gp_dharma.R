@@ -26,7 +26,7 @@ getSimulations.gp <- function(object, nsim = 1, type = c("normal", "refit"), ...
 # Rows that na.exclude() would add have no simulations.
 without_omitted <- function(object) replace(object, "na.action", list(NULL))
 
-# Factors as numbers from 0, and successes of binomial trials.
+# Converts factors to numbers from 0, and binomial responses to numbers of successes.
 numbers_of_response <- function(object, y) {
   if (is.factor(y)) return(as.integer(y) - 1)
   if (NCOL(y) == 2) return(unname(y[, 1]))

@@ -1,7 +1,7 @@
 # Posterior draws of fits with a family: of the parameters of the covariance and the coefficients of the trend. The
 # parameters of the family keep their estimates.
 
-# The fit with all parameters of the search as parameters of its model.
+# The fit with all parameters of the search, including those of the trend, as parameters of its model.
 sampled_fit <- function(fit) UseMethod("sampled_fit")
 
 sampled_fit.gp <- function(fit) fit
@@ -28,7 +28,7 @@ with_parameters.gp_family_fit <- function(fit, likelihood, theta) {
   fit
 }
 
-# A row for each draw, with the coefficients of the trend for those of its basis.
+# A row for each draw; coefficients of the basis are converted to coefficients of the trend.
 reported_draws <- function(posterior) {
   fit <- sampled_fit(posterior$fit)
   parameters <- fit$model$parameters

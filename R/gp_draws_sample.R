@@ -13,7 +13,7 @@ posterior_target <- function(fit) {
   centers <- lapply(optima, function(theta) to_search(sampled, theta[free]))
   low <- to_search(sampled, sampled$lower)
   high <- to_search(sampled, sampled$upper)
-  turning <- is_direction(sampled) # half a turn changes nothing
+  turning <- is_direction(sampled) # directions are equal after half a turn
   low[turning] <- centers[[1]][turning] - pi / 2
   high[turning] <- centers[[1]][turning] + pi / 2
   theta_of <- function(s) replace(theta, free, from_search(sampled, s))
@@ -74,7 +74,7 @@ adapted <- function(first, s, weight) {
   t_mixture(list(moments$center), list(scale))
 }
 
-# Equal parts of multivariate t distributions: draw(n), a row each, and log_density(s).
+# A mixture of multivariate t distributions with equal weights: draw(n) returns a row for each draw, and log_density(s).
 t_mixture <- function(centers, scales, df = 5) {
   roots <- lapply(scales, chol)
   p <- length(centers[[1]])

@@ -222,7 +222,7 @@ check_family_settings <- function(method, estimate, known, transform, call) {
          "Other families have {.arg weights}.")
 }
 
-# `method = "auto"` may have chosen the iterative method.
+# Checks the method that `method = "auto"` may have chosen: the iterative method does not support families.
 check_family_method <- function(method, n, backend, call) {
   if (method == "exact" && backend == "cuda") {
     stop_kernops("input", c("The exact method fits a {.arg family} on the CPU.",

@@ -87,8 +87,8 @@ other_family_names <- c(
   truncated_nbinom2 = "truncated_negative_binomial"
 )
 
-# The name and the values of parameters of a family of package stats, MASS, mgcv, glmmTMB or sdmTMB; NULL for others.
-# Families of mgcv have no number `n.theta` of parameters to estimate if the parameter has a value.
+# The name and the values of parameters of a family of package stats, MASS, mgcv, glmmTMB or sdmTMB; NULL for other
+# families. `n.theta`, the number of parameters to estimate, is missing in families of mgcv whose parameter has a value.
 known_family <- function(name, family) {
   value <- function() if (identical(as.numeric(family$n.theta), 0)) family$getTheta(TRUE)
   size <- function() if (inherits(family, "extended.family")) value() else get(".Theta", environment(family$variance))

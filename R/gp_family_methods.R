@@ -40,8 +40,8 @@ family_residuals <- function(object, y, mu, w, type) {
          deviance = sign(off) * sqrt(pmax(0, density$deviance(y, mu, w, object$phi))))
 }
 
-# The standard normal quantiles of the probabilities of the observations given the fitted process; of a discrete
-# observation, a uniform number between the probabilities of the values below it and up to it.
+# The standard normal quantiles of the probabilities of the observations given the fitted process. For a discrete
+# observation, the probability is drawn uniformly between the probabilities of the values below it and up to it.
 quantile_residuals <- function(object) {
   y <- object$parts$y
   w <- object$parts$weights
@@ -54,7 +54,8 @@ quantile_residuals <- function(object) {
   stats::qnorm(pmin(pmax(p, 1e-16), 1 - 1e-16))
 }
 
-# The probability of values below y, where p is that of values up to y: less than p if y has a positive probability.
+# The probability of values below y; p is the probability of values up to y, which is larger if y has a positive
+# probability.
 lower_probability <- function(density, x, y, p) {
   if (density$discrete) return(cdf(x, y - value_unit(x)))
   replace(p, y <= if (density$response == "nonnegative") 0 else density$limits[[1]], 0)
@@ -90,7 +91,7 @@ family_vcov <- function(object) {
   free <- which(!parameters$fixed)
   names <- parameters$name[free]
   trend <- parameters$kind[free] == "trend"
-  # the coefficients of the trend and of predictors from the coefficients of their bases
+  # converts the coefficients of bases to those of the trend and of predictors
   turn <- diag(in_data_units(object$outer, search_slope(parameters, object$outer_theta))[free], length(free))
   if (any(trend)) {
     turn[trend, trend] <- sqrt(length(object$data$y)) * solve(qr.R(qr(object$data$x)))
@@ -109,8 +110,8 @@ family_vcov <- function(object) {
   matrix(inverse[order, order], length(order), dimnames = list(names[order], names[order]))
 }
 
-# The information on the scale of the search: from differences of the gradient. For larger fits, that on the covariance
-# and the trend is from the search, which has no part that the parameters of the family share with them.
+# The information on the scale of the search, by differences of the gradient. For larger fits, the information on the
+# covariance and the trend is taken from the search, which does not share it with the parameters of the family.
 family_information <- function(object, free) {
   if (!length(free)) return(matrix(0, 0, 0))
   kept_in(object$information, key = list(object$outer_theta, free), compute = function() {

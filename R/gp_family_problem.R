@@ -26,7 +26,8 @@ fit_family <- function(parts, model, known, how, estimate, family, call) {
   fit
 }
 
-# As prepare_problem(). `basis` has the trend as orthogonal columns of mean square 1, whose coefficients are estimated.
+# Like prepare_problem(). The trend in `basis` has orthogonal columns of mean square 1, whose coefficients are
+# estimated.
 family_problem <- function(parts, model, known, family, estimate, call) {
   beta <- known$beta
   parts$x <- trend_columns(parts, beta, call)
@@ -51,8 +52,8 @@ with_family_search <- function(problem, call) {
   response <- working_response(data$family, data$y, data$prior) - data$offset
   residual <- if (ncol(data$x)) qr.resid(qr(data$x), response) else response
   problem <- bounded_problem(problem, residual, call)
-  # a search for logarithms on their way to zero would become ever slower, so values below a hundred thousandth of the
-  # variance of the response, or a tenth of the noise of large counts, are treated as zero
+  # a search for the logarithm of a variance that tends to zero would become ever slower, so values below a hundred
+  # thousandth of the variance of the response, or a tenth of the noise of large counts, are treated as zero
   weight <- positive_weights(terms_of(data, list(beta = problem$start$trend, phi = problem$start$phi))(residual))
   noise <- stats::median(1 / weight[is.finite(weight) & weight > 0])
   variance <- problem$model$parameters$kind == "variance"
@@ -61,7 +62,7 @@ with_family_search <- function(problem, call) {
   problem
 }
 
-# Starting values without a process: of the parameters of the family, and of the trend.
+# Starting values of the parameters of the family and of the trend, by a fit without a process.
 plain_fit <- function(data) {
   family <- data$family
   response <- working_response(family, data$y, data$prior) - data$offset
@@ -117,10 +118,11 @@ stop_no_mode <- function(call) {
                call = call)
 }
 
-# The fit, as finish_fit() makes it: `dispersion` are the parameters of the family as they are reported, `phi` those of
-# the density, with predictors for each observation. Predictions treat the fit as a fit of Gaussian observations with
-# the response h + slope / M and noise 1 / M with the positive_weights() M, whose mean is that of the approximation.
-# `less` accounts for the difference of the weights in variances, see lik_laplace_dense.R.
+# The fit, like finish_fit(): `dispersion` are the parameters of the family as they are reported, and `phi` the
+# parameters of the density, with values for each observation if there are predictors. Predictions treat the fit as a
+# fit of Gaussian observations with the response h + slope / M and noise 1 / M, with the positive_weights() M, which
+# gives the mean of the approximation. `less` corrects variances for the difference of the weights, see
+# lik_laplace_dense.R.
 finish_family <- function(problem, likelihood, search, call) {
   data <- problem$data
   state <- likelihood$evaluate(search$theta)

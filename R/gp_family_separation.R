@@ -1,5 +1,5 @@
-# Separation: a trend, or the field, that separates successes from failures without an error, or determines where counts
-# are zero. The likelihood then has no maximum (Albert and Anderson 1984).
+# Separation: a trend, or the field, separates successes from failures without an error, or determines where counts are
+# zero. The likelihood then has no maximum (Albert and Anderson 1984).
 
 warn_about_separation <- function(fit, separating) {
   if (length(separating)) return(warn_about_covariates(separating, fit$family$density$response))
@@ -10,7 +10,7 @@ warn_about_separation <- function(fit, separating) {
                 class = c("kernops_separation", "kernops_warning"))
 }
 
-# A search with separating covariates cannot converge: more steps do not help.
+# The search with a note on separating covariates: it cannot converge, and more steps do not help.
 with_separation <- function(separating, search) {
   withCallingHandlers(search, kernops_not_converged = function(w) {
     if (length(separating) && !inherits(w, "kernops_near_singular")) invokeRestart("muffleWarning")
@@ -36,7 +36,7 @@ warn_about_constant <- function(family) {
                 class = c("kernops_separation", "kernops_warning"))
 }
 
-# The names of the columns of the trend, as few as possible, a combination of which separates the observations.
+# The names of the columns of the trend, as few as possible, of which a combination separates the observations.
 separating_covariates <- function(data) {
   sides <- sides_of_observations(data)
   x <- data$x
@@ -91,7 +91,7 @@ shortest_combination <- function(rows, tolerance = 1e-10) {
     best <- which.max(gain)
     if (max(abs(left)) <= tolerance || gain[[best]] <= tolerance) break
     moved <- nonnegative_step(rows, target, replace(m, best, 0), c(active, best))
-    # a row that rounding keeps at zero is left for later steps
+    # a row that rounding errors keep at zero is excluded from the next steps
     if (!best %in% moved$active) refused <- c(refused, best) else refused <- integer()
     m <- moved$m
     active <- moved$active
@@ -99,7 +99,7 @@ shortest_combination <- function(rows, tolerance = 1e-10) {
   -left
 }
 
-# Least squares of the active rows; those that would become negative leave, one after another.
+# Solves least squares for the active rows; rows whose coefficient would become negative are removed one by one.
 nonnegative_step <- function(rows, target, m, active) {
   repeat {
     solved <- qr.coef(qr(t(rows[active, , drop = FALSE]), tol = 1e-12), target)
@@ -118,8 +118,9 @@ nonnegative_step <- function(rows, target, m, active) {
 }
 
 # TRUE if each binary observation is on its side of the fitted linear predictor, and the variance of the field is 50
-# times that of the latent distribution of the link: the likelihood then hardly depends on it. For the Cauchy
-# distribution of cauchit, it is the variance of a normal distribution with its quartiles.
+# times the variance of the latent distribution of the link: the likelihood then hardly depends on the variance of the
+# field. For cauchit, whose distribution has no variance, the variance of a normal distribution with the same quartiles
+# is used.
 is_separated_by_field <- function(fit) {
   if (fit$family$density$response != "binomial") return(FALSE)
   if (all(fit$outer$parameters$fixed | fit$outer$parameters$kind == "trend")) return(FALSE)

@@ -1,7 +1,7 @@
-# Methods of packages insight and performance, which are found once these packages are loaded. Their defaults take the
-# response and predictions from variables of the data, before the formula transforms them, and do not know coordinates.
+# Methods of packages insight and performance, which are found once these packages are loaded. The default methods take
+# the response and predictions from variables of the data, before the formula transforms them, and ignore coordinates.
 
-# The default knows single trials of fits of glm() only.
+# The default method supports single trials for fits of glm() only.
 #' @exportS3Method insight::model_info
 model_info.gp_family_fit <- function(x, ...) {
   info <- NextMethod()
@@ -54,7 +54,7 @@ get_deviance.gp <- function(x, ...) {
   sum(x$parts$weights * stats::residuals(without_omitted(x))^2)
 }
 
-# Families without a standard deviation have that of deviance residuals, as glm().
+# The standard deviation; for families without one, that of deviance residuals, as for glm().
 #' @exportS3Method insight::get_sigma
 get_sigma.gp_family_fit <- function(x, ...) {
   sigma <- stats::sigma(x)
@@ -78,7 +78,7 @@ get_predicted.gp <- function(x, data = NULL, predict = "expectation", ci = NULL,
   structure(table$fit, ci_data = limits, ci = ci, class = c("get_predicted", "numeric"))
 }
 
-# On the scale of the residuals, which is that of the formula: for log(y), that of the logarithm.
+# The mean absolute error on the scale of the residuals, which is the scale of the formula: for log(y), the logarithm.
 #' @exportS3Method performance::performance_mae
 performance_mae.gp <- function(model, ...) mean(abs(stats::residuals(model, "response")), na.rm = TRUE)
 
@@ -92,12 +92,12 @@ r2.gp <- function(model, ...) {
 
 observed_numbers <- function(model) {
   refuse_several(model, "{.fn r2} is")
-  # rows of a table without a fit are missing
+  # rows of a table that are not in the fit are missing
   if (inherits(model, "gp_blocks")) return(stats::fitted(model) + stats::residuals(model))
   if (is.null(model$family)) model$parts$y else model$response$y
 }
 
-# Pearson's chi-squared statistic. The field and the trend take as many degrees of freedom as the leverages add up to.
+# Pearson's chi-squared statistic. The field and the trend take as many degrees of freedom as the sum of the leverages.
 #' @exportS3Method performance::check_overdispersion
 check_overdispersion.gp <- function(x, ...) {
   info <- insight::model_info(x)

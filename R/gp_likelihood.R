@@ -80,7 +80,7 @@ links_of <- list(real = "identity", positive = "log", nonnegative = "log", count
                  share = c("logit", "probit", "cloglog", "cauchit"),
                  binomial = c("logit", "probit", "cloglog", "cauchit"))
 
-# A formula with the inverse link in place of mu.
+# The formula with the inverse link substituted for mu.
 with_mean <- function(formula, link) {
   if (is.null(formula)) return(NULL)
   mean <- c(identity = "eta", log = "Exp(eta)", logit = "Sigmoid(eta)", probit = "Exp(LogNormalCdf(eta))",

@@ -64,7 +64,7 @@ as_draws.gp <- function(x, ...) {
                                {.arg prior}."), call = NULL)
 }
 
-# The log density of each observation given all others; infinite errors have the density 0.
+# The log density of each observation given all others; an infinite error gives a density of 0.
 left_out_density <- function(object) UseMethod("left_out_density")
 
 left_out_density.gp <- function(object) {

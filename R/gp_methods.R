@@ -93,8 +93,8 @@
 #' @name gp_methods
 NULL
 
-# Arguments that the method of gp for the generic `name` does not support are errors. Some packages, such as car, pass
-# `complete` to coef() and vcov(), as for lm().
+# Stops at arguments that the method of gp for the generic `name` does not support. Some packages, such as car, pass
+# `complete` to coef() and vcov(), as for lm(); it is ignored.
 no_further <- function(name, ..., call = caller_env()) {
   refuse_arguments(paste0(name, ".gp"), list(...), ignored = "complete", call = call)
 }
@@ -119,13 +119,14 @@ logLik.gp <- function(object, ...) {
 #' @importFrom stats vcov weights
 #' @export
 nobs.gp <- function(object, ...) {
-  refuse_arguments("nobs.gp", list(...), ignored = "use.fallback") # of step() and drop1()
+  refuse_arguments("nobs.gp", list(...), ignored = "use.fallback") # step() and drop1() pass use.fallback
   object$data[["n"]] %||% length(object$data$location %||% object$data$y)
 }
 
 #' @export
 formula.gp <- function(x, ...) {
-  refuse_arguments("formula.gp", list(...), ignored = "env") # of as.formula(), which update.formula() and add1() call
+  # as.formula(), which update.formula() and add1() call, passes env
+  refuse_arguments("formula.gp", list(...), ignored = "env")
   # random effects and smooths are not terms of the trend
   if (inherits(x$formula, "formula") && length(split_effects(x$formula[[3]])$effects)) return(x$formula)
   stats::formula(x$parts$terms)
@@ -240,7 +241,7 @@ confint.gp <- function(object, parm = NULL, level = 0.95, type = c("both", "tren
   covariance <- if (type != "trend") diag(vcov.gp(object, "covariance"))
   rows <- match(names(covariance), object$model$parameters$name)
   values <- c(if (length(trend)) object$beta, coef.gp(object, "covariance")[rows])
-  # a coefficient of the trend is not one of the parameters, whatever its name
+  # a coefficient of the trend is not a parameter, even if it has the same name
   parameters <- object$model$parameters[c(rep(NA, length(trend)), rows), ]
   parameters$log <- parameters$log %in% TRUE | parameters$kind %in% "sill"
   parameters$unit[is.na(parameters$unit)] <- 1

@@ -81,7 +81,7 @@ gp_neighbours <- function(coords, m = 30, ordering = c("maxmin", "random", "coor
   structure(list(order = order, neighbours = found, m = nrow(found), ordering = ordering), class = "gp_neighbours")
 }
 
-# The finite coordinates of at least one point.
+# Checks that the coordinates are finite numbers of at least one point.
 points_in <- function(coords, plain, call = caller_env()) {
   source <- spatial_parts(coords)
   columns <- if (is.data.frame(coords)) coords else list(coords)

@@ -1,14 +1,14 @@
 # Predictors with smooths (data_predictor_smooths.R): the variances of their random coefficients are estimated.
 #
 # Let g be the random coefficients of the smooths, with the prior N(0, v_k I) for smooth k, and t all other parameters.
-# For given v, the search maximises the penalised log-likelihood in (t, g). With the observed information H of the
-# log-likelihood in g at its end and P the inverse variances of g, the Laplace approximation of the marginal likelihood
-# is
+# For given v, the search maximises the penalised log-likelihood in (t, g). With H the observed information of the
+# log-likelihood in g at the maximum, and P the inverse variances of g, the Laplace approximation of the marginal
+# likelihood is
 #   log p(y) = log p(y | t, g) + log N(g; 0, P^-1) + q / 2 log(2 pi) - log det(H + P) / 2.
-# It is stationary in v_k where v_k = sum(g_k^2) / (q_k - tr((H + P)^-1)_k / v_k), apart from the change of H (Wood and
-# Fasiolo 2017): this is iterated, each search from the end of the previous one.
+# Apart from the change of H, it is stationary in v_k if v_k = sum(g_k^2) / (q_k - tr((H + P)^-1)_k / v_k) (Wood and
+# Fasiolo 2017). This equation is iterated; each search begins at the end of the previous one.
 
-# The variances at the start: the smooth has a standard deviation of about 1/2, on the scale of the predictor.
+# The starting values of the variances: the smooth has a standard deviation of about 1/2 on the scale of the predictor.
 starting_variances <- function(random, z) {
   vapply(random, function(k) 0.25 / mean(rowSums(z[, k, drop = FALSE]^2)), 0)
 }
@@ -26,14 +26,14 @@ penalty_of <- function(family, before) {
   list(name = name, rows = before + which(family$parameters$of == name), matrix = crossprod(turn, inverse * turn))
 }
 
-# -2 log density of the penalised coefficients up to constants, and its derivatives, as prior_deviance() has them.
+# -2 log density of the penalised coefficients up to constants, with its derivatives in the form of prior_deviance().
 penalty_deviance <- function(penalty, theta) {
   v <- theta[penalty$rows]
   slope <- as.vector(penalty$matrix %*% v)
   list(value = sum(v * slope), gradient = 2 * slope, bend = 2 * penalty$matrix)
 }
 
-# The problem, its likelihood and its search at the estimated variances.
+# The problem, its likelihood and its search at the estimated variances of the smooths.
 with_noise_field <- function(problem, likelihood, search, how, estimate, call, most = 30, tol = 0.01) {
   penalty <- problem$outer$penalty
   if (is.null(penalty) || estimate == "none") {
@@ -56,8 +56,8 @@ with_noise_field <- function(problem, likelihood, search, how, estimate, call, m
   list(problem = problem, likelihood = likelihood, search = search, marginal = marginal)
 }
 
-# The `value` of the log marginal likelihood minus that of the log-likelihood at theta, the `next_variances`, and the
-# effective degrees of freedom `edf` of the random coefficients.
+# The `value` of the log marginal likelihood minus the log-likelihood at theta, the `next_variances`, and the effective
+# degrees of freedom `edf` of the random coefficients.
 laplace_of_smooths <- function(problem, likelihood, theta, step = 1e-3) {
   penalty <- problem$outer$penalty
   predictor <- problem$data$family$predictors[[penalty$name]]

@@ -1,6 +1,6 @@
 # Panels of the empirical variogram over that of the model.
 
-# The arguments of plot() for gp_variogram(), and all others.
+# Splits the arguments of plot() into those of gp_variogram() and all others.
 split_settings <- function(arguments, drawn, call = caller_env()) {
   of_pairs <- names(arguments) %in% c("estimator", "cutoff", "width", "alpha", "tol", "cloud")
   settings <- arguments[of_pairs]
@@ -15,7 +15,7 @@ split_settings <- function(arguments, drawn, call = caller_env()) {
   list(settings = settings, graphics = arguments[!of_pairs])
 }
 
-# Stops at `arguments` that no panel uses: those of the frame apply to each panel, those of colours to maps.
+# Stops at `arguments` that no panel uses: arguments of the frame apply to each panel, colours to maps.
 check_drawn <- function(arguments, method, maps = FALSE, call = caller_env()) {
   known <- c(arguments_of_frame, if (maps) c("col", "breaks", "zlim", "useRaster"))
   unknown <- arguments[!(names(arguments) %||% character(length(arguments))) %in% known]
@@ -36,7 +36,7 @@ variogram_panel <- function(title, xlab, empirical, model, reach = max(empirical
             zero = TRUE, reach = reach)
 }
 
-# The longest curve if the others do not differ from it.
+# The longest curve alone, if the others do not differ from it.
 distinct_curves <- function(model) {
   curves <- split(model, model$along)
   longest <- curves[[which.max(vapply(curves, function(curve) max(curve$dist), 0))]]
@@ -58,7 +58,7 @@ variogram_of <- function(x, settings = list()) {
   residual <- x$data$y - if (ncol(x$data$x)) as.vector(x$data$x %*% x$beta) else 0
   globe <- on_globe(x$model)
   place <- function(u) if (globe) on_sphere(u) else u[, seq_len(x$model$d), drop = FALSE]
-  # all pairs of more points take more than a second
+  # computing all pairs of more points takes more than a second
   some <- spaced_rows(length(residual), 3000)
   u <- x$data$u[some, , drop = FALSE]
   # pairs of different groups are beyond any distance

@@ -8,7 +8,7 @@ draw_panel <- function(panel, arguments, add = NULL) {
 ink <- function() viridis(3)[[1]]
 faint <- function(colour, alpha = 0.35) grDevices::adjustcolor(colour, alpha)
 
-# Many points are smaller, so that they do not hide each other.
+# The size of points: many points are smaller, so that they do not hide each other.
 point_size <- function(count) if (count <= 100) 1 else if (count <= 1000) 0.7 else 0.45
 
 # Classes of values, of which there is at least one.
@@ -66,12 +66,12 @@ draw_values <- function(panel, arguments, add) {
   margin_legend(classes$words, fill = rev(classes$colours))
 }
 
-# Raster images need equal steps.
+# TRUE if axes have equal steps, which raster images require.
 is_even <- function(axes) all(vapply(axes, function(v) {
   length(v) < 3 || diff(range(diff(v))) <= 1e-6 * diff(range(v))
 }, NA))
 
-# The largest numbers of levels whose curves have bands, and lines in the legend.
+# Maximum number of levels whose curves have bands, and of lines in the legend.
 most_bands <- 6
 most_words <- 12
 
@@ -101,7 +101,7 @@ draw_curves <- function(panel, arguments, add) {
   if (length(words)) margin_legend(words, lty = 1 + (seq_along(words) - 1) %% 6, col = colours, lwd = 2)
 }
 
-# Levels from the smallest to the largest effect, with names where there is room for them.
+# Draws the levels from the smallest to the largest effect, with names if there is space for them.
 draw_levels <- function(panel, arguments, add) {
   table <- panel$table[order(panel$table$fit), ]
   n <- nrow(table)

@@ -1,6 +1,6 @@
 # Panels of random effects, effects of time and smooths, with bands of their errors given the data.
 
-# In the order of the covariance. With a family, effects are on the scale of the link.
+# The panels in the order of the covariance. With a family, effects are on the scale of the link.
 effect_panels <- function(x, level, call = caller_env()) {
   object <- with_indicators(x)
   leaves <- added_effects(object$model$covariance)
@@ -40,7 +40,7 @@ coefficient_panels <- function(object, leaf, half) {
   })
 }
 
-# Points at values of the variables of a smooth where all other terms are left out. The functions without a penalty are
+# Points at values of the variables of a smooth; all other terms are omitted there. The functions without a penalty are
 # columns of the trend.
 smooth_points <- function(object, leaf, values, level = NULL) {
   column <- settled_basis(leaf, object)

@@ -24,10 +24,10 @@ field_kind <- function(x) {
   if (x$model$d == 1) "curve" else if (x$model$d == 2 && wide) "map" else "points"
 }
 
-# The rows of the data: of several variables, they are not the observations.
+# The rows of the data; in fits of several variables, these are not the observations.
 parts_by_row <- function(x) x$parts$whole %||% x$parts
 
-# TRUE if the trend can be computed from the coordinates alone, by their names.
+# TRUE if the variables of the trend are coordinates with names, so that it can be computed anywhere.
 follows_coordinates <- function(x) {
   if (length(x$parts$columns) || !all(x$parts$needed$trend %in% colnames(x$parts$u))) return(FALSE)
   if (inherits(x, "gp_blocks")) return(TRUE) # coordinates of tables are variables
@@ -62,7 +62,7 @@ prediction_tables <- function(x, panel_names, newdata, u, level = NULL) {
     table <- predict(x, newdata, coords = u, what = c(what, band), type = type, level = level %||% 0.95,
                      interval = if (length(band)) "confidence" else "none", terms = x$shown$terms,
                      exclude = x$shown$exclude)
-    # one column has no name, or those of the variables
+    # a single column has no name, or the names of the variables
     if (length(what) == 1 && !length(band)) stats::setNames(as.data.frame(table), paste0(before, what)) else table
   }
   table <- do.call(cbind, Filter(length, list(predicted(columns[!on_response], augment_scale(x), band),

@@ -8,7 +8,7 @@ class_colours <- function(count) {
 }
 
 most_drawn <- 5000
-# Observations of a sample that is predicted, which takes about a second.
+# Maximum number of observations of a sample that is predicted, which takes about a second.
 most_predicted <- 1000
 
 drawn_rows <- function(n) spaced_rows(n, most_drawn)
@@ -21,7 +21,7 @@ open_panel <- function(x, y, xlab, ylab, main, arguments, legend = NULL, asp = N
                                    ylim = range(y, na.rm = TRUE, finite = TRUE),
                                    xlab = xlab, ylab = ylab, main = main, asp = asp, las = 1), arguments)
   graphics::plot.new()
-  # northings such as 5200000 in full
+  # northings such as 5200000 are printed in full
   digits <- options(scipen = 7)
   on.exit(options(digits))
   before <- graphics::par("mar", "mgp")
@@ -56,8 +56,8 @@ text_inches <- function(text, cex = 1) {
   if (length(text)) max(graphics::strwidth(text, "inches", cex = cex)) else 0
 }
 
-# Tick labels stand 0.7 lines away from the axis, with the label of the axis beyond; a legend has a box for each line.
-# Half of the last label of the horizontal axis may stand beyond the panel.
+# The margins. Tick labels are 0.7 lines away from the axis, with the label of the axis beyond; a legend has a box for
+# each line. Half of the last label of the horizontal axis may extend beyond the panel.
 margins_for <- function(chosen, legend, ticks = NULL) {
   lines <- function(text, cex = graphics::par("cex.axis")) text_inches(text, cex) / line_inches()
   right <- max(0.5 + lines(format(pretty(chosen$xlim))) / 2,
@@ -66,7 +66,7 @@ margins_for <- function(chosen, legend, ticks = NULL) {
   c(3.6, left + 2.7, if (nzchar(chosen$main)) 2.4 else 1, right)
 }
 
-# Wider margins of a map to scale, so that its frame fits the data.
+# Margins that are widened for a map to scale, so that its frame fits the data.
 margins_to_scale <- function(margins, chosen) {
   if (is.na(chosen$asp) || any(vapply(chosen[c("xlim", "ylim")], diff, 0) <= 0)) return(margins)
   room <- graphics::par("pin")

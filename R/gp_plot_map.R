@@ -1,7 +1,7 @@
 # Panels of maps: over the observations, and at new data.
 
-# The cells of a map over the observations: two axes, and the points of the grid that are `shown`, with `mask` those
-# within the convex hull of the observations.
+# The cells of a map over the observations: two axes, and the points of the grid that are `shown`; with `mask`, these
+# are the points within the convex hull of the observations.
 observed_cells <- function(x, n, mask = FALSE) {
   u <- parts_by_row(x)$u
   spans <- apply(u, 2, function(v) diff(range(v)))
@@ -44,7 +44,7 @@ map_panel <- function(x, axes, z, what, variable) {
             points = observed_points(x, variable), legend = field_legend(x, what, variable))
 }
 
-# The observations, of one variable, if there are few enough to be seen: a table of x and y.
+# A table of x and y of the observations, of one variable, if they are few enough to be distinguished.
 observed_points <- function(x, variable = NULL) {
   data <- parts_by_row(x)
   u <- if (is.null(variable)) data$u else data$u[!is.na(data$y[, variable]), , drop = FALSE]
@@ -53,7 +53,7 @@ observed_points <- function(x, variable = NULL) {
 
 place_table <- function(x, u) data.frame(x = axis_values(x, 1, u[, 1]), y = axis_values(x, 2, u[, 2]))
 
-# Degrees of longitude are shorter than those of latitude. A time and a length have no common scale.
+# The aspect ratio: degrees of longitude are shorter than degrees of latitude; a time and a length have no common scale.
 map_aspect <- function(x) {
   if (x$parts$long_lat) return(1 / cos(mean(x$parts$u[, 2]) * pi / 180))
   timed <- vapply(x$parts$classes[colnames(x$parts$u)], inherits, NA, c("Date", "POSIXct", "difftime"))

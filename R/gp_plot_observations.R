@@ -12,7 +12,8 @@ observations_panel <- function(x) {
             aspect = if (x$model$d == 2) map_aspect(x) else NA, legend = "fitted")
 }
 
-# Fitted values and residuals of all observations, or of a sample of more than `most_drawn`, and their numbers.
+# Fitted values and residuals of all observations or, if there are more than `most_drawn`, of a sample; and their
+# numbers.
 fitted_sample <- function(x, residuals = FALSE) {
   if (inherits(x, "gp_blocks")) return(sample_of_table(x))
   n <- nobs.gp(x)
@@ -31,7 +32,7 @@ fitted_sample <- function(x, residuals = FALSE) {
        residual = family_residuals(x, x$response$y[rows], fitted, x$parts$weights[rows], "deviance"))
 }
 
-# As fitted_sample(), for a fit with_observations().
+# Like fitted_sample(), for a fit by with_observations().
 sample_of_table <- function(x) {
   rows <- drawn_rows(nrow(x$records))
   residual <- residuals_of_some(x, x$records[rows, , drop = FALSE])
@@ -64,7 +65,7 @@ covariance_curves <- function(x) {
     km <- if (on_globe(x$model)) sqrt(rowSums((on_sphere(shifted) - on_sphere(origin[rep(1, 200), , drop = FALSE]))^2))
     list(h = h, km = km, k = as.vector(product(list(theta = x$theta, x = shifted, y = origin, b = 1))))
   })
-  # one curve is enough if all are the same
+  # one curve is enough if all curves are equal
   longest <- which.max(vapply(curves, function(curve) max(curve$km %||% curve$h), 0))
   same <- vapply(curves, function(curve) {
     along <- function(curve) curve$km %||% curve$h
@@ -75,7 +76,7 @@ covariance_curves <- function(x) {
   list(curves = curves, reach = reach, shown = if (all(same)) longest else seq_len(d))
 }
 
-# The point is the variance with the nugget.
+# A curve of the covariance; the point is the variance including the nugget.
 covariance_panel <- function(x) {
   result <- covariance_curves(x)
   names <- colnames(x$parts$u)

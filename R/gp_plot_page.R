@@ -30,8 +30,8 @@ triangle_of_pairs <- function(count) {
   t(numbers)
 }
 
-# Text is smaller the more panels there are side by side or above each other, as by par(mfrow = ). Returns the graphical
-# parameters before.
+# Opens a page. As with par(mfrow = ), text is smaller if there are more panels in a row or column. Returns the previous
+# graphical parameters.
 open_page <- function(numbers) {
   if (length(numbers) == 1) return(NULL)
   before <- graphics::par("mfrow")

@@ -23,12 +23,12 @@ panels_of <- function(x, panel_names, n, level, mask, newdata, settings, call = 
   do.call(c, each)
 }
 
-# The fit with the parts that predictions of its field have; NULL for all.
+# The fit with the parts that predictions of its field include; NULL means all parts.
 with_shown_parts <- function(x, terms, exclude) {
   if (is.null(terms) && is.null(exclude)) x else replace(x, "shown", list(list(terms = terms, exclude = exclude)))
 }
 
-# Such as ": trend, matern" behind a title.
+# Words such as ": trend, matern", which follow a title.
 words_of_parts <- function(x) {
   parts <- x$shown
   if (is.null(parts)) return("")
@@ -39,7 +39,7 @@ words_of_parts <- function(x) {
 panels_of_fit <- c("field", "se", "residuals", "covariance", "variogram", "effects")
 panels_of_several <- c("variogram", "field", "se", "effects")
 
-# Names of panels; quantiles and probabilities as columns of predict() have them.
+# Names of panels; quantiles and probabilities have the names of the columns of predict().
 names_of_panels <- function(which, x, newdata, default, call = caller_env()) {
   known <- if (!is.null(newdata)) c("field", "se") else
     if (is_lmc(x$model$covariance)) panels_of_several else panels_of_fit

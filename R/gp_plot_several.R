@@ -45,8 +45,8 @@ empirical_variograms <- function(u, values) {
   do.call(rbind, unlist(tables, recursive = FALSE))
 }
 
-# Half the mean product of differences: the mean of the cross-covariances at distance 0, minus that at the distance, and
-# the nugget.
+# Half the mean product of differences: the mean of the cross-covariances at distance 0, minus the mean at the distance,
+# plus the nugget.
 model_variograms <- function(x, k, place, max_dist) {
   names <- response_names(x)
   p <- length(names)

@@ -35,7 +35,7 @@ in_fitted_class <- function(column, name, values) {
   if (inherits(fitted, c("Date", "POSIXct"))) from_days(values, fitted) else values
 }
 
-# Within the convex hull of the values of the data.
+# A map of a smooth within the convex hull of the values in the data.
 surface_panels <- function(object, leaf, column, names, steps = 50) {
   seen <- column$sample[, names]
   axes <- lapply(1:2, function(k) seq(min(seen[, k]), max(seen[, k]), length.out = steps))

@@ -1,7 +1,7 @@
 # Words of plots: their size, classes of values, units of axes.
 
-# A long title or label in the middle of a `side` of the panel is as small as the room to the border of the figure
-# requires; `size` is "cex.main" or "cex.lab".
+# The size of a long title or label in the middle of a `side` of the panel: as small as the space up to the border of
+# the figure requires; `size` is "cex.main" or "cex.lab".
 text_cex <- function(text, size, side) {
   vertical <- side == 2
   before <- graphics::par("mai")[[if (vertical) 1 else 2]]
@@ -13,7 +13,7 @@ text_cex <- function(text, size, side) {
   graphics::par(size) * min(1, 0.97 * room / max(long, 1e-9))
 }
 
-# Words for an axis with the size at which they fit, and no words if they would be smaller than half a line.
+# Labels for an axis with the size at which they fit; no labels if they would be smaller than half a line.
 legible_ticks <- function(words) {
   if (is.null(words)) return(NULL)
   room <- graphics::par("fin")[[2]] - 6 * line_inches()
@@ -36,7 +36,7 @@ axis_values <- function(x, k, values) {
   if (inherits(fitted, c("Date", "POSIXct"))) from_days(values, fitted) else values
 }
 
-# "distance in km" on the globe; the unit of the reference system of the data where it is known.
+# "distance in km" on the globe; otherwise with the unit of the reference system of the data, if it is known.
 distance_label <- function(x) {
   if (on_globe(x$model)) return("distance in km")
   if (measures_degrees(x)) return("distance in degrees")
@@ -45,7 +45,7 @@ distance_label <- function(x) {
 
 distance_words <- function(unit) if (is.null(unit)) "distance" else paste("distance in", unit)
 
-# The unit of the coordinates of a reference system of sf, NULL if it is not known.
+# The unit of the coordinates of a reference system of sf; NULL if it is unknown.
 unit_of_system <- function(crs) {
   unit <- if (inherits(crs, "crs") && isNamespaceLoaded("sf")) crs$units
   if (is.character(unit) && length(unit) == 1 && !is.na(unit)) unit

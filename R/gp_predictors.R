@@ -1,6 +1,6 @@
 # Linear predictors of the parameters of a family, as the arguments of gp() give them.
 
-# The family with predictors; Gaussian observations with one have a family, too.
+# Adds predictors to the family; Gaussian observations with a predictor have a family, too.
 with_predictors <- function(family, predictors, zi, dispersion, call) {
   formulas <- check_predictors(predictors, call)
   family <- family %||% if (length(formulas) || !is.null(zi) || !is.null(dispersion)) new_family("gaussian")
@@ -43,7 +43,7 @@ parameter_for <- function(argument, family, call) {
 
 predictor_columns <- function(family) unname(lapply(family$predictors, `[[`, "column"))
 
-# The covariance of observations whose noise has a predictor: it must not have a nugget that is estimated.
+# The covariance of observations whose noise has a predictor; it must not contain a nugget to estimate.
 without_free_nugget <- function(covariance, family) {
   if (!identical(family$name, "gaussian") || is.null(family$predictors)) return(covariance)
   is_free_nugget <- function(leaves) {
@@ -54,8 +54,8 @@ without_free_nugget <- function(covariance, family) {
   without_terms(covariance, is_free_nugget) %||% none
 }
 
-# The family of a fit: where the covariates of its predictors are among the columns of the points u, and the basis of
-# each predictor. With known coefficients, the basis consists of the covariates.
+# The family of a fit, with the positions of the covariates of its predictors among the columns of the points u, and the
+# basis of each predictor. If coefficients are known, the basis consists of the covariates.
 settled_predictors <- function(family, parts, u, d, call) {
   if (is.null(family$predictors)) return(family)
   places <- column_places(parts$columns)
@@ -77,7 +77,7 @@ settled_predictors <- function(family, parts, u, d, call) {
   family
 }
 
-# One row for each coefficient, which replaces the row of the parameter.
+# One row for each coefficient of a predictor; the rows replace the row of the parameter.
 parameters_of_predictors <- function(family) {
   parameters <- family$parameters
   if (!is.null(parameters$of)) return(parameters)

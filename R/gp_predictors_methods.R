@@ -22,7 +22,7 @@ predictor_words <- function(family) {
   }, "")
 }
 
-# For each predictor its coefficients and their errors, among those of all parameters.
+# For each predictor, its coefficients and their errors, selected from those of all parameters.
 predictor_tables <- function(object, errors) {
   of <- object$family$parameters$of
   lapply(stats::setNames(nm = names(object$family$predictors)), function(name) {
@@ -41,8 +41,8 @@ print_predictors <- function(tables, fit, digits) {
   }
 }
 
-# Warns of parameters beyond all values of interest, where the likelihood hardly depends on them: coefficients may then
-# be arbitrary large numbers.
+# Warns of parameters beyond all plausible values, where the likelihood hardly depends on them: coefficients may then be
+# arbitrarily large.
 warn_about_predictors <- function(fit) {
   family <- fit$family
   for (name in names(family$predictors)) {
@@ -60,7 +60,7 @@ warn_about_predictors <- function(fit) {
   }
 }
 
-# TRUE if the predictor of `small` is one of `large`. A parameter without a predictor is constant.
+# TRUE if the predictor of `small` is a special case of that of `large`. A parameter without a predictor is constant.
 spans_predictor <- function(name, large, small) {
   if (!name %in% names(large$family$density$parameters)) return(FALSE)
   covariates <- function(fit) {

@@ -1,4 +1,4 @@
-# The numbers of a fit: the quantities to estimate, checked before the computation.
+# The numbers of a fit: the data of the estimation problem, checked before the computation.
 
 # The response minus its known mean, the trend that is left to estimate, centred coordinates, noise.
 prepare_problem <- function(parts, model, known, estimate, call) {
@@ -15,7 +15,7 @@ prepare_problem <- function(parts, model, known, estimate, call) {
   with_search(problem, parts$y, call)
 }
 
-# The columns of the trend; known means without a trend have one for each variable.
+# The columns of the trend; if known means come without a trend, one column for each variable.
 trend_columns <- function(parts, beta, call) {
   x <- parts$x
   if (is.null(beta)) return(x)
@@ -51,13 +51,14 @@ observation_data <- function(parts, beta, center) {
 
 known_mean <- function(x, beta) if (is.null(beta)) 0 else if (ncol(x)) as.vector(x %*% beta) else beta
 
-# Only contrasts have a variance: the constant is unknown, and the likelihood is that of contrasts.
+# Checks an intrinsic covariance: only contrasts have a variance, the constant is unknown, and the likelihood is that of
+# contrasts.
 check_intrinsic <- function(x, beta, estimate, parts, model, call) {
   if (estimate == "ML") {
     stop_kernops("input", "An intrinsic model has no {.code estimate = \"ML\"}: use {.val REML}, which is its default.",
                  call = call)
   }
-  # the constant of each group
+  # each group needs a constant
   group <- if (is.null(group_of(model))) rep(1, nrow(x)) else parts$z[, group_of(model) - model$d]
   constants <- outer(group, unique(group), `==`) * 1
   if (is.null(beta) && ncol(x) && sum(qr.resid(qr(x), constants)^2) < 1e-12 * nrow(x)) return(invisible())
@@ -66,7 +67,7 @@ check_intrinsic <- function(x, beta, estimate, parts, model, call) {
                                in the trend."), call = call)
 }
 
-# An origin next to the points, so that none of them is there, where an intrinsic field is 0.
+# An origin near the points but not equal to a point, because an intrinsic field is 0 at the origin.
 origin_beside <- function(u) {
   width <- column_extents(u)
   column_ranges(u)[1, ] - ifelse(width > 0, width / 2, 1)
@@ -148,7 +149,7 @@ check_latitudes <- function(model, u, call) {
                          are at most 90.", call = call)
 }
 
-# Duplicate locations have the same field: without noise the covariance matrix is singular.
+# Stops for duplicate locations without noise: their fields are equal, so the covariance matrix is singular.
 check_duplicates <- function(data, model, call) {
   if (length(model$nugget)) return()
   key <- place_keys(model, data$u)
@@ -158,7 +159,8 @@ check_duplicates <- function(data, model, call) {
   if (!length(again)) return()
   second <- which(exact)[again]
   first <- which(exact)[match(key[second], key[exact])]
-  pairs <- unique(paste0("(", data$rows[first], ", ", data$rows[second], ")")) # with several variables
+  # with several variables, pairs are repeated
+  pairs <- unique(paste0("(", data$rows[first], ", ", data$rows[second], ")"))
   shown <- toString(c(utils::head(pairs, 5), if (length(pairs) > 5) "..."))
   stop_kernops("input", c("Duplicate locations require a nugget or known noise: rows {shown}.",
                           i = "Add {.fn nugget} to the covariance, or average the duplicates."), call = call)
@@ -179,7 +181,7 @@ place_keys <- function(model, u) {
   first_rows(columns, digits = 15)
 }
 
-# Observations that are not in memory have no rows here.
+# Stops for a singular matrix. Observations that are not in memory have no rows to report.
 stop_singular <- function(problem, state, call) {
   bad <- state$bad %||% 1L
   rows <- problem$data$rows
@@ -195,7 +197,7 @@ stop_singular <- function(problem, state, call) {
   ), call = call)
 }
 
-# The fit at the parameters found by a search: the state there, in the form that predictions need.
+# The fit at the parameters found by a search, with the state at these parameters in the form that predictions need.
 finish_fit <- function(problem, likelihood, search, call) {
   data <- problem$data
   model <- problem$model

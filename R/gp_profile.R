@@ -1,4 +1,5 @@
-# Limits of parameters by the profile likelihood: where it has fallen by half a quantile of chi-squared(1).
+# Limits of parameters by the profile likelihood: the values at which it has fallen by half a quantile of
+# chi-squared(1).
 
 profile_limits <- function(object, parm, level, type, call = caller_env()) {
   if (inherits(object, "gp_blocks")) {
@@ -59,7 +60,7 @@ covariance_limits <- function(object, k, drop, se) {
   least <- function(theta, model, profile) least_deviance(likelihood, theta, model, profile, object$how$control)
   best <- least(unname(object$theta), model, is_profiled(model, object$data))
   model$parameters$fixed[[k]] <- TRUE
-  # with one variance fixed, the variances have no common free factor
+  # if one variance is fixed, the variances have no common free factor
   profile <- !k %in% model$scale && is_profiled(model, object$data)
   row <- model$parameters[k, ]
   limits <- walked_limits(
@@ -67,7 +68,7 @@ covariance_limits <- function(object, k, drop, se) {
     function(s, theta) least(replace(theta, k, from_search(row, s)), model, profile)
   )
   values <- vapply(limits, from_search, 0, parameters = row) * (model$unit[k] %||% 1)
-  ifelse(is.finite(limits), values, limits_of(row)) # beyond the bounds of the search
+  ifelse(is.finite(limits), values, limits_of(row)) # infinite limits become the bounds of the search
 }
 
 # Limits of a coefficient of the trend: with a fixed coefficient, its column is subtracted from the response.
@@ -90,8 +91,8 @@ trend_limits <- function(object, k, drop, se) {
                 least_at_coefficient)
 }
 
-# The two values s around `center` at which least(s, theta)$value exceeds the optimum by `drop`, infinite if no value up
-# to a bound does. The signed root of the difference is nearly linear in s.
+# The two values s around `center` at which least(s, theta)$value exceeds the optimum by `drop`; infinite if no value up
+# to a bound does so. The signed root of the excess is nearly linear in s.
 walked_limits <- function(center, best, drop, se, name, low, high, least) {
   if (!is.finite(se) || se <= 0) se <- max(0.1, abs(center) / 10)
   theta <- best$theta
@@ -115,7 +116,7 @@ walked_limits <- function(center, best, drop, se, name, low, high, least) {
       step <- 2 * step
     }
     if (f < 0) return(side * Inf)
-    if (!is.finite(f)) f <- 10 * sqrt(drop) # singular matrices there
+    if (!is.finite(f)) f <- 10 * sqrt(drop) # the matrices are singular at this value
     ends <- if (side < 0) list(s, inner$s, f, inner$f) else list(inner$s, s, inner$f, f)
     stats::uniroot(function(s) min(excess(s), 10 * sqrt(drop)), c(ends[[1]], ends[[2]]), f.lower = ends[[3]],
                    f.upper = ends[[4]], tol = 1e-4 * se)$root

@@ -139,7 +139,7 @@ check_surrogate <- function(fit, call = caller_env()) {
   }
 }
 
-# The limits as a matrix with two rows, and a column for each coordinate.
+# The limits as a matrix with two rows and one column for each coordinate.
 proposal_box <- function(fit, lower, upper, call = caller_env()) {
   u <- fit$parts$u
   names <- colnames(u) %||% paste0("x", seq_len(ncol(u)))

@@ -1,7 +1,7 @@
 # Criteria of gp_propose(): functions of the mean and the standard deviation of the field, or of its covariances.
 
-# A target of a search: value(x) for the rows of x, and both(x) for one point, a list of `value` and `gradient`; and
-# report(value), the criterion of which a search maximises this value. Values to be improved are small ones.
+# The target of a search: value(x) for the rows of x; both(x) for one point, a list of `value` and `gradient`; and
+# report(value), which converts the value, which the search maximises, to the criterion. Functions are minimised.
 proposal_target <- function(criterion, fit, settings) {
   posterior <- field_posterior(fit)
   target <- if (criterion == "integrated variance") variance_target(posterior, settings$box) else
@@ -52,8 +52,8 @@ log_expected_excess <- function(z) {
   result
 }
 
-# The logarithm of s^2 G(t) with t = (threshold - m) / s and the integral G over w from 0 to 2 a of
-# (2 a w - w^2) phi(r + w), r = |t| - a, by a Gauss rule. From w = 40 / r on, the density is nothing.
+# The logarithm of s^2 G(t), where t = (threshold - m) / s, and G is the integral over w from 0 to 2 a of (2 a w - w^2)
+# phi(r + w), r = |t| - a, by a Gauss rule. From w = 40 / r on, the density is negligible.
 log_contour <- function(threshold, a) {
   rule <- uniform_quadrature()
   function(m, s) {
@@ -63,7 +63,7 @@ log_contour <- function(threshold, a) {
     w <- outer(width, (1 + rule$at) / 2)
     mass <- (2 * a * w - w^2) * exp(-w * (r + w / 2) - pmin(r, 0)^2 / 2) * outer(width, rule$weight)
     total <- rowSums(mass)
-    relative <- -sign(t) * (r + rowSums(mass * w) / total) # the derivative of log(G)
+    relative <- -sign(t) * (r + rowSums(mass * w) / total) # derivative of log(G)
     list(value = ifelse(s > 0, 2 * log(s) + log(total) - pmax(r, 0)^2 / 2 - log(2 * pi) / 2, -Inf),
          of_mean = -relative / s, of_sd = (2 - t * relative) / s)
   }

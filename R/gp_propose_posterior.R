@@ -70,14 +70,14 @@ own_variances <- function(model, theta, first) {
     everywhere <- variances(first)
     return(list(at = function(u) everywhere, slopes = function(u) numeric(model$d)))
   }
-  plain <- replace(model, "functional", list(NULL)) # new points are values
+  plain <- replace(model, "functional", list(NULL)) # new points are values, not functionals
   slopes <- recent_operator(code_text("Sum_Reduction(Grad(", covariance_text(plain, "x", "x"), ", x, 1), 1)"),
                             point_declarations(plain)[1:2], "auto", "float64", "cpu")
   list(at = variances, slopes = function(u) as.vector(slopes(list(theta = theta, x = u)))[seq_len(model$d)])
 }
 
-# The trend at points x of the user: `at(x)` has its columns `x` and the part `known`; `slopes(x)`, for one point, their
-# derivatives, a column for each coordinate.
+# The trend at points x in the user's coordinates: `at(x)` has its columns `x` and the part `known`; `slopes(x)`, for
+# one point, their derivatives, a column for each coordinate.
 trend_functions <- function(object) {
   parts <- object$parts
   constant <- !length(all.vars(stats::delete.response(parts$terms)))
@@ -93,8 +93,8 @@ trend_functions <- function(object) {
        slopes = function(x) list(x = matrix(0, ncol(first$x), ncol(x)), known = numeric(ncol(x))))
 }
 
-# By central differences of sixth order, which are exact for polynomials up to the sixth degree; `u` are points whose
-# extents are the scale of the steps.
+# The derivatives of the trend by central differences of sixth order, which are exact for polynomials up to the sixth
+# degree; the extents of the points `u` are the scale of the steps.
 trend_slopes <- function(at, x, u) {
   d <- ncol(x)
   steps <- 1e-3 * vapply(seq_len(d), function(k) extent_of(u[, k]), 0)

@@ -4,7 +4,7 @@
 best_of_box <- function(target, box, starts, count, leaders, seed) {
   d <- ncol(box)
   shift <- with_seed(seed, stats::runif(d))
-  even <- (even_points(count, d) + rep(shift, each = count)) %% 1 # an even sequence, moved by a random vector
+  even <- (even_points(count, d) + rep(shift, each = count)) %% 1 # an even sequence, shifted by a random vector
   candidates <- in_box(rbind(even, around_leaders(leaders, box, even)), box)
   values <- target$value(candidates)
   values[is.nan(values)] <- -Inf
@@ -14,7 +14,7 @@ best_of_box <- function(target, box, starts, count, leaders, seed) {
   if (best$finished) best$x else climb(best$x[1, ], target, box, 100)$x
 }
 
-# Points of the unit cube up to a twentieth of the box away from the leaders in it, some for each.
+# For each leader in the box, some points of the unit cube that differ from it by up to a twentieth of the box.
 around_leaders <- function(leaders, box, even, each = 5) {
   width <- box[2, ] - box[1, ]
   unit <- t((t(leaders) - box[1, ]) / ifelse(width > 0, width, 1))
@@ -23,7 +23,7 @@ around_leaders <- function(leaders, box, even, each = 5) {
   pmin(pmax(unit[rep(seq_len(nrow(unit)), each = each), , drop = FALSE] + 0.1 * steps, 0), 1)
 }
 
-# The end of a search from x in the unit of the box.
+# The end point of a search from x, in units of the box.
 climb <- function(x, target, box, steps) {
   width <- box[2, ] - box[1, ]
   latest <- NULL

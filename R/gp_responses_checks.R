@@ -1,6 +1,6 @@
 # Checks of the settings and covariances of fits of many responses, and their messages.
 
-# The settings of gp() that require one response.
+# Stops for settings of gp() that support one response only.
 check_responses_settings <- function(settings, method, estimate, control, call) {
   set <- names(Filter(length, settings))
   if (length(set)) {
@@ -18,7 +18,8 @@ check_responses_settings <- function(settings, method, estimate, control, call) 
   }
 }
 
-# A covariance whose variances are all free, with a nugget, and fields for which nearby observations screen off others.
+# Checks the covariance: all variances must be free, it must have a nugget, and nearby observations must screen off
+# distant ones.
 check_responses_model <- function(model, call) {
   refuse <- function(what, instead = NULL) {
     stop_kernops("input", c(paste0("{.arg responses} does not take ", what, "."), i = instead), call = call)

@@ -24,8 +24,8 @@ fit_responses <- function(responses, covariance, source, coords, arguments, how,
   structure(object, class = "gp_responses")
 }
 
-# All that the fits of several responses share. `sets_of(rows)` are response_sets() of some observations, `held(group)`
-# the held_responses() of a group.
+# The data that the fits of several responses share. `sets_of(rows)` returns the response_sets() of some observations,
+# `held(group)` the held_responses() of a group.
 response_task <- function(problem, how, reml) {
   model <- problem$model
   parameters <- response_parameters(model)
@@ -39,7 +39,7 @@ response_task <- function(problem, how, reml) {
        sets_of = function(rows) if (length(rows) == length(problem$data$y)) all_rows() else sets_of(rows))
 }
 
-# Each response with its own parameters, block by block.
+# Fits each response with separate parameters, block by block.
 separate_fits <- function(task, responses, parts, call) {
   fits <- empty_fits(task, responses, parts)
   blocks <- response_blocks(responses)
@@ -55,7 +55,7 @@ separate_fits <- function(task, responses, parts, call) {
   fits
 }
 
-# All responses with the same parameters, except for the scale of the variances.
+# Fits all responses with the same parameters, except for the scale of the variances.
 common_fits <- function(task, responses, parts, call) {
   fits <- empty_fits(task, responses, parts)
   groups <- list()

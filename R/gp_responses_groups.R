@@ -1,6 +1,6 @@
 # Responses in blocks, and in groups with the same observations.
 
-# Numbers of responses in blocks whose values take some 30 MB.
+# Numbers of the responses of each block; the values of a block take some 30 MB.
 response_blocks <- function(responses, count = length(responses$names)) {
   width <- max(16, min(4096, floor(4e6 / responses$n)))
   split(seq_len(count), ceiling(seq_len(count) / width))
@@ -30,7 +30,7 @@ grouped_responses <- function(task, responses, columns, parts, call) {
   list(groups = Filter(Negate(is.null), unname(groups)), problem = problem)
 }
 
-# The numbers of the columns with the same missing values, a list.
+# A list of the numbers of the columns that share a pattern of missing values.
 columns_by_gaps <- function(gaps) {
   pattern <- rep("", ncol(gaps))
   some <- which(colSums(gaps) > 0)

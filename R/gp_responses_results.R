@@ -1,4 +1,4 @@
-# The results of fits of many responses, which groups of responses fill in.
+# The results of fits of many responses; each group of responses fills in its part.
 
 empty_fits <- function(task, responses, parts) {
   count <- length(responses$names)
@@ -10,13 +10,13 @@ empty_fits <- function(task, responses, parts) {
        converged = rep(NA, count), problem = rep(NA_character_, count))
 }
 
-# Fits with those of a group: `estimates` are parameters of standard responses.
+# The fits with the results of a group; `estimates` are parameters of standard responses.
 with_fits <- function(fits, task, group, estimates) {
   columns <- group$columns
   sets <- group$sets
   independent <- !all(is.na(estimates$evaluations))
   null <- null_fits(task, group)
-  # no field is a special case of the covariance, so that a search that ends below it is at a local optimum
+  # a fit without a field is a special case, so a search that ends at a lower likelihood is at a local optimum
   none <- independent & !(estimates$value < null$value - 1e-7) %in% TRUE
   estimates$theta[, none] <- null$theta
   for (name in c("value", "scale")) estimates[[name]][none] <- null[[name]][none]

@@ -1,8 +1,8 @@
 # Likelihood-ratio tests of many responses against no field.
 #
-# Without a field the range has no meaning, so the statistic is the maximum over many ranges, and its distribution is
-# not the half chi-squared distribution of a known range. It depends neither on the trend nor on the variance of the
-# response, only on the points: statistics of simulated noise at the same points have this distribution.
+# Without a field the range is undefined, so the statistic is the maximum over many ranges, and its distribution is not
+# the half chi-squared distribution of a known range. The distribution depends only on the points, not on the trend or
+# the variance of the response: statistics of simulated noise at the same points have this distribution.
 
 # Statistics of simulated responses of normal noise at all points.
 null_statistics <- function(task, control) {
@@ -19,8 +19,8 @@ null_statistics <- function(task, control) {
   sort(pmax(null$value - found$value, 0, na.rm = TRUE))
 }
 
-# P-values of statistics: the share of the draws that are as large, and beyond the largest tenth of the draws the tail
-# of a maximum over ranges (Davies 1977), scaled to a tenth. Its constant is estimated from that tenth.
+# P-values of statistics: the share of draws that are at least as large. Beyond the largest tenth of the draws, the tail
+# of a maximum over ranges (Davies 1977) is used, scaled to a tenth; its constant is estimated from the largest tenth.
 null_p_values <- function(statistic, draws) {
   if (is.null(draws)) return(half_chisq(statistic))
   count <- length(draws)
@@ -36,7 +36,7 @@ null_p_values <- function(statistic, draws) {
   p
 }
 
-# The p-values of one known range: half of the statistics are 0.
+# The p-values for a known range: half of the statistics are 0.
 half_chisq <- function(statistic) {
   ifelse(statistic > 0, stats::pchisq(statistic, 1, lower.tail = FALSE) / 2, 1)
 }
@@ -47,7 +47,7 @@ log_tail <- function(statistic, v) {
   -statistic / 2 + log(exp(stats::pnorm(root, lower.tail = FALSE, log.p = TRUE) + statistic / 2) + v / (2 * pi))
 }
 
-# The v of greatest likelihood for statistics above `from`.
+# The v with the largest likelihood for statistics above `from`.
 tail_constant <- function(statistic, from) {
   density <- function(v) {
     root <- sqrt(statistic)

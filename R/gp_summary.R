@@ -30,7 +30,7 @@ group_words <- function(x) {
 
 counted <- function(n, what) paste0(n, " ", what, if (n != 1) "s")
 
-# Items after a label, on as many lines as the console needs.
+# Prints items after a label, on as many lines as the width of the console requires.
 cat_labelled <- function(label, items, between) {
   ends <- rep(c(between, ""), c(length(items) - 1, 1))
   cat(paste0(items, ends), fill = TRUE, labels = c(format(paste0("  ", label), width = 17), rep(strrep(" ", 17), 99)))
@@ -44,7 +44,7 @@ summary.gp <- function(object, cost = FALSE, ...) {
   se <- sqrt(diag(vcov(object)))
   errors <- covariance_errors(object)
   off <- some_residuals(object)
-  # a row for each of several variables
+  # one row for each of several variables
   quantiles <- if (is.matrix(off)) t(apply(off, 2, stats::quantile, na.rm = TRUE, names = FALSE)) else {
     stats::quantile(off, na.rm = TRUE, names = FALSE)
   }
@@ -59,7 +59,7 @@ wald_table <- function(estimate, se) {
         `Pr(>|z|)` = 2 * stats::pnorm(-abs(estimate / se)))
 }
 
-# Local kriging of a million observations would take minutes: residuals are computed for a sample, evenly spaced.
+# Residuals of a sample, evenly spaced, because local kriging of a million observations would take minutes.
 some_residuals <- function(object, max_rows = 20000) {
   if (inherits(object, "gp_blocks")) return(residuals_of_heads(object))
   n <- nobs.gp(object)
@@ -141,7 +141,7 @@ search_words <- function(search) {
          search$message)
 }
 
-# Other optima whose log-likelihood is within two units.
+# Prints other optima whose log-likelihood is within two units of the best.
 print_rivals <- function(fit) {
   for (rival in fit$search$rivals) {
     what <- if (length(fit$model$prior)) "log posterior density" else "log-likelihood"
@@ -158,8 +158,8 @@ likelihood_words <- function(fit) {
   paste0("Monte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
 }
 
-# The terms of a family's density contain minus its second derivatives as `curvature` if its weights are the expected
-# ones.
+# Words for weights; if weights are expected ones, the terms of the family's density contain minus the second
+# derivatives as `curvature`.
 weight_words <- function(fit) {
   if (is.null(fit$latent$terms$curvature)) return(NULL)
   "Weights of the Laplace approximation: expected instead of observed second derivatives of the log density"

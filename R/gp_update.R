@@ -94,7 +94,8 @@ joined_data <- function(object, newdata, changed, env, call = caller_env()) {
   })
 }
 
-# The fit whose search begins at the estimates of `object`, or which keeps them.
+# The fit after update(): with `refit`, the search begins at the estimates of `object`; otherwise the estimates are
+# kept.
 continued_fit <- function(object, call, refit, env, error_call = caller_env()) {
   by_formula <- length(split_effects(object$formula[[3]])$effects) > 0
   if (!refit && (by_formula || !is.null(object$family))) {
@@ -127,8 +128,8 @@ has_growing_factor <- function(object, call) {
 
 host_factor <- function(object) factor_of(object)[[1]]$k$numbers()
 
-# The fit with the parameters, the centre and the factor of `object`; NULL if the first rows of the data are not those
-# of the fit, for example as `scale()` has changed the coordinates.
+# The fit with the parameters, the centre and the factor of `object`; NULL if the first rows of the data differ from
+# those of the fit, for example because `scale()` has changed the coordinates.
 extended_fit <- function(object, call, env) {
   clock <- new_clock()
   user <- caller_env()

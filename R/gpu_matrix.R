@@ -80,7 +80,8 @@ stop_gpu_output <- function(call = caller_env()) {
   stop_kernops("input", "{.code output = \"gpu\"} requires a GPU matrix or the backend \"cuda\".", call = call)
 }
 
-# The same, if `output` may also be a gpu_matrix for the result, other than x: an attribute of TRUE.
+# Like check_output(), but `output` may also be a gpu_matrix other than x that receives the result: it becomes an
+# attribute of TRUE.
 check_target <- function(output, x, call = caller_env()) {
   if (!is_gpu_matrix(output)) return(check_output(output, call))
   if (identical(output, x)) {
@@ -89,7 +90,7 @@ check_target <- function(output, x, call = caller_env()) {
   structure(TRUE, into = output)
 }
 
-# A result of the CPU, copied to the GPU.
+# Copies a result of the CPU to the GPU if `stay` is TRUE.
 to_gpu <- function(result, stay) {
   if (is.null(attr(stay, "into"))) return(gpu_matrix(result, "float64"))
   gpu_fill(attr(stay, "into"), `storage.mode<-`(result, "double"))

@@ -11,8 +11,8 @@ belongs_elsewhere <- function(name, ...) {
   !any(vapply(list(...), is_lazy, NA)) && !is.null(masked(name))
 }
 
-# Evaluates the call as the user wrote it, as some arguments are names of columns; its first argument is not evaluated
-# again.
+# Evaluates the call as the user wrote it, because some arguments are names of columns; its first argument is not
+# evaluated again.
 hand_on <- function(name, call, first, value, frame = parent.frame(2)) {
   other <- masked(name)
   if (is.null(other)) stop_kernops("input", "{.fn {name}} requires the argument {.arg {first}}.", call = call)

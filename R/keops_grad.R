@@ -58,7 +58,7 @@ keops_grad <- function(op, var) {
                   from$backend, from$device, from$accumulator, var)
 }
 
-# TRUE for operators; objects of other packages may have the same class.
+# TRUE for operators; objects of other packages may have the same class name.
 is_operator <- function(x) inherits(x, "keops_kernel") && is.function(x) && is.list(environment(x)$about)
 
 check_operator <- function(op, call = caller_env()) {

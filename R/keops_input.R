@@ -27,7 +27,7 @@ output_stays <- function(output, backend, device, call = caller_env()) {
   TRUE
 }
 
-# The values in the order of the variables; data frames as matrices.
+# The values in the order of the variables; data frames become matrices.
 match_input <- function(input, names, backend, pairs = integer()) {
   if (!is.list(input) || is.data.frame(input)) {
     stop_kernops("input", "{.arg input} must be a list with a value for each of {.code {names}}.")
@@ -63,7 +63,7 @@ has_batch_axes <- function(input) {
   FALSE
 }
 
-# Numbers from objects with a class: data frames become matrices, other classes are errors that name the class.
+# Numbers of objects with a class: data frames become matrices; for other classes, the error names the class.
 plain_numbers <- function(x, name, call = NULL) {
   if (is.data.frame(x)) return(as.matrix(check_numeric_columns(x, name, call)))
   if (inherits(x, "dist")) {

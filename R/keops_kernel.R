@@ -188,7 +188,7 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   named_alike <- about$variables$category == about$axis
   variants <- new.env(parent = emptyenv()) # for kernel_system()
   live_kernel <- function() {
-    if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args, stored) # after readRDS()
+    if (is_null_pointer(kernel)) kernel <<- kernel_compile(formula, args, stored) # the pointer is null after readRDS()
     kernel
   }
   settings <- function(stay = FALSE, progress = NULL, cpu = backend != "cuda") {
@@ -223,24 +223,24 @@ kernel_operator <- function(formula, args, sum_scheme, precision, backend, devic
   structure(op, class = "keops_kernel")
 }
 
-# The settings of computations that use the formula of the operator, such as sums over sets, as run_settings() lists
-# them. A GPU leaves computations that exceed its memory to the CPU.
+# The settings, as run_settings() lists them, of other computations that use the formula of the operator, such as sums
+# over sets. If a computation exceeds the memory of a GPU, the CPU runs it.
 settings_of <- function(op) environment(op)$settings(cpu = TRUE)
 
-# A gradient has the shape of its variable.
+# Gives a gradient the shape of its variable.
 as_gradient <- function(result, shape, category) {
   result <- share_gradient(result, shape)
   if (category == "Pm") as_matrix_by_rows(result, shape) else result
 }
 
-# The gradient of a parameter that the user passed as a matrix is a matrix.
+# Converts the gradient of a parameter to a matrix, if the user passed the parameter as a matrix.
 as_matrix_by_rows <- function(result, shape) {
   if (length(shape) < 2 || any(shape[1:2] < 2)) return(result)
   batches <- dim(result)[-(1:2)]
   aperm(array(result, c(shape[2:1], batches)), c(2, 1, seq_along(batches) + 2))
 }
 
-# The result keeps the names of the first of its points that have any.
+# Names the result by the first of its variables whose points have names.
 keep_names <- function(result, points, points_are_columns) {
   for (x in points) {
     names <- if (length(dim(x)) < 2) names(x) else dimnames(x)[[1L + points_are_columns]]
@@ -275,10 +275,11 @@ print.keops_kernel <- function(x, ...) {
   invisible(x)
 }
 
-# The compiled kernel behind an operator; compiled again after readRDS().
+# The compiled kernel of an operator; compiled again after readRDS().
 live <- function(op) environment(op)$live_kernel()
 
-# Like kernel_operator(); the latest operators are kept, because compiling one takes longer than a small computation.
+# Like kernel_operator(), but the latest operators are kept, because compiling one takes longer than a small
+# computation.
 recent_operator <- function(formula, declared, scheme, precision, backend, stored = FALSE) {
   device <- check_device(NULL)
   key <- rlang::hash(list(formula, declared, scheme, precision, backend, stored, device))

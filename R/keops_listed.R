@@ -13,7 +13,7 @@ at_listed_pairs <- function(input, about, i, j) {
   }, input, about$variables$category[seq_along(input)], about$variables$size[seq_along(input)])
 }
 
-# The terms of all pairs of these rows, by a list of pairs.
+# The terms of all pairs of some rows, by a list of pairs.
 listed_terms <- function(inner, input, about) {
   by_rows <- about$axis == "Vi"
   all <- vapply(input[about$variables$category == "Vij"], function(x) dim(x)[1:2], numeric(2))[, 1]
@@ -33,7 +33,7 @@ some_pairs <- function(x, chosen, by_rows) {
   if (by_rows) x[chosen, , , drop = FALSE] else x[, chosen, , drop = FALSE]
 }
 
-# The terms of all pairs, as kernel_operator() stores others: rows i, columns j. Lists of pairs are points i.
+# Stores the terms of all pairs like kernel_operator(): rows i, columns j. Internally, the points i are a list of pairs.
 stored_pairs_operator <- function(formula, args, sum_scheme, precision, backend, device) {
   pairs <- which(is_pair_variable(args))
   if (grepl("\\bIndex[IJ]?\\b", formula)) refuse_in_pairs("positions of points", args[pairs])

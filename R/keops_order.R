@@ -1,5 +1,5 @@
-# Medians and quantiles over an axis of a formula: the engine stores the terms of some rows at a time, the order
-# statistics of arrays reduce them (axis_reduce()).
+# Medians and quantiles over an axis of a formula: the engine stores the terms of some rows at a time, and axis_reduce()
+# computes the order statistics of these terms.
 
 # The parts of `Median_Reduction(f, axis)` and `Quantile_Reduction(f, p, ..., axis)`: the formula `f` of a term, the
 # probabilities and the axis; NULL for other formulas.
@@ -29,7 +29,7 @@ top_arguments <- function(text) {
   substring(text, first, c(cuts - 1, nchar(text)))
 }
 
-# The operator of such a reduction, as kernel_operator() makes others.
+# The operator of such a reduction, like kernel_operator().
 # long: an operator and what its gradient shares
 order_operator <- function(reduction, formula, args, sum_scheme, precision, backend, device) {
   of_terms <- code_text("Sum_Reduction(", reduction$f, ", ", reduction$axis, ")")
@@ -46,7 +46,7 @@ order_operator <- function(reduction, formula, args, sum_scheme, precision, back
   about$stages <- code_text(reduction$name, " over ", if (about$axis == "Vi") "j" else "i", ": ", reduction$f)
   names <- about$variables$name
   pairs <- which(about$variables$category == "Vij")
-  # the terms of a list of pairs, which are points of one axis
+  # the operator for a list of pairs, which are points of one axis
   listed <- transform(about$variables, category = ifelse(category == "Pm", "Pm", "Vi"))
   at_pairs <- function() make(code_text("Sum_Reduction(", reduction$f, ", 1)"), declarations(listed), FALSE)
   inner <- if (length(pairs)) at_pairs() else make(of_terms, args, TRUE)
@@ -87,7 +87,7 @@ check_order_input <- function(input, about, pairs, name, inner_dim, ranges, outp
   max(1, vapply(input[others], NROW, 1))
 }
 
-# Reductions whose terms are stored take plain points.
+# Stops for input that reductions with stored terms do not support.
 check_whole_input <- function(input, name, inner_dim, ranges, output, call = caller_env()) {
   batches <- any(vapply(input, function(x) length(dim(x)) > 2 && !inherits(x, "kernops_lookup"), NA))
   refused <- c(if (inner_dim_is_row(inner_dim)) "{.code inner_dim = \"row\"}",
@@ -98,7 +98,7 @@ check_whole_input <- function(input, name, inner_dim, ranges, output, call = cal
   stop_kernops("input", paste0("{.code ", name, "} is not available with ", refused[[1]], "."), call = call)
 }
 
-# The same where arrays of pair variables are no batches.
+# Stops likewise for variables of pairs, whose arrays are not batches.
 check_whole_pairs <- function(input, pairs, name, inner_dim, ranges, output, call = caller_env()) {
   input[pairs] <- lapply(input[pairs], function(x) if (length(dim(x)) == 3) x[, , 1] else x)
   check_whole_input(input, name, inner_dim, ranges, output, call)
@@ -116,7 +116,7 @@ by_row_blocks <- function(input, about, columns, f) {
   })
 }
 
-# A list of f(block) for blocks of the numbers of rows, each with about 4e6 terms.
+# A list of f(block) for blocks of `rows`, each with about 4e6 terms.
 for_row_blocks <- function(rows, columns, f) {
   height <- max(1, floor(4e6 / columns))
   with_bar("Reducing", lapply(seq(1, max(rows, 1), by = height), function(first) {

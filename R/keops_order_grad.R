@@ -1,7 +1,7 @@
 # Gradients of medians and quantiles over an axis of a formula (keops_order.R).
 
 # The gradient of such an operator: the gradient of the terms at the pairs (i, j) of the chosen elements, weighted by
-# the incoming gradient. An interpolated quantile has two of them.
+# the incoming gradient. An interpolated quantile has two chosen elements.
 # long: an operator and what its methods share
 grad_of_order <- function(from, var) {
   refuse_positions(from)
@@ -47,8 +47,8 @@ grad_of_order <- function(from, var) {
   structure(op, class = "keops_kernel")
 }
 
-# The pairs with a weight in the results, counted from the first row of `terms`, and for each the incoming gradient of
-# its entries.
+# The pairs that contribute to the results, counted from the first row of `terms`, with the incoming gradient of the
+# entries of each pair.
 chosen_pairs <- function(terms, eta, probs, width) {
   several <- length(probs) > 1
   shape <- c(if (several) length(probs), nrow(terms), if (length(dim(terms)) > 2) width)

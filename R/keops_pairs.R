@@ -1,14 +1,15 @@
 # Variables with a value for each pair (i, j), declared as "A = Vij(1)": an M x N matrix, an M x N x size array, or
-# entries of a table, lookup_terms(). A row of the result is a batch: its points of the axis of the result are one point
-# of this batch, and its values of a pair variable are points of the other axis. The same holds for gradients: that of a
-# variable which all rows share is the sum over the batches, that of a pair variable has a row of values for each batch.
+# entries of a table, lookup_terms(). Each row of the result is a batch: the batch has one point on the axis of the
+# result, and the values of a pair variable for this row are points of the other axis. Gradients are computed in the
+# same way: the gradient of a variable that all rows share is the sum over the batches; the gradient of a pair variable
+# has a row of values for each batch.
 
 pair_declaration <- "^(.*=\\s*)Vij(\\s*\\(.*)$"
 
 is_pair_variable <- function(args) grepl(pair_declaration, args)
 
-# The operator of a formula with pair variables, as kernel_operator() makes others. `inner`: the kernel whose result
-# has a row for each i, with pair variables as points j, or with i and j exchanged.
+# The operator of a formula with pair variables, like kernel_operator(). `inner`: the kernel whose result has a row for
+# each i, with pair variables as points j, or with i and j exchanged.
 pairs_operator <- function(formula, args, sum_scheme, precision, backend, device, accumulator) {
   pairs <- which(is_pair_variable(args))
   if (grepl("\\bIndex[IJ]?\\b", formula)) refuse_in_pairs("positions of points", args[pairs])
@@ -31,7 +32,7 @@ pairs_operator <- function(formula, args, sum_scheme, precision, backend, device
   new_pairs_operator(inner, formula, args, rows, roles, if (environment(inner)$about$axis == "Pm") "shared" else "rows")
 }
 
-# roles: of each variable, "rows", "pairs" or "shared" by all rows. to: that of the result.
+# roles: for each variable, "rows", "pairs" or "shared" by all rows. to: the role of the result.
 # long: an operator has the parts of others in its environment
 new_pairs_operator <- function(inner, formula, args, rows, roles, to) {
   from <- environment(inner)
@@ -87,7 +88,7 @@ rows_as_batches <- function(input, roles, rows, block) {
   input
 }
 
-# The result of the batches of some rows. Gradients are summed over batches already.
+# The result of the batches of some rows. Gradients are already sums over batches.
 pairs_result <- function(result, to, block) {
   if (to == "rows") return(t(matrix(result, ncol = length(block))))
   if (to == "shared" && length(dim(result)) == 3) array(rowSums(result, dims = 2), dim(result)[1:2]) else result
@@ -116,7 +117,7 @@ refuse_in_pairs <- function(what, pairs) {
                call = NULL)
 }
 
-# The numbers of points i and j, which all variables must have.
+# The numbers of points i and j; all variables must agree on them.
 check_pair_values <- function(input, about, pairs, call = caller_env()) {
   names <- about$variables$name
   size <- dim(input[[pairs[[1]]]])[1:2]

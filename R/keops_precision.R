@@ -4,7 +4,7 @@
 precisions <- c("float64", "float32", "bfloat16", "float16")
 rounds_inputs <- function(precision) precision %in% c("bfloat16", "float16")
 
-# Tells the relative error of rounding the input, once for each formula. `from` is the environment of the operator.
+# Reports the relative error of rounding the input, once for each formula. `from` is the environment of the operator.
 tell_rounding_error <- function(from, input, points_are_columns) {
   told <- cached("roundings")
   key <- rlang::hash(list(from$formula, from$args, from$precision, from$backend))
@@ -64,8 +64,8 @@ chosen_points <- function(x, chosen, points_are_columns) {
   if (points_are_columns) x[, chosen, drop = FALSE] else x[chosen, , drop = FALSE]
 }
 
-# Linear systems: a product whose vectors are rounded to 16 bits solves none, and stored terms or medians are no
-# products of a kernel.
+# Stops for operators that solvers do not support: products whose vectors are rounded to 16 bits, stored terms and
+# medians.
 check_solver_operator <- function(op, call = caller_env()) {
   if (!is.null(environment(op)$grad)) {
     stop_kernops("input", "Linear systems need an operator without stored terms, medians or quantiles.", call = call)

@@ -143,7 +143,7 @@ ranges_names <- c("ranges_i", "slices_i", "redranges_j", "ranges_j", "slices_j",
 
 new_ranges <- function(arrays) structure(stats::setNames(unclass(arrays), ranges_names), class = "kernops_ranges")
 
-# The ranges of users as six arrays of integers; C++ checks the numbers.
+# The user's ranges as six arrays of integers; C++ checks the numbers.
 as_ranges <- function(ranges, call = caller_env()) {
   named <- identical(sort(names(ranges)), sort(ranges_names))
   if (!is.list(ranges) || length(ranges) != 6 || !(named || is.null(names(ranges)))) {
@@ -156,7 +156,7 @@ as_ranges <- function(ranges, call = caller_env()) {
   new_ranges(Map(\(x, name) whole_numbers(x, name, call), ranges, ranges_names))
 }
 
-# Slices are a vector, ranges a matrix of two columns.
+# Checks whole numbers: slices are a vector, ranges a matrix of two columns.
 whole_numbers <- function(x, name, call = caller_env()) {
   slices <- startsWith(name, "slices")
   fits <- if (slices) is.null(dim(x)) || length(dim(x)) == 1 else is.matrix(x) && ncol(x) == 2
@@ -211,7 +211,7 @@ pair_count <- function(ranges) {
 in_ranges <- function(ranges, i, j) {
   block <- findInterval(i, ranges$ranges_i[, 1])
   clustered <- block > 0 & i <= c(0, ranges$ranges_i[, 2])[block + 1]
-  # cluster after cluster, the ranges of j ascend: this is the last one of the cluster that begins no later than j
+  # within a cluster, the ranges of j ascend: finds the last range of the cluster that begins at or before j
   cluster <- rep(seq_along(ranges$slices_i), diff(c(0L, ranges$slices_i)))
   far <- max(0, ranges$redranges_j, j) + 1
   met <- findInterval(block * far + j, cluster * far + ranges$redranges_j[, 1])

@@ -42,7 +42,7 @@ check_extent <- function(n, name) {
   stop_kernops("input", paste0("{.arg {name}} must be a whole number, at least 1, not ", shown(n, "n"), "."))
 }
 
-# The properties of a GPU that determine the choice of a kernel: of a device number, or of a compute capability.
+# The properties of a GPU that determine the choice of a kernel: `device` is a number, or a compute capability.
 describe_gpu <- function(device) {
   if (is.numeric(device)) {
     number <- check_device(device)[[1]]
@@ -63,5 +63,5 @@ typical_gpu <- function(architecture, multiprocessors = typical[[architecture]])
        fast_doubles = architecture %in% c("sm_60", "sm_70", "sm_80", "sm_90", "sm_100"))
 }
 
-# The first GPU of an operator, or a described one where there is none.
+# The first GPU of an operator, or a typical GPU if there is none.
 gpu_of <- function(from) if (nzchar(cuda_problem(from$device))) typical_gpu("sm_80") else describe_gpu(from$device)

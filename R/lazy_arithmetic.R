@@ -7,12 +7,12 @@ infix <- c("+", "-", "*", "/", "|")
 condition <- function(formula, arguments) {
   made <- combined(formula, arguments)
   made@truth <- TRUE
-  made@points$vector <- NULL # not points, but a selection of points
+  made@points$vector <- NULL # a selection of points, not points
   made
 }
 is_truth <- function(x) if (is_lazy(x)) x@truth else is.logical(x)
 
-# An error for numbers that R would recycle down the rows of a matrix.
+# Stops for numbers that R would recycle down the rows of a matrix.
 say_parameter <- function(x, numbers) {
   if (!is_lazy(x) || is_lazy(numbers)) return(invisible())
   points <- length(numbers)
@@ -37,14 +37,14 @@ elementwise <- function(op, x, y) {
   )
 }
 
-# The remainder is subtracted first: 1 / 0.1 is rounded to 10, but 1 %/% 0.1 is 9.
+# x %/% y. The remainder is subtracted first, because 1 / 0.1 is rounded to 10, although 1 %/% 0.1 is 9.
 whole_quotient <- function(x, y) {
   quotient <- x / y
   ordinary <- 1e38 - max(abs(quotient), abs(y))
   if_else(ordinary, round((x - x %% y) / y), floor(quotient))
 }
 
-# Whole exponents are part of the formula, exact also below 0.
+# A power. Whole exponents become part of the formula, which is exact for negative bases, too.
 power <- function(x, y) {
   whole <- is.numeric(y) && length(y) == 1 && is.finite(y) && y == floor(y) && abs(y) <= 64
   if (whole) return(combined(sprintf("Pow(%%s, %d)", as.integer(y)), list(x)))
@@ -100,7 +100,7 @@ logarithm <- function(x, ...) {
   if (...length()) value / log(..1) else value
 }
 setMethod("log", "LazyTensor", logarithm)
-setMethod("log", "ComplexLazyTensor", logarithm) # instead of the method of the group
+setMethod("log", "ComplexLazyTensor", logarithm) # replaces the method of the group
 setMethod("round", "LazyTensor", function(x, digits = 0) {
   check_number(digits, "digits", least = -400, whole = TRUE)
   combined(sprintf("Round(%%s, %d)", as.integer(digits)), list(x), is_complex(x))
@@ -179,14 +179,14 @@ complex_acos <- function(z) {
   complex_of(2 * atan2(Re(minus), Re(plus)), odd_asinh(Im(Conj(plus) * minus)))
 }
 
-# The function is odd in both parts, so it is evaluated at absolute values.
+# The arctangent is odd in both parts, so it is evaluated at absolute values.
 complex_atan <- function(z) {
   up <- side_of(Im(z))
   right <- if_else(Re(z) == 0, up, side_of(Re(z)))
   x <- right * Re(z)
   y <- up * Im(z)
   angle <- atan2(2 * x, (1 - y) * (1 + y) - x^2)
-  angle <- side_of(angle) * angle # it is -pi if x is -0
+  angle <- side_of(angle) * angle # the angle is -pi if x is -0
   complex_of(right * angle / 2, up * log1p(4 * y / (x^2 + (1 - y)^2)) / 4)
 }
 

@@ -1,4 +1,5 @@
-# R's functions of matrices for symbolic matrices: they compute the result, or name the function to use instead.
+# R's functions of matrices for symbolic matrices: methods that compute the result, or errors that name the function to
+# use.
 
 #' R's functions of matrices, for symbolic matrices
 #'
@@ -66,7 +67,7 @@ setMethod("colSums", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(
 setMethod("rowMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "j", na.rm, dims))
 setMethod("colMeans", "LazyTensor", function(x, na.rm = FALSE, dims = 1L) margin(x, "Mean", "i", na.rm, dims))
 
-# If `caller` is one of these functions of base, it returns what the method returns: these functions have no methods.
+# If `caller` is a function of base without methods that calls dim(), makes it return the result of the method.
 return_margin <- function(x, caller, frame) {
   for (name in c("rowSums", "colSums", "rowMeans", "colMeans")) {
     if (!identical(caller, get(name, baseenv()))) next
@@ -95,7 +96,7 @@ setMethod("tcrossprod", signature("LazyTensor", "ANY"), function(x, y) crossprod
 setMethod("tcrossprod", signature("ANY", "LazyTensor"), function(x, y) as_array(x) %*% t(y))
 setMethod("tcrossprod", signature("LazyTensor", "LazyTensor"), function(x, y) x %*% t(y))
 
-# An object without rows is passed on to `%*%`, which reports the error.
+# The transposed y. An object without rows is passed on to `%*%`, which reports the error.
 turned <- function(y) {
   has_none <- is.null(y) || is.function(y) || is.language(y) || typeof(y) == "environment" && !is.object(y)
   if (has_none) y else transposed(y)
@@ -143,7 +144,7 @@ refuse_to_bind <- function(name) {
 refuse_to_bind("cbind")
 refuse_to_bind("rbind")
 
-# ifelse() converts its condition first.
+# ifelse() converts its condition to logical first.
 methods::setAs("LazyTensor", "logical", function(from) {
   stop_kernops("input", c("A {.cls LazyTensor} is a formula: it cannot be computed as {.code TRUE} or {.code FALSE}.",
                           i = "{.code if_else(condition, a, b)} selects elementwise."), call = NULL)
@@ -157,7 +158,7 @@ instead <- c(
   kmeans = "argmin(sqdist(Vi(x), Vj(centers)), \"j\")"
 )
 
-# R's own functions request the dense matrix without the user's knowledge; a user who calls as.matrix() requests it.
+# Stops if a function of R, and not the user by as.matrix(), requests a large dense matrix.
 check_dense <- function(x, frame) {
   most <- counting_option("dense_entries", 1e7)
   asks <- name_of_frame(frame)

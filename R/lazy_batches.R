@@ -22,7 +22,7 @@ common_batches <- function(shapes, names, call = caller_env()) {
 
 padded_batches <- function(shape, dims) as.integer(c(shape, rep(1L, dims - length(shape))))
 
-# For each of the batches of this `shape`, the number of the batch that x has for it.
+# For each batch of an array of this `shape`, the number of the batch of x that it uses.
 batch_numbers <- function(x, shape) {
   sizes <- padded_batches(batch_shape(x), length(shape))
   indices <- Map(function(size, all) if (size == 1) rep(1L, all) else seq_len(size), sizes, shape)
@@ -34,7 +34,7 @@ chosen_batches <- function(x, numbers) {
   array(array(x, c(each, length(x) / max(each, 1)))[, numbers], c(dim(x)[1:2], length(numbers)))
 }
 
-# x with its batches in one dimension, all of `shape` or one for all.
+# x with its batches in one dimension: all batches of `shape`, or a single batch for all of them.
 flat_batches <- function(x, shape) {
   if (length(dim(x)) < 3) return(x)
   chosen_batches(x, if (all(batch_shape(x) == 1)) 1L else batch_numbers(x, shape))
@@ -46,7 +46,7 @@ nth_batch <- function(x, shape, k) {
   array(chosen_batches(x, batch_numbers(x, shape)[[k]]), dim(x)[1:2])
 }
 
-# The gradient of a variable of this shape, which is the sum over the batches that it served.
+# The gradient of a variable of this shape: the sum over the batches that used each of its batches.
 share_gradient <- function(result, shape) {
   all <- batch_shape(result)
   if (is.null(all) || identical(all, shape[-(1:2)])) return(result)

@@ -1,4 +1,4 @@
-# From tensors to operators: tokens become names, and each formula is compiled once.
+# Converts tensors to operators: tokens become names, and each formula is compiled once.
 
 token <- "[A-Za-z][A-Za-z0-9]*[.][ijpmn][0-9a-f]+"
 
@@ -34,8 +34,8 @@ entrywise <- function(formula, arguments, call = caller_env()) {
   value
 }
 
-# After saving and reading a tensor, the address in its token may belong to other data: such a variable gets a new
-# token.
+# Renames variables after a tensor is saved and read: the address in its token may then belong to other data, so such a
+# variable gets a new token.
 told_apart <- function(tensors) {
   if (length(tensors) < 2 || all_alike(lapply(tensors, function(x) x@variables))) return(tensors)
   known <- list()
@@ -100,8 +100,8 @@ size_of <- function(x) {
   formula_size(about$formula, about$args)
 }
 
-# A long formula is not compiled again for each operation that joins it. NULL if the sizes do not match: the whole
-# formula then shows the reason.
+# The number of entries of a formula, from the sizes of its arguments, so that a long formula is not compiled again for
+# each operation. NULL if the sizes do not match: the error then shows the whole formula.
 size_by_sizes <- function(formula, arguments) {
   names <- paste0("x", seq_along(arguments))
   args <- sprintf("%s = Vi(%d)", names, vapply(arguments, function(x) x@size, 1L))
@@ -160,7 +160,7 @@ operator_of <- function(formula, args, ..., make = keops_kernel) {
   known[[key]]
 }
 
-# An environment of the session that is emptied when it has grown large.
+# A cache of the session; it is emptied when it has more than `max_entries` entries.
 cached <- function(what, max_entries = 500) {
   if (is.null(the[[what]]) || length(the[[what]]) > max_entries) the[[what]] <- new.env(parent = emptyenv())
   the[[what]]

@@ -39,7 +39,7 @@ check_variable <- function(f, var, call = caller_env()) {
   if (!is_lazy(var) || length(var@variables) != 1 || var@formula != names(var@variables)) {
     stop_kernops("input", "{.arg var} must be a variable made by {.fn Vi}, {.fn Vj} or {.fn Pm}.", call = call)
   }
-  # tensors read from a file may have different variables of one name
+  # tensors read from a file may have different variables with the same name
   if (identical(f@variables[[var@formula]], var@variables[[1]])) return(invisible())
   stop_kernops("input", c("{.arg var} is not a variable of {.arg f}.",
                           i = "Create it once, as in {.code x <- Vi(data)}, and use it for both."), call = call)

@@ -6,7 +6,7 @@ setMethod("dim", "LazyTensor", function(x) {
 })
 setMethod("length", "LazyTensor", function(x) prod(dim(x)))
 
-# Row and column names are those of the points along the axis.
+# The names of rows and columns are the names of the points along the axis.
 setMethod("dimnames", "LazyTensor", function(x) {
   names <- list(point_names(x, "i"), point_names(x, "j"))
   if (all(vapply(names, is.null, NA))) NULL else c(names, rep(list(NULL), length(dim(x)) - 2))
@@ -62,7 +62,7 @@ setMethod("%*%", signature("LazyTensor", "LazyTensor"), function(x, y) {
   lazy_reduce(x * y, "Sum", "j")
 })
 
-# The tensor with the numbers of its points as variables, in place of IndexI() and IndexJ().
+# The tensor in which variables with the numbers of the points replace IndexI() and IndexJ().
 numbered <- function(x) {
   for (axis in c("i", "j")) {
     index <- paste0("Index", toupper(axis), "()")
@@ -83,7 +83,7 @@ points_at <- function(variables, axis, chosen) {
   })
 }
 
-# The values of single pairs: all variables run along i, with the points of each pair.
+# The values of single pairs: all variables run along i, with the points of the pairs.
 pair_values <- function(x, i, j) {
   of <- numbered(x)
   stored <- vapply(of@variables, is_of_pairs, NA)
@@ -142,7 +142,7 @@ block <- function(x, rows, columns) {
   value
 }
 
-# One batch after another; the last dimensions of the result are the batches.
+# The block of each batch; the last dimensions of the result are the batches.
 block_of_batches <- function(x, rows, columns) {
   batches <- x@points$batches
   values <- lapply(seq_len(prod(batches)), function(k) block(at_batch(x, k), rows, columns))
@@ -151,7 +151,7 @@ block_of_batches <- function(x, rows, columns) {
   array(unlist(values) %||% numeric(), c(length(rows), length(columns), dim(x)[-(1:2)]), names)
 }
 
-# The tensor of the k-th of the batches of a `shape`, a matrix.
+# The tensor of the k-th batch of an array of batches of this `shape`: a symbolic matrix.
 at_batch <- function(x, k, shape = x@points$batches) {
   x@variables <- lapply(x@variables, function(v) {
     if (is_of_pairs(v)) v else replace(v, "data", list(nth_batch(v$data, shape, k)))
@@ -171,7 +171,7 @@ as.array.LazyTensor <- function(x, ...) {
   dense(x, parent.frame())
 }
 
-# All values, for a function of R that needs the dense matrix.
+# All values, for a function of R that requires the dense matrix.
 dense <- function(x, frame) {
   check_has_data(x, frame)
   check_dense(x, frame)
@@ -215,8 +215,8 @@ check_column <- function(j, x) {
   positions(j, dim(x)[[2]], "column", point_names(x, "j"), call = NULL)
 }
 
-# As for any matrix, K[k] counts down the columns, and K[cbind(i, j)] has the row and the column of each entry. diag()
-# reads its entries so.
+# Single entries. As for any matrix, K[k] counts down the columns, and K[cbind(i, j)] has the row and the column of each
+# entry, as diag() reads its entries.
 single_entries <- function(x, index) {
   pairs <- is.matrix(index) && ncol(index) == 2
   if (!pairs && entries(x) > 1) stop_entries(x)
@@ -239,7 +239,7 @@ check_one_batch <- function(x, what) {
   stop_kernops("dim", paste(what, "are not defined for a {.cls LazyTensor} with batches."), call = NULL)
 }
 
-# In R, x[, 2] of points is a coordinate; here x is a matrix of vectors, and x[, 2] is an error.
+# Stops for x[, 2]: for a matrix of points this would be a coordinate, but x is a matrix of vectors.
 stop_entries <- function(x) {
   stop_kernops("input", call = NULL, c(
     "{.code x[i, j]} chooses rows and columns of a {.cls LazyTensor}, not entries of its vectors.",

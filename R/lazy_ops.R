@@ -143,10 +143,11 @@ if_else <- function(f, a, b, ...) {
   }
   refuse_arguments("if_else", list(...))
   if (is_complex_value(f)) stop_undefined("if_else", "ComplexLazyTensor")
-  if (is_truth(f)) f <- f - 0.5 # 0 is a number that selects
+  if (is_truth(f)) f <- f - 0.5 # in if_else(), 0 as a number selects the first value
   if (!is_complex_value(a) && !is_complex_value(b)) return(entrywise("IfElse(%s, %s, %s)", list(f, a, b)))
   f <- as_lazy(f)
-  if (f@size > 1) f <- combined("Real2Complex(%s) + Imag2Complex(%s)", list(f, f), TRUE) # for both parts of each entry
+  # one condition for both parts of each entry
+  if (f@size > 1) f <- combined("Real2Complex(%s) + Imag2Complex(%s)", list(f, f), TRUE)
   cases <- spread_alike("if_else", list(as_complex(a), as_complex(b), f))[1:2]
   combined("IfElse(%s, %s, %s)", c(list(f), cases), TRUE)
 }
@@ -260,7 +261,7 @@ imag2complex <- function(x) combined("Imag2Complex(%s)", list(x), complex = TRUE
 #' @export
 exp1j <- function(x) combined("ComplexExp1j(%s)", list(x), complex = TRUE, takes_complex = FALSE)
 
-# Complex entries are two numbers each.
+# Operations on entries by position; complex entries are two numbers each.
 at_places <- function(op, x, from, count) {
   x <- as_lazy(x)
   places <- c(integers_text(from * number_size(x)), integers_text(count * number_size(x)))

@@ -18,7 +18,7 @@ Vij <- function(x, name = NULL) {
 
 is_of_pairs <- function(variable) variable$axis %in% c("m", "n")
 
-# The data of a variable as an operator takes them.
+# The data of a variable in the form that an operator reads.
 variable_data <- function(variable) {
   if (variable$axis == "n") transposed_pairs(variable$data) else variable$data
 }

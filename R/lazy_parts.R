@@ -34,8 +34,8 @@ rewritten <- function(x, change) {
 
 longest_text <- 1000 # number of characters: the parser limits how deeply one text is nested
 
-# The text with all its parts: by name, as in Let(a, f, g), which is g with f for a, or in place where a part is used
-# once and the text stays short.
+# The text with all its parts. A part is named, as in Let(a, f, g), which is g with f for a, or written in place if it
+# is used once and the text stays short.
 whole_formula <- function(x) {
   texts <- c(x@parts, x@formula)
   uses <- table(unlist(words_of(texts, part_token)))

@@ -1,5 +1,5 @@
-# The points that a symbolic matrix depends on, in short. Each tensor carries this list, so that an operation need not
-# visit all variables of its arguments:
+# A summary of the points on which a symbolic matrix depends. Each tensor carries this list, so that an operation need
+# not visit all variables of its arguments:
 #   i, j     the number of points along an axis; NA without points, or without data
 #   batches  the dimensions of batches, or NULL
 #   axes     the axes that have points
@@ -31,7 +31,7 @@ joint_points <- function(tensors, variables, call) {
 joint_count <- function(all, axis, variables, call) {
   counts <- unique(vapply(all, `[[`, 1, axis))
   counts <- counts[!is.na(counts)]
-  if (length(counts) > 1) common_points(variables, axis, call) # the error
+  if (length(counts) > 1) common_points(variables, axis, call) # raises the error
   if (length(counts)) counts else NA_real_
 }
 
@@ -54,7 +54,7 @@ swap_points <- function(points) {
 
 # ---- A row without its dimension, as x[1, ] and colMeans(x) are, is a column of points of one entry.
 
-# Operations that do not recycle one entry for several.
+# Operations that do not recycle a single entry.
 without_recycling <- c("Concat", "TensorProd", "TensorDot", "Kron", "MatVecMult", "VecMatMult", "GradMatrix",
                        "Laplacian", "Divergence", "SoftDTW_SqDist", "BSpline")
 # Operations in which a number for each point is a factor or a condition of vectors, and the positions of that number.
@@ -63,9 +63,9 @@ factors <- list(`*` = 1:2, `/` = 2, Mult = 1:2, Divide = 2, Scal = 1, ComplexRea
 
 name_of_operation <- function(formula) sub("[(].*", "", sub("^[(]%s (\\S+) %s[)]$", "\\1", formula))
 
-# An error if one entry of such a vector would be recycled for all entries of other points: the vector may be a row that
-# lost its dimensions. No error is raised for a vector whose length is not the number of entries of these points and
-# that either runs along their axis, with a number for each point, or is a factor of the operation.
+# Stops if one entry of such a vector would be recycled for all entries of other points, because the vector may be a row
+# that lost its dimensions. A vector is accepted if its length is not the number of entries of these points and it
+# either runs along their axis, with a number for each point, or is a factor of the operation.
 check_vectors <- function(op, tensors, call) {
   vectors <- which(vapply(tensors, function(x) !is.null(x@points$vector) && entries(x) == 1, NA))
   if (length(vectors) == 0 || op %in% without_recycling) return(invisible())

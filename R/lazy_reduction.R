@@ -44,7 +44,7 @@ lazy_reduce <- function(x, reduction, index, K = NULL, weights = NULL, ranges = 
   called <- if (identical(topenv(parent.frame()), topenv())) parent.frame() else environment() # names such as argmin()
   check_lazy(x, called)
   reduction <- sub("_Reduction$", "", check_text(reduction, "reduction", one = TRUE))
-  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # contains nothing that could be the token of a variable
+  if (!grepl("^[A-Za-z0-9_]+$", reduction)) { # the name cannot contain the token of a variable
     stop_kernops("formula", "There is no reduction {.val {reduction}}: see {.fn keops_reductions}.")
   }
   if (is_complex(x) && !reduction %in% c("Sum", "Mean")) {
@@ -104,7 +104,7 @@ compute <- function(whole, complex, ranges, ...) {
   if (complex) as_complex_matrix(result) else result
 }
 
-# Numbers and parameters become constants of the operator; points must not.
+# The operator of a formula; numbers and parameters become its constants, points must not.
 symbolic_operator <- function(whole, about, unknown, ...) {
   variables <- whole@variables[about$tokens]
   constant <- vapply(variables, function(v) v$axis == "p" && !is.null(v$data), NA)
@@ -215,7 +215,7 @@ entries_summary <- function(x, generic) {
   stop_kernops("input", "{.fn {generic}} requires the axis to reduce over, {.val i} or {.val j}.", call = NULL)
 }
 
-# R's function over all values of the matrix, from the reductions of its rows.
+# R's function of all values of the matrix, from the reductions of its rows.
 total <- function(x, generic) {
   if (generic == "range") return(c(total(x, "min"), total(x, "max")))
   if (any(vapply(x@variables, function(v) is.null(v$data), NA))) {

@@ -53,7 +53,7 @@ solve.LazyTensor <- function(a, b, lambda = 0, precond = "auto", method = c("cg"
   fit$solution
 }
 
-# One system after another.
+# Solves the systems of all batches, one after another.
 solve_batches <- function(a, b, batches, ...) {
   solutions <- lapply(seq_len(prod(batches)), function(k) solve(at_batch(a, k, batches), nth_batch(b, batches, k), ...))
   size <- c(dim(b)[1:2], batches)

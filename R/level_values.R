@@ -7,7 +7,7 @@ first_numbers <- function(key) match(key, unique(key)) + 0
 level_key <- function(x) {
   if (is.factor(x)) x <- as.character(x)
   if (is.character(x)) return(enc2utf8(as.vector(unclass(x)))) # match() compares bytes of strings marked "bytes"
-  if (inherits(x, "integer64")) return(exact_digits(x)) # read as doubles, many are NaN
+  if (inherits(x, "integer64")) return(exact_digits(x)) # read as doubles, many of these would be NaN
   if (is.raw(x)) as.integer(x) else as.vector(unclass(x))
 }
 
@@ -43,8 +43,8 @@ text_of_values <- function(x, digits) {
   as.character(x)
 }
 
-# Times as text, with as many parts as distinguish the times; half a unit of the last digit is added because format()
-# truncates.
+# Times as text, with only as many parts as are needed to distinguish the times; half a unit of the last digit is added
+# because format() truncates.
 text_of_times <- function(x) {
   fractions <- c("%Y-%m-%d %H:%M:%OS3", "%Y-%m-%d %H:%M:%OS6", "%Y-%m-%d %H:%M:%OS6 %Z")
   text <- format(x)
