@@ -1,10 +1,10 @@
-# The contract of a likelihood: all that searches, fits and posterior draws use of a likelihood.
+# The contract of a likelihood: searches, fits and posterior draws use nothing else of a likelihood.
 #
 # A likelihood is a list of functions, the arguments of new_likelihood(). Its evaluate() computes at parameters theta
-# and returns a state, whose functions are the arguments of new_state(). Arguments without a default are required.
-# Arguments with a default are optional: the default is the answer of a likelihood without the ability, so that callers
-# never test for an ability. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_vif.R, lik_laplace.R and
-# lik_laplace_vecchia.R implement the contract; likelihood_for() chooses a likelihood by the method of a fit.
+# and returns a state, whose functions are the arguments of new_state(). Arguments without a default are required. The
+# default of an optional argument is the answer of a likelihood without the feature, so that callers need not test for
+# the feature. lik_exact.R, lik_iterative.R, lik_vecchia.R, lik_vif.R, lik_laplace.R and lik_laplace_vecchia.R implement
+# the contract; likelihood_for() chooses a likelihood by the method of a fit.
 
 # evaluate(theta, profile, search)  the state at theta. With `profile` its value is the least over all common factors of
 #                the variances; with `search` it has derivatives, and no value where that costs more than a step
@@ -34,7 +34,7 @@ new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
                            double = function() invisible(), doubled = function(theta, state) NULL,
                            kept_neighbours = function(theta) NULL, sets = function() NULL) {
   evaluate <- timed_function("field", evaluate)
-  # the value by which a search compares parameters; a dense one must not be decided by rounding
+  # the value by which a search compares parameters: for a dense likelihood, rounding must not decide the comparison
   value <- function(theta, profile = FALSE) evaluate(theta, profile, search = dense)$value
   structure(c(mget(names(formals())), value = value), class = "gp_likelihood")
 }
@@ -60,8 +60,8 @@ new_state <- function(results, gradient, information, has_value = TRUE,
   structure(c(results, mget(setdiff(names(formals()), "results"))), class = "gp_likelihood_state")
 }
 
-# The state where the covariance matrix is not positive definite, as row `bad` shows; only_rounded(): whether it would
-# be in float64.
+# The state if the covariance matrix is not positive definite, as row `bad` shows. only_rounded(): TRUE if it would be
+# positive definite in float64.
 singular_state <- function(bad = 1L, only_rounded = function() FALSE) {
   structure(list(value = Inf, has_value = TRUE, bad = bad, only_rounded = only_rounded), class = "gp_likelihood_state")
 }

@@ -5,7 +5,7 @@
 # Sums over the nodes of each observation, of the rows of x.
 by_observation <- function(x, nodes) if (is.null(nodes)) x else gathered(x, nodes)
 
-# A' b: the rows of b, of observations, at their nodes.
+# A' b: the row of b for an observation, times its weights, at the nodes of the observation.
 at_nodes <- function(b, nodes) {
   if (is.null(nodes)) return(b)
   nodes$weight * as.matrix(b)[nodes$of, , drop = FALSE]
@@ -14,7 +14,7 @@ at_nodes <- function(b, nodes) {
 # The points of the observations, or of their nodes.
 seen_points <- function(data) data$nodes$u %||% data$u
 
-# The matrix of dense_factor() for such observations, on the host; the arguments `x`, points, are not read.
+# The matrix of dense_factor() for such observations, on the host; its arguments `x`, which are points, are ignored.
 averages_factor <- function(n, nodes) {
   k <- dense_factor(n)
   own <- NULL

@@ -1,8 +1,8 @@
-# The likelihood of a table: sums over the units of its sets (table_sets.R), which are in files.
+# The likelihood of a table: a sum over the units of its sets (table_sets.R), which are in files.
 #
-# The sums of a unit depend on nothing else, and are added in the order of the units, so that no digit depends on
-# workers or memory. `blocks` is a result of table_blocks(); `some` are numbers of units, whose sums are those of a part
-# of the observations, each with all of its neighbours.
+# The sums of a unit depend only on the unit, and are added in the order of the units, so that results are bit-identical
+# for any number of workers and any memory. `blocks` is a result of table_blocks(); `some` are numbers of units, which
+# contain a part of the observations, each with all of its neighbours.
 
 block_likelihood <- function(blocks, model, how, units = seq_along(blocks$units)) {
   limit <- Inf
@@ -31,14 +31,14 @@ block_data <- function(blocks, units = seq_along(blocks$units)) {
        u = matrix(0, 0, blocks$d), noise = blocks$noise, logdet_xx = 2 * sum(log(abs(diag(blocks$trend$r)))))
 }
 
-# Records as observation_data() has observations.
+# Converts records to the form of observation_data().
 data_of_records <- function(records) {
   list(y = unname(records[, "y"]), x = design_of_records(records), u = coordinates_of_records(records),
        noise = unname(records[, "noise"]), weights = unname(records[, "weight"]), rows = unname(records[, "row"]),
        block = rep(1L, nrow(records)), logdet_xx = 0)
 }
 
-# The trend as orthonormal_trend() has it, from the triangular factor of [X, y] over all observations.
+# The trend in the form of orthonormal_trend(), from the triangular factor of [X, y] over all observations.
 block_trend <- function(root, names) {
   p <- length(names)
   r <- root[seq_len(p), seq_len(p), drop = FALSE]
@@ -60,8 +60,8 @@ sums_of_unit <- function(k, blocks, kind, theta, count, derivatives) {
   set_totals(operators, theta, kind$model$nugget, held_unit(blocks, k), derivatives, count)
 }
 
-# The sets of a unit as hold_sets() has them, with the response and the trend that orthonormal_trend() makes of them. If
-# `kept`, the process keeps them as long as their files are the same.
+# The sets of a unit in the form of hold_sets(), with response and trend in the form of orthonormal_trend(). If `kept`,
+# the process keeps the sets as long as their files do not change.
 held_unit <- function(blocks, k) {
   path <- unit_path(blocks, k)
   if (!blocks$kept) return(new_held_unit(read_object(path), blocks$trend))
@@ -71,7 +71,7 @@ held_unit <- function(blocks, k) {
   held
 }
 
-# The number of units of 65,536 points that a process keeps, and that all processes keep.
+# Number of units of 65,536 points that a process keeps, and number that all processes keep.
 kept_units <- 24
 most_kept_units <- function() kept_units * worker_count()
 

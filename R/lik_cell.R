@@ -3,7 +3,7 @@
 
 new_cell <- function() new.env(parent = emptyenv())
 
-# R copies the value of a weak reference, unless it is an environment.
+# Stores a value by a weak reference. R copies the value of a weak reference, unless it is an environment.
 keep_in <- function(cell, content, key = NULL) {
   cell$reference <- rlang::new_weakref(cell, list2env(list(content = content, key = key), parent = emptyenv()))
   cell
@@ -14,7 +14,7 @@ kept_in <- function(cell, compute, key = NULL) {
   if (!is.environment(cell)) return(compute())
   kept <- if (!is.null(cell$reference)) rlang::wref_value(cell$reference)
   if (!is.null(kept) && identical(kept$key, key)) return(kept$content)
-  kept <- cell$reference <- NULL # frees the content for another key before its successor is computed
+  kept <- cell$reference <- NULL # frees the content for another key before new content is computed
   content <- compute()
   keep_in(cell, content, key)
   content

@@ -1,4 +1,4 @@
-# Bounds for the exact likelihood of a fit, and for all that follows from products with the inverse of the exact
+# Bounds for the exact likelihood of a fit, and for all results that are products with the inverse of the exact
 # covariance S of its observations.
 
 # The certified quantities: the columns B = (Q, r, k) with an orthonormal basis Q of the trend, the response r without
@@ -14,8 +14,8 @@ certified_problem <- function(object, sites) {
        moments = predicted_moments(object, sites, field_request$how, variance = TRUE))
 }
 
-# Matrices `lower` <= B' S^-1 B <= `upper`, and the interval `logdet` of log det S, which hold with probability
-# 1 - miss. For up to `most_dense` observations a dense factor takes less time than the preconditioner.
+# Matrices `lower` <= B' S^-1 B <= `upper`, and the interval `logdet` of log det S, which hold with probability 1 -
+# miss. For up to `most_dense` observations, a dense factor takes less time than computing the preconditioner.
 certified_bounds <- function(object, problem, settings, most_dense = 500) {
   system <- iterative_system(covariance_product(object$model, 1L, "float64", object$how$backend), object$data,
                              object$model, object$theta)
@@ -30,7 +30,7 @@ dense_bounds <- function(system, problem) {
   list(lower = forms, upper = forms, logdet = rep(2 * sum(log(diag(root))), 2), steps = 0L)
 }
 
-# The largest number of steps of the solver; bounds are then those of the current solution.
+# The maximum number of steps of the solver; if it is reached, the bounds follow from the current solution.
 most_steps <- 200
 
 # One run of conjugate gradients solves for B and the probes. If B or the probes are not precise, they are solved again
@@ -83,8 +83,8 @@ forms_bounded <- function(system, precond, b, x, logdet) {
   list(lower = lower - rounding, upper = lower + gap + rounding)
 }
 
-# The relative residual of all columns with which the bounds are probably precise: a residual e costs about e'e over the
-# conditional variance of an observation. Bounds of eigenvalues need some steps for the probes, too.
+# The relative residual of all columns at which the bounds are probably precise: a residual e costs about e'e divided by
+# the conditional variance of an observation. The bounds of eigenvalues need some steps for the probes, too.
 first_tolerance <- function(system, precond, b, problem) {
   variance <- if (is.null(precond$sets)) min(system$lambda) else mean(precond$sets$sd^2)
   allowed <- c(rep(0.02, ncol(problem$x) + 1), 0.005 * pmin(problem$moments$variance, problem$prior))
@@ -92,8 +92,8 @@ first_tolerance <- function(system, precond, b, problem) {
   max(1e-8, min(1e-4, needed[needed > 0], na.rm = TRUE))
 }
 
-# TRUE if the solver takes less than 0.05 from the log-likelihood, a hundredth from variances, and 0.03 standard errors
-# from predictions.
+# TRUE if the error of the solver is below 0.05 in the log-likelihood, a hundredth of variances, and 0.03 standard
+# errors of predictions.
 is_precise <- function(bounds, problem) {
   left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)
   gap <- diag(left$upper - left$lower)
@@ -101,8 +101,8 @@ is_precise <- function(bounds, problem) {
   gap[[1]] <= 0.1 && all(gap[-1] <= 0.01 * variance)
 }
 
-# A preconditioner of low rank if its remainder is negligible. Otherwise more neighbours than those of the fit, so that
-# intervals are short also where the fit is poor.
+# A preconditioner of low rank if its remainder is negligible. Otherwise Vecchia's preconditioner with more neighbours
+# than the fit has, so that intervals are short even if the fit is poor.
 certifying_preconditioner <- function(system, object) {
   if (min(system$lambda) > 0 && best_preconditioner(system, small = 0.01) == "pivoted_cholesky") {
     return(system_preconditioner(system, "pivoted_cholesky", default_rank(system, object$how$control)))
@@ -131,7 +131,8 @@ after_trend <- function(forms, x) {
   rest - crossprod(across, solve(forms[trend, trend, drop = FALSE], across))
 }
 
-# The interval of the exact log-likelihood at the parameters of the fit; with REML that of contrasts, in the basis Q.
+# The interval of the exact log-likelihood at the parameters of the fit; with REML, of the log-likelihood of contrasts,
+# in the basis Q.
 loglik_interval <- function(object, bounds, problem) {
   p <- ncol(problem$x)
   reml <- object$how$reml && p > 0

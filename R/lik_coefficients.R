@@ -1,4 +1,4 @@
-# The coefficients b ~ N(0, I) of effects beside Vecchia's approximation, by their precision S = I + L' B' V^-1 B L.
+# The coefficients b ~ N(0, I) of effects added to Vecchia's approximation, by their precision S = I + L' B' V^-1 B L.
 #
 # The likelihood and predictions use nothing else of S. From the products of the columns [y X B L] with V^-1, of which
 # the first `known` belong to the response and the trend, solve_effects() makes a list:
@@ -26,8 +26,9 @@ solve_effects <- function(gram, known) UseMethod("solve_effects")
 sum_of_blocks <- function(x, before, size, count) UseMethod("sum_of_blocks")
 
 # The products C' U' U C of the columns `entries`, in the cheapest form. A dense factor of up to `dense_coefficients`
-# takes milliseconds, and an operation of a sparse factor is expected to take `sparse_cost` times as long. By timings, a
-# sparse factor with `most_operations` takes some seconds, as the products for conjugate gradients do.
+# takes milliseconds; an operation of a sparse factor takes about `sparse_cost` times as long as one of a dense factor.
+# By measurement, a sparse factor with `most_operations` takes some seconds, as long as the products for conjugate
+# gradients.
 products_of_columns <- function(entries, rows, known, probes = NULL) {
   count <- entries$size - known
   if (count <= dense_coefficients) return(entries$gram(rows))
@@ -54,14 +55,14 @@ solve_effects.default <- function(gram, known) {
        joint = function(r) joint_by_root(coefficients_by_gram(gram, known - 1, r)$root, known - 1))
 }
 
-# joint() by the upper triangular root of J, for p columns of the trend.
+# joint() from the upper triangular root of J, for p columns of the trend.
 joint_by_root <- function(root, p) {
   list(half = function(b) backsolve(root, b, transpose = TRUE),
        draw = function(nsim) backsolve(root, normal_numbers(nrow(root), nsim)),
        determined = function(rows) sum(1 - diag(chol2inv(root))[p + rows]))
 }
 
-# The rows of x, or its elements, behind the first p.
+# The rows of x, or the elements of x, after the first p.
 rows_behind <- function(x, p) {
   rows <- p + seq_len(NROW(x) - p)
   if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
@@ -73,7 +74,7 @@ gap_of_blocks <- function(x, before, size, count) UseMethod("gap_of_blocks")
 
 gap_of_blocks.default <- function(x, before, size, count) count * diag(size) - sum_of_blocks(x, before, size, count)
 
-# The sum of `count` diagonal blocks of `size` rows behind the first `before` rows.
+# The sum of `count` diagonal blocks of `size` rows, after the first `before` rows.
 sum_of_blocks.default <- function(x, before, size, count) {
   total <- matrix(0, size, size)
   for (k in seq_len(count)) {

@@ -3,10 +3,10 @@
 #
 # With the diagonal D of S, A = D^-1/2 S D^-1/2 = I + X has the diagonal 1, and log det S = log det D + tr log A. In
 #   tr log A = tr (X - X^2 / 2) + tr g(X),  g(x) = log(1 + x) - x + x^2 / 2,
-# the first term is known from the squares of the entries of X. For the second, orthonormal columns Q approximate the
-# eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels: Q' g(X) Q is computed, and random
-# signs z, projected on the complement of Q, estimate the rest. Q and z are chosen at the first parameters and kept. The
-# gradient is the derivative of this estimate.
+# The first term follows from the squares of the entries of X. For the second, orthonormal columns Q approximate the
+# eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels. Q' g(X) Q is computed exactly, and
+# random signs z, projected on the complement of Q, estimate the rest. Q and z are chosen at the first parameters and
+# kept. The gradient is the derivative of this estimate.
 
 # The products with C' U' U C of the columns C of `entries`, of which the first `known` are dense. `probes` is the
 # environment of coefficient_probes(), or NULL where no determinant is needed.
@@ -22,7 +22,7 @@ operator_of_products <- function(entries, rows, known, probes) {
   )), class = "product_operator")
 }
 
-# f(b) for some columns of b at a time.
+# Applies f to some columns of b at a time.
 by_columns <- function(b, f, width = 16) {
   parts <- split(seq_len(ncol(b)), (seq_len(ncol(b)) - 1) %/% width)
   matrix(unlist(lapply(parts, function(part) f(b[, part, drop = FALSE]))), ncol = ncol(b))
@@ -57,7 +57,7 @@ probes_for_coefficients <- function(control) {
   list2env(list(seed = control$seed, count = max(control$probes, 16), needed = FALSE))
 }
 
-# The largest Monte Carlo error of a log-likelihood without a warning.
+# The maximum Monte Carlo error of a log-likelihood without a warning.
 allowed_monte_carlo <- 0.05
 
 warn_of_monte_carlo <- function(logdet_error) {
@@ -69,8 +69,8 @@ warn_of_monte_carlo <- function(logdet_error) {
                 class = c("kernops_monte_carlo_error", "kernops_warning"))
 }
 
-# The `basis` Q and the `signs` z, kept in an environment with the `seed`, and the number `count` of signs: as many as
-# make the error of the log-likelihood `wanted`, up to `max_count`.
+# The `basis` Q and the `signs` z, kept in an environment with the `seed` and the number `count` of signs. The number is
+# increased, up to `max_count`, until the error of the log-likelihood is at most `wanted`.
 coefficient_probes <- function(gram, kept, wanted = 0.04, max_count = 96) {
   if (!is.null(kept$basis)) return(kept)
   with_seed(kept$seed, {
@@ -115,8 +115,8 @@ adjoint_of_estimate <- function(gram, determinant, coefficients, by_known) {
   ), class = "probed_adjoint")
 }
 
-# As gap_of_blocks.level_directions(): the upper triangles of blocks of M (S - I), where M are the derivatives with
-# respect to S, less those of the known columns.
+# Like gap_of_blocks.level_directions(): the upper triangles of blocks of M (S - I), where M are the derivatives with
+# respect to S minus those of the known columns.
 gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
   rows <- before - x$known + seq_len(size * count)
   by_level <- function(x) matrix(x[rows, , drop = FALSE], size)
@@ -126,7 +126,7 @@ gap_of_blocks.probed_adjoint <- function(x, before, size, count) {
   gap - (explained + t(explained)) / 2
 }
 
-# The part of the diagonal and of X. The coefficients of a level are observed together.
+# The contribution of the diagonal and of X. The coefficients of a level are observed together.
 squares_of_blocks <- function(x, rows, size) {
   diagonal <- x$diagonal[x$known + rows]
   if (size == 1) return(matrix(sum(diagonal * (x$gram$diagonal[rows] - 1) - x$less$squares[rows])))
@@ -139,7 +139,7 @@ squares_of_blocks <- function(x, rows, size) {
   total
 }
 
-# joint() by solutions: see joint_by_parts().
+# joint() by conjugate gradients: see joint_by_parts().
 joint_by_solver <- function(gram, coefficients, left, r) {
   p <- ncol(coefficients)
   scale <- sqrt(gram$diagonal)

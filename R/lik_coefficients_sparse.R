@@ -1,6 +1,6 @@
 # Coefficients of effects by a sparse Cholesky factor of their precision S.
 
-# The products with their parts and the ordering of S.
+# The products, split into parts, with the ordering of S.
 with_order <- function(gram, known) {
   gram$parts <- gram$split(known)
   gram$ordered <- gram$parts$low$order()
@@ -19,7 +19,7 @@ solve_effects.sparse_symmetric <- function(gram, known) {
        joint = function(r) joint_by_parts(factor, along[, -1, drop = FALSE], left[-1, -1, drop = FALSE], r))
 }
 
-# As adjoint_of_products(), where the products have entries.
+# Like adjoint_of_products(), at the entries of the products.
 sparse_adjoint_of_products <- function(gram, factor, coefficients, by_known) {
   known <- nrow(by_known)
   last <- gram$start[[known + 1]]
@@ -60,7 +60,7 @@ joint_by_parts <- function(factor, coefficients, left, r) {
   )
 }
 
-# The entries of a block are in the pattern if its coefficients are observed together.
+# Sums blocks; the entries of a block are in the pattern if its coefficients are observed together.
 sum_of_blocks.sparse_symmetric <- function(x, before, size, count) {
   entries <- x$start[[before + 1]] + seq_len(x$start[[before + size * count + 1]] - x$start[[before + 1]])
   row <- x$row[entries] - before
@@ -72,7 +72,7 @@ sum_of_blocks.sparse_symmetric <- function(x, before, size, count) {
   total + t(total) - diag(diag(total), size)
 }
 
-# The rows of an effect are all dense or all sparse.
+# Sums blocks; the rows of an effect are either all dense or all sparse.
 sum_of_blocks.bordered_matrix <- function(x, before, size, count) {
   in_border <- (before + 1) %in% x$dense
   rows <- if (in_border) x$dense else x$others

@@ -1,8 +1,9 @@
 # Neighbours by correlation, for covariances with a formula of the user: the distance of neighbour_coordinates() has one
 # scale for each coordinate, but a formula may have other scales or directions at each point.
 
-# search() of ordered_sets(), for points in their order, by the correlation at theta. The search compares a point with
-# all earlier points if there are at most `max_points`, otherwise with four times as many near points as its set has.
+# The function search() of ordered_sets(), for points in their order, by the correlation at theta. The search compares a
+# point with all earlier points if there are at most `max_points`, otherwise with four times as many near points as its
+# set has.
 correlated_search <- function(search, model, theta, points, max_points = 2000) {
   if (!has_formula_leaf(model)) return(search)
   force(search)
@@ -17,7 +18,7 @@ correlated_search <- function(search, model, theta, points, max_points = 2000) {
 
 has_formula_leaf <- function(model) !all_leaves(model$covariance, function(leaf) !leaf$kernel$by_formula)
 
-# nearest(query, m) of a tree of the points, likewise.
+# The function nearest(query, m) of a tree of the points, by the correlation at theta.
 correlated_nearest <- function(nearest, model, theta, points, max_points = 2000) {
   if (!has_formula_leaf(model)) return(function(query, u, m) nearest(query, m))
   rank <- ranked_by_correlation(model, theta)
@@ -28,8 +29,8 @@ correlated_nearest <- function(nearest, model, theta, points, max_points = 2000)
   }
 }
 
-# f(candidates, targets, points, m): of the candidates of each target, a column of numbers of `points` or 0 for none,
-# the m with the largest absolute correlation, in this order; ties remain in theirs.
+# Returns f(candidates, targets, points, m). The candidates of each target are a column of numbers of `points`, or 0 for
+# none; f selects the m candidates with the largest absolute correlation and sorts them by it. Ties keep their order.
 ranked_by_correlation <- function(model, theta, width = 1e6) {
   pairs <- covariance_pairs(model)
   variance <- covariance_diagonal(model)

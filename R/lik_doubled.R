@@ -6,11 +6,11 @@ change_between <- function(before, after) {
   list(loglik = (before$value - after$value) / 2, gradient = after$gradient() - before$gradient())
 }
 
-# For more points, the changes are estimated by this number of points, evenly spaced in the ordering.
+# Number of points by which the changes are estimated if there are more points; they are evenly spaced in the ordering.
 compared_points <- 1e4
 
-# The changes from counts[1] to counts[2] neighbours, estimated by some of the points and for fixed coefficients of the
-# trend: with more neighbours these hardly change.
+# The changes from counts[1] to counts[2] neighbours, estimated by some of the points with fixed coefficients of the
+# trend, because the coefficients hardly change with more neighbours.
 change_of_some <- function(sets, operators, model, theta, contrast, counts,
                            some = some_positions(nrow(sets$near), compared_points)) {
   subset <- sets_of_some(sets, some, sets$search(counts[[2]], of = some))$held
@@ -35,17 +35,17 @@ sets_of_some <- function(sets, some, neighbours) {
   with_neighbours(parts, used$neighbours)
 }
 
-# The rows of the n points that are neighbours of the points `rows`, and of these; and the neighbours among these rows.
+# The rows, among n points, of the points `rows` and of their neighbours; and the neighbours, renumbered by these rows.
 renumbered_neighbours <- function(neighbours, rows, n) {
   near <- which(tabulate(neighbours, n) > 0)
   neighbours[] <- c(0L, replace(integer(n), near, seq_along(near)))[neighbours + 1L]
   list(rows = c(near, rows), neighbours = neighbours)
 }
 
-# The movement of the estimates from the optimum of a search by a change of the gradient: a step of Newton's method with
-# the information at the optimum. Returns `theta` after the step, and `size`, the largest movement of a parameter in
-# standard errors. Standard errors below a tenth of a positive parameter count as a tenth, as smaller ones are
-# irrelevant.
+# The movement of the estimates from the optimum of a search that a change of the gradient implies: a step of Newton's
+# method with the information at the optimum. Returns `theta` after the step, and `size`, the largest movement of a
+# parameter in standard errors. Standard errors below a tenth of a positive parameter count as a tenth of it, because
+# smaller ones are irrelevant.
 moved_estimates <- function(change, search, model) {
   none <- list(theta = search$theta, size = 0)
   parameters <- model$parameters

@@ -1,8 +1,9 @@
-# The derivatives of the likelihood of effects beside Vecchia's approximation.
+# The derivatives of the likelihood of effects added to Vecchia's approximation.
 
-# The derivatives of -2 log-likelihood. The parameters of the field change the rows of U, and by them the products of
-# whitened columns. An effect changes the products of its columns alone: with the derivatives A of the value with
-# respect to these products and H = L^-1 dS L'^-1, the value changes by the sum of tr (I - A) H over the levels.
+# The derivatives of -2 log-likelihood. The parameters of the field change the rows of U, and thereby the products of
+# whitened columns. The parameters of an effect change only the products of its columns: with A, the derivatives of the
+# value with respect to these products, and H = L^-1 dS L'^-1, the value changes by the sum of tr (I - A) H over the
+# levels.
 effects_gradient <- function(problem, sets, theta, solved) {
   field <- problem$field
   by_gram <- solved$by_gram()
@@ -13,7 +14,7 @@ effects_gradient <- function(problem, sets, theta, solved) {
   total
 }
 
-# The part of the derivatives that is due to the columns of effects, which are behind `known` others.
+# The contribution of effects to the derivatives; their columns follow `known` other columns.
 gradient_of_effects <- function(effects, theta, by_gram, known) {
   total <- numeric(length(theta))
   for (effect in effects) {
@@ -67,8 +68,8 @@ change_of_effect <- function(problem, sets, theta, solved, effect) {
   sparse_multiply(solved$rows, solved$entries$times(changes))
 }
 
-# H b for each parameter of an effect, with H of the derivatives above, a column each. The coefficients of the effect
-# are behind `known` others in b.
+# H b for each parameter of an effect, one column each, with H as in effects_gradient(). The coefficients of the effect
+# follow `known` others in b.
 change_of_coefficients <- function(effect, theta, b, known = 0) {
   rows <- known + effect$before + seq_len(effect$size * max(1, length(effect$levels)))
   coefficients <- matrix(b[rows], effect$size)

@@ -1,6 +1,6 @@
 # The exact likelihood by a Cholesky factor of the covariance matrix, in memory that is reused.
 
-# `before`: the factor of the first observations at the parameters of all evaluations; NULL: to be computed.
+# `before`: the factor of the first observations at the parameters of all evaluations, or NULL.
 exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_env(), before = NULL) {
   locations <- covariance_factor(data, model, backend, call, before)
   factor <- with_factor_within(locations, data, model)
@@ -8,7 +8,7 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   derivatives_of <- derivative_products(model)
   evaluate <- function(theta, profile = FALSE, search = FALSE) {
     bad <- factor$refill(theta)
-    # a search must not end where rounding decides: the scaled parameters might have no Cholesky factor
+    # rounding must not end a search: the scaled parameters might have no Cholesky factor
     if (bad == 0 && search) {
       bad <- nearly_singular(locations, locations$variance(theta) + noise_variance(data, model, theta))
     }
@@ -27,8 +27,8 @@ exact_likelihood <- function(data, model, reml, backend = "cpu", call = caller_e
   new_likelihood(evaluate, dense = TRUE, kept_factor = function() keep_in(new_cell(), locations$blocks))
 }
 
-# The Cholesky factor L of the covariance of the observations, where that is fastest (src/gp_factor.cpp), block by block
-# where observations are in blocks without covariances (data$block). A list of
+# The Cholesky factor L of the covariance of the observations, on the device where it is fastest (src/gp_factor.cpp);
+# block by block if there are no covariances between blocks of observations (data$block). A list of
 #   blocks                     a list of the rows of each block and its matrix
 #   refill(theta, noise)       L at theta: 0, or the row of the first pivot that is not positive
 #   variance(theta)            of the field, for the theta of refill()
@@ -77,7 +77,7 @@ covariance_factor <- function(data, model, backend, call = caller_env(), before 
   )
 }
 
-# f(matrix, rows) of each block, put together by rows.
+# Combines f(matrix, rows) of all blocks by rows.
 by_block <- function(blocks, f) {
   parts <- lapply(blocks, function(block) f(block$k, block$rows))
   if (length(parts) == 1) return(parts[[1]])
@@ -104,10 +104,10 @@ or_too_large <- function(code, n, call) {
   })
 }
 
-# A fit by a dense factor keeps a cell for it.
+# TRUE if the fit has a cell for a dense factor.
 has_factor <- function(object) is.environment(object$factor)
 
-# The factor of a fit, as blocks.
+# The factor of a fit, in blocks.
 factor_of <- function(object) kept_in(object$factor, function() {
   factor <- covariance_factor(object$data, object$model, usable_backend(object$how$backend))
   factor$refill(object$theta)
@@ -168,7 +168,7 @@ nearly_singular <- function(factor, variance) {
   if (growth * factor$rounding * n * .Machine$double.eps > 1) least else 0L
 }
 
-# dK alpha, a column for each parameter; rows behind those of the locations have no field.
+# dK alpha, one column for each parameter; rows after those of the locations have no field.
 noisy_derivatives <- function(derivatives_of, state, data, model, theta) {
   locations <- seq_len(nrow(data$u))
   u <- seen_points(data)
@@ -189,7 +189,7 @@ noise_variance <- function(data, model, theta) {
   data$noise + (if (length(model$nugget)) theta[[model$nugget]] else 0) / data$weights
 }
 
-# Generalised least squares in the coordinates of the factor: everything is a projection there.
+# Generalised least squares in the coordinates of the factor, where it is a projection.
 factor_results <- function(factor, data, reml, profile) {
   rows <- length(data$y)
   p <- ncol(data$x)
@@ -208,14 +208,14 @@ factor_results <- function(factor, data, reml, profile) {
   )
 }
 
-# The results for predictions: those of the locations alone.
+# The results of the locations alone, for predictions.
 results_at_locations <- function(results, n) {
   results$alpha <- results$alpha[seq_len(n)]
   results$z <- results$z[seq_len(n), , drop = FALSE]
   results
 }
 
-# -2 log-likelihood from its parts. REML is that of Harville (1974): error contrasts of unit length.
+# -2 log-likelihood from its parts. REML follows Harville (1974): error contrasts of unit length.
 likelihood_results <- function(n, p, logdet, quadratic, beta, root, alpha, z, logdet_xx, reml, profile) {
   degrees <- n - if (reml) p else 0
   scale <- if (profile) max(quadratic / degrees, .Machine$double.xmin) else 1

@@ -31,7 +31,7 @@ family_row <- function(formula, links, variance = NULL, draw = NULL, cdf = NULL,
   mget(names(formals()))
 }
 
-# The limits of a parameter between 0 and 1.
+# Marks limits as those of a parameter between 0 and 1.
 in_unit_interval <- function(limits) structure(limits, range = c(0, 1))
 
 # The density of a row with a link: the row, its mean as a function of eta, and the texts of formulas.

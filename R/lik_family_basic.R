@@ -32,7 +32,7 @@ binomial_row <- local({
       cloglog = by_links(log_event("eta"), "-Exp(eta)"),
       cauchit = by_links("Log(Atan2(1, -eta) / pi)", "Log(Atan2(1, eta) / pi)")
     ),
-    # the expectation
+    # expected weight
     expected = c(cauchit = "w / (Square(1 + Square(eta)) * Atan2(1, -eta) * Atan2(1, eta))"),
     constant = function(y, w, phi) {
       entropy <- ifelse(y > 0, y * log(y), 0) + ifelse(y < 1, (1 - y) * log(1 - y), 0)
@@ -105,7 +105,7 @@ gaussian_row <- family_row(
 student_row <- family_row(
   formula = "LgammaDiff(df / 2, 0.5) - Log(pi * df) / 2 - Log(scale) + Log(w) / 2 -
              (df + 1) / 2 * Log1p(w / df * Square((y - eta) / scale))",
-  # the expectation, which does not depend on eta
+  # the expected weight, which does not depend on eta
   expected = "w * (df + 1) / (df + 3) / Square(scale)",
   parameters = list(df = function(y, spread) c(4, 1, 1e3), scale = scale_limits), links = "identity",
   variance = function(mu, w, phi) {

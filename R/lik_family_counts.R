@@ -1,6 +1,6 @@
-# Families of counts beside those of lik_family_basic.R, and numbers of successes with overdispersion.
+# Families of counts that are not in lik_family_basic.R, and numbers of successes with overdispersion.
 
-# The variance over the mean of counts of y, at least a little above that of a Poisson distribution.
+# The variance of the counts y divided by their mean, at least a little above 1, the value of a Poisson distribution.
 dispersion_of <- function(y) max(1.05, stats::var(y) / mean(y), na.rm = TRUE)
 
 # The logarithm of Gamma(s + y) / (Gamma(s) y!) (s / (s + y))^s (y / (s + y))^y, a probability, as a formula of y, of
@@ -48,7 +48,8 @@ generalised_poisson_row <- family_row(
   parameters = list(delta = in_unit_interval(function(y, spread) c(1 - 1 / sqrt(dispersion_of(y)), 1e-6, 0.999))),
   links = "log", response = "count", discrete = TRUE,
   variance = function(mu, w, phi) mu / (1 - phi[["delta"]])^2 / w,
-  # the numbers of all descendants of Poisson many ancestors, each with Poisson many children of mean delta
+  # the number of all descendants of a Poisson number of ancestors; each has a Poisson number of children with mean
+  # delta
   draw = function(eta, w, phi, link) {
     total <- born <- stats::rpois(length(eta), exp(eta) * (1 - phi[["delta"]]))
     while (any(born > 0)) total <- total + (born <- stats::rpois(length(eta), phi[["delta"]] * born))
@@ -56,8 +57,8 @@ generalised_poisson_row <- family_row(
   }
 )
 
-# The number of successes among w trials whose probability has a beta distribution with the given precision. y is their
-# proportion. The weight is (d mean / d eta)^2 / variance.
+# The number of successes among w trials whose probability of success has a beta distribution with the given precision.
+# y is the proportion of successes. The weight is (d mean / d eta)^2 / variance.
 beta_binomial_row <- family_row(
   formula = code_text(
     "Let(p, Log(precision), g, p - Softplus(-eta), h, p - Softplus(eta), a, Exp(g), b, Exp(h), c, w * y, d, w * (1 - y),

@@ -64,7 +64,7 @@ search_deviance <- function(density, y, mu, w, phi, width = 40) {
   constant <- density_constant(list(density = density), y, w, phi)
   value <- function(eta) {
     value <- density_terms(list(density = density), y, w, eta, phi, constant)$value
-    replace(value, is.na(value), -Inf) # a formula may have no value far from the response
+    replace(value, is.na(value), -Inf) # a formula may be undefined far from the response
   }
   eta <- density$predictor(mu, phi)
   highest <- at_mean <- value(eta)
@@ -84,7 +84,7 @@ search_deviance <- function(density, y, mu, w, phi, width = 40) {
   2 * (highest - at_mean)
 }
 
-# The place of a function that likelihood() did not get.
+# A function in place of one that was not passed to likelihood(); it stops when called.
 lacking_function <- function(name) {
   force(name)
   function(...) {

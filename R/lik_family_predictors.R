@@ -1,9 +1,9 @@
 # Linear predictors of the parameters of a family: phi = inverse link(Z gamma), a value for each observation.
 #
 # `family$predictors` has an entry for each parameter with a predictor: its `column` (data_predictors.R), the numbers
-# `dims` of the columns of Z among those of points, and `turn`, an upper triangular matrix: the columns of Z turn are
-# orthogonal with mean square 1 at the observations, and the search is for their coefficients. A row of
-# `family$parameters` is then a coefficient, and `of` the parameter of the density that it belongs to.
+# `dims` of the columns of Z among the columns of points, and `turn`, an upper triangular matrix. The columns of Z turn
+# are orthogonal with mean square 1 at the observations, and the search is for their coefficients. A row of
+# `family$parameters` is then a coefficient, and `of` is the parameter of the density to which it belongs.
 
 # The logarithm, or the logit between the limits of a parameter: with its inverse, and the derivative of this at phi.
 parameter_link <- function(family, name) {
@@ -54,8 +54,8 @@ reported_parameters <- function(family, values, inverse = FALSE) {
   stats::setNames(values, family$parameters$name)
 }
 
-# Sums over the observations of derivatives wrt phi, a column for each parameter: the derivatives wrt the parameters of
-# the search.
+# Converts sums over the observations of derivatives with respect to phi, one column for each parameter, to derivatives
+# with respect to the parameters of the search.
 sum_by_parameter <- function(slopes, phi, data) {
   family <- data$family
   if (is.null(family$predictors)) return(colSums(slopes))
@@ -81,8 +81,8 @@ predictor_information <- function(predictor, link, k, phi, slopes, u, step = 1e-
   e$vectors %*% (pmax(e$values, 1) * t(e$vectors))
 }
 
-# The parameters of a family in a search: start or given `value`, `lower`, `upper`, and `log`, whether the search is for
-# the logarithm.
+# The parameters of a family in a search: the starting or given `value`, `lower`, `upper`, and `log`, TRUE if the search
+# is for the logarithm.
 searched_parameters <- function(family, data, spread) {
   limits <- family_limits(family, data$y, spread)
   parameters <- family$parameters

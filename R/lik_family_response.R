@@ -1,4 +1,4 @@
-# The response of a family as numbers: y, and the weights of the observations, of which those of binomial data are the
+# The response of a family as numbers: y, and the weights of the observations. For binomial data, the weights are the
 # numbers of trials.
 
 family_response <- function(family, y, weights, rows, call) {
@@ -25,8 +25,8 @@ family_response <- function(family, y, weights, rows, call) {
   list(y = y, weights = weights, censored = censored)
 }
 
-# The numbers that a response may be, the rule in words, and the response on the scale of the linear predictor, away
-# from its ends: where a search begins.
+# For each kind of response: the numbers that it may contain, the rule in words, and starting values, which are the
+# response on the scale of the linear predictor, moved away from the ends of the range.
 response_domains <- list(
   real = list(contains = is.finite, start = identity),
   count = list(contains = function(y) y >= 0 & y == round(y), rule = "Counts must be whole numbers, at least 0.",

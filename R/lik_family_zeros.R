@@ -1,5 +1,5 @@
-# Families with more zeros than their distribution has, each by one more parameter: the probability `zi` of an
-# additional zero, or the probability `zero` of zero itself, beside a distribution of positive numbers.
+# Families with more zeros than their distribution has, by one more parameter: the probability `zi` of an additional
+# zero, or the probability `zero` of a zero in addition to a distribution of positive numbers.
 
 zero_limits <- in_unit_interval(function(y, spread) c(min(max(mean(y == 0) / 2, 0.05), 0.9), 1e-6, 1 - 1e-6))
 

@@ -47,9 +47,9 @@ gradient_differences <- function(object, free, along, step = 1e-3) {
   matrix(differences, length(free))
 }
 
-# The inverse of the information on all parameters; if singular, on the parameters that the data determine; if still
-# singular, on the `needed` parameters alone. Parameters that are left out have NA, and so have `bounded` ones: the
-# errors of the others are those given their values.
+# The inverse of the information on all parameters; if it is singular, on the parameters that the data determine; if it
+# is still singular, only on the `needed` parameters. Parameters that are left out have NA, and so do `bounded`
+# parameters: the errors of the others are conditional on the values of the omitted ones.
 inverse_information <- function(information, needed = rep(FALSE, nrow(information)),
                                 bounded = rep(FALSE, nrow(information))) {
   n <- nrow(information)
@@ -67,8 +67,8 @@ inverse_information <- function(information, needed = rep(FALSE, nrow(informatio
   inverse
 }
 
-# A direction of the logarithms with an information below `least`, a standard error above 30, is not determined: a field
-# whose variance is next to zero says nothing about its range, and along a ridge variance and range grow together. A
+# A direction in the logarithms with an information below `least`, a standard error above 30, is not determined: a field
+# whose variance is nearly zero has no information on its range, and along a ridge variance and range grow together. A
 # parameter is determined unless it contributes to such a direction.
 determined_parameters <- function(information, needed, least = 1e-3) {
   determined <- !needed & diag(information) > least & is.finite(rowSums(information))

@@ -10,7 +10,7 @@ iterative_likelihood <- function(data, model, how) {
   parts <- operators(how)
   probes <- search_probes(how$control, length(data$y), once(function() deflation_basis(trend$q, data$u)))
   precondition <- preconditioner_maker(how$control, data, model)
-  latest <- NULL  # the fit is made at the parameters that a search compares last
+  latest <- NULL  # the fit uses the parameters that a search compares last
   equations_at <- function(theta) {
     system <- iterative_system(parts$product, data, model, theta, parts$points)
     list(system = system, precond = precondition(system, theta))
@@ -45,7 +45,8 @@ iterative_likelihood <- function(data, model, how) {
   }, costly = TRUE, subset_sizes = subset_sizes, sufficient_precision = sufficient_precision)
 }
 
-# The products with the covariance matrix and its derivatives, in the precision of `how`, and the data they are for.
+# The products with the covariance matrix and its derivatives, in the precision of `how`, and the data for which they
+# are made.
 iterative_operators <- function(data, model, how, trend) {
   product <- covariance_product(model, 1L, how$precision, how$backend)
   list(
@@ -89,7 +90,8 @@ valued_state <- function(equations, parts, profile, count, derivatives) {
               residual = max(fit$residual[data_columns]), iterations = fit$iterations)), how$control$cg_tol))
 }
 
-# The size of subsets whose dense likelihood takes far less time than an iterative one of eight times as many.
+# The number of observations of subsets: their dense likelihood takes far less time than an iterative likelihood of
+# eight times as many observations.
 dense_size <- function(n, how) {
   on_cpu <- dense_device(1e4, dense_settings(how)$backend) < 0
   if (on_cpu) 4000 else min(max(1e4, n / 25), 4e4)
@@ -120,7 +122,7 @@ search_state <- function(equations, theta, parts, profile, probes, ...) {
     noise = function() probe_noise(as.matrix(solved_probes()), drawn, unname(theta), parts),
     information = function(profiled = profile) {
       derivatives <- noisy_derivatives(parts$derivatives_of, results, data, parts$model, theta)
-      # standard errors of three digits
+      # gives standard errors with three digits
       tol <- max(how$control$cg_tol, 1e-3)
       solve <- function(b) as.matrix(solve_system(equations$system, space$copy(b), equations$precond, tol)$solution)
       average_information(derivatives, results, solve, profiled, length(data$y) - if (how$reml) p else 0)
@@ -128,8 +130,8 @@ search_state <- function(equations, theta, parts, profile, probes, ...) {
   )
 }
 
-# The loss of log-likelihood by rounding. Independent errors e_ij of the entries change log det K on average by
-# -sum_ij e_ij^2 (K^-1)_ii (K^-1)_jj / 2, as a larger nugget does. `trace` is the trace of K^-1.
+# The loss of log-likelihood by rounding. Independent errors e_ij of the entries change log det K on average by -sum_ij
+# e_ij^2 (K^-1)_ii (K^-1)_jj / 2, like a larger nugget. `trace` is the trace of K^-1.
 rounding_loss <- function(variance, trace, precision) {
   (2^-c(float32 = 23, float64 = 52)[[precision]] * variance * trace)^2 / 2
 }
@@ -142,7 +144,7 @@ expected_rounding <- function(data, model, theta, precision) {
 }
 
 # For some observations: the variances of the field, of the field given the nearest other observations, and of the
-# noise. `field_sites` are the observations as the covariance of the field has them.
+# noise. `field_sites` are the observations in the form that the covariance of the field reads.
 conditional_variances <- function(data, model, theta, sample = 200, m = 30, field_sites = data$u) {
   n <- nrow(data$u)
   some <- spaced_rows(n, sample)
@@ -156,7 +158,8 @@ conditional_variances <- function(data, model, theta, sample = 200, m = 30, fiel
 }
 
 # X = Q R with orthonormal columns of Q, and y = Q along + rest. Conjugate gradients stop relative to the norm of each
-# right-hand side: beside a northing of 5.6e6, or a large mean, they would stop too early for the varying part.
+# right-hand side: without this decomposition, a northing of 5.6e6 or a large mean would stop them too early for the
+# varying part.
 trend_basis <- function(data) {
   p <- ncol(data$x)
   x <- if (p) qr(unname(data$x))
@@ -190,7 +193,7 @@ iterative_results <- function(solved, trend, data, logdet, reml, profile) {
   likelihood_results(length(alpha), p, logdet, quad, beta, root, alpha, z, data$logdet_xx, reml, profile)
 }
 
-# sum_ij W_ij dK_ij with W = left right': traces of K^-1 dK, and the rest as in exact_gradient().
+# sum_ij W_ij dK_ij with W = left right': traces of K^-1 dK, and the other terms of exact_gradient().
 iterative_gradient <- function(left, right, theta, parts, space) {
   ones <- rep(1, nrow(parts$data$u))
   input <- list(theta = theta, x = parts$points, y = parts$points, w = left, e = right, eta = ones)

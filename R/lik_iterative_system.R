@@ -9,7 +9,7 @@ solve_or_fail <- function(equations, b, tol, check) {
 # For loose tolerances, a sample of the rows suffices to estimate a residual.
 rows_to_check <- function(tol, n) if (tol < 1e-3) n else min(n, 1e4)
 
-# The columns of `numbers`, on the host, and of `block`, joined as one block of a space.
+# Joins the columns of `numbers`, on the host, and of `block` to one block of a space.
 beside <- function(space, numbers, block) {
   if (is.null(block)) return(space$copy(numbers))
   p <- ncol(numbers)
@@ -40,15 +40,15 @@ preconditioner_maker <- function(control, data, model) {
   }
 }
 
-# Iterations grow as the root of n over the rank, and the preconditioner costs as much as some iterations: without
-# probes, and with a loose tolerance, it would save fewer iterations than it costs.
+# The default rank. The number of iterations grows as the square root of n over the rank, and the preconditioner costs
+# as much as some iterations: without probes, and with a loose tolerance, it would save fewer iterations than it costs.
 default_rank <- function(system, control) {
   most <- if (system$space$factorises()) 2000 else 200
   few <- control$probes == 0 && control$cg_tol >= 1e-3
   max(100, min(most, round((if (few) 4 / 3 else 2) * sqrt(system$n))))
 }
 
-# b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.
+# Returns the function b -> K^-1 b at the parameters of a fit, to a relative residual of `tol`.
 solver_for <- function(object, tol = object$how$control$cg_tol) {
   if (has_factor(object)) {
     factor <- factor_of(object)
@@ -76,5 +76,5 @@ warn_unless_solved <- function(fit, tol) {
                 class = "kernops_not_converged")
 }
 
-# The number of columns solved together: as many as fit 32 MB, at most the width with the fastest products.
+# The number of columns that are solved together: as many as fit 32 MB, at most the width with the fastest products.
 solve_width <- function(n) max(1L, min(64L, as.integer(4e6 / n)))

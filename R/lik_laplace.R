@@ -3,8 +3,8 @@
 # With h the process at its mode given y, k = K^-1 h, and W minus the second derivatives of the log density there,
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(I + K W)
 # (Rasmussen and Williams 2006, 3.32), where det(I + KW) = det(K + W^-1) det W for positive W. The factor of K + W^-1 is
-# that of I + W^1/2 K W^1/2 with its rows scaled, and so has its accuracy, however small W is. lik_laplace_dense.R has
-# the other W.
+# the factor of I + W^1/2 K W^1/2 with its rows scaled, and so is as accurate, however small W is. lik_laplace_dense.R
+# treats W with negative entries.
 #
 # The parameters of the search are those of the covariance, of the family and the trend: `model` is the covariance model
 # with more rows of parameters, and `field`, the covariance model itself (gp_family_problem.R).
@@ -57,7 +57,8 @@ warn_of_mode <- function(mode) {
                 class = c("kernops_expected_weights", "kernops_warning"))
 }
 
-# theta as parameters of the covariance, of the family (`own`; `phi` are those of its density) and of the trend.
+# Splits theta into parameters of the covariance, of the family (`own`; `phi` are the parameters of its density) and of
+# the trend.
 split_parameters <- function(theta, model, data) {
   theta <- unname(theta)
   count <- nrow(model$field$parameters)
@@ -96,9 +97,9 @@ dispersion_terms <- function(state, data, phi = state$phi) {
   density_dispersion(data$family, data$y, data$prior, state$terms$eta, phi, !is.null(state$terms$curvature))
 }
 
-# The information for the search. The parts of the covariance (average information, from the columns dK k) and of the
-# trend are those of the Gaussian model with the same mode, whose inverse covariance is inverse_times(b); the part of
-# the family is that of the log density for a fixed process.
+# The information for the search. For the covariance (average information, from the columns dK k) and the trend, it is
+# that of the Gaussian model with the same mode, whose inverse covariance is inverse_times(b); for the family, it is
+# that of the log density for a fixed process.
 laplace_information <- function(derivatives, inverse_times, state, data) {
   gaussian <- list(alpha = state$k, z = matrix(0, length(data$y), 0), scale = 1)
   covariance <- average_information(derivatives, gaussian, inverse_times, FALSE, 0)
@@ -114,7 +115,7 @@ laplace_information <- function(derivatives, inverse_times, state, data) {
   whole
 }
 
-# The part of parameter n of the family, for a fixed process.
+# The information on parameter n of the family, for a fixed process.
 parameter_information <- function(n, state, data) {
   phi <- state$phi
   slopes <- function(phi) dispersion_terms(state, data, phi)$value[, n]

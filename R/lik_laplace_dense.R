@@ -1,8 +1,8 @@
 # The process given the data by a dense factor of K + M^-1, for the Laplace approximation (lik_laplace.R).
 #
-# The weights M are the weights W, with the expected weights in the rows r where W is low or negative. With the
-# deficits d = M - W there, A = (K + M^-1)^-1, the covariance S = M^-1 - M^-1 A M^-1 of the process for the weights M,
-# and R' R = I - d^1/2 S_rr d^1/2,
+# The weights M are the weights W, except in the rows r where W is small or negative; there M are the expected weights.
+# Let d = M - W there, A = (K + M^-1)^-1, S = M^-1 - M^-1 A M^-1 the covariance of the process for the weights M, and R'
+# R = I - d^1/2 S_rr d^1/2. Then
 #   log det(I + K W) = log det(I + K M) + 2 log det R
 #   (K + W^-1)^-1 = A - C C'           C = A_r M_r^-1 d^1/2 R^-1
 #   (K^-1 + W)^-1 = S + G G'           G = M^-1 (I_r d^1/2 R^-1 - C)
@@ -45,7 +45,7 @@ dense_process <- function(factor, times, theta, nugget) {
   )
 }
 
-# C, G and 2 log det R; NULL where there is no R.
+# C, G and 2 log det R; NULL if R does not exist.
 deficits_of <- function(rows, weight, observed, inverse) {
   n <- length(weight)
   none <- matrix(0, n, 0)
@@ -82,7 +82,7 @@ dense_posterior <- function(factor, weight, deficits, solve_weighted) {
         solved <- factor$solve(half, TRUE) - less %*% crossprod(less, x)
         if (!is.null(root)) return(list(root = root, z = t(backsolve(root, t(solved), transpose = TRUE))))
       }
-      # with the weights M where the information on the trend is not positive definite
+      # uses the weights M if the information on the trend is not positive definite
       white <- qr(half, LAPACK = FALSE)
       list(root = qr.R(white), z = factor$solve(qr.Q(white), transposed = TRUE))
     },

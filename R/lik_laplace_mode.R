@@ -1,9 +1,9 @@
 # The mode of the process given the data, by Newton's method, and the weights of the observations there.
 #
-# `terms` of the density are those of density_terms(): minus the second derivatives are the weights. Where the log
-# density is not concave they may be negative, and steps use the `expected` weights beside them.
+# `terms` of the density are results of density_terms(): minus the second derivatives are the weights. If the log
+# density is not concave, the weights may be negative, and steps use the `expected` weights instead.
 
-# The density and its derivatives at a process h, as functions of it. No weight of a step is zero.
+# Returns a function of a process h: the density and its derivatives at h. No weight of a step is zero.
 terms_of <- function(data, state) {
   family <- data$family
   mean <- data$offset + as.vector(data$basis %*% state$beta)
@@ -20,15 +20,15 @@ least_weight <- 1e-100
 # The weights of Newton's steps, which are positive.
 step_weights <- function(terms) terms$expected %||% terms$weight
 
-# The weights, with the expected ones in the place of negative and low ones.
+# The weights, with expected weights in place of negative and small ones.
 positive_weights <- function(terms) {
   low <- which(terms$weight < 0.01 * step_weights(terms))
   pmax(replace(terms$weight, low, terms$expected[low]), least_weight)
 }
 
-# The mode with the weights for the determinant, and its `posterior`, posterior_of(terms), which is NULL where the
-# precision of the process given the data is not positive definite. With `fallback`, the weights are the expected ones
-# in this case.
+# The mode with the weights for the determinant, and its `posterior`, posterior_of(terms), which is NULL if the
+# precision of the process given the data is not positive definite. With `fallback`, the expected weights are used in
+# this case.
 weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
   if (is.null(mode)) return(NULL)
   posterior <- posterior_of(mode$terms)
@@ -39,11 +39,11 @@ weighted_mode <- function(mode, terms_at, posterior_of, fallback = TRUE) {
   if (!is.null(posterior)) replace(mode, "posterior", list(posterior))
 }
 
-# The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h and the
-# `terms` there, and `converged`. newton(state, terms) returns the next state, NULL where a matrix is singular. The last
-# call of newton() is at the mode. Near the mode, each slope is at most `decrease` times the previous one, down to the
-# last digits. Rounding errors are relative to large counts: the search stops where the slope is within the rounding
-# error of its terms, and takes whole steps where their gain is within the rounding error of the height.
+# The process h of highest density given the data, by Newton's method with halved steps: a list of h, k = K^-1 h, the
+# `terms` at h, and `converged`. newton(state, terms) returns the next state, or NULL if a matrix is singular. The last
+# call of newton() is at the mode. Near the mode, each slope must be at most `decrease` times the previous one, down to
+# the last digits. Large counts have large rounding errors: the search stops when the slope is within the rounding error
+# of its terms, and takes whole steps when their gain is within the rounding error of the density.
 latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, decrease = 1) {
   height <- function(state) {
     state$terms <- terms_at(state$h)
@@ -64,7 +64,7 @@ latent_mode <- function(newton, terms_at, starts, maxit = 500, enough = 1e-24, d
     rounding <- value_rounding(state$terms)
     converged <- slope <= max(enough * size, sum(abs(move$h) * rounding)) ||
       (slope <= 1e-10 * size && slope >= decrease * before)
-    # of a process without variance, k is known after a step
+    # for a process without variance, one step determines k
     if (converged && (iteration > 1 || any(state$k != 0))) break
     before <- slope
     for (half in 0:40) {
@@ -83,23 +83,23 @@ value_rounding <- function(terms) {
   .Machine$double.eps * step_weights(terms) * (1 + abs(terms$eta))
 }
 
-# Starts of a search for the mode: a process of zero, and the mode at the latest parameters.
+# Starting values of a search for the mode: a process of zero, and the mode at the latest parameters.
 mode_starts <- function(k, times, data) {
   none <- numeric(length(data$y))
   c(list(list(h = none, k = none)), if (!is.null(k)) list(list(h = times(k), k = k)))
 }
 
-# Newton's step if weights may be negative, by conjugate gradients, which stop along a direction in which the joint
-# density is not concave; the first direction is the step with the expected weights, step_solve(b).
+# Newton's step for weights that may be negative, by conjugate gradients, which stop at a direction in which the joint
+# density is not concave. The first direction is the step with the expected weights, step_solve(b).
 curved_step <- function(state, terms, step_solve) {
   change <- change_of_mode(terms$slope - state$k, terms$weight, step_solve, enough = 1e-12)
   if (!is.null(change)) list(h = state$h + change$ku, k = state$k + change$u)
 }
 
-# The solution `u` of (I + D K) u = s and `ku`, K u, where D is minus the second derivatives of the log density.
-# step_solve(s) is this solution for other weights W in the place of D; NULL where a matrix is singular. K u is the
-# solution of (K^-1 + D) K u = s by conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not
-# needed, as each direction is K q for a known q.
+# The solution `u` of (I + D K) u = s, and `ku` = K u, where D is minus the second derivatives of the log density.
+# step_solve(s) is the solution for weights W in place of D, or NULL if a matrix is singular. K u solves (K^-1 + D) K u
+# = s, by conjugate gradients with the preconditioner K^-1 + W; the inverse of K is not needed, because each direction
+# is K q for a known q.
 change_of_mode <- function(s, curvature, step_solve, maxit = 500, enough = 1e-26) {
   step <- step_solve(s)
   if (is.null(step) || is.null(curvature) || all(s == 0)) return(step)

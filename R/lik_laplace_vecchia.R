@@ -4,7 +4,7 @@
 # With f the field at its mode, h = f + nugget k the process of each observation, and k = dlog p / dh,
 #   -2 log p(y) = -2 log p(y | h) + h' k + log det(Q + D) - log det Q + sum log(1 + nugget W)
 #
-# Beside effects, log det(Q + D) is corrected by an estimate of the error of the incomplete factor (lik_latent_error.R).
+# With effects, log det(Q + D) is corrected by an estimate of the error of the incomplete factor (lik_latent_error.R).
 
 # long: the functions of one likelihood, which share its sets
 vecchia_laplace <- function(data, model, how) {
@@ -38,7 +38,8 @@ vecchia_laplace <- function(data, model, how) {
     if (data$family$density$one_mode && !is_singular(state)) latest <<- state$h
     state
   }
-  # twice as many neighbours take five times as long, so for many observations the comparison is made only on request
+  # the comparison with twice as many neighbours takes five times as long, so for many observations it is made only on
+  # request
   compared <- length(data$y) <= 2e4 || identical(how$control$neighbours, "auto")
   doubled <- function(theta, state) if (compared && tracker$count() < most) {
     change_between(state, latent_state(tracker$recounted(tracker$twice()), parts, data, model, theta, state$h))
@@ -58,7 +59,7 @@ with_fewer <- function(sets, m, rough) {
   with_latent_neighbours(replace(sets, names(rough), rough), sets$neighbours[seq_len(m), , drop = FALSE])
 }
 
-# Sizes of subsets: a tenth of at least `least` observations.
+# Sizes of subsets: a tenth of the observations, if this is at least `least`.
 tenth <- function(data, least) {
   n <- length(data$y)
   c(dense = 0, same = if (n < least) 0 else n %/% 10)
@@ -73,7 +74,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     mode <- timed("mode", field_mode(system, data, theta, latest, fallback = !can_widen(sets)))
     if (has_precise_factor(mode, sets) || !widen(sets, mode$posterior$error$std_error)) break
     if (!is.null(mode) && data$family$density$one_mode) latest <- mode$h
-    mode <- system <- NULL # frees the memory for the pattern of wider sets
+    mode <- system <- NULL # frees memory for the pattern of wider sets
   }
   if (is.null(mode)) return(singular_state())
   project <- function(b) system$project(mode$terms$weight, b)
@@ -87,7 +88,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     solved <- project(unname(data$x))
     root <- chol_or_null(crossprod(unname(data$x), solved))
     if (is.null(root)) {
-      # with expected weights where the information on the trend is not positive definite
+      # uses expected weights if the information on the trend is not positive definite
       solved <- system$project(step_weights(mode$terms), unname(data$x))
       root <- chol(crossprod(unname(data$x), solved))
     }
@@ -97,7 +98,7 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
     warn_of_mode(mode)
     warn_of_factor(error, sets)
   }
-  # solutions by iteration are not exact, and steps far below the error of the likelihood are not worth them
+  # iterative solutions are not exact, and steps far below the error of the likelihood are not worthwhile
   new_state(results, warn = warn, resolution = if (has_iterative_levels(sets)) 1e-3 * error else 0,
             gradient = function() latent_gradient(sets, system, results, data, parts),
             information = function(profiled = FALSE) {
@@ -105,16 +106,16 @@ latent_state <- function(sets, parts, data, model, theta, latest) {
             })
 }
 
-# The mode, searched from a field of zero and from the latest field, as weighted_mode() has it; `posterior` has the
-# `logdet` of I + K W, and the `error` of the factor by which it is corrected. Without `fallback` to expected weights,
-# the result is NULL where the factor does not exist: at a maximum, the factor of wider sets does.
+# The mode, in the form of weighted_mode(), searched from a field of zero and from the latest field. `posterior` has the
+# `logdet` of I + K W, which is corrected by the `error` of the factor. Without `fallback` to expected weights, the
+# result is NULL if the factor does not exist: at a maximum, the factor of wider sets exists.
 field_mode <- function(system, data, theta, latest, fallback = TRUE) {
   terms_at <- terms_of(data, theta)
   newton <- latent_newton(system)
   none <- numeric(length(data$y))
   starts <- list(list(h = none, k = none))
   if (!is.null(latest)) starts <- c(starts, list(newton(list(h = latest), terms_at(latest))))
-  # where weights are second derivatives, Newton's steps soon converge quadratically
+  # if weights are second derivatives, Newton's steps soon converge quadratically
   less <- if (data$family$density$one_mode) 0.1 else 1
   if (!all(lengths(starts))) return(NULL)
   highest <- latent_mode(newton, terms_at, starts, enough = 1e-20, decrease = less)
@@ -148,7 +149,7 @@ latent_newton <- function(system) {
   }
 }
 
-# The function of s whose result is change_of_mode() for these weights.
+# Returns the function of s that computes change_of_mode() for these weights.
 latent_change <- function(system, weight) {
   share <- system$share(weight)
   function(s) {
@@ -161,7 +162,7 @@ latent_change <- function(system, weight) {
   }
 }
 
-# TRUE for the parameters of the field itself that are estimated.
+# TRUE for the estimated parameters of the field, without those of effects and noise.
 free_of_field <- function(field) !field$parameters$fixed & !seq_len(nrow(field$parameters)) %in% field$nugget
 
 # The derivatives of the likelihood and of C k, with C the covariance of the observations' process, in each parameter of
@@ -217,7 +218,7 @@ changes_of_rows <- function(sets, system, theta, f, adjoint, free, max_entries) 
   ))
 }
 
-# As dense_laplace_gradient().
+# Like dense_laplace_gradient().
 latent_gradient <- function(sets, system, state, data, parts) {
   weight <- state$terms$weight
   changes <- state$changes()

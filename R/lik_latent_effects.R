@@ -1,5 +1,5 @@
-# Random effects and smooths beside the latent field of a family (lik_latent_sets.R): the coefficients b ~ N(0, I) and
-# the field f have one posterior precision, in which the coefficients come before the places.
+# Random effects and smooths in addition to the latent field of a family (lik_latent_sets.R): the coefficients b ~ N(0,
+# I) and the field f have one posterior precision, in which the coefficients come before the places.
 
 # The model of the field, `rows`, its parameters in theta, and the effects at the points u of observations; without
 # effects, the model itself.
@@ -11,7 +11,7 @@ latent_parts <- function(model, u) {
        without_field = is_noise_alone(field), wide = wide_sets(), kept = level_probes(determinant = FALSE))
 }
 
-# The places of the field; without a field, one place, where nothing is observed.
+# The places of the field; without a field, a single place with no observations.
 places_of_parts <- function(parts) {
   if (!isTRUE(parts$without_field)) return(field_places(parts$u, parts$field))
   list(u = parts$u[1, , drop = FALSE], of = rep(1L, nrow(parts$u)))
@@ -27,9 +27,9 @@ no_places <- function(sets) {
   )
 }
 
-# The `count` of coefficients, the `dense` ones, and for the others the pairs of distinct locations and coefficients:
-# `sparse`, as sparse_pattern() takes them, and `pair`, the pair of each entry of the columns. `locations` has the
-# number of the location of each observation. Without a field, no location is observed.
+# The `count` of coefficients; the `dense` ones; and for the others, the pairs of distinct locations and coefficients:
+# `sparse`, in the form that sparse_pattern() reads, and `pair`, the pair of each entry of the columns. `locations` has
+# the number of the location of each observation. Without a field, no location is observed.
 observed_effects <- function(parts, locations, places, theta) {
   if (is.null(parts$effects)) return(NULL)
   entries <- effect_entries(parts$effects, theta, parts$all_u)
@@ -71,7 +71,7 @@ without_coefficients <- function(entries, dense) {
   row_sparse(columns, entries$values[rows, , drop = FALSE], entries$size - length(dense))
 }
 
-# The products B' W B of effects for the diagonal W of weights, of both signs; NULL if they are too many.
+# The products B' W B of effects for diagonal weights W, which may be negative; NULL if they have too many entries.
 weighted_products <- function(entries, weights) {
   n <- length(weights)
   products <- function(weights) {
@@ -84,8 +84,8 @@ weighted_products <- function(entries, weights) {
 }
 
 # The precision of coefficients and places given observations with precisions `share`, and the products with the matrix
-# [B L, A], whose rows are observations: as observed_places() has them for the places alone, in `system`. With
-# `iterative`, precisions are those of lik_latent_levels.R.
+# [B L, A], whose rows are observations. It has the functions that observed_places() returns for the places alone, in
+# `system`. With `iterative`, precisions are those of lik_latent_levels.R.
 with_observed_effects <- function(system, observed, theta, iterative = FALSE) {
   parts <- observed$parts
   entries <- effect_entries(parts$effects, theta, parts$all_u)

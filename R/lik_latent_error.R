@@ -1,21 +1,21 @@
 # The error of the incomplete factor of the posterior precision of a field and of effects (src/neighbours/posterior.h).
 #
-# With the factor L, the precision H has log det H = log det L L' + tr log A, A = L^-1 H L'^-1. As A is nearly the
-# identity, few random signs z estimate the trace tr log A = E z' log(A) z well (Ubaru, Chen and Saad 2017). It hardly
-# depends on the parameters: the estimate at the first parameters is kept with the pattern of the factor, so that the
-# gradient of log det L L' is that of the likelihood. Levels of many neighbouring observations require a factor with
-# more entries: where the standard error of the trace is large, or L L' is not positive definite, pairs of points of
-# wider sets are added to the pattern.
+# With the factor L, the precision H has log det H = log det L L' + tr log A, where A = L^-1 H L'^-1. A is nearly the
+# identity, so few random signs z estimate the trace tr log A = E z' log(A) z well (Ubaru, Chen and Saad 2017). The
+# trace hardly depends on the parameters: the estimate at the first parameters is kept with the pattern of the factor,
+# so that the gradient of log det L L' is the gradient of the likelihood. Levels of many neighbouring observations
+# require a factor with more entries: if the standard error of the trace is large, or L L' is not positive definite,
+# pairs of points of wider sets are added to the pattern.
 
-# The number `count` of neighbours in wide sets, which grows up to `most`, the number of `probes`, and the standard
-# error of log det H that is small `enough`. The sets of a likelihood share this environment.
+# An environment that the sets of a likelihood share: the number `count` of neighbours in wide sets, which grows up to
+# `most`; the number of `probes`; and `enough`, the standard error of log det H that is small enough.
 wide_sets <- function(count = 0, probes = 16, enough = 2 * allowed_monte_carlo) {
   list2env(list(count = count, most = Inf, probes = probes, enough = enough))
 }
 
-# A function whose value is the pattern of sets, found again where the number of neighbours has grown. Where wide sets
-# have too many pairs, the pattern has the neighbours alone; where effects have too many, it is that of the field, with
-# the number of coefficients as `levels` (lik_latent_levels.R).
+# Returns a function whose value is the pattern of sets; the pattern is computed again if the number of neighbours has
+# grown. If wide sets have too many pairs, the pattern contains the neighbours only; if effects have too many pairs, it
+# is the pattern of the field, with the number of coefficients as `levels` (lik_latent_levels.R).
 wide_pattern <- function(sets) {
   pattern <- NULL
   count <- NULL
@@ -27,7 +27,7 @@ wide_pattern <- function(sets) {
     if (identical(count, sets$wide$count)) return(pattern)
     wide <- as.integer(min(sets$wide$count, nrow(sets$points) - 1))
     is_wide <- wide > nrow(sets$neighbours)
-    pattern <<- NULL # frees the memory for the next pattern
+    pattern <<- NULL # frees memory for the next pattern
     pattern <<- if (is_wide) pattern_with(sets$search(wide))
     if (is_wide && is.null(pattern)) sets$wide$most <- sets$wide$count <- 0
     pattern <<- pattern %||% pattern_with(sets$neighbours[0, , drop = FALSE])
@@ -37,8 +37,8 @@ wide_pattern <- function(sets) {
   }
 }
 
-# TRUE if the sets are wider now, after a standard error `std_error`. Patterns of up to `most_wide` neighbours of all
-# points take some gigabytes. Ten more neighbours divide the error by five, as a rule (bench/HISTORY.md).
+# TRUE if the sets have been widened because of a standard error `std_error`. Patterns of up to `most_wide` neighbours
+# of all points take some gigabytes. As a rule, ten more neighbours divide the error by five (bench/HISTORY.md).
 widen <- function(sets, std_error = NULL) {
   if (!can_widen(sets)) return(FALSE)
   wide <- sets$wide
@@ -52,7 +52,8 @@ wide_count <- function(sets) max(sets$wide$count, nrow(sets$neighbours))
 most_wide_count <- function(sets) min(sets$wide$most, nrow(sets$points) - 1, 90, most_wide %/% nrow(sets$points))
 can_widen <- function(sets) has_dropped_entries(sets) && wide_count(sets) < most_wide_count(sets)
 
-# The factor of effects alone is exact, and that of a field alone nearly so.
+# TRUE if the factor has dropped entries: the factor of effects alone is exact, and the factor of a field alone nearly
+# so.
 has_dropped_entries <- function(sets) !is.null(sets$observed) && !sets$without_field && !has_iterative_levels(sets)
 
 has_iterative_levels <- function(sets) !is.null(sets$pattern()$levels)

@@ -3,8 +3,9 @@
 #
 # With the precision F = Q + A' D A of the field given observations with weights D, and the columns C of effects,
 #   H = [I + C' D C, C' D A; A' D C, F]     det H = det F det S,  S = I + C' D (C - A F^-1 A' D C).
-# F has the sparse factor of a field alone (lik_latent_sets.R). Conjugate gradients solve H, with a preconditioner from
-# this factor. S is known by its products, each a solution of F: lik_level_forms.R has log det S.
+# F has the sparse factor of a field alone (lik_latent_sets.R). H is solved by conjugate gradients, with a
+# preconditioner from this factor. S is only known by its products, each of which solves with F: lik_level_forms.R
+# computes log det S.
 
 # The functions of sparse_posterior() with effects, in which the coefficients come before the places; `factor` are the
 # rows of U and `probes` is a result of level_probes(). The result also has error(), the standard error of the latest

@@ -1,18 +1,18 @@
 # The field of a family given the observations, by Vecchia's approximation of the field (Zilber and Katzfuss 2021): its
 # precision Q = U' U is sparse, and so is that of the posterior, Q + D, with a diagonal D.
 #
-# Observations at one place share its value of the field; each observation has its own nugget. With the second
-# derivatives W of their log densities, D sums W / (1 + nugget W) over the observations of a place.
+# Observations at one place share its value of the field; each observation has a separate nugget. With the second
+# derivatives W of the log densities of observations, D sums W / (1 + nugget W) over the observations of a place.
 
-# The places of observations: their coordinates u, and `of`, the place of each observation.
+# The places of observations: their coordinates u, and `of`, the number of the place of each observation.
 field_places <- function(u, model) {
   keys <- place_keys(model, u)
   first <- which(!duplicated(keys))
   list(u = u[first, , drop = FALSE], of = match(keys, keys[first]))
 }
 
-# Places in their order, the neighbours of each, `of`, the position of each observation in this order, and the operators
-# of the covariance. `parts` of latent_parts() may have effects. pattern() is that of the factor.
+# Places in their order, the neighbours of each, `of`, the position of each observation's place, and the operators of
+# the covariance. `parts` of latent_parts() may have effects. pattern() returns the pattern of the factor.
 latent_sets <- function(places, model, theta, m, how, parts = NULL, whole = theta) {
   sets <- ordered_sets(neighbour_coordinates(model, theta, places$u), how)
   sets <- c(sets, list(points = places$u[sets$order, , drop = FALSE], of = order(sets$order)[places$of],
@@ -33,7 +33,7 @@ with_latent_neighbours <- function(sets, neighbours) {
 # The factor by which the variances of the field are enlarged, so that smooth covariances have a Cholesky factor.
 latent_diagonal <- 1 + 1e-9
 
-# The rows of U; NULL where a covariance is singular.
+# The rows of U; NULL if a covariance is singular.
 latent_factor <- function(sets, theta) {
   if (isTRUE(sets$without_field)) return(list(weights = 0 * sets$neighbours, sd = 1))
   none <- numeric(nrow(sets$points))

@@ -1,32 +1,32 @@
-# log det S of a matrix S that is known by its products, for R/lik_latent_levels.R: the Schur complement of the
+# log det S of a matrix S that is known only by its products, for R/lik_latent_levels.R: the Schur complement of the
 # coefficients of effects in the posterior precision of a family.
 #
 # With a diagonal D, A = D^-1/2 S D^-1/2 and A = I + X,
 #   log det S = log det D + tr log A,  tr log A = sum_q q' log(A) q + E z' log(A) z.
 # Orthonormal columns q approximate the eigenvectors with the largest eigenvalues of X^2, such as a shift of all levels,
-# and random signs z are projected on their complement (Ubaru, Chen and Saad 2017). The error of z' log(A) z is that of
-# z' X z in the first order. The reference takes this out: z' X_0 z, at the parameters where D, q and z are chosen, has
-# the known expected value tr X_0 - sum_q q' X_0 q. X_0 is that of the incomplete factor of the field, whose diagonal is
-# computed from sparse columns. All of this is kept while parameters change, so that the estimate is a smooth function
-# of them, and its derivatives are those of the forms (lik_log_forms.R). The error grows with the distance from the
-# reference: a search is repeated from a reference at its end.
+# and random signs z are projected on their complement (Ubaru, Chen and Saad 2017). To first order, the error of z'
+# log(A) z is the error of z' X z. A reference reduces this error: z' X_0 z, at the parameters where D, q and z are
+# chosen, has the known expected value tr X_0 - sum_q q' X_0 q. X_0 belongs to the incomplete factor of the field; its
+# diagonal is computed from sparse columns. The reference is kept while parameters change, so that the estimate is a
+# smooth function of them, and its derivatives are those of the forms (lik_log_forms.R). The error grows with the
+# distance from the reference: a search is repeated with a reference at its end.
 
-# The number of columns q, and the largest number of columns z.
+# The number of columns q; the maximum number of columns z.
 level_basis <- 16
 most_level_signs <- 256
 
-# An environment that likelihoods with the same coefficients share: the `seed`, the number `count` of random signs,
-# which grows until the standard error of the log-likelihood is the `error` one, the `reference`, and the standard
-# errors of log det S, there (`least`) and of the latest estimate (`error`). Without `determinant`, log det S is not
+# An environment that likelihoods with the same coefficients share. It has the `seed`; the number `count` of random
+# signs, which grows until the standard error of the log-likelihood is `error`; the `reference`; and the standard errors
+# of log det S at the reference (`least`) and of the latest estimate (`error`). Without `determinant`, log det S is not
 # computed.
 level_probes <- function(seed = 1, count = 16, error = 0.04, determinant = TRUE) {
   list2env(list(seed = seed, count = count, wanted = error, determinant = determinant))
 }
 
-# `schur` is a list of the `size`, of product(x, loose), S x, and of `rough`, the product of the incomplete factor: the
-# `diagonal` of its matrix, and forms(x), x' S x for columns x. The result has the `logdet` and its `error`, with the
-# `directions` v and their `signs`: a change dS changes log det S by the sum of signs * v' dS v. NULL where S is not
-# positive definite.
+# `schur` is a list of the `size`, of product(x, loose), which returns S x, and of `rough`, the product of the
+# incomplete factor: the `diagonal` of its matrix, and forms(x), x' S x for columns x. The result has the `logdet` and
+# its `error`, with the `directions` v and their `signs`: a change dS changes log det S by the sum of signs * v' dS v.
+# NULL if S is not positive definite.
 logdet_of_levels <- function(schur, probes) {
   fresh <- is.null(probes$reference)
   first <- probes$reference %||% level_reference(schur, probes)
@@ -52,7 +52,7 @@ logdet_of_levels <- function(schur, probes) {
 }
 
 # A reference at S: D, q, z, the `forms` z' X_0 z and their expected value, the `trace`. If the basis spans the whole
-# space, there are no signs. NULL where S is not positive definite.
+# space, there are no signs. NULL if S is not positive definite.
 level_reference <- function(schur, probes) {
   scale <- schur$rough$diagonal()
   if (!all(scale > 0)) return(NULL)
@@ -87,8 +87,8 @@ scaled_product <- function(schur, scale) {
   function(x, loose = 1) schur$product(x / root, loose) / root
 }
 
-# The sum of the forms of the basis, `exact`, and the `estimates` of the rest of tr log A by signs, with the directions
-# of both, those of signs being `random`.
+# The sum of the forms of the basis, `exact`, and the `estimates` of the remaining tr log A by signs, with the
+# directions of both; `random` marks the directions of signs.
 forms_of_levels <- function(schur, reference) {
   columns <- cbind(reference$basis, reference$signs)
   forms <- lanczos_forms(scaled_product(schur, reference$scale), columns, matrix_logarithm, 1e-6)
@@ -104,7 +104,7 @@ join_forms <- function(x, y) {
        directions = cbind(x$directions, y$directions), random = c(x$random, y$random))
 }
 
-# TRUE if the error of the latest estimate is large, and a reference at its parameters makes it smaller.
+# TRUE if the error of the latest estimate is large, and a reference at its parameters would reduce it.
 reference_moved <- function(probes, enough = 2 * allowed_monte_carlo) {
   isTRUE(probes$error > max(enough, 1.2 * probes$least))
 }

@@ -1,5 +1,5 @@
 # Products with the posterior precision of a field and of effects, and with the Schur complement of the coefficients of
-# effects, for R/lik_latent_levels.R; their solutions and derivatives.
+# effects, for R/lik_latent_levels.R; also solutions and derivatives.
 
 # The precision of observations with weights `share`: the diagonal of the `places` of the field, and the products of
 # effects, C = `entries`, and of places, by the functions of observed_places().
@@ -23,7 +23,7 @@ solve_places <- function(field, w, b, tol = level_tolerance) {
   if (is.null(solved)) b * NaN else solved
 }
 
-# S for logdet_of_levels(). The error of a product with the field may be `loose` times as large.
+# The matrix S for logdet_of_levels(). The error of a product with the field may be `loose` times as large.
 schur_of_levels <- function(field, w) {
   list(
     size = w$entries$size,
@@ -48,7 +48,8 @@ diagonal_of_levels <- function(w) {
   1 + as.vector(squares$crossprod(w$share))
 }
 
-# The forms of the columns of A' D C by the factor of the field, those of about the same number of places together.
+# The forms of the columns of A' D C by the factor of the field; columns with about the same number of places are
+# computed together.
 sums_of_columns <- function(field, w, max_entries = 1e7) {
   size <- w$entries$size
   places <- length(w$places)
@@ -75,8 +76,8 @@ sums_of_columns <- function(field, w, max_entries = 1e7) {
   sums
 }
 
-# H^-1 b, from an approximation of it; NULL without a factor of the field. The factor L at other weights serves as well,
-# where few steps are enough.
+# H^-1 b, iterated from an approximation of it; NULL without a factor of the field. A factor L at other weights can be
+# used as well, if few steps are sufficient.
 solution_of_levels <- function(field, w, b, from, tol, first) {
   b <- as.matrix(b)
   system <- system_of_levels(field, w, first)
@@ -90,7 +91,7 @@ solution_of_levels <- function(field, w, b, from, tol, first) {
   solved(as.matrix(from))$solution
 }
 
-# H for solve_system(), with the solution of
+# The matrix H for solve_system(), with the solution of
 #   [D, E'; E, L L' + E D^-1 E'],  E = A' D_y C,
 # as the preconditioner: D is the diagonal of I + C' D_y C, for observations with weights D_y, and L the factor of F.
 system_of_levels <- function(field, w, first) {

@@ -7,10 +7,10 @@
 # The matrix y_k y_l f[t_k, t_l] has few eigenvalues that are not tiny: with its eigenvectors, the change is the sum of
 # signs * w' dA w over some columns w, the `directions`.
 #
-# The later vectors of a basis matter less: the errors of product(x, loose) may be `loose` times as large as those of
-# the first product (Simoncini and Szyld 2003).
+# Errors of later products matter less: the error of product(x, loose) may be `loose` times as large as that of the
+# first product (Simoncini and Szyld 2003).
 
-# f as a list of its `value` and its divided `difference`.
+# A function f as a list of its `value` and its divided `difference`.
 matrix_logarithm <- list(
   value = log,
   difference = function(s, t) {
@@ -19,14 +19,14 @@ matrix_logarithm <- list(
   }
 )
 
-# log(1 + x) - x + x^2 / 2 for the eigenvalues 1 + x.
+# The function log(1 + x) - x + x^2 / 2 of the eigenvalues 1 + x.
 log_beyond_square <- list(
   value = function(t) log(t) - (t - 1) + (t - 1)^2 / 2,
   difference = function(s, t) matrix_logarithm$difference(s, t) - 1 + (s + t - 2) / 2
 )
 
-# The forms of columns z: their `value`, the `directions` and the `signs` of the derivatives, and the columns `of` which
-# these are. product(x, ...) is A x. NULL where an eigenvalue of A is not positive.
+# The forms of columns z: their `value`, and the `directions` and `signs` of the derivatives, with the column `of` z to
+# which each belongs. product(x, ...) is A x. NULL if an eigenvalue of A is not positive.
 lanczos_forms <- function(product, z, f, tol = 1e-8, max_steps = 300, width = 16) {
   parts <- lapply(split(seq_len(ncol(z)), (seq_len(ncol(z)) - 1) %/% width), function(columns) {
     run <- krylov_basis(product, z[, columns, drop = FALSE], krylov_solved(tol), max_steps)
@@ -79,7 +79,7 @@ krylov_basis <- function(product, x, solved, max_steps = 300) {
   }
 }
 
-# The space of a column ends before the first number 0 `below`.
+# The Krylov space of a column ends before the first 0 in `below`.
 krylov_run <- function(vectors, size, diagonal, below) {
   count <- apply(below, 2, function(b) match(0, b, nomatch = length(b)))
   list(
@@ -98,5 +98,5 @@ tridiagonal <- function(diagonal, below) {
   M
 }
 
-# solved() of krylov_basis(): the residual of A^-1 x is below `tol` times x.
+# A function solved() for krylov_basis(): TRUE if the residual of A^-1 x is below `tol` times x.
 krylov_solved <- function(tol) function(run) run$residual < tol

@@ -1,6 +1,6 @@
 # Neighbours of a Vecchia approximation that follow the parameters of a search.
 
-# The sets of a likelihood, and the functions of the contract about them (lik.R). In addition
+# The sets of a likelihood, and the functions of the contract about them (lik.R). Further functions are
 #   place(theta)   the sets; the first call groups them at its theta
 #   limit()        the number of neighbours in use
 #   twice(), recounted(m)  twice the number of neighbours, at most `max_count`; the sets with m neighbours
@@ -35,7 +35,7 @@ likelihood_with_neighbours <- function(tracker, evaluate, doubled, kept_neighbou
   do.call(new_likelihood, c(list(evaluate), choice, list(...), verbs))
 }
 
-# TRUE if other points may be nearest: relative distances to neighbours have changed by more than a tenth.
+# TRUE if other points may be the nearest ones: relative distances to neighbours have changed by more than a tenth.
 neighbours_moved <- function(sets, data, model, theta) {
   if (nrow(sets$near) < 2) return(FALSE)
   second <- some_positions(nrow(sets$near))[-1]

@@ -61,7 +61,7 @@ placed_prior <- function(prior, row, model, call) {
   new_prior("pc_range", lower = prior$lower, p = prior$p, d = d, rate = -log(prior$p) * prior$lower^(d / 2))
 }
 
-# The log density of the logarithm s of a parameter, and its first two derivatives. All are concave.
+# The log density of the logarithm s of a parameter, and its first two derivatives. All densities are log-concave.
 prior_terms <- function(prior, s) {
   switch(prior$kind, pc_range = {
     half <- prior$d / 2
@@ -76,7 +76,7 @@ prior_terms <- function(prior, s) {
   })
 }
 
-# Values of a parameter that the bounds of a search must include, which hold most of the prior mass.
+# Values of a parameter that contain most of the prior mass; the bounds of a search must include them.
 prior_limits <- function(model, n) {
   prior <- Find(function(each) each$row == n, model$prior)$prior
   if (is.null(prior)) return(NULL)
@@ -84,8 +84,9 @@ prior_limits <- function(model, n) {
          lognormal = exp(prior$meanlog + c(-4, 4) * prior$sdlog))
 }
 
-# -2 log density at theta, with its gradient and a positive matrix in place of its second derivatives, with respect to
-# theta as in a likelihood: scaled to the logarithm, they are the derivatives with respect to the logarithm.
+# -2 log density at theta, with its gradient and a positive matrix in place of its second derivatives. As in a
+# likelihood, derivatives are with respect to theta, and become derivatives with respect to the logarithm when they are
+# scaled.
 prior_deviance <- function(model, theta) {
   none <- numeric(length(theta))
   total <- list(value = 0, gradient = none, bend = diag(none, length(none)))
@@ -105,7 +106,7 @@ prior_deviance <- function(model, theta) {
   total
 }
 
-# A likelihood times the prior density: its values and derivatives are those of the posterior.
+# A likelihood times the prior density: its values and derivatives describe the posterior.
 with_prior <- function(likelihood, model) {
   if (!length(model$prior) && is.null(model$penalty)) return(likelihood)
   posterior <- function(state, theta) {
@@ -128,5 +129,5 @@ with_prior <- function(likelihood, model) {
   do.call(new_likelihood, c(list(evaluate, doubled = doubled), optional))
 }
 
-# The log-likelihood alone, of a state that contains the prior.
+# The log-likelihood alone, from a state whose value includes the prior.
 plain_loglik <- function(state, model, theta) -(state$value - prior_deviance(model, theta)$value) / 2

@@ -1,4 +1,4 @@
-# Several observations at a location, for the exact method: one row for each location stands for them.
+# Several observations at a location, for the exact method: they are replaced by one row for each location.
 #
 # The noise variance of observation i is s_h / share_i: s_h is that of its stratum, the nugget or one for each pair of
 # known noise and weight. With the sum p of shares at a location, the likelihood depends on the mean of the observations

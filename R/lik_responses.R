@@ -30,8 +30,9 @@ constant_coefficients <- function(x, decomposed) {
   qr.coef(decomposed, rep(1, nrow(x)))
 }
 
-# The responses as they enter a likelihood: residuals of least squares, in their order, divided by their standard
-# deviations `sd`; `beta` are the coefficients of the trend that were removed. `constant` are those without variation.
+# The responses in the form that enters a likelihood: residuals of least squares, in the order of the points, divided by
+# their standard deviations `sd`; `beta` are the coefficients of the trend that was removed. `constant` marks responses
+# without variation.
 standard_responses <- function(y, sets) {
   trend <- sets$trend
   level <- if (is.null(trend$ones)) numeric(ncol(y)) else colMeans(y)

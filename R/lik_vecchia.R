@@ -1,6 +1,7 @@
-# The likelihood of Vecchia (1988): each observation is conditioned on its nearest neighbours among those before it.
+# The likelihood of Vecchia (1988): each observation is conditioned on its nearest neighbours among earlier
+# observations.
 
-# The neighbours are those of the first theta that is evaluated, until the search regroups them.
+# The neighbours are chosen at the first theta that is evaluated, and kept until the search regroups them.
 vecchia_likelihood <- function(data, model, how) {
   operators <- set_operators(model, how$backend %||% "auto", how$precision %||% "float64")
   most <- length(data$y) - 1L
@@ -42,25 +43,25 @@ vecchia_likelihood <- function(data, model, how) {
   }, doubled, kept_neighbours)
 }
 
-# At most `max_count` positions, evenly spaced in an ordering of n points, which stand for all of them.
+# At most `max_count` positions, evenly spaced in an ordering of n points, to represent all of them.
 some_positions <- function(n, max_count = 1e5) {
   if (n <= max_count) seq_len(n) else round(seq(1, n, length.out = max_count))
 }
 
-# 30 neighbours are enough for the screening effect in the plane and in space, unless observations are noisy. More
-# coordinates need more neighbours, and where a likelihood takes less than a tenth of a second, they cost little. The
-# field of a family has no noise: 20 screen the others off.
+# The default number of neighbours. In the plane and in space, 30 neighbours suffice for the screening effect, unless
+# observations are noisy. More coordinates need more neighbours, and if a likelihood takes less than a tenth of a
+# second, more neighbours cost little. The field of a family has no noise: 20 neighbours screen off the others.
 neighbour_count <- function(control, d, n, default = if (d <= 3 && n > 2e4) 30 else 60) {
   as.integer(min(if (is.numeric(control$neighbours)) control$neighbours else default, n))
 }
 
-# The trend as an orthonormal matrix times r, the response's coefficients in it, and the residual. Products of whitened
-# columns do not cancel if the trend is orthonormal and the response free of it.
+# The trend as an orthonormal matrix times r, the coefficients of the response in this matrix, and the residual of the
+# response. Products of whitened columns do not cancel if the trend is orthonormal and the response is orthogonal to it.
 orthonormal_trend <- function(data) {
   if (!ncol(data$x)) return(list(r = matrix(0, 0, 0), residual = data$y))
   timed("trend", recalled("trend", data[c("x", "y", "constant")], function() {
     response <- without_level(data)
-    solved <- stats::.lm.fit(data$x, response$y) # as qr(), qr.coef() and qr.resid(), which copy x each
+    solved <- stats::.lm.fit(data$x, response$y) # as qr(), qr.coef() and qr.resid(), each of which copies x
     decomposed <- structure(solved[c("qr", "rank", "qraux", "pivot")], class = "qr")
     list(qr = decomposed, r = qr.R(decomposed), coefficients = stats::setNames(solved$coefficients, colnames(data$x)),
          level = response$beta, residual = solved$residuals)
@@ -114,8 +115,8 @@ vecchia_state <- function(summed, sets, data, theta, trend, reml, profile, deriv
             })
 }
 
-# Generalised least squares from the products of whitened columns, of which the first is the response. Data that are not
-# in memory have their number `n`.
+# Generalised least squares from the products of whitened columns, of which the first is the response. `n` is the number
+# of observations if they are not in memory.
 gram_results <- function(sums, data, trend, reml, profile) {
   n <- data[["n"]] %||% length(data$y)
   p <- ncol(data$x)
@@ -145,7 +146,7 @@ trace_derivative <- function(sums, results, reml) {
   sums$logdet_derivative + apply(sums$gram_derivative, 3, function(slope) sum(results$inverse * slope[-1, -1]))
 }
 
-# The expected information, which for REML ignores the trend: they differ by p / n.
+# The expected information. For REML it ignores the trend, which changes it by p / n.
 vecchia_information <- function(sums, results, reml, profiled) {
   if (!profiled) return(sums$information)
   sums$information - tcrossprod(trace_derivative(sums, results, reml)) / results$degrees

@@ -1,4 +1,4 @@
-# The likelihood of random effects and smooths beside Vecchia's approximation of the field and the noise.
+# The likelihood of random effects and smooths in addition to Vecchia's approximation of the field and the noise.
 #
 # With the covariance V of field and noise, V^-1 = U' U, and effects B L b with b ~ N(0, I), the covariance of the
 # observations is V + B L L' B'. With S = I + L' B' V^-1 B L its determinant is det V det S, and products with its
@@ -32,8 +32,8 @@ effects_likelihood <- function(data, model, how) {
   }, doubled, kept_neighbours)
 }
 
-# The parts that do not depend on theta: the model of the field with its operators, the data as the field reads them,
-# all coordinates `u`, and the effects.
+# The parts that do not depend on theta: the model of the field with its operators, the data in the form that the field
+# reads, all coordinates `u`, and the effects.
 effects_problem <- function(data, model, how) {
   field <- field_part(model)
   effects <- effects_of(model, data$u)
@@ -42,10 +42,10 @@ effects_problem <- function(data, model, how) {
        operators = set_operators(field, how$backend %||% "auto"), probes = probes_for_coefficients(how$control))
 }
 
-# Up to this number of coefficients, S is a matrix in memory whose factor takes less than a second.
+# Up to this number of coefficients, S is a dense matrix whose factorisation takes less than a second.
 most_coefficients <- 2000
 
-# The number of neighbours of the field; 0 if it is noise alone.
+# The number of neighbours of the field; 0 if the model has only noise.
 neighbour_count_beside_effects <- function(how, field, n) {
   if (is_noise_alone(field)) return(0L)
   min(how$neighbours %||% neighbour_count(how$control, field$d, n), n)
@@ -68,7 +68,7 @@ effects_state <- function(problem, sets, theta, profile, count = Inf) {
   })
   results <- if (!is.null(coefficients)) results_beside_effects(problem, coefficients, rows, profile)
   if (is.null(results)) return(singular_state(sets$order[[1]]))
-  weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # of the columns, for the residual
+  weights <- c(results$contrast, -low_rank_mean(coefficients, results)) # weights of the columns, for the residual
   results$logdet_error <- coefficients$logdet_error
   results$residual <- entries$times(weights)
   white <- sparse_multiply(rows, results$residual)
@@ -100,7 +100,7 @@ entries_beside_trend <- function(problem, sets, theta) {
                  rbind(t(sets$values), entries$values), known + entries$size)
 }
 
-# The changes by more neighbours, estimated by some of the points for the same coefficients of trend and effects.
+# The changes with more neighbours, estimated by some of the points for the same coefficients of trend and effects.
 change_beside_effects <- function(problem, sets, theta, state, counts) {
   field <- problem$field
   data <- replace(sets, "values", list(state$residual))

@@ -6,8 +6,8 @@
 # trend V'b with b ~ N(0, I): with S = I + V R^-1 V', the determinant is det R det S, and products with the inverse
 # follow from those of whitened columns (Woodbury). Random effects and smooths extend the trend: lik_vif_effects.R.
 
-# The neighbours and the inducing points are those of the first theta that is evaluated, until the search regroups them.
-# Twice as many neighbours come with twice as many inducing points.
+# The neighbours and the inducing points are chosen at the first theta that is evaluated, and kept until the search
+# regroups them. When the number of neighbours is doubled, so is the number of inducing points.
 vif_likelihood <- function(data, model, how) {
   problem <- vif_problem(data, model, how)
   check_coefficients(problem$effects)
@@ -22,7 +22,7 @@ vif_likelihood <- function(data, model, how) {
     recount = function(sets, m) vif_sets(with_neighbours(sets, sets$search(m)), field, rank(m)),
     moved = function(sets, theta) neighbours_moved(sets, data, field, field_theta(theta)), m = first, max_count = most
   )
-  tracker$use <- function(count) invisible() # few neighbours save little time beside the low-rank part
+  tracker$use <- function(count) invisible() # few neighbours save little time compared with the low-rank part
   state_at <- with_latest(function(sets, theta, profile) vif_state(problem, sets, theta, profile))
   evaluate <- function(theta, profile = FALSE, search = FALSE) state_at(tracker$place(theta), theta, profile)
   doubled <- function(theta, state) {
@@ -45,7 +45,7 @@ vif_likelihood <- function(data, model, how) {
                              subset_sizes = function() c(dense = 0, same = part))
 }
 
-# The function f, which returns its latest result if it is called again with the same arguments: a search begins at the
+# Returns a function that computes f, or returns the latest result if the arguments are the same: a search begins at the
 # parameters at which the previous one ended.
 with_latest <- function(f) {
   latest <- NULL
@@ -56,7 +56,7 @@ with_latest <- function(f) {
   }
 }
 
-# The problem of effects_problem(), also for a model without effects.
+# The problem of effects_problem(), even for a model without effects.
 vif_problem <- function(data, model, how) {
   how$backend <- "cpu"
   if (has_effects(model)) return(effects_problem(data, model, how))
@@ -64,7 +64,7 @@ vif_problem <- function(data, model, how) {
        trend = orthonormal_trend(data), operators = set_operators(model))
 }
 
-# The numbers of neighbours and of inducing points with which a fit begins, and the latter with more neighbours.
+# The numbers of neighbours and of inducing points of a new fit; with more neighbours, there are more inducing points.
 vif_count <- function(how, model, n) neighbour_count(how$control, model$d, n, default = 30)
 
 inducing_count <- function(how, data, factor = 1) {

@@ -1,6 +1,6 @@
 # The choice between Vecchia's approximation, its number of neighbours, and VIF, for fits with `method = "auto"`.
 
-# The likelihood of how$method "vecchia"; with how$compared, it is a choice until suited_settings() is called.
+# The likelihood for how$method "vecchia"; with how$compared, suited_settings() makes the choice.
 neighbour_likelihood <- function(data, model, how) {
   current <- likelihood_by_neighbours(data, model, how)
   if (!isTRUE(how$compared)) return(current)
@@ -22,7 +22,7 @@ likelihood_by_neighbours <- function(data, model, how) {
   make(data, model, how)
 }
 
-# The settings of a fit, in which those chosen by a likelihood replace the previous ones.
+# The settings of a fit, updated by settings that a likelihood has chosen.
 with_settings <- function(how, settings) {
   if (is.null(settings)) return(how)
   how$compared <- NULL
@@ -35,8 +35,9 @@ may_need_inducing_points <- function(model) {
   model$d >= 4 || !all_leaves(model$covariance, function(leaf) !isTRUE(leaf$kernel$smooth))
 }
 
-# Settings in the order of the time of a likelihood: Vecchia's approximation with the default number of neighbours and
-# with more of them, up to `max_count`, and VIF with up to `largest` factors. A number that the user gives is kept.
+# Candidate settings in the order of the time of a likelihood: Vecchia's approximation with the default number of
+# neighbours and with more of them, up to `max_count`, and VIF with up to `largest` factors. A number that the user gave
+# is kept.
 neighbour_candidates <- function(data, model, how, max_count = 120L, largest = 2e8) {
   limit <- length(data$y) - 1L
   m <- neighbour_count(how$control, model$d, limit)
@@ -47,8 +48,8 @@ neighbour_candidates <- function(data, model, how, max_count = 120L, largest = 2
   c(lapply(counts, function(count) list(method = "vecchia", neighbours = count)), if (able) list(vif))
 }
 
-# The first of the candidates whose loss is at most `tol`. If there is none, a candidate replaces a faster one only
-# where it halves the loss.
+# The first of the candidates whose loss is at most `tol`. If there is none, a slower candidate replaces a faster one
+# only if it halves the loss.
 least_loss <- function(candidates, loss, tol) {
   chosen <- candidates[[1]]
   least <- loss(chosen)
@@ -62,9 +63,9 @@ least_loss <- function(candidates, loss, tol) {
   chosen
 }
 
-# loss(settings): the difference from the exact log-likelihood for each observation at theta, the larger one of two
-# estimates: that of a subset, and the expected one of all observations. The former includes the information of distant
-# observations, the latter the spacing of all observations.
+# Returns loss(settings): the difference from the exact log-likelihood per observation at theta. It is the larger one of
+# two estimates: one from a subset, which includes the information of distant observations, and an expected one for all
+# observations, which reflects the spacing of all observations.
 expected_loss <- function(data, model, how, theta) {
   losses <- list(loss_of_subset(data, model, how, theta), loss_of_some(data, model, how, theta))
   function(settings) max(vapply(losses, function(loss) loss(settings), 0))
@@ -80,7 +81,7 @@ loss_of_subset <- function(data, model, how, theta, size = 1500) {
   }
 }
 
-# The number of neighbours for the field without effects.
+# The loss for the field without effects, by its number of neighbours.
 loss_of_some <- function(data, model, how, theta) {
   problem <- vif_problem(data, model, how)
   theta <- unname(theta)[problem$field$rows]

@@ -1,12 +1,12 @@
-# Random effects and smooths beside a VIF approximation: the columns E = B L of effects, with few entries in each row,
-# extend the low-rank columns V', and all coefficients have the prior N(0, I). A result of vif_factor() without effects
-# has no `entries`.
+# Random effects and smooths in addition to a VIF approximation: the columns E = B L of effects, with few entries in
+# each row, extend the low-rank columns V', and all coefficients have the prior N(0, I). Without effects, a result of
+# vif_factor() has no `entries`.
 
 vif_entries <- function(problem, sets, theta) {
   if (length(problem$effects)) effect_entries(problem$effects, theta, problem$u[sets$order, , drop = FALSE])
 }
 
-# S of all coefficients is a matrix in memory.
+# Checks the number of coefficients, because S of all coefficients is a dense matrix.
 check_coefficients <- function(effects, call = NULL) {
   count <- count_coefficients(effects)
   if (count <= most_coefficients) return(invisible())
@@ -15,7 +15,7 @@ check_coefficients <- function(effects, call = NULL) {
                           i = "{.code method = \"vecchia\"} has no such limit."), call = call)
 }
 
-# The products of the whitened columns, those of effects last.
+# The products of the whitened columns; columns of effects come last.
 vif_gram <- function(vif) {
   gram <- vif$rows$outer(vif$white)
   entries <- vif$entries
@@ -24,8 +24,8 @@ vif_gram <- function(vif) {
   rbind(cbind(gram, t(across)), cbind(across, entries$gram(vif$rows)))
 }
 
-# With the derivatives A with respect to these products, of which A_DE are those between dense columns and effects, and
-# z and e, rows of U [y X V'] and U E, the terms 2 z' A_DE e and e' A_EE e add to the derivatives with respect to z,
+# Let A be the derivatives with respect to these products, A_DE those between dense columns and effects, and z and e
+# rows of U [y X V'] and U E. The terms 2 z' A_DE e and e' A_EE e contribute to the derivatives with respect to z,
 # `slopes`, and with respect to the weights and the logarithms of the standard deviations of the rows of U.
 slopes_beside_vif <- function(vif, by_gram) {
   entries <- vif$entries
@@ -39,7 +39,7 @@ slopes_beside_vif <- function(vif, by_gram) {
        weights = within$weights - 2 * u$products(vif$white, across) / rep(u$sd, each = nrow(u$weights)))
 }
 
-# B dS B' x for each parameter in theta, a column each.
+# B dS B' x, one column for each parameter in theta.
 changes_of_effects <- function(effects, theta, entries, x) {
   changes <- matrix(0, length(x), length(theta))
   if (!length(effects)) return(changes)

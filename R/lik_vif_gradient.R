@@ -11,7 +11,7 @@ vif_gradient <- function(problem, sets, theta, vif, sums, results) {
   slopes <- vif$rows$combine(2 * by_gram[dense, dense], white) + beside$slopes
   u <- vif$rows
   sd <- rep(u$sd, each = nrow(u$weights))
-  # through z = (y - weights' y of neighbours) / sd, and through 2 log sd in the log-determinant
+  # by z = (y - weights' y of neighbours) / sd, and by 2 log sd in the log-determinant
   by_weights <- -u$products(slopes, rbind(t(sets$values), vif$factors)) / sd + beside$weights
   by_log_sd <- 2 - vif$rows$dots(slopes, white) + beside$log_sd
   direct <- u$adjoint(by_weights, by_log_sd)
@@ -43,8 +43,9 @@ adjoint_of_products <- function(sums, by_known) {
   adjoint
 }
 
-# The derivatives through V = L^-1 k(Z, X), given those with respect to V. The function depends on V'V alone, so that
-# each root of k(Z, Z) has the same derivatives: for a symmetric change, dV = L^-1 dk(Z, X) - L^-1 dk(Z, Z) L'^-1 V / 2.
+# The derivatives with respect to theta that act through V = L^-1 k(Z, X), given those with respect to V. The function
+# depends only on V'V, so that each root of k(Z, Z) has the same derivatives: for a symmetric change, dV = L^-1 dk(Z, X)
+# - L^-1 dk(Z, Z) L'^-1 V / 2.
 low_rank_gradient <- function(derivatives, theta, sets, vif, by_factors) {
   solve <- function(b) vif$low$solve(b, transposed = TRUE)
   across <- solve(by_factors)
@@ -68,8 +69,8 @@ weighted_derivatives <- function(derivatives, theta, x, y, w, max_entries = 2e6)
   total
 }
 
-# information(profiled) of new_state(): the average information, where the derivatives of the covariance times a vector
-# are differences, which are computed once.
+# information(profiled) of new_state(): the average information. The derivatives of the covariance times a vector are
+# differences, which are computed once.
 vif_information <- function(problem, sets, theta, vif, sums, results, profile) {
   parts <- once(function() {
     state <- vif_residual(vif, sets, sums, results)

@@ -1,7 +1,7 @@
 # Inducing points of a VIF approximation, and the factors of the low-rank part.
 
-# As many points of the maximum-minimum distance ordering from its beginning, in the coordinates in which distances
-# measure correlations: they cover the observations evenly, extremes included. On the borehole function they left less
+# The inducing points are the first ones of the maximum-minimum distance ordering, in the coordinates in which distances
+# measure correlations: they cover the observations evenly, extremes included. On the borehole function, they lost less
 # of the log-likelihood than cluster centres (k-means++) or points of a randomly pivoted Cholesky decomposition.
 vif_sets <- function(sets, model, rank) {
   first <- if (sets$ordering == "maxmin") seq_len(rank) else vecchia_order(sets$near, "maxmin")[seq_len(rank)]

@@ -1,7 +1,7 @@
 # Shortage of memory in R code: R's own error has no class, and its text is in the language of the session.
 
 # Evaluates the body of a function that users call; see zzz.R. The handler leaves the code before stop_memory() raises
-# the error, so that the memory of the functions in between is free for raising it. All other errors pass.
+# the error, so that the memory of the functions in between is free again. All other errors pass.
 report_shortage <- function(code) {
   bytes <- NULL
   on.exit(if (!is.null(bytes)) stop_memory(bytes))
@@ -12,7 +12,7 @@ report_shortage <- function(code) {
   })
 }
 
-# The bytes that R could not allocate, NA if the error does not say; NULL for another error.
+# The number of bytes that R could not allocate, NA if the error does not contain it; NULL for another error.
 missing_bytes <- function(error) {
   if (inherits(error, "rlang_error")) return(NULL)
   message <- conditionMessage(error)
@@ -24,13 +24,13 @@ missing_bytes <- function(error) {
   }
 }
 
-# The regular expression of a message of R, in the language of the session. C formats numbers into such a message.
+# The regular expression for a message of R in the language of the session, into which C formats numbers.
 message_pattern <- function(text) {
   text <- gsub("([][(){}.?*+^$|\\])", "\\\\\\1", gettext(text, domain = "R"))
   gsub("%[0-9\\]*[.]?[0-9]*l*[fdu]", "([0-9.,]+)", text)
 }
 
-# R's messages of a shortage, also of other versions of R, and the unit of the number of bytes in them.
+# R's messages about a shortage of memory, also those of other versions of R, and the units of the bytes in them.
 shortage_messages <- c(
   "cannot allocate vector of size %0.f Kb" = 2^10, "cannot allocate vector of size %0.1f Kb" = 2^10,
   "cannot allocate vector of size %0.1f Mb" = 2^20, "cannot allocate vector of size %0.1f Gb" = 2^30,

@@ -1,5 +1,5 @@
 # Windows of a map in joint predictions: the order of the cells, and the cells on which a window depends, are determined
-# for the whole map. The coordinates and the search tree of all cells are in memory, but not their predictions.
+# for the whole map. Memory holds the coordinates and the search tree of all cells, but not their predictions.
 
 # TRUE for joint predictions of up to `most_joint_cells` cells, or if the user requested joint predictions.
 is_joint_map <- function(object, cells) {
@@ -8,16 +8,16 @@ is_joint_map <- function(object, cells) {
 
 most_joint_cells <- 2e7
 
-# TRUE if a map is predicted from a field for each cell into which the observations are divided, as by a fit of a table.
+# TRUE if a map is predicted from a field for each cell, into which the observations are divided as in a fit of a table.
 is_map_by_cells <- function(object, request, options) {
   plain <- is.null(options$zones) && is.null(request$block) && !is_local_trend(request$how)
   plain && inherits(object, "gp") && object$method == "vecchia" && !has_effects(object$model) && is_joint(object) &&
     predicts_by_cells(object)
 }
 
-# The points of all windows, among which targets are found. An environment with the coordinates `u` of these points; the
-# number of complete cells of the map `before` each row of each tile; the numbers of `variables` and of `nodes` of a
-# cell; and the results of places_of_targets(), which are computed once.
+# An environment for the points of all windows, among which targets are found: the coordinates `u` of these points; for
+# each row of each tile, the number of complete cells of the map `before` it; the numbers of `variables` and of `nodes`
+# of a cell; and the results of places_of_targets(), which are computed once.
 all_cells <- function(job) {
   parts <- counts <- list()
   with_bar("Reading", for (k in seq_along(job$tiles)) {
@@ -56,7 +56,7 @@ moved_among <- function(cells, f) {
   replace(cells, "whole", list(whole$moved))
 }
 
-# joint_places() of targets; if these are among the cells of a map, of all cells.
+# The result of joint_places() for targets; if the targets are cells of a map, for all cells of the map.
 places_of_targets <- function(object, base, targets, given) {
   posterior <- function() if (given) base$posterior()
   whole <- targets$among$whole

@@ -28,8 +28,9 @@
 #   field, points_of(u)  the fit of the field, and the points u as it reads them; otherwise NULL and u
 #   entries(u)          the sums of coefficients at points u; otherwise NULL
 
-# Base points of the nearest and of the joint conditioning. Given near values of the field, distant points add little;
-# given noisy observations, they do not. So joint predictions use values of the field, unless there are too many.
+# The base points for the nearest and for the joint conditioning. Given near values of the field, distant points add
+# little information; given noisy observations, they add more. Joint predictions therefore use values of the field,
+# unless there are too many.
 nearest_base <- function(object) UseMethod("nearest_base")
 joint_base <- function(object) UseMethod("joint_base")
 
@@ -51,7 +52,7 @@ nearest_base.gp_family_fit <- function(object) {
 
 joint_base.gp_family_fit <- function(object) nearest_base(object)
 
-# The number of observations that a point is conditioned on, `count`, is chosen on first use.
+# The number of observations on which a point is conditioned, `count`, is chosen on first use.
 observed_base <- function(object, count = local_count_of(object)) {
   data <- object$data
   base <- list(u = data$u, near = neighbour_coordinates(object$model, object$theta, data$u),
@@ -80,12 +81,12 @@ observed_base <- function(object, count = local_count_of(object)) {
   ))
 }
 
-# Earlier new points beside the nearest noisy observations of a new point. Where they would replace observations, the
-# information of the noisy observations around a dense group of new points would be counted several times, and standard
-# errors would be too small.
+# Number of earlier new points in addition to the nearest noisy observations of a new point. If new points replaced
+# observations, the information of the noisy observations around a dense group of new points would be counted several
+# times, and standard errors would be too small.
 new_beside_noisy <- 30L
 
-# Rows of coordinates that cover all of them with few points: the first of the maximum-minimum distance ordering of
+# Rows of coordinates that cover all of them with few points: the first rows of the maximum-minimum distance ordering of
 # evenly spaced rows.
 covering_points <- function(near) {
   count <- ceiling(4 * sqrt(nrow(near)))
@@ -93,7 +94,7 @@ covering_points <- function(near) {
   utils::head(rows[vecchia_order(near[rows, , drop = FALSE])], count)
 }
 
-# Observations without noise; those of several variables have noise in the formula of the covariance.
+# TRUE for observations without noise; in fits of several variables, noise is in the formula of the covariance.
 observed_exactly <- function(object) {
   noise_variance(object$data, object$model, object$theta) == 0 & !is_lmc(object$model$covariance)
 }
@@ -110,14 +111,15 @@ nearest_weights <- function(values, base, model, theta, reference = base$u, tree
   }
 }
 
-# The covariance of a fit in the form that set_weights() takes. The precision setting of other methods is for their
-# products with matrices, so float64 is used here.
+# The covariance of a fit in the form that set_weights() reads. The precision setting concerns products with matrices,
+# which other methods use, so float64 is used here.
 sets_covariance <- function(object) {
   precision <- if (object$method == "vecchia") object$how$precision else "float64"
   covariance_matrix(object$model, precision, usable_backend(object$how$backend))
 }
 
-# The number of observations that a point is conditioned on. A fit by another method than Vecchia's chooses it here.
+# The number of observations on which a point is conditioned. For a fit by another method than Vecchia's, it is chosen
+# here.
 local_count_of <- function(object) {
   n <- length(object$data$y)
   if (!is.null(object$vecchia$local)) return(min(object$vecchia$local, n))
@@ -125,7 +127,7 @@ local_count_of <- function(object) {
   local_count(object$data, object$model, object$theta, min(2L * m, n), sets_covariance(object))
 }
 
-# Points whose variance is not a number, such as the logarithm of a negative coordinate, are not predicted.
+# Stops for points whose variance is not a number, for example because of the logarithm of a negative coordinate.
 check_local <- function(object, sets, u, in_float64) {
   bad <- columns_with_gaps(sets$weights)
   if (!length(bad)) return(invisible())

@@ -1,6 +1,6 @@
 # Means over blocks and polygons, as weighted means over points.
 
-# New points of a fit as centres of rectangles: the nodes of a Gauss rule with four of them along each coordinate.
+# New points of a fit as centres of rectangles: the nodes of a Gauss rule with four nodes along each coordinate.
 with_blocks <- function(points, block, areas, d, call = caller_env()) {
   if (!is.null(areas)) {
     size <- lengths(areas$weight)
@@ -35,7 +35,7 @@ block_rule <- function(size, call = caller_env()) {
   list(at = unname(as.matrix(expand.grid(along))), weight = Reduce(function(a, b) as.vector(outer(a, b)), weights))
 }
 
-# The nodes of blocks as points. Their neighbours in local kriging are those of the centre.
+# The nodes of blocks as points. In local kriging, they have the neighbours of the centre.
 nodes_of <- function(points) {
   blocks <- points$blocks
   if (is.null(blocks)) return(points)
@@ -46,7 +46,7 @@ nodes_of <- function(points) {
 }
 
 # The predictive of means of responses over blocks. The joint normal distribution of the nodes gives mean and variance,
-# and draws give quantiles. If there are many nodes, draws give all of these.
+# and draws give quantiles. If there are many nodes, draws give mean, variance and quantiles.
 block_sample <- function(object, points, request) {
   if (needs_variance(request) && needs_draws_of_nodes(points, request$how)) {
     sums <- sums_by_draws(object, points, request)
@@ -73,7 +73,7 @@ block_sample <- function(object, points, request) {
                     if (count) matrix(as.numeric(unlist(draws)), length(blocks), count, byrow = TRUE))
 }
 
-# f(numbers of nodes, their joint covariance matrix) for each block, with a bar.
+# Calls f(numbers of nodes, their joint covariance matrix) for each block, with a progress bar.
 each_block <- function(object, targets, nodes, request, f) {
   errors_of <- conditioning_for(object, request$how)$errors
   rows <- split(seq_along(targets$of), factor(targets$of, seq_len(targets$n)))
@@ -83,8 +83,8 @@ each_block <- function(object, targets, nodes, request, f) {
   }))
 }
 
-# The covariance matrix of responses at the nodes of a block. Nodes stand for the points around them: microscale
-# variation is averaged over, like the nugget.
+# The covariance matrix of responses at the nodes of a block. Nodes represent the points around them: microscale
+# variation averages out, like the nugget.
 covariance_within <- function(object, scale, mean, joint) {
   micro <- microscale_variance(object)
   scale$covariance(mean, joint - diag(micro, nrow(joint)), micro + scale$nugget)
@@ -98,8 +98,8 @@ block_draws <- function(object, scale, mean, joint, weight, count) {
   as.vector(weight %*% average(field, sqrt(micro + scale$nugget), scale$back))
 }
 
-# Draws of a normal distribution, a column each: a Latin hypercube along its principal axes, whose quantiles are those
-# of the distribution along each axis.
+# Draws of a normal distribution, one per column: a Latin hypercube along its principal axes, with the exact quantiles
+# along each axis.
 normal_draws <- function(mean, joint, count) {
   found <- eigen(joint, symmetric = TRUE)
   kept <- found$values > 1e-12 * max(found$values, 0)

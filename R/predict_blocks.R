@@ -1,8 +1,8 @@
 # Predictions of a fit of a table: the new points of a cell are predicted together, from values of the field in the cell
-# (predict_cells.R), or from the observations around them, as by a fit to these observations with the parameters,
-# coefficients and their errors of the whole.
+# (predict_cells.R), or from the observations around them, like predictions of a fit to these observations, but with the
+# parameters, coefficients and errors of the whole fit.
 
-# The columns of predictions at `points` as new_points() has them, in their order.
+# The columns of predictions at `points`, in the order of the points; `points` is a result of new_points().
 predicted_columns.gp_blocks <- function(object, points, request) {
   blocks <- object$blocks
   if (!nrow(points$u)) return(columns_from_data(object, points, blocks$heads, request))
@@ -21,8 +21,8 @@ columns_of_unit <- function(unit, object, request) {
   predictor_of_cell(object, unit$cell, request)(unit$points, unit$near)
 }
 
-# The parts of a fit for predictions in another process: few numbers, no connections and no environments of formulas;
-# `first`, the number of heads of each cell, and `halo`, the widths of halos.
+# The parts of a fit that predictions in another process need: few numbers, no connections and no environments of
+# formulas; `first`, the number of heads of each cell, and `halo`, the widths of halos.
 fit_for_tasks <- function(object) {
   blocks <- object$blocks[c("columns", "n", "rows", "d", "m", "partition", "boxes", "level", "near_of")]
   blocks$store <- list(path = object$blocks$store$path)
@@ -39,7 +39,7 @@ points_of_heads <- function(object, rows) {
   list(u = data$u, x = data$x, offset = 0 * data$y, complete = rep(TRUE, length(rows)), fitted = FALSE)
 }
 
-# A distance within which a point of a cell has, as a rule, `count` observations.
+# A distance within which a point of a cell usually has `count` observations.
 first_reach <- function(blocks, k, count) {
   if (length(blocks$rows) == 1) return(Inf)
   box <- box_of_cell(blocks, k)
@@ -52,8 +52,8 @@ columns_by_nearest <- function(object, points, near, request, k) {
   with_trees(columns_of_group(object, points, near, request, first_reach(object$blocks, k, object$vecchia$local)))
 }
 
-# Observations within `reach` of the box around all points are read. They include the nearest `count` observations of
-# each point that has at least `count` of them within `reach`. Other points are predicted again, from more observations.
+# Reads observations within `reach` of the box around all points. They include the nearest `count` observations of each
+# point that has at least `count` of them within `reach`. Other points are predicted again, from more observations.
 columns_of_group <- function(object, points, near, request, reach) {
   count <- object$vecchia$local
   base <- observations_around(object$blocks, near, reach, count)
@@ -76,8 +76,8 @@ columns_from_data <- function(object, points, records, request) {
   as.data.frame(predicted_columns(object, points_of_parts(object, points), request), optional = TRUE)
 }
 
-# The records of observations within `reach` of the box around points `near`, and that reach: it grows until there are
-# `count` records.
+# The records of observations within `reach` of the box around points `near`, and the final reach, which grows until
+# there are `count` records.
 observations_around <- function(blocks, near, reach, count) {
   box <- column_ranges(near)
   distance <- distance_of_boxes(blocks$boxes, box)
@@ -94,7 +94,7 @@ observations_around <- function(blocks, near, reach, count) {
   list(records = records, reach = reach, near_of = function(records) blocks$near_of(coordinates_of_records(records)))
 }
 
-# The distance of each point from the last of its `count` nearest ones of `from`.
+# The distance of each point from its `count`-th nearest point of `from`.
 distance_to_last <- function(near, from, count) {
   last <- nearest_points(near, from, min(count, nrow(from)))
   last <- last[nrow(last), ]

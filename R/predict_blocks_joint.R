@@ -1,6 +1,6 @@
-# Joint distributions of new points of a fit of a table, for sums, means over blocks, covariances, draws and zones. They
-# come from a fit in memory to the observations on which the new points depend, with the parameters, the coefficients
-# and their errors of the whole. Means and variances of points are those of the cells of the table.
+# Joint distributions of new points of a fit of a table, for sums, means over blocks, covariances, draws and zones. A
+# fit in memory, to the observations on which the new points depend, computes them with the parameters, coefficients and
+# errors of the whole fit. Means and variances of points equal those of the cells of the table.
 
 # The fit in memory for new points u. Its element `table` is the fit of the table.
 joint_fit <- function(object, u, call = caller_env()) {
@@ -23,7 +23,8 @@ joint_fit <- function(object, u, call = caller_env()) {
 records_near <- function(object, u, call) {
   blocks <- object$blocks
   near <- blocks$near_of(u)
-  count <- (object$vecchia$new %||% object$vecchia$local) + 20L # those that cover all may be among the nearest
+  # observations that cover all may be among the nearest ones
+  count <- (object$vecchia$new %||% object$vecchia$local) + 20L
   most <- most_records(object)
   heads <- blocks$heads[covering_points(blocks$head_near()), , drop = FALSE]
   records <- heads
@@ -53,7 +54,7 @@ nearest_records <- function(blocks, near, reach, count) {
   rbind(records, nearest_records(blocks, near[far, , drop = FALSE], max(radius[far]) * (1 + 1e-9), count))
 }
 
-# The number of observations that the memory of the fit holds with their tree, neighbours and weights.
+# The number of observations that fit into memory with their tree, neighbours and weights.
 most_records <- function(object) {
   memory <- object$how$control$memory
   if (is.null(memory)) return(5e6)

@@ -1,8 +1,8 @@
-# Joint predictions from more observations than one factor of the field holds: means and variances of points come
-# from values of the field, cell by cell (predict_cells.R), as those of fits of tables. Sums, draws and covariances come
-# from the joint distribution given the observations; covariances of points are scaled to the variances of the cells.
+# Joint predictions from more observations than one factor of the field can hold. Means and variances of points come
+# from values of the field, cell by cell (predict_cells.R), as in fits of tables. Sums, draws and covariances come from
+# the joint distribution given the observations; covariances of points are scaled to the variances of the cells.
 
-# TRUE if the field predicts better than the observations, of which there are too many for one factor.
+# TRUE if the field predicts better than the observations, but there are too many observations for one factor.
 predicts_by_cells <- function(object) {
   length(object$data$y) > most_latent && may_have_cells(object) && has_latent_field(object)
 }
@@ -11,7 +11,7 @@ may_have_cells <- function(object) object$model$d <= 3 && !isTRUE(object$model$i
 
 cells_conditioning <- function(object, joint = joint_conditioning(object)) {
   moments <- function(targets, variance) {
-    # sums, and cells of a map with zones, which need the joint distribution
+    # sums need the joint distribution, and so do cells of a map with zones
     if (are_points(targets) && is.null(targets$among)) return(moments_by_cells(object, joint, targets, variance))
     if (variance) joint$moments(targets) else joint$means(targets)
   }
@@ -32,7 +32,7 @@ cells_conditioning <- function(object, joint = joint_conditioning(object)) {
   )
 }
 
-# The moments of points from the fields of their cells; from the observations where a field has no factor.
+# The moments of points from the fields of their cells; from the observations if the field of a cell has no factor.
 moments_by_cells <- function(object, joint, targets, variance) {
   if (!targets$n) return(if (variance) joint$moments(targets) else joint$means(targets))
   tasks <- fit_for_tasks(with_cells(object))

@@ -2,8 +2,8 @@
 # (table_halo.R). Joint predictions of a fit in memory use the same kind of values (predict_field.R). Each new point is
 # conditioned on its nearest values alone, so that a prediction does not depend on other new points.
 
-# f(points, near): the columns of predictions at new points of cell k, whose coordinates for distances are `near`. The
-# field is computed once for all calls of f.
+# Returns f(points, near): the columns of predictions at new points of cell k, whose coordinates for distances are
+# `near`. The field is computed once for all calls of f.
 predictor_of_cell <- function(object, k, request) {
   from_field <- object$vecchia$joint %||% (object$vecchia$local < object$blocks$n) && !is_local_trend(request$how)
   local <- if (from_field) with_trees(field_of_cell(object, k))
@@ -13,16 +13,16 @@ predictor_of_cell <- function(object, k, request) {
   }
 }
 
-# The result of fit_around_cell(). The fit keeps the result for the latest cell, so that further new points of this cell
-# do not compute the field again.
+# The result of fit_around_cell(). The fit keeps the result for the latest cell, so that the field is not computed again
+# for further new points of this cell.
 field_of_cell <- function(object, k) {
   of_fit <- object[c("theta", "beta", "known", "vecchia", "chosen")]
   about <- list(k, of_fit, object$blocks$store$path, object$blocks$halo)
   kept_in(object$cell, function() fit_around_cell(object, k), about)
 }
 
-# The fit to the observations that determine the field in cell k of a fit_for_tasks(), with its parameters; NULL
-# where the field has no posterior, and in many dimensions, where a cell is hardly wider than its halo.
+# The fit to the observations that determine the field in cell k of a fit_for_tasks(), with the parameters of that fit.
+# NULL if the field has no posterior, and in many dimensions, where a cell is hardly wider than its halo.
 fit_around_cell <- function(object, k) {
   blocks <- object$blocks
   if (blocks$d > 3) return(NULL)
@@ -40,8 +40,8 @@ fit_around_cell <- function(object, k) {
   object
 }
 
-# Smaller shares of variances are omitted if there are many observations. With 1e6 observations, standard errors change
-# by less than 6e-5 and take a quarter of the time.
+# Shares of variances below this number are omitted if there are many observations. With 1e6 observations, this changes
+# standard errors by less than 6e-5, and takes a quarter of the time.
 small_share <- 1e-8
 
 # The number of neighbours in the factor of the field, as for a fit in memory: see with_latent_field().

@@ -1,8 +1,8 @@
-# Predictions of an approximate fit beside the exact ones.
+# Predictions of an approximate fit compared with exact predictions.
 
-# Sites where predictions are compared, as new_points() has them: half of them between observations that are next to
-# each other, half anywhere in the range of the coordinates, in turn for each of several variables. The group is that of
-# the nearest observation of the variable, and so is the trend, unless it is a function of the coordinates.
+# Sites where predictions are compared, in the form of new_points(): half of them between neighbouring observations,
+# half anywhere in the range of the coordinates; if there are several variables, each in turn. A site has the group of
+# the nearest observation of its variable, and also its trend, unless the trend is a function of the coordinates.
 certified_sites <- function(object, count) {
   data <- object$data
   space <- seq_len(object$model$d)
@@ -43,7 +43,7 @@ trend_by_coordinates <- function(data, u, nearest) {
   x
 }
 
-# Some of the rows of new data.
+# Selects some of the rows of new data.
 chosen_sites <- function(object, newdata, coords, count, seed, call = caller_env()) {
   points <- new_points(object, newdata, coords, call = call)
   if (!is.null(points$blocks)) {
@@ -61,7 +61,7 @@ certified_predictions <- function(object, sites, bounds, problem) {
   moments <- problem$moments
   left <- lapply(bounds[c("lower", "upper")], after_trend, problem$x)
   gap <- pmax(diag(left$upper) - diag(left$lower), 0)
-  level <- problem$trend$level # of the response, by the coefficients of the trend
+  level <- problem$trend$level # mean of the response, by the coefficients of the trend
   exact <- known_trend(object, sites) + left$lower[1, -1] + as.vector(problem$x %*% problem$trend$along) +
     if (any(level != 0)) as.vector(sites$x %*% level) else 0
   se <- function(forms) sqrt(pmax(problem$prior - diag(forms)[-1], 0))

@@ -1,4 +1,4 @@
-# Results: columns of predictions, and their way back to the rows and the class of newdata.
+# Results: columns of predictions, and their conversion to the rows and the class of newdata.
 
 # The columns of a predictive, a list; `request` has the fields se.fit, interval, level, probs and above.
 predictive_columns <- function(x, request) {
@@ -10,7 +10,7 @@ predictive_columns <- function(x, request) {
   level_columns(table, "above", request$above, function(limit) cdf(x, limit, lower = FALSE))
 }
 
-# With a column for each level, such as q0.05. Names do not depend on options of R.
+# Adds a column for each level, such as q0.05. Names do not depend on options of R.
 level_columns <- function(table, name, levels, f) {
   table[sprintf("%s%.7g", rep(name, length(levels)), levels)] <- lapply(levels, f)
   table

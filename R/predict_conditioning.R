@@ -1,5 +1,5 @@
-# The contract of a conditioning: the process of a fit given its data. Predictions, simulations and cross-validation use
-# nothing else of the method of a fit.
+# The contract of a conditioning, which is the process of a fit given its data. Predictions, simulations and
+# cross-validation use nothing else of the method of a fit.
 #
 # A conditioning is a list of functions, the arguments of new_conditioning(). Arguments without a default are required;
 # the default of an optional one follows from the others. `targets` are those of targets_of(), n points or means.
@@ -42,7 +42,7 @@ all_errors <- function(errors_among) function(targets) errors_among(targets)(seq
 
 errors_of_some <- function(errors) function(targets) function(numbers) errors(some_targets(targets, numbers))
 
-# The conditioning of a fit; `how` is that of prediction_request(). For windows of a map it is `prepared` once.
+# The conditioning of a fit; `how` is a result of prediction_request(). For windows of a map, it is `prepared` once.
 conditioning_for <- function(object, how = field_request$how) {
   if (!is.null(object$prepared)) return(object$prepared)
   if (is_local_trend(how)) return(local_trend_conditioning(object, how))
@@ -58,7 +58,7 @@ by_neighbours <- function(object) {
 }
 
 # Matheron's rule: a draw from the model at observations and points, plus the kriging prediction of the differences
-# between data and draw.
+# between the data and the draw.
 corrected_draws <- function(object, means, correction, prior_draws) function(points, nsim, features) {
   targets <- targets_of(object, points)
   u <- seen_points(object$data)

@@ -12,12 +12,12 @@ predict.gp_posterior <- function(object, newdata = NULL, se.fit = FALSE,
   predicted(object, object$fit, newdata, request)
 }
 
-# f(fit, rows) at the parameters of each draw, once for the `rows` of equal draws.
+# Calls f(fit, rows) at the parameters of each draw, once for the `rows` of equal draws.
 for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   fit <- posterior$fit
   sampled <- sampled_fit(fit)
   likelihood <- likelihood_for(sampled$data, sampled$model, sampled$how)
-  likelihood$evaluate(unname(sampled$theta)) # neighbours are those of the mode
+  likelihood$evaluate(unname(sampled$theta)) # uses the neighbours of the mode
   groups <- same_draws(posterior$number[rows])
   with_bar("Averaging", lapply(seq_along(groups), function(k) {
     say_progress(step = paste("draw", k, "of", length(groups)), fraction = (k - 1) / length(groups))
@@ -26,7 +26,7 @@ for_draws <- function(posterior, f, rows = seq_len(nrow(posterior$theta))) {
   }))
 }
 
-# Positions of each proposal among the draws.
+# The positions of each proposal among the draws.
 same_draws <- function(number) unname(split(seq_along(number), number))
 
 draw_weights <- function(posterior) lengths(same_draws(posterior$number)) / length(posterior$number)

@@ -40,7 +40,7 @@ effects_kriging.default <- function(object, how) {
   )
 }
 
-# Moments with the uncertainty of the coefficients.
+# Moments that include the uncertainty of the coefficients.
 with_gaps <- function(moments, object, fitted, base, targets) {
   sparse <- are_points(targets) && !is.null(fitted$joint$forms)
   gap_of <- if (sparse) coefficient_forms else coefficient_gap
@@ -67,11 +67,11 @@ field_targets <- function(fitted, targets) {
   replace(targets, "u", list(fitted$points_of(targets$u)))
 }
 
-# The number of targets whose gaps take 160 MB, if a target has `each` numbers.
+# The number of targets whose gaps fit into 160 MB, if a target has `each` numbers.
 gap_width <- function(each) max(1, floor(2e7 / each))
 
-# The errors of targets due to the coefficients of trend and effects, as trend_uncertainty(): the part of the columns
-# that the neighbours explain does not matter. `new` are the columns of levels without observations.
+# The errors of targets due to the coefficients of trend and effects, as in trend_uncertainty(): columns minus the part
+# that the neighbours explain. `new` are the columns of levels without observations.
 coefficient_gap <- function(object, fitted, base, targets) {
   entries <- effect_entries(fitted$effects, object$theta, targets$u)
   count <- length(fitted$mean)
@@ -113,7 +113,7 @@ neighbour_entries <- function(sets, entries) {
        values = all(entries$values, entries$values[, near] * rep(sets$weights[used], each = nrow(entries$values))))
 }
 
-# Draws of the coefficients given the data, and of the field given these.
+# Draws of the coefficients given the data, and of the field given the coefficients.
 effects_draws <- function(object, fitted, points, nsim) {
   p <- ncol(object$data$x)
   off <- fitted$joint$draw(nsim)
@@ -129,8 +129,9 @@ effects_draws <- function(object, fitted, points, nsim) {
 }
 
 # The `effects` of a fit and their `entries` at the observations; the `mean` of their coefficients, and the `joint`
-# distribution of those of trend and effects (lik_coefficients.R); the `inner` fit of the field and the noise, with
-# points_of(u), the points u as it reads them. The low-rank part of VIF is an effect with `rank` coefficients.
+# distribution of the coefficients of trend and effects (lik_coefficients.R); the `inner` fit of the field and the
+# noise, with points_of(u), the points u in the form that it reads. The low-rank part of VIF is an effect with `rank`
+# coefficients.
 fitted_effects <- function(object) {
   about <- list(object[c("data", "model", "theta", "beta", "known")], object$vecchia[c("m", "inducing")],
                 object$how$control[c("ordering", "seed")], object$how$backend)

@@ -1,11 +1,12 @@
-# Draws of the errors of the field at its places given the observations, and of the coefficients of effects before it:
-# of the distribution N(0, (P + A' D A)^-1), where P is their precision, A takes them to the observations, and D has the
-# weights of these beside the nugget (latent_system()).
+# Draws of the errors of the field at its places given the observations, and of the coefficients of effects, which come
+# before the field. The errors have the distribution N(0, (P + A' D A)^-1): P is the precision of coefficients and
+# field, A maps them to the observations, and D has the weights of the observations without the nugget
+# (latent_system()).
 #
-# For positive D, a draw is (P + A' D A)^-1 of the sum of independent draws of N(0, P) and N(0, A' D A). Where weights
-# are negative, it begins with a draw for the positive weights. With S the covariance of such a draw, B the rows of A
-# with lower weights, d the differences of positive and true weights there, and T T' = (I - d^1/2 B S B' d^1/2)^-1, a
-# draw is then that of S plus S B' d^1/2 T e for standard normal e.
+# For positive D, a draw is (P + A' D A)^-1 times the sum of independent draws of N(0, P) and N(0, A' D A). If weights
+# are negative, a draw for the positive weights, with covariance S, is corrected. Let B be the rows of A with reduced
+# weights, d the positive minus the true weights of these rows, T T' = (I - d^1/2 B S B' d^1/2)^-1, and e standard
+# normal: the correction adds S B' d^1/2 T e.
 
 posterior_errors <- function(system, nsim) {
   errors <- system$mean(system$positive, normal_sums(system, nsim))

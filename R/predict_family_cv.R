@@ -1,19 +1,19 @@
-# Cross-validation of fits with a family: the linear predictor of observations given the others, and scores of these.
+# Cross-validation of fits with a family: the linear predictor of each observation given the others, and its scores.
 
-# The cavity of the Laplace approximation, the normal distribution of the linear predictor from which the observation
-# is divided out; with z = h + slope / W and P = S - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, its mean is
-# z_i - (P z)_i / P_ii and its variance 1 / P_ii - 1 / W_i. `left` is W_i times the variance given all
-# observations; where it is 1 or more, there is no such distribution.
+# The cavity of the Laplace approximation is the normal distribution of the linear predictor, from which the density of
+# the observation is divided out. With z = h + slope / W and P = S - S X (X' S X)^-1 X' S for S = (K + W^-1)^-1, its
+# mean is z_i - (P z)_i / P_ii and its variance 1 / P_ii - 1 / W_i. `left` is W_i times the variance given all
+# observations; if it is 1 or more, the cavity does not exist.
 leave_one_out.gp_family_fit <- function(object) {
   inverse <- conditioning_for(object)$inverse()
   weight <- object$latent$terms$weight
   precision <- inverse$diagonal - rowSums(inverse$z^2)
   left <- 1 - precision / weight
-  # without this observation, the others do not determine a coefficient of the trend
+  # the other observations do not determine a coefficient of the trend
   told <- weight == 0 | 1 - left > 1e-12 * abs(inverse$diagonal / weight)
   mean <- object$latent$terms$eta + object$latent$terms$slope / weight - inverse$alpha / precision
   variance <- left / (weight * (1 - left))
-  # the cavity of an observation without information is the predictive given all observations
+  # for an observation without information, the cavity is the predictive given all observations
   idle <- which(weight == 0 | abs(left) < 1e-9)
   if (length(idle)) {
     points <- some_points(new_points(object, NULL, NULL), idle)

@@ -1,9 +1,9 @@
-# The field at the locations of the observations as base points, given the data: of fits with a family by Vecchia's
-# approximation, and in joint predictions of noisy observations.
+# The field at the locations of the observations, given the data, as base points. Fits with a family by Vecchia's
+# approximation use such base points, and joint predictions of noisy observations.
 
-# The list that predict_base.R describes. `system` is a result of latent_system() with `sets`, the `weight` of the
-# observations and the mean `field`. The parts for standard errors are computed on first use; for `nothing` see
-# sparse_posterior().
+# The list that predict_base.R describes. `system` is a result of latent_system() for `sets`; `weight` are the weights
+# of the observations, and `field` is the mean of the field. The parts for standard errors are computed on first use;
+# for `nothing` see sparse_posterior().
 field_base <- function(object, system, joint, nothing = 1e-18) {
   sets <- system$sets
   posterior <- function() {
@@ -68,14 +68,14 @@ fitted_system <- function(object) {
   c(system, list(field = field))
 }
 
-# The system with the observations, their weights, which may be negative, and positive weights near these, `positive`;
-# `trend` has the columns x of the observations at the locations of the field.
+# The system with the observations: their weights, which may be negative, and positive weights close to these,
+# `positive`; `trend` has the columns x of the observations at the locations of the field.
 given_observations <- function(system, sets, weight, x, positive = weight) {
   system <- c(system, list(sets = sets, weight = weight, positive = positive))
   c(system, list(trend = once(function() smoothed(system, x))))
 }
 
-# Likewise for Gaussian observations; NULL if the field has no factor.
+# The same system for Gaussian observations; NULL if the field has no factor.
 gaussian_system <- function(object) {
   data <- object$data
   field <- replace(object$model, "nugget", list(integer()))
@@ -110,9 +110,9 @@ has_latent_field.default <- function(object) {
 }
 
 # With more than `few_latent` observations, the factor of the field has up to 25 neighbours and takes about as long as
-# the fit: standard errors are 0.4 % too small on average, with 20 neighbours 1 %. New points have twice as many
-# neighbours as an observation of the fit. More than `most_latent` observations are predicted cell by cell
-# (predict_by_cells.R).
+# the fit: standard errors are 0.4 % too small on average (with 20 neighbours, 1 %). New points have twice as many
+# neighbours as an observation of the fit. If there are more than `most_latent` observations, predictions are computed
+# cell by cell (predict_by_cells.R).
 few_latent <- 2e4
 most_of_field <- 25L
 most_latent <- 5e5
@@ -127,7 +127,7 @@ may_have_latent_field <- function(object, max_points) {
     all(noise_variance(object$data, object$model, object$theta) > 0)
 }
 
-# The field at the base points that is predicted from columns of values of the process of the observations.
+# Smooths columns of values of the process at the observations: predicts the field at the base points.
 smoothed <- function(system, values, weight = system$weight) {
   values <- unname(as.matrix(values))
   system$mean(weight, system$gather(system$share(weight) * values))

@@ -21,14 +21,14 @@ append_map_rows <- function(file, values, template, done, call) {
   })
 }
 
-# The map in its file, once all rows are finished. `options` are those of terra::writeRaster().
+# Writes the map to its file, once all rows are finished. `options` are arguments of terra::writeRaster().
 finish_map <- function(file, template, layers, options, call) {
   header <- c("ENVI", paste("samples =", terra::ncol(template)), paste("lines =", terra::nrow(template)),
               paste("bands =", length(layers)), "header offset = 0", "file type = ENVI Standard", "data type = 5",
               "interleave = bip", paste("byte order =", as.integer(.Platform$endian == "big")))
   while_writing(file, call, {
     writeLines(header, paste0(part_file(file), ".hdr"))
-    map <- suppressWarnings(terra::rast(part_file(file))) # without an extent
+    map <- suppressWarnings(terra::rast(part_file(file))) # the part file has no extent
     terra::ext(map) <- terra::ext(template)
     terra::crs(map, warn = FALSE) <- terra::crs(template)
     names(map) <- layers
@@ -41,7 +41,7 @@ finish_map <- function(file, template, layers, options, call) {
   unlink(part_files(file))
 }
 
-# GDAL may report a full disk only when it reads the file again.
+# Checks the last row, because GDAL may report a full disk only when it reads the file again.
 missing_in_last_row <- function(map) {
   terra::readStart(map)
   on.exit(terra::readStop(map))
@@ -54,8 +54,8 @@ while_writing <- function(file, call, code) {
   })
 }
 
-# The record of an interrupted prediction: the numbers of rows that are finished of each tile, TRUE for `complete`
-# ones, and the state of sums over zones. It belongs to one fit, map and request, which `digest` tells apart.
+# The record of an interrupted prediction: the number of finished rows of each tile, TRUE for `complete` tiles, and the
+# state of sums over zones. It belongs to one fit, map and request, which `digest` identifies.
 new_record <- function(digest, tiles) {
   list(digest = digest, rows = numeric(tiles), complete = logical(tiles), zones = NULL)
 }
@@ -65,7 +65,7 @@ save_record <- function(file, record, call) {
   while_writing(file, call, {
     on.exit(unlink(paste0(name, "+")))
     saveRDS(record, paste0(name, "+"), compress = FALSE)
-    readRDS(paste0(name, "+")) # R does not report a full disk
+    readRDS(paste0(name, "+")) # detects a full disk, which R does not report
     file.rename(paste0(name, "+"), name)
   })
 }
@@ -95,7 +95,7 @@ record_of_file <- function(file, digest, tiles, options, call) {
   new_record(digest, tiles)
 }
 
-# A folder that is missing or not writable is found before hours of predictions.
+# Checks that the folder exists and is writable, before hours of predictions.
 check_map_file <- function(file, call) {
   if (!is.character(file) || length(file) != 1 || is.na(file) || !nzchar(file)) {
     stop_kernops("input", paste0("{.arg filename} must be the name of a file, not ", shown(file), "."), call = call)

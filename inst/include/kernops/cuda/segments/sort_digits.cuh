@@ -2,7 +2,7 @@
 // Merrill 2022):
 //
 //   kernops_sort_count    stores the items, and counts each digit of the keys of each segment
-// kernops_sort_begins   computes where the keys with each digit begin
+//   kernops_sort_begins   computes where the keys with each digit begin
 //   kernops_sort_digit    one pass: each block moves the items of one tile
 //
 // A block ranks its items by the digit. It publishes its count of each digit, and adds the counts of the earlier tiles
