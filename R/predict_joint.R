@@ -1,7 +1,7 @@
 # Joint conditioning: a new point is conditioned on base points and on other new points, see R/solve_joint.R.
 
-# TRUE if new points of a fit by neighbours are predicted jointly, unless it has `vecchia$joint`: not if each new point
-# is conditioned on all observations anyway.
+# TRUE if new points of a fit by neighbours are predicted jointly; `vecchia$joint` overrides this. Joint prediction is
+# not useful if each new point is conditioned on all observations anyway.
 is_joint <- function(object) {
   object$vecchia$joint %||% (object$vecchia$local < length(object$data$y) && !isTRUE(object$vecchia$iterative))
 }
@@ -35,9 +35,9 @@ joint_errors <- function(object, base, targets) {
   function(numbers) crossprod(field$parts(numbers)) + crossprod(gap[, numbers, drop = FALSE])
 }
 
-# Draws of the trend and the field at new points given the data: coefficients of the trend, then values at the base
-# points given these, then the new points. `shift`: for each draw, the numbers that are subtracted from the
-# observations.
+# Draws of the trend and the field at new points given the data: first coefficients of the trend, then values at the
+# base points given the coefficients, then values at the new points. `shift`: for each draw, the numbers that are
+# subtracted from the observations.
 joint_draws <- function(object, base, points, nsim, shift = NULL) {
   targets <- targets_of(object, points)
   places <- joint_places(object, base, targets$u)
@@ -52,11 +52,11 @@ joint_draws <- function(object, base, points, nsim, shift = NULL) {
   trend_mean(object, points) + targets$x %*% off + field
 }
 
-# The largest number of points whose joint distribution is in memory at once, beside the points that these depend on.
+# The maximum number of points whose joint distribution is in memory at once, without the points on which these depend.
 joint_tile <- 4e5
 
-# The rows f(field, targets) of all targets, for the joint fields of tiles of them. The order of all points and the
-# points on which a tile depends are those of the whole, so that results do not depend on the tiles.
+# The rows f(field, targets) of all targets, from joint fields of tiles of them. The order of all points, and the points
+# on which a tile depends, are determined for all targets, so that results do not depend on the tiles.
 by_tiles <- function(object, base, targets, places, f) {
   among <- targets$among$numbers
   if (!is.null(among)) return(f(joint_field(object, base, targets, places, among), targets))

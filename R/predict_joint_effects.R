@@ -2,9 +2,9 @@
 # effects and the field at the places. A new value of the process is a sum of coefficients and of a new value of the
 # field, without an error. Coefficients of levels without observations are independent new values.
 
-# `sets` of new values of the field, see joint_sets(), with the new coefficients before and the sums behind them.
-# `positions` has the position of the value of the field of each point, or 0; in the result it has the position of the
-# sum of each point. `entries` has the numbers of the coefficients of each sum, and their factors. The first `count`
+# `sets` of new values of the field (see joint_sets()), with new coefficients before them and the sums behind them.
+# `positions` has the position of the field value of each point, or 0; in the result, it has the position of the sum of
+# each point. `entries` has the numbers of the coefficients of each sum, and their factors. The first `count`
 # coefficients are base points.
 beside_coefficients <- function(sets, positions, entries) {
   count <- entries$count

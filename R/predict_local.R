@@ -15,7 +15,7 @@ local_trend_conditioning <- function(object, how) {
   })
 }
 
-# The nearest observations are searched from these points.
+# The points from which the nearest observations are searched.
 centres_of <- function(targets) targets$centres %||% gathered(targets$u, targets)
 
 # k(x_i, y_i), row by row.
@@ -24,14 +24,14 @@ covariance_pairs <- function(model) {
   recent_operator(code_text("Sum_Reduction(", model$formula, ", 1)"), declared, "auto", "float64", "cpu")
 }
 
-# f(targets): a list with the nearest observations of each target, of its group: at most nmax, not beyond maxdist of its
-# centre.
+# Returns f(targets): a list with the nearest observations of each target, in the group of the target: at most nmax, at
+# most maxdist away from its centre.
 data_near <- function(object, how) {
   model <- object$model
   plain <- function(u) if (on_globe(model)) on_sphere(u) else unname(u[, seq_len(model$d), drop = FALSE])
   place <- function(u) apart_by_group(plain(u), model, u, function() plain(object$data$u))
   data <- place(object$data$u)
-  # of each variable
+  # the variable of each observation
   variable <- object$parts$layout$variable %||% rep(1, nrow(data))
   nearest <- lapply(unname(split(seq_len(nrow(data)), variable)), points_near, data, how, is.null(group_of(model)),
                     how$maxdist / unit_of(object$center))
@@ -41,7 +41,7 @@ data_near <- function(object, how) {
   }
 }
 
-# f(centres): the `rows` of the data that are nearest to each, and of its group, which is the last column.
+# Returns f(centres): the `rows` of the data that are nearest to each centre, in its group, which is the last column.
 points_near <- function(rows, data, how, alone, maxdist = how$maxdist) {
   data <- data[rows, , drop = FALSE]
   m <- as.integer(min(how$nmax, nrow(data)))
@@ -134,7 +134,7 @@ split_by <- function(x, sizes) unname(split(as.vector(x), factor(rep(seq_along(s
 # Universal kriging from one set: trend, process, the term that is added to the variance of the target, and the weights.
 kriged <- function(K, k, y, X, x0) {
   none <- list(moments = rep(NA_real_, 4), weights = rep(NA_real_, length(y)))
-  # other variables that are not observed near the point
+  # columns of other variables that are not observed near the point
   idle <- x0 == 0 & colSums(X != 0) == 0
   X <- X[, !idle, drop = FALSE]
   x0 <- x0[!idle]

@@ -25,7 +25,7 @@ predict_window <- function(job, k, rows) {
   list(points = points, table = table, values = values)
 }
 
-# Zones need all columns, the map those of `what`.
+# The request of all windows: zones need all columns, the map only those of `what`.
 request_of_windows <- function(job) {
   if (is.null(job$zones)) job$request else replace(job$request, "what", list(NULL))
 }

@@ -1,7 +1,7 @@
 # Predictions of maps by windows of rows: in files, of maps that do not fit into memory, of tiles and for zones.
 # predict_maps_options.R has the arguments and the help page.
 
-# As predicted(), for a map or a list of tiles.
+# Like predicted(), for a map or a list of tiles.
 predict_map <- function(object, fit, map, request, options, call = caller_env()) {
   job <- map_job(object, fit, map, request, options, call)
   record <- record_of_file(job$file, digest_of(job), length(job$tiles), options, call)
@@ -54,10 +54,10 @@ map_job <- function(object, fit, map, request, options, call) {
        height = vapply(templates, rows_of_window, 0, options$window, max(1, rectangles$most)))
 }
 
-# A multiple of `rows`, with about `cells` cells.
+# The number of rows of a window: a multiple of `rows`, with about `cells` cells.
 rows_of_window <- function(template, cells, rows) rows * max(1, floor(cells / terra::ncol(template) / rows))
 
-# A point for the names of columns.
+# One point of the map, from whose prediction the names of columns are known.
 one_point <- function(object, fit, call) {
   all <- if (is.null(fit$blocks)) rows_as_points(fit, NULL, NULL, NULL, call) else points_of_heads(fit, 1)
   point <- c(some_points(all, 1), list(complete = TRUE, fitted = FALSE))
@@ -82,7 +82,7 @@ predict_tiles <- function(job, record) {
   record
 }
 
-# The record after all windows of tile k, whose rows are then in its part file.
+# Predicts the windows of tile k; returns the record, and leaves the rows in the part file of the tile.
 predict_tile <- function(job, k, record) {
   template <- job$tiles[[k]]$template
   total <- terra::nrow(template)
@@ -111,7 +111,7 @@ result_of_job <- function(job) {
   map
 }
 
-# A prediction can be resumed after its finished rows; a part file without finished rows is removed.
+# Leaves the finished rows of an interrupted prediction, to resume it; a part file without finished rows is removed.
 leave_parts <- function(job) {
   name <- paste0(part_file(job$file), ".rds")
   if (!file.exists(name) || is.null(job$options$filename)) {

@@ -94,10 +94,10 @@ map_options <- function(filename = NULL, overwrite = FALSE, resume = FALSE, mask
   mget(names(formals()))
 }
 
-# The options among the further arguments of predict(); NULL where all of newdata is predicted at once.
+# The options among the further arguments of predict(); NULL if all of newdata is predicted at once.
 options_of_map <- function(newdata, arguments, call = caller_env()) {
   known <- names(formals(map_options))
-  if (is.null(arguments$re.form)) arguments$re.form <- NULL # of performance::r2_tjur(), for all models
+  if (is.null(arguments$re.form)) arguments$re.form <- NULL # performance::r2_tjur() passes it for all models
   unknown <- !names(arguments) %in% known
   if (any(unknown) || length(arguments) != length(names(arguments))) {
     takes <- c(setdiff(names(formals(predict.gp)), c("object", "...")), known)
@@ -147,7 +147,7 @@ check_map_request <- function(fit, request, options, call) {
   }
 }
 
-# The files of tiles, beside the VRT that joins them.
+# The files of tiles; a VRT joins them.
 files_of_tiles <- function(file, count, options, call) {
   if (!grepl("[.]vrt$", file)) {
     stop_kernops("input", c("The {.arg filename} of tiles must end in {.val .vrt}, not {.file {file}}.",

@@ -50,13 +50,13 @@ process_of_data <- function(object) {
   data$y - if (ncol(data$x)) as.vector(data$x %*% object$beta) else 0
 }
 
-# The variance due to the estimated trend, without the coefficients that have a prior, from the part of the trend that
-# the data explain; the Lagrange multiplier; a matrix whose inner products are the covariances due to the trend.
+# The variance due to the estimated trend, without coefficients that have a prior, from the part of the trend that the
+# data explain; the Lagrange multiplier; and a matrix whose inner products are the covariances due to the trend.
 trend_uncertainty <- function(object, x, explained) {
   n <- nrow(x)
   if (!ncol(x)) return(list(variance = 0, lagrange = numeric(n), gap = matrix(0, 0, n)))
   known <- x
-  count <- object$random %||% 0 # the last columns
+  count <- object$random %||% 0 # these are the last columns
   known[, seq_len(count) + ncol(x) - count] <- 0
   half <- object$joint$half %||% function(b) backsolve(object$state$root, b, transpose = TRUE)
   both <- half(cbind(t(x - explained), t(known)))
@@ -64,7 +64,7 @@ trend_uncertainty <- function(object, x, explained) {
   list(variance = colSums(gap^2), lagrange = colSums(both[, n + seq_len(n), drop = FALSE] * gap), gap = gap)
 }
 
-# The variance of the nugget; of several variables, one for each.
+# The variance of the nugget; in fits of several variables, one for each variable.
 nugget_of <- function(object) {
   if (is_lmc(object$model$covariance)) return(stats::setNames(diag(nugget_sills(object)), response_names(object)))
   if (length(object$model$nugget)) object$theta[[object$model$nugget]] else 0

@@ -18,8 +18,8 @@ nearest_conditioning <- function(object, base = nearest_base(object), prior_draw
 
 neighbour_draws <- function(object) function(u, nsim, features) draws_at_places(object, u, nsim, vecchia_draws)
 
-# The variance of a point is the part that its neighbours leave unexplained, that of their weighted mean given the data,
-# and that of the trend.
+# The variance of a point is the sum of the part that its neighbours leave unexplained, the variance of the weighted
+# mean of its neighbours given the data, and the part of the trend.
 nearest_moments <- function(object, base, targets, variance) {
   if (base$elsewhere(nrow(targets$u))) return(moments_elsewhere(object, targets, variance))
   by_parts(targets, base$width, function(some) {

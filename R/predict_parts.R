@@ -1,9 +1,9 @@
 # Predictions of some parts of the mean and the field: the trend, and the terms of the covariance.
 #
-# A term of the covariance that is left out is 0 at new points, but not at the observations. Indicators distinguish
-# them: the last columns of the points, one for each term, which are 1 at new points without the term, else 0. The
-# formula of a term is multiplied by 1 minus its indicator of both points. The result is the covariance of the whole
-# field at the observations and of the chosen terms at new points, so that every conditioning predicts these; all
+# A term of the covariance that is left out is 0 at new points, but not at the observations. Indicators distinguish the
+# two: the last columns of the points, one for each term, are 1 at new points without the term, otherwise 0. The formula
+# of a term is multiplied by 1 minus the indicator of both points. The result is the covariance of the whole field at
+# the observations, and of the chosen terms at new points, so that every conditioning predicts the chosen terms. All
 # choices share the model and its results at the observations.
 
 # The terms of the covariance by their names, as lists of leaves by path, without noise. The structures of lmc() have
@@ -28,7 +28,7 @@ with_parts <- function(object, terms, exclude, call = caller_env()) {
   replace(with_indicators(object), "left_out", list(left_out))
 }
 
-# Effects and smooths see columns of the data instead of coordinates.
+# TRUE for terms of the field; effects and smooths read columns of the data instead of coordinates.
 is_field_term <- function(leaves) !all(vapply(Filter(Negate(is_coregion), leaves), is_effect, NA))
 
 # The names of parts, with all terms of the field for "field".
@@ -51,7 +51,7 @@ trend_of_smooths <- function(object) {
   lapply(covariance_terms(object$model$covariance), function(leaves) unlist(lapply(leaves, of_leaf)))
 }
 
-# Adds the indicators to the points of a fit; the first leaf of each term reads that of the term.
+# Adds the indicators to the points of a fit; the first leaf of each term reads the indicator of the term.
 with_indicators <- function(object) {
   model <- object$model
   width <- model$width

@@ -71,7 +71,7 @@ check_level <- function(level, call = caller_env()) {
   stop_kernops("input", "{.arg level} must be between 0 and 1.", call = call)
 }
 
-# A message, once a session: standard errors of the field are too small for new observations.
+# Shows a message once a session: standard errors of the field are too small for new observations.
 tell_field_se <- function(object) {
   nugget <- any(nugget_of(object) > 0)
   if (!nugget && all(object$data$noise == 0)) return(invisible())

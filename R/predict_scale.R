@@ -19,7 +19,8 @@ predictive_scale.gp_family_fit <- function(object) link_scale(object)
 # Means of the response of a family given the field: the inverse of its link.
 link_scale <- function(object) {
   nugget <- nugget_of(object)
-  object <- object[c("family", "phi")] # predictives of many draws of parameters keep no fits
+  # predictives of many draws of parameters must not keep whole fits
+  object <- object[c("family", "phi")]
   back <- function(eta) mean_of(object, eta)
   list(
     back = back,
@@ -37,8 +38,8 @@ link_scale <- function(object) {
 
 mean_of <- function(object, eta) object$family$density$mean(eta, object$phi, object$family$link)
 
-# Responses after a Box-Cox transformation. For lambda < 0 the moments need not exist: they are those of expansions in
-# the variance.
+# Responses after a Box-Cox transformation. For lambda < 0, moments may not exist; expansions in the variance replace
+# them.
 boxcox_scale <- function(lambda) {
   force(lambda)
   back <- function(eta) boxcox_back(eta, lambda)

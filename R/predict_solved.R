@@ -1,6 +1,6 @@
 # Conditioning on all observations, by products with the inverse of their covariance matrix K.
 
-# By the Cholesky factor of K. With `local`, errors are those of the nearest observations.
+# Conditioning by the Cholesky factor of K. With `local`, errors are those of predictions from the nearest observations.
 exact_conditioning <- function(object, local) {
   less <- object$state$less
   by_factor <- function() {
@@ -15,8 +15,8 @@ exact_conditioning <- function(object, local) {
   }, exact = TRUE)
 }
 
-# By conjugate gradients. The error of k' K^-1 k is quadratic in the residual, so that the solver may stop at the root
-# of a small tolerance.
+# Conditioning by conjugate gradients. The error of k' K^-1 k is quadratic in the residual, so that the square root of a
+# small tolerance is sufficient.
 iterative_conditioning <- function(object, local) {
   tol <- object$how$control$cg_tol
   solved_conditioning(object, local, function(points) {
@@ -24,7 +24,8 @@ iterative_conditioning <- function(object, local) {
   }, function() inverse_diagonal(object))
 }
 
-# explained(points) has a function `explain`, see explained_targets(), of up to `width` targets, that are points or not.
+# `explained(points)` has a function `explain`, see explained_targets(), for up to `width` targets; targets may be
+# points or means.
 solved_conditioning <- function(object, local, explained, diagonal, exact = FALSE) {
   process <- function(targets) as.vector(gathered(covariance_times(object, targets$u, object$state$alpha), targets))
   moments <- function(targets) {
@@ -63,9 +64,9 @@ covariance_times <- function(object, u, a) {
   if (ncol(a) == 1) as.vector(result) else result
 }
 
-# The variance of the errors of targets with the numbers `rows` and the Lagrange multiplier of the trend, in blocks with
-# a bar. Other targets have NaN: `rows` leaves out points whose covariance with an observation is not a number, because
-# they would affect the other points of their block.
+# The variance of the errors of targets with the numbers `rows`, and the Lagrange multiplier of the trend, in blocks
+# with a progress bar. Other targets have NaN: `rows` omits points whose covariance with an observation is not a number,
+# because they would affect the other points of their block.
 target_uncertainty <- function(object, targets, rows, explain, width) {
   count <- length(rows)
   prior <- target_variance(object, targets)
@@ -104,7 +105,7 @@ solved_errors <- function(object, explain = explained_targets(object, min(1e-9, 
   }
 }
 
-# For columns of new values at the observations: the coefficients of the trend, and K^-1 times its residuals.
+# For columns of new values at the observations: the coefficients of the trend, and K^-1 times the residuals.
 kriging_weights <- function(object, values, shift = 0) {
   solved <- solver_for(object)(values)
   if (!ncol(object$data$x)) return(list(beta = matrix(0, 0, ncol(values)), alpha = solved))
@@ -113,8 +114,8 @@ kriging_weights <- function(object, values, shift = 0) {
   list(beta = backsolve(object$state$root, rotated), alpha = solved - object$state$z %*% rotated)
 }
 
-# Likewise for the data of a family whose weights are partly negative: with the positive weights of the data, and random
-# numbers for the variance that these lack and for that of the trend.
+# Like kriging_weights(), for the data of a family some of whose weights are negative: uses the positive weights of the
+# data, and random numbers for the variance that these weights and the trend lack.
 weights_with_errors <- function(object, values) {
   normal <- function(x) normal_numbers(ncol(x), ncol(values))
   less <- object$state$less

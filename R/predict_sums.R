@@ -1,8 +1,8 @@
 # Weighted sums of values at new points, such as totals over regions, as targets of predictions.
 
-# The sums of the values at points, or of means over their blocks: `weights` has a row for each row of new data and a
-# column for each sum. The points of a sum are its `nodes`; `total` are the sums of the weights. A sum with a missing
-# point is missing.
+# Adds sums of the values at points, or of means over blocks: `weights` has a row for each row of new data and a column
+# for each sum. The points of a sum are its `nodes`; `total` are the sums of the weights. A sum with a missing point is
+# missing.
 with_sums <- function(points, weights, call = caller_env()) {
   weights <- check_sums(weights, length(points$complete), "sums", call)
   complete <- colSums(weights[!points$complete, , drop = FALSE] != 0) == 0

@@ -34,7 +34,7 @@ predict.gp_blocks <- function(object, newdata = NULL, se.fit = FALSE, interval =
   ))
 }
 
-# Predictions that depend on the joint distribution of new points come from a fit in memory.
+# Computes predictions that depend on the joint distribution of new points, by a fit in memory.
 predict_in_memory <- function(object, newdata, request, call = caller_env()) {
   points <- new_points(object, newdata, request$coords, request$block, request$sums, call)
   fit <- object
@@ -45,7 +45,7 @@ predict_in_memory <- function(object, newdata, request, call = caller_env()) {
   predicted_at(object, fit, points, newdata, request, call)
 }
 
-# The fit whose predictions have the chosen parts alone: the fit to the observations of a cell has the indicators of
+# The fit whose predictions include only the chosen parts; the fits to the observations of cells have the indicators of
 # parts, see predict_parts.R.
 with_chosen_parts <- function(object, terms, exclude, request, options, call = caller_env()) {
   if (is.null(terms) && is.null(exclude)) return(object)

@@ -1,6 +1,6 @@
-# Maps larger than memory of fits of tables: the cells of all windows are sorted by the cells of the table and predicted
-# there, as rows of a table of new points are, so that the field of a cell is made once. The windows then read their
-# rows.
+# Maps larger than memory, by fits of tables. The cells of all windows are sorted by the cells of the table and
+# predicted there, like the rows of a table of new points, so that the field of a cell is computed once. The windows
+# then read their rows.
 
 # f(count): the values of the next `count` cells of the windows that `record` lacks, a matrix with the columns that the
 # map or its zones need; `store` has their files.
@@ -31,7 +31,7 @@ values_by_cells <- function(job, record, store) {
   }
 }
 
-# A window as predict_window() returns it.
+# A window in the form of predict_window().
 window_by_cells <- function(job, k, rows) {
   values <- job$next_values(length(rows) * terra::ncol(job$tiles[[k]]$template))
   window <- list(values = values[, job$layers, drop = FALSE])

@@ -1,5 +1,5 @@
-# Predictions and residuals at the observations of a fit of a table, which the files of its cells contain: the table is
-# not read again.
+# Predictions and residuals at the observations of a fit of a table. The files of its cells contain the observations, so
+# the table is not read again.
 
 # Predictions in the order of the table, `NA` for rows that the fit leaves out; with `residuals`, a kind of residuals
 # instead.
@@ -14,7 +14,7 @@ predict_observed <- function(object, request, filename, residuals = NULL, call =
   if (is.null(residuals) || !is.null(filename)) results else results$residual
 }
 
-# As predict_cell(), for the observations of cell k.
+# Like predict_cell(), for the observations of cell k.
 observed_cell <- function(k, object, request, store, residuals) {
   blocks <- object$blocks
   path <- in_store(blocks$store, "cell-", k)
@@ -28,7 +28,7 @@ observed_cell <- function(k, object, request, store, residuals) {
   })
 }
 
-# A known mean is the offset of a record.
+# Moves the known mean to the offset: a record has it there.
 with_mean_as_offset <- function(object) {
   if (is.null(object$known$beta)) object else replace(object, "known", list(NULL))
 }
@@ -40,7 +40,7 @@ points_of_records <- function(records, trend) {
   list(offset = offset, u = coordinates_of_records(records), x = x)
 }
 
-# The response of a record is without its offset.
+# Residuals of records, whose response does not include the offset.
 residuals_of_records <- function(object, records, fitted, kind) {
   off <- records[, "y"] - fitted
   if ("offset" %in% colnames(records)) off <- off + records[, "offset"]

@@ -1,7 +1,7 @@
 # Predictions at the rows of a table that is read in chunks: new points are sorted by cells, as the observations are.
 # Predictions at the observations (predict_table_observed.R) read these from the files of the fit.
 
-# Rows of a result that are in memory at a time.
+# Number of rows of a result that are in memory at a time.
 result_rows <- 2^20
 
 # Predictions at the rows of a table: sorted into the files of cells, predicted cell by cell, sorted back by rows.
@@ -26,7 +26,7 @@ sort_new_points <- function(object, source, store, call) {
   first - 1
 }
 
-# Appends complete points to the files of their cells, with their numbers, which begin with `first`.
+# Appends complete points to the files of their cells, with the numbers of their rows, which begin with `first`.
 sort_points_by_cell <- function(blocks, points, first, store) {
   if (!any(points$complete)) return(invisible())
   of <- cells_near(blocks, blocks$near_of(points$u))
@@ -70,8 +70,8 @@ predict_cell <- function(k, object, request, store) {
   })
 }
 
-# Writes `count` rows of cell k to its file of results, each with its number: those of table_of(skip), which has the
-# `rows` and their `table` after the first `skip`.
+# Writes `count` rows of cell k to its file of results, each with its number. table_of(skip) returns the next `rows` and
+# their `table`, after the first `skip` rows.
 write_cell <- function(k, store, count, object, table_of) {
   result <- in_store(store, "predicted-", k)
   unlink(partial_path(result))
@@ -107,7 +107,7 @@ paste_results <- function(store, n, names, filename, memory, call) {
   if (identical(names, "fit")) table$fit else table
 }
 
-# The `count` results from one of the first rows of the files of results; missing where there is none.
+# Reads `count` results from row `first` on from the files of results; missing if there is no result.
 read_results <- function(store, first, count, names) {
   table <- matrix(NA_real_, count, length(names), dimnames = list(NULL, names))
   path <- in_store(store, "result-", first / result_rows)
@@ -117,7 +117,7 @@ read_results <- function(store, first, count, names) {
   table
 }
 
-# Stops where `count` numbers, of which R makes a copy, need more memory than the bound.
+# Stops if `count` numbers, of which R makes a copy, need more memory than the limit.
 check_result_memory <- function(count, memory, call) {
   if (is.null(memory) || 16 * count <= memory_bytes(memory)) return(invisible())
   size <- size_text(16 * count)
@@ -127,7 +127,7 @@ check_result_memory <- function(count, memory, call) {
 
 write_csv <- function(table, path, append) {
   if (requireNamespace("data.table", quietly = TRUE)) {
-    # an empty line would not be a row for other readers
+    # other readers ignore an empty line
     data.table::fwrite(as.data.frame(table), path, append = append, na = "NA", showProgress = FALSE)
   } else {
     utils::write.table(table, path, append = append, sep = ",", row.names = FALSE, col.names = !append)

@@ -1,9 +1,9 @@
 # The targets of a prediction: points, or means of the field over weighted points, such as blocks.
 
 # A list: the number `n` of targets and their trend `x`, a row each; the coordinates `u` of all points with their
-# weights, and `of`, the target of each point, in ascending order. A target that is a point has one. `centres` are the
-# centres of blocks, whose nearest observations matter. `among`: their numbers among all cells of a map, see
-# all_cells().
+# weights, and `of`, the target of each point, in ascending order. A target that is a point has a single point.
+# `centres` are the centres of blocks, by which the nearest observations are found. `among`: the numbers of targets
+# among all cells of a map, see all_cells().
 targets_of <- function(object, points) {
   n <- nrow(points$u)
   centres <- points$centres %||% if (!is.null(points$blocks)) points$u
@@ -30,7 +30,8 @@ gathered <- function(x, targets) {
   unname(rowsum(as.matrix(x) * targets$weight, targets$of))
 }
 
-# f(targets) for parts of the targets with about `width` points each, in order, with a bar; the rows of all results.
+# Computes f(targets) for parts of the targets with about `width` points each, in order, with a progress bar; returns
+# the rows of all results.
 by_parts <- function(targets, width, f) {
   first <- c(1, 1 + cumsum(tabulate(targets$of, targets$n)))[seq_len(targets$n)]
   parts <- unname(split(seq_len(targets$n), first %/% width))
@@ -71,13 +72,13 @@ joint_prior <- function(object, targets) {
   if (nrow(targets$u) <= 2 * targets$n || nrow(targets$u) <= 2000) {
     return(gathered(t(gathered(covariance_matrix(object$model)(input), targets)), targets))
   }
-  # many points of each target
+  # targets have many points
   weights <- matrix(0, nrow(targets$u), targets$n)
   weights[cbind(seq_along(targets$of), targets$of)] <- targets$weight
   crossprod(weights, matrix(covariance_product(object$model, targets$n)(c(input, list(b = weights))), nrow(weights)))
 }
 
-# f(targets): the covariances of the observations with each of them, a column.
+# Returns f(targets): the covariances of the observations with each target, one column per target.
 target_covariance <- function(object) {
   model <- object$model
   u <- seen_points(object$data)

@@ -1,10 +1,10 @@
-# Sums and means of responses over many nodes, by joint draws of the field there: the covariance matrix of the nodes is
-# not computed. The response is a function of the field, see predict_scale.R.
+# Sums and means of responses over many nodes, by joint draws of the field at the nodes, without the covariance matrix
+# of the nodes. The response is a function of the field, see predict_scale.R.
 #
-# With the weights w of the nodes of a sum T, the field f with the means m, and the mean slopes s of the response, the
-# linear part L is the sum of w s (f - m). It is a weighted sum of the field, whose variance needs no draws. The rest
-# R = T - b L, with the slope b of the regression of T on L, is small for sums over many nodes, so that few draws
-# suffice.
+# Let T be a sum with the weights w of its nodes, f the field with the means m, and s the mean slopes of the response.
+# The linear part L is the sum of w s (f - m). It is a weighted sum of the field, whose variance needs no draws. The
+# remainder R = T - b L, where b is the slope of the regression of T on L, is small for sums over many nodes, so that
+# few draws suffice.
 
 # TRUE if the covariance matrix of the nodes of some block, and its eigenvectors, would take too long.
 needs_draws_of_nodes <- function(points, how) {
@@ -13,7 +13,7 @@ needs_draws_of_nodes <- function(points, how) {
 
 most_joint_nodes <- 500
 
-# The predictive of the sums `mean`, with the `covariance` matrix of all sums, if `joint`, or the variances.
+# The predictive of the sums `mean`, with their `covariance` matrix if `joint`, otherwise with their variances.
 sums_by_draws <- function(object, points, request, joint = FALSE) {
   nodes <- nodes_of(points)
   scale <- requested_scale(with_phi_of(object, nodes$u), request)
@@ -42,19 +42,20 @@ mean_slopes <- function(scale, mean, variance, step = 1e-3) {
   (at_mean(mean + step) - at_mean(mean - step)) / (2 * step)
 }
 
-# The targets L.
+# The linear parts L, as targets.
 linear_part <- function(object, nodes, targets, slope) {
   targets$weight <- targets$weight * slope
   targets$x <- gathered(estimated_trend(object, nodes), targets)
   targets
 }
 
-# Fewer draws of more nodes: of skewed sums, quantiles need many.
+# The number of draws: fewer if there are more nodes, but many for quantiles of skewed sums.
 draws_of_nodes <- function(request, nodes) {
   min(request$draws, if (nodes <= 1e4) floor(1e7 / nodes) else min(1000, max(500, floor(1e8 / nodes))))
 }
 
-# f(count) for parts of the draws with about 2e7 numbers each: matrices with a row for each sum, joined by columns.
+# Computes f(count) for parts of the draws with about 2e7 numbers each: matrices with a row for each sum, joined by
+# columns.
 in_batches <- function(count, nodes, f) {
   most <- max(1, floor(2e7 / nodes))
   sizes <- diff(unique(c(seq(0, count, by = most), count)))

@@ -1,6 +1,6 @@
 # Predictions of VIF fits. The low-rank part V'b is a trend with a coefficient b ~ N(0, I) for each inducing point, and
 # the rest of the field is a process with the covariance k(x, y) - v(x)'v(y). With the factors v as further coordinates,
-# such a fit is one by Vecchia's approximation, of that covariance and with that trend.
+# such a fit is a fit by Vecchia's approximation with this covariance and this trend.
 
 vif_conditioning <- function(object, how) {
   vif <- kept_for(object, fitted_vif)

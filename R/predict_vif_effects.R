@@ -1,7 +1,8 @@
 # Predictions of VIF fits with random effects and smooths. The low-rank part V'b of the field is one more effect, with a
 # coefficient for each inducing point; Vecchia's approximation predicts the residual process.
 
-# This effect, with its factors(u), the columns v(u) at points u of the field; NULL for fits without inducing points.
+# The effect of the inducing points, with its factors(u), the columns v(u) at points u of the field; NULL for fits
+# without inducing points.
 inducing_effect <- function(object, problem, sets) {
   rank <- object$vecchia$inducing
   if (is.null(rank)) return(NULL)
@@ -12,8 +13,8 @@ inducing_effect <- function(object, problem, sets) {
             class = "inducing_effect")
 }
 
-# The problem of effects_problem() with points_of(u), the points u as the field reads them; with the effect `low` of
-# inducing points, before the others, the field is the residual process.
+# The problem of effects_problem() with points_of(u), the points u in the form that the field reads. If the effect `low`
+# of inducing points is given, it precedes the other effects, and the field is the residual process.
 beside_inducing <- function(problem, low) {
   field <- problem$field
   problem$points_of <- function(u) points_of_field(field, u)

@@ -1,6 +1,6 @@
 # The argument `what` of predict(): names of columns, which imply the arguments that these columns need.
 
-# The arguments with those that the columns `what` need.
+# Adds the arguments that the columns `what` need.
 with_what <- function(arguments, unnamed, call) {
   what <- arguments[["what"]]
   if (is.null(what)) return(arguments)

@@ -16,10 +16,10 @@ zone_table <- function(object, state, request, nsim) {
   table
 }
 
-# Successive zones with about 20,000 rectangles.
+# Batches of successive zones with about 20,000 rectangles each.
 batches_of_zones <- function(count) unname(split(seq_along(count), (cumsum(count) - count) %/% 2e4))
 
-# The nodes of all windows, in an order that does not depend on these.
+# The nodes of all windows, in an order that does not depend on the windows.
 bound_nodes <- function(parts) {
   bind <- function(name, both) {
     of_each <- lapply(parts, function(part) {
@@ -40,8 +40,9 @@ bound_nodes <- function(parts) {
   c(sapply(c("u", "x", "offset"), bind, TRUE, simplify = FALSE), lapply(known, `[`, order))
 }
 
-# The nodes of some zones as points, without a second node of rectangles of one cell; and weights of the points: a
-# column for each zone of the `half` sum (f + g) / 2, of the `gap` (f - g) / 2, and of what different cells `lack`.
+# The nodes of some zones as points, without the second node of rectangles with one cell; and weights of the points, one
+# column for each zone: for the `half` sum (f + g) / 2, for the `gap` (f - g) / 2, and for the variances that pairs of
+# different cells `lack`.
 nodes_in_zones <- function(nodes, number, zones) {
   first <- which(number %in% zones)
   second <- first[nodes$count[first] > 1]
@@ -71,7 +72,7 @@ rows_of_zones <- function(object, nodes, sums, request, nsim) {
   do.call(rbind, c(list(rows("mean", total / area), rows("total", total)), Map(rows, names(areas), areas)))
 }
 
-# The variance by those of the sums of nodes_in_zones(): in columns that have weights.
+# The variance of a zone, from the variances of the sums of nodes_in_zones(), in columns with weights.
 variance_of_zones <- function(half, gap, lack) pmax(0, half - gap) + lack
 
 totals_of_zones <- function(object, nodes, fit, request) {
@@ -90,7 +91,7 @@ totals_of_zones <- function(object, nodes, fit, request) {
   limits_around(fit, se, half, half$fit, half$se.fit)
 }
 
-# Limits with the shape of others, `around` their centre.
+# Limits with the relative shape of other limits, `around` their centre.
 limits_around <- function(fit, se, limits, centre, spread) {
   scale <- ifelse(spread > 0, se / spread, 1)
   data.frame(fit = unname(fit), se.fit = se, lwr = fit + (limits$lwr - centre) * scale,

@@ -10,12 +10,12 @@
 # on average over the draws of cells: the first term has the covariances of different cells, and the second one adds the
 # rest of the variances of single cells. Other zones have a rectangle for each cell, in which f and g are equal.
 #
-# The state of sums over zones: a matrix `sums`, with a row for each zone and the columns area, total and those of
-# thresholds; and `nodes`, a list of parts with u, x and offset of both cells, one after the other, and with zone, area
-# and count of the rectangles, their number and their tile.
+# The state of sums over zones: a matrix `sums`, with a row for each zone and the columns area, total and one for each
+# threshold; and `nodes`, a list of parts with u, x and offset of both cells of a rectangle, one after the other, and
+# with zone, area and count of the rectangles, their number and their tile.
 
-# The sizes of rectangles in each zone: `rows` and `columns`, powers of 2 with this name; and the most rows of all.
-# Windows of a multiple of these rows do not divide a rectangle.
+# The sizes of rectangles in each zone: `rows` and `columns`, powers of 2 named by zone; and the maximum of all rows.
+# Windows whose height is a multiple of this maximum do not divide a rectangle.
 rectangles_of_zones <- function(readers, templates, nodes, cells = 2e5) {
   counts <- Map(function(reader, template) {
     parts <- lapply(rows_in_windows(template, max(1, floor(cells / terra::ncol(template)))), function(rows) {
@@ -57,7 +57,7 @@ add_to_zones <- function(state, cells, window, rows, columns, tile, rectangles) 
   list(sums = rowsum(sums, rownames(sums)), nodes = c(state$nodes, list(nodes)))
 }
 
-# Two members of each group, different ones if it has several, by `random` numbers of the group.
+# Two members of each group, different ones if the group has several, selected by `random` numbers of the group.
 two_of_each <- function(group, random) {
   members <- split(seq_along(group), group)
   count <- unname(lengths(members))

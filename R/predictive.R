@@ -42,7 +42,7 @@ predictor.predictive <- function(x) mean(x)
 
 merge_parts.predictive <- function(x, mixture) mixture
 
-# By inversion.
+# Draws by inversion of the distribution function.
 draw.predictive <- function(x, count) {
   n <- length(mean(x))
   matrix(vapply(seq_len(count), function(k) quantile(x, stats::runif(n)), numeric(n)), n)
@@ -65,8 +65,8 @@ mix_quantile.pred_normal <- function(x, mixture, p) {
                    each_part(mixture, function(part) sqrt(part$variance)), mixture$weights)
 }
 
-# The p-quantiles of mixtures of normal distributions, a row of means and standard deviations each: Newton's method
-# between bounds.
+# The p-quantiles of mixtures of normal distributions (means and standard deviations of each mixture are a row), by
+# Newton's method between bounds.
 mixture_quantile <- function(p, mean, sd, weights, steps = 100) {
   each <- mean + stats::qnorm(p) * sd
   low <- apply(each, 1, min)

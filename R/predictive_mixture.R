@@ -13,7 +13,7 @@ mean.pred_mixture <- function(x, ...) weighted_parts(x, function(part) mean(part
 
 predictor.pred_mixture <- function(x) weighted_parts(x, function(part) predictor(part))
 
-# The law of total variance.
+# The variance of a mixture, by the law of total variance.
 variance.pred_mixture <- function(x) {
   means <- each_part(x, function(part) mean(part))
   off <- means - as.vector(means %*% x$weights)

@@ -47,7 +47,7 @@ log_density.pred_observation <- function(x, y) {
 
 quantile.pred_observation <- function(x, p, ...) mix_quantile(x, predictive_mixture(list(x), 1), p)
 
-# The first value whose probability, with those below, is at least p: by bisection, for all points at once.
+# The smallest value whose cumulative probability is at least p, by bisection for all points at once.
 mix_quantile.pred_observation <- function(x, mixture, p) {
   discrete <- x$family$density$discrete
   middle <- weighted_parts(mixture, function(part) part$normal$mean)
@@ -66,7 +66,7 @@ mix_quantile.pred_observation <- function(x, mixture, p) {
       low[long] <- high[long] - 2 * (high[long] - low[long])
     }
   }
-  # the probability of zero alone is enough
+  # the probability of zero alone reaches p
   if (!discrete && x$family$link != "identity") {
     zero <- known & low == 0 & cdf(mixture, low) >= p
     high[zero] <- 0

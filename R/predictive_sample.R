@@ -19,7 +19,7 @@ each_target <- function(x, f) {
   vapply(seq_len(nrow(x$draws)), function(k) if (anyNA(x$draws[k, ])) NA_real_ else f(x$draws[k, ], k), 0)
 }
 
-# All draws together; each part has its share of them. Mean and variance stay those of the mixture.
+# Joins the draws of all parts; each part has its share of draws. Mean and variance are still those of the mixture.
 merge_parts.pred_sample <- function(x, mixture) {
   mixture$draws <- do.call(cbind, lapply(mixture$parts, `[[`, "draws"))
   class(mixture) <- c("pred_sample", class(mixture))

@@ -8,7 +8,7 @@ predictive_transformed <- function(normal, scale, lagrange = 0) {
 
 mean.pred_transformed <- function(x, ...) x$scale$mean(x$normal$mean, x$normal$variance, x$lagrange)
 
-# The mean of a new observation: variation that each observation has on its own is averaged over.
+# The mean of a new observation; it averages over the independent variation of each observation.
 predictor.pred_transformed <- function(x) {
   x$scale$mean(x$normal$mean, x$normal$variance + x$scale$nugget, x$lagrange)
 }

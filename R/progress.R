@@ -1,4 +1,4 @@
-# Progress bars, in interactive sessions. They close with the frame that they were made for, and never go backwards.
+# Progress bars, in interactive sessions. They close with the frame for which they were created, and never go backwards.
 
 # The progress bar of one computation, shown once it has run for some seconds. Within with_bar() it is part of that bar.
 progress_bar <- function(what = "Reducing", after = 3) {
@@ -24,8 +24,8 @@ progress_bar <- function(what = "Reducing", after = 3) {
 
 shows_progress <- function() rlang::is_interactive() && !(kernops_option("progress", TRUE) %in% c("FALSE", "none"))
 
-# The largest of the fractions given so far: a solver may restart, a residual may grow. cli removes a bar that has
-# reached 1, and a later update of it would be an error.
+# Returns the largest of the fractions so far, because a solver may restart and a residual may grow. cli removes a bar
+# that has reached 1, and updating it later would be an error.
 rising <- function() {
   done <- 0
   function(fraction) done <<- min(0.99, max(done, fraction[is.finite(fraction)]))
@@ -39,7 +39,7 @@ with_bar <- function(what, code, shown = TRUE) {
   code
 }
 
-# A step or a fraction is shown until the next one, a `detail` until the next detail or step.
+# Shows a step or a fraction until the next one, and a `detail` until the next detail or step.
 say_progress <- function(step = NULL, fraction = NULL, detail = NULL) {
   if (!is.null(the$bar)) the$bar(step, fraction, detail)
 }

@@ -30,8 +30,8 @@ warn_about_search <- function(search, control, derivatives = FALSE) {
   }
 }
 
-# The names of parameters at a bound, except variances: next to zero, absolutely or relative to others, is a valid
-# estimate of a variance.
+# The names of parameters at a bound. Variances are excluded: an estimate of zero, absolutely or relative to others, is
+# valid for a variance.
 at_bound <- function(p, theta) {
   near <- function(a, b) is.finite(b) & abs(a - b) <= 1e-6 * abs(b)
   p$name[!p$fixed & !p$kind %in% c("variance", "sill", "cross") & (near(theta, p$lower) | near(theta, p$upper))]
@@ -66,7 +66,7 @@ warn_about_fit <- function(fit) {
   }
 }
 
-# Reports terms whose variance is estimated as zero beside other terms. A smooth keeps its columns of the trend.
+# Reports terms whose variance is estimated as zero, if there are other terms. A smooth keeps its columns of the trend.
 tell_vanished <- function(fit) {
   terms <- vanished_terms(fit)
   tell_vanished_penalties(fit, unlist(lapply(terms, names)))
@@ -85,7 +85,8 @@ tell_vanished <- function(fit) {
   ), class = "kernops_vanished")
 }
 
-# Reports variances of penalties that are estimated as zero in smooths that do not vanish, without those of `leaves`.
+# Reports penalties of smooths whose variances are estimated as zero, if the smooth itself does not vanish; excludes
+# `leaves`.
 tell_vanished_penalties <- function(fit, leaves) {
   parameters <- fit$model$parameters
   several <- stats::ave(seq_along(parameters$leaf), parameters$leaf, parameters$kind, FUN = length) > 1
@@ -103,9 +104,9 @@ is_partly_trend <- function(leaves, fit) {
   any(vapply(Filter(is_smooth_leaf, leaves), function(leaf) ncol(settled_basis(leaf, fit)$trend) > 0, NA))
 }
 
-# The terms of a sum, without noise, whose standard deviation is below 0.5 % of that of all terms together, or of the
-# response, which is far smaller for fields with long ranges: a search does not get nearer to 0. In a fit of several
-# variables, these are effects, beside the response of their variable.
+# The terms of a sum, without noise, whose standard deviation is below 0.5 % of the standard deviation of all terms
+# together, or of the response, which is far smaller for fields with long ranges: a search does not come closer to 0. In
+# a fit of several variables, these are effects, compared with the response of their variable.
 vanished_terms <- function(fit) {
   model <- fit$model
   several <- is_lmc(model$covariance)
@@ -122,12 +123,12 @@ vanished_terms <- function(fit) {
   terms[estimated & variances < 2.5e-5 * whole]
 }
 
-# The variance of the response without its trend, where it has the scale of the field.
+# The variance of the response without its trend, in units of the field.
 spread_of_response <- function(fit) {
   if (is.null(fit$family) && nobs.gp(fit) > 1) stats::var(process_of_data(fit)) else Inf
 }
 
-# The mean variance of each leaf at points u. The metric of white noise, which has no neighbours, has none.
+# The mean variance of each leaf at points u. White noise has no metric; its mean variance is its variance.
 mean_variances <- function(model, theta, u) {
   mapply(function(leaf, values) {
     if (is_white(leaf$label)) values$variance %||% 0 else leaf_metric(leaf, values, u)$variance
@@ -170,9 +171,9 @@ is_negligible <- function(nugget, fit, data, process, field_sites) {
        is_small(conditional_variances(data, fit$model, fit$theta, field_sites = field_sites)$field))
 }
 
-# test(near) for the variances of the field and the smallest semivariances with another point, at some points.
-# Semivariances with the nearest of many points are tested first: other points can only make them smaller, and a smaller
-# one never makes a test true.
+# Computes test(near) at some points, from the variances of the field and the smallest semivariances with another point.
+# Semivariances with the nearest of many points are tested first: other points can only decrease them, and smaller
+# semivariances never make a test true.
 for_nearest <- function(model, u, test, count = 200) {
   rows <- round(seq(1, nrow(u), length.out = min(nrow(u), count)))
   if (nrow(u) > 1e4) {
@@ -187,14 +188,15 @@ for_nearest <- function(model, u, test, count = 200) {
 # For points x of the points y: the variance of the field, and the smallest semivariance with another point.
 nearest_semivariance <- function(model, x, y) {
   formula <- code_text("KMin_Reduction(", semivariance_text(model), ", 2, 1)")
-  # CPU cores take less time than the compilation of a GPU kernel that runs once
+  # CPU cores take less time than compiling a GPU kernel that runs once
   least <- recent_operator(formula, point_declarations(model), "auto", "float64", "cpu")
   input <- list(theta = model$parameters$value, x = x, y = y)
   list(variance = as.vector(covariance_diagonal(model)(input[c("theta", "x")])),
        semivariance = matrix(least(input), nrow(x))[, 2])
 }
 
-# Duplicated observations, including the response, imply a zero nugget, whatever the other observations are.
+# Warns about duplicated observations, including the response, because they imply a zero nugget, whatever the other
+# observations are.
 warn_about_copies <- function(data, model) {
   if (!length(model$nugget) || model$parameters$fixed[[model$nugget]]) return(invisible())
   first <- first_rows(data$u)

@@ -52,7 +52,8 @@ family_target <- function(problem, likelihood, how) {
   ))
 }
 
-# The coefficients of the trend from a start; again where the likelihood is more accurate with a reference at its end.
+# The coefficients of the trend from a start; searched again if the likelihood is more accurate with a reference at the
+# end.
 trend_alone <- function(theta, target, gain) {
   control <- replace(target$how$control, "gain", gain)
   best <- descend(theta, target, control)
@@ -70,8 +71,9 @@ check_all_given <- function(parameters, call) {
 # TRUE if the common factor of all variances is known in closed form.
 is_profiled <- function(model, data) length(model$scale) > 0 && !length(model$prior) && all(data$noise == 0)
 
-# The best optimum: directly where values are cheap, else from the optima of a subset, then of larger subsets, whose
-# sizes the likelihood provides. A subset of nearly all observations takes as long as all.
+# The best optimum. If values are cheap, all starts are searched; otherwise the search begins at the optima of a subset,
+# then of larger subsets, whose sizes the likelihood determines. A subset of nearly all observations is not used,
+# because it takes as long as all.
 global_optimum <- function(starts, target) {
   likelihood <- target$likelihood
   if (target$how$control$starts == 0) return(search_from_candidates(starts[1, , drop = FALSE], target))
@@ -94,7 +96,7 @@ search_from_candidates <- function(candidates, target, improve = function(candid
   c(best, target$how["precision"], list(settings = settings))
 }
 
-# The optimum with angles of half a turn, the names of parameters at their bounds, and resume().
+# The optimum with angles reduced to half a turn, the names of parameters at their bounds, and resume().
 resumable <- function(best, target) {
   parameters <- target$model$parameters
   turned <- is_direction(parameters) & !parameters$fixed
@@ -109,8 +111,8 @@ resumable <- function(best, target) {
   best
 }
 
-# A single range above 20 extents of the data is kept only if the log-likelihood gains by more than 0.1. Otherwise its
-# variance grows with it along a ridge, and the optimum at 20 extents describes the data as well.
+# Keeps a single range above 20 extents of the data only if the log-likelihood gains more than 0.1. Otherwise variance
+# and range grow along a ridge, and the optimum at 20 extents describes the data as well.
 without_ridge <- function(best, target) {
   parameters <- target$model$parameters
   limit <- 20 * parameters$extent

@@ -7,10 +7,10 @@ bfgs <- function(h, s, y) {
   h - tcrossprod(hs) / sum(s * hs) + tcrossprod(y) / sum(s * y)
 }
 
-# Average information may have negative or hardly any curvature along ridges: no step would descend, or all of it would
-# go along the ridge. Such directions get a small positive curvature, even if all curvatures vanish: the scaled
-# likelihood of noise does not depend on a variance if ranges are below all distances. BFGS preserves positive
-# definiteness.
+# Makes the information positive definite. Average information may have negative or hardly any curvature along ridges: a
+# step would then not descend, or only go along the ridge. Such directions get a small positive curvature, even if all
+# curvatures vanish: the scaled likelihood of noise does not depend on a variance if ranges are below all distances.
+# BFGS updates preserve positive definiteness.
 positive_definite <- function(h) {
   if (!length(h)) return(h)
   e <- eigen(h, symmetric = TRUE)
@@ -19,9 +19,9 @@ positive_definite <- function(h) {
   e$vectors %*% (bends * t(e$vectors))
 }
 
-# Changes each parameter by at most a factor e, or exp(reach); a parameter at a bound does not leave its interval. A
-# parameter that would pass its bound stops there, and the others move to their best values given this: along a ridge,
-# points beside the ridge are far worse.
+# A step that changes each parameter by at most a factor e, or exp(reach); a parameter at a bound does not leave its
+# interval. A parameter that would pass its bound stops there, and the others move to their best values given this:
+# along a ridge, points beside the ridge are far worse.
 newton_step <- function(gradient, information, s, low, high, reach = 1) {
   bounded <- (s <= low & gradient > 0) | (s >= high & gradient < 0)
   diag(information) <- diag(information) + 1e-6 * max(0, diag(information)[!bounded]) + 1e-12
@@ -40,9 +40,10 @@ newton_step <- function(gradient, information, s, low, high, reach = 1) {
   move / max(1, abs(move) / reach)
 }
 
-# On the log scale of the search, the derivatives with respect to a nearly zero variance are nearly zero, wherever the
-# optimum is. Such variances are raised to a hundredth of the total if the derivative with respect to the variance
-# itself indicates a clear improvement, and the information says that their logarithms are hardly known.
+# Raises nearly zero variances. On the log scale of the search, the derivatives with respect to such a variance are
+# nearly zero, wherever the optimum is. Variances are raised to a hundredth of the total if the derivative with respect
+# to the variance itself indicates a clear improvement, and the information shows that their logarithms are hardly
+# determined.
 off_the_floor <- function(search) {
   point <- search$point
   kind <- search$some$kind
@@ -55,8 +56,8 @@ off_the_floor <- function(search) {
   if (any(low)) replace(point$s, low, log(enough))
 }
 
-# Moves to bounds: on the log scale, a variance converging to zero, and the range of a coordinate without an effect
-# converging to infinity, would move ever more slowly. NULL if no parameter is converging to a bound.
+# Moves parameters to bounds: on the log scale, a variance that converges to zero, and the range of a coordinate without
+# an effect, which converges to infinity, would move more and more slowly. NULL if no parameter converges to a bound.
 onto_a_bound <- function(point, parameters, low, high) {
   near <- parameters$kind == "variance" & point$gradient > 0 & point$s > low & point$s < low + log(100)
   far <- parameters$kind == "range" & point$gradient < 0 & point$s < high & point$s > high - log(5e3)

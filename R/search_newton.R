@@ -45,8 +45,8 @@ new_search <- function(theta, evaluate, model, profile, control) {
   ), parent = emptyenv())
 }
 
-# The likelihood at s, on the scale of the search: a point, or NULL where the covariance matrix is singular. A value
-# that is not below `below` needs no gradient.
+# Evaluates the likelihood at s, on the scale of the search: returns a point, or NULL if the covariance matrix is
+# singular. If the value is not below `below`, the gradient is not computed.
 visit <- function(search, s, below = Inf) {
   model <- search$model
   theta <- replace(search$theta, search$free, from_search(search$some, s))
@@ -58,7 +58,7 @@ visit <- function(search, s, below = Inf) {
   slope <- search_slope(model$parameters, theta)
   gradient <- state$gradient()
   steepness <- (gradient * slope)[search$free]
-  if (!all(is.finite(steepness))) return(NULL) # singular but for rounding
+  if (!all(is.finite(steepness))) return(NULL) # singular up to rounding
   scaled <- function(information, rows) (information * tcrossprod(slope))[rows, rows, drop = FALSE]
   list(s = s, theta = theta, state = state, slope = slope, gradient = steepness,
        information = function(profiled, rows) scaled(state$information(profiled), rows),
@@ -68,7 +68,7 @@ visit <- function(search, s, below = Inf) {
        })
 }
 
-# Moves the search to a point, whose curvature is that of its information.
+# Moves the search to a point; its information becomes the curvature.
 move_to <- function(search, point) {
   search$point <- point
   search$curvature <- point$curvature()

@@ -66,8 +66,8 @@ descents <- function(from, target) {
 
 rough_searches <- function(from, target) last_steps(first_steps(from, target), target)
 
-# A few quasi-Newton steps, whose end predicts the optimum far better than the value at the start, followed by Newton
-# steps, few of which are needed near an optimum.
+# A few quasi-Newton steps, whose end predicts the optimum far better than the value at the start. A few Newton steps
+# follow, which are sufficient near an optimum.
 first_steps <- function(from, target) descend_all(from, roughly(target, 8), search_from)
 last_steps <- function(ends, target) {
   descend_all(do.call(rbind, lapply(ends, function(end) end$theta)), roughly(target, Inf), information_search)
@@ -80,7 +80,8 @@ roughly <- function(target, maxit) {
   target
 }
 
-# The number of starts in each group: with many varying parameters, the value at a start predicts little.
+# The number of starts in each group; it is larger if many parameters vary, because values at starts then predict
+# little.
 group_size <- function(target) if (start_axes(target$model$parameters) > 4) 4 else 1
 
 # The starts of control$starts groups with the lowest values. A start near one with a lower value is left out.
@@ -98,8 +99,8 @@ promising <- function(starts, target) {
   starts[kept, , drop = FALSE]
 }
 
-# Finishes a search by Newton steps, whose gain measures convergence. Where Newton steps stop early, quasi-Newton steps
-# come in between.
+# Finishes a search by Newton steps, whose gain measures convergence. If Newton steps stop early, quasi-Newton steps are
+# used in between.
 finish <- function(end, target, gain = 1e-8) {
   if (end$value == Inf) return(end)
   newton <- function(theta) descend(theta, target, replace(target$how$control, "gain", gain))
@@ -112,8 +113,8 @@ finish <- function(end, target, gain = 1e-8) {
   again
 }
 
-# The best optimum from candidates. Near the optimum a few Newton steps suffice; where values are cheap, other starts
-# are tried, too.
+# The best optimum from candidates. Near the optimum, a few Newton steps suffice; if values are cheap, other starts are
+# tried as well.
 best_from <- function(candidates, target) {
   control <- target$how$control
   dense <- target$likelihood$dense
@@ -130,12 +131,12 @@ best_from <- function(candidates, target) {
   best
 }
 
-# TRUE for user-defined formulas, whose optima differ in more ways than those of ranges and nuggets.
+# TRUE for user-defined formulas, whose optima may differ in other parameters than ranges and nuggets.
 has_formula <- function(model) any(model$parameters$kind == "free" & !model$parameters$fixed)
 
-# The best of the optima reached from candidates, and its rivals. The values of candidates say little about the values
-# of optima, since candidates are optima of a subset: each candidate near the lowest one before it starts a search, in
-# their order, unless it belongs to an optimum already found.
+# The best of the optima reached from candidates, and its rivals. The values of candidates predict the values of optima
+# poorly, because candidates are optima of a subset. Therefore each candidate whose value is near the lowest one starts
+# a search, in their order, unless it belongs to an optimum already found.
 best_beside <- function(candidates, values, search, target, within = 6) {
   optima <- list()
   for (k in which(values < Inf & values <= cummin(values) + within)) {
@@ -155,12 +156,12 @@ best_beside <- function(candidates, values, search, target, within = 6) {
 values_of <- function(ends) vapply(ends, function(end) end$value, 0)
 lowest <- function(ends) ends[[which.min(values_of(ends))]]
 
-# TRUE if the likelihood is lower between two ends of searches than at both: otherwise both lead to one optimum.
+# TRUE if the likelihood is lower between two ends of searches than at both ends, so that they are different optima.
 apart <- function(a, b, target) {
   parameters <- target$model$parameters
   from <- to_search(parameters, a$theta)
   to <- to_search(parameters, b$theta)
-  angle <- is_direction(parameters) # half a turn changes nothing
+  angle <- is_direction(parameters) # half a turn does not change a direction
   to[angle] <- from[angle] + (to[angle] - from[angle] + pi / 2) %% pi - pi / 2
   if (all(abs(to - from)[parameters$kind != "variance"] < 0.05)) return(FALSE)
   between <- vapply(c(0.2, 0.4, 0.6, 0.8), function(t) {
@@ -183,8 +184,8 @@ look_around <- function(best, target) {
   matrix(do.call(rbind, c(list(matrix(0, 0, length(best$theta))), minima)), ncol = length(best$theta))
 }
 
-# For user-defined covariances: starts that differ from an optimum in every parameter, by up to four standard errors
-# or a factor of 20. Their noise is positive, also where the optimum has no noise.
+# Starts for user-defined covariances that differ from an optimum in every parameter, by up to four standard errors or a
+# factor of 20. Their noise is positive, even if the optimum has no noise.
 restarts_around <- function(best, target, count = 6) {
   model <- target$model
   parameters <- model$parameters
@@ -218,7 +219,7 @@ lines_through <- function(theta, model) {
   ranges <- split(which(free & parameters$kind == "range"), parameters$leaf[free & parameters$kind == "range"])
   nugget <- intersect(white_rows(model), which(free))
   sill <- if (length(nugget)) total_variance(model, theta)
-  # covariances of compact support have an optimum wherever their range passes many distances
+  # covariances of compact support have local optima wherever their range passes many distances
   fine <- function(of) if (leaf_at(model$covariance, parameters$leaf[[of[[1]]]])$kernel$most_dims < Inf) 0.1 else 0.3
   c(lapply(unname(ranges), function(of) line(of, outer(2^seq(-3, 3, by = fine(of)), theta[of]))),
     lapply(nugget, function(of) line(of, cbind(sort(c(theta[[of]], sill * c(1e-3, 0.01, 0.03, 0.1, 0.3, 1, 3)))))),
@@ -238,7 +239,7 @@ angle_lines <- function(angle, theta, model, line) {
   ratio <- rows_of_kind("ratio")
   range <- rows_of_kind("range")
   angles <- theta[[angle]] + seq(0, 165, by = 15)
-  # in space, or without a range, or not free
+  # a single angle cannot be varied: it is in space, without a range, or fixed
   alone <- length(ratio) != 1 || length(range) != 1 || any(parameters$fixed[c(ratio, range)])
   if (alone) return(list(line(angle, cbind(angles))))
   nugget <- model$nugget[!parameters$fixed[model$nugget]]

@@ -1,18 +1,17 @@
 # The parameters of a covariance on the scale of the search: transformations, bounds, and typical values.
 
 # Parameters are optimised as log(value), or in a unit: angles in radians. For parameters of a user-defined formula that
-# are optimised as log(value), it is the distance of starting values (search_scales.R).
+# are optimised as log(value), the unit is the distance of starting values (search_scales.R).
 to_search <- function(parameters, theta) {
   ifelse(parameters$log, log(pmax(theta, .Machine$double.xmin)), theta / parameters$unit)
 }
 from_search <- function(parameters, s) ifelse(parameters$log, exp(s), s * parameters$unit)
 search_slope <- function(parameters, theta) ifelse(parameters$log, theta, parameters$unit)
 
-# Angles in the plane, that half a turn does not change: those in space are numbered.
+# TRUE for angles in the plane, which half a turn does not change; the names of angles in space have numbers.
 is_direction <- function(parameters) parameters$kind == "angle" & grepl("angle$", parameters$name)
 
-# The factor by which the search magnifies a parameter: a period shifts the phase at the far end by this number of
-# radians.
+# The factor by which the search magnifies a parameter: for a period, the change in radians of the phase at the far end.
 search_scale <- function(parameters, theta) {
   ifelse(parameters$kind == "period", 2 * pi * parameters$extent / theta, 1)
 }
@@ -45,7 +44,7 @@ with_bounds <- function(model, u, y) {
   with_free_parameters(model, variance)
 }
 
-# The longest range of a search, in extents of the data. A smooth field without much noise has its optimum at variances
+# The maximum range of a search, in extents of the data. A smooth field without much noise has its optimum at variances
 # and ranges far above those of the data, and the range of a coordinate without an effect is infinite.
 longest_range <- function(model, row) {
   if (!leaf_at(model$covariance, row$leaf)$geometry$lengths) 20 else if (row$coordinate > 0) 1e5 else 1e4
@@ -95,8 +94,8 @@ held_variance <- function(x, u) {
   if (is.null(fixed_leaf)) 1 else sum(fixed_leaf$parameters$variance * mean_square(fixed_leaf, u))
 }
 
-# The common factor of all variances is profiled at each step: values of the user are only ratios, which are scaled to
-# the unit of the response, as starts and bounds are.
+# Fits with a free scale: the common factor of all variances is profiled at each step. The user's variances are then
+# only ratios, which are scaled to the unit of the response, like starting values and bounds.
 with_free_scale <- function(model, u, y) {
   row <- model$parameters[model$scale[[1]], ]
   if (is_white(row$label) || is.na(row$value)) return(model)

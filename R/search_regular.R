@@ -7,14 +7,14 @@ search_from <- function(theta, evaluate, model, profile, control) {
   free <- search$free
   theta_of <- function(s) replace(theta, free, from_search(search$some, s))
   start <- to_search(search$some, theta[free])
-  best <- list(s = start, value = Inf) # of all visits: the result of nlminb() may be beside it, by rounding
+  best <- list(s = start, value = Inf) # of all visits; rounding may let nlminb() return another point
   latest <- NULL
   visit <- function(s) {
     if (identical(latest$s, s)) return(latest)
     theta <- theta_of(s)
     state <- evaluate(theta)
     value <- if (is.finite(state$value)) state$value else Inf
-    # an infinite value has no gradient, and the search goes back
+    # an infinite value has no gradient; the search goes back
     slope <- function() if (value < Inf) state$gradient() else 0 * theta
     gradient <- once(function() (slope() * search_slope(model$parameters, theta))[free])
     latest <<- list(s = s, value = value, scale = state$scale, gradient = gradient)
@@ -36,7 +36,7 @@ search_from <- function(theta, evaluate, model, profile, control) {
     end[c("convergence", "message", "iterations", "evaluations")])
 }
 
-# From a start with a singular matrix, ranges are halved until the matrix is regular, or until all are at their bounds.
+# If the matrix is singular at a start, halves ranges until it is regular, or until all ranges are at their bounds.
 regular_start <- function(s, parameters, regular) {
   low <- to_search(parameters, parameters$lower)
   while (!regular(s)) {

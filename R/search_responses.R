@@ -1,4 +1,4 @@
-# The search of parameters for many responses at the same points: what it moves, and where it begins.
+# The search of parameters for many responses at the same points: the parameters that it moves, and its starting values.
 
 # The roles of parameters, by which C++ knows them (src/sets/response_parameters.h).
 response_roles <- c("fixed", "logarithm", "linear", "first", "nugget", "multiple")
@@ -93,8 +93,8 @@ few_responses <- function(groups, max_count = 64) {
   kept
 }
 
-# Logarithms of ranges that begin at a sixteenth of the spacing of evenly spaced points: short ranges depend on few
-# points that are close to each other.
+# Logarithms of ranges for an axis of starts that begins at a sixteenth of the spacing of evenly spaced points: short
+# ranges depend on few points that are close to each other.
 longer_axis <- function(s) {
   if (!length(s)) return(s)
   high <- apply(s, 1, max)

@@ -1,7 +1,7 @@
 # The scale of a covariance at parameters theta: the variance of an observation, and how parameters of user-defined
 # formulas change it.
 
-# Rows of u that stand for all points, evenly spaced.
+# Rows of u, evenly spaced, that represent all points.
 typical_sites <- function(u, max_count = 50) {
   u[spaced_rows(nrow(u), max_count), , drop = FALSE]
 }
@@ -23,8 +23,8 @@ site_variances <- function(model, theta) {
   field[is.finite(field)]
 }
 
-# The factor that brings the variance of the covariance at theta near that of the response; 1 if the variance is zero,
-# or differs between sites by more than a factor of `max_ratio`: theta is then far from any estimate.
+# The factor that makes the variance of the covariance at theta similar to the variance of the response; 1 if the
+# variance is zero, or differs between sites by more than a factor of `max_ratio`: theta is then far from any estimate.
 scale_factor <- function(model, theta, variance, max_ratio = Inf) {
   field <- site_variances(model, theta)
   factor <- 0.9 * variance / mean(field)
@@ -35,7 +35,7 @@ scale_factor <- function(model, theta, variance, max_ratio = Inf) {
 #   unit        the step, on the scale of the search, that changes the covariance matrix of the sites by its size
 #   multiplies  whether it is a factor of the whole covariance
 #   middle      the value around which searches start: the given one, unless the covariance is insensitive to it there
-# Bounds are wide enough for these values, and for the factor by which the variance is that of the response.
+# Bounds include these values, and the factor by which the variance becomes that of the response.
 with_free_parameters <- function(model, variance) {
   parameters <- model$parameters
   rows <- which(parameters$kind == "free" & !parameters$fixed)
@@ -44,7 +44,7 @@ with_free_parameters <- function(model, variance) {
   both_signs <- setdiff(rows, logs)
   theta <- typical_parameters(parameters)
   neutral <- replace(theta, both_signs, 0)
-  # where a given value is far too large
+  # a given value may be far too large
   if (!is_regular(model, theta)) theta <- neutral
   for (row in logs) theta[[row]] <- sensitive_value(model, row, theta)
   change <- relative_changes(model, theta)[rows, , drop = FALSE]
@@ -58,7 +58,7 @@ with_free_parameters <- function(model, variance) {
   replace(model, "parameters", list(parameters))
 }
 
-# Given values; for the other parameters the middle of their bounds, or zero.
+# Given values; for other parameters, the middle of their bounds, or zero.
 typical_parameters <- function(parameters) {
   middle <- ifelse(parameters$log, sqrt(pmax(parameters$lower * parameters$upper, 0)), 0)
   ifelse(is.na(parameters$value), middle, parameters$value)
@@ -84,8 +84,8 @@ relative_changes <- function(model, theta) {
              multiplies = (colSums((change - whole)^2) < 1e-20 * sum(whole^2)) %in% TRUE)
 }
 
-# The value of a positive parameter at which the covariance is sensitive to its logarithm, nearest to that in theta. A
-# range that is far longer or far shorter than the distances of the sites changes nothing.
+# The value of a positive parameter nearest to its value in theta at which the covariance is sensitive to its logarithm.
+# For example, a range that is far longer or far shorter than the distances of the sites has no influence.
 sensitive_value <- function(model, row, theta, max_ratio = 1e8) {
   size_at <- function(value) {
     theta <- replace(theta, row, value)

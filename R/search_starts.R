@@ -1,7 +1,7 @@
 # Starting values of a search for the parameters: points that fill the space of the parameters evenly.
 
-# One row of theta for each start, of a model with bounds. Given values are kept; angles are also rotated, since an
-# angle always has a value, and parameters of user-defined formulas, which always have one, vary in every other start.
+# One row of theta for each start, for a model with bounds. Given values are kept. Angles and parameters of user-defined
+# formulas always have a value: angles are rotated, and parameters of formulas vary in every other start.
 starting_values <- function(model, u, y) {
   parameters <- model$parameters
   open <- is.na(parameters$value) | (parameters$kind %in% c("angle", "free") & !parameters$fixed)
@@ -40,7 +40,7 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   value <- parameters$value
   position <- replace(numeric(length(open)), open, unit[-1])
   between <- function(t, low, high) low * (high / low)^t
-  # the order of two parts of one kind does not matter, unless one of them is in a product
+  # the order of two parts of one kind does not matter, unless a product contains one of them
   alike <- function(row) {
     sum(parameters$label == row$label & parameters$kind == "range" & parameters$coordinate <= 1) > 1 &&
       !has_products(model$covariance)
@@ -69,8 +69,8 @@ start_at <- function(model, u, total, open, unit, periods, n) {
   pmin(pmax(value, parameters$lower), parameters$upper)
 }
 
-# A starting value for a parameter of a user-defined formula: the typical value, or one near it; also near 0 if the
-# parameter has either sign.
+# A starting value for a parameter of a user-defined formula: the typical value, or a value near it; also near 0 if the
+# parameter may have either sign.
 free_start <- function(row, position, n) {
   if (n %% 4 == 0) return(row$middle)
   moved_free(row, if (row$log || n %% 2 == 1) row$middle else 0, (4 * position - 2) * abs(2 * position - 1))
@@ -84,7 +84,7 @@ rescaled_start <- function(model, value, total) {
   replace(value, first, value[[first]] * scale_factor(model, value, total))
 }
 
-# A parameter of a user-defined formula, moved by some of its units, which on the log scale are factors from 2 to 6.
+# A parameter of a user-defined formula, changed by some of its units; on the log scale, these are factors from 2 to 6.
 moved_free <- function(row, value, units) {
   from_search(row, to_search(row, value) + units * if (row$log) min(max(row$unit, log(2)), log(6)) else 1)
 }
@@ -99,8 +99,9 @@ shortest_share <- function(model, row, u) {
   min(0.05, max(0.005, nrow(u)^(-1 / d)))
 }
 
-# Periods for all periodic parts: the two highest peaks of the periodogram in each octave from twice the spacing of the
-# points to what they span, as peaks of the likelihood are half a cycle wide, and slow changes outweigh fast ones.
+# Periods for all periodic parts: the two highest peaks of the periodogram in each octave, from twice the spacing of the
+# points to the extent of the points. Peaks of the likelihood are half a cycle wide, and slow changes outweigh fast
+# ones.
 likely_periods <- function(model, u, y) {
   leaves <- Filter(function(leaf) "period" %in% names(leaf$parameters), leaves_of(model$covariance))
   dims <- unique(unlist(lapply(leaves, leaf_dims, model$d)))
@@ -131,7 +132,7 @@ subset_rows <- function(u, size, seed, block = NULL) {
     rows <- rows_of_blocks(block, size, seed)
     return(rows[subset_rows(u[rows, , drop = FALSE], size, seed)])
   }
-  order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # some of them may be neighbours, too
+  order <- with_seed(seed, sample.int(n, min(n, 2 * size))) # more rows than needed, because some may also be neighbours
   some <- order[seq_len(size %/% 2)]
   width <- column_extents(u)
   scaled <- moved_columns(u, divisor = ifelse(width > 0, width, 1))

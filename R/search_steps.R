@@ -17,7 +17,7 @@ move_if_better <- function(search, s) {
   isTRUE(trial$state$value < value) && move_to(search, trial)
 }
 
-# The step, the gain of the log-likelihood that it promises, and the least gain that is worth a step.
+# The step, the gain of the log-likelihood that it promises, and the minimum gain for which a step is taken.
 propose_step <- function(search) {
   point <- search$point
   control <- search$control
@@ -28,13 +28,13 @@ propose_step <- function(search) {
   search$least_gain <- max(control$gain, point$state$rounding, 10 * point$state$resolution)
 }
 
-# Raises variances that were next to nothing in a subset, where the search begins.
+# At the start of a search, raises variances that were nearly zero in a subset.
 leave_floor <- function(search) {
   higher <- if (search$point$state$has_value) off_the_floor(search)
   if (length(higher)) move_if_better(search, higher)
 }
 
-# Raises parameters, once, where the gradient vanishes but not because of an optimum.
+# Raises parameters, once, if the gradient vanishes although there is no optimum.
 raise_parameters <- function(search) {
   if (search$raised) return(FALSE)
   higher <- off_the_floor(search) %||% grown_sills(search)
@@ -43,7 +43,7 @@ raise_parameters <- function(search) {
   move_to(search, visit(search, higher) %||% search$point)
 }
 
-# Draws more probes with smaller residuals, once, if the optimum by these probes may be far below the true one.
+# Once, draws more probes with smaller residuals, if the optimum by the present probes may be far below the true one.
 refine_gradient <- function(search) {
   state <- search$point$state
   fine <- state$probes > 0 && isTRUE(state$rounding < allowed_loss)
@@ -84,7 +84,7 @@ halved_step <- function(search) {
   list(singular = singular)
 }
 
-# Without values, a step is an improvement unless the derivative at its end points back at least as steeply.
+# If there are no values, a step is an improvement unless the derivative at its end points back at least as steeply.
 improves <- function(search, trial) {
   point <- search$point
   if (trial$state$has_value) return(trial$state$value < point$state$value)
@@ -93,7 +93,7 @@ improves <- function(search, trial) {
 
 accept_step <- function(search, step) {
   point <- search$point
-  # where each likelihood takes long, whole steps along a ridge are followed by longer ones
+  # if each likelihood takes long, whole steps along a ridge are followed by longer ones
   whole <- step$half == 0 && !point$state$has_value && max(abs(search$step)) > 0.99 * search$reach
   search$reach <- if (whole) min(2 * search$reach, 4) else 1
   search$curvature <- bfgs(search$curvature, step$point$s - point$s, step$point$gradient - point$gradient)

@@ -32,8 +32,8 @@ starts_beside <- function(end, model) {
   rbind(theta, replace(theta, known, parameters$value[known]), replace(theta, little, 0.01 * sill), deparse.level = 0)
 }
 
-# Where values of all data choose, the optima keep the order of the search, so that later optima never replace earlier
-# ones; else the best optimum is first, and far worse ones are left out.
+# If values of all data decide, the optima keep the order of the search, so that later optima never replace earlier
+# ones; otherwise the best optimum comes first, and far worse ones are omitted.
 ordered_optima <- function(search, subset, target) {
   if (target$likelihood$dense && length(search$optima)) return(search$optima)
   c(list(search$best), rivals_of(search, subset, if (has_formula(subset$model)) 20 else 4))
@@ -45,7 +45,7 @@ part_optimum <- function(candidates, target) {
   size <- target$likelihood$subset_sizes()[["same"]]
   if (size == 0) return(candidates)
   part <- subset_target(target, target$sample_rows(target$data, size))
-  candidates <- part_optimum(candidates, part) # the optimum of a smaller part
+  candidates <- part_optimum(candidates, part) # starts at the optimum of a smaller part
   part$likelihood$use(10L)
   best <- best_from(candidates, part)
   if (is_singular(best)) candidates else rbind(best$theta)

@@ -13,7 +13,7 @@ search_target <- function(likelihood, data, model, how, profile, ...) {
   )
 }
 
-# The target with a new likelihood, of the same data or of a subset.
+# The target with a new likelihood, for the same data or for a subset.
 remade_target <- function(target, data = target$data, how = target$how) {
   likelihood <- likelihood_for(data, target$model, how)
   made <- search_target(likelihood, data, target$model, how, target$profile)
@@ -46,7 +46,7 @@ descend <- function(theta, target, control = target$how$control, search = inform
   search(theta, target$evaluate, target$model, target$profile, control)
 }
 
-# Searches from all starts. Where future::plan() has other processes, each makes its own likelihood there.
+# Searches from all starts. If future::plan() has other processes, each creates its own likelihood.
 descend_all <- function(starts, target, search) {
   rows <- seq_len(nrow(starts))
   if (length(rows) == 1 || !many_workers()) {
@@ -71,10 +71,10 @@ reporting_target <- function(target) {
     count <<- count + 1
     word <- if (length(model$prior)) ", log posterior density " else ", log-likelihood "
     value <- if (state$has_value) paste0(word, likelihood_text(-state$value / 2))
-    # a search takes 3 to 7 likelihoods, as a rule
+    # a search usually takes 3 to 7 likelihoods
     say_progress(step = paste0("likelihood ", count, value), fraction = count / (count + 4))
     if (target$how$control$progress == "steps") {
-      # the variances that belong to the profile likelihood
+      # the variances at the profiled scale
       if (length(state$scale)) theta[model$scale] <- theta[model$scale] * state$scale
       theta <- reported(model, theta)
       cli::cat_line("likelihood ", count, value, ", at ",

@@ -10,7 +10,7 @@ estimated_lambda <- function(parts, problem_of, how, call) {
     likelihood <- likelihood_for(problem$data, problem$model, how)
     parameters <- problem$model$parameters
     theta <- if (is.null(last)) {
-      # the fit with the estimated lambda warns if there is a reason
+      # the fit with the estimated lambda shows such warnings
       suppressWarnings(estimate_covariance(problem, likelihood, how, "ML", call)$theta)
     } else {
       free <- parameters$kind == "variance" & !parameters$fixed

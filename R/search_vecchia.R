@@ -24,7 +24,7 @@ with_settled_neighbours <- function(best, target) {
   best
 }
 
-# The number of observations on which a new point is conditioned: at least `m`, and twice as many while this decreases
+# The number of observations on which a new point is conditioned: at least `m`, doubled as long as this decreases
 # standard errors of the field by more than half a hundredth. A noisy observation has little information, so that many
 # are needed.
 local_count <- function(data, model, theta, m, values = covariance_matrix(model), max_count = 240L) {
@@ -68,7 +68,7 @@ prediction_sites <- function(u, near, model, count = 100, tree = search_tree(nea
   at_variables(sites[, space, drop = FALSE], sites[, model$d + 1] + 1, z = beside)
 }
 
-# The method of `method = "auto"`. A likelihood of a family takes some ten factors of the matrix.
+# The method for `method = "auto"`. A likelihood of a family takes about ten factorisations of the matrix.
 chosen_method <- function(parts, model, precision, control, family = NULL) {
   u <- observation_sites(parts$layout, parts$u, parts)
   of <- if (!is_lmc(model$covariance)) location_strata(model, c(list(u = u), parts[c("noise", "weights")]))$of

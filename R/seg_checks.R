@@ -22,7 +22,7 @@ check_two_dims <- function(x, name, call) {
                call = call)
 }
 
-# R's numbers or logicals, without classes that reinterpret them. An integer64 has other bits than a double.
+# TRUE for R's numbers or logicals, without classes that reinterpret them: the bits of an integer64 are no double.
 is_plain <- function(x) {
   (is.numeric(x) || is.logical(x)) && !inherits(x, c("factor", "integer64", "Date", "POSIXct", "difftime"))
 }

@@ -45,7 +45,7 @@ seg_slope <- function(x, y, offsets = NULL, lengths = NULL, g = NULL, na.rm = FA
   shape_pairs(c(sums$mean_y - slope * sums$mean_x, slope), sums, c("intercept", "slope"))
 }
 
-# NA where there are fewer than two pairs.
+# Sets results to NA if there are fewer than two pairs.
 of_several <- function(result, sums) replace(result, !is.na(sums$n) & sums$n <= 1, NA)
 
 # The sums of products of deviations from the means of each segment and column, with the means and the number of pairs.
@@ -60,7 +60,7 @@ pair_sums <- function(x, y, offsets, lengths, g, plan, na.rm, w, call = caller_e
   if (is_gpu_matrix(x)) return(c(device_pair_sums(x, device_operand(y, x), plan, na.rm, w), about))
   if (anyNA(x) || anyNA(y)) {
     gap <- is.na(x) | is.na(y)
-    x[gap] <- y[gap] <- (x + y)[gap] # NA, or NaN if neither is NA
+    x[gap] <- y[gap] <- (x + y)[gap] # becomes NA, or NaN if neither value is NA
   }
   sum_of <- function(v, op = "sum") c(run_plan(v, plan, op, na.rm, NULL, "cpu", w))
   mean_x <- sum_of(x, "mean")
@@ -84,14 +84,14 @@ shape_pairs <- function(result, sums, outputs = NULL) {
   shape_results(result, sums$segments, sums$names, sums$x, outputs)
 }
 
-# The number of the segment of each value, NA for a value in none.
+# The number of the segment of each value, NA for a value outside all segments.
 segment_numbers <- function(plan) {
   if (plan$how == "g") return(group_rows(plan))
   from <- seg_values(segments(plan)$pointer)
   replace(rep(NA_integer_, segments(plan)$about$values), from$row, rep(seq_along(from$lengths), from$lengths))
 }
 
-# Values minus the centre of their segment and column. A value in no segment is kept.
+# Subtracts from values the centre of their segment and column. A value outside all segments is kept.
 from_centre <- function(x, centre, plan) {
   number <- segment_numbers(plan)
   columns <- dim(x)[2] %||% 1

@@ -1,6 +1,6 @@
 # Moments of segments and covariances on the GPU; the numbers of the segments come to the host.
 
-# The counterpart of the sums of pair_sums().
+# The sums that pair_sums() returns, on the GPU.
 device_pair_sums <- function(x, y, plan, na.rm, w) {
   gap <- "IfElse(IsNaN(%s) - 0.5, %s, %s)"
   own <- x
@@ -19,7 +19,8 @@ device_pair_sums <- function(x, y, plan, na.rm, w) {
   lapply(sums, \(v) c(as.matrix(v)))
 }
 
-# The mean of the power of deviations from the mean of each segment, over a power of the variance.
+# Standardised moments: the mean of a power of the deviations from the mean of each segment, divided by a power of the
+# variance.
 device_moments <- function(x, plan, order, na.rm, w) {
   mean_of <- \(v) device_reduce(v, plan, "mean", na.rm, w)
   deviation <- device_map("x - m", x = x, m = device_expand(mean_of(x), x, plan))

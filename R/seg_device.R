@@ -16,7 +16,7 @@ device_map <- function(formula, ...) {
 
 is_float32 <- function(x) gpu_describe(x)$precision == "float32"
 
-# For each value of x, the result of its segment; NaN in no segment.
+# For each value of x, the result of its segment; NaN outside all segments.
 device_expand <- function(results, x, plan) {
   spread <- function(v) {
     seg_gradient(segments(plan)$pointer, x, v, segment_operation("sum"), TRUE, segment_settings("cuda", TRUE))
@@ -34,7 +34,8 @@ device_reduce <- function(x, plan, op, na.rm = FALSE, w = NULL) {
   run_plan(x, plan, op, na.rm, NULL, "cuda", w, TRUE)
 }
 
-# The sum of `eta` for each of the rows that `row` names, column by column; the numbers of rows are on the host.
+# For each of n rows, the sum of `eta` over the values that `row` assigns to it, column by column; row numbers are on
+# the host.
 device_add_to_rows <- function(eta, row, n) {
   columns <- lapply(seq_len(ncol(row)), function(k) {
     run_plan(eta[, k], temporary(numbered_plan(as.integer(row[, k]), n)), "sum", stay = TRUE)
@@ -42,19 +43,19 @@ device_add_to_rows <- function(eta, row, n) {
   Reduce(\(a, b) device_map("Concat(a, b)", a = a, b = b), columns)
 }
 
-# A matrix of the host on the GPU of `like`.
+# Copies a matrix of the host to the GPU of `like`.
 device_like <- function(x, like) {
   gpu_matrix(x, if (is_float32(like)) "float32" else "float64", gpu_describe(like)$device)
 }
 
-# x on the GPU where a backend or x itself demands it, otherwise NULL.
+# x on the GPU if the backend, or x itself, requires the GPU; otherwise NULL.
 on_device <- function(x, backend) {
   if (is_gpu_matrix(x)) return(x)
   if (backend == "cuda") gpu_matrix(array(as.numeric(x), c(value_count(x), dim(x)[2] %||% 1)), "float64")
 }
 
-# The gradient on_gpu(x, eta) where x or the backend demands it, unless it is NULL; else on_host(). It stays on the GPU,
-# or has the shape of x.
+# The gradient: on_gpu(x, eta) if x or the backend requires the GPU, unless it returns NULL; otherwise on_host(). It
+# stays on the GPU, or has the shape of x.
 gradient_by_backend <- function(x, eta, backend, stay, on_gpu, on_host, call = caller_env()) {
   there <- on_device(x, backend)
   if (stay && is.null(there)) stop_gpu_output(call)
@@ -72,7 +73,7 @@ host_columns <- function(v, x) {
   array(as.numeric(if (is_gpu_matrix(v)) as.matrix(v) else v), c(value_count(x), dim(x)[2] %||% 1))
 }
 
-# 0 in the place of NaN, such as the results of values in no segment.
+# Replaces NaN by 0, such as the results of values outside all segments.
 device_without_nan <- function(v) device_map("IfElse(0.5 - IsNaN(v), v, 0)", v = v)
 
 # Numbers of the host or the GPU, as a matrix of the size of `like` on its GPU.

@@ -5,7 +5,7 @@
 
 encoding <- function(parts, back = \(results) results[[1]]) list(parts = parts, back = back)
 
-# The attributes of shape, and all others.
+# The names of the attributes that describe the shape.
 shape_names <- c("names", "dim", "dimnames")
 bare <- function(x, values = unclass(x)) {
   `attributes<-`(values, attributes(x)[intersect(names(attributes(x)), shape_names)])
@@ -25,14 +25,14 @@ as_difference <- function(x) {
   })
 }
 
-# Strings by their numbers in order.
+# Encodes strings by their numbers in sorted order.
 as_codes <- function(x) {
   levels <- sort_keys(unique(x[!is.na(x)]))
   encoding(list(bare(x, match(x, levels))), \(results) with_class_of(bare(results[[1]], levels[results[[1]]]), x))
 }
 as_code_numbers <- function(x) encoding(as_codes(x)$parts)
 
-# A missing number has two missing parts.
+# Encodes complex numbers; a missing number has two missing parts.
 as_complex_parts <- function(x) {
   parts <- list(Re(x), Im(x))
   if (anyNA(x)) parts <- lapply(parts, \(part) replace(part, is.na(x), (parts[[1]] + parts[[2]])[is.na(x)]))
@@ -46,7 +46,7 @@ as_complex_equal <- function(x) encoding(list(bare(x, match(x, unique(x[!is.na(x
 # numbers of values of the results.
 run_encoded <- function(x, op, run, empty = NULL, count = NULL, name = "empty", call = caller_env()) {
   encoded <- value_rules[[class_of_values(x)]][[op]](x)
-  none <- if (op %in% c("min", "max", "range")) NA # a class may have no infinite value
+  none <- if (op %in% c("min", "max", "range")) NA # if a class has no infinite value
   result <- encoded$back(lapply(encoded$parts, run, none))
   if (is.null(empty)) return(result)
   alike <- identical(class(c(result)), class(c(x)))
@@ -55,7 +55,7 @@ run_encoded <- function(x, op, run, empty = NULL, count = NULL, name = "empty", 
   `attributes<-`(replace(unclass(result), none, value), attributes(result))
 }
 
-# One value as values of the class of x are stored.
+# One value in the class of x, in the form in which values of x are stored.
 check_like <- function(value, x, name, call) {
   class <- class_of_values(x)
   stored <- if (length(value) == 1 && is.atomic(value)) stored_like(value, x, class)

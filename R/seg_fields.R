@@ -1,4 +1,5 @@
-# Operations on several fields: a value is a row of numbers, and the formula of each field reads those of both values.
+# Operations on several fields: a value is a row of numbers, and the formula of each field reads all fields of both
+# values.
 
 has_fields <- function(op) inherits(op, "seg_op") && !is.null(op$fields)
 
@@ -57,7 +58,7 @@ fields_of <- function(x, op, call = caller_env()) {
   values
 }
 
-# The operation on complex numbers for a name that is not one of both parts.
+# The operation on complex numbers for a name; NULL if the operation applies to both parts separately.
 complex_op <- function(x, op) {
   if (!is.complex(x) || !identical(op, "prod")) return(op)
   the$complex_product <- the$complex_product %||%
@@ -66,7 +67,7 @@ complex_op <- function(x, op) {
 
 field_matrix <- function(values) matrix(as.numeric(unlist(values)), ncol = length(values))
 
-# The fields of each segment: a matrix with a column for each. Rows with a missing field may be left out.
+# The fields of each segment: a matrix with a column for each field. Rows with a missing field may be left out.
 fold_fields <- function(values, lengths, op, na.rm) {
   values <- field_matrix(values)
   if (na.rm) {
@@ -82,7 +83,7 @@ fold_fields <- function(values, lengths, op, na.rm) {
   result
 }
 
-# A balanced tree: each pass joins neighbours within segments, the last of an odd number stays.
+# Folds segments by a balanced tree: each pass joins neighbours within segments; the last value of an odd number stays.
 fold_pairs <- function(values, lengths, join) {
   while (any(lengths > 1)) {
     place <- sequence(lengths)
@@ -96,7 +97,7 @@ fold_pairs <- function(values, lengths, join) {
   values
 }
 
-# The same along the second of three dimensions, whose sizes are those of slices_in(): the array is not rearranged.
+# Folds along the second of three dimensions, whose sizes are those of slices_in(), without rearranging the array.
 fold_middle <- function(values, sizes, join) {
   before <- sizes[[1]]
   length <- sizes[[2]]
@@ -115,7 +116,7 @@ fold_middle <- function(values, sizes, join) {
 
 complex_of_fields <- function(fields) complex(real = fields[, 1], imaginary = fields[, 2])
 
-# As check_associative(), for 200 random triples of rows.
+# Like check_associative(), for 200 random triples of rows.
 check_field_associative <- function(op, values, call = caller_env()) {
   if (!is.null(values)) rows <- field_matrix(fields_of(values, op, call))
   count <- length(op$fields)

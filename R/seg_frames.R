@@ -1,4 +1,4 @@
-# Data frames of values: a plan of the segments is made once, and each column is computed alone.
+# Data frames of values: the plan of the segments is made once, and each column is computed separately.
 
 # `segments` are the arguments that name the segments, as a list; `run(x, op, plan)` computes a column.
 # By value, there is a row for each row of x, otherwise for each segment.
@@ -71,7 +71,7 @@ group_columns <- function(columns, plan, sort) {
   lapply(columns, key)
 }
 
-# Column, operation and name of each result: of each column and operation, or of the columns that a list names.
+# Column, operation and name of each result: for all columns and operations, or for the columns that a list names.
 column_tasks <- function(op, columns, call) {
   by_column <- is.list(op) && !inherits(op, "seg_op") && !is.null(names(op))
   if (!by_column) op <- stats::setNames(rep(list(op), length(columns)), columns)
@@ -94,7 +94,7 @@ tasks_of_column <- function(column, op) {
   Map(\(op, name) list(column = column, op = op, name = name), unname(ops), names)
 }
 
-# Errors name the column.
+# Evaluates the result of a column; errors name the column.
 in_column <- function(result, column, call) {
   tryCatch(result, kernops_error = function(e) {
     e$message <- paste0("Column `", column, "`: ", e$message)
@@ -103,7 +103,7 @@ in_column <- function(result, column, call) {
   })
 }
 
-# A column for each of several results of a vector.
+# Splits several results of a vector into columns.
 split_outputs <- function(result, x, name) {
   outputs <- if (is.null(dim(x))) dimnames(result)[[2]]
   if (is.null(outputs)) return(stats::setNames(list(without_segment_names(result)), name))

@@ -61,7 +61,7 @@ seg_grad <- function(op, scan = FALSE, roll = FALSE) {
     pointer <- segments(plan)$pointer
     gradient <- seg_gradient(pointer, x, as_numbers(eta), segment_operation(op), is.null(plan$sources),
                              segment_settings(backend, stay))
-    # a value in several segments receives from all
+    # a value in several segments receives a gradient from each
     if (!is.null(plan$sources)) gradient <- sum_by_value(gradient, pointer, value_count(x), columns, stay)
     if (stay) gradient else shape_like(c(gradient), x)
   })
@@ -77,7 +77,7 @@ sum_by_value <- function(gradient, pointer, count, columns, stay) {
   run_plan(if (stay) gradient else matrix(gradient, ncol = columns), of_value, "sum", stay = stay)
 }
 
-# `eta` has the dimensions of the result, apart from some of size 1, or is a vector.
+# Checks that `eta` has the dimensions of the result, except dimensions of size 1, or is a vector.
 check_eta <- function(eta, size, call = caller_env()) {
   if (!is_plain(eta) && !is_gpu_matrix(eta)) {
     stop_kernops("input", "{.arg eta} must be numeric, not {.obj_type_friendly {eta}}.", call = call)

@@ -10,7 +10,7 @@ integer64_rules <- function() {
 
 largest_exact <- 2^53
 
-# Doubles that are exact, if each number is at most `limit`.
+# The numbers as doubles, which are exact if no number exceeds `limit`.
 int64_exact <- function(x, limit = largest_exact) {
   exact <- int64_doubles(x, NULL, limit)
   if (is.null(exact)) return(NULL)
@@ -53,7 +53,7 @@ join_limbs <- function(limbs, x) {
 
 int64_numbers <- function(x) encoding(list(bare(x, int64_doubles(x, NULL, Inf))))
 
-# Differences from the first number, which lose no digits where all numbers are large.
+# Differences from the first number, which are exact even if all numbers are large.
 int64_deviations <- function(x) {
   there <- which(!is.na(int64_doubles(x, NULL, Inf)))
   encoding(list(bare(x, int64_doubles(x, if (length(there)) unclass(x)[there[1]], Inf))))

@@ -1,6 +1,6 @@
 # Keys of values as numbers of groups: vectors of any type, factors, and several of them at once.
 
-# The groups as seg_from_groups() reads them, and their names.
+# The groups in the form that seg_from_groups() reads, and their names.
 group_numbers <- function(g, sort, call) {
   if (inherits(g, "GRP")) {
     keys <- lapply(as.list(g$groups), as.character)
@@ -15,12 +15,12 @@ group_numbers <- function(g, sort, call) {
   numbers[c("input", "base", "span", "rows", "count", "names")]
 }
 
-# Groups that have numbers from 1.
+# Groups that already have numbers from 1.
 numbered_groups <- function(numbers, count, names = NULL) {
   list(input = numbers, base = 1L, span = count, rows = NULL, count = count, names = names)
 }
 
-# A vector, a factor, or a list of these: several keys of the same values.
+# Checks keys: a vector, a factor, or a list of these, which are several keys of the same values.
 check_keys <- function(keys, name, call) {
   if (inherits(keys, "POSIXlt")) keys <- as.POSIXct(keys)
   if (is.list(keys) && length(keys) && (is.data.frame(keys) || !is.object(keys))) {
@@ -36,7 +36,7 @@ check_keys <- function(keys, name, call) {
 
 check_key <- function(key, name, call, i = NULL) {
   if (inherits(key, "POSIXlt")) key <- as.POSIXct(key)
-  if (length(dim(key)) == 1 || length(dim(key)) == 2 && ncol(key) == 1) key <- c(key) # as of argmin()
+  if (length(dim(key)) == 1 || length(dim(key)) == 2 && ncol(key) == 1) key <- c(key) # such as the result of argmin()
   if (is.atomic(key) && !is.null(key) && length(dim(key)) < 2) return(key)
   stop_kernops("input", c("{.arg {name}} must be a vector, a factor, or a list of them, not
                            {.obj_type_friendly {key}}.", i = i), call = call)
@@ -49,7 +49,7 @@ level_numbers <- function(g, sort) {
   numbers
 }
 
-# The combinations of several keys that occur: two numbers become one, which is numbered again.
+# The combinations of several keys that occur: two numbers become one number, and the numbers are counted again.
 joint_numbers <- function(columns, sort, call) {
   each <- lapply(unname(columns), group_numbers, TRUE, call)
   rows <- lapply(each, group_rows)
@@ -64,13 +64,13 @@ joint_numbers <- function(columns, sort, call) {
   numbers
 }
 
-# In the order of the first number, then the second.
+# Sorts pairs by the first number, then by the second.
 pair_numbers <- function(joint, rows, count) {
   as_number <- if (joint$count * count < .Machine$integer.max) as.integer else as.numeric
   (as_number(joint$rows) - 1L) * as_number(count) + rows
 }
 
-# Both parts are keys; a number with a missing part is missing.
+# Numbers of complex keys: both parts are keys; a number with a missing part is missing.
 complex_numbers <- function(g, sort, call) {
   g[is.na(g)] <- NA
   numbers <- joint_numbers(list(Re(g), Im(g)), sort, call)
@@ -91,7 +91,7 @@ key_numbers <- function(g, sort) {
   if (is.character(g) && !(numbers$collated && numbers$ascii)) settle_strings(numbers, sort) else numbers
 }
 
-# Strings that are equal in two encodings are one key, and keys are in the order of the locale.
+# Merges strings that are equal in two encodings into one key, and sorts keys in the order of the locale.
 settle_strings <- function(numbers, sort) {
   if (numbers$ascii && !is.unsorted(numbers$keys)) return(numbers)
   text <- level_key(numbers$keys)
@@ -109,10 +109,10 @@ settle_strings <- function(numbers, sort) {
 
 is_bytes <- function(keys) is.character(keys) && any(Encoding(keys) == "bytes")
 
-# R does not sort strings of bytes.
+# Sorts keys; strings marked as bytes cannot be sorted by R.
 sort_keys <- function(keys) if (is_bytes(keys)) keys[order(readable_text(keys))] else sort(keys, na.last = TRUE)
 
-# Names as tapply() has them, unless different keys would have the same name. Names of integers are distinct, and R
+# Names in the form of tapply(), unless different keys would have the same name. Names of integers are distinct, and R
 # converts them when they are first read.
 key_names <- function(keys) {
   if (inherits(keys, "integer64")) return(exact_digits(keys))

@@ -54,12 +54,12 @@ new_seg_op <- function(formula, identity = NA_real_) {
   structure(list(formula = formula, identity = identity, cell = cell), class = "seg_op")
 }
 
-# The operation of each pair of numbers.
+# The operation, applied to each pair of numbers.
 of_pairs <- function(op, a, b) {
   run_plan(as.numeric(rbind(a, b)), temporary(seg_plan(lengths = rep(2, length(a)))), op)
 }
 
-# Matrices of three columns. Random numbers have few bits, so that sums and products of them are exact.
+# Random triples of values. The numbers have few bits, so that sums and products of them are exact.
 triples_of <- function(values, call = caller_env()) {
   if (is.null(values)) {
     whole <- as.matrix(expand.grid(-2:2, -2:2, -2:2))
@@ -71,8 +71,8 @@ triples_of <- function(values, call = caller_env()) {
   list(with_seed(1, matrix(values[sample.int(length(values), 600, replace = TRUE)], 200)))
 }
 
-# Results that are not finite are ignored. For few triples, in which numbers nearly cancel, as in a * b / (a + b),
-# rounding may change the result of an associative operation by any amount.
+# Checks triples; results that are not finite are ignored. A few triples may differ: if numbers nearly cancel, as in a *
+# b / (a + b), rounding may change the result of an associative operation by any amount.
 check_associative <- function(op, tries, call = caller_env()) {
   for (of in tries) {
     a_b <- of_pairs(op, of[, 1], of[, 2])
@@ -113,13 +113,13 @@ print.seg_op <- function(x, ...) {
 # The rows of segments.def.
 segment_ops <- function() the$segment_ops <- the$segment_ops %||% seg_ops_table()
 
-# The row of segments.def for an operation, a list; every call reads it.
+# The row of segments.def for an operation, as a list; called often.
 statistic <- function(op) {
   if (is.null(the$statistics)) the$statistics <- lapply(split(segment_ops(), segment_ops()$name), as.list)
   the$statistics[[op]]
 }
 
-# A row of segments.def, or "softmax", or one of `more`, or a seg_op.
+# Checks that an operation is a row of segments.def, "softmax", one of `more`, or a seg_op.
 check_op <- function(op, more = character(), call = caller_env()) {
   if (inherits(op, "seg_op")) return(op)
   if (is.character(op) && length(op) > 1) {

@@ -11,7 +11,7 @@ order_gradient <- function(op) {
   }
 }
 
-# The largest value is the first one in decreasing order, the second largest the next one.
+# The gradient of the largest values: they are the first ones in decreasing order.
 top_gradient <- function(x, eta, k, offsets = NULL, lengths = NULL, g = NULL, decreasing = TRUE, plan = NULL,
                          output = c("host", "gpu")) {
   check_number(k, "k", least = 1, whole = TRUE, most = .Machine$integer.max)

@@ -4,7 +4,7 @@ order_ops <- function() the$order_ops <- the$order_ops %||% seg_order_table()
 
 is_order_op <- function(op) is.character(op) && op %in% order_ops()$name
 
-# The checked arguments of these statistics alone.
+# Checks the arguments that only these statistics have.
 order_details <- function(op, probs, type, nth, call = caller_env()) {
   check_number(type, "type", least = 1, most = 9, whole = TRUE, call = call)
   check_nth(nth, call)
@@ -31,7 +31,7 @@ check_nth <- function(nth, call) {
   }
 }
 
-# The counterpart of reduce_plan() for these statistics.
+# Computes these statistics by a plan, like reduce_plan().
 reduce_in_order <- function(x, plan, op, details, na.rm, w, empty, backend, stay, call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)
   if (!is_gpu_matrix(x)) x <- unclass(x)
@@ -44,7 +44,7 @@ reduce_in_order <- function(x, plan, op, details, na.rm, w, empty, backend, stay
   shape_by_segment(result, x, plan, op, if (length(probs) > 1) percentages(probs))
 }
 
-# The names that quantile() gives.
+# Names in the form of quantile().
 percentages <- function(probs) paste0(formatC(100 * probs, format = "fg", width = 1, digits = 7), "%")
 
 run_in_order <- function(x, plan, how, w = NULL, backend = "cpu", stay = FALSE) {

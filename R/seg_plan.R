@@ -47,8 +47,8 @@ seg_plan <- function(offsets = NULL, lengths = NULL, g = NULL, sources = NULL, n
   make_plan(offsets, lengths, g, NULL, sources, n, sort, "`n`", keep = TRUE)
 }
 
-# The plan of the one argument that is given. The number of values is `n`, if it is known. A plan that the user did not
-# make serves one call only, unless `keep` is TRUE.
+# Creates the plan of the one argument that is given. The number of values is `n`, if it is known. A plan that the user
+# did not create serves a single call, unless `keep` is TRUE.
 make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = FALSE, call = caller_env()) {
   if (is.null(g) && is_keys(offsets)) {
     g <- offsets
@@ -83,12 +83,12 @@ make_plan <- function(offsets, lengths, g, plan, sources, n, sort, what, keep = 
   made
 }
 
-# Groups in the place of offsets, which are numbers.
+# TRUE for groups that were passed as offsets: offsets are numbers.
 is_keys <- function(x) is.factor(x) || is.character(x) || inherits(x, c("GRP", "formula"))
 
-# Refuses numbers that may be groups in the place of offsets, since they would divide the values into other segments.
-# `made` is the call: offsets with their name are accepted, and offsets in `...` were checked before. Distinct numbers
-# below n give the same segments as groups, and numbers from 0 to n cannot be groups.
+# Refuses numbers that may be groups passed as offsets, because they would divide the values into other segments. `made`
+# is the call: named offsets are accepted, and offsets in `...` were checked before. Distinct numbers below n give the
+# same segments as groups, and numbers from 0 to n cannot be groups.
 check_no_groups <- function(offsets, n, made, call = caller_env()) {
   if (!is.numeric(offsets) || length(offsets) != n) return(invisible())
   named <- any(grepl("^of", names(made)))
@@ -102,7 +102,8 @@ check_no_groups <- function(offsets, n, made, call = caller_env()) {
                                segments."), call = call)
 }
 
-# Also of class integer64. Factors, dates and time differences are not numeric in R. The C++ code checks the values.
+# Checks whole numbers, also of class integer64. Factors, dates and time differences are not numeric in R. The C++ code
+# checks the values.
 check_whole <- function(x, name, call) {
   if (is.null(x) || is.numeric(x)) return(invisible())
   stop_kernops("input", c("{.arg {name}} must be whole numbers, not {.obj_type_friendly {x}}.",
@@ -127,8 +128,7 @@ check_plan <- function(plan, call) {
   stop_kernops("input", "{.arg plan} must be made by {.fn seg_plan}, not {.obj_type_friendly {plan}}.", call = call)
 }
 
-# The segments, made when they are first used, and again after readRDS(). The values of groups are `counted` unless the
-# caller can do without.
+# The segments, created on first use, and again after readRDS(). The values of groups are counted if `counted` is TRUE.
 segments <- function(plan, counted = TRUE) {
   cell <- plan$cell
   if (is.null(cell$made) || is_null_pointer(cell$made$pointer)) {
@@ -145,8 +145,8 @@ segments <- function(plan, counted = TRUE) {
   cell$made
 }
 
-# A plan for one call of the function whose environment is `frame`: when that ends, also by an error or interrupt, the
-# plan's memory is freed. It is memory of C++, which R's collector does not see.
+# A plan for one call of the function whose environment is `frame`. When the function ends, even by an error or
+# interrupt, the memory of the plan is freed: R's collector does not count memory of C++.
 temporary <- function(plan, frame = caller_env()) {
   plan$cell$temporary <- TRUE
   do.call(on.exit, list(as.call(list(free_plan, plan)), add = TRUE), envir = frame)
@@ -176,5 +176,5 @@ print.seg_plan <- function(x, ...) {
   invisible(x)
 }
 
-# A count, also a large one.
+# A count with all digits, even if it is large.
 in_digits <- function(n) format(n, big.mark = ",", decimal.mark = ".", scientific = FALSE, trim = TRUE)

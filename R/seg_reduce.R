@@ -95,7 +95,7 @@
 seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", sources = NULL, na.rm = FALSE,
                        weights = NULL, empty = NULL, plan = NULL, sort = TRUE, backend = c("auto", "cpu", "cuda"),
                        output = c("host", "gpu"), probs = c(0, 0.25, 0.5, 0.75, 1), type = 7, nth = 1) {
-  if (is_keys(offsets) && missing(op) && is.character(lengths)) { # seg_reduce(x, f, "mean"), as tapply() has it
+  if (is_keys(offsets) && missing(op) && is.character(lengths)) { # seg_reduce(x, f, "mean"), in the order of tapply()
     op <- lengths
     lengths <- NULL
   }
@@ -129,11 +129,11 @@ seg_reduce <- function(x, offsets = NULL, lengths = NULL, g = NULL, op = "sum", 
   }
   if (!is_classed(x)) return(reduce(x, empty))
   check_host_output(stay)
-  weighted <- !is.null(weights) && op == "sum" # a number, as a mean is
+  weighted <- !is.null(weights) && op == "sum" # a weighted sum is a double, like a mean
   run_encoded(x, if (weighted) "mean" else op, reduce, empty, \(x) run_plan(x, plan, "count", na.rm, w = weights))
 }
 
-# seg_reduce() with a plan, and with arguments that are checked except `w` and `empty`.
+# seg_reduce() with a plan; all arguments except `w` and `empty` have been checked.
 reduce_plan <- function(x, plan, op, na.rm = FALSE, w = NULL, empty = NULL, backend = "auto", stay = FALSE,
                         call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)
@@ -166,7 +166,7 @@ segment_count <- function(plan) {
 }
 value_count <- function(x) if (is.null(dim(x))) length(x) else dim(x)[[1]]
 
-# Results have the type that base R gives them.
+# Converts results to the type that base R returns.
 settle_kind <- function(result, x, op, left, empty, w) {
   row <- statistic(op)
   kind <- row$kind
@@ -183,8 +183,8 @@ settle_kind <- function(result, x, op, left, empty, w) {
   as_integers(result, op, if (is.null(empty)) FALSE else left == 0)
 }
 
-# Integers if all results fit, else doubles without NaN. Results that are `exempt`, as the user gave them for empty
-# segments, cause no warning about overflow.
+# Integers if all results fit, otherwise doubles without NaN. Results that are `exempt`, because the user gave them for
+# empty segments, cause no warning about overflow.
 as_integers <- function(result, op, exempt = FALSE) {
   whole <- seg_as_integers(result)
   if (!is.null(whole)) return(whole)
@@ -216,6 +216,6 @@ shape_results <- function(result, count, groups, x, outputs) {
 shape_like <- function(result, x) {
   if (is_gpu_matrix(x)) return(matrix(result, nrow(x)))
   if (!is.null(dim(x))) return(array(result, dim(x), dimnames(x)))
-  if (is.null(attributes(result)) && is.null(names(x))) return(result) # without a copy
+  if (is.null(attributes(result)) && is.null(names(x))) return(result) # avoids a copy
   stats::setNames(c(result), names(x))
 }

@@ -58,8 +58,8 @@ reduce_by_key <- function(keys = NULL, x, op = "sum", same = NULL, ..., plan = N
   list(keys = runs$keys, values = values, lengths = runs$lengths)
 }
 
-# The plan of the runs of keys, with the first key of each. Keys on the GPU are compared there, when the plan is first
-# used: values may be reduced in the same pass.
+# The plan of the runs of keys, with the first key of each run. Keys on the GPU are compared there, when the plan is
+# first used: the same pass may reduce the values.
 plan_of_keys <- function(keys, same = NULL, n = NULL, call = caller_env()) {
   if (inherits(keys, "POSIXlt")) keys <- as.POSIXct(keys)
   if (!is_gpu_matrix(keys)) {
@@ -102,7 +102,7 @@ describe_runs <- function(plan, stay) {
   if (stay) cell$runs else lapply(cell$runs, \(column) c(as.matrix(column)))
 }
 
-# Where runs begin, from 0; those of several keys where one of them changes.
+# The positions where runs begin, from 0; with several keys, a run ends where any of them changes.
 run_starts <- function(keys, same = NULL, call = caller_env()) {
   if (is.null(same)) {
     if (is.complex(keys)) keys <- list(Re(keys), Im(keys))
@@ -132,10 +132,10 @@ as_plain_keys <- function(keys) {
   if (is.character(keys)) return(enc2utf8(unclass(keys))) # equal strings of two encodings are the same key
   if (is.double(keys) || is.integer(keys) || is.logical(keys)) return(unclass(keys))
   if (is.factor(keys)) return(level_codes(keys))
-  as.integer(keys) # raw
+  as.integer(keys) # raw vectors
 }
 
-# A level that is NA is the same key as a missing value.
+# The codes of a factor; a level that is NA is the same key as a missing value.
 level_codes <- function(keys) {
   codes <- as.integer(keys)
   if (anyNA(levels(keys))) replace(codes, which(codes == match(NA, levels(keys))), NA) else codes

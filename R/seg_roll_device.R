@@ -1,5 +1,5 @@
-# Gradients of rolling windows on the GPU (seg_roll_grad.R has those of the CPU); NULL where the GPU does not support
-# the windows.
+# Gradients of rolling windows on the GPU (for the CPU, see seg_roll_grad.R); NULL if the GPU does not support the
+# windows.
 
 device_roll_gradient <- function(op, x, eta, plan, windows) {
   roll <- \(v, windows, op) roll_by_backend(v, plan, windows, op, NULL, FALSE, NULL, "cuda", TRUE)
@@ -24,7 +24,7 @@ device_window_lengths <- function(x, table) {
   device_like(matrix(lengths, dim(x)[[1]], dim(x)[[2]]), x)
 }
 
-# For each value the sum of `eta` of the windows that it is in.
+# For each value, the sum of `eta` over the windows that contain it.
 device_spread_windows <- function(eta, windows, table, roll) {
   around <- windows_around(windows, table)
   if (!is.null(around)) return(roll(eta, around, "sum"))

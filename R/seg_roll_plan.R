@@ -1,6 +1,6 @@
-# How windows are reduced: by a backend, else on the CPU by doubling for formulas, or as segments that overlap.
+# The method that reduces windows: a backend, or on the CPU doubling (for formulas) or overlapping segments.
 
-# The CPU reduces what the GPU does not support.
+# Reduces windows on the GPU, or on the CPU if the GPU does not support the operation.
 roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {
   on_gpu <- backend == "cuda" || is_gpu_matrix(x)
   if (stay && !on_gpu) stop_gpu_output()
@@ -15,7 +15,7 @@ roll_anywhere <- function(x, plan, windows, op, details, na.rm, empty, backend, 
   if (stay) to_gpu(matrix(as.numeric(result), value_count(x)), stay) else result
 }
 
-# Operations that backends support; others reduce overlapping segments.
+# TRUE for operations that backends support; other operations reduce overlapping segments.
 rolls_directly <- function(op) !is_order_op(op) || op %in% c("median", "quantile")
 
 roll_plan <- function(x, plan, windows, op, details, na.rm, empty) {
@@ -24,7 +24,7 @@ roll_plan <- function(x, plan, windows, op, details, na.rm, empty) {
   result %||% roll_as_segments(x, plan, windows, op, details, na.rm, empty)
 }
 
-# NULL where the backend does not support the operation or the windows.
+# Results of a backend; NULL if it does not support the operation or the windows.
 roll_by_backend <- function(x, plan, windows, op, details, na.rm, empty, backend, stay) {
   formula <- inherits(op, "seg_op")
   probs <- if (!formula) switch(op, median = 0.5, quantile = details$probs)
@@ -49,8 +49,8 @@ shape_rolled <- function(result, x, outputs) {
   array(result, c(size, length(outputs)), c(names, list(outputs)))
 }
 
-# The positions, from 0, where each window begins and how many values it has, and whether it counts, by position of the
-# segments; and the rows in this order.
+# For each position of the segments: where its window begins, from 0, the number of values of the window, and whether
+# the window counts; and the rows in this order.
 window_table <- function(plan, windows) {
   from <- seg_values(segments(plan)$pointer)
   n <- rep(from$lengths, from$lengths)
@@ -73,7 +73,8 @@ roll_as_segments <- function(x, plan, windows, op, details, na.rm, empty) {
   put_back(result, x, table, dim(result)[length(dim(x)) + 2], dimnames(result)[[length(dim(x)) + 2]])
 }
 
-# Results by position go to the rows of x; those of windows that do not count, and of rows in no segment, are NA.
+# Assigns results by position to the rows of x; results of windows that do not count, and of rows outside all segments,
+# are NA.
 put_back <- function(result, x, table, outputs = NULL, names = NULL) {
   columns <- dim(x)[2] %||% 1
   result <- matrix(result, ncol = columns * (if (length(outputs) && !is.na(outputs)) outputs else 1))
@@ -83,7 +84,8 @@ put_back <- function(result, x, table, outputs = NULL, names = NULL) {
   if (ncol(result) == columns) shape_like(c(all), x) else shape_rolled(c(all), x, names)
 }
 
-# Windows of 2^k values are joined from two of half the size, and each window from those of its binary digits.
+# Reduces windows by a formula: windows of 2^k values are joined from two of half the size, and each window from those
+# of its binary digits.
 roll_formula <- function(x, plan, windows, op, na.rm, empty) {
   table <- window_table(plan, windows)
   x_numeric <- if (is.null(dim(x))) matrix(as.numeric(x)) else matrix(as.numeric(x), nrow(x))

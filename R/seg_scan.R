@@ -77,7 +77,7 @@ check_scan_op <- function(op, call = caller_env()) {
   op
 }
 
-# seg_scan() with a plan, and with arguments that are checked except `empty`.
+# seg_scan() with a plan; all arguments except `empty` have been checked.
 scan_plan <- function(x, plan, op, scan, na.rm = FALSE, empty = NULL, backend = "auto", stay = FALSE,
                       call = caller_env()) {
   if (!is.null(empty)) empty <- check_one(empty, "empty", call)

@@ -1,6 +1,6 @@
-# Gradients of scans on the GPU, by scans in the other direction (seg_scan_grad.R has those of the CPU).
+# Gradients of scans on the GPU, by scans in the opposite direction (for the CPU, see seg_scan_grad.R).
 
-# `run(v, op)` scans a gpu matrix; against the direction of the scan itself, if `back`.
+# `run(v, op)` scans a gpu matrix; if `back`, in the direction opposite to the original scan.
 device_scan_gradients <- list(
   sum = function(x, eta, run, ...) run(eta, back = TRUE),
   mean = function(x, eta, run, ...) run(device_map("e / n", e = eta, n = run(x, "count")), back = TRUE),
@@ -26,7 +26,7 @@ device_scan_gradient <- function(op, x, eta, plan, exclusive, reverse) {
   run <- function(v, op = "sum", back = FALSE, exclusive = FALSE) {
     scan_plan(v, plan, op, list(exclusive = exclusive, reverse = reverse != back), FALSE, NULL, "cuda", TRUE)
   }
-  if (exclusive) { # the result of a value is the inclusive result of the value before it
+  if (exclusive) { # the exclusive result of a value is the inclusive result of the previous value
     eta <- device_without_nan(run(eta, if (reverse) "last" else "first", back = TRUE, exclusive = TRUE))
   }
   place <- function(eta, position) {

@@ -1,7 +1,7 @@
-# Gradients of scans: each is a scan in the other direction, in linear time.
+# Gradients of scans: each is a scan in the opposite direction, in linear time.
 #
-# With results y_k of the values before k and at k, the gradient of x_j is the sum of eta_k dy_k / dx_j over the results
-# k from j on. Where dy_k / dx_j is a product of factors of the steps from j to k, that is a linear recurrence.
+# If y_k is the result at k, the gradient of x_j is the sum of eta_k dy_k / dx_j over the results k from j on. If dy_k /
+# dx_j is a product of factors of the steps from j to k, this sum is a linear recurrence.
 
 # The gradient of sum(eta * y); `run(v, op, reverse, exclusive)` scans the columns of v, `recur(v, factor)` is the
 # recurrence r_k = v_k + factor_k r_(k + 1), all against the direction of the scan if `reverse` is TRUE.
@@ -11,7 +11,7 @@ scan_gradients <- list(
   var = function(x, eta, run, center, ...) {
     x <- center(x)
     share <- 2 * eta / (run(x, "count") - 1)
-    share[!is.finite(share)] <- 0 # the variance of one value is missing
+    share[!is.finite(share)] <- 0 # the variance of a single value is missing
     x * run(share, reverse = TRUE) - run(share * run(x, "mean"), reverse = TRUE)
   },
   min = function(x, eta, run, place, ...) place(eta, run(x, "argmin")),
@@ -50,14 +50,14 @@ host_scan_gradient <- function(op, x, eta, plan, exclusive, reverse) {
 
 replace_missing <- function(v) replace(v, is.na(v), 0)
 
-# Values in no segment have gradient 0.
+# Sets the gradient of values outside all segments to 0.
 within_segments <- function(gradient, plan) {
   about <- segments(plan)$about
   if (about$covered < about$values) gradient[-seg_values(segments(plan)$pointer)$row, ] <- 0
   gradient
 }
 
-# The functions that gradients of scans use; `reverse` is the direction of the scan itself.
+# The functions that gradients of scans use; `reverse` is the direction of the original scan.
 scan_verbs <- function(plan, reverse) {
   pointer <- segments(plan)$pointer
   backward <- reverse
@@ -81,7 +81,7 @@ expand_segments <- function(results, plan) {
   unname(results)[owner, , drop = FALSE]
 }
 
-# The sum of `eta` at the values that `position` names in their segments.
+# Adds each `eta` to the value that `position` names in its segment.
 place_by_position <- function(eta, position, plan) {
   add_to_rows(eta, array(rows_of_positions(position, plan), dim(eta)), nrow(eta))
 }
@@ -93,7 +93,7 @@ rows_of_positions <- function(position, plan) {
   array(from$row[c(before) + position], dim(position))
 }
 
-# The sum of `eta` for each of n rows, column by column; a missing row takes nothing.
+# The sum of `eta` for each of n rows, column by column; a value with a missing row is not added.
 add_to_rows <- function(eta, row, n) {
   sums <- function(k) run_plan(eta[, k], temporary(numbered_plan(as.integer(row[, k]), n)), "sum")
   array(unlist(lapply(seq_len(ncol(eta)), sums)), c(n, ncol(eta)))

@@ -86,7 +86,7 @@ seg_rank <- function(x, offsets = NULL, lengths = NULL, g = NULL, ties = c("aver
   if (ties == "random") {
     least <- rank(x, "min", decreasing, replace(place, "stay", FALSE))
     there <- which(!is.na(if (is_gpu_matrix(x)) as.matrix(x) else x))
-    least[there] <- least[there] + stats::runif(length(there)) # less than the distance to the next rank
+    least[there] <- least[there] + stats::runif(length(there)) # less than the difference to the next rank
     if (is_gpu_matrix(x)) place$backend <- "cuda"
     ranks <- rank(array(least, dim(x) %||% length(x)), "first")
   } else {
@@ -119,7 +119,7 @@ seg_top <- function(x, k, offsets = NULL, lengths = NULL, g = NULL, decreasing =
   top
 }
 
-# The parts of the result, with `columns` columns each.
+# Splits the result into its parts, with `columns` columns each.
 split_top <- function(all, columns, segments) {
   part <- \(n) {
     if (is_gpu_matrix(all)) return(all[, n * columns + seq_len(columns)])
@@ -128,16 +128,16 @@ split_top <- function(all, columns, segments) {
   list(values = part(0), positions = part(1), rows = part(2))
 }
 
-# Numbers in the order of values of a class.
+# Numbers in the order of the values of a class.
 in_order_of <- function(x, op) if (is_classed(x)) run_encoded(x, op, \(x, ...) x) else x
 
-# A vector or matrix that C++ reads, or, for an operation that its class allows, of a class of seg_values.R.
+# A vector or matrix that C++ reads, or of a class (seg_values.R) that allows the operation.
 sortable <- function(x, op = NULL, call = caller_env()) {
   x <- if (is.null(op)) check_values(x, "auto", call) else check_reducible(x, op, "auto", call)
   if (is_gpu_matrix(x)) as.matrix(x) else if (is_classed(x)) x else unclass(x)
 }
 
-# The plan of segments that do not overlap; the whole of the values if the user gives none.
+# The plan of segments that do not overlap; all values are one segment if the user gives no segments.
 disjoint_plan <- function(offsets, lengths, g, plan, n, call = caller_env()) {
   if (is.null(lengths)) check_no_groups(offsets, n, rlang::frame_call(call), call)
   if (is.null(offsets) && is.null(lengths) && is.null(g) && is.null(plan)) lengths <- n
@@ -146,7 +146,7 @@ disjoint_plan <- function(offsets, lengths, g, plan, n, call = caller_env()) {
   plan
 }
 
-# The list that seg_sorted() of C++ reads: for values, their rows, their ranks, or the first ones.
+# The list that seg_sorted() of C++ reads, for sorted values, their rows, their ranks, or the first values.
 sort_settings <- function(result, decreasing, na.last, ties = 0L, top = 1, call = caller_env()) {
   check_flag(decreasing, "decreasing", call)
   missing <- if (identical(na.last, "keep")) "keep" else if (na.last) "last" else "first"
@@ -154,7 +154,7 @@ sort_settings <- function(result, decreasing, na.last, ties = 0L, top = 1, call 
        ties = ties, top = top)
 }
 
-# Where to compute, and whether results stay there.
+# The device of the computation, and whether results stay there.
 sort_place <- function(backend, output, x = NULL, call = caller_env()) {
   stay <- if (is.null(x)) check_output(output, call) else check_target(output, x, call)
   list(backend = check_backend(backend, call = call), stay = stay)
@@ -166,13 +166,13 @@ run_sort <- function(x, plan, how, place) {
   seg_sorted(segments(plan)$pointer, x, how, settings)
 }
 
-# Values of x come back as doubles.
+# Converts values to the type of x, because they return as doubles.
 as_type_of <- function(values, x) {
   if (is.double(x) || is_gpu_matrix(x)) return(values)
   if (is.logical(x)) values != 0 else as_integers(values, "sort")
 }
 
-# In the columns of x, whose rows are in another order.
+# Results in the shape of x, with rows in another order.
 array_of <- function(values, x) {
   if (is.null(dim(x))) return(values)
   matrix(values, ncol = ncol(x), dimnames = if (!is.null(colnames(x))) list(NULL, colnames(x)))

@@ -78,8 +78,8 @@ spmv <- function(A, v, mul = "*", add = "+", plan = NULL, backend = c("auto", "c
   shape_product(unlist(lapply(seq_len(ncol(v)), \(k) reduce(v[, k]))), v, plan)
 }
 
-# NULL if R must compute the products, which the CPU then reduces: for other operations than sums of products, and if
-# results are missing, since R distinguishes NA and NaN.
+# The product by the backend. NULL if R must compute the products, which the CPU then reduces: for operations other than
+# sums of products, and if results are missing, because R distinguishes NA and NaN.
 multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = caller_env()) {
   check_multiplication(mul, call)
   if (!is_gpu_matrix(v)) v <- `storage.mode<-`(unclass(v), "double")
@@ -94,7 +94,7 @@ multiply_entries <- function(values, v, mul, add, plan, backend, stay, call = ca
 
 as_doubles <- function(x) if (is.null(x)) NULL else as.numeric(x)
 
-# The entries as a device reads them stay with the plan.
+# The entries in the form that a device reads; they stay with the plan.
 entries_of_plan <- function(plan) {
   cell <- plan$cell
   if (is.null(cell$entries) || is_null_pointer(cell$entries)) {
@@ -103,7 +103,7 @@ entries_of_plan <- function(plan) {
   cell$entries
 }
 
-# NA for results of too few entries, and the type of the result.
+# Sets results of too few entries to NA, and converts results to their type.
 settle_product <- function(result, plan, add) {
   row <- statistic(add)
   if (row$least > 0) {
@@ -242,7 +242,7 @@ entries_of <- function(A, count, call = caller_env()) {
                call = call)
 }
 
-# Refuses unknown names: a list without `values` has the entries 1, so that a misspelt name would change the result.
+# Refuses unknown names: in a list without `values`, all entries are 1, so that a misspelt name would change the result.
 check_elements <- function(A, call) {
   unknown <- setdiff(names(A), c("offsets", "columns", "values", "sources"))
   if (length(unknown) == 0) return(invisible())

@@ -101,7 +101,7 @@ check_transformation <- function(op, call = caller_env()) {
   check_choice(op, "op", c(names(transformations), statistics), call)
 }
 
-# Values that are only moved may be of any kind.
+# Checks values that are only moved; they may be of any kind.
 check_movable <- function(x, call = caller_env()) {
   if (is.atomic(x) && !is.null(x) && length(dim(x)) %in% c(0, 2)) return(x)
   stop_kernops("input", "{.arg x} must be a vector or matrix, not {.obj_type_friendly {x}}.", call = call)
@@ -115,7 +115,7 @@ expand_results <- function(result, x, plan) {
 
 select_rows <- function(x, rows) if (is.null(dim(x))) x[rows] else x[rows, , drop = FALSE]
 
-# The row that is n places before each row in its segment, NA for none.
+# The row n places before each row in its segment, NA if there is none.
 moved_rows <- function(plan, n, count) {
   from <- seg_values(segments(plan)$pointer)
   position <- sequence(from$lengths)
@@ -150,7 +150,7 @@ put_fill <- function(x, where, fill, call = caller_env(2)) {
   x
 }
 
-# The last row before each row, in the direction of the scan, that is not missing.
+# For each row, the last earlier row that is not missing, in the direction of the scan.
 fill_gaps <- function(x, plan, reverse) {
   filled <- function(column) {
     rows <- replace(as.numeric(seq_along(column)), is.na(column), NA)

@@ -17,7 +17,7 @@ device_transform <- function(x, op, plan, n, fill, na.rm, ...) {
   )
 }
 
-# The value n places before, or a difference with it, or `fill`; NaN in no segment.
+# The value n places before, or the difference from it, or `fill`; NaN outside all segments.
 device_move <- function(values, plan, n, fill, formula = "moved", ...) {
   check_fill(fill, 1)
   rows <- moved_rows(plan, n, value_count(values))

@@ -88,7 +88,7 @@ value_rules <- list(
   character = c(rule(as_codes, chosen_ops), rule(as_code_numbers, counted_ops))
 )
 
-# The row of the table for values of x; NULL for plain numbers, and for kinds that no function takes.
+# The row of the table for the class of x; NULL for plain numbers, and for classes that no function supports.
 class_of_values <- function(x) {
   if (is.complex(x)) return("complex")
   if (is.character(x)) return("character")
@@ -97,10 +97,10 @@ class_of_values <- function(x) {
   if (typeof(x) %in% stored) class
 }
 
-# One test for vectors of doubles and integers.
+# TRUE for values with a class; a single test is sufficient for plain vectors of doubles and integers.
 is_classed <- function(x) (is.object(x) || is.complex(x) || is.character(x)) && !is.null(class_of_values(x))
 
-# Vectors and matrices of plain numbers or of a class that allows the operation.
+# Checks vectors and matrices: plain numbers, or a class that allows the operation.
 check_reducible <- function(x, op, backend = "auto", call = caller_env()) {
   if (inherits(x, "POSIXlt")) x <- as.POSIXct(x)
   if (!is_classed(x)) return(check_values(x, backend, call))

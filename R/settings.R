@@ -28,7 +28,7 @@ with_kernops <- function(code, ...) {
 #' @export
 local_kernops <- function(..., .local_envir = parent.frame()) {
   settings <- check_settings(list(...))
-  # the top level has no end: rlang of Debian 12 has no frame there at whose end it could restore options
+  # the top level never ends: rlang of Debian 12 finds no frame there at whose end it could restore options
   top <- identical(.local_envir, globalenv())
   old <- if (top) options(settings) else rlang::local_options(!!!settings, .frame = .local_envir)
   tryCatch(
@@ -40,8 +40,8 @@ local_kernops <- function(..., .local_envir = parent.frame()) {
 
 # The settings of a computation, which src/settings.cpp reads by these names: `devices` (numbers of GPUs), `single`
 # (float32 arithmetic), `scheme`, `accumulate_double`, `stay` (the result stays on the GPU), `tile` and `progress` (a
-# function); C++ has the defaults of absent ones. Computations on a GPU leave parts to the CPU unless `cpu` is FALSE: a
-# small call on a GPU takes less time than reading the options of the CPU does.
+# function); C++ has the defaults of absent settings. `cpu`: FALSE if the CPU takes no part in a computation on a GPU;
+# the options of the CPU are then not read, which would take longer than a small call on a GPU.
 run_settings <- function(..., backend = "auto", cpu = TRUE) {
   list(backend = backend, threads = if (cpu) threads() else 1L, isa = if (cpu) isa() else "", ...)
 }
