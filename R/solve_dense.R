@@ -58,10 +58,11 @@ dense_factor <- function(n, backend = "cpu") {
 # The GPU of a dense matrix of n rows, -1 for the host.
 dense_device <- function(n, backend) factor_device(n, backend, first_device())
 
-# "cpu" where a GPU cannot factor matrices.
+# The backend; "cpu" if a GPU cannot factor matrices.
 dense_backend <- function(backend) if (nzchar(factor_problem(backend))) "cpu" else backend
 
-# The factor of n points on the host from that of the first ones, or the first row without a positive pivot.
+# The factor of n points on the host, extended from the factor of the first ones; or the first row without a positive
+# pivot.
 extended_factor <- function(before, kernel, theta, x, noise) {
   settings <- run_settings()
   first <- seq_len(nrow(before))

@@ -44,12 +44,12 @@ columns_of <- function(state, chosen) {
 # residual, the next pass solves for the correction. A pass that increased the residual is undone. True residuals
 # come from products in float64, so that an operator in float32 may be iterated to any tolerance, some digits in each
 # pass. The `recorded` quantities are those of the first pass.
-# With `check` = 0 there is one pass, without a check of its residuals. Otherwise a sample of `check` rows estimates the
-# true residuals, and all rows are computed only if they need a correction.
+# With `check` = 0 there is a single pass, whose residuals are not checked. Otherwise a sample of `check` rows estimates
+# the true residuals, and all rows are computed only if they need a correction.
 # long: passes of refinement around one loop, with what both keep
 solve_system <- function(system, b, precond = NULL, tol = 1e-6, maxit = most_iterations(system$n), x0 = NULL,
                          method = "cg", check = system$n) {
-  space <- system$space <- system$space %||% vector_space() # without it, vectors of R
+  space <- system$space <- system$space %||% vector_space() # by default, vectors of R
   method <- switch(method, cg = conjugate_gradients, minres = minres(8 * rounding_unit[[system$precision]]))
   precondition <- preconditioning(precond, space)
   report <- progress_bar("Solving")

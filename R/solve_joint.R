@@ -3,10 +3,10 @@
 # (Katzfuss, Guinness, Gong and Zilber 2020), and on a few base points farther away. With all points as neighbours the
 # distribution is exact.
 
-# `base` has coordinates u, the variances `noise`, coordinates `near` in which distances are searched, and it may have
-# cover(), see joint_order(); `new` has u, near and the variances of the field there, which are finite. A `posterior` of
-# the values of the base points, see posterior_hold() or solve_joint_solved.R, makes variances those given its data. No
-# two new points coincide. The variances of the covariance are multiplied by `diagonal`.
+# `base` has coordinates u, the variances `noise` and coordinates `near` in which distances are searched; it may have
+# cover(), see joint_order(). `new` has u, near and the variances of the field there, which are finite. If the values of
+# the base points have a `posterior`, see posterior_hold() or solve_joint_solved.R, variances are given its data. No two
+# new points coincide. The variances of the covariance are multiplied by `diagonal`.
 #
 # The result has the new points with the numbers `chosen` and those that they depend on: `numbers`, and their
 # `positions` in the order of all. Its functions are joint_values(), joint_variances_of() and joint_sums_of() of these
@@ -38,7 +38,7 @@ joint_functions <- function(sets) {
                sums_of = function(which, weights, parts = FALSE) joint_sums_of(sets, which, weights, parts)))
 }
 
-# f(chosen): the result of joint_sets() for some of the new points, or all.
+# Returns f(chosen): the result of joint_sets() for some of the new points, or all.
 joint_parts <- function(values, theta, base, new, m, diagonal = 1, ordered = joint_order(base, new)) {
   function(chosen = NULL) joint_sets(values, theta, base, new, m, diagonal, ordered, chosen)
 }
@@ -74,7 +74,7 @@ joint_order <- function(base, new) {
   })
 }
 
-# The points farther away beside m noisy base points.
+# The maximum number of points farther away, in addition to m noisy base points.
 most_far <- function(m) min(m %/% 3L, 20L)
 
 # The `positions` of some new points, and of all on which they depend, in ascending order, with their neighbours among

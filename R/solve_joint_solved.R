@@ -7,7 +7,7 @@
 
 is_solved <- function(posterior) is.list(posterior)
 
-# As joint_sums_of(), for positions of new points. Without `parts`, the sums are computed some at a time.
+# Like joint_sums_of(), for positions of new points. Without `parts`, some sums are computed at a time.
 solved_sums <- function(sets, positions, weights, parts = FALSE, width = 64) {
   posterior <- sets$posterior
   unit <- unit_posterior(posterior$base)

@@ -3,8 +3,8 @@
 # on their way, the tridiagonal matrix T of Lanczos, and z' P^-1/2 log(P^-1/2 (K + lambda I) P^-1/2) P^-1/2 z is about
 # z' P^-1 z times entry (1, 1) of log(T). Its mean is log det(K + lambda I) - log det P.
 
-# n x count probes z with independent columns of covariance P (I for NULL), made of what `draw` gives, and `weights`
-# P^-1 z: the trace of (K + lambda I)^-1 B is the mean over probes of z' (K + lambda I)^-1 B (P^-1 z).
+# n x count probes z with independent columns of covariance P (I for NULL), computed from the random numbers of `draw`,
+# and `weights` P^-1 z: the trace of (K + lambda I)^-1 B is the mean over probes of z' (K + lambda I)^-1 B (P^-1 z).
 probe_vectors <- function(system, precond = NULL, count = 16, seed = 1, draw = random_signs) {
   space <- system$space
   sparse <- identical(precond$type, "vecchia")
@@ -25,7 +25,8 @@ probe_vectors <- function(system, precond = NULL, count = 16, seed = 1, draw = r
   list(probes = probes, weights = preconditioning(precond, space)(probes))
 }
 
-# `fit` is that of solve_system() for a right-hand side that has the probes in `columns`, started from 0 there.
+# The log-determinant. `fit` is a result of solve_system() for a right-hand side with the probes in `columns`, started
+# from 0.
 lanczos_logdet <- function(system, fit, probes, precond = NULL, columns = seq_len(ncol(probes$probes))) {
   scale <- system$space$dots(probes$probes, probes$weights)
   quadrature <- vapply(columns, \(k) log_corner(fit$recorded$step[, k], fit$recorded$ratio[, k]), 0)

@@ -46,8 +46,8 @@ nystrom <- function(system, diagonal, chosen) {
 }
 
 # For P = C C' + D with D = diag(shift): n x k Q and upper triangular R with P^-1 = D^-1 - Q Q' and C = D Q R. They are
-# the Q (but for a scaling of rows) and R of the decomposition of (D^-1/2 C; I), whose second pass makes it accurate
-# where `trace`, of C C', is much larger than D. C is used up.
+# the factors Q (up to a scaling of rows) and R of the decomposition of (D^-1/2 C; I). Its second pass makes them
+# accurate if `trace`, the trace of C C', is much larger than D. C is overwritten.
 woodbury_factor <- function(space, columns, shift, trace) {
   scaled <- if (length(shift) == 1) \(x) space$axpby(0, x, 1 / sqrt(shift), x) else
     \(x) space$scale_rows(on_space(1 / sqrt(shift), space), x)

@@ -3,7 +3,7 @@
 
 orderings <- c("maxmin", "random", "coordinate", "given")
 
-# A permutation of the rows of u. "maxmin": each point is the farthest from those before it. `tree`: search_tree(u).
+# A permutation of the rows of u. "maxmin": each point is the farthest from all earlier points. `tree`: search_tree(u).
 vecchia_order <- function(u, ordering = orderings, seed = 1, tree = search_tree(u)) {
   ordering <- check_choice(ordering, "ordering", orderings)
   n <- nrow(u)
@@ -12,8 +12,8 @@ vecchia_order <- function(u, ordering = orderings, seed = 1, tree = search_tree(
          coordinate = do.call(order, lapply(seq_len(ncol(u)), function(k) u[, k])), given = seq_len(n))
 }
 
-# m x n: for each row of u, or for those of the rows `of`, the m nearest of the rows before it, the nearest first and
-# ties by row; 0 where there are fewer. The result does not depend on the number of threads or the backend. With an
+# m x n: for each row of u, or for each of the rows `of`, the m nearest of the rows before it, the nearest first and
+# ties by row; 0 if there are fewer. The result does not depend on the number of threads or the backend. With an
 # `order`, u[order, ] takes the place of u. `backend`: a name, or an operator that has a backend.
 ordered_neighbours <- function(u, m, workers = threads(), of = NULL, order = NULL, backend = default_backend()) {
   points_earlier(as_tree(u), order, m, of, neighbour_settings(workers, backend))
@@ -30,12 +30,12 @@ following_neighbours <- function(base, u, order, m, of = NULL, backend = default
   points_following(as_tree(base), as_tree(u), order, m, of, neighbour_settings(threads(), backend))
 }
 
-# The columns of `near`, of which the last and farthest points give way to the points of `more` that are not in them.
+# The columns of `near`, in which points of `more` that are missing replace the last and farthest points.
 joined_neighbours <- function(near, more) points_joined(near, more, threads())
 
 # A tree of the rows of u. The functions above accept it in place of u, so that several searches build it once.
 search_tree <- function(u, workers = threads()) {
-  kind <- if (nrow(u) > 2e4) "trees" else "small trees" # trees of a few sites displace none of all observations
+  kind <- if (nrow(u) > 2e4) "trees" else "small trees" # small trees do not displace the tree of all observations
   recalled(kind, u, function() points_hold(with_coordinate(u), workers), max_entries = 3)
 }
 
@@ -59,7 +59,7 @@ with_trees <- function(code) {
   code
 }
 
-# Points without coordinates are at one location.
+# Adds a constant coordinate if there is none: points without coordinates are at one location.
 with_coordinate <- function(u) if (ncol(u)) u else matrix(0, nrow(u), 1)
 
 as_tree <- function(u) if (is.matrix(u)) search_tree(u) else u

@@ -56,7 +56,7 @@ sparse_posterior <- function(pattern, factor) {
     pattern$filled$by <- self
     pattern$filled$inverse <- NULL
   }
-  # the diagonal; other entries are kept in the matrix
+  # sets the diagonal; the matrix keeps the other entries
   observed <- function(w) {
     if (!is.list(w)) return(w)
     posterior_observe(current(), w$across, w$within$value)
@@ -67,7 +67,7 @@ sparse_posterior <- function(pattern, factor) {
     w$diagonal
   }
   fill()
-  # the matrix, filled again if another field has used the memory
+  # the matrix, filled again if another field has used its memory
   current <- function() {
     if (!identical(pattern$filled$by, self)) {
       fill()

@@ -120,7 +120,8 @@ best_preconditioner <- function(system, small = if (system$space$device >= 0 && 
                                 few = 1500, rank = 150) {
   some <- spaced_rows(system$n, few)
   variance <- system$diagonal()[some]
-  # random errors e of the entries change eigenvalues by 2 sqrt(n) e: if this exceeds the noise, products are those of
+  # random errors e of the entries change eigenvalues by 2 sqrt(n) e: if this exceeds the noise, the matrix of the
+  # products has other neighbours
   # another matrix than the one with these neighbours
   off <- 2 * sqrt(system$n) * rounding_unit[[system$precision]] * mean(variance)
   if (off > mean(system$lambda)) return("pivoted_cholesky")

@@ -1,9 +1,9 @@
 # Accelerated randomly pivoted Cholesky decomposition (Epperly, Tropp and Webber 2025): pivots are drawn with
-# probabilities in proportion to the diagonal of K - C C'. Several are proposed at once from the diagonal before them,
-# and rejection makes accepted pivots those of the algorithm that draws one after another. So columns are computed and
-# projected in blocks.
+# probabilities in proportion to the diagonal of K - C C'. Several pivots are proposed at once from the present
+# diagonal; rejection gives the accepted pivots the distribution of pivots that are drawn one after another. Columns are
+# thus computed and projected in blocks.
 
-# As pivots(). Random numbers are those of `seed`.
+# Like pivots(), with random numbers from `seed`.
 rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = max(10L, ceiling(rank / 10))) {
   with_seed(seed, {
     space <- system$space
@@ -16,7 +16,7 @@ rpcholesky <- function(system, diagonal, rank, tol = 1e-10, seed = 1, block = ma
       place <- match(proposed, rows)
       new <- residual_columns(system, columns, length(pivots), rows)
       residual <- as.matrix(new[rows, , drop = FALSE])
-      remainder[rows] <- pmax(diag(residual), 0) # by rounding, less may remain than the sum of squares implies
+      remainder[rows] <- pmax(diag(residual), 0) # rounding may leave less than the sum of squares implies
       accepted <- accepted_pivots(residual[place, place, drop = FALSE], rank - length(pivots))
       chosen <- place[accepted$pivots]
       if (!length(chosen)) next
@@ -47,7 +47,7 @@ accepted_pivots <- function(residual, max_count) {
   accepted <- integer()
   for (k in seq_len(nrow(residual))) {
     left <- residual[k, k]
-    # the column of a proposal that accepted ones determine up to rounding would be rounding error
+    # if accepted proposals determine a proposal up to rounding, its column would be rounding error
     if (length(accepted) == max_count || stats::runif(1) * start[[k]] >= left || left <= 1e-12 * start[[k]]) next
     accepted <- c(accepted, k)
     row <- residual[k, ] / sqrt(left)

@@ -14,7 +14,7 @@ parquet_source <- function(path, call = caller_env()) {
   arrow_source(reading(path, arrow::open_dataset(path), call), paste("Parquet,", path), file_stamp(path))
 }
 
-# A RecordBatchReader of these columns, which Arrow reads ahead.
+# A RecordBatchReader of some columns; Arrow reads ahead.
 arrow_batches <- function(x, columns) {
   need_package("arrow", "Data of Arrow")
   reading("the data of Arrow", arrow::Scanner$create(x, projection = columns)$ToRecordBatchReader())
@@ -32,7 +32,7 @@ scan_batches <- function(reader, size, visit) {
   }
 }
 
-# visit() for consecutive rows of a data frame, at most `size` each.
+# Calls visit() for consecutive rows of a data frame, at most `size` at a time.
 visit_rows <- function(frame, size, visit) {
   n <- nrow(frame)
   if (n <= size) return(if (n) visit(frame))

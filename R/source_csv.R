@@ -7,7 +7,7 @@ file_source <- function(path, ..., call = caller_env()) {
   need_package("data.table", "A CSV file", call)
   settings <- list(...)
   first <- NULL
-  # the names and the columns of strings of the first lines are those of all
+  # the first lines determine the names of columns and which columns are strings
   scan_csv(path, 1e4, settings, NULL, function(chunk) {
     first <<- chunk
     FALSE
@@ -30,7 +30,7 @@ file_stamp <- function(path) {
   c(normalizePath(path), about$size, as.numeric(about$mtime))
 }
 
-# visit(chunk) for pieces of about `size` rows, until it returns FALSE. `layout`: that of the first rows.
+# Calls visit(chunk) for pieces of about `size` rows, until it returns FALSE. `layout` is determined by the first rows.
 scan_csv <- function(path, size, settings, layout, visit) {
   con <- reading(path, gzfile(path, "rb"))
   on.exit(close(con))
@@ -54,7 +54,7 @@ scan_csv <- function(path, size, settings, layout, visit) {
 
 # Rows of some complete records. The first of them, with a known layout, are preceded by the header.
 read_records <- function(bytes, settings, layout, header) {
-  # without a newline, text would be the name of a file
+  # without a newline, fread() would treat text as the name of a file
   if (bytes[[length(bytes)]] != as.raw(10L)) bytes <- c(bytes, as.raw(10L))
   text <- list(text = rawToChar(bytes), data.table = FALSE, showProgress = FALSE)
   if (is.null(layout)) return(do.call(data.table::fread, c(text, settings)))
@@ -63,7 +63,7 @@ read_records <- function(bytes, settings, layout, header) {
   named <- list(header = header, colClasses = if (length(strings)) list(character = strings))
   chunk <- do.call(data.table::fread, c(text, settings, Filter(Negate(is.null), named)))
   strings <- vapply(chunk, is.character, NA)
-  # fread() keeps the two quotation marks that stand for one
+  # fread() leaves doubled quotation marks
   chunk[strings] <- lapply(chunk[strings], function(x) gsub("\"\"", "\"", x, fixed = TRUE))
   stats::setNames(chunk, chosen)
 }

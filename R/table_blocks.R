@@ -34,13 +34,13 @@ table_blocks <- function(source, columns, pilot, store, m, size, call) {
   blocks
 }
 
-# f(u): coordinates in which the most correlated points are the nearest, by the covariance of the pilot.
+# Returns f(u): coordinates in which the most correlated points are the nearest, by the covariance of the pilot.
 near_function <- function(pilot) {
   near_by_reference(pilot$model, pilot$theta, typical_sites(pilot$sample$u, 4096))
 }
 
 near_by_reference <- function(model, theta, reference) {
-  # a task in another process has these values, not the frame of the caller
+  # so that a task in another process has these values, not the frame of the caller
   force(list(model, theta, reference))
   function(u) neighbour_coordinates(model, theta, u, reference)
 }
@@ -56,7 +56,7 @@ check_root <- function(root, names, call) {
                            linear combinations} of the others."), call = call)
 }
 
-# Records of few observations that stand for all: the first heads, and groups of points next to each other, which have
+# Records of few observations that represent all: the first heads, and groups of neighbouring points, which have
 # information on short distances.
 typical_records <- function(blocks, heads = 6000, groups = 60, size = 100) {
   filled <- which(blocks$rows > cell_heads)

@@ -1,13 +1,14 @@
-# Cells of a table: boxes of a k-d tree over a sample of its rows, with about as many rows each. Cells do not depend on
-# memory or workers, so that sums over cells are the same digits for all of them. Numbers of cells follow the tree, so
-# that cells with close numbers are near each other.
+# Cells of a table: boxes of a k-d tree over a sample of its rows, with about equal numbers of rows. Cells do not depend
+# on memory or workers, so that sums over cells are bit-identical. Numbers of cells follow the tree, so that cells with
+# close numbers are near each other.
 
-# The numbers of rows of a cell, about, and of those first ones of its ordering that are neighbours in all cells.
+# The approximate number of rows of a cell, and the number of first points of its ordering that may be neighbours in all
+# cells.
 cell_rows <- 65536
 cell_heads <- 1024
 
-# A tree over the sample `near` of n points: at each node the coordinate and its value where cells part. The children
-# of node k are nodes 2 k and 2 k + 1.
+# A tree over the sample `near` of n points: for each node, the coordinate and the value at which it is divided into
+# cells. The children of node k are nodes 2 k and 2 k + 1.
 partition_of <- function(near, n) {
   depth <- max(0, min(ceiling(log2(n / cell_rows)), floor(log2(nrow(near) / 8))))
   nodes <- 2^depth - 1
@@ -79,7 +80,7 @@ qr_root <- function(x) {
   unname(qr.R(qr(x, LAPACK = FALSE, tol = 0)))
 }
 
-# The least and the largest coordinates of each cell, an array (2, coordinates, cells), with more points.
+# The smallest and largest coordinates of each cell, an array (2, coordinates, cells), after more points are added.
 wider_boxes <- function(boxes, near, of, count) {
   if (is.null(boxes)) boxes <- array(c(Inf, -Inf), c(2, ncol(near), count))
   for (k in seq_len(ncol(near))) {

@@ -51,7 +51,7 @@ finish_file <- function(path) {
   if (!file.rename(partial_path(path), path)) stop_disk(path)
 }
 
-# Rows of a matrix at the end of a file, each row together; and all rows of such a file, or `count` after `skip` rows.
+# Appends rows of a matrix to a file, row by row; and reads all rows of such a file, or `count` after `skip` rows.
 append_rows <- function(path, rows) write_bytes(path, writeBin(as.vector(t(rows)), raw()), append = TRUE)
 
 read_rows <- function(path, names, skip = 0, count = Inf) {
@@ -64,9 +64,10 @@ read_rows <- function(path, names, skip = 0, count = Inf) {
   matrix(readBin(con, "double", count * width), ncol = width, byrow = TRUE, dimnames = list(NULL, names))
 }
 
-# R does not report a full disk before a file is closed, and then not always. The size of the file shows it.
+# Writes bytes and checks the size of the file: R does not report a full disk before a file is closed, and then not
+# always.
 write_bytes <- function(path, bytes, append) {
-  force(bytes) # an error of its computation is not one of the disk
+  force(bytes) # so that an error of computing the bytes is not reported as an error of the disk
   before <- if (append && file.exists(path)) file.size(path) else 0
   tryCatch(put_bytes(path, bytes, if (append) "ab" else "wb"), error = function(e) stop_disk(path, e),
            warning = function(w) stop_disk(path, w))

@@ -2,17 +2,18 @@
 # small number of all others. They depend on the cell alone, so that predictions do not depend on how new points are
 # split.
 #
-# A fine observation matters near itself: its effect falls to 1 / e over a third of the radius of the disc of as many
-# observations as a prediction needs (local_count()). The halo has all observations within six times their area. A
-# coarse one, of a large level, is a neighbour of points farther away: it is kept within the distance at which points
-# of its level have neighbours (halo_reach()) behind the halo. Both distances are those of the cell of the observation,
-# so that dense cells beside a sparse one do not enter it as a whole.
+# An observation of a small level matters only nearby: its effect falls to 1 / e over a third of the radius of the disc
+# that contains as many observations as a prediction needs (local_count()). The halo contains all observations within
+# six times the area of this disc. An observation of a large level is a neighbour of points farther away: beyond the
+# halo, it is kept within the distance at which points of its level have neighbours (halo_reach()). Both distances
+# belong to the cell of the observation, so that dense cells next to a sparse cell are not included as a whole.
 
-# The observations of the halo in units of those of a prediction, and the number of rows of a cell with its halo, about.
+# The number of observations in the halo divided by the number for a prediction; the approximate number of rows of a
+# cell with its halo.
 halo_share <- 6
 halo_rows <- 2e5
 
-# The distance from the box of another cell within which all observations of a cell are used for the field there.
+# The distance from the box of another cell within which the observations of a cell are used for the field there.
 halo_widths <- function(blocks, count) {
   d <- blocks$d
   side <- blocks$rows^(1 / d)
@@ -42,11 +43,11 @@ records_of_field <- function(blocks, k, m) {
   rbind(heads, rest[order(-rest[, "level"], rest[, "row"]), , drop = FALSE])
 }
 
-# The heads, also in tasks, whose `blocks` do not contain them.
+# The heads; in tasks, `blocks` do not contain them.
 heads_of_blocks <- function(blocks) blocks$heads %||% read_object(in_store(blocks$store, "ordered"))$heads
 
-# The cell of each new point: the one whose box has it, or the nearest box. The cells of the partition have points on
-# their side of a gap, which may be nearer to the observations on the other side.
+# The cell of each new point: the cell whose box contains it, or the nearest box. (The partition alone would assign a
+# point in a gap to the cell on its side, although the observations on the other side may be nearer.)
 cells_near <- function(blocks, near) {
   of <- cells_of(blocks$partition, near)
   from <- lapply(seq_len(ncol(near)), function(k) {

@@ -6,9 +6,9 @@
 # then that of the whole table, and fine structure that of each cell; the ordering differs from the maximum-minimum
 # distance ordering of all points along the borders of cells.
 
-# Sorts the file of each cell by level; returns the records of the heads in their order, and the level at which the
-# other points of each cell begin: each location within a cell is nearer than this to a point before these. The levels
-# of the heads are those in their order.
+# Sorts the file of each cell by level; returns the records of the heads in their order, and the maximum level of the
+# other points of each cell: every location within a cell is nearer than this to an earlier point. The levels of the
+# heads are those in their own order.
 order_cells <- function(sorted, partition, near_of, store) {
   count <- cell_count(partition)
   cells <- which(sorted$rows > 0)
@@ -19,8 +19,7 @@ order_cells <- function(sorted, partition, near_of, store) {
   list(heads = in_maxmin_order(do.call(rbind, lapply(parts, function(part) part$heads)), near_of), level = level)
 }
 
-# Sorts the file of cell k; returns its first points, of which `heads` has the number for each cell, and the level of
-# the others.
+# Sorts the file of cell k; returns its first points, `heads` of them for each cell, and the level of the others.
 order_cell <- function(k, heads, columns, near_of, store) {
   say_progress(step = paste("ordered", k, "of", length(heads), "cells"))
   records <- records_by_level(read_rows(in_store(store, "rows-", k), columns), near_of)
@@ -43,7 +42,7 @@ in_maxmin_order <- function(records, near_of) {
   records
 }
 
-# The number of heads of a cell with n points; of a single cell, all points.
+# The number of heads of a cell with n points; if there is a single cell, all points.
 heads_of <- function(n, count) if (count == 1) n else pmin(n, cell_heads)
 
 records_by_level <- function(records, near_of) {
@@ -51,14 +50,14 @@ records_by_level <- function(records, near_of) {
   records[order(-records[, "level"], seq_len(nrow(records))), , drop = FALSE]
 }
 
-# The distance of each point from the nearest one before it, infinite for the first.
+# The distance of each point from the nearest earlier point; infinite for the first point.
 levels_of <- function(near, before) {
   if (nrow(near) == 1) return(Inf)
   from <- as.vector(before)
   c(Inf, sqrt(rowSums((near[-1, , drop = FALSE] - near[from[-1], , drop = FALSE])^2)))
 }
 
-# The reach of the halo of a cell: m points that come before a point of a level are within this multiple of the level.
+# The reach of the halo of a cell: m earlier points of a point are within this multiple of its level.
 halo_reach <- function(level, m, d) level * 0.8 * (2 * m)^(1 / d)
 
 # The distance of points `near` from a box, a matrix with its least and largest coordinates in rows.

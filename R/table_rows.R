@@ -66,7 +66,7 @@ check_chunk_values <- function(values, rows, call) {
   bad(!is.finite(values[, 3]) | values[, 3] <= 0, "{.arg weights} must be positive:")
 }
 
-# Rows with missing values are left out, or an error.
+# Leaves out rows with missing values, or stops, depending on na.action.
 act_on_missing <- function(na.action, rows, call) {
   if (is.null(na.action)) return(invisible())
   action <- tryCatch(match.fun(na.action), error = function(e) NULL)

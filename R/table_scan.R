@@ -17,7 +17,7 @@ scan_table <- function(source, columns, formula, size, seed, max_rows = sample_s
   scan_source(source, columns, size, function(chunk) {
     refuse_integer64(chunk, call)
     drawn <- draw(nrow(chunk))
-    drawn[has_new_level(chunk)] <- -1 # before all others
+    drawn[has_new_level(chunk)] <- -1 # such rows are sampled before all others
     limit <- if (length(key) < max_rows) Inf else sort(key, partial = max_rows)[[max_rows]]
     some <- which(drawn < limit)
     sample <<- rbind(sample, chunk[some, , drop = FALSE])
@@ -32,7 +32,7 @@ scan_table <- function(source, columns, formula, size, seed, max_rows = sample_s
   list(n = n, sample = sample)
 }
 
-# f(n): the next n uniform numbers of a separate stream.
+# Returns f(n): the next n uniform numbers of a separate stream.
 uniform_stream <- function(seed) {
   state <- with_seed(seed, globalenv()$.Random.seed)
   function(n) {
@@ -46,7 +46,7 @@ uniform_stream <- function(seed) {
   }
 }
 
-# f(chunk): the rows in which a factor of the trend has a level for the first time.
+# Returns f(chunk): the rows in which a factor of the trend has a level for the first time.
 level_finder <- function(formula, call, max_levels = 1e4) {
   seen <- list()
   function(chunk) {

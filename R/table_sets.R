@@ -1,5 +1,6 @@
-# Sets of a table, each a point with its neighbours among those before it, in units: slices of the heads, then the other
-# points of each cell. A unit is a file with all that a likelihood reads of it, and is computed separately.
+# Sets of a table, each a point with its neighbours among earlier points. Sets are divided into units: slices of the
+# heads, then the other points of each cell. A unit is a file with all data that its part of the likelihood reads, and
+# is computed separately.
 
 # The units of a table: `first` and `last` position of each slice of the heads, or the number of a cell.
 units_of <- function(blocks) {
@@ -19,7 +20,7 @@ sizes_of_units <- function(blocks) {
 
 unit_path <- function(blocks, k) in_store(blocks$store, "unit-", k)
 
-# Writes the units that are not there yet.
+# Writes the units that do not exist yet.
 write_units <- function(blocks) {
   over_units(which(!file.exists(unit_path(blocks, seq_along(blocks$units)))), write_unit, blocks)
 }
@@ -36,7 +37,7 @@ sets_of_heads <- function(blocks, unit) {
   compact_sets(blocks$heads, some, search_of_records(blocks, blocks$heads)(some))
 }
 
-# f(some): the neighbours of some records, which are in their order.
+# Returns f(some): the neighbours of some records, which are in their order.
 search_of_records <- function(blocks, records) {
   u <- coordinates_of_records(records)
   tree <- search_tree(blocks$near_of(u))
@@ -44,8 +45,8 @@ search_of_records <- function(blocks, records) {
   function(some) search(min(blocks$m, nrow(records) - 1L), some)
 }
 
-# The points of a cell behind its heads. Their neighbours are among the points of the halo of the cell, heads nearby,
-# and the first heads of all.
+# The sets of the points of a cell after its heads. Their neighbours are among the points of the halo of the cell, heads
+# nearby, and the first heads of the table.
 sets_of_cell <- function(blocks, k) {
   halo <- halo_of_cell(blocks, k, halo_reach(blocks$level[[k]], blocks$m, blocks$d), skip = cell_heads)
   order <- order(-halo$records[, "level"], halo$records[, "row"])
@@ -57,8 +58,8 @@ sets_of_cell <- function(blocks, k) {
 
 box_of_cell <- function(blocks, k) matrix(blocks$boxes[, , k], 2)
 
-# The `records` of a cell, and of the points of others within `reach` of its box, in each cell without the first `skip`;
-# `inside`: whether they are of the cell.
+# The `records` of a cell, and of points of other cells within `reach` of its box, in each cell without the first `skip`
+# points; `inside`: TRUE for records of the cell itself.
 halo_of_cell <- function(blocks, k, reach, skip = 0) {
   box <- box_of_cell(blocks, k)
   others <- which(distance_of_boxes(blocks$boxes, box) <= reach & blocks$rows > skip)

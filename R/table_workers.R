@@ -1,6 +1,6 @@
-# Tasks over units of a table: in this process, in those of future::plan(), or in daemons of mirai. A task depends on
-# its unit and on files alone, and results come in the order of the units: with any number of workers they are the same
-# digits.
+# Tasks over units of a table: in this process, in processes of future::plan(), or in daemons of mirai. A task depends
+# only on its unit and on files, and results are returned in the order of the units: they are bit-identical for any
+# number of workers.
 #
 # A pool of workers is a list:
 #   count                           the number of workers
@@ -8,8 +8,9 @@
 #   value(job, here)                the result of what start() returned, or here() where the worker has died
 #   renew()                         replaces workers that have died
 
-# task(k, ...) for units k, a list in their order. Each worker has consecutive units, the same ones in each step, and
-# keeps the data that it reads (held_unit()). The units of a worker that dies are computed here, and it is replaced.
+# Runs task(k, ...) for units k; returns a list in their order. Each worker has consecutive units, the same ones in each
+# step, and keeps the data that it reads (held_unit()). If a worker dies, its units are computed in this process, and
+# the worker is replaced.
 over_units <- function(units, task, ...) {
   pool <- if (length(units) > 1) worker_pool()
   if (!is.null(pool)) return(units_elsewhere(units, task, list(...), pool))
@@ -19,7 +20,7 @@ over_units <- function(units, task, ...) {
   })
 }
 
-# The processes of future::plan() if there are several, or else several daemons; NULL without these.
+# The processes of future::plan() if there are several, otherwise daemons if there are several; otherwise NULL.
 worker_pool <- function() if (many_workers()) future_pool() else mirai_pool()
 
 worker_count <- function() worker_pool()$count %||% 1
@@ -61,8 +62,8 @@ renew_workers <- function() {
   future::plan(plans)
 }
 
-# Daemons of mirai::daemons(), on this machine or on others that see the work directory: for example one for each GPU.
-# The part of a daemon that dies, or whose task is an error, is computed here, where the error has its class.
+# Daemons of mirai::daemons(), on this machine or on others that can read the work directory: for example, one for each
+# GPU. If a daemon dies or its task raises an error, its part is computed here, so that the error has its class.
 mirai_pool <- function() {
   mirai <- mirai_functions()
   count <- if (is.null(mirai)) 0 else mirai$status()$connections

@@ -147,7 +147,7 @@ trend_residuals <- function(formula, data, coords, call) {
   as_variogram_parts(u, y, is.null(coords) && source$long_lat, if (is.null(coords)) source$crs)
 }
 
-# `unit` is that of distances, NULL if it is not known.
+# `unit` is the unit of distances, NULL if it is unknown.
 as_variogram_parts <- function(u, values, long_lat, crs = NULL) {
   if (long_lat) {
     tell_great_circle("A matrix made by {.fn sf::st_coordinates} gives distances in degrees.")

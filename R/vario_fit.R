@@ -42,7 +42,7 @@ fit_variogram <- function(variogram, covariance, weights = c("np/h^2", "np/gamma
                      np = variogram$np, equal = 1)
     sum(weight * (variogram$gamma - fitted)^2)
   }
-  # bounds and starting values are those of data that vary and extend as the variogram does
+  # bounds and starting values for data with the variation and extent of the variogram
   like <- rbind(lags, -lags)
   spread <- rep(c(-1, 1), length.out = nrow(like)) * sqrt(max(variogram$gamma))
   model <- with_bounds(model, like, spread)
@@ -102,14 +102,14 @@ variogram_curves <- function(variogram, covariance, call = caller_env()) {
 model_semivariance <- function(model, lags) {
   formula <- code_text("Sum_Reduction(", semivariance_text(model), ", 1)")
   op <- recent_operator(formula, point_declarations(model), "auto", "float64", "cpu")
-  # beside the origin, where an intrinsic field is 0
+  # next to the origin, because an intrinsic field is 0 there
   here <- matrix(1, 1, ncol(lags))
   function(theta) {
     as.vector(op(list(theta = theta, x = 1 + lags, y = here))) + if (length(model$nugget)) theta[[model$nugget]] else 0
   }
 }
 
-# The best of searches from all starts.
+# The best result of searches from all starts.
 least_squares <- function(model, starts, value) {
   p <- model$parameters
   free <- !p$fixed

@@ -15,7 +15,7 @@ genton_classes <- function(u, values, breaks, direction) {
   all[np > 1, ]
 }
 
-# 1 where the first coordinate that differs ascends from the right to the left point, else -1.
+# 1 if the first coordinate that differs is larger at the left point than at the right point, otherwise -1.
 ascending <- function(u, left, right) {
   sign <- rep(1, length(left))
   for (k in rev(seq_len(ncol(u)))) {
@@ -36,8 +36,8 @@ qn_scale <- function(x) {
   factor * ranked_distance(sort(x), h * (h - 1) / 2) / (sqrt(2) * stats::qnorm(5 / 8))
 }
 
-# The k-th smallest distance of two of the sorted numbers x, by bisection: a number t exceeds as many of them as
-# findInterval() counts.
+# The k-th smallest distance of two of the sorted numbers x, by bisection: findInterval() counts how many distances are
+# at most a number t.
 ranked_distance <- function(x, k) {
   ranks <- seq_along(x)
   within <- function(t) sum(as.numeric(findInterval(x + t, x) - ranks))

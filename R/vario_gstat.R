@@ -59,7 +59,7 @@ as_gp <- function(model, fixed = FALSE) {
   }
   terms <- do.call(c, lapply(seq_len(nrow(model)), function(n) gstat_term(model[n, ], fixed)))
   size <- function(name) sum(unlist(terms[names(terms) == name]))
-  smallest <- 1e-12 * sum(abs(model$psill), na.rm = TRUE) # the remainder of a jump that cancels
+  smallest <- 1e-12 * sum(abs(model$psill), na.rm = TRUE) # rounding error of jumps that cancel
   if (isTRUE(size("microscale") < -smallest)) {
     stop_kernops("input", "The model is negative at short distances: {.val Log} of gstat with a range below 1 needs a
                            {.val Nug} of at least -psill log(range).")
@@ -75,8 +75,9 @@ as_gp <- function(model, fixed = FALSE) {
 
 white_functions <- list(microscale = microscale, nugget = nugget)
 
-# By the names of gstat: a list of the field and of the variances of the white parts of a term of sill v, range r and
-# smoothness k. `term` adds the anisotropy, and what is fixed.
+# Models by the names of gstat. Each function returns a list of the field, and of the variances of the parts of a term
+# without correlation, for a term with sill v, range r and smoothness k. `term` adds the anisotropy, and fixed
+# parameters.
 gstat_models <- list(
   Nug = function(v, r, k, term) list(microscale = v),
   Err = function(v, r, k, term) list(nugget = v),
@@ -126,7 +127,8 @@ gstat_anisotropy <- function(row) {
   list(angle = angles, ratio = ratios)
 }
 
-# The variograms of an object of gstat have the same terms: the sills of a term are those of all pairs of variables.
+# Converts an object of gstat, whose variograms must have the same terms: the sills of a term are those of all pairs of
+# variables.
 as_lmc <- function(model, fixed, call = caller_env()) {
   names <- names(model$data)
   variogram <- function(i, j) {

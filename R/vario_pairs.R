@@ -1,7 +1,7 @@
 # Sums of gp_variogram() over pairs of points.
 
-# Directions: each a list of the angle in the plane and the dip above it, in degrees, and their tolerances; without a
-# tolerance they are any.
+# Directions: each is a list of the angle in the plane and the dip above it, in degrees, and their tolerances. Without a
+# tolerance, all angles or dips are included.
 pair_directions <- function(alpha, tol, beta, tol.ver, d, long_lat, call = caller_env()) {
   in_plane <- angles_between(alpha, tol, c("alpha", "tol"), call)
   above <- angles_between(beta, tol.ver, c("beta", "tol.ver"), call)
@@ -29,7 +29,7 @@ angles_between <- function(angles, tol, names, call) {
 
 unit_direction <- function(angle) c(sin(angle * pi / 180), cos(angle * pi / 180))
 
-# A pair exactly at the tolerance is within it.
+# The cosine of a tolerance; a pair exactly at the tolerance is included.
 tolerance_cosine <- function(tol) cos(tol * pi / 180) - 1e-12
 
 # The rows of h, differences of points, along the direction; differences that point back along it in the plane are
@@ -96,7 +96,7 @@ variogram_classes <- function(u, values, breaks, direction, estimator, backend) 
   all[all$np > 0, ]
 }
 
-# All pairs up to the cutoff, point after point.
+# All pairs up to the cutoff, for one point after another.
 variogram_cloud <- function(u, values, cutoff, direction, rows) {
   parts <- lapply(seq_len(nrow(u))[-1], function(i) {
     before <- seq_len(i - 1)

@@ -28,7 +28,7 @@ as_vgm <- function(object) {
 
 vgm_row <- function(model, range, kappa = 0.5) list(model = model, range = range, kappa = kappa)
 
-# By label, of the parameters p.
+# Models by label, as functions of the parameters p.
 vgm_models <- list(
   exponential = function(p) vgm_row("Exp", p$range),
   squared_exponential = function(p) vgm_row("Gau", p$range * sqrt(2)),
@@ -73,13 +73,14 @@ vgm_leaf <- function(leaf, factor) {
   c(list(row), jump)
 }
 
-# The model of rows: all jumps at the origin of one kind become one row, which may be left out if it is 0.
+# Merges rows: all jumps at the origin of one kind become one row, which may be left out if it is 0.
 rows_to_vgm <- function(rows, all = FALSE) {
   models <- vapply(rows, `[[`, "", "model")
   sills <- vapply(rows, `[[`, 0, "psill")
   white <- c("Nug", "Err")
   sizes <- vapply(white, function(name) sum(sills[models == name]), 0)
-  kept <- if (all) white %in% models else abs(sizes) > 1e-12 * sum(abs(sills)) # what is left of jumps that cancel
+  # drops rounding errors of jumps that cancel
+  kept <- if (all) white %in% models else abs(sizes) > 1e-12 * sum(abs(sills))
   jumps <- lapply(white[kept], function(name) c(vgm_row(name, 0), psill = sizes[[name]]))
   Reduce(function(model, row) do.call(gstat::vgm, c(row, if (!is.null(model)) list(add.to = model))),
          c(rows[!models %in% white], jumps), NULL)
@@ -87,7 +88,7 @@ rows_to_vgm <- function(rows, all = FALSE) {
 
 vgm_of_pairs <- function(covariance) {
   terms <- lmc_terms(covariance)
-  lapply(lmc_effects(covariance), vgm_rows) # an error: gstat has none
+  lapply(lmc_effects(covariance), vgm_rows) # raises an error: gstat has no effects
   sills <- lapply(terms, function(term) sills_of(term$parts[[1]]))
   if (any(vapply(sills, is.null, NA))) {
     stop_kernops("input", "The sills of {.arg object} must be given.", call = NULL)

@@ -85,8 +85,8 @@ hsic_test <- function(x, y, permutations = 999, sd = NULL, backend = c("auto", "
   test
 }
 
-# Both sides around their first point, in units in which their largest coordinate is about 1, and `orders`, a column
-# with the order of the rows of y for the data and each permutation.
+# Both samples, shifted to their first point and scaled to a largest coordinate of about 1; and `orders`, a column with
+# the order of the rows of y for the data and for each permutation.
 observed_together <- function(x, y, permutations, call = caller_env()) {
   x <- unname(verb_points(x, "x", call = call))
   y <- unname(verb_points(y, "y", call = call))
@@ -104,7 +104,7 @@ observed_together <- function(x, y, permutations, call = caller_env()) {
   list(x = x / units[[1]], y = y / units[[2]], units = units, orders = orders)
 }
 
-# For points on lines with centred distances A and B: `products`, mean(A B) for each order of y, and `squares`,
+# For points on lines, with centred distance matrices A and B: `products`, mean(A B) for each order of y, and `squares`,
 # mean(A^2) and mean(B^2), from sums over the sorted points.
 line_means <- function(pair) {
   n <- nrow(pair$x)
@@ -132,9 +132,9 @@ line_row_means <- function(u) {
   means
 }
 
-# The same for points and a function of squared distances, `outer`, by passes over all pairs: row means, then centred
-# entries, then their products with the entries of permuted points, which need no centring. `factors` of the squared
-# distances of both sides.
+# Like line_means(), for points and a function of squared distances, `outer`, by passes over all pairs: first row means,
+# then centred entries, then their products with the entries of permuted points, which need no centring. `factors` scale
+# the squared distances of both samples.
 centred_means <- function(pair, outer, factors, backend) {
   n <- nrow(pair$x)
   run <- function(formula, sizes, input) {
@@ -183,7 +183,7 @@ stored_means <- function(pair, a, b, shifted, factors) {
   })
   Reduce(`+`, sums) / n^2
 }
-most_stored <- 5000 # observations
+most_stored <- 5000 # maximum number of observations
 
 # mean(A B) for each permutation. A pass over the pairs computes 64 permutations as the entries of one vector, for which
 # each coordinate of y has 64 columns.

@@ -26,7 +26,8 @@ sums_to_tolerance <- function(kernel, x, y, b, tol, call = caller_env()) {
     i = "Without {.arg tol} the sums are exact."), call = call)
 }
 
-# The box of all differences of points: the least coordinates, and the spans. Coordinates without a span have no modes.
+# The box of all differences of points: its smallest coordinates and its spans. Coordinates without a span have no
+# modes.
 difference_space <- function(x, y) {
   ranges <- rbind(column_ranges(x), column_ranges(y))
   low <- apply(ranges, 2, min)
@@ -34,8 +35,8 @@ difference_space <- function(x, y) {
   list(low = low, span = span, wide = span > 0)
 }
 
-# The Fourier series of a kernel: as few modes as the smooth kernel needs, or, if these are too many or take longer,
-# those of its smooth part. NULL if sums over all pairs are faster.
+# The Fourier series of a kernel: with as few modes as a smooth kernel needs or, if this takes too many modes or too
+# long, of the smooth part of the kernel. NULL if sums over all pairs are faster.
 fastest_series <- function(kernel, space, x, y, precision) {
   torus <- kernel_torus(kernel, space, precision)
   most_seconds <- seconds_of_pairs * nrow(x) * nrow(y)
@@ -44,7 +45,8 @@ fastest_series <- function(kernel, space, x, y, precision) {
   if (is.null(way) || way$seconds > most_seconds) NULL else way
 }
 
-# The series of a smooth kernel, whose last coefficients fall faster than any power of their number. NULL for others.
+# The series of a smooth kernel, whose last coefficients fall faster than any power of their number; NULL for other
+# kernels.
 smooth_series <- function(kernel, torus, precision, most_seconds) {
   tail <- Inf
   for (fineness in 2^seq(0.5, 12, by = 0.5)) {
@@ -58,18 +60,18 @@ smooth_series <- function(kernel, torus, precision, most_seconds) {
   }
 }
 
-# Sums over more pairs are not computed instead of a series that fails.
+# Maximum number of pairs: if a series fails, more pairs are not summed instead.
 most_exact_pairs <- 1e11
-# Cells of the grid that fit in memory: complex numbers, of which R's fft() makes copies.
+# Maximum number of cells of the grid: complex numbers, of which R's fft() makes copies.
 most_grid_cells <- 2^25
-# Seconds of one core for a pair, a pair of near points and a cell: orders of magnitude, by which the method is chosen.
+# Seconds of one core for a pair, a pair of near points and a cell: approximate values, by which the method is chosen.
 seconds_of_pairs <- 2e-9
 seconds_of_near <- 3e-8
 seconds_of_cells <- 6e-7
 
-# The periods: a difference plus or minus a period has a negligible kernel, or lies beyond all differences, where the
-# kernel is multiplied by a function that falls smoothly to 0: from the span to twice the span. `unit`, a length in
-# which the kernel changes.
+# The periods, such that each difference plus or minus a period either has a negligible kernel or lies beyond all
+# differences. There, from the span to twice the span, the kernel is multiplied by a function that falls smoothly to 0.
+# `unit` is a length over which the kernel changes.
 kernel_torus <- function(kernel, space, precision) {
   wide <- which(space$wide)
   span <- space$span[wide]

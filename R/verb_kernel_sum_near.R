@@ -53,9 +53,9 @@ near_pairs <- function(torus, modes, x, y, precision) {
        pairs = by_x$pairs, ranges = new_ranges(c(by_x$ranges, by_y$ranges)))
 }
 
-# The rows of points in the order of their cells, the numbers of the cells, and the points in each. Cells that differ by
-# one in the last coordinate have numbers that differ by one; `strides` are those of the other coordinates. An empty
-# cell is on either side of the box.
+# The rows of points in the order of their cells, the numbers of the cells, and the points in each cell. Cells that
+# differ by one in the last coordinate have numbers that differ by one; `strides` are the differences for the other
+# coordinates. The grid has an empty cell on each side of the box.
 sorted_cells <- function(points, torus, radius) {
   count <- ceiling(torus$span / radius) + 3
   cell <- lapply(seq_along(torus$wide), \(k) floor((points[, torus$wide[k]] - torus$low[k]) / radius[k]) + 1)

@@ -17,7 +17,7 @@ run_lloyd <- function(problem, centres) {
   kmeans_result(problem, label, count, iterations, if (converged || batches) 0L else 2L)
 }
 
-# Gives each empty cluster the point that adds most to the sum of squares, and is not alone in its cluster.
+# Assigns to each empty cluster the point that adds most to the sum of squares and is not alone in its cluster.
 fill_empty <- function(problem, label, centres) {
   size <- tabulate(label, nrow(centres))
   if (all(size > 0)) return(label)
@@ -36,7 +36,7 @@ squares_to_centres <- function(problem, label, centres) {
   rowSums((unname(problem$x) - centres[label, , drop = FALSE])^2)
 }
 
-# Means of clusters; a cluster whose points have no weight has their plain mean.
+# Means of clusters; if all weights of a cluster are 0, the plain mean of its points.
 cluster_means <- function(problem, label, count) {
   sums <- cluster_sums(problem$x, label, problem$weights %||% numeric(), count)
   weightless <- sums[, ncol(sums)] == 0
@@ -44,7 +44,8 @@ cluster_means <- function(problem, label, count) {
   sums[, -ncol(sums), drop = FALSE] / sums[, ncol(sums)]
 }
 
-# Mini-batches: a centre moves towards the mean of its new points by their share of all points that it has met.
+# Mini-batches: a centre moves towards the mean of its new points, by their share of all points that were assigned to
+# it.
 move_by_batches <- function(problem, centres) {
   n <- nrow(problem$x)
   met <- numeric(nrow(centres))

@@ -44,8 +44,8 @@ mixture_components <- function(weight, mean, covariance) {
   list(full = full, input = list(unname(mean), root, peak))
 }
 
-# The operator of a reduction of the logarithms of all weighted densities. Axis 1 reduces over components, axis 0 over
-# points, where `further` follows and has variables of its own, `declared`.
+# The operator of a reduction of the logarithms of all weighted densities. Axis 1 reduces over components. Axis 0
+# reduces over points; the text `further` then follows, with its variables `declared`.
 component_log_densities <- function(reduction, components, d, backend, stored = FALSE, further = "%s", axis = 1,
                                     declared = NULL) {
   whitened <- if (components$full) "MatVecMult(r, x - m)" else "r * (x - m)"
@@ -71,7 +71,7 @@ component_moments <- function(problem, components, density) {
   op(c(list(problem$x), components$input, list(density, problem$weights)))
 }
 
-# The same where each point belongs to one component, of mean 0.
+# The same sums if each point belongs to one component; deviations are from 0.
 cluster_moments <- function(problem, label) {
   x <- problem$x
   d <- ncol(x)
@@ -82,7 +82,7 @@ cluster_moments <- function(problem, label) {
   sums[, c(ncol(sums), seq_len(ncol(sums) - 1)), drop = FALSE]
 }
 
-# Weights, means and covariances from such sums, where deviations are those from `mean`; NULL where they are singular.
+# Weights, means and covariances from such sums of deviations from `mean`; NULL if a covariance is singular.
 mixture_parameters <- function(problem, moments, mean) {
   k <- problem$k
   d <- ncol(problem$x)

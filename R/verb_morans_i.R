@@ -86,8 +86,8 @@ morans_deviations <- function(values, n, call = caller_env()) {
   z / max(abs(z))
 }
 
-# Functions of vectors v, the columns of a matrix: the product of v and the weights, or their squares with `times` = 2.
-# Units of distance are those of the points, as I does not depend on the scale of weights.
+# Returns functions of vectors v, the columns of a matrix: the product of the weights and v or, with `times` = 2, of the
+# squared weights and v. Distances are in units of the points, because I does not depend on the scale of weights.
 pair_weights <- function(x, power, backend, call = caller_env()) {
   if (power == 0) stop_equal_weights(call)
   check_distinct(x, call)
@@ -156,7 +156,8 @@ morans_second_moment <- function(z, s0, s1, s2) {
   (fixed - kurtosis * ((n^2 - n) * s1 - 2 * n * s2 + 6 * s0^2)) / ((n - 1) * (n - 2) * (n - 3) * s0^2)
 }
 
-# Extreme is large, small, or far from the expectation; rounding must not count as a difference.
+# The p-value of permutations. Large, small, or values far from the expectation count as extreme, depending on
+# `alternative`; differences by rounding do not count.
 morans_permuted <- function(statistic, expected, alternative) {
   extreme <- switch(alternative, greater = statistic, less = -statistic, two.sided = abs(statistic - expected))
   permuted <- statistic[-1]

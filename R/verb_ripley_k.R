@@ -78,7 +78,7 @@ print.kernops_pattern <- function(x, ...) {
   invisible(x)
 }
 
-# The distances, the number of points per unit of area, and sums(bandwidth), the sums over pairs.
+# The distances, the number of points per unit of area, and sums(bandwidth), which computes the sums over pairs.
 pattern_pairs <- function(x, window, y, r, correction, call = caller_env()) {
   x <- pattern_points(x, "x", call)
   if (!is.null(y)) y <- pattern_points(y, "y", call)

@@ -1,7 +1,7 @@
 # The iterations of sinkhorn(), and its gradients.
 
-# Points around the first point of x, in a unit in which coordinates are about 1. `unit` is that of costs, in which
-# `epsilon` and `rho` are here.
+# Points shifted to the first point of x and scaled to coordinates of about 1. `unit` is the unit of costs; `epsilon`
+# and `rho` are in this unit.
 transport_problem <- function(x, y, mass, epsilon, cost, rho, backend, precision) {
   points <- lapply(list(x, y), function(u) unname(u) - rep(x[1, ], each = nrow(u)))
   size <- max(column_sizes(points[[1]]), column_sizes(points[[2]]))

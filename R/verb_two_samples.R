@@ -58,7 +58,7 @@ mmd_test <- function(x, y, permutations = 999, sd = NULL, backend = c("auto", "c
   test
 }
 
-# Both samples as one matrix, from whose first point all others are seen.
+# Both samples as one matrix, relative to its first point.
 two_samples <- function(x, y, permutations, call = caller_env()) {
   name <- paste(deparse1(substitute(x, call)), "and", deparse1(substitute(y, call)))
   x <- unname(verb_points(x, "x", call = call))
@@ -80,7 +80,7 @@ permuted_forms <- function(samples, kernel, parameters, declared, backend) {
   colSums(labels * op(c(list(samples$points, samples$points, labels), parameters)))
 }
 
-# The htest of a statistic, the first of `values`, and of its permutations. Rounding must not count as a difference.
+# The htest of a statistic, the first of `values`, and of its permutations; differences by rounding do not count.
 permutation_test <- function(values, statistic, method, name) {
   statistic[] <- values[[1]]
   permuted <- values[-1]

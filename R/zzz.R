@@ -1,4 +1,5 @@
-# After all other files: what users call, which is each exported function and each method, reports shortage of memory.
+# Runs after all other files: makes all functions that users call, which are exported functions and methods, report
+# shortage of memory.
 local({
   namespace <- topenv()
   path <- getNamespaceInfo(namespace, "path")
@@ -10,12 +11,12 @@ local({
   of_classes <- trimws(sub("^.*::", "", of_classes)) # methods for generics of other packages
   for (name in unique(c(offered$exports, of_classes))) {
     f <- get0(name, namespace, mode = "function", inherits = FALSE)
-    dispatches <- "UseMethod" %in% all.names(body(f)) # which only the body itself can do
+    dispatches <- "UseMethod" %in% all.names(body(f)) # the body of a function with UseMethod() must stay
     if (typeof(f) == "closure" && !isS4(f) && !dispatches) assign(name, reporting(f), namespace)
   }
   for (generic in offered$exportMethods) {
     for (method in methods::findMethods(generic, namespace)) {
-      ours <- identical(environment(method), namespace) # not the default method, which is another package's
+      ours <- identical(environment(method), namespace) # a default method of another package is not changed
       if (ours) methods::setMethod(generic, method@defined, reporting(method), namespace)
     }
   }

@@ -6,8 +6,8 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// The K most extreme values of each entry (sign = 1: smallest, ascending; -1: largest, descending). Among equal values the
-// earlier one comes first; NaN comes last. Writes the values (first = 0), the indices (last = 1) or both.
+// The K most extreme values of each entry (sign = 1: smallest, ascending; -1: largest, descending). Among equal values
+// the earlier one comes first; NaN comes last. Writes the values (first = 0), the indices (last = 1) or both.
 template <class T, int sign, int first, int last> struct KExtreme {
   static constexpr bool is_sum = false;
   struct Item {
