@@ -1,8 +1,8 @@
 # The layout of observations: how rows of the data become observations, and results of observations become rows again.
 #
 #   single       an observation is a row
-#   several      an observation is a value of one of several variables, in the order of the variables. The layout has the
-#                `variables`; for each observation its number `variable` and the number of its `row`; the number of
+#   several      an observation is a value of one of several variables, in the order of the variables. The layout has
+#                the `variables`; for each observation its number `variable` and the number of its `row`; the number of
 #                columns of points `beside` their coordinates; and the names of `idle` columns, which the trend lacks
 #   functionals  an observation is a value of the field, or a derivative: see data_functionals.R
 #   averages     an observation is a weighted sum of the field over points: see data_averages.R

@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/all_neighbours.R [points]
 #
-# Vecchia's approximation with all other points as neighbours is the exact method: the greatest differences between the
-# two, relative to the greatest number of each kind. 2000 points take an hour of one core, as each set has its own
-# Cholesky factor; covariances are factored in parallel.
+# Vecchia's approximation with all other points as neighbours is the exact method: the largest differences between the
+# two methods, relative to the largest number of each kind. 2000 points take an hour of one core, because each set has a
+# separate Cholesky factor; covariances are factored in parallel.
 
 library(kernops)
 suppressMessages(library(testthat))
@@ -17,7 +17,7 @@ new <- data[1:15, ] + 0.013
 control <- gp_control(neighbours = n - 1)
 difference <- \(a, b) max(abs(unlist(a) - unlist(b))) / max(abs(unlist(b)))
 
-# tr(V^-1 dV_a V^-1 dV_b) by base functions
+# tr(V^-1 dV_a V^-1 dV_b), by functions of base R
 information <- function(fit) {
   at <- list(theta = fit$theta, x = fit$data$u, y = fit$data$u)
   own <- names(fit$theta) == "nugget.variance"

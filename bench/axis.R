@@ -1,9 +1,9 @@
 # R_LIBS=.lib Rscript bench/axis.R [gpu]
 #
-# Reductions over dimensions of an array on one core, beside apply(), colSums() and rowSums(), and softmax beside exp()
-# alone. The machine may be shared, so what counts is the ratio of two times of one run; each time is the
-# least of a few.
-# With a GPU, how fast data that are there are reduced; the argument `gpu` leaves out the rest.
+# Reductions over dimensions of an array on one core, compared with apply(), colSums() and rowSums(); and softmax,
+# compared with exp() alone. The machine may be shared, so only the ratio of two times of one run is meaningful; each
+# time is the smallest of a few. With a GPU, also the speed of reductions of data on the GPU; the argument `gpu` omits
+# the CPU.
 
 library(kernops)
 options(kernops.threads = 1)
@@ -66,7 +66,7 @@ if (!is.null(on_gpu)) {
       there <- gpu_matrix(values, precision)
       bytes <- 2^27 * if (precision == "float32") 4 else 8
       speed <- function(run, passes) {
-        # reading a row waits for all calls
+        # reading a row waits until all calls are finished
         time <- ms({for (call in 1:20) result <- run(); as.matrix(result[1, ])}) / 20
         passes * bytes / (time / 1e3) / 1e12
       }

@@ -1,6 +1,6 @@
-# Sums over pairs of long vectors, for which bench/torch_rows.py has what a user of torch writes:
-# Rscript bench/beside_torch.R [float32] [nearest] [products] [distances] [hessians], with some of the last four these
-# rows alone
+# Sums over pairs of long vectors; bench/torch_rows.py has the code that a user of torch would write:
+# Rscript bench/beside_torch.R [float32] [nearest] [products] [distances] [hessians]. If some of the last four arguments
+# are given, only these rows are measured.
 #
 # `distances`: Gaussians with g = 5 / D on the unit cube, n = 2e4 x 2e4 points in float64, 4e4 x 4e4 in float32: values,
 # gradients in x, and 64 right-hand sides. `products`: functions of x | y on the same points, one gradient, and
@@ -14,7 +14,7 @@ random <- \(rows, columns) gpu_matrix(matrix(stats::runif(rows * columns), rows)
 
 milliseconds <- function(formula, declarations, data) {
   op <- keops_kernel(formula, declarations, precision = precision, backend = "cuda")
-  first <- system.time(op(data))[["elapsed"]]  # compiles
+  first <- system.time(op(data))[["elapsed"]]  # this call compiles
   from <- environment(op)
   time <- \() kernops:::kernel_device_time(from$live_kernel(), data, from$settings(), 5)
   c(ms = stats::median(replicate(3, time()[["device"]])), first = 1e3 * first)

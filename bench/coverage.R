@@ -1,9 +1,9 @@
 # R_LIBS=.lib Rscript bench/coverage.R [DATA ...]
 #
-# Coverage of the intervals that the help recommends, predict(interval = "prediction"), of 95 % nominal, for held-out
-# observations: a random quarter of each data set, eight times. Columns: observations, coverage in per cent of all held
-# out, its range over the splits, the root mean square of the standardised errors (1 where standard errors are right).
-# The table of HISTORY.md.
+# Coverage of the intervals that the help recommends, predict(interval = "prediction"), which are nominally 95 %, for
+# held-out observations: a random quarter of each data set, eight times. Columns: observations, coverage of all held-out
+# observations in per cent, its range over the splits, and the root mean square of the standardised errors (1 if
+# standard errors are right). The table is in HISTORY.md.
 
 library(kernops)
 from <- function(package, name) {
@@ -13,7 +13,7 @@ from <- function(package, name) {
 }
 stations <- function(u, ...) data.frame(lon = u[, 1], lat = u[, 2], ...)
 
-# Each a list of arguments of gp().
+# Each case is a list of arguments of gp().
 cases <- list(
   meuse = function() list(zinc ~ sqrt(dist), from("sp", "meuse")$meuse, ~ x + y, transform = "log"),
   jura = function() list(Ni ~ 1, from("gstat", "jura")$jura.pred, ~ Xloc + Yloc),

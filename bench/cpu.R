@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/cpu.R [rows]
 #
-# The speed of the CPU engine, in pairs of rows per second: on one core beside the scalar loop of scalar.cpp,
-# on all cores, and beside base R. The machine may be shared, so what counts is the ratio of two times of one
-# run; each time is a median. Results go into HISTORY.md.
+# The speed of the CPU engine, in pairs of rows per second: on one core compared with the scalar loop of scalar.cpp, on
+# all cores, and compared with base R. The machine may be shared, so only the ratio of two times of one run is
+# meaningful; each time is a median. Results go into HISTORY.md.
 
 library(kernops)
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)))

@@ -1,5 +1,5 @@
-# Families of many observations (method = "vecchia"): beside the exact method at n = 2000, and at n = 1e5 against the
-# simulated field. Beyond 1e5 observations, only against the field.
+# Families with many observations (method = "vecchia"), compared with the exact method at n = 2000, and with the
+# simulated field at n = 1e5. Beyond 1e5 observations, compared with the field only.
 #
 #   Rscript bench/families_large.R [n] [seeds] [backend] [family]
 #   Rscript bench/families_large.R 1e6 1 cuda poisson
@@ -27,7 +27,7 @@ simulated <- function(n, range, family, seed) {
   transform(d, z = family[[2]](eta))
 }
 
-# In GB.
+# Peak memory in GB.
 peak <- function() {
   line <- grep("VmHWM", readLines("/proc/self/status"), value = TRUE)
   as.numeric(gsub("[^0-9]", "", line)) / 1024^2

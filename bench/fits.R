@@ -10,7 +10,7 @@ library(kernops)
 pattern <- c(commandArgs(TRUE), ".")[[1]]
 has <- function(name) requireNamespace(name, quietly = TRUE)
 stopifnot(has("nlme"), has("fields"), has("gstat"), has("sp"), has("spData"), has("MASS"))
-suppressMessages(library(fields))  # it looks for its covariances among what is attached
+suppressMessages(library(fields))  # the package searches its covariances among attached packages
 
 from <- function(package, name, object = name) {
   place <- new.env()
@@ -68,7 +68,7 @@ fit_row <- function(row, ...) {
 }
 seconds <- function(code) system.time(code)[["elapsed"]]
 
-# With the determinant of X'X, as that of gp().
+# With the determinant of X'X, like the likelihood of gp().
 gls_best <- function(row) {
   shape <- list(exponential = nlme::corExp, spherical = nlme::corSpher,
                 squared_exponential = nlme::corGaus)[[row$covariance]]

@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/formula_optimum.R [first seed] [last seed] [observations] [method] [formula]
 #
-# Searches of user-defined covariances: of simulated data sets, how many fits end more than 0.1 units of log-likelihood
-# below the search that begins at the parameters of the simulation. A covariate h changes the `variance` of the field,
-# as in the vignette "large-kriging", its `range`, or `both`.
+# Searches of user-defined covariances for simulated data sets: the number of fits that end more than 0.1 units of
+# log-likelihood below the search that begins at the parameters of the simulation. A covariate h changes the `variance`
+# of the field, as in the vignette "large-kriging", its `range`, or `both`.
 suppressMessages(library(kernops))
 
 args <- commandArgs(TRUE)
@@ -12,7 +12,7 @@ n <- as.integer(argument(3, 1200))
 method <- argument(4, "vecchia")
 kind <- argument(5, "variance")
 
-# Exponential covariances; where the range varies, that of Paciorek and Schervish (2006).
+# Exponential covariances; if the range varies, the covariance of Paciorek and Schervish (2006).
 sd_of_h <- "Exp(slope * (Elem(x, 2) + Elem(y, 2))) *"
 squared <- "SqDist(Extract(x, 0, 2), Extract(y, 0, 2))"
 ranges <- sprintf("(range * Exp(rate * Elem(%s, 2)))", c("x", "y"))

@@ -1,9 +1,9 @@
 # R_LIBS=.lib Rscript bench/gp.R [n ...]        default: 1000 2000 4000 10000, then fields::CO2, then bench/gp_gpu.R
 #
-# Kriging, compared: likelihood maximised and 1000 points predicted with standard errors, RMSE against the
-# noise-free truth of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). One run each; kernops, base R,
-# and gstat and fields where they are installed. KERNOPS_BENCH_SLOW=yes runs fields beyond n = 1000. For CO2, a data
-# set of fields, 24,633 observations predict 2000 others, and the RMSE refers to these.
+# Comparison of kriging: the likelihood is maximised and 1000 points are predicted with standard errors; RMSE against
+# the noise-free truth of a Matern 3/2 field on the unit square (range 0.1, noise sd 0.2). One run each of kernops, base
+# R, and, if installed, gstat and fields. KERNOPS_BENCH_SLOW=yes runs fields for n > 1000, too. For CO2, a data set of
+# fields, 24,633 observations predict 2000 others, and the RMSE is computed from these.
 
 library(kernops)
 sizes <- as.integer(commandArgs(TRUE))
@@ -11,11 +11,12 @@ all_parts <- !length(sizes)
 if (all_parts) sizes <- c(1000L, 2000L, 4000L, 10000L)
 slow <- nzchar(Sys.getenv("KERNOPS_BENCH_SLOW"))
 has <- function(name) requireNamespace(name, quietly = TRUE)
-if (has("fields")) suppressMessages(library(fields))  # it looks for its covariances among what is attached
+if (has("fields")) suppressMessages(library(fields))  # the package searches its covariances among attached packages
 
 matern32 <- function(h, range) (1 + h / range) * exp(-h / range)
 
-# A draw of the field by many random cosines: frequencies of a Matern 3/2 are Student's t with 3 degrees of freedom.
+# A draw of the field by many random cosines: the frequencies of Matern 3/2 have Student's t distribution with 3 degrees
+# of freedom.
 field <- function(n, range = 0.1, waves = 20000) {
   set.seed(n)
   u <- matrix(runif(2 * (n + 1000)), ncol = 2, dimnames = list(NULL, c("x", "y")))
@@ -54,7 +55,7 @@ dense <- function(d, new) {
   as.vector(matern32(h, 0.1) %*% a)
 }
 
-# On the globe, with a covariance of the distance through it, or on its surface.
+# On the globe: a covariance of the distance through the Earth, or of the distance along its surface.
 co2_ours <- function(covariance) function(d, new) {
   predict(gp(y ~ 1, d, ~ lon + lat, covariance, estimate = "none", control = gp_control(probes = 0)), new)
 }

@@ -1,8 +1,9 @@
 # Gaussian processes on a GPU:  Rscript bench/gp_gpu.R [n ...]        default: 1e4 5e4 2e5 1e6
 #                               Rscript bench/gp_gpu.R search 1e6     the search for the covariance alone
 #
-# Three coordinates, uniform on the unit cube; Matern 3/2, variance and range 0.69, noise 0.1; float32 but where said.
-# Wall time measured in R, data on the host: medians of three, from n = 1e6 on of one, after one that compiles.
+# Three coordinates, uniform on the unit cube; Matern 3/2, variance and range 0.69, noise 0.1; float32 unless stated.
+# Wall time measured in R, with data on the host: medians of three runs, or one run from n = 1e6 on, after a run that
+# compiles.
 
 library(kernops)
 arguments <- commandArgs(TRUE)
@@ -24,7 +25,7 @@ seconds <- function(code, times = 1) {
 }
 say <- function(what, n, time, note = "") cat(sprintf("%-52s n = %7d  %8.3f s  %s\n", what, n, time, note))
 
-# One likelihood and its gradient, at other parameters each time, to the residuals of a search.
+# One likelihood and its gradient, at different parameters each time, with the residuals of a search.
 step_time <- function(fit, probes, times) {
   fit$how$control[c("probes", "cg_tol")] <- list(probes, gp_control()$cg_tol)
   likelihood <- kernops:::likelihood_for(fit$data, fit$model, fit$how)
@@ -37,7 +38,7 @@ step_time <- function(fit, probes, times) {
   seconds(one, times)
 }
 
-# Lines with the parameters say how far it is.
+# Lines with the parameters show the progress.
 whole_fit <- function(d, new) {
   fit <- gp(z ~ 1, d, ~ a + b + c, matern(3/2) + nugget(), method = "iterative", precision = "float32",
             backend = "cuda", control = gp_control(progress = "steps"))

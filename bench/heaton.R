@@ -1,7 +1,8 @@
 # R_LIBS=.lib Rscript bench/heaton.R DATA.rds [row ...]
 #
-# The satellite data of the competition of Heaton et al. (2018): fits to the observed temperatures, predictions of the
-# cells held back with 95 % intervals of new observations, scored as there: mean absolute error, root mean square error,
+# The satellite data of the competition of Heaton et al. (2018): fits to the observed temperatures, and predictions of
+# the held-out cells with 95 % intervals of new observations. The scores are those of the competition: mean absolute
+# error, root mean square error,
 # CRPS, interval score, coverage, minutes. DATA.rds is a data frame of Lon, Lat, MaskTemp (observed, else NA) and
 # TrueTemp.
 #
@@ -35,7 +36,7 @@ fit_by <- function(formula, method, backend, ...) {
   suppressWarnings(gp(formula, observed, ~ Lon + Lat, ..., method = method, backend = backend))
 }
 
-# The covariance found by Vecchia's approximation, once for each trend and backend.
+# Predictions with the covariance found by Vecchia's approximation, which is estimated once for each trend and backend.
 predictions <- list()
 covariance_of <- function(formula, backend) {
   key <- paste(deparse1(formula), backend)
@@ -52,7 +53,7 @@ run <- function(name, formula) {
   fitting <- elapsed(fit <- if (is.null(known_covariance)) {
     fit_by(formula, parts[[1]], backend, exponential() + nugget())
   } else {
-    # nothing is maximised, so that no probes are needed
+    # the likelihood is not maximised, so no probes are needed
     fit_by(formula, parts[[1]], backend, known_covariance, estimate = "none", control = gp_control(probes = 0))
   })
   if (parts[[1]] == "vecchia") predictions[[paste(deparse1(formula), backend)]] <<- fit
@@ -69,7 +70,7 @@ row <- function(method, formula, p, fitting, predicting, cores) {
         minutes = sum(fitting, predicting, na.rm = TRUE) / 60, cores = cores)
 }
 
-# One core.
+# Local kriging on one core.
 local_kriging <- function(formula, theta) {
   model <- gstat::vgm(theta[[1]], "Exp", theta[[2]], nugget = theta[[3]])
   points <- function(d) sp::SpatialPointsDataFrame(as.matrix(d[c("Lon", "Lat")]), d)
@@ -81,7 +82,7 @@ local_kriging <- function(formula, theta) {
   row("gstat", formula, p, NA, seconds, 1)
 }
 
-# Says which methods are left out, as they exceed the memory of a card or are not installed.
+# Reports which methods are omitted because they exceed the memory of a card or are not installed.
 run_or_say <- function(name, formula) {
   tryCatch(run(name, formula), kernops_memory_error = \(e) cat(name, "left out:", conditionMessage(e), "\n"),
            packageNotFoundError = \(e) cat(name, "left out:", conditionMessage(e), "\n"))

@@ -23,8 +23,8 @@ peak <- function() {
 }
 kriging_error <- \(p, truth) sqrt(mean((p - truth)^2))
 
-# A field without noise at more points than are observed: they are the cells. Waves whose frequencies have the spectral
-# density of Matern 3/2, which is that of Student's t with 3 degrees of freedom, are summed.
+# A field without noise at the observed points and at further points, which are the cells. It is a sum of waves whose
+# frequencies have the spectral density of Matern 3/2, which is Student's t with 3 degrees of freedom.
 simulated <- function(n, cells, waves = 1000) {
   data <- withr::with_seed(1, data.frame(x = runif(n + cells), y = runif(n + cells)))
   frequency <- withr::with_seed(2, matrix(rnorm(2 * waves), waves) / sqrt(rchisq(waves, 3) / 3)) * sqrt(n) / 5
@@ -70,7 +70,7 @@ measure <- function(case) {
   invisible(fit)
 }
 
-# `theta`: variances and ranges of Matern 3/2, and the nugget. One core.
+# `theta`: variances and ranges of Matern 3/2, and the nugget. Runs on one core.
 kriging_by_gstat <- function(case, theta) {
   points <- \(d) sp::SpatialPointsDataFrame(as.matrix(d[c("x", "y")]), d)
   model <- gstat::vgm(theta[[1]], "Mat", theta[[2]] / sqrt(3), nugget = theta[[length(theta)]], kappa = 3/2)

@@ -34,7 +34,7 @@ milliseconds <- function(formula, D) {
   }
   set.seed(1)
   data <- list(g = 25 / D, w = rep(25 / D, D), x = random(D), y = random(D), b = random(1), e = random(1))[used]
-  op(data) # compiles
+  op(data) # this call compiles
   if (backend == "cpu") on_host(op, data) else on_device(op, data)
 }
 

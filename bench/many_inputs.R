@@ -7,9 +7,9 @@
 # and Bingham, Virtual Library of Simulation Experiments): borehole with 8 inputs, piston with 7, Hartmann with 6,
 # Friedman with 5.
 #
-# A row has the log-likelihood, that of the exact method at the same parameters where there are at most `exact`
-# observations, RMSE in % of the standard deviation of the function, CRPS likewise, the coverage of 95 % intervals of
-# the function in %, and seconds of the fit and of the predictions.
+# A row has the log-likelihood, and that of the exact method at the same parameters if there are at most `exact`
+# observations; RMSE and CRPS in % of the standard deviation of the function; the coverage of 95 % intervals of the
+# function in %; and seconds of the fit and of the predictions.
 
 library(kernops)
 options(width = 120)

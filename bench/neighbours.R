@@ -1,8 +1,8 @@
 # R_LIBS=.lib Rscript bench/neighbours.R [points]
 #
-# Max-min ordering and ordered nearest neighbours: times as the number of points, of neighbours and of coordinates
-# grows, beside a search through all pairs by the engine, and FNN and GpGp where they are installed. FNN's neighbours
-# are those among all points, one thread; GpGp's ordering is approximate.
+# Max-min ordering and ordered nearest neighbours: times for increasing numbers of points, of neighbours and of
+# coordinates, compared with a search through all pairs by the engine and, if installed, FNN and GpGp. FNN searches
+# among all points, with one thread; GpGp's ordering is approximate.
 
 library(kernops)
 largest <- as.numeric(c(commandArgs(TRUE), 1e6)[[1]])

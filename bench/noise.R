@@ -1,9 +1,10 @@
 # R_LIBS=.lib Rscript bench/noise.R [points] [seeds]
 #
-# Noisy data: predictions of the field by Vecchia's approximation with the default numbers of neighbours, beside those
-# of the exact method. A field of Matern 3/2 with variance 1 and range 0.1 on the unit square, observed with the noise
-# variances 5 and 0.05, a signal-to-noise ratio of 0.2 and of 20; 500 new points. Covariances are given. The ratio of
-# root mean square errors against the field, and of standard errors: the mean, the least and the largest.
+# Noisy data: predictions of the field by Vecchia's approximation with the default numbers of neighbours, compared with
+# the exact method. A field of Matern 3/2 with variance 1 and range 0.1 on the unit square is observed with the noise
+# variances 5 and 0.05, signal-to-noise ratios of 0.2 and of 20, and predicted at 500 new points. Covariances are given.
+# Columns: the mean, the minimum and the maximum of the ratio of root mean square errors against the field, and of the
+# ratio of standard errors.
 
 library(kernops)
 sizes <- as.integer(c(commandArgs(TRUE), 4000, 5)[1:2])

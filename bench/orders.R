@@ -1,7 +1,8 @@
 # R_LIBS=.lib Rscript bench/orders.R [log2 of the number of values]
 #
-# Values of segments in order on the GPU, as R sees it: milliseconds, and TB/s of values and results, with data and
-# results there. Goals: a sort of 2^28 floats 6 ms; medians and the first 8 of segments of up to 1,024 values 1 TB/s.
+# Sorted values of segments on the GPU, called from R: milliseconds, and TB/s of values and results, with data and
+# results on the GPU. Goals: a sort of 2^28 floats 6 ms; medians and the first 8 of segments of up to 1,024 values 1
+# TB/s.
 
 library(kernops)
 
@@ -11,7 +12,7 @@ options(width = 160)
 set.seed(1)
 part <- runif(2^22)
 
-# Random lengths of this mean, all equally likely; 0: Pareto's, exponent 0.8.
+# Random lengths with this mean, all equally likely; a mean of 0 selects Pareto's distribution with exponent 0.8.
 lengths_of <- function(mean) {
   lengths <- numeric()
   while (sum(lengths) < n) {
@@ -23,7 +24,7 @@ lengths_of <- function(mean) {
   lengths[length(lengths)] <- n - before[length(lengths)]
   lengths
 }
-# Calls with results that stay on the GPU end when one row of the last one is there.
+# Times calls whose results stay on the GPU; reading one row of the last result waits for the end.
 gpu_ms <- function(call, calls = 3, runs = 3) {
   wait <- \(result) as.matrix((if (is.list(result)) result[[1]] else result)[1, ])
   once <- function() system.time({for (k in seq_len(calls)) result <- call(); wait(result)})[["elapsed"]]
@@ -64,7 +65,7 @@ for (precision in c("float32", "float64")) {
       gc()
     }
     cat(sprintf("%*s", width, cells), "\n")
-    flush(stdout()) # a run that is stopped leaves its rows
+    flush(stdout()) # an interrupted run leaves its rows
     rm(plan)
     gc()
   }

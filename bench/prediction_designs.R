@@ -63,7 +63,7 @@ designs <- list(
   tracks = \() list(observed = points(n, draw = along_tracks), new = points(new))
 )
 
-# Weights of the observations, a column for each new point, and standard deviations: those of predict() for the fit with
+# Weights of the observations, a column for each new point, and standard deviations, as in predict() for the fit with
 # these base points and numbers of neighbours.
 joint <- function(case, base = "joint_base", m = case$fit$vecchia$m, new = case$fit$vecchia$new) {
   fit <- replace(case$fit, "cell", list(internal$new_cell()))
@@ -114,7 +114,7 @@ case_of <- function(design, nu, nugget) {
   ))
 }
 
-# Expected scores of normal predictions at the new points, where the field given the data is normal, too.
+# Expected scores of normal predictions at the new points, if the field given the data is also normal.
 expected_scores <- function(p, mean, variance) {
   gap <- p$fit - mean
   folded <- function(m, sd) sd * sqrt(2 / pi) * exp(-m^2 / (2 * sd^2)) + m * (2 * pnorm(m / sd) - 1)

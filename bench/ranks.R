@@ -18,7 +18,7 @@ families <- list(
   binary = list(binomial(), \(eta) rbinom(length(eta), 1, plogis(eta))),
   trials = list(binomial(), \(eta) rbinom(length(eta), 5, plogis(eta)) / 5, 5),
   negative_binomial = list(negative_binomial(3), \(eta) rnbinom(length(eta), size = 3, mu = exp(eta))),
-  Gamma = list(Gamma("log"), \(eta) rgamma(length(eta), 3, 3 / exp(eta))), # its shape is estimated, not drawn
+  Gamma = list(Gamma("log"), \(eta) rgamma(length(eta), 3, 3 / exp(eta))), # the shape is estimated, not drawn
   student = list(student(4, 0.3), \(eta) eta + 0.3 * rt(length(eta), 4))
 )
 
@@ -31,7 +31,7 @@ ranks <- function(family) {
     eta <- 0.5 + as.vector(root %*% rnorm(n + 1))
     d <- data.frame(x, y = family[[2]](eta))
     old <- seq_len(n)
-    if (any(d$y[old] != d$y[1])) break # nothing is estimated from what is constant
+    if (any(d$y[old] != d$y[1])) break # nothing can be estimated from constant data
   }
   suppressWarnings({ # a separate seed would give the draws of all data sets the same errors
     fit <- gp(y ~ 0, d[old, ], ~ x, matern(3/2), family = family[[1]], known = list(beta = 0.5), prior = priors,

@@ -2,8 +2,8 @@
 #
 #   Rscript bench/responses.R [responses] [neighbours] [single fits]
 #
-# A third of the responses have no field, the others have shares of 0.1 to 0.9 and ranges of 0.02 to 0.3 in the unit
-# square. The time without p-values is that of each response; draws without a field add 400 responses.
+# A third of the responses have no field; the others have shares of 0.1 to 0.9 and ranges of 0.02 to 0.3 in the unit
+# square. The time without p-values is given per response; draws without a field add 400 responses.
 library(kernops)
 given <- as.integer(commandArgs(TRUE))
 count <- if (length(given) > 0) given[[1]] else 200L

@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/rolls.R [values]
 #
-# Rolling windows on the GPU, of values there and with results there, beside a copy of the values (goal: rolling sums at
-# 0.8 of its speed or more). The time of a call contains R's part; results go into HISTORY.md.
+# Rolling windows on the GPU, with values and results on the GPU, compared with a copy of the values (goal: rolling sums
+# at 0.8 of its speed or more). The time of a call includes the time in R. Results go into HISTORY.md.
 
 library(kernops)
 
@@ -11,13 +11,13 @@ options(width = 150)
 x <- tryCatch(gpu_matrix(rep_len(stats::rnorm(2^20), n), "float32"), kernops_cuda_error = \(e) NULL)
 if (is.null(x)) stop("This table needs a GPU; bench/segments.R has the windows of the CPU.")
 
-# Results stay on the GPU; the last one is waited for.
+# Results stay on the GPU; the time ends when the last result is available.
 gpu_ms <- function(call, runs = 5, calls = 10) {
   once <- function() system.time({for (k in seq_len(calls)) result <- call(); as.matrix(result[1, ])})[["elapsed"]]
   once()
   1e3 * min(replicate(runs, once())) / calls
 }
-# Each row as soon as it is measured, so that a run that is stopped leaves its rows.
+# Writes each row as soon as it is measured, so that an interrupted run leaves its rows.
 write_row <- function(row, header) {
   width <- as.integer(pmax(nchar(names(row)), 9))
   if (header) cat(sprintf("%*s", width, names(row)), "\n")

@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/satellite.R DATA.rds
 #
 # The picture of README.md, man/figures/satellite.png: the satellite data of Heaton et al. (2018) (see bench/heaton.R),
-# what gp() predicts beneath the clouds, and its standard errors.
+# the predictions of gp() beneath the clouds, and their standard errors.
 
 library(kernops)
 data <- readRDS(commandArgs(TRUE)[[1]])

@@ -1,4 +1,4 @@
-# The hand-written scalar loop that kernops is measured against, and the clock.
+# The hand-written scalar loop with which kernops is compared, and the clock.
 
 # compiles in tempdir() with R's compiler
 scalar_compile <- function(source) {
@@ -6,7 +6,7 @@ scalar_compile <- function(source) {
   old <- setwd(tempdir())
   on.exit(setwd(old))
   unlink("scalar.o")
-  # -O2 whatever R was configured with; no -march, no -ffast-math: what a plain build gives
+  # -O2, whatever R was configured with; no -march, no -ffast-math: the result of a plain build
   makevars <- tempfile()
   writeLines("CXXFLAGS = -O2", makevars)
   log <- system2(
@@ -25,7 +25,7 @@ scalar_run <- function(what, x, y, b, s) {
   .C(what, x, y, b, s, nrow(x), nrow(y), out = out)$out
 }
 
-# median time of some runs, after one that warms up
+# median time of some runs, after a first run that is not timed
 seconds <- function(expr, runs = 5) {
   expr <- substitute(expr)
   frame <- parent.frame()

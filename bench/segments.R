@@ -1,8 +1,9 @@
 # R_LIBS=.lib Rscript bench/segments.R [values]
 #
-# Sums of segments on one core, beside base R and, where installed, collapse and data.table. The machine may be shared,
-# so what counts is the ratio of two times of one run. With a GPU, the same there: beside CUB, by segments.cu,
-# scans.cu and sorts.cu, where nvcc is found too, and as R sees it, with data on the GPU. Results go into HISTORY.md.
+# Sums of segments on one core, compared with base R and, if installed, collapse and data.table. The machine may be
+# shared, so only the ratio of two times of one run is meaningful. With a GPU, also sums on the GPU: compared with CUB
+# by segments.cu, scans.cu and sorts.cu, if nvcc is found, and called from R with data on the GPU. Results go into
+# HISTORY.md.
 
 library(kernops)
 
@@ -21,8 +22,8 @@ once <- function(call) {
   call()
   1e3 * (as.numeric(Sys.time()) - from)
 }
-# Lower quartiles of milliseconds, of functions called in turn for `seconds` each: other processes, and the kernel where
-# it clears the memory of new results, only ever add to a time, and they meet all functions alike.
+# Lower quartiles of milliseconds, of functions called in turn for `seconds` each. Other processes, and the kernel when
+# it clears the memory of new results, only increase times, and affect all functions alike.
 race <- function(..., seconds = 0.6) {
   calls <- Filter(Negate(is.null), list(...))
   for (call in calls) call()
@@ -38,7 +39,8 @@ lengths_of <- function(mean) { # random lengths with this mean, at least 1
   c(lengths, n - sum(lengths))
 }
 
-# g: the group of each value; sorted groups are reduced as segments. `slow` peers, many times behind, run once.
+# g: the group of each value; sorted groups are reduced as segments. `slow` peers, which take many times as long, run
+# once.
 compare <- function(name, g, lengths = NULL, goal, slow = TRUE) {
   make <- \() if (is.null(lengths)) seg_plan(g = g) else seg_plan(lengths = lengths)
   plan <- make()
@@ -99,7 +101,7 @@ show(lapply(c(100, 1e5, 1e6), function(groups) {
   g <- sample.int(groups, n, TRUE)
   plan <- seg_plan(g = g)
   grp <- if (has("collapse")) collapse::GRP(g, sort = FALSE)
-  seg_reduce(x, plan = plan, op = "first") # makes the order of the plan
+  seg_reduce(x, plan = plan, op = "first") # this call computes the order of the plan
   times <- race(
     copy = \() x + 0, scan = \() seg_scan(x, plan = plan), fcumsum = beside("collapse", \() collapse::fcumsum(x, grp)),
     median = \() seg_reduce(x, plan = plan, op = "median"),
@@ -158,7 +160,7 @@ if (!is.null(on_gpu) && !is.na(nvcc)) {
 if (!is.null(on_gpu)) {
   n <- 2^27
   values <- rep(runif(2^20), 2^7)
-  # of results that stay there, the first one is waited for
+  # results stay on the GPU; the first result is waited for
   gpu_ms <- function(call, runs = 7) {
     calls <- 20
     once <- function() system.time({for (n in seq_len(calls)) result <- call(); as.matrix(result[1, ])})[["elapsed"]]

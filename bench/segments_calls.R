@@ -28,7 +28,7 @@ ratio <- function(ours, peer, turns = 5) {
 keys_of <- function(kind, code, groups) {
   switch(kind, factor = factor(code, seq_len(groups)), integer = code, string = sprintf("id%07d", code))
 }
-# The same groups, found by name: collapse sorts strings by bytes, and has NA for levels without values.
+# Checks that results are equal, matched by name: collapse sorts strings by bytes, and has NA for levels without values.
 agree <- function(ours, peer) stopifnot(all.equal(ours[names(peer)], replace(peer, is.na(peer), 0)))
 
 cat(R.version.string, ", kernops ", format(packageVersion("kernops")), ", collapse ",

@@ -1,7 +1,7 @@
 # R_LIBS=.lib Rscript bench/sets_gpu.R [points]
 #
-# Vecchia's approximation on one GPU: milliseconds of one likelihood, and of one with its gradient and expected
-# information, for given neighbours, which are on the GPU already. Beside it, the same with all cores.
+# Vecchia's approximation on one GPU: milliseconds of a likelihood, and of a likelihood with its gradient and expected
+# information, for given neighbours, which are on the GPU already. The same times are measured with all cores.
 
 library(kernops)
 n <- as.numeric(c(commandArgs(TRUE), 1e6)[[1]])

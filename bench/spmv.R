@@ -36,7 +36,7 @@ matrices <- list( # rows, columns, law of lengths; columns are within `reach` of
   LP = list(4284, 1092610, heavy(2633, 1.6, 56181), Inf, 1)
 )
 
-# A block: lengths of rows and columns, 0-based.
+# A block, as lengths of rows and columns, 0-based.
 simulate_block <- function(law, share) {
   rows <- max(1, round(law[[1]] * share))
   lengths <- law[[3]](rows)
@@ -88,7 +88,7 @@ measure <- function(name, A, precision, empty) {
   if (on_gpu) {
     there <- gpu_matrix(v, precision)
     time <- seconds(\() spmv(plan, there, output = "gpu"), 20, \(result) as.matrix(result[1, ]))
-    room <- gpu_matrix(numeric(bytes / 16)) # read and written
+    room <- gpu_matrix(numeric(bytes / 16)) # memory that is read and written
     copy <- seconds(\() kernops:::gpu_move(room, 0L), 20, \(result) as.matrix(result[1, ]))
   } else {
     time <- seconds(\() spmv(plan, v), 5)
@@ -100,7 +100,7 @@ measure <- function(name, A, precision, empty) {
              "/ copy" = copy / time, check.names = FALSE)
 }
 
-# Each row as soon as it is measured, so that a run that is stopped leaves its rows.
+# Writes each row as soon as it is measured, so that an interrupted run leaves its rows.
 write_row <- function(row, header) {
   shown <- \(cell) if (is.numeric(cell)) format(signif(cell, 3), scientific = FALSE) else as.character(cell)
   cells <- vapply(row, shown, "")

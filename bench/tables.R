@@ -1,13 +1,14 @@
-# Fits of tables that are read in chunks: time, peak memory and disk, and what the ordering by cells costs.
+# Fits of tables that are read in chunks: time, peak memory and disk, and the cost of ordering by cells.
 #
 #   Rscript bench/tables.R 1e6 4e6 2e7        each n in a separate process under `ulimit -v` of 3 GB, from a CSV file
 #   Rscript bench/tables.R compare 1e6        the log-likelihood beside those of orderings in memory
 #   Rscript bench/tables.R --rows=1e8 --backend=cuda --workers=8 --memory=16GB --cells=1e6
 #   Rscript bench/tables.R --rows=1e7 --backend=cuda --gpus=2 --workers=8
 #
-# The last two make the rows of each chunk from a seed, in the two passes of the fit, as a CSV file of so many rows
-# takes longer than the fit. `workers` are processes for each GPU; 1 and one GPU are this process alone. With `gpus`
-# above 1, the same fit by one GPU comes first, with as many workers for this GPU, and then the speed for each card.
+# The last two commands generate the rows of each chunk from a seed, in both passes of the fit, because writing a CSV
+# file of this size would take longer than the fit. `workers` are processes for each GPU; 1 worker and one GPU mean this
+# process alone. With `gpus` above 1, the fit by one GPU runs first, with the same number of workers per GPU; then the
+# speed per card is printed.
 #
 # Simulated rows: a Matern 3/2 field with range 0.02 on the unit square, by a fast Fourier transform on a grid of 4096^2
 # nodes that is interpolated at random locations, a covariate, noise with a tenth of the variance of the field. The
@@ -49,7 +50,7 @@ make_table <- function(n, path, chunk = 1e6) {
   }
 }
 
-# The same kind of rows, made when they are read: `spent` has the seconds that this takes.
+# The same kind of rows, generated when they are read: `spent` has the seconds that this takes.
 generated_table <- function(n, spent, chunk = 5e5) {
   set.seed(1)
   grid <- field_for(n)
@@ -81,7 +82,7 @@ peaks <- function() {
   rev(as.numeric(gsub("[^0-9]", "", lines)) / 2^20)
 }
 
-# Processes for the tasks of a fit, `each` of them for each GPU, which see this GPU alone.
+# Starts processes for the tasks of a fit, `each` of them for each GPU; a process sees only its GPU.
 workers_for <- function(gpus, each) {
   cluster <- parallel::makePSOCKcluster(gpus * each)
   parallel::clusterApply(cluster, rep(seq_len(gpus) - 1, each), function(gpu) Sys.setenv(CUDA_VISIBLE_DEVICES = gpu))
@@ -121,7 +122,7 @@ measure <- function(rows, cells, backend, memory, gpus, workers) {
   time[["elapsed"]] - spent$seconds
 }
 
-# One GPU, then several, each in a separate process, whose peak of memory is that of the fit.
+# Measures one GPU, then several, each in a separate process, whose peak of memory is that of the fit.
 measure_apart <- function(settings) {
   self <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
   seconds <- vapply(unique(c(1, settings$gpus)), function(gpus) {

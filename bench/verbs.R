@@ -1,9 +1,9 @@
 # R_LIBS=.lib Rscript bench/verbs.R [columns] [knn] [methods] [kmeans] [kde] [sums] [tests] [moran] [ripley] [mixture]
 #   [independence] [sinkhorn] [ridge] [spectra]
 #
-# The verbs beside the packages that users have for these tasks, on one core: CPU seconds, in pairs that take turns, and
-# how many times ours. `columns`: nanoseconds of one row that meets few columns. `methods`: both methods of knn(), from
-# which R/verb_knn.R chooses.
+# The verbs compared with the packages that users have for these tasks, on one core: CPU seconds, in pairs that take
+# turns, and the ratio of the times. `columns`: nanoseconds of one row that is combined with few columns. `methods`:
+# both methods of knn(), from which R/verb_knn.R chooses.
 
 library(kernops)
 options(kernops.threads = 1, kernops.backend = "cpu")
@@ -13,7 +13,7 @@ title <- function(...) cat("\n", sprintf(...), "\n", sep = "")
 show <- function(rows) print(do.call(rbind, rows), digits = 3, row.names = FALSE)
 cpu <- function(code) sum(system.time(code())[1:2])
 
-# The smallest CPU times of functions that take turns.
+# The smallest CPU times of functions that run in turn.
 turns <- function(..., runs = 3) {
   codes <- list(...)
   apply(matrix(replicate(runs, vapply(codes, cpu, 0)), length(codes)), 1, min)

@@ -18,7 +18,7 @@ report <- function(...) {
 
 quietly <- \(code) suppressMessages(suppressWarnings(code))
 
-# The error of a call, or NULL.
+# The error that a call raises, or NULL.
 error_of <- function(call) {
   # R takes seconds to print many numbers
   tryCatch({

@@ -68,11 +68,11 @@ signals <- function(count, most = 0.4) {
   }, 0)
   cat("hardships:", count, "signals, back within", format(max(delays), digits = 2), "s, half of them within",
       format(stats::median(delays), digits = 2), "s\n")
-  # other load of the machine adds to some of the delays
+  # other load on the machine increases some of the delays
   check(stats::quantile(delays, 0.95) <= most && max(delays) <= 5 * most, "R came back late")
 }
 
-# Files cannot grow beyond 4 kB.
+# Limits files to 4 kB.
 disk <- function() {
   fit <- fixed()
   file <- tempfile()
@@ -88,8 +88,8 @@ disk <- function() {
   check(identical(whole, code) || inherits(whole, "kernops_error"), "a part of a kernel was read")
 }
 
-# Fits of tables and their predictions on a disk that is full, in a folder on a file system of some kB, or with files
-# that cannot grow beyond a limit.
+# Fits tables and predicts them on a full disk, in a folder on a file system of some kB, or with files that cannot grow
+# beyond a limit.
 tables <- function(folder) {
   utils::assignInNamespace("cell_rows", 500, "kernops")
   utils::assignInNamespace("cell_heads", 50, "kernops")
@@ -113,7 +113,7 @@ tables <- function(folder) {
   all_right("after a full disk")
 }
 
-# A worker of future::plan() is killed while it computes.
+# Kills a worker of future::plan() while it computes.
 workers <- function() {
   if (!requireNamespace("future.apply", quietly = TRUE)) skip("the workers need package future.apply")
   Sys.setenv(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep))
@@ -144,7 +144,7 @@ forks <- function() {
   }
 }
 
-# Letters, decimal points and sort orders of another language; LC_ALL is set by the caller.
+# Runs with the letters, decimal points and sort orders of another language; the caller sets LC_ALL.
 locale <- function(name) {
   if (!l10n_info()$`UTF-8` && grepl("utf", name, ignore.case = TRUE)) skip(paste("the locale", name, "is not there"))
   all_right(name)

@@ -24,12 +24,12 @@ lint_r <- function() {
   writeLines(unlist(parallel::mclapply(files, lint_file, mc.cores = cores)))
 }
 
-# ---- Functions of more than 40 lines, where no comment directly above says why: `long: reason` ----
+# ---- Functions of more than 40 lines without a comment `long: reason` directly above ----
 
 most_lines <- 40
 
 say_long <- function(file, lines, first, last) {
-  # an attribute of Rcpp may be between
+  # an attribute of Rcpp may be between comment and function
   above <- c("", "", lines)
   reason <- grepl("^ *(//|#) long: .", above[first + 1]) | grepl("^ *(//|#) long: .", above[first])
   long <- last - first + 1 > most_lines & !reason
@@ -116,7 +116,7 @@ long_in_cpp <- function(file) {
   say_long(file, lines, first, last)
 }
 
-# ---- Makevars.win lists the sources; ARCHITECTURE.md names files; names are not compared, nor taken twice
+# ---- Makevars.win lists the sources; ARCHITECTURE.md names files; names are not compared, nor used twice
 
 objects_listed <- function() {
   lines <- paste(readLines("src/Makevars.win"), collapse = "\n")

@@ -21,7 +21,7 @@ definitions <- function(files = setdiff(list.files("R", "[.]R$", full.names = TR
 
 uses <- function(defined, k, among) intersect(defined$uses[[k]], among$name)
 
-# `name  promise` lines of a comment; the engine's come first.
+# Reads the `name  promise` lines of a comment; the engine's lines come first.
 promises <- function(file = file.path("R", "engine.R")) {
   lines <- readLines(file)
   rows <- regmatches(lines, regexec("^#   ([a-z_.A-Z0-9]+)  +(.*)$", lines))
@@ -54,7 +54,7 @@ twice <- function(defined = definitions()) {
   say(defined$file[again], sprintf("%s is defined in another file, too", defined$name[again]))
 }
 
-# Columns or local variables that codetools reports as global names.
+# Columns or local variables that codetools mistakes for global names.
 local_names <- c("leaf", "points", "variable", "the")
 
 twice()

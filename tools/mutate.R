@@ -14,7 +14,7 @@ test_that <- function(desc, code) {
 passes <- function(mutant, files, tests = "") {
   Sys.setenv(KERNOPS_MUTANT = mutant)
   options(mutate.tests = tests)
-  folder <- tempfile() # snapshots are files beside the tests: a copy for each process
+  folder <- tempfile() # snapshots are files in the folder of the tests, so each process has a copy
   dir.create(folder)
   file.copy("tests/testthat", folder, recursive = TRUE)
   results <- as.data.frame(test_dir(file.path(folder, "testthat"), filter = sprintf("^(%s)$", files),
@@ -24,7 +24,7 @@ passes <- function(mutant, files, tests = "") {
   sum(results$nb) > 0 && !any(results$failed, results$error)
 }
 
-# Runs f on all cores. A process that died gives no result about a test.
+# Runs f on all cores. A process that died yields no result for its test.
 side_by_side <- function(f, ...) {
   passed <- parallel::mcmapply(f, ..., mc.cores = parallel::detectCores(), mc.preschedule = FALSE, SIMPLIFY = FALSE)
   died <- !vapply(passed, is.logical, NA)

@@ -1,11 +1,13 @@
 # One small case of each family of GPU kernels, large enough for several blocks of threads; called by tools/sanitize.
-# Without an argument: prints why there is no GPU, if so. --list: prints the families. Otherwise runs the named family.
+# Without an argument, prints the reason if there is no GPU. --list: prints the families. Otherwise runs the named
+# family.
 suppressPackageStartupMessages(library(kernops))
 
 random <- \(n, d = 1) matrix(stats::runif(n * d), n, d)
 options(kernops.backend = "cuda")
 
-# A formula on points of dimension D, with b of E columns; exponents of points that are `far` apart are not expanded.
+# Runs a formula on points of dimension D, with b of E columns; exponents of points that are `far` apart are not
+# expanded.
 pairs <- function(formula, ..., precision = "float32", M = 700, N = 1500, D = 3, E = 1, far = FALSE, near = FALSE,
                   ranges = NULL) {
   data <- list(s = 0.5, x = random(M, D) * if (far) 1e3 else 1, y = random(N, D), b = random(N, E), g = random(M, E),
@@ -20,7 +22,7 @@ gauss <- "Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)"
 slope <- "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g)"
 hessian <- "Grad(Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1), x, g), x, h)"
 
-# Sums over sets and weights, with and without derivatives, of points that are in the sets and of new ones.
+# Runs sums over sets and weights, with and without derivatives, for points in the sets and for new points.
 point_sets <- function(precision, counts = c(12, 60), n = if (length(counts) > 1) 300 else 2000) {
   ns <- asNamespace("kernops")
   model <- ns$covariance_model(matern(3/2, 1, 0.3) + nugget(0.1), 2)

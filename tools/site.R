@@ -6,7 +6,7 @@ source(file.path("tools", "site_links.R"))
 
 build <- function() {
   options(pkgdown.internet = FALSE)
-  # otherwise CRAN is queried for packages that are named but not installed
+  # otherwise pkgdown queries CRAN for packages that are named but not installed
   utils::assignInNamespace("CRAN_urls", \() data.frame(Package = character(), URL = character()), "downlit")
   pkgdown::check_pkgdown()
   dir.create(folder, showWarnings = FALSE)

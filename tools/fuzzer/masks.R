@@ -42,9 +42,9 @@ one_mask <- function() {
   data <- c(list(x, y), if (length(declared) > 2) s)
   edges <- outer(1:4, 1:4, Vectorize(\(i, j) u[[2]](x[i, ], y[j, ])))
   terms <- c(power(edges[edges > 1e-9]), scale * outer_function(power(edges[edges > 1e-9])))
-  if (any(abs(terms) > 1e4)) return() # neither sums nor differences are exact
+  if (any(abs(terms) > 1e4)) return() # large terms make sums and differences inexact
   compare(text, \() keops_kernel(text, declared)(data), \() value(x), may_refuse = FALSE)
-  # differences give the slope if no pair is next to the edge of its mask, which a smaller step confirms
+  # differences equal the slope if no pair is next to the edge of its mask, which a smaller step confirms
   other <- \(v) outer(1:4, 1:4, Vectorize(\(i, j) u[[2]](v[i, ], y[j, ])))
   differences <- \(h) sapply(1:2, \(k) {
     up <- down <- x

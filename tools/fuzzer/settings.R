@@ -65,7 +65,7 @@ run_part <- function() {
     if (inherits(value, "condition")) {
       if (!is.null(options$warn) || inherits(value, "error")) report_error(label, value)
     } else {
-      # sums by group may come in the collation order of the locale
+      # sums by group may come in the order of the locale
       order <- if (is.null(names(value))) seq_along(value) else match(names(expected[[name]]), names(value))
       if (!isTRUE(all.equal(as.vector(value)[order], as.vector(expected[[name]]), tolerance = 1e-10))) {
         report(label, ": the value differs")
