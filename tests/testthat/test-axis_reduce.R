@@ -168,7 +168,7 @@ test_that("keepdims keeps reduced dimensions with size 1", {
   expect_identical(dim(axis_reduce(1:5, 1, "sum", keepdims = TRUE)), 1L)
 })
 
-test_that("vectors have one dimension, and names", {
+test_that("vectors are arrays of one dimension, and keep their names", {
   x <- c(a = 1, b = 2, c = 4)
   expect_identical(axis_reduce(x, op = "sum"), 7)
   expect_identical(axis_reduce(x, integer(), "sum"), x)

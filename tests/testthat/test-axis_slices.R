@@ -29,7 +29,7 @@ for (op in names(in_order)) test_that(paste("over any dimensions:", op), {
   expect_identical(c(reduce(x, 2:3, op, keepdims = TRUE)), c(reduce(x, 2:3, op)))
 })
 
-test_that("missing values, logicals, vectors and empty arrays", {
+test_that("order statistics of missing values, logicals, vectors and empty arrays agree with R", {
   x <- matrix(c(1, NA, 3, NaN, 5, 6), 2)
   expect_identical(axis_reduce(x, 1, "median"), c(NA, NaN, 5.5))
   expect_identical(axis_reduce(x, 1, "median", na.rm = TRUE), c(1, 3, 5.5))

@@ -37,7 +37,7 @@ test_that("batches of points in columns", {
   for (input in mixed(3)) expect_identical(op(lapply(input, flip), inner_dim = "row"), flip(op(input)))
 })
 
-test_that("one batch, and none", {
+test_that("one batch, and no batches, give the results of a matrix", {
   withr::local_seed(20)
   op <- keops_kernel(gaussian(), args)
   input <- list(c(0.5, 1), batches(7, 2, 1), uniform(9, 2), uniform(9))

@@ -323,7 +323,7 @@ test_that("a Matern covariance has the same bits for any threads, repetition and
   expect_identical(with(1, NULL), first)
 })
 
-test_that("special points of special functions", {
+test_that("special functions have their values at special points", {
   promised <- list(
     list("Matern(0.7, x)", 0, 1), list("PowBesselK(1.5, x)", 0, 2^0.5 * gamma(1.5)), list("PowBesselK(-1, x)", 0, 0),
     list("BesselK(1, x)", 0, Inf), list("BesselK(1, x)", -1, NaN), list("Digamma(x)", 0, NaN),

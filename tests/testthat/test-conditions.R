@@ -18,7 +18,7 @@ test_that("messages name the kind of objects that have no value to show", {
   expect_error(linear(dims = NaN), "`dims` must contain", class = "kernops_input_error")
 })
 
-test_that("the first choice is meant only by the whole list of choices", {
+test_that("only the complete list of choices stands for the first choice", {
   fit <- gp(dist ~ 1, cars, ~ speed, exponential(1, 1) + nugget(1), estimate = "none")
   expect_identical(coef(fit, c("trend", "covariance", "both", "transform")), coef(fit))
   expect_error(coef(fit, c("covariance", "trend")), "`type` must be one of .*\"covariance\" and \"trend\"",

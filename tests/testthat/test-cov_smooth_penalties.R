@@ -134,7 +134,7 @@ test_that("families have the likelihood of the dense Laplace approximation, and 
   expect_equal(summary(fits[[2]])$edf, summary(fits[[1]])$edf, tolerance = 1e-5)
 })
 
-test_that("parts agree with the smooths alone, with new levels of random smooths", {
+test_that("predicted parts agree with fits of the smooths alone, also for new levels of random smooths", {
   new <- transform(new_hills, g = c("c", "z", "y"))
   for (method in c("exact", "vecchia")) {
     fit <- gp(y ~ 1, hills, ~ a + b, given_hills() + nugget(0.05), method, "none", neighbours = 89)
@@ -187,7 +187,7 @@ test_that("regions of a map are levels of a Markov random field", {
   expect_identical(unname(is.na(predict(fit, everywhere))), rep(c(FALSE, TRUE), c(5, 1)))
 })
 
-test_that("one of several variables may have a smooth with several penalties", {
+test_that("a single variable of several may have a smooth with several penalties", {
   structures <- lmc(matern(3/2, range = 0.4), nugget(), sills = list(matrix(c(1, 0.3, 0.3, 0.8), 2), c(0.1, 0.2)))
   part <- penalised_part(mgcv::te(x, w, k = 4), c(0.3, 2), hills, hills)
   K <- kronecker(matrix(c(1, 0.3, 0.3, 0.8), 2), covariance_of(hills[c("a", "b")], 1, 0.4, tau = 0)) +
@@ -296,7 +296,7 @@ test_that("the smooths of the levels of a factor share their entries, and agree 
   expect_equal(counts[[2]]$loglik, counts[[1]]$loglik, tolerance = 1e-7)
 })
 
-test_that("formulas have as many constants as a large basis has functions", {
+test_that("a large basis does not exceed the number of constants of a formula", {
   withr::local_seed(79)
   shares <- matrix(runif(3000), 2)
   x <- matrix(rnorm(4500), 3)

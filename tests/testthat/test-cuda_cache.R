@@ -53,7 +53,7 @@ test_that("files and folders where others could have put code are not used", {
   expect_length(kernel_file(cache), 0)
 })
 
-test_that("another version of the package or of the compiler does not use stored kernels", {
+test_that("other versions of the package or of the compiler do not use stored kernels", {
   skip_without_nvrtc()
   cache <- local_paths()
   code <- small_binary()
@@ -103,7 +103,7 @@ test_that("a cache that cannot be written does not prevent computations", {
   expect_equal(kernops_cache_clear(), 0)
 })
 
-test_that("processes that compile the same text at once leave whole files", {
+test_that("processes that compile the same text at once write complete files", {
   skip_without_nvrtc()
   skip_on_cran()
   cache <- local_paths()
@@ -182,7 +182,7 @@ test_that("a text that does not compile shows the compiler's whole log", {
 
 catalogue_file <- system.file("cuda", "catalogue.txt", package = "kernops")
 
-test_that("a line of the catalogue expands to every choice it names", {
+test_that("a line of the catalogue expands to all choices of the sets that it names", {
   lines <- c("# nothing", "{D} = 1", "{D} = 2", "{F} = Exp({G})", "{F} = x", "{G} = Sin(x)", "{G} = p",
              "x = Vi({D})", "p = Pm(1)", "Sum_Reduction({F}, 1)  # a formula")
   found <- catalogue(withr::local_tempfile(lines = lines))

@@ -51,7 +51,7 @@ test_that("sums of exponentials of many points are right", {
   }, list(c(40, 1100), c(130, 1100)))
 })
 
-test_that("a point among the columns does not spoil the sums of small numbers", {
+test_that("a point that equals a column does not make the sums of small numbers inaccurate", {
   withr::local_seed(1)
   D <- 170
   x <- points(520, D)

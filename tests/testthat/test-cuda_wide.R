@@ -69,7 +69,7 @@ test_that("gradients with respect to long vectors are right", {
   })
 })
 
-test_that("long vectors are summed", {
+test_that("sums of long vectors are right", {
   for_each_size(\(kernel, D, x, y, close) {
     by_hand <- \(term) t(sapply(seq_len(nrow(x)), \(i) colSums(term(x[rep(i, nrow(y)), ], y))))
     close(kernel("Sum_Reduction(y * IndexJ(), 1)", vectors(D)[2])(list(y)), t(colSums(y * seq_len(nrow(y)))))

@@ -112,7 +112,7 @@ test_that("new points for a fit by a matrix or by points are matched by the name
   expect_error(predict(fit, new), "class <sf>.*columns `X` and `Y`", class = "kernops_input_error")
 })
 
-test_that("a name that two columns have is refused where it is used", {
+test_that("a column name that occurs twice is an error if it is used", {
   twice <- cbind(case, x = 1, g = 2)
   expect_error(known_fit(z ~ 1, twice), "2 columns `x`", class = "kernops_input_error")
   expect_error(known_fit(z ~ g, twice, ~ day), "2 columns `g`", class = "kernops_input_error")

@@ -7,7 +7,7 @@ withr::with_seed(1, {
 })
 in_unit <- \(d, unit) transform(d, x = x * unit, z = z * unit)
 
-test_that("coordinates may be in any unit: fits, predictions and parameters", {
+test_that("fits, predictions and parameters agree for coordinates in any unit", {
   new <- plain[1:5, ]
   new[c("x", "z")] <- new[c("x", "z")] + 0.02
   usual <- gp(y ~ 1, plain, ~ x + z)
@@ -57,7 +57,7 @@ test_that("the log-likelihood of a response in another unit agrees with the dens
   }
 })
 
-test_that("a large constant costs only the digits that it takes", {
+test_that("a large constant loses only the digits that its size requires", {
   new <- plain[1:5, ]
   for (method in c("exact", "vecchia", "iterative")) for (level in c(1e9, -1e12)) {
     far <- transform(plain, y = y + level)
@@ -72,7 +72,7 @@ test_that("a large constant costs only the digits that it takes", {
   expect_equal(unname(coef(by_group)), rep(1e12, 2), tolerance = 1e-10)
 })
 
-test_that("rounding error of an exact trend is not taken for a response", {
+test_that("rounding errors of an exact trend are not mistaken for a response", {
   for (exact in list(3 + 2 * plain$z, 1e12 + 2 * plain$z, 1e-9 * (1 + plain$z))) {
     expect_error(gp(exact ~ z, plain, ~ x), "fitted exactly by the trend", class = "kernops_input_error")
   }

@@ -59,7 +59,7 @@ test_that("\"auto\" doubles the neighbours until fits and predictions are near t
   }
 })
 
-test_that("a smaller tolerance takes more neighbours, up to all of them", {
+test_that("a smaller tolerance uses more neighbours, up to all of them", {
   d <- plane(300)
   count <- \(tol, ...) vecchia(d, field, m = "auto", estimate = "none", neighbour_tol = tol, neighbour_limit = 1000)
   counts <- vapply(c(1, 1e-3, 1e-9), \(tol) count(tol)$vecchia$m, 0)
@@ -97,7 +97,7 @@ with_auto <- function(how) {
   how
 }
 
-test_that("many observations with too few neighbours by default are warned of", {
+test_that("a warning reports too few default neighbours for many observations", {
   d <- plane(200)
   fit <- vecchia(d, matern(5/2, 2, 0.5) + nugget(1e-4), m = 3, estimate = "none")
   expect_silent(kernops:::warn_about_neighbours(fit))

@@ -68,7 +68,7 @@ test_that("levels of a trend that are in one fold alone are NA, with a warning t
   expect_silent(gp_cv(fixed(z ~ g + w, covariance + nugget(1)), rep(1:3, each = 20)))
 })
 
-test_that("levels of random effects and groups that are in one fold alone are new levels", {
+test_that("levels of random effects and groups that occur in one fold only are new levels", {
   effect <- fixed(z ~ w, covariance + nugget(1) + random_effect(~ 1 | s, variance = 0.7))
   expect_silent(table <- gp_cv(effect, as.character(d$s)))
   # kriging without the fold, in which the effect has no observations

@@ -29,7 +29,7 @@ laplace <- function(v, b) {
 }
 
 draws <- gp_posterior(fit, 300)
-test_that("draws agree with the likelihood times the priors, uniform in the coefficients of the trend", {
+test_that("draws agree with the likelihood times the priors, which are uniform for the coefficients of the trend", {
   grid <- expand.grid(s = seq(-4, 4, length.out = 33), b = seq(-2, 5, length.out = 33))
   log_density <- mapply(function(s, b) {
     laplace(exp(s), b)$loglik + dexp(exp(s / 2), -log(0.05) / 2, log = TRUE) + s / 2

@@ -112,7 +112,7 @@ test_that("sums are computed in this process if they are short or other processe
   })
 })
 
-test_that("a process that dies is an error of kernops, after which R is usable", {
+test_that("if a process dies, kernops raises an error, and R stays usable", {
   skip_if_not_installed("future")
   skip_if_not_installed("future.apply")
   skip_on_cran()

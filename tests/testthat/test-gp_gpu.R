@@ -46,7 +46,7 @@ test_that("large matrices are factorised by halves", {
   expect_equal(slope, change, tolerance = 1e-5)
 })
 
-test_that("a fit on the GPU is that on the CPU, and predicts, draws and validates alike", {
+test_that("fits, predictions, draws and cross-validation on the GPU agree with the CPU", {
   skip_unless_exact()
   fits <- lapply(c("cpu", "cuda"), \(backend) gp(z ~ w, data_of(200), ~ a + b, method = "exact", backend = backend))
   expect_equal(fits[[2]]$loglik, fits[[1]]$loglik, tolerance = 1e-8)
@@ -75,7 +75,7 @@ test_that("a saved fit gives the same predictions with and without a GPU", {
   expect_equal(predict(read(kriged(60, backend = "cuda")), new, se.fit = TRUE), expected, tolerance = 1e-8)
 })
 
-test_that("a matrix that is not positive definite, or too large, is explained", {
+test_that("errors explain a matrix that is not positive definite, or too large", {
   skip_unless_exact()
   close <- transform(data_of(50), a = a / 1e6, b = b / 1e6)
   expect_error(kriged(data = close, covariance = squared_exponential(1, 10), backend = "cuda"),
@@ -100,7 +100,7 @@ test_that("the gradient and the information of the iterative method agree with t
   }
 })
 
-test_that("without probes there are predictions and no likelihood", {
+test_that("without probes, there are predictions, but no likelihood", {
   exact <- kriged(200, backend = "cpu")
   new <- data_of(20)
   for (backend in backends()) {

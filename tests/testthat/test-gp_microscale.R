@@ -5,7 +5,7 @@ new <- withr::with_seed(72, data.frame(a = runif(15), b = runif(15), w = rnorm(1
 in_field <- \(...) matern(3/2, 1.3, 0.4) + microscale(0.05)
 fits <- function(covariance, formula = z ~ w, ...) gp(formula, seen, ~ a + b, covariance, estimate = "none", ...)
 
-test_that("microscale variation away from observations is that of new observations", {
+test_that("away from observations, new observations include the microscale variation", {
   for (method in c("exact", "vecchia", "iterative")) {
     settings <- gp_control(neighbours = 59, cg_tol = 1e-12, probes = 0)
     field <- fits(in_field(), method = method, control = settings)
@@ -39,7 +39,7 @@ test_that("means over blocks have neither nugget nor microscale variation, as in
                tolerance = 1e-8)
 })
 
-test_that("microscale variation without a nugget is estimated as the nugget is", {
+test_that("without a nugget, microscale variation has the estimate of a nugget", {
   noise <- gp(z ~ w, seen, ~ a + b, matern(3/2) + nugget())
   field <- gp(z ~ w, seen, ~ a + b, matern(3/2) + microscale())
   expect_equal(as.numeric(logLik(field)), as.numeric(logLik(noise)), tolerance = 1e-6)

@@ -37,7 +37,7 @@ test_that("a parameter at its bound is named", {
   expect_warning(gp(z ~ 1, d, ~ a, covariance = rational_quadratic() + nugget()), class = "kernops_at_bound", "shape")
 })
 
-test_that("a search cut short warns", {
+test_that("an interrupted search warns", {
   withr::local_seed(3)
   expect_warning(gp(z ~ 1, smooth_case(60), ~ a + b, control = gp_control(maxit = 1)), class = "kernops_not_converged")
 })

@@ -109,7 +109,7 @@ test_that("the number of threads has no effect", {
 })
 
 # Points are chosen in regions of some 16,000 of them.
-test_that("choosing points in several regions at once gives the order of a single thread", {
+test_that("choosing points in several regions in parallel gives the order of a single thread", {
   withr::local_seed(2)
   clouds <- list(matrix(runif(8e4), 4e4), matrix(sample(0:150, 8e4, TRUE) + 0, 4e4), matrix(rnorm(4e4)^3))
   for (u in clouds) {

@@ -143,7 +143,7 @@ test_that("standard errors of large fits contain the covariances of all paramete
   expect_equal(sqrt(diag(solve(kernops:::family_information(fit, 1:6))))[3:6], expected[3:6], tolerance = 0.05)
 })
 
-test_that("a level with certain zeros is warned of", {
+test_that("a warning reports a level with certain zeros", {
   d$count[d$g == "a"] <- 0
   field <- matern(3/2, range = 2, fixed = "range")
   hurdle <- \(zi) gp(count ~ 1, d, ~ x + y, field, family = gp_family("hurdle_poisson"), zi = zi)

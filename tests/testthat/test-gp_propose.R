@@ -13,7 +13,7 @@ target_of <- function(criterion, fit = smooth, sign = 1, ...) {
 
 slope_at <- function(...) as.vector(central_difference(...))
 
-test_that("the logarithm of the expected excess is that of its integral, far into the tail", {
+test_that("the logarithm of the expected excess agrees with the integral, even far in the tail", {
   z <- c(-1e4, -300, -30.01, -29.99, -12, -3, -1.01, -0.99, 0, 2, 9)
   expected <- vapply(z, \(z) {
     scale <- max(1, -z)
@@ -44,7 +44,7 @@ test_that("criteria are integrals over the distribution of the field, with their
   expect_identical(kernops:::log_improvement(1)(c(2, 0.5), c(0, 0))$value, c(-Inf, log(0.5)))
 })
 
-test_that("the field at a point is that of predict(), with gradients of every criterion", {
+test_that("the field at a point agrees with predict(), and every criterion with its differences", {
   own <- covariance("v * Exp(-SqDist(x, y) / r + c * (x | y))", list(v = 1, r = 1.2, c = 0.1))
   fits <- list(smooth, update(smooth, . ~ a + I(b^2)), update(smooth, known = list(beta = 0.7)),
                update(smooth, covariance = own + nugget(1e-4)), update(smooth, y / 1e5 ~ offset(b) + sin(b)))
@@ -81,7 +81,7 @@ test_that("proposals are the maxima of a fine grid, or better", {
   expect_equal(flipped[c("a", "b")], gp_propose(smooth)[c("a", "b")], tolerance = 1e-4)
 })
 
-test_that("the decrease of the mean variance is what an observation there brings about", {
+test_that("the decrease of the mean variance agrees with adding an observation", {
   new <- gp_propose(update(smooth, . ~ a), c(a = -1, b = 0), c(b = 4, a = 2), "integrated variance")
   limits <- rbind(c(a = -1, b = 0), c(a = 2, b = 4))
   sites <- as.data.frame(kernops:::in_box(kernops:::even_points(256, 2), limits))
@@ -91,7 +91,7 @@ test_that("the decrease of the mean variance is what an observation there brings
   expect_equal(new$criterion, mean_variance(fit) - mean_variance(after), tolerance = 1e-8)
 })
 
-test_that("a batch believes its predictions", {
+test_that("a batch treats its predictions as observations", {
   batch <- gp_propose(smooth, batch = 3, criterion = "ucb")
   expect_identical(nrow(batch), 3L)
   believed <- update(smooth, newdata = transform(batch[1:2, ], y = mean), refit = FALSE)

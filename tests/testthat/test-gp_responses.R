@@ -67,7 +67,7 @@ test_that("restricted likelihoods, weights, offsets and subsets agree with singl
   }
 })
 
-test_that("missing values leave the fit to the other rows", {
+test_that("rows with missing values are left out of the fit", {
   data <- some_responses(90)
   data$Y[c(3, 17, 40), 2] <- NA
   data$Y[5:30, 3] <- NaN
@@ -101,7 +101,7 @@ test_that("responses without variation or values have rows of NA", {
   expect_true(all(is.na(predict(fit, data.frame(a = 0.5, b = 0.5, x = 1))[, -3])))
 })
 
-test_that("a large level and scale change nothing", {
+test_that("a large mean and scale of the responses do not change results", {
   data <- some_responses(50, 1)
   data$Y <- cbind(data$Y, 1e9 + data$Y, 1e-20 * data$Y)
   table <- as.data.frame(fit_responses_of(data))

@@ -134,7 +134,7 @@ test_that("every covariance has the rows of the CPU and their derivatives", {
   }
 })
 
-test_that("the first singular set is reported, and points that are determined have no standard deviation", {
+test_that("the first singular set is reported, and points that others determine have standard deviation 0", {
   skip_without_gpu()
   model <- model_of(exponential(1, 0.4))
   sets <- near(9)$matrix

@@ -27,7 +27,7 @@ test_that("a matrix is copied to the GPU and back", {
   expect_identical(as.matrix(gpu_matrix(matrix(0, 0, 3))), matrix(0, 0, 3))
 })
 
-test_that("shape and description", {
+test_that("a gpu_matrix has the shape of its matrix, and prints a description", {
   skip_without_gpu()
   x <- gpu_matrix(matrix(0, 500, 3), "float32")
   expect_identical(dim(x), c(500L, 3L))

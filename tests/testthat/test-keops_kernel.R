@@ -30,7 +30,7 @@ test_that("any number of points, of any dimension", {
   }
 })
 
-test_that("very many points", {
+test_that("sums over very many points are right", {
   for (n in c(524289, 1048577)) {
     x <- seq_len(n)
     op <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
@@ -39,7 +39,7 @@ test_that("very many points", {
   }
 })
 
-test_that("results of many columns", {
+test_that("results with many columns are right", {
   withr::local_seed(4)
   x <- uniform(7, 513)
   y <- uniform(300, 513)
@@ -54,7 +54,7 @@ test_that("an index that no variable has takes one value", {
   expect_identical(keops_kernel("Sum_Reduction(x, 0)", "x = Vi(2)")(list(diag(2))), matrix(1, 1, 2))
 })
 
-test_that("no points: no rows, or the value of an empty sum", {
+test_that("without points, the result has no rows or the value of an empty sum", {
   withr::local_seed(20)
   none <- matrix(0, 0, 3)
   some <- uniform(4, 3)
@@ -75,7 +75,7 @@ test_that("NA, NaN and Inf reach the rows that they touch, and no others", {
   expect_true(is.na(dot(1)(list(matrix(c(1L, NA, 1L), 1), matrix(1, 1, 3)))))
 })
 
-test_that("a parameter that changes compiles nothing and keeps no memory", {
+test_that("a changed parameter causes no compilation and keeps no memory", {
   withr::local_seed(5)
   local_paths() # which no other process writes into
   op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)), 1)", c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)"))
@@ -144,7 +144,7 @@ test_that("quotients that jump are rounded as in R, whatever the axis of the div
   }
 })
 
-test_that("a variable that the formula does not contain is a warning, and counts rows", {
+test_that("an unused variable causes a warning, and determines the number of rows", {
   expect_warning(op <- keops_kernel("Sum_Reduction(Exp(x), 1)", c("x = Vi(1)", "y = Vj(2)")), "variable \"y\"",
                  class = "kernops_unused_variable")
   expect_equal(op(list(c(0, 1), matrix(0, 3, 2))), matrix(3 * exp(c(0, 1))))

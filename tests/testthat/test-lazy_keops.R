@@ -30,7 +30,7 @@ test_that("axis, dim and weights are understood", {
   expect_equal(sumsoftmaxweight(D, axis = 1, weights = Vj(B)), sumsoftmaxweight(D, "j", Vj(B)))
 })
 
-test_that("numbers give numbers", {
+test_that("functions of numbers return numbers", {
   expect_identical(square(2), 4)
   expect_identical(relu(-2:2), c(0, 0, 0, 1, 2))
   expect_identical(inv(c(a = 2, b = 4)), c(a = 0.5, b = 0.25))
@@ -48,7 +48,7 @@ test_that("numbers give numbers", {
   expect_length(relu(rnorm(1e5)), 1e5)
 })
 
-test_that("conditions choose, and join", {
+test_that("conditions select values, and can be combined", {
   D <- sqdist(Vi(X), Vj(Y))
   expect_equal(as.matrix(if_else(D > 1, D, -1)), ifelse(D2 > 1, D2, -1))
   expect_equal(as.matrix(if_else(!(D > 1) & D > 0.5, 1, 0)), 1 * (!(D2 > 1) & D2 > 0.5))
@@ -69,7 +69,7 @@ test_that("complex functions agree with R", {
   expect_equal(as.matrix(Z | Vj(z)), z %*% t(z), tolerance = 1e-12)
 })
 
-test_that("derivatives have short names", {
+test_that("derivatives are available by short names", {
   x <- Vi(X)
   y <- Vj(Y)
   K <- exp(-sqdist(x, y))

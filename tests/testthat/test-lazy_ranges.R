@@ -107,7 +107,7 @@ test_that("systems are solved for the pairs of the ranges, with any precondition
   expect_equal(suppressMessages(solve(K, case$b, 0.1, tol = 1e-10)), expected, tolerance = 1e-8)
 })
 
-test_that("the gradient of a solution agrees with the pairs of the ranges", {
+test_that("the gradient of a solution within ranges agrees with a matrix with zeros", {
   withr::local_seed(6)
   case <- square_case(3, 1)
   lambda <- 0.5
@@ -124,7 +124,7 @@ test_that("the gradient of a solution agrees with the pairs of the ranges", {
   expect_equal(gradient$lambda, c(central_difference(\(l) value(lambda = l), lambda)), tolerance = 1e-6)
 })
 
-test_that("pairs are in ranges or not, clusters at the ends and of one point included", {
+test_that("in_ranges() agrees with a loop, including clusters at the ends and of one point", {
   withr::local_seed(7)
   for (trial in 1:20) {
     ends <- \(n) {

@@ -82,7 +82,7 @@ test_that("ranges choose the pairs of a reduction", {
                    apply(ifelse(keep, D2, Inf), 1, which.min))
 })
 
-test_that("the index of R's reductions is found wherever it stands", {
+test_that("the argument `index` of R's reductions is found at any position", {
   S <- sqdist(Vi(X), Vj(Y))
   everything <- from_matrix(cbind(1, 10), cbind(1, 6), matrix(TRUE))
   expect_equal(sum(S, ranges = everything, index = "j"), matrix(rowSums(D2)))

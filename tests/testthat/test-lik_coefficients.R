@@ -101,7 +101,7 @@ test_that("without a factor, results agree with the dense kind up to the Monte C
   }
 })
 
-test_that("the Monte Carlo error is warned of, and more probes make it smaller", {
+test_that("a warning reports the Monte Carlo error, and more probes reduce it", {
   use_kind("iterative")
   fit <- function(...) {
     gp(z ~ w, regions, ~ a + b, field() + structures()$nested + nugget(0.05), method = "vecchia", estimate = "none",

@@ -59,7 +59,7 @@ test_that("kriging agrees with the bordered system", {
   }
 })
 
-test_that("simple kriging has a known mean", {
+test_that("simple kriging with a known mean agrees with dense algebra", {
   withr::local_seed(5)
   d <- smooth_case(40)
   K <- covariance_of(d[c("a", "b")])

@@ -145,14 +145,14 @@ test_that("a search uses float64 if rounding of float32 would affect its end", {
   expect_lt(abs(log(expected / found$search$rounding)), 0.5)
 })
 
-test_that("a scale alone is found in closed form", {
+test_that("a single free scale is estimated in closed form", {
   covariance <- matern(3/2, range = 0.4, fixed = "range")
   fit <- gp(z ~ 0, case[1:100, ], ~ a + b, covariance, method = "iterative")
   h <- sqrt(3) * as.matrix(dist(case[1:100, c("a", "b")])) / 0.4
   expect_equal(fit$theta[[1]], mean(case$z[1:100] * solve((1 + h) * exp(-h), case$z[1:100])), tolerance = 1e-4)
 })
 
-test_that("raw coordinates may be the trend", {
+test_that("coordinates far from the origin may be the trend", {
   withr::local_seed(5)
   n <- 400
   d <- data.frame(e = 4e5 + runif(n, 0, 10), no = 5.6e6 + runif(n, 0, 10))
@@ -207,7 +207,7 @@ test_that("draws and leave-one-out work without the matrix", {
   expect_equal(gp_cv(fit)$fit, gp_cv(exact)$fit, tolerance = 1e-4)
 })
 
-test_that("leave-one-out of many observations is estimated", {
+test_that("leave-one-out predictions of many observations are estimated by probes", {
   fit <- fitted_by("iterative", control = gp_control(exact_limit = 100, probes = 20))
   exact <- gp_cv(fitted_by("exact"))
   estimated <- gp_cv(fit)

@@ -52,7 +52,7 @@ test_that("the likelihood agrees with the dense matrix of the definition, with e
   }
 })
 
-test_that("with all observations as inducing points or as neighbours the fit is exact", {
+test_that("with all observations as inducing points or as neighbours, the fit is exact", {
   exact <- vif(method = "exact")
   new <- data.frame(a = c(0.1, 0.5, 0.77), b = c(0.3, 0.2, 0.9), w = c(-1, 0, 2))
   for (fit in list(vif(inducing = 70, m = 3), vif(m = 69))) {

@@ -54,7 +54,7 @@ for (f in names(singular)) test_that(paste("the derivatives of a masked value ar
   }
 })
 
-test_that("the branch that a value does not take has no derivative, whichever operation chooses", {
+test_that("the branch that is not selected has no derivative, for each operation that selects", {
   cases <- list(
     list("Max2(Log(x), -3)", c(0, 0.5), c(0, 2)), list("Min2(4, Inv(x))", c(0, 0.5), c(0, -4)),
     list("ReLU(2 + Log(x))", c(0, 0.5), c(0, 2)), list("Clamp(Log(x), -1, 1)", c(0, 0.5), c(0, 2)),

@@ -191,7 +191,7 @@ for (name in unique(keops_ops()$name[grepl("[abc]|f", keops_ops()$arguments)])) 
   })
 }
 
-test_that("a gradient at a special point is the documented one, not NaN", {
+test_that("gradients at special points have the documented value, not NaN", {
   by_x <- function(formula, x) {
     op <- keops_kernel(sprintf("Sum_Reduction(%s * w, 1)", formula), c("x = Vi(1)", "w = Vj(1)"))
     as.vector(keops_grad(op, "x")(list(x = x, w = 1, eta = 1)))
@@ -204,7 +204,7 @@ test_that("a gradient at a special point is the documented one, not NaN", {
   expect_identical(by_x("Square(x)", 0), 0)
 })
 
-test_that("Mod is exact, and in its range whatever the sizes", {
+test_that("Mod is exact and within its range for numbers of any size", {
   in_R <- \(a, b, c) (a - c) %% b + c
   whole <- expand.grid(a = c(0, 1, 5, 6, -5, -6, 2^20 + 1, -2^20 - 1), b = c(3, -3, 2, 0.75), c = c(0, 1, -2))
   far <- expand.grid(a = c(1, 3, 1e7, -1e7, 1e15, 1e-20, -1e-20), b = c(0.1, -0.1, 1), c = c(0, 1))
@@ -220,7 +220,7 @@ test_that("Mod is exact, and in its range whatever the sizes", {
   expect_identical(value_of("Mod(x, 0, 0)", x = 5), NaN)
 })
 
-test_that("gradients of moduli and angles are right where squares leave the numbers", {
+test_that("gradients of moduli and angles are right where squares overflow or underflow", {
   for_each_backend(function(kernel, precision) {
     args <- c("x = Vi(2)", "w = Vj(1)")
     for (scale in list(float64 = c(1, 1e160, 1e-170), float32 = c(1, 1e20, 1e-24))[[precision]]) {

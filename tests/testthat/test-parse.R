@@ -12,7 +12,7 @@ test_that("numbers are exact decimals", {
   expect_identical(value_of("0.1", precision = "float32"), 13421773 / 2^27)
 })
 
-test_that("Inf, NaN and pi are numbers, unless a variable is called so", {
+test_that("Inf, NaN and pi are numbers, unless a variable has this name", {
   expect_identical(value_of("Inf"), Inf)
   expect_identical(value_of("-Inf"), -Inf)
   expect_identical(value_of("NaN"), NaN)
@@ -51,7 +51,7 @@ test_that("spaces have no meaning", {
   expect_identical(hard_spaces(list(2, 3)), matrix(6))
 })
 
-test_that("variables may say their position, or be written inside the formula", {
+test_that("variables may have a position, or be declared inside the formula", {
   withr::local_seed(20)
   x <- uniform(4, 3)
   y <- uniform(5, 3)
@@ -95,7 +95,7 @@ test_that("names may be in any encoding, and any locale", {
   }
 })
 
-test_that("deep formulas take time, but never crash", {
+test_that("deep formulas may be slow, but never crash", {
   deep <- \(left, right) paste0(strrep(left, 1e4), "a", strrep(right, 1e4))
   for (formula in c(deep("(", ")"), deep("-", ""), deep("Minus(", ")"), deep("", "^1"), deep("", "+a"))) {
     value <- tryCatch(value_of(formula, a = 2), kernops_formula_error = \(e) NULL)
@@ -148,7 +148,7 @@ test_that("the caret is under the error, in as much of the formula as fits", {
                    paste0("Sum_Reduction(x +", strrep(" ", 31), "zz, 1)"))
 })
 
-test_that("a size is never taken for another one, however large", {
+test_that("sizes are never mistaken for others, however large", {
   op <- \(formula) keops_kernel(formula, "x = Vj(1)")
   too_large <- c("Sum_Reduction(Transpose(SumT(x, 4), 65536, 65536), 1)",
                  "Sum_Reduction(TensorProd(SumT(x, 65536), SumT(x, 65537)), 1)",
@@ -269,7 +269,7 @@ test_that("a formula is never evaluated", {
   expect_false(file.exists(marker))
 })
 
-test_that("Let() gives names to expressions, also around a reduction and its gradient", {
+test_that("Let() names expressions, also around a reduction and its gradient", {
   expect_equal(value_of("Let(t, Sin(a), r, t * t, r + t)", a = 2), sin(2)^2 + sin(2))
   expect_equal(value_of("1 + Let(t, a + 1, t * Let(r, t - 3, r / t))", a = 2), 1)
   args <- c("x = Vi(1)", "y = Vj(1)")

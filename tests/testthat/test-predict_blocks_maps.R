@@ -28,7 +28,7 @@ test_that("a map in windows and in memory has the predictions of a fit in memory
   expect_equal(cell_values(written), cell_values(expected), tolerance = 1e-10)
 })
 
-test_that("a map by windows has the digits of its cells in memory", {
+test_that("a map by windows is bit-identical to its cells in memory", {
   skip_if_not_installed("terra")
   case <- table_on_map()
   replaced_locally(result_rows = 50)

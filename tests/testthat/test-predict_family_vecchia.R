@@ -34,7 +34,7 @@ for (backend in backends()) for (name in names(families)) test_that(with_all(nam
   expect_error(expect_equal(residuals(given_fit(name, 2)), residuals(exact), tolerance = 1e-4))
 })
 
-test_that("with few neighbours it is the Laplace approximation of plain R, except for fill-in", {
+test_that("with few neighbours, the likelihood agrees with Laplace's approximation in plain R, except for fill-in", {
   sample <- d[1:36, ]
   covariance <- matern(3/2, 1.1, 0.4)
   fit <- gp(count ~ w, sample, ~ a + b, covariance, family = poisson(), estimate = "none", method = "vecchia",

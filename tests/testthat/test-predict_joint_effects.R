@@ -61,7 +61,7 @@ test_that("results do not depend on tiles", {
   expect_equal(results(), whole, tolerance = 1e-10)
 })
 
-test_that("neighbouring new points make predictions better than the nearest places alone", {
+test_that("conditioning on neighbouring new points improves predictions from the nearest places", {
   near <- update(fits$levels, method = "vecchia", neighbours = 8)
   grid <- expand.grid(a = seq(0, 10, length.out = 20), b = seq(0, 10, length.out = 20))
   grid <- data.frame(grid, z = 0, site = "1")

@@ -61,7 +61,7 @@ test_that("a mask and missing values are not predicted; coordinates are variable
   expect_true(all(is.na(cell_values(predict(fit, map, mask = nothing)))))
 })
 
-test_that("longitudes and latitudes keep their distances", {
+test_that("distances between longitudes and latitudes are great-circle distances", {
   world <- terra::rast(nrows = 9, ncols = 18)
   d <- withr::with_seed(3, data.frame(x = runif(40, -180, 180), y = runif(40, -80, 80), z = rnorm(40)))
   points <- terra::vect(d, geom = c("x", "y"), crs = "EPSG:4326")
@@ -74,7 +74,7 @@ test_that("longitudes and latitudes keep their distances", {
   expect_error(predict(fit, world, window = 40), class = "kernops_crs_error")
 })
 
-test_that("tiles have a file each, which are a map of the whole", {
+test_that("each tile has a file, and a VRT joins the files to a map", {
   map <- small_map()
   tiles <- lapply(list(c(0, 600), c(600, 1200)), function(x) terra::crop(map, terra::ext(x[1], x[2], 0, 900)))
   folder <- withr::local_tempdir()

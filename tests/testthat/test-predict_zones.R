@@ -103,7 +103,7 @@ test_that("polygons may overlap", {
   }
 })
 
-test_that("fewer nodes change standard errors alone, and little, whatever the windows", {
+test_that("fewer nodes change only standard errors, slightly, and results do not depend on the windows", {
   map <- terra::rast(nrows = 40, ncols = 60, xmin = 0, xmax = 1200, ymin = 0, ymax = 900, crs = "")
   zones <- terra::rast(map, vals = 1 + (terra::xFromCell(map, 1:2400) > 300))
   # errors are correlated over less than a rectangle, and over more

@@ -84,7 +84,7 @@ reduce <- function(reduction, y, option = "", weights = NULL, rows = 1, ...) {
   op(c(list(x = rep(1, rows), y = y), if (!is.null(weights)) list(w = weights)))
 }
 
-test_that("the K smallest of many", {
+test_that("the K smallest of many values are right", {
   withr::local_seed(2)
   y <- sample(1e4) / 1e4
   y[sample(1e4, 500)] <- 0.5
@@ -111,7 +111,7 @@ test_that("an empty reduction gives the neutral element", {
   expect_identical(reduce("ArgKMin", numeric(), ", 2"), t(c(NA_integer_, NA)))
 })
 
-test_that("nothing, one value, and truth with NaN are as in base R", {
+test_that("reductions of no values, one value, and conditions with NaN agree with base R", {
   for (reduction in c("Prod", "All")) expect_identical(drop(reduce(reduction, numeric())), 1, label = reduction)
   for (reduction in c("Any", "Count")) expect_identical(drop(reduce(reduction, numeric())), 0, label = reduction)
   for (reduction in c("Mean", "Var")) expect_identical(drop(reduce(reduction, numeric())), NaN, label = reduction)
@@ -126,7 +126,7 @@ test_that("nothing, one value, and truth with NaN are as in base R", {
   }
 })
 
-test_that("the variance loses nothing to a large mean or an outlier", {
+test_that("the variance stays accurate with a large mean or an outlier", {
   withr::local_seed(4)
   for (y in list(1e9 + rnorm(1e4), c(1e12, rnorm(999)), c(rnorm(999), 1e12))) {
     expect_equal(drop(reduce("Var", y)), stats::var(y), tolerance = 1e-12)
@@ -147,7 +147,7 @@ test_that("LogSumExp neither overflows nor turns an empty mass into NaN", {
   expect_equal(drop(weighted), 1000 + log(4), tolerance = 1e-14)
 })
 
-test_that("NaN and Inf go where R puts them", {
+test_that("NaN and Inf agree with R", {
   y <- c(2, Inf, NaN, -Inf, NaN, 1)
   late <- replace(seq_len(1000), c(700, 900), NaN)
   for (reduction in c("Sum", "Min", "Max", "LogSumExp")) {
@@ -166,7 +166,7 @@ test_that("NaN and Inf go where R puts them", {
   expect_identical(drop(reduce("ArgMax", c(-Inf, -Inf))), 1L)
 })
 
-test_that("the sum schemes are as accurate as they promise", {
+test_that("the sum schemes have the documented accuracy", {
   tenth <- 13421773 / 2^27  # 0.1 in float32
   exact <- 1e7 * tenth
   ulp <- 2^(19 - 23)
@@ -224,7 +224,7 @@ test_that("products, means and variances may be accumulated in float64 as well",
 test_mistakes("kernops_input_error", alist(`unknown accumulator` = reduce("Sum", 1, accumulator = "float16")))
 test_mistakes("kernops_input_error", alist(`unknown sum scheme` = reduce("Sum", 1, sum_scheme = "no_scheme")))
 
-test_that("a product is right where parts of it leave the numbers", {
+test_that("a product is right even if parts of it overflow or underflow", {
   withr::local_seed(1)
   cases <- list(rep(c(1e3, 1e-3), 1000), sample(rep(c(2^100, -2^-100), c(64, 63))), c(1e-30, 1e-30, 1e30, 1e30, -5),
                 c(2^-149, 2^-126, 2^120, 2^127), rep(c(1e30, 0), 40), c(rep(1e30, 20), Inf), c(Inf, 0), rep(2^100, 100))

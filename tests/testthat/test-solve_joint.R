@@ -52,7 +52,7 @@ test_that("base points without noise are kept, also by new points at the same pl
   expect_lt(max(kernops:::joint_variances_of(sets)[c(1, 52)]), 1e-8)
 })
 
-test_that("with few neighbours the distribution agrees with a double loop", {
+test_that("with few neighbours, the joint distribution agrees with a double loop in plain R", {
   for (m in c(1L, 5L, 20L)) {
     sets <- sets_of(m)
     expect_setequal(sets$order, 1:50)

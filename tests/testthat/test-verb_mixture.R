@@ -50,7 +50,7 @@ test_that("a fit is a fixed point of EM steps, and its likelihood that of the or
   }
 })
 
-test_that("an iteration is an EM step", {
+test_that("an iteration agrees with an EM step in plain R", {
   x <- mixture_cloud(60, 2)
   label <- rep(1:2, 30)
   for (row in seq_len(nrow(kinds))) {
