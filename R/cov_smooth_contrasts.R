@@ -46,7 +46,7 @@ contrast_covariance <- function(variance, size) {
   kronecker(diag(first, length(first)) - tcrossprod(first) / sum(variance), diag(size))
 }
 
-# Its derivatives with respect to the variances.
+# The derivatives of this covariance with respect to the variances.
 contrast_slopes <- function(variance, size) {
   share <- variance[-length(variance)] / sum(variance)
   lapply(seq_along(variance), function(k) {

@@ -119,7 +119,8 @@ compared_parts <- function(object) {
   })
 }
 
-# The fit restricted to the observations that can be neighbours of the sites, and to some that cover all.
+# The fit restricted to the observations that can be neighbours of the sites, and to some that cover all
+# data.
 near_sites <- function(object, sites) {
   if (length(object$vecchia$inducing)) return(represented_fit(object))
   if (!is_observed_base(object)) return(object)

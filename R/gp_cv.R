@@ -105,14 +105,14 @@ fold_labels <- function(folds, rows, total, seed, call = caller_env()) {
 # A number for each label of a fold. Levels of a factor a:b may have the same text.
 fold_numbers <- function(folds) first_numbers(if (is.factor(folds)) as.integer(folds) else level_key(folds))
 
-# The functions of a fit in cross-validation: the predictive of each observation given all others; the mean and the
-# variance of the observations `out` given the others; and further columns that assess the predictive `normal` at the
-# observations.
+# The functions of a fit in cross-validation: the predictive distribution of each observation given all others; the mean
+# and the variance of the observations `out` given the others; and further columns that assess the predictive
+# distribution `normal` at the observations.
 leave_one_out <- function(object) UseMethod("leave_one_out")
 predict_fold <- function(object, out, refit) UseMethod("predict_fold")
 score_columns <- function(object, normal) UseMethod("score_columns")
 
-# The predictive of all observations. Folds are predicted as set by future::plan().
+# The predictive distribution of all observations. Folds are predicted as set by future::plan().
 predict_folds <- function(object, folds, refit, predict = predict_fold) {
   number <- fold_numbers(folds)
   labels <- make.unique(value_labels(folds)[!duplicated(number)])

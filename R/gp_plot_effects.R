@@ -17,7 +17,7 @@ effect_panels <- function(x, level, call = caller_env()) {
   unlist(panels, recursive = FALSE)
 }
 
-# A table of the mean and the limits of moments.
+# Adds columns to the table: the mean and the limits of the confidence band.
 with_limits <- function(table, moments, half) {
   se <- sqrt(pmax(0, moments$variance))
   cbind(table, fit = moments$process, lwr = moments$process - half * se, upr = moments$process + half * se)

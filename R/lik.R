@@ -41,8 +41,8 @@ new_likelihood <- function(evaluate, dense = FALSE, costly = FALSE,
 
 # results        a list with `value`, -2 log-likelihood, and with numbers for predictions
 # gradient()     the derivatives of the value with respect to theta
-# information(profiled)  twice an information matrix of theta: average, expected or observed, as the method has it;
-#                `profiled` as the value is, or not. After gradient(), before the next evaluate().
+# information(profiled)  twice an information matrix of theta: average, expected or observed, depending on the
+#                method; of the value with the scale profiled out, or not. After gradient(), before the next evaluate().
 # has_value      FALSE for a state with an estimated gradient but no value
 # estimate(theta)  the value at theta with its standard error `logdet_error`
 # rounding, resolution  the change of the log-likelihood by rounding, and the least difference that exceeds rounding

@@ -43,7 +43,7 @@ levels_posterior <- function(pattern, factor, probes) {
     logdet = logdet, solve = solve, error = function() list(logdet = 0, std_error = determinant$error),
     held = function() list(base = size, solve = solved, half = half),
     parts = function(sets) half(dense_sets(sets, size)),
-    sums = function(sets, nothing = 0) sums(sets), # computed by solves, without omitted parts
+    sums = function(sets, nothing = 0) sums(sets), # the solutions omit nothing: `nothing` is not used
     differentiate = function(f, g) {
       by <- field$differentiate(f[-first], g[-first])
       along <- changes_of_levels()

@@ -45,8 +45,8 @@ nodes_of <- function(points) {
        among = points$among)
 }
 
-# The predictive of means of responses over blocks. The joint normal distribution of the nodes gives mean and variance,
-# and draws give quantiles. If there are many nodes, draws give mean, variance and quantiles.
+# The predictive distribution of means of responses over blocks. The joint normal distribution of the nodes gives mean
+# and variance, and draws give quantiles. If there are many nodes, draws give mean, variance and quantiles.
 block_sample <- function(object, points, request) {
   if (needs_variance(request) && needs_draws_of_nodes(points, request$how)) {
     sums <- sums_by_draws(object, points, request)

@@ -1,6 +1,6 @@
 # Results: columns of predictions, and their conversion to the rows and the class of newdata.
 
-# The columns of a predictive, a list; `request` has the fields se.fit, interval, level, probs and above.
+# The columns of a predictive distribution, a list; `request` has the fields se.fit, interval, level, probs and above.
 predictive_columns <- function(x, request) {
   table <- list(fit = predictor(x))
   if (request$se.fit) table$se.fit <- sqrt(variance(x))

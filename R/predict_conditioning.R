@@ -42,7 +42,7 @@ all_errors <- function(errors_among) function(targets) errors_among(targets)(seq
 
 errors_of_some <- function(errors) function(targets) function(numbers) errors(some_targets(targets, numbers))
 
-# The conditioning of a fit; `how` is a result of prediction_request(). For windows of a map, it is `prepared` once.
+# The conditioning of a fit; `how` is a result of prediction_request(). Windows of a map share the one in `prepared`.
 conditioning_for <- function(object, how = field_request$how) {
   if (!is.null(object$prepared)) return(object$prepared)
   if (is_local_trend(how)) return(local_trend_conditioning(object, how))

@@ -1,4 +1,4 @@
-# The predictive of a fit at new points or blocks, and the joint covariance matrix of its errors.
+# The predictive distribution of a fit at new points or blocks, and the joint covariance matrix of its errors.
 
 # `request` is that of prediction_request().
 predictive_at <- function(object, points, request) UseMethod("predictive_at")
@@ -14,7 +14,7 @@ predictive_at.gp <- function(object, points, request) {
   predictive_of(object, moments, noise, scale, request)
 }
 
-# The predictive by the moments of the field.
+# The predictive distribution by the moments of the field.
 predictive_of <- function(object, moments, noise, scale, request) {
   variance <- if (!is.null(moments$variance)) moments$variance + noise
   normal <- predictive_normal(moments$trend + moments$process, variance)

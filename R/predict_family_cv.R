@@ -13,7 +13,7 @@ leave_one_out.gp_family_fit <- function(object) {
   told <- weight == 0 | 1 - left > 1e-12 * abs(inverse$diagonal / weight)
   mean <- object$latent$terms$eta + object$latent$terms$slope / weight - inverse$alpha / precision
   variance <- left / (weight * (1 - left))
-  # for an observation without information, the cavity is the predictive given all observations
+  # for an observation without information, the cavity is the predictive distribution given all observations
   idle <- which(weight == 0 | abs(left) < 1e-9)
   if (length(idle)) {
     points <- some_points(new_points(object, NULL, NULL), idle)
@@ -36,7 +36,7 @@ predict_fold.gp_family_fit <- function(object, out, refit) {
   cbind(ifelse(fold$told, moments$trend + moments$process, NA), ifelse(fold$told, variance, Inf))
 }
 
-# Columns of the observations, by the predictive of their linear predictors.
+# Columns of the observations, by the predictive distribution of their linear predictors.
 score_columns.gp_family_fit <- function(object, normal) {
   told <- is.finite(normal$mean)
   normal$variance <- ifelse(told, normal$variance, 0)

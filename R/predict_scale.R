@@ -19,7 +19,7 @@ predictive_scale.gp_family_fit <- function(object) link_scale(object)
 # Means of the response of a family given the field: the inverse of its link.
 link_scale <- function(object) {
   nugget <- nugget_of(object)
-  # predictives of many draws of parameters must not keep whole fits
+  # predictive distributions of many draws of parameters must not keep whole fits
   object <- object[c("family", "phi")]
   back <- function(eta) mean_of(object, eta)
   list(

@@ -13,7 +13,8 @@ needs_draws_of_nodes <- function(points, how) {
 
 most_joint_nodes <- 500
 
-# The predictive of the sums `mean`, with their `covariance` matrix if `joint`, otherwise with their variances.
+# The predictive distribution of the sums `mean`, with their `covariance` matrix if `joint`, otherwise with their
+# variances.
 sums_by_draws <- function(object, points, request, joint = FALSE) {
   nodes <- nodes_of(points)
   scale <- requested_scale(with_phi_of(object, nodes$u), request)

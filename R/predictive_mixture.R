@@ -1,6 +1,6 @@
 # Predictives of weighted mixtures.
 
-# `parts` are predictives of one kind, for the same points.
+# `parts` are predictive distributions of one kind, for the same points.
 predictive_mixture <- function(parts, weights) {
   merge_parts(parts[[1]], new_predictive("mixture", parts = parts, weights = weights))
 }

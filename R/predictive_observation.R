@@ -1,7 +1,7 @@
 # Predictives of new observations of a family, whose linear predictor is normal.
 
-# `normal` is the predictive of the linear predictor, nugget included; `weights` are the numbers of trials, or prior
-# weights. Normal observations have a normal predictive.
+# `normal` is the predictive distribution of the linear predictor, nugget included; `weights` are the numbers of trials,
+# or prior weights. Normal observations have a normal predictive distribution.
 predictive_observation <- function(normal, object, weights = 1) {
   noise <- object$family$density$noise
   if (!is.null(noise)) return(predictive_normal(normal$mean, normal$variance + noise(object$phi, weights)))

@@ -14,7 +14,7 @@ cdf.pred_sample <- function(x, q, lower = TRUE) {
   each_target(x, function(draws, k) mean(if (lower) draws <= q[[k]] else draws > q[[k]]))
 }
 
-# f(draws, number) of each target, NA for an unknown target.
+# Returns f(draws of a target, number of the target) for each target; NA if the target is unknown.
 each_target <- function(x, f) {
   vapply(seq_len(nrow(x$draws)), function(k) if (anyNA(x$draws[k, ])) NA_real_ else f(x$draws[k, ], k), 0)
 }

@@ -1,7 +1,7 @@
 # Predictives of monotone functions of a normal variable.
 
-# `normal` is the predictive of the variable, `scale` the function (predictive_scale()), `lagrange` the multipliers of
-# the trend, which make means unbiased; 0: means given the data.
+# `normal` is the predictive distribution of the variable, `scale` the function (predictive_scale()), `lagrange` the
+# multipliers of the trend, which make means unbiased; 0: means given the data.
 predictive_transformed <- function(normal, scale, lagrange = 0) {
   new_predictive("transformed", normal = normal, scale = scale, lagrange = lagrange)
 }

@@ -52,8 +52,8 @@ family_target <- function(problem, likelihood, how) {
   ))
 }
 
-# The coefficients of the trend from a start; searched again if the likelihood is more accurate with a reference at the
-# end.
+# Searches the coefficients of the trend from a start, and again from the end if a reference there makes the likelihood
+# more accurate.
 trend_alone <- function(theta, target, gain) {
   control <- replace(target$how$control, "gain", gain)
   best <- descend(theta, target, control)

@@ -223,7 +223,7 @@ stop_not_square <- function(b_name, a, result, call) {
   ))
 }
 
-# Points x = y of an operator where it computes: on the GPU if it runs there, so that many calls copy them once.
+# The points x = y of an operator, on the GPU if the operator runs there, so that many calls need only one copy.
 resident_points <- function(op, u) {
   device <- device_of(op, list(x = u, y = u))
   if (device >= 0) gpu_matrix(u, "float64", device) else u

@@ -50,7 +50,7 @@ template <class F> float median_ms(F body, int runs = 15) {
   return times[runs / 2];
 }
 
-// CUB's way: asked for nothing, it says how much memory it wants.
+// A CUB function that is called with a null pointer returns the bytes of temporary memory that it needs.
 template <class F> float cub_ms(F call, int runs) {
   size_t bytes = 0;
   call(nullptr, bytes);

@@ -9,7 +9,7 @@
 # A row is a method of gp() and a backend, as in vecchia:cuda; with `given` at its end, as in exact:cuda:given, with the
 # covariance of the vecchia row of that backend instead of a search, whose time is not counted; with `nearest`, as in
 # vecchia:cpu:nearest, each cell is predicted from its nearest observations alone. Iterative fits have local standard
-# errors. `gstat` is its kriging from 50 neighbours with that covariance. Default: vecchia:cpu gstat. The
+# errors. `gstat` is kriging by gstat from 50 neighbours with that covariance. Default: vecchia:cpu gstat. The
 # exact method takes 89 GB. On a GPU of enough memory, in about three minutes:
 #   Rscript bench/heaton.R DATA.rds vecchia:cuda iterative:cuda:given exact:cuda:given
 

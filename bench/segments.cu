@@ -2,7 +2,7 @@
 //
 //   nvcc -std=c++17 -O3 -arch=sm_90 -cudart static -Iinst/include bench/segments.cu -o segments && ./segments
 //
-// Medians by CUDA events. TB/s counts each value, offset (4 bytes) and result once, whoever computes it; for
+// Medians by CUDA events. TB/s counts each value, offset (4 bytes) and result once, for both libraries; for
 // keys: keys, values, and the results of both. Our results are compared with CUB's, and with those of a
 // second run bit by bit.
 #include <kernops/cuda/segments/by_key.cuh>

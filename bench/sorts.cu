@@ -2,7 +2,8 @@
 //
 //   nvcc -std=c++17 -O3 -arch=sm_90 -cudart static -Iinst/include bench/sorts.cu -o sorts && ./sorts
 //
-// Medians by CUDA events, of floats out of place. Our results are compared with CUB's bit by bit.
+// Prints median times by CUDA events of sorts that write floats to a second array. The results of kernops are compared
+// with those of CUB bit by bit.
 #include <kernops/cuda/segments/plan.cuh>
 #include <kernops/cuda/segments/sorted_values.cuh>
 #include <kernops/jobs/sort_pieces.h>

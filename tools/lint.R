@@ -116,7 +116,8 @@ long_in_cpp <- function(file) {
   say_long(file, lines, first, last)
 }
 
-# ---- Makevars.win lists the sources; ARCHITECTURE.md names files; names are not compared, nor used twice
+# ---- Makevars.win lists the sources; ARCHITECTURE.md names all files; code does not compare names,
+# and no name is used twice
 
 objects_listed <- function() {
   lines <- paste(readLines("src/Makevars.win"), collapse = "\n")

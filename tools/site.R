@@ -34,7 +34,7 @@ finish <- function(page) {
 }
 
 # TeX as MathML, which browsers display without a script. Code, in which \(x) is a function, and the head of a page are
-# left alone.
+# not changed.
 with_formulas <- function(text) {
   code <- gregexpr("(?s)<(head|pre|code|script)\\b.*?</\\1>", text, perl = TRUE)
   parts <- regmatches(text, code, invert = TRUE)[[1]]

@@ -12,7 +12,7 @@
 
 namespace kernops {
 
-// The axes on which a value depends. Parameters and constants depend on none.
+// The axes on which a value depends. Parameters and constants depend on no axis.
 enum Axes : unsigned { none = 0, axis_i = 1, axis_j = 2, both = 3 };
 
 using Shape = std::pair<int, int>;  // rows and columns

@@ -30,6 +30,6 @@ random_case <- function(name, M, N, trial, some_i = seq_len(M), prefix = "") {
        input = input, value = value)
 }
 
-# Sum over j of u_i w_j value, as an operator.
+# An operator that sums u_i w_j value_ij over j, where value_ij is the formula of the case.
 as_operator <- \(case, kernel) kernel(sprintf("Sum_Reduction(u * w * %s, 1)", case$formula),
                                       c("u = Vi(1)", "w = Vj(1)", case$args))

@@ -2,7 +2,7 @@
 
 # Replaces functions and constants of the package for the duration of a test.
 replaced_locally <- function(..., frame = parent.frame()) {
-  force(frame) # of the caller, not of a loop
+  force(frame) # the frame of the caller, not of a call in the loop
   values <- list(...)
   for (name in names(values)) local_constant(name, values[[name]], frame)
 }

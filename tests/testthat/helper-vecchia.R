@@ -67,8 +67,8 @@ oracle_sums <- function(K, slopes, neighbours, values) {
     list(information = oracle_information(K, slopes, neighbours)))
 }
 
-# The rows of oracle_factor() as set_weights() and set_slopes() return them: weights and standard deviations of sets
-# with m neighbours, and their derivatives for the derivatives of K in a list.
+# The rows of oracle_factor() in the layout of set_weights() and set_slopes(): weights and standard deviations of sets
+# with m neighbours, and the derivatives of both. `slopes` is a list of derivatives of K.
 oracle_rows <- function(K, slopes, neighbours, m) {
   one <- \(i) {
     near <- neighbours[[i]]

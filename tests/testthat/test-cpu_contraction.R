@@ -280,7 +280,7 @@ test_that("Hessians times vectors are right", {
     e <- runif(107)
     d <- sq_dist(x, y)
     along <- rowSums(x * h) - tcrossprod(h, y)
-    # of f(d), with d the squared distance
+    # product of the Hessian of f(d), with d the squared distance, and h
     product <- \(slope, second) 2 * h * rowSums(slope) + 4 * (x * rowSums(second * along) - (second * along) %*% y)
     r <- sqrt(d)
     on_each(\(kernel, close) {

@@ -22,7 +22,7 @@ test_that("a kernel is compiled once and kept with its text", {
   expect_identical(file.mtime(kernel_file(cache)), written)
 })
 
-test_that("files that are cut short, garbage, or of other code are compiled anew", {
+test_that("truncated files, garbage and files of other code are replaced by a new compilation", {
   skip_without_nvrtc()
   cache <- local_paths()
   code <- small_binary()

@@ -93,7 +93,7 @@ test_that("the first of equally near points is the nearest, for any number of po
   for (case in cases) {
     x <- case[[1]]
     y <- case[[2]]
-    # of whole numbers, without rounding
+    # squared distances of whole numbers, exact in double precision
     squares <- outer(rowSums(x[checked, ]^2), rowSums(y^2), `+`) - 2 * tcrossprod(x[checked, ], y)
     expected <- t(apply(squares, 1, \(row) order(row)[1:11]))
     for_each_backend(\(kernel, precision) {

@@ -12,8 +12,8 @@ test_that("errors of inner products are proportional to the lengths of the vecto
     y <- entries(67, D) * 10^runif(67, -3, 3)
     x[2, ] <- 0
     y[3, ] <- 0
-    x[5, 2] <- 1e25  # beyond what is scaled
-    x[6, ] <- entries(1, D) * 1e-30  # what is below 1e-38 is 0 to a GPU
+    x[5, 2] <- 1e25  # too large to be scaled
+    x[6, ] <- entries(1, D) * 1e-30  # a GPU rounds values below 1e-38 to 0
     b <- rnorm(67)
     products <- tcrossprod(x, y)
     scale <- pmax(longest(x) * max(longest(y)), 1e-300)
@@ -48,7 +48,7 @@ test_that("functions of inner products, their gradients and softmax are right", 
       near(kernel("LogSumExp_Reduction((x | y), 1)", vectors(D))(list(x, y)), log(rowSums(power)))
       softmax <- kernel("SumSoftMaxWeight_Reduction((x | y), u, 1)", vectors(D, "u = Vj(20)"))
       near(softmax(list(x, y, u)), power %*% u / rowSums(power))
-      # of x - y, which inner products do not determine
+      # sums of x - y, which inner products do not determine
       moved <- kernel("Sum_Reduction(Exp((x | y)) * (x - y), 1)", vectors(D))
       near(moved(list(x, y)), rowSums(power) * x - power %*% y)
       both <- kernel("Sum_Reduction(Exp((x | y) - SqDist(x, y)), 1)", vectors(D))

@@ -46,7 +46,7 @@ test_that("every reduction accepts values computed from long vectors", {
     u <- points(67, 3)
     softmax <- kernel("SumSoftMaxWeight_Reduction(SqDist(x, y), u, 1)", vectors(D, "u = Vj(3)"))
     close(softmax(list(x, y, u)), exp(d) %*% u / rowSums(exp(d)))
-    # of exponents that are expanded
+    # weights whose exponents are expanded into inner products
     k <- exp(-d)
     near <- kernel("SumSoftMaxWeight_Reduction(-SqDist(x, y), u, 1)", vectors(D, "u = Vj(3)"))
     close(near(list(x, y, u)), k %*% u / rowSums(k))
@@ -184,7 +184,7 @@ test_that("exponents that are sums of large numbers are accurate", {
   for_each_size(\(kernel, D, x, y, close) {
     away <- \(x, by) sweep(x, 2, by, `+`)
     centre <- c(1, rep(0, D - 1))
-    x[1, ] <- 0  # from which the others are seen
+    x[1, ] <- 0  # the reference point, whose distances to the others are known
     for (far in c(2, 4, 4.7, 8)) {  # 4.7^2 / log(2) is 31.9
       y_far <- away(y / 4, far * centre)
       x_far <- rbind(x[1, ], away(x[-1, ] / 4, far * centre))
@@ -204,7 +204,7 @@ test_that("infinite entries agree with R", {
     finite <- replace(x, x == Inf, 1)
     z <- abs(y[rep(1, nrow(y)), ])
     total <- kernel("Sum_Reduction(y * (x | z), 1)", vectors(D, sprintf("z = Vj(%d)", D)))
-    sums <- tcrossprod(finite, z) %*% y  # of products whose terms cancel
+    sums <- tcrossprod(finite, z) %*% y  # inner products have terms that cancel
     close(total(list(finite, y, z)), sums, scale = max(row_scale(sums)))
   }, D = c(33, 50, 100))
 })
@@ -270,7 +270,7 @@ test_that("texts of every reduction compile for GPUs that have warp groups", {
     formula <- c(formula, of_pair("Exp(-SqDist(x, y))"), of_pair("(x | y)"))
     for (f in formula) {
       used <- args[vapply(names(args), \(v) grepl(paste0("\\b", v, "\\b"), f), NA)]
-      kernel <- tryCatch(kernops:::kernel_compile(f, used), kernops_error = \(e) NULL)  # that it does not take
+      kernel <- tryCatch(kernops:::kernel_compile(f, used), kernops_error = \(e) NULL)  # refused
       if (is.null(kernel)) next
       text <- kernops:::cuda_sources(kernel, TRUE, FALSE, "sm_90")[[1]]
       if (!grepl("Warpgroups", text)) next

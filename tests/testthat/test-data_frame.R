@@ -58,7 +58,7 @@ test_that("the trend may name functions, settings and constants, as that of lm()
   for (trend in list(~ poly(w, 2, raw = T), # nolint: as users write it
                      ~ C(factor(g), contr.helmert), ~ sapply(w, abs), ~ I(w^setting$p),
                      ~ I(if (squared) w^2 else w), ~ g + l)) {
-    # a process of next to no variance leaves the trend alone
+    # without a field (variance 1e-12), predictions are those of the trend
     fit <- gp(update(trend, z ~ .), d, ~ a + b, exponential(1e-12, 0.3) + nugget(1), estimate = "none")
     # model.frame() warns that it drops the contrasts of the formula: model.matrix() has them still
     expected <- suppressWarnings(predict(lm(update(trend, z ~ .), d), d[3:9, ]))

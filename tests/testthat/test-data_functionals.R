@@ -43,7 +43,7 @@ test_that("derivatives of each covariance are differences of its values", {
     ours <- matrix(values(list(theta = theta, x = as_points(u), y = as_points(v))), 6)
     expected <- between(\(a, b) covariance_values(object, a, b), u, of, v)
     expect_equal(ours, expected, tolerance = 1e-7, info = format(object))
-    # where both points are one, by the limit: differences of a point that moves
+    # where both points coincide, expected values are the limit: differences to a point nearby
     same <- matrix(values(list(theta = theta, x = as_points(u), y = as_points(u))), 6)
     near <- matrix(values(list(theta = theta, x = as_points(u), y = as_points(u + 1e-7))), 6)
     expect_equal(same, near, tolerance = 1e-5, info = format(object))

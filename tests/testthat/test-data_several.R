@@ -1,7 +1,7 @@
 # Fits of several variables: cokriging against gstat, estimates, and the methods of fits.
 
 expect_cokriged <- function(ours, theirs, variables, tolerance = 1e-8) {
-  # where one of the variables has no neighbours, gstat predicts none
+  # gstat predicts no variable at a point where one of them has no neighbours
   some <- stats::complete.cases(theirs)
   expect_gt(mean(some), 0.7)
   equal <- function(a, b) expect_equal(a[some], b[some], tolerance = tolerance)
@@ -51,13 +51,13 @@ test_that("cokriging of meuse agrees with gstat: ordinary, universal and simple,
   errors <- gstat_lmc(g, c(300, 900), "Err")
   fit <- update(fit, covariance = errors)
   expect_cokriged(cokriged(fit, new), predict(errors, new, debug.level = 0), c("zinc", "lead"))
-  # means over blocks have neither
+  # means over blocks contain neither measurement errors nor the nugget
   away <- new[1:4, ]
   for (model in list(g, errors)) {
     ours <- cokriged(update(fit, covariance = model), away, block = c(100, 60))
     expect_cokriged(ours, predict(model, away, block = c(100, 60), debug.level = 0), c("zinc", "lead"), 1e-6)
   }
-  # and back
+  # conversion back to gstat
   expect_equal(as_vgm(fit)[names(g$model)], errors$model, ignore_attr = TRUE)
   expect_equal(as_vgm(as_gp(g)), g$model[names(as_vgm(fit))], ignore_attr = TRUE)
   beta <- c(6, -1, 5, -2)
@@ -200,7 +200,7 @@ test_that("a search leaves matrices that are 0 or of lower rank than the optimum
     expect_equal(coef(again, "covariance"), coef(fit, "covariance"), tolerance = 1e-3)
     expect_equal(logLik(again), logLik(fit), tolerance = 1e-8)
   }
-  # it is 0 where it should be: of noise alone
+  # the field of pure noise has variance 0
   noise <- withr::with_seed(5, transform(seen, p = rnorm(60), q = rnorm(60)))
   alone <- gp(cbind(p, q) ~ 1, noise, ~ a + b, lmc(exponential(range = 0.3, fixed = "range"), nugget()))
   by_hand <- sum(vapply(noise[c("p", "q")], function(y) as.numeric(logLik(lm(y ~ 1))), 0))

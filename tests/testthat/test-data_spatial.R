@@ -46,7 +46,7 @@ test_that("a raster without layers is predicted everywhere; its coordinates are 
   fit <- gp(z ~ x, d, ~ x + y, given(), estimate = "none")
   at <- as.data.frame(terra::xyFromCell(empty, 1:16))
   expect_equal(as.vector(terra::values(predict(fit, empty))), unname(predict(fit, at)))
-  # block by block, by terra itself
+  # terra calls predict() for each block of rows
   expect_equal(as.vector(terra::values(terra::interpolate(empty, fit))), unname(predict(fit, at)), tolerance = 1e-6)
 })
 

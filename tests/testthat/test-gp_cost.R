@@ -18,7 +18,7 @@ test_that("a clock counts the time of a part without the parts within it", {
     })
     timed("trend", wait(0.05))
   })
-  wait(0.3) # not counted by the clock
+  wait(0.3) # the clock does not count this time
   table <- kernops:::cost_table(clock)
   expect_identical(row.names(table), c("field", "effects and smooths", "trend", "search and the rest"))
   expect_identical(table$calls, c(1, 1, 2, 1))

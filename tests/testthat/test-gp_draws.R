@@ -88,7 +88,7 @@ test_that("predictions agree with quadrature", {
 })
 
 few <- gp_posterior(fit, 12)
-test_that("given the draws, all columns agree with the mixture", {
+test_that("all columns of predictions agree with the mixture over the draws", {
   by_draw <- apply(log(few$theta[, c("matern.range", "matern.variance")]), 1, kriged)
   mean <- unname(rowMeans(by_draw[1:2, ]))
   sd <- sqrt(by_draw[3:4, ] + 0.09)

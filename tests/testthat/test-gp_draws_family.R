@@ -55,7 +55,7 @@ test_that("predictions agree with the mixture, on both scales", {
   link <- predict(few, new, type = "link", se.fit = TRUE, interval = "confidence")
   expect_equal(link$fit, rowMeans(m), tolerance = 1e-6)
   expect_equal(link$se.fit, sqrt(rowMeans(v) + rowMeans((m - rowMeans(m))^2)), tolerance = 1e-6)
-  # of the logarithm of a normal variable
+  # moments of a log-normal variable
   first <- rowMeans(exp(m + v / 2))
   second <- rowMeans(exp(2 * m + 2 * v))
   field <- predict(few, new, se.fit = TRUE, interval = "confidence")
@@ -121,7 +121,7 @@ test_that("blocks, joint covariances and local predictions are mixtures as well"
   off <- m - rowMeans(m)
   total <- Reduce(`+`, lapply(joint, `[[`, "cov")) / 6 + tcrossprod(off) / 6
   expect_equal(predict(few, new, type = "link", cov = TRUE)$cov, total, tolerance = 1e-6, ignore_attr = TRUE)
-  # of the means, by the moments of log-normal variables
+  # covariance of the means, by the moments of log-normal variables
   means <- exp(m + v / 2)
   within <- lapply(joint, \(draw) {
     exp(outer(draw$mean, draw$mean, "+") + outer(diag(draw$cov), diag(draw$cov), "+") / 2) * expm1(draw$cov)

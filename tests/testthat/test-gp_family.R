@@ -121,7 +121,7 @@ test_that("predictions integrate the linear predictor", {
   targets <- data.frame(a = c(0.2, 0.9), b = c(0.3, 0.6), w = c(0, 1))
   for (name in names(families)) {
     fit <- given_fit(name)
-    # of plain R: K* (K + 1 / W)^-1 and the trend by generalised least squares
+    # predictions by plain R: K* (K + 1 / W)^-1 and the trend by generalised least squares
     mean <- as.vector(model.matrix(fit) %*% coef(fit))
     plain <- oracle_laplace(matrix_of(c(1.1, 0.4, 0.2)), mean, density_of(name))
     K <- matrix_of(c(1.1, 0.4, 0.2)) + diag(1 / plain$W)
@@ -160,13 +160,13 @@ test_that("predictions integrate the linear predictor", {
     expect_equal(new$q0.975, response$upr)
     for (limit in limits) for (k in 1:2) {
       column <- paste0("above", limit)
-      # where the mean passes the limit
+      # the linear predictor at which the mean equals the limit
       crossing <- link$fit[k] + c(-9, 9) * link$se.fit[k]
       crossing <- if (mu(crossing[1]) > limit) -Inf else if (mu(crossing[2]) < limit) Inf else
         uniroot(\(eta) mu(eta) - limit, crossing, tol = 1e-12)$root
       expect_equal(levels[[column]][k], 1 - pnorm(crossing, link$fit[k], link$se.fit[k]), tolerance = 1e-7)
       beyond <- \(eta) 1 - family$density$cdf(limit, eta, 1, phi, family$link)
-      # to what 40 nodes give where observations scatter less than the field
+      # tolerance: the error of 40 nodes where observations scatter less than the field
       expect_equal(new[[column]][k], over(beyond, k, sd), tolerance = 2e-5)
     }
   }

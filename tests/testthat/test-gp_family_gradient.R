@@ -82,7 +82,7 @@ for (name in names(oracle_families())) test_that(paste("with all others as neigh
   # the nugget compensates the number added to the variances
   covariance <- matern(3/2, 1.1, 0.4) + nugget(0.2)
   by <- \(method) free_likelihood(oracle_families()[[name]][[2]], family, covariance, 35, data = sample,
-                                  method = method, backend = "cpu") # which the exact method needs
+                                  method = method, backend = "cpu") # the exact method needs the CPU
   near <- by("vecchia")
   theta <- near$theta
   found <- near$evaluate(theta)

@@ -35,7 +35,7 @@ test_that("a slope may be of either sign and in any unit, whatever its start", {
   }
 })
 
-test_that("a range that varies in space is found, from a constant one", {
+test_that("the search from a constant range finds a range that varies in space", {
   range <- \(p) sprintf("Exp(a + b * Elem(%s, 0))", p)
   squares <- sprintf("(Square(%s) + Square(%s))", range("x"), range("y"))
   varying <- sprintf("v * Sqrt(2 * %s * %s / %s) * Exp(-Square(Elem(x, 0) - Elem(y, 0)) / %s)", range("x"), range("y"),

@@ -55,7 +55,7 @@ test_that("performance tests dispersion and variances as for lm() and glm()", {
   with(peers$logged, expect_equal(performance::check_heteroscedasticity(fit),
                                   performance::check_heteroscedasticity(peer), ignore_attr = TRUE))
   with(peers$binary, {
-    means <- tapply(predict(fit), d$b, mean) # of the predictive distributions, which have the error of the trend
+    means <- tapply(predict(fit), d$b, mean) # means of predictive distributions, which include the error of the trend
     expect_equal(unname(performance::r2_tjur(fit)), means[["1"]] - means[["0"]])
   })
   expect_error(predict(peers$binary$fit, re.form = NA), class = "kernops_input_error")

@@ -18,7 +18,7 @@ test_that("kriging of meuse agrees with gstat, with both kinds of nugget, also a
     ours <- predict(fit, places, se.fit = TRUE, interval = "confidence")
     expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
     expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
-    # a new measurement has the errors, too
+    # the variance of a new measurement includes the measurement error
     error <- sum(model$psill[model$model == "Err"])
     expect_equal(predict(fit, places, se.fit = TRUE, interval = "prediction")$se.fit^2, expected$var1.var + error,
                  tolerance = 1e-8)

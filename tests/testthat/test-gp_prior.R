@@ -65,7 +65,7 @@ test_that("the fit is the mode of the posterior in plain R, and logLik() exclude
   expect_equal(unname(coef(ml, "covariance")[names(ours)]), exp(best), tolerance = 1e-4)
 })
 
-test_that("names: full ones precede, ranges of single coordinates have one dimension, fixed ones have none", {
+test_that("full names precede; ranges of single coordinates have one dimension; fixed parameters have no prior", {
   both <- priors_of(list(range = pc_range(1), matern2.range = lognormal(0, 1)),
                     covariance_model(matern(3/2) + matern(5/2) + nugget(), 2), "REML", NULL)
   expect_identical(vapply(both, function(each) each$prior$kind, ""), c("pc_range", "lognormal"))

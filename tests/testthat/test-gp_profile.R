@@ -31,7 +31,7 @@ test_that("at its limits, the likelihood in plain R has fallen by half a quantil
   }
 })
 
-test_that("some parameters, another level, and the likelihoods of refits", {
+test_that("limits of one parameter at another level agree with likelihoods of refits", {
   some <- confint(fit, "matern.range", level = 0.8, type = "covariance", method = "profile")
   expect_identical(dimnames(some), list("matern.range", c("10 %", "90 %")))
   for (limit in some) {

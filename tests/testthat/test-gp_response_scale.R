@@ -149,7 +149,7 @@ test_that("new responses have the moments of the model, given the data or of ano
   theirs <- predict(fit, se.fit = TRUE, interval = "prediction")
   expect_equal(unname(rowMeans(drawn)), theirs$fit, tolerance = 0.03)
   expect_equal(unname(apply(drawn, 1, sd)), theirs$se.fit, tolerance = 0.06)
-  # of the model: the mean of exp(eta) for eta of variance 0.5
+  # simulations of the model: the mean of exp(eta) for eta of variance 0.5
   free <- as.matrix(simulate(fit, 20000, seed = 4, conditional = FALSE))
   expect_equal(unname(rowMeans(free)), unname(exp(model.matrix(fit) %*% coef(fit) + 0.25)[, 1]), tolerance = 0.05)
   link <- simulate(fit, 2, seed = 5, noise = FALSE)

@@ -43,7 +43,7 @@ expect_same_weights <- \(at, expected, tolerance = 1e-10) {
 
 test_that("sums, derivatives and information agree with plain R and with the CPU", {
   skip_without_gpu()
-  # so much noise that sets are well conditioned: rounding of float32 is multiplied by their condition
+  # noise that makes sets well conditioned: their condition number multiplies rounding errors of float32
   model <- model_of(matern(3/2, 1.3, 0.4) + nugget(2))
   noise <- points$noise + 2 / points$k
   theta <- model$parameters$value

@@ -35,7 +35,7 @@ test_that("its gradient agrees with differences, by each method", {
     for (k in 1:3) {
       step <- replace(numeric(3), k, 1e-5)
       slope <- (by_bessel(log(theta + step)) - by_bessel(log(theta - step))) / 2e-5
-      # that of the profile over the mean, which by the envelope theorem is the same
+      # the slope of the likelihood profiled over the mean, which is equal by the envelope theorem
       expect_equal(ours[[k]], slope, tolerance = 1e-4)
     }
   }

@@ -40,7 +40,7 @@ test_that("maps of stars with dimensions y, x are those with x, y, turned", {
   expect_equal(noisy(turned), t(noisy(map)), ignore_attr = TRUE)
   expect_equal(diag(predict(fit, turned, cov = TRUE)$cov), as.vector(predict(fit, turned, se.fit = TRUE)$se.fit)^2,
                ignore_attr = TRUE)
-  # increasing y, and names of NetCDF files
+  # increasing y, and dimensions named as in NetCDF files
   named <- stars::st_as_stars(list(v = matrix(0, 3, 4)), dimensions = stars::st_dimensions(
     lat = 0:3 / 3 * 0.8, lon = 0:4 / 4, .raster = c("lon", "lat")
   ))

@@ -72,7 +72,7 @@ test_that("a matrix given for a parameter is read as that matrix by every operat
   expect_close(sum_j("Kron(A, B, [3, 2], [2, 4])", c("A = Pm(6)", "B = Pm(8)"), A, B), t(as.vector(t(A %x% B))))
   S <- crossprod(uniform(2, 2))
   expect_close(sum_j("WeightedSqNorm(S, x)", c("S = Pm(4)", "x = Vi(2)"), S, X), cbind(rowSums(X %*% S * X)))
-  # neither points in columns nor batches change what a matrix is; its entries in a vector are by rows
+  # a vector holds the entries of a matrix by rows, also for points in columns and for batches
   op <- keops_kernel("Sum_Reduction(MatVecMult(A, x), 1)", c("A = Pm(6)", "x = Vi(2)"))
   expect_close(op(list(A, t(X)), inner_dim = "row"), A %*% t(X))
   expect_identical(op(list(c(t(A)), X)), op(list(A, X)))

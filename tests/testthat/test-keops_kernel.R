@@ -77,7 +77,7 @@ test_that("NA, NaN and Inf reach the rows that they touch, and no others", {
 
 test_that("a changed parameter causes no compilation and keeps no memory", {
   withr::local_seed(5)
-  local_paths() # which no other process writes into
+  local_paths() # folders that no other process writes into
   op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)), 1)", c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)"))
   x <- uniform(50, 3)
   steps <- \(s) for (value in s) op(list(s = value, x = x, y = x))

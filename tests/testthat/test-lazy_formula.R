@@ -73,7 +73,7 @@ test_that("without data, a reduction is an operator that has gradients", {
 
 test_that("numbers that are not finite are allowed in operators for later data", {
   D <- sqdist(Vi(3), Vj(3))
-  op <- min(if_else(-D, Inf, D), "j") # but for the point itself
+  op <- min(if_else(-D, Inf, D), "j") # the nearest point other than the point itself
   S <- `diag<-`(dense_sqdist(X, X), Inf)
   expect_equal(op(list(X, X)), matrix(apply(S, 1, min)), tolerance = 1e-12)
   expect_equal(sum(NaN * D, "j")(list(X, Y)), matrix(NaN, 10))

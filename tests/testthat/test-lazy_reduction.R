@@ -67,7 +67,7 @@ test_that("without an axis, R's summaries of a matrix of numbers are numbers", {
   none <- sqdist(Vi(X), Vj(matrix(0, 0, 3)))
   expect_identical(c(sum(none), mean(none), min(none)), c(0, NaN, Inf))
   expect_identical(sum(NaN * K), NaN)
-  # of vectors, over their entries; of vectors of one entry, too, where it is said
+  # sums of vectors are over their entries; also of vectors of one entry, if lazy_op() asks for it
   expect_equal(dim(sum(Vi(X) * Vj(Y))), c(10, 6))
   expect_equal(sum(lazy_op("Sum", Vi(X[, 1])), "j"), X[, 1, drop = FALSE])
 })

@@ -102,7 +102,7 @@ for (k in seq_along(cases)) test_that(paste("methods of fits work with predictor
   # each point has its parameters: one at a time is the same
   alone <- do.call(rbind, lapply(1:3, \(i) predict(fit, new[i, ], se.fit = TRUE, interval = "prediction", above = 1)))
   expect_equal(response, alone, tolerance = 1e-8, ignore_attr = TRUE)
-  # of the Weibull family after a few steps, an observation has no density
+  # an observation of the Weibull family has no density after a few steps
   for (type in c(if (labels[k] != "weibull") "deviance", "pearson", "response", "quantile")) {
     expect_true(all(is.finite(residuals(fit, type))), info = paste(labels[k], type))
   }

@@ -102,7 +102,7 @@ test_that("where weights of both signs have no factor, sets widen before weights
             family = student(2, 0.25), estimate = "none", neighbours = 10)
   expect_true(failed)
   expect_lt(min(fit$latent$terms$weight), 0)
-  expect_null(fit$latent$terms$curvature) # of expected weights
+  expect_null(fit$latent$terms$curvature) # the curvature is kept only with expected weights
   expect_gte(fit$vecchia$wide, 15)
 })
 

@@ -69,13 +69,13 @@ test_that("the effect of observations beyond the halo agrees with the theory of 
   new <- sites(600)
   new <- new[new$x < 1 & new$x > 0, ]
   expected <- predict(same, new, se.fit = TRUE, interval = "confidence")
-  unit <- sqrt(3) / 0.05 # of the coordinates in which halos are measured
+  unit <- sqrt(3) / 0.05 # unit of the scaled coordinates that halos are measured in
   for (share in c(0.5, 1, 2)) {
     replaced_locally(halo_share = share)
     count <- fit$vecchia$local
     blocks <- fit_for_tasks(fit)$blocks
     rows <- vapply(seq_along(blocks$rows), function(k) nrow(records_of_field(blocks, k, 10)), 0L)
-    expect_lt(max(rows), 2000) # of 6000
+    expect_lt(max(rows), 2000) # of 6000 rows
     left <- 10 * exp(-decay_rate(0.5, 0.05, 0.02, 6000) * min(halo_widths(fit$blocks, count)) / unit)
     predicted <- predict(fit, new, se.fit = TRUE, interval = "confidence")
     expect_lt(max(abs(predicted$fit - expected$fit) / expected$se.fit), left)

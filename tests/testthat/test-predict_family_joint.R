@@ -101,7 +101,7 @@ test_that("covariances of functions of normal variables agree with double integr
   expect_equal(ours, t(ours))
   both <- exp(outer(mean, mean, "+") + outer(diag(C), diag(C), "+") / 2)
   expect_equal(kernops:::transformed_covariance(exp, mean, C), both * expm1(C), tolerance = 1e-10)
-  # of what is known
+  # a variable without variance has no covariances
   expect_equal(kernops:::transformed_covariance(exp, mean, C * c(0, 0, 0, 1))[1, ], c(0, 0))
 })
 
@@ -113,7 +113,7 @@ test_that("joint covariances of responses agree with means given the field", {
     ours <- predict(fit, new, se.fit = TRUE, cov = TRUE)
     expect_equal(unname(ours$cov), exp(both) * expm1(theirs$cov), tolerance = 1e-5)
     expect_equal(unname(diag(ours$cov)), ours$fit$se.fit^2, tolerance = 1e-7)
-    # of new observations, which have a nugget and the variance of counts each
+    # covariance of new observations: each adds a nugget and the variance of a count
     noisy <- predict(fit, new, se.fit = TRUE, interval = "prediction", cov = TRUE)
     apart <- exp(both + 0.2) * expm1(theirs$cov)
     expect_equal(noisy$cov[upper.tri(noisy$cov)], apart[upper.tri(apart)], tolerance = 1e-5)
@@ -227,7 +227,7 @@ test_that("points and means over blocks of many fields exceed thresholds as ofte
   })
   uniform <- \(p) suppressWarnings(ks.test(p, "punif"))$p.value # there are ties of draws
   expect_gt(min(apply(share, 1, uniform)), 0.1)
-  # they would not be if fields were half as uncertain
+  # the test rejects the shares of fields that are half as uncertain
   expect_lt(max(apply(pnorm(2 * qnorm(share)), 1, uniform)), 0.01)
 })
 

@@ -91,7 +91,7 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
     vapply(seq_len(ncol(w)), \(k) sum(w[, k] * (S[wanted[, k], wanted[, k]] %*% w[, k])), 0)
   }
   expect_equal(sums(wanted, w), theirs(wanted, w), tolerance = 1e-12)
-  # also of points that are not neighbours
+  # sums over points that are not neighbours
   far <- replicate(100, sample(n, 4))
   w <- matrix(rnorm(400), 4)
   expect_equal(sums(far, w), theirs(far, w), tolerance = 1e-8)
@@ -103,12 +103,12 @@ test_that("a sparse posterior precision without fill-in has its exact factor and
   solution <- kernops:::posterior_solve(held, D, b, 0 * b, 1e-12, 20L, 2L)
   expect_equal(solution, S %*% b, tolerance = 1e-10, ignore_attr = TRUE)
   expect_true(all(attr(solution, "steps") <= 2))
-  # with another D, the factor is a preconditioner
+  # for another diagonal D, conjugate gradients take the factor as their preconditioner
   expect_equal(kernops:::posterior_solve(held, 2 * D, b, 0 * b, 1e-12, 50L, 1L), solve(precision + diag(D), b),
                tolerance = 1e-10, ignore_attr = TRUE)
   f <- rnorm(n)
   g <- rnorm(n)
-  # of sum(M * U'U) + 2 sum(log(sd)) by the rows of U
+  # the derivative of sum(M * U'U) + 2 sum(log(sd)) by the rows of U
   M <- tcrossprod(f) - (tcrossprod(f, g) + tcrossprod(g, f)) / 2 + S
   product <- U %*% M
   by <- kernops:::posterior_differentiate(held, f, g, 2L)
@@ -200,7 +200,7 @@ test_that("standard errors do not depend on other new points, and agree with the
   expect_equal(together, theirs, tolerance = 3e-4)
 })
 
-test_that("predictions at many points are those at few, by one posterior", {
+test_that("predictions at many points are equal to those at few points, from the same posterior", {
   fit <- given_fit("poisson", 39)
   many <- withr::with_seed(2, data.frame(a = runif(25000), b = runif(25000), w = 0))
   at <- \(points) predict(fit, points, type = "link", se.fit = TRUE, interval = "none", joint = FALSE)

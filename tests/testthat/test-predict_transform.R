@@ -131,7 +131,7 @@ test_that("joint covariances agree with functions of a normal distribution", {
     with(linked(0), {
       expect_equal(ours(0), exp(outer(m, m, `+`) + outer(diag(S), diag(S), `+`) / 2) * (exp(S) - 1), tolerance = 1e-8)
     })
-    with(linked(0.5), { # of (1 + t / 2)^2, where that is far from 0
+    with(linked(0.5), { # moments of (1 + t / 2)^2, where 1 + t / 2 is far from 0
       far <- which(1 + m / 2 > 4 * sqrt(diag(S)))
       expect_gt(length(far), 10)
       expect_equal(ours(0.5)[far, far], (outer(1 + m / 2, 1 + m / 2) * S + S^2 / 8)[far, far], tolerance = 1e-8)

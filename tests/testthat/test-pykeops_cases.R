@@ -214,7 +214,7 @@ test_that("a discrete Fourier transform of complex values", {
   expect_equal(py$sum(py$Vj(z) * phase, dim = 1), exp(-2i * pi * outer(c(f), Y[, 3])) %*% z)
 })
 
-test_that("slices and chosen pairs are numbers", {
+test_that("slices and selected pairs are evaluated to numbers", {
   K <- py$exp(-(py$Vi(X) |> py$sqdist(py$Vj(Y))))
   expect_close(K[3:8, 2:5], exp(-D2)[3:8, 2:5])
   pairs <- cbind(c(1, 10, 3, 3), c(6, 1, 2, 2))

@@ -195,7 +195,7 @@ test_that("sums of float32 terms in float64 have all their digits", {
 
 test_that("LogSumExp and SumSoftMaxWeight may be summed in float64 as well", {
   withr::local_seed(5)
-  y <- rep(1, 1e5) # so that all terms are exact
+  y <- rep(1, 1e5) # ones, so that all terms are exact
   w <- round(uniform(1e5) * 2^20) / 2^20
   args <- c("x = Vi(1)", "y = Vj(1)", "w = Vj(1)")
   for_each_backend(function(kernel, precision) {

@@ -135,7 +135,7 @@ test_that("the search takes few steps for a period, which is determined far bett
   expect_lt(fit$search$iterations, 50)
 })
 
-test_that("a wave that changes slowly is found, whichever factor comes first", {
+test_that("the search finds a slowly changing wave for either order of the factors", {
   withr::local_seed(25)
   u <- sort(runif(120, 0, 10))
   z <- sin(2 * u) + 0.3 * u + rnorm(120, sd = 0.2)

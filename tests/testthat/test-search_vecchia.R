@@ -141,7 +141,7 @@ test_that("sites of several variables are of one variable each, at other locatio
   near <- kernops:::neighbour_coordinates(fit$model, fit$theta, fit$data$u)
   sites <- kernops:::prediction_sites(fit$data$u, near, fit$model, 20)
   expect_setequal(sites[, 3], c(0, 1))
-  expect_true(all(sites[, 4:5] == 0)) # not of an observation
+  expect_true(all(sites[, 4:5] == 0)) # these columns are 0 for sites that are not observations
   gaps <- sqrt(outer(sites[, 1], fit$data$u[, 1], "-")^2 + outer(sites[, 2], fit$data$u[, 2], "-")^2)
   expect_gt(min(gaps), 0)
   # certify() compares each variable with its own trend

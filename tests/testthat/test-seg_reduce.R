@@ -178,7 +178,7 @@ test_that("sums have the documented accuracy", {
       first <- seq_len(n) %% 2 == 0
       expect_exact(seg_reduce(x, g = 2L - first), c(sum(x[first]), sum(x[!first])), sum(abs(x[!first])), n / 2)
     }
-    # of equal values all roundings may go the same way, for which even a sum in long double is no measure
+    # not for equal values: their rounding errors may all have one sign, also in the sum in long double
     for (groups in unique(pmin(c(1, 2, 10, 1000, 20000), n / 2))) {
       g <- sample.int(groups, n, TRUE)
       counts <- tabulate(g, groups)

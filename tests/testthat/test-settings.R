@@ -113,7 +113,7 @@ test_mistakes("kernops_input_error", alist(
   `entries that are a function` = withr::with_options(list(kernops.dense_entries = sum), svd(Vi(1:3) - Vj(1:2)))
 ))
 
-test_that("at the top level options stay, in a function they end with it", {
+test_that("options set at the top level remain; options set in a function end with the function", {
   withr::local_options(kernops.threads = NULL)
   old <- eval(quote(kernops::local_kernops(threads = 1)), globalenv())
   expect_identical(getOption("kernops.threads"), 1)

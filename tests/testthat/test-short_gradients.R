@@ -68,7 +68,7 @@ test_that("sums of y - x, and those without a factor of the column, are right", 
   }, c(2, 5))
 })
 
-test_that("numbers that are not finite, or very large, agree with the differences", {
+test_that("gradients at infinite, NaN, huge and tiny numbers agree with those by differences x - y", {
   withr::local_seed(1)
   for (D in c(2, 6)) for (value in c(Inf, -Inf, NaN, 1e30, 1e-30)) {
     x <- points(40, D)

@@ -158,7 +158,7 @@ covered_neighbours <- function(u, m, i, cover) {
   c(head(near, m - length(missing)), missing)
 }
 
-test_that("up to a third of the neighbours are base points that cover all, in the distribution of a double loop", {
+test_that("joint distributions with up to a third of base points from all regions agree with a double loop", {
   cover <- c(3L, 17L, 18L, 40L, 41L, 55L)
   base <- list(u = base_u, near = base_u, noise = noise, cover = \() cover)
   for (m in c(2L, 5L, 20L, 58L, 80L)) {

@@ -34,7 +34,7 @@ for (engine in asplit(as.matrix(engines), 1)) {
                    ignore_attr = TRUE)
       expect_equal(c(changes$weights), c(expected$slopes), tolerance = 10 * tolerance)
       expect_equal(changes$log_sd, expected$log_sd, tolerance = 10 * tolerance)
-      # of the last points alone
+      # changes of the last points alone
       last <- 41:n
       near <- expected$neighbours[, last, drop = FALSE]
       some <- kernops:::set_slopes(operators, theta, points, noise, near, diagonal)
@@ -49,7 +49,7 @@ test_that("sets may have no neighbours", {
   operators <- kernops:::set_operators(model, "cpu", "float64")
   found <- kernops:::set_slopes(operators, model$parameters$value, points, noise, none)
   expect_identical(dim(found$weights), c(0L, 6L, 70L))
-  # dlog(sd) of a variance of 1.3 + 0.7 and the noise
+  # expected: derivatives of log(sd), where the variance is 1.3 + 0.7 + noise
   expect_equal(found$log_sd, t(outer(0.5 / (2 + noise), c(1, 0, 0, 0, 1, 0))), tolerance = 1e-14)
 })
 

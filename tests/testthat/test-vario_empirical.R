@@ -160,7 +160,7 @@ test_mistakes("kernops_input_error", alist(
 test_that("Genton's estimator agrees with its definition, and resists outliers", {
   withr::local_seed(51)
   u <- cbind(runif(40), round(runif(40), 1))
-  u[2, 1] <- u[1, 1] # then the second coordinate decides
+  u[2, 1] <- u[1, 1] # equal first coordinates: the second coordinate decides the order
   y <- round(rnorm(40), 2)
   breaks <- c(0, 0.05, 0.1, 0.3, 0.6)
   pairs <- t(combn(40, 2))

@@ -23,7 +23,7 @@ struct Index3 {
 };
 struct Job {
   char bytes[4096];
-};  // the single argument of every kernel, or more than it
+};  // as large as the largest argument of a kernel, or larger
 using Kernel = void (*)(Job);
 
 namespace {

@@ -37,7 +37,7 @@ struct Recipe {
   Batching batching = Batching::none;
   Operands operands = Operands::filled_columns;
   int unrolled = 1;        // narrow loop: number of columns that a thread processes without a jump
-  int parts = 0;           // lists: 16-bit numbers per float
+  int parts = 0;           // lists of nearest columns: number of 16-bit numbers that represent a float
   int warpgroups = 0;      // warp groups with the same rows; 0 if warps multiply separately
   bool ranges = false;     // the kernel reduces only the pairs of given ranges
   bool in_place = false;   // the threads that hold the products evaluate the pairs; otherwise one row per thread

@@ -23,7 +23,7 @@ constexpr int most_registers = 16384;  // m  a device reserves local memory for 
 
 // Minimum lengths for contractions and vector sums by tiles, and maximum counts.
 constexpr int contracted = 16, contracted_by_sums = 11;         // a, d  entries of contracted vectors
-constexpr int product_beside_states = 24;                       // d  contracted entries if a pair has several numbers
+constexpr int product_beside_states = 24;                       // d  minimum for pairs with several numbers
 constexpr int summed = 8, reduced_by_entries = 48;              // a, c  entries of vectors in sums, other reductions
 constexpr int most_contractions = 4, most_leaves = 2;           // m
 constexpr int most_numbers = 4;                                 // d  numbers of a pair that the entries of a sum read
@@ -34,7 +34,7 @@ constexpr int four_rows_squared = 12, four_rows = 22, two_rows_float = 48, two_r
 constexpr int three_rows_sum = 8, three_rows = 40;  // a  entries of the sum; registers of a row
 constexpr int rows_of_a_processor = 64;             // a  if fewer (times rows of a thread), threads have fewer rows
 constexpr int many_rows_of_a_processor = 256;       // a  minimum for blocks of 256 threads
-constexpr Count few_rows = 128;                     // a  maximum for one block that computes its columns
+constexpr Count few_rows = 128;                     // a  up to this, one block computes its own columns
 constexpr int much_work = 64;  // a  instructions of a pair; above, one row per thread, no unrolling
 constexpr int unrolled = 8, unrolled_slow = 4, unrolled_three = 16;  // a  columns: floats, doubles or roots, three rows
 

@@ -60,7 +60,7 @@ class Expander {
   }
 
   // Returns whether the root and the distance can both be scaled. Apart from the exponent, only polynomials with a
-  // constant term may read them: compared with this constant, their rounding errors are small.
+  // constant term may read the two: rounding errors of both are small compared with this constant.
   bool may_scale(int distance, int root, int exponent) const {
     return std::all_of(steps_.begin(), steps_.end(),
                        [&](const Step& step) {

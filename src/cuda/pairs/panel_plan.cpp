@@ -41,7 +41,7 @@ class SumTaker {
   int times(int a, int b) { return a && b ? tiling_.add(Level::pair, OpId::Mult, 1, a, b) : a + b; }
   int opposite(int number) { return tiling_.add(Level::pair, OpId::Minus, 1, number); }
 
-  // Adds the term number times vector, for the vector of a slot. Slot 0 is 1.
+  // Adds a term of the sum: a number of the pair times the vector of a slot. Slot 0 is 1.
   bool add(int slot, int number) {
     if (plan_.slots[slot].size != made_.width) return false;
     if (level(slot) == Level::row) return join({number, 0, slot, 0});

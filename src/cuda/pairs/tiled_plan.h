@@ -111,7 +111,7 @@ struct TiledPlan : Plan {
   bool is_product(const Entries& made) const;
   int row_in_vector_sum() const;
   bool adds_columns() const;             // true if the summed vector belongs to the column
-  bool sums_columns_of_product() const;  // true if it is in the only contraction, an inner product
+  bool sums_columns_of_product() const;  // true if that column is in the only contraction, an inner product
 };
 // The optimisations that tile() may apply: long vectors, inner products of floats as 16-bit numbers on tensor cores,
 // reductions in bulk and, for short vectors, square roots of weights.

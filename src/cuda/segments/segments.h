@@ -131,7 +131,7 @@ struct SortPieces {
     std::unique_ptr<Buffer> memory;
   };
   List short_ones, medium, parts, tiles, numbers;  // `parts` and `tiles` of long segments, and `numbers` of these
-  Count longest, longest_of_all;                   // longest segment in parts, and in parts or tiles
+  Count longest, longest_of_all;                   // maximum length of segments in parts; in parts or tiles
   unsigned by_digits;                              // number of segments in tiles
 };
 

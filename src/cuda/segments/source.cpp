@@ -1,4 +1,4 @@
-// Reductions of segments as CUDA text: the operation and the type of its values. The headers define their meaning.
+// Reductions of segments as CUDA text: the operation and the type of its values, which cuda/segments/*.cuh define.
 #include "cuda/segments/roll.h"
 #include "cuda/text.h"
 

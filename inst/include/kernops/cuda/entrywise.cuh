@@ -6,7 +6,7 @@
 namespace kernops {
 inline namespace KERNOPS_ISA {
 
-// Joins the state o, whose sums have not settled; the reduction R may define its own absorb().
+// Joins the state o, to whose sums settle() has not been applied; the reduction R may define its own absorb().
 template <class R, class S> KERNOPS_FN auto absorb(S& s, const S& o, int) -> decltype(R::absorb(s, o)) {
   R::absorb(s, o);
 }

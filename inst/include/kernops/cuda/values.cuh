@@ -46,7 +46,8 @@ template <class T> struct RegisterView {
   KERNOPS_FN const T& operator[](int k) const { return v[repeats ? 0 : k]; }
 };
 
-// Writes the result to its destination, as long values require: copying every member takes longer to compile.
+// Writes the result to its destination instead of returning it: the compiler needs more time to copy all members of
+// long values.
 template <class Op, int size, int p, int q, class T, int A = 1, int B = 1, int C = 1>
 KERNOPS_FN void apply_to(Vec<T, size>& result, const Vec<T, A>& a = one<T>(), const Vec<T, B>& b = one<T>(),
                          const Vec<T, C>& c = one<T>()) {

@@ -54,7 +54,7 @@ template <class F, class T, bool skip> struct SliceFold {
     return fold_parts<F>(shared, s, post.part, job.parts, post.neighbour);
   }
 
-  // The fold of the adjacent values of each lane, for the first lane.
+  // Returns the fold of the values of all lanes to the first lane; each lane has adjacent values.
   template <int lanes> static __device__ FoldState fold_tile(const T (&x)[each], int lane) {
     FoldState s{as_double(x[0]), 1};
     if constexpr (skip) {

@@ -32,8 +32,8 @@ template <class Op> __device__ __forceinline__ ScanPart<Op> join_parts(const Sca
   return both;
 }
 
-// A part in global memory, where other blocks read it. Each word holds 4 bytes of the state and, in its upper half, the
-// flags of the part, so that a reader can tell whether a word has been written. All words are initially 0.
+// The part of a tile in global memory, for other blocks. Each word holds 4 bytes of the state and, in its upper half,
+// the flags of the part, so that a reader can tell whether a word has been written. All words are initially 0.
 template <class Op> struct PublishedPart {
   static constexpr int size = sizeof(typename Op::State) / 4;
   static constexpr unsigned known = 1, has = 2, cut = 4;

@@ -77,7 +77,7 @@ __device__ __forceinline__ WarpPart<Op> walk(const Value (&v)[VT], long long fir
   part.ended = __ballot_sync(all_lanes, ends != 0);
   part.full = __ballot_sync(all_lanes, ends >> (VT - 1) & 1);
   part.count = __shfl_sync(all_lanes, row, 31);
-  // the first lane whose carry joins the carry of this lane, perhaps this lane
+  // the carries of lanes from .. lane_id() are joined
   const int from = carried_from(part.ended, part.full, lane_id() + 1);
   KERNOPS_UNROLL
   for (int by = 1; by < 32; by *= 2) {

@@ -36,7 +36,8 @@ __device__ __forceinline__ Few<near, double> contractions(const PanelJob& job, i
   }
 }
 
-// For number m of a pair: true if its total is needed, and how many earlier numbers multiply vectors of columns.
+// For the m-th number of a pair: whether the kernel needs its total over the columns, and how many earlier numbers
+// multiply vectors of columns.
 template <class Formula, int m> KERNOPS_FN constexpr bool has_total() {
   return Formula::Rows::nth(m) >= 0 || shifts<Formula>() || Formula::width == 0;
 }
@@ -57,7 +58,7 @@ template <class Formula, int rows, int columns, bool digits> struct PanelNumbers
   const PanelJob& job;
   int first;  // the first row
   double w[numbers][rows][own];
-  double steps[contracted][own];  // steps of the columns' digits
+  double steps[contracted][own];  // spacing of the numbers that the columns' digits represent
   double kept[rows];              // the factor by which the new shift multiplies earlier sums
 
   explicit __device__ __forceinline__ PanelNumbers(const PanelJob& job) : job(job) {}
