@@ -37,9 +37,9 @@
 #' Bakirov 2003). Bounds for the eigenvalues of A come from the same random vectors (Kuczynski and Wozniakowski 1992).
 #'
 #' The check takes the time of 6 to 20 products with S, which is proportional to n^2. On a CPU, this is about the time
-#' of the fit for 10,000 observations, and less for fewer. For 30,000 observations it is 13 times the time of the fit
-#' (25 s on one core): in each of 10 products, the covariances of all pairs alone take 1 s, half as long as the fit. On
-#' a GPU the check takes less time than the fit for more observations, too. Fits with up to 500 observations are
+#' of the fit for 10,000 observations, and less for fewer. For 30,000 observations, the check takes 13 times as long as
+#' the fit (25 s on one core): in each of 10 products, the covariances of all pairs alone take 1 s, half as long as the
+#' fit. On a GPU the check takes less time than the fit for more observations, too. Fits with up to 500 observations are
 #' compared with a dense factorisation. Exact fits have no differences, and nothing is computed.
 #'
 #' The exact answer of a fit with a [family][gp_families] is the Laplace approximation with the dense covariance of the

@@ -1,6 +1,6 @@
 # The search of gp_propose(): candidates that fill the box, and quasi-Newton steps from the best of them.
 
-# The best point found, a matrix with one row. `leaders` are observed points that are likely to be near it.
+# The best point found, a matrix with one row. `leaders` are observed points that are likely to be near the best one.
 best_of_box <- function(target, box, starts, count, leaders, seed) {
   d <- ncol(box)
   shift <- with_seed(seed, stats::runif(d))

@@ -158,8 +158,8 @@ likelihood_words <- function(fit) {
   paste0("Monte Carlo error of the log-likelihood: ", format(error / 2, digits = 2))
 }
 
-# Words for weights; if weights are expected ones, the terms of the family's density contain minus the second
-# derivatives as `curvature`.
+# The words of summary() about the weights of the Laplace approximation. If these are expected values, the terms of the
+# family's density contain minus the second derivatives as `curvature`.
 weight_words <- function(fit) {
   if (is.null(fit$latent$terms$curvature)) return(NULL)
   "Weights of the Laplace approximation: expected instead of observed second derivatives of the log density"

@@ -46,7 +46,7 @@ nth_batch <- function(x, shape, k) {
   array(chosen_batches(x, batch_numbers(x, shape)[[k]]), dim(x)[1:2])
 }
 
-# The gradient of a variable of this shape: the sum over the batches that used each of its batches.
+# The gradient of a variable of this shape: for each of its batches, the sum over all batches of the result that use it.
 share_gradient <- function(result, shape) {
   all <- batch_shape(result)
   if (is.null(all) || identical(all, shape[-(1:2)])) return(result)

@@ -41,7 +41,7 @@ struct CatalogueFile {
 std::vector<CatalogueFile> catalogue_files();
 
 // Compiles texts into a file of the catalogue. Kernels that the file already holds are not compiled again. `fatbinary`
-// is the toolkit's program that compresses code; without it (empty) files are several times larger.
+// is the toolkit's program that compresses code; if it is empty, files are several times larger.
 void precompile(const std::vector<std::string>& texts, const std::string& architecture, const std::string& file,
                 const std::string& fatbinary, void (*between)());
 

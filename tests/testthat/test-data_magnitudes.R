@@ -28,7 +28,7 @@ test_that("fits, predictions and parameters agree for coordinates in any unit", 
   }
 })
 
-test_that("given ranges, other methods and families are in the unit of the coordinates", {
+test_that("given ranges have the unit of the coordinates, for every method and with families", {
   tiny <- in_unit(plain, 1e-120)
   value <- \(...) as.numeric(logLik(suppressWarnings(gp(...))))
   known <- \(unit) exponential(1, 0.3 * unit) + nugget(0.05)

@@ -34,7 +34,7 @@ test_that("the predicted movement of estimates agrees with an estimate with twic
   }
 })
 
-test_that("changes of predictions are those by twice as many neighbours and the estimates there", {
+test_that("reported changes of predictions agree with a new fit with twice as many neighbours", {
   d <- plane(600)
   few <- vecchia(d, matern(3/2) + nugget(), m = 8)
   more <- vecchia(d, matern(3/2) + nugget(), m = 16)

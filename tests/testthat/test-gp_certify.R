@@ -105,7 +105,7 @@ test_that("iterative fits are certified", {
   expect_identical(certificate$neighbours, NA_integer_)
 })
 
-test_that("small fits are compared with a dense factor, as larger ones by the solver", {
+test_that("comparisons of small fits by a dense factor agree with those by the solver", {
   case <- simulated(200, 1.5, 0.1)
   X <- matrix(1, 200)
   fit <- vecchia_fit(case, 1.5, 0.1)

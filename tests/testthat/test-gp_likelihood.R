@@ -16,7 +16,7 @@ test_that("a formula is the family with its density", {
   same_fits(count ~ w, likelihood("y * Log(mu) - mu - Lgamma(y + 1)", y = "count"), poisson())
   same_fits(size ~ w, likelihood("k * (Log(k / mu) - y / mu) + (k - 1) * Log(y) - Lgamma(k)", list(k = 2.5),
                                  y = "positive", fixed = "k"), gp_family("Gamma", shape = 2.5),
-            sqrt(2.5)) # the deviance of glm() is without the shape
+            sqrt(2.5)) # the deviance of glm() does not contain the shape
   same_fits(y ~ w, likelihood("-Square((y - eta) / s) / 2 - Log(s) - Log(2 * pi) / 2", list(s = 0.7), fixed = "s"),
             gp_family("tobit", right = 1e9, sigma = 0.7))
   for (link in c("probit", "cloglog")) {

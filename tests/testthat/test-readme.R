@@ -42,7 +42,7 @@ test_that("README.md names what most readers look for, and the number of familie
     expect_match(table[4], name, fixed = TRUE)
   }
   named <- as.integer(sub(".*counts, presence and (\\d+) other families.*", "\\1", table[4]))
-  # without the Gaussian one, and that of counts and that of presence
+  # the other three families: Gaussian, counts, presence and absence
   expect_length(kernops:::family_table(), named + 3)
 })
 

@@ -97,7 +97,7 @@ test_that("the largest and smallest values with their positions and rows", {
   expect_identical(seg_top(m, 2, lengths = 3)$rows, array(c(2L, 3L, 3L, 1L), c(1, 2, 2), list(NULL, c("u", "v"), NULL)))
 })
 
-test_that("matrices, plans, no values", {
+test_that("matrices, plans and empty vectors are sorted", {
   m <- cbind(u = c(3, 1, 2), v = c(7, 9, 8))
   expect_identical(seg_sort(m), cbind(u = c(1, 2, 3), v = c(7, 8, 9)))
   expect_identical(seg_order(m), cbind(u = c(2L, 3L, 1L), v = c(1L, 3L, 2L)))

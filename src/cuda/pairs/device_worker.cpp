@@ -153,8 +153,8 @@ PairJob DeviceWorker::keep_states(const Work& work, Range rows, Range columns, P
   return merging;
 }
 
-// True if few items are filled. After larger fills, multiprocessors that finish early would receive more pairs than
-// others.
+// True if kernels have few items to fill. After larger fills, multiprocessors that finish early would receive more
+// pairs than others.
 bool DeviceWorker::starts_early(Range rows, Range columns) {
   constexpr Count most = 256;  // items per multiprocessor
   return rows.count() + columns.count() <= most * current_device().multiprocessors;

@@ -2,9 +2,9 @@
 // whole chunks, and the first values of another chunk, so that no value is subtracted and the time hardly depends on
 // the width.
 //
-// A block moves over the values in steps; in each step every thread owns one chunk of VT values. The windows that begin
-// in a thread's chunk are joined from
-// the values from their begin to the end of the chunk, and `rest` more values;
+// A block moves over the values in steps; in each step every thread owns one chunk of VT values. A window that
+// begins in a thread's chunk is joined from
+//   its values in this chunk, and `rest` more values;
 //   `chunks` whole chunks, which begin `width` values behind chunks of earlier threads;
 //   the first values of the chunk that begins `width` values behind the thread's own.
 // Two rings in shared memory hold width + step values, so that each value is read once, and the states of chunks.
