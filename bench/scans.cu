@@ -2,7 +2,7 @@
 //
 //   nvcc -std=c++17 -O3 -arch=sm_90 -cudart static -Iinst/include bench/scans.cu -o scans && ./scans
 //
-// Medians by CUDA events. TB/s counts each value and each result once, whoever computes it. Our sums are in double
+// Medians by CUDA events. TB/s counts each value and each result once, for both libraries. Our sums are in double
 // precision. Results are compared with those of a double loop on the host, and with those of other runs bit by bit;
 // `./scans quick` times fewer lengths and compares nothing.
 #include <kernops/cuda/segments/plan.cuh>

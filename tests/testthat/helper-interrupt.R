@@ -1,4 +1,4 @@
-# Runs script in another R, and interrupts it as Ctrl-C does once it has said that it is at work.
+# Runs script in another R, and interrupts it as Ctrl-C does once the script has printed that it is at work.
 interrupt <- function(script, after = 1) {
   files <- file.path(withr::local_tempdir(), c("script", "pid", "result"))
   body <- bquote({

@@ -86,7 +86,7 @@ test_that("a nugget below 1e-5 of the variance gives the results of no nugget", 
   expect_equal(fit$theta[["nugget.variance"]], 0.04, tolerance = 0.5)
 })
 
-test_that("negative binomial counts of a million have no warnings of rounding, and their overdispersion", {
+test_that("fits of negative binomial counts of a million find the overdispersion, without warnings", {
   d <- case(1e6, 4, 300)
   of <- \(d) silent_fit(count ~ x + offset(log(exposed)), d, ~ a + b, matern(3/2), "vecchia",
                         family = negative_binomial())

@@ -31,7 +31,7 @@ struct Recipe {
   Mainloop mainloop;
   Consumer consumer;
   const char* reason;
-  int rows_per_thread, threads, columns;  // `rows` at a time; 4 threads share rows unless narrow
+  int rows_per_thread, threads, columns;  // processed `rows` at a time; unless narrow, 4 threads share rows
   Atom atom = Atom::terms;  // units of the main contraction, of inner products, of expanded exponents, and of sums
   Atom product = Atom::terms, scaled = Atom::terms, summed = Atom::terms;
   Batching batching = Batching::none;
