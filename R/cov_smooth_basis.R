@@ -52,6 +52,7 @@ sample_of_values <- function(column, values, max_size = 200) {
 made_smooth <- function(column, data, call) {
   spec <- column$spec
   if (!is.null(column$by_level)) spec$by <- "NA"
+  spec <- with_plate_functions(spec, nrow(data))
   made <- recalled("basis", list(spec, data, column$select), function() {
     made <- mgcv::smoothCon(spec, data, absorb.cons = TRUE, modCon = 2, null.space.penalty = column$select)[[1]]
     made$X <- NULL # as long as the data
