@@ -3,18 +3,26 @@
 
 new_cell <- function() new.env(parent = emptyenv())
 
-# Stores a value by a weak reference. R copies the value of a weak reference, unless it is an environment.
+# A cell has one weak reference, since R keeps the value of each as long as its key, the cell, even of those that the
+# cell has dropped. R copies the value unless it is an environment, whose content a new one replaces.
 keep_in <- function(cell, content, key = NULL) {
-  cell$reference <- rlang::new_weakref(cell, list2env(list(content = content, key = key), parent = emptyenv()))
+  kept <- kept_of(cell)
+  if (is.null(kept)) {
+    kept <- new.env(parent = emptyenv())
+    cell$reference <- rlang::new_weakref(cell, kept)
+  }
+  kept$latest <- list(content = content, key = key)
   cell
 }
+
+kept_of <- function(cell) if (!is.null(cell$reference)) rlang::wref_value(cell$reference)
 
 # The content of a cell, computed unless the cell holds it for an identical `key`. A fit without a cell recomputes it.
 kept_in <- function(cell, compute, key = NULL) {
   if (!is.environment(cell)) return(compute())
-  kept <- if (!is.null(cell$reference)) rlang::wref_value(cell$reference)
-  if (!is.null(kept) && identical(kept$key, key)) return(kept$content)
-  kept <- cell$reference <- NULL # frees the content for another key before new content is computed
+  kept <- kept_of(cell)
+  if (!is.null(kept$latest) && identical(kept$latest$key, key)) return(kept$latest$content)
+  if (!is.null(kept)) kept$latest <- NULL # R can free the content for another key before its successor is computed
   content <- compute()
   keep_in(cell, content, key)
   content

@@ -40,3 +40,23 @@ test_that("a file of a fit is small, and copies of a fit share its factor", {
   gc()
   expect_false(is.null(rlang::wref_value(fit$factor$reference)))
 })
+
+test_that("a cell drops its content for another key before the next is computed", {
+  freed <- 0
+  count <- function(e) freed <<- freed + 1
+  content <- function() {
+    made <- new.env()
+    reg.finalizer(made, count)
+    made
+  }
+  cell <- new_cell()
+  for (key in 0:2) {
+    kept_in(cell, function() {
+      gc(full = TRUE)
+      expect_identical(freed, key + 0)
+      content()
+    }, key)
+  }
+  expect_identical(class(kept_in(cell, stop, 2L)), "environment")
+  expect_identical(freed, 2)
+})
