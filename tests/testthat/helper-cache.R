@@ -1,4 +1,4 @@
-# Another cache, catalogue or version for the rest of a test.
+# Sets another cache folder, catalogue or version for the rest of a test.
 use_paths <- function(cache, catalogue = "", version = "test") {
   cuda_set_paths(system.file("include", package = "kernops"), catalogue, cache, version)
 }

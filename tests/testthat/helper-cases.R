@@ -1,8 +1,8 @@
 # Random formulas for every operation of oracle_ops.
 
-# A random formula with this operation: list(formula, args, input, value). value(input) are its values in R
-# for some i (they run faster) and all j, one row a pair. In odd trials the first argument is Vi + Vj. Names of
-# variables begin with `prefix`.
+# A random formula that uses the operation `name`, as list(formula, args, input, value). value(input) computes the
+# formula in plain R, with one row for each pair of an i in `some_i` and any j; a few i make the oracle fast. In odd
+# trials the first argument has the form Vi + Vj. Names of variables begin with `prefix`.
 random_case <- function(name, M, N, trial, some_i = seq_len(M), prefix = "") {
   op <- oracle_ops[[name]]
   m <- sample(7, 1)
@@ -30,6 +30,6 @@ random_case <- function(name, M, N, trial, some_i = seq_len(M), prefix = "") {
        input = input, value = value)
 }
 
-# An operator that sums u_i w_j value_ij over j, where value_ij is the formula of the case.
+# An operator that sums u_i w_j value_ij over j, where value_ij is the value of the formula of the case.
 as_operator <- \(case, kernel) kernel(sprintf("Sum_Reduction(u * w * %s, 1)", case$formula),
                                       c("u = Vi(1)", "w = Vj(1)", case$args))

@@ -1,7 +1,7 @@
-# The choice of tests by variables of the environment. With KERNOPS_TEST_PART=k/n, a process runs the k-th, (k + n)-th,
-# ... of the tests; with KERNOPS_TEST_DEADLINE, in seconds since 1970, it skips tests that would begin later.
+# Environment variables select the tests that run. With KERNOPS_TEST_PART=k/n, a process runs the k-th, (k + n)-th, ...
+# of the tests; with KERNOPS_TEST_DEADLINE, in seconds since 1970, it skips tests that would begin later.
 if (nzchar(Sys.getenv("KERNOPS_TEST_PART")) || nzchar(Sys.getenv("KERNOPS_TEST_DEADLINE"))) {
-  # masks the function of testthat; the expression of `env` must not be evaluated here
+  # masks test_that() of testthat; the expression of `env` must not be evaluated here
   test_that <- local({
     part <- as.integer(strsplit(Sys.getenv("KERNOPS_TEST_PART", "1/1"), "/", fixed = TRUE)[[1]])
     deadline <- as.numeric(Sys.getenv("KERNOPS_TEST_DEADLINE", "Inf"))

@@ -1,12 +1,12 @@
-# The log density of each family in plain R, a line for each: its value for a response y of weight w, given the linear
-# predictor and the parameters; responses; parameters; weights; the link; and the `expected` weights of families whose
-# log density is not concave.
+# A case for each family: its log density in plain R, as a function of a response y of weight w, the linear predictor
+# eta and the parameters phi; the responses, parameters and weights of the test; the link; and the `expected` weights of
+# families whose log density is not concave.
 
 density_case <- function(log_density, y, phi = numeric(), w = c(1, 2.5), link = NULL, expected = NULL, classes = NULL,
                          constants = list()) {
   mget(names(formals()))
 }
-# (d mean / d eta)^2 / variance
+# the weights of a quasi-likelihood, (d mean / d eta)^2 / variance
 quasi <- \(slope, variance) \(w, eta, phi) w * slope(eta)^2 / variance(eta, w, phi)
 few <- c(0, 1, 2, 7, 40)
 reals <- c(-3.7, 0.2, 1, 60)
@@ -107,10 +107,10 @@ oracle_densities <- function() list(
   }, c(-1, 0.2, 2), c(sigma = 0.7), constants = list(left = -1, right = 2))
 )
 
-# The logarithm of the probability of an event with this expected number of events.
+# The logarithm of the probability that at least one event occurs, for a Poisson number of events with mean m.
 log_any <- \(m) ifelse(m < 1e-8, log(m) - m / 2, log(-expm1(-m)))
 
-# The expectation of the squared score, a sum over counts; scores by differences.
+# The expected squared score, as a sum over the counts 0 to 400; the scores are finite differences.
 information <- \(probability) \(w, eta, phi) w * mapply(\(eta) {
   y <- 0:400
   p <- probability(y, eta, phi)
@@ -118,7 +118,7 @@ information <- \(probability) \(w, eta, phi) w * mapply(\(eta) {
   sum((p * score^2)[p > 1e-250])
 }, eta)
 
-# The sum over the number of gamma variables.
+# The Tweedie density, summed over the number of gamma variables in the compound Poisson sum.
 tweedie_density <- function(y, w, eta, phi) {
   p <- phi[[2]]
   s <- phi[[1]] / w
@@ -130,7 +130,7 @@ tweedie_density <- function(y, w, eta, phi) {
   ifelse(y > 0, highest + log(rowSums(exp(terms - highest))), -rate)
 }
 
-# Differences of the distribution function, in the tail where they do not cancel.
+# Differences of the distribution function at two cuts, computed in the tail in which they do not cancel.
 ordered_density <- \(cdf) \(y, w, eta, phi) {
   cuts <- c(-Inf, cumsum(c(0, phi)), Inf)
   a <- cuts[y] - eta
@@ -143,7 +143,7 @@ ordered_density <- \(cdf) \(y, w, eta, phi) {
 
 density_labels <- function(cases) make.unique(names(cases), " ")
 
-# The family of a case, with its parameters if they are `known`.
+# The family of a case. If `known`, its parameters are fixed at those of the case.
 family_of <- function(name, case, known = FALSE) {
   family <- do.call(gp_family, c(list(name, link = case$link), case$constants))
   if (!is.null(case$classes)) family <- kernops:::settled_family(family, case$classes)

@@ -8,18 +8,18 @@ skip_without_nvrtc <- function() {
   skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
 }
 
-# Expects that NVRTC compiles a text; the speed of the code does not matter.
+# Expects that NVRTC compiles a text; `quick` compilation suffices, because the code does not run.
 expect_compiles <- \(text, architecture) expect_gt(kernops:::cuda_compile(text, architecture, quick = TRUE), 1000)
 
-# The source of the kernel for few rows or many, for the GPU for which tests compile: that of tools/emulate, or one of
-# compute capability 8.0.
+# The CUDA source of the kernel for this number of rows, compiled for the GPU of tools/emulate if the emulator runs,
+# else for compute capability 8.0.
 gpu_text <- function(op, single = TRUE, wide = FALSE, ranges = FALSE, rows = 1) {
   kernops:::cuda_source(kernops:::live(op), list(single = single, accumulate_double = wide),
                         kernops:::typical_gpu(if (emulated()) "sm_75" else "sm_80"),
                         kernops:::gpu_extent(rows, rows, ranges))
 }
 
-# The backends of this machine: a test body runs for each of them.
+# The backends of this machine; tests run their body for each backend.
 backends <- local({
   usable <- NULL
   function() {
@@ -33,7 +33,8 @@ emulated <- \() file.exists(file.path(Sys.getenv("CUDA_HOME"), "lib64", "device.
 
 skip_without_gpu <- \() skip_if_not("cuda" %in% backends(), paste("needs a GPU:", sub("\n.*", "", cuda_refusal())))
 
-# body(kernel, precision), with kernel(formula, args, ...) the keops_kernel() of that backend and precision.
+# Calls body(kernel, precision) for each backend and precision, where kernel(formula, args, ...) is keops_kernel() with
+# this backend and precision.
 for_each_backend <- function(body) {
   for (backend in backends()) for (precision in c("float64", "float32")) {
     kernel <- \(...) keops_kernel(..., precision = precision, backend = backend)
@@ -41,8 +42,9 @@ for_each_backend <- function(body) {
   }
 }
 
-# Equal up to rounding, relative to the largest number expected in the same row or, for differences of larger numbers,
-# to `scale`: one number, one for each row or one for each entry. NaN and Inf must be in the expected places.
+# Expects equality up to rounding. Errors are relative to the largest number expected in the same row or, for
+# differences of larger numbers, to `scale`: one number, one for each row or one for each entry. NaN and Inf must be in
+# the expected places.
 expect_close <- function(actual, expected, precision = "float64",
                          tolerance = c(float64 = 1e-10, float32 = 1e-5)[[precision]], info = NULL,
                          scale = row_scale(expected)) {
@@ -60,7 +62,7 @@ expect_close <- function(actual, expected, precision = "float64",
   invisible(actual)
 }
 
-# The largest number of each row.
+# The largest absolute value of each row, and at least `least`.
 row_scale <- \(x, least = 0.01) {
   x <- as.matrix(x)
   x[!is.finite(x)] <- 0
@@ -69,7 +71,8 @@ row_scale <- \(x, least = 0.01) {
 
 gradient_tolerance <- c(float64 = 1e-6, float32 = 1e-4)
 
-# The gradient of the number f(x): central differences of steps h and h / 2, with Richardson's extrapolation.
+# The gradient of the scalar function f at x, from central differences with steps h and h / 2 and Richardson's
+# extrapolation.
 central_difference <- function(f, x, h = 2^-10) {
   slope <- \(k, h) (f(replace(x, k, x[k] + h)) - f(replace(x, k, x[k] - h))) / (2 * h)
   gradient <- vapply(seq_along(x), \(k) (4 * slope(k, h / 2) - slope(k, h)) / 3, 0)
@@ -78,7 +81,7 @@ central_difference <- function(f, x, h = 2^-10) {
 
 uniform <- \(n, d = 1, low = -1, high = 1) matrix(between(low, high)(n * d), n, d)
 
-# The value of a formula of scalars and vectors for one pair.
+# The value of a formula whose arguments are scalars and vectors, for a single pair.
 value_of <- function(formula, ..., precision = "float64") {
   parameters <- list(...)
   declared <- if (...length()) sprintf("%s = Pm(%d)", names(parameters), lengths(parameters))
@@ -87,7 +90,8 @@ value_of <- function(formula, ..., precision = "float64") {
   as.vector(op(c(list(u = 1, w = 1), parameters)))
 }
 
-# One test for each line of an alist(): the code stops with this class, and its message is in the snapshots.
+# One test for each line of an alist(): the code of the line stops with an error of this class, and its message is in
+# the snapshots.
 test_mistakes <- function(class, mistakes, env = parent.frame(), needs = NULL) {
   for (mistake in names(mistakes)) test_that(paste("a mistake is explained:", mistake), {
     for (package in needs) skip_if_not_installed(package)
@@ -100,7 +104,7 @@ test_mistakes <- function(class, mistakes, env = parent.frame(), needs = NULL) {
 # Replaces the function of testthat 3.1.6, which never fails because it waits for the class "messsage".
 expect_no_message <- function(object, class = NULL) testthat::expect_message(object, NA, class = class)
 
-# A function of another package with the same task, as an oracle. Such a package need not be named by DESCRIPTION.
+# A function of another package with the same task, as an oracle. DESCRIPTION need not name this package.
 peer <- function(package, name) {
   skip_if_not(nzchar(system.file(package = package)), sprintf("the package %s is not installed", package))
   getExportedValue(package, name)

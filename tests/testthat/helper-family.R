@@ -8,7 +8,7 @@ family_data <- function(n = 40, seed = 1) withr::with_seed(seed, {
              size = rgamma(n, 3, 3 / exp(eta)), y = eta + 0.3 * rt(n, 3))
 })
 
-# For each family: as gp() takes it, the response, and the log density given phi.
+# For each family: the argument `family` of gp(), the formula with the response, and the log density given phi.
 oracle_families <- function() list(
   poisson = list(poisson(), count ~ w, \(d, eta, phi) dpois(d$count, exp(eta), log = TRUE)),
   binary = list(binomial(), present ~ w, \(d, eta, phi) dbinom(d$present, 1, plogis(eta), log = TRUE)),
@@ -23,11 +23,11 @@ oracle_families <- function() list(
 )
 oracle_phi <- list(gamma = c(shape = 2.5), negative_binomial = c(theta = 1.7), student = c(df = 4.5, scale = 0.3))
 
-# Derivatives by differences of high order, for each observation.
+# The derivative of f at each entry of eta, from differences of fourth order.
 slopes_of <- function(f, eta, h = 1e-3) (f(eta - 2 * h) - 8 * f(eta - h) + 8 * f(eta + h) - f(eta + 2 * h)) / (12 * h)
 
-# -2 log density of y, the process at the mode, and minus the second derivatives W there. Newton's steps have the
-# absolute values of W where the precision is not positive definite.
+# Laplace's approximation: -2 log density of y, the process h at the mode, and W, minus the second derivatives of the
+# log density at the mode. Newton's steps use |W| where the precision matrix is not positive definite.
 oracle_laplace <- function(K, mean, density) {
   n <- length(mean)
   inverse <- solve(K)
@@ -48,8 +48,8 @@ oracle_laplace <- function(K, mean, density) {
   list(value = 2 * joint(h) + as.numeric(determinant(diag(n) + K %*% diag(W, n))$modulus), h = h, W = W)
 }
 
-# The logarithm of the determinant by a factor that begins with the last row and drops fill-in for pairs that are in no
-# set.
+# The log-determinant from an incomplete factorisation that eliminates the last row first. An entry of fill-in is
+# dropped if no conditioning set contains both of its points.
 oracle_sparse_logdet <- function(precision, neighbours) {
   known <- diag(nrow(precision)) > 0
   for (i in seq_along(neighbours)) known[c(neighbours[[i]], i), c(neighbours[[i]], i)] <- TRUE
@@ -63,8 +63,8 @@ oracle_sparse_logdet <- function(precision, neighbours) {
   total
 }
 
-# -2 log density of y, where observations are `of` places, whose field has Vecchia's approximation of K. terms(eta) are
-# the log density and its first and minus its second derivatives.
+# -2 log density of y by Laplace's approximation. Observation k is at location of[k], and the field at the locations has
+# Vecchia's approximation of K. terms(eta) are the log density, its first derivative, and minus its second derivative.
 oracle_vecchia_laplace <- function(K, nugget, neighbours, of, mean, terms) {
   U <- oracle_factor(K, neighbours)
   C <- chol2inv(chol(crossprod(U)))[of, of] + diag(nugget, length(of))
@@ -82,7 +82,7 @@ oracle_vecchia_laplace <- function(K, nugget, neighbours, of, mean, terms) {
     2 * sum(log(diag(U))) + sum(log1p(nugget * at$weight))
 }
 
-# The derivatives of f(x) for each x, with an error of steps to the power of 8, from four differences.
+# The derivative of f in each entry of x, extrapolated from four central differences; the error is of the order step^8.
 exact_differences <- function(f, x, step = 0.02) vapply(seq_along(x), \(k) {
   widths <- step * max(abs(x[[k]]), 0.1) / 2^(0:3)
   moved <- \(by) f(replace(x, k, x[[k]] + by))
@@ -92,7 +92,7 @@ exact_differences <- function(f, x, step = 0.02) vapply(seq_along(x), \(k) {
   slopes[[1]]
 }, f(x))
 
-# A family with its parameters.
+# The family `name` with the parameters of oracle_phi.
 with_phi <- function(name) {
   family <- kernops:::as_family(oracle_families()[[name]][[1]])
   family$parameters$value <- unname(oracle_phi[[name]] %||% numeric())

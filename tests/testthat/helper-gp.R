@@ -1,6 +1,6 @@
-# Gaussian processes in plain R: dense matrices, base functions.
+# Gaussian processes in plain R, with dense matrices.
 
-# Marks the message of predict() that appears once in a session as shown; test-data_new.R shows it again.
+# Counts the message that predict() shows once in a session as shown; test-data_new.R shows this message again.
 suppressMessages(rlang::inform("", .frequency = "once", .frequency_id = "kernops_field_se"))
 
 pairs_apply <- \(f) \(a, b) {
@@ -59,13 +59,13 @@ oracle_objects <- function() list(
   pentaspherical = pentaspherical(2, 0.4), wave = wave(2, 0.4), linear = linear(2, 0.3), constant = constant(2)
 )
 
-# k(a, b) of a covariance object, by the engine.
+# The values k(a, b) of a covariance object, computed by the engine.
 covariance_values <- function(object, a, b) {
   model <- kernops:::covariance_model(object, ncol(a))
   kernops:::covariance_matrix(model)(list(theta = model$parameters$value, x = a, y = b))
 }
 
-# -2 log-likelihood of y ~ N(X beta, K), beta by generalised least squares.
+# -2 log-likelihood of y ~ N(X beta, K), with beta estimated by generalised least squares.
 oracle_likelihood <- function(K, y, X, reml = FALSE) {
   inverse <- solve(K)
   p <- ncol(X)
@@ -77,7 +77,7 @@ oracle_likelihood <- function(K, y, X, reml = FALSE) {
   list(value = value, beta = as.vector(beta))
 }
 
-# Universal kriging from the bordered system (Cressie 1993, 3.4).
+# Universal kriging by the bordered system (Cressie 1993, section 3.4).
 oracle_kriging <- function(K, k0, k00, y, X, X0) {
   p <- ncol(X)
   bordered <- rbind(cbind(K, X), cbind(t(X), matrix(0, p, p)))
@@ -92,7 +92,7 @@ smooth_case <- function(n, noise = 0.1) {
   data.frame(u, z = sin(5 * u[, 1]) + cos(4 * u[, 2]) + rnorm(n, sd = noise), w = rnorm(n))
 }
 
-# A Matern covariance 3/2 with a nugget: its matrix, and as gp() takes it.
+# A Matern covariance with smoothness 3/2 and a nugget: the dense matrix here, and the argument of gp() in given().
 covariance_of <- \(u, v = 1.3, r = 0.4, tau = 0.05) {
   h <- sqrt(3) * as.matrix(dist(u)) / r
   v * (1 + h) * exp(-h) + diag(tau, nrow(u))
@@ -100,20 +100,21 @@ covariance_of <- \(u, v = 1.3, r = 0.4, tau = 0.05) {
 given <- \(...) matern(3/2, 1.3, 0.4) + nugget(0.05)
 trends <- list(z ~ 0, z ~ 1, z ~ w + a)
 
-# Second derivatives of minus the log-likelihood wrt the logarithms of variance, range and nugget, by differences.
+# The second derivatives of minus the log-likelihood in the logarithms of variance, range and nugget, by finite
+# differences.
 log_hessian <- function(theta, d, X) {
   value <- \(s) oracle_likelihood(covariance_of(d[c("a", "b")], exp(s[1]), exp(s[2]), exp(s[3])), d$z, X)$value / 2
   optimHess(log(theta), value)
 }
 
-# The gradient of a profile likelihood at `theta` is that of its value.
+# Expects that the gradient of a profile likelihood at `theta` agrees with finite differences of its value.
 expect_profile_slope <- function(likelihood, theta) {
   slope <- central_difference(\(t) likelihood$evaluate(t, TRUE)$value, theta, 1e-4)
   expect_close(matrix(likelihood$evaluate(theta, TRUE)$gradient(), 1), slope, tolerance = 1e-5)
 }
 
-# Means and variances of the field at new points, by each method with all observations as neighbours, are those of
-# oracle_kriging().
+# Expects that the means and variances of the field at new points agree with `expected`, the result of oracle_kriging(),
+# for each method with all observations as neighbours.
 expect_kriging_by <- function(methods, formula, d, coords, covariance, new, expected, tolerance = 1e-6) {
   for (method in methods) {
     fit <- gp(formula, d, coords, covariance, method, estimate = "none", probes = 0, cg_tol = 1e-10,
@@ -124,7 +125,7 @@ expect_kriging_by <- function(methods, formula, d, coords, covariance, new, expe
   }
 }
 
-# The gradient of the exact likelihood at the parameters of a fit is that of finite differences.
+# Expects that the gradient of the exact likelihood at the parameters of a fit agrees with finite differences.
 expect_exact_gradient <- function(fit) {
   likelihood <- kernops:::exact_likelihood(fit$data, fit$model, FALSE)
   theta <- unname(fit$theta)

@@ -1,4 +1,5 @@
-# Runs script in another R, and interrupts it as Ctrl-C does once the script has printed that it is at work.
+# Runs `script` in another R process, and interrupts this process as Ctrl-C does once the script has printed that it
+# works.
 interrupt <- function(script, after = 1) {
   files <- file.path(withr::local_tempdir(), c("script", "pid", "result"))
   body <- bquote({
@@ -26,7 +27,7 @@ wait_for <- function(file, seconds) {
   file.exists(file)
 }
 
-# another R must find it
+# Another R process must find kernops in a library.
 skip_if_not_in_library <- function() {
   installed <- nzchar(system.file("DESCRIPTION", package = "kernops", lib.loc = .libPaths()))
   testthat::skip_if_not(installed, "kernops is not installed")

@@ -1,4 +1,4 @@
-# Points for symbolic matrices, numbers for their products, and dense squared distances.
+# Points X and Y of symbolic matrices, a matrix B for products, and dense squared distances.
 
 dense_sqdist <- \(x, y) outer(seq_len(nrow(x)), seq_len(nrow(y)), Vectorize(\(i, j) sum((x[i, ] - y[j, ])^2)))
 

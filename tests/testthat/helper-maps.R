@@ -1,6 +1,6 @@
-# Maps of terra for predictions by windows.
+# Maps of terra that are predicted by windows.
 
-# 12 x 9 cells, with the layers w and g, of which some cells are missing.
+# A map of 12 x 9 cells with the layers w and g; some cells of each layer are missing.
 small_map <- function() {
   map <- terra::rast(nrows = 9, ncols = 12, xmin = 0, xmax = 1200, ymin = 0, ymax = 900, crs = "", nlyrs = 2)
   names(map) <- c("w", "g")

@@ -1,12 +1,12 @@
 # The definition of every operation in plain R: one line each, written without looking at the engine.
 #
-#   name = each(f, domains)    f works entry by entry; arguments of size 1 repeat
-#   name = whole(f, domains)   f takes whole vectors
+#   name = each(f, domains)    f works entry by entry; arguments of size 1 are recycled
+#   name = whole(f, domains)   f uses whole vectors
 #
-# f(a, b, c, p, q) is the value for one pair. A domain draws numbers such that the sum of two draws is an
-# argument that f accepts, away from its kinks, so that an argument can be Vi + Vj. For random m and n,
-# sizes(m, n) are the sizes of the vector arguments, integers(m, n) the integer arguments. flat: the gradient
-# is 0, also at the jumps.
+# f(a, b, c, p, q) is the value for one pair. A domain draws random numbers that f accepts, away from its kinks. The
+# sum of two draws must also be acceptable, so that an argument can be Vi + Vj. For random m and n, sizes(m, n) are
+# the sizes of the vector arguments, and integers(m, n) the integer arguments. flat: the gradient is 0, also at the
+# jumps.
 
 each <- function(f, ..., integers = \(m, n) NULL, flat = FALSE) {
   rows <- function(count, arguments, integers) {
@@ -24,7 +24,7 @@ whole <- function(f, ..., sizes = \(m, n) rep(m, ...length()), integers = \(m, n
   list(rows = rows, domains = list(...), sizes = sizes, integers = integers, flat = flat)
 }
 
-# All numbers are multiples of 2^-16 below 2^7, so they and their sums are exact in float32.
+# All numbers are multiples of 2^-16 below 2^7, so that the numbers and their sums are exact in float32.
 dyadic <- \(x) round(x * 2^16) / 2^16
 between <- \(low, high) \(n) dyadic(runif(n, low, high))
 one_of <- \(values) \(n) values[sample.int(length(values), n, replace = TRUE)]
@@ -48,13 +48,14 @@ spherical_bessel <- function(a, p) {
 by_row <- \(a, columns) matrix(a, ncol = columns, byrow = TRUE)
 logical_number <- \(f) \(...) as.numeric(f(...))
 
-# The p-th derivative of besselK(b, a) by a: derivatives of exp(-b cosh(t)) cosh(a t), summed over a fine grid of t.
+# The p-th derivative of besselK(b, a) in a: the derivative of exp(-b cosh(t)) cosh(a t), integrated over t by a fine
+# grid.
 bessel_k_order <- function(a, b, p) {
   t <- (seq_len(512) - 0.5) / 64
   even_or_odd <- if (p %% 2) sinh else cosh
   rowSums(rep(t^p, each = length(b)) * exp(-outer(b, cosh(t))) * even_or_odd(outer(rep_len(a, length(b)), t))) / 64
 }
-# The p-th derivative of b^a besselK(b, a) by a, from the polynomial through 9 of its values.
+# The p-th derivative of b^a besselK(b, a) in a, from the polynomial through 9 values of this function.
 pow_bessel_k_order <- function(a, b, p) {
   values <- vapply((-4:4) / 500, \(step) b^(a + step) * besselK(b, abs(a + step)), numeric(length(b)))
   drop(matrix(values, ncol = 9) %*% weights_of_derivative(p))
@@ -62,7 +63,7 @@ pow_bessel_k_order <- function(a, b, p) {
 weights_of_derivative <- function(p) {
   500^p * solve(outer(0:8, -4:4, \(n, step) step^n), replace(numeric(9), p + 1, factorial(p)))
 }
-# The p-th derivative of 2^(1 - a) / gamma(a) b^(a - q) besselK(b, a - q) by a.
+# The p-th derivative of 2^(1 - a) / gamma(a) b^(a - q) besselK(b, a - q) in a.
 matern_order <- function(a, b, p, q) {
   values <- vapply((-4:4) / 500, function(step) {
     2^(1 - a - step) / gamma(a + step) * b^(a + step - q) * besselK(b, abs(a + step - q))

@@ -1,4 +1,4 @@
-# The definition of every reduction in plain R. v holds the values to reduce (terms x entries), w their weights.
+# The definition of every reduction in plain R. v holds the values to reduce (terms x entries), and w their weights.
 by_entry <- \(f) \(v, w, K) apply(v, 2, f)
 first_place <- \(x, best) if (anyNA(x)) which(is.na(x))[1] else if (length(x)) best(x) else NA
 first_K <- \(v, K) apply(v, 2, \(x) order(x)[seq_len(K)])
@@ -36,18 +36,18 @@ log_sum_exp <- function(v, w) {
   if (is.finite(shift)) shift + log(colSums(exp(drop(v) - shift) * w)) else rep(shift, ncol(w))
 }
 
-# Places beyond the last term hold Inf; a NaN of the data stays.
+# Positions beyond the last term hold Inf; a NaN of the data is not replaced.
 padded <- \(values, v, K) replace(values, rep(seq_len(K) > nrow(v), each = ncol(v)), Inf)
 
-# Positions of a reduction are those among the terms.
+# Replaces the positions that a reduction returns, which count the reduced terms, by the indices of these terms.
 name_terms <- function(value, reduction, terms) {
   places <- if (startsWith(reduction, "Arg")) seq_along(value) else
     if (grepl("_Arg", reduction)) seq_along(value) > length(value) / 2 else 0
   replace(value, places, terms[value[places]])
 }
 
-# One row of results per i (axis 1) or j (axis 0). f(x, y, p) is the value of one pair, w(x, y, p) its weight, and
-# there[i, j] is TRUE for the pairs that are reduced.
+# One row of results for each i (axis 1) or j (axis 0). f(x, y, p) is the value of one pair, w(x, y, p) its weight, and
+# there[i, j] is TRUE if the pair (i, j) is reduced.
 oracle_reduce <- function(f, reduction, x, y, p = NULL, axis = 1, K = NULL, w = NULL,
                           there = matrix(TRUE, nrow(x), nrow(y))) {
   pair <- \(g, row, term) if (axis == 1) g(x[row, ], y[term, ], p) else g(x[term, ], y[row, ], p)

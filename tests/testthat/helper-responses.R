@@ -1,4 +1,4 @@
-# Responses of a field and noise at sites in the unit square.
+# Simulated responses at sites in the unit square: a field plus noise.
 responses_at <- function(sites, count, share = 0.6, range = 0.2) {
   distance <- as.matrix(dist(sites))
   field <- t(chol(exp(-distance / range) + diag(1e-10, nrow(sites))))
@@ -14,7 +14,7 @@ some_responses <- function(n = 80, count = 4) {
   list(sites = sites, x = sites$a^2, Y = responses_at(sites, count) + 2 * sites$a^2)
 }
 
-# The Gaussian log-density of y with mean X beta, where beta is that of generalised least squares.
+# The Gaussian log-density of y with mean X beta; beta is estimated by generalised least squares if it is NULL.
 dense_loglik <- function(y, X, K, beta = NULL) {
   inverse <- solve(K)
   if (is.null(beta)) beta <- solve(t(X) %*% inverse %*% X, t(X) %*% inverse %*% y)
@@ -22,7 +22,7 @@ dense_loglik <- function(y, X, K, beta = NULL) {
   -0.5 * (length(y) * log(2 * pi) + as.numeric(determinant(K)$modulus) + sum(r * (inverse %*% r)))
 }
 
-# Vecchia's log-density in plain R, by conditional densities of one observation after the other.
+# Vecchia's log-density in plain R: the sum of the conditional log-densities of the observations.
 vecchia_loglik <- function(y, X, K, graph, beta) {
   y <- (y - X %*% beta)[graph$order]
   K <- K[graph$order, graph$order]
@@ -36,20 +36,21 @@ vecchia_loglik <- function(y, X, K, graph, beta) {
   total
 }
 
-# The single fit of a response with the parameters of a row of as.data.frame().
+# The fit of gp() to one response, with the parameters in a row of as.data.frame().
 single_fit <- function(y, row, formula, sites, kernel, ..., neighbours = 10) {
   covariance <- kernel(row[[3]], row[[4]]) + nugget(row$nugget.variance)
   gp(formula, cbind(sites, y = y), ~ a + b, covariance, "vecchia", "none", neighbours = neighbours, ...)
 }
 
-# The fit of gp() to one response.
+# The fit of gp() to one response, with estimated parameters.
 estimated_fit <- function(y, formula, sites, ...) {
-  # warnings about ranges of weak fields
+  # suppresses warnings about ranges of weak fields
   suppressWarnings(gp(formula, cbind(sites, y = y), ~ a + b, exponential() + nugget(), "vecchia", neighbours = 10,
                       gain = 1e-9, ...))
 }
 
-# The rows of U with U K U' = I for the same conditional densities, in the order of the observations.
+# The rows of U with U K U' = I for the same conditional densities; rows and columns are in the order of the
+# observations.
 vecchia_root <- function(K, graph) {
   n <- nrow(K)
   U <- matrix(0, n, n)

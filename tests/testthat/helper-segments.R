@@ -1,4 +1,4 @@
-# Worked examples of segmented reductions: inputs, and the results that were published with them or computed by
+# Worked examples of segmented reductions. The expected results were published with the inputs or computed by
 # independent code.
 
 seg_examples <- list(
@@ -40,7 +40,7 @@ seg_examples <- list(
     sum = c(9, 5, 11, 13, 19, 47, 18, 16, 5, 44, 36, 11, 24, 24, 44, 8, 35, 52, 4, 24),
     max = c(5, 5, 5, 5, 4, 5, 5, 5, 4, 5, 5, 5, 5, 5, 5, 4, 5, 5, 2, 5),
     min = c(4, 5, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 4, 1, 0, 2, 0),
-    walk = 8, # values of a thread, and its result
+    walk = 8, # number of values of a thread; below, the results of the threads
     partials = list(c(9, 5, 11), 13, 16, numeric(), 17, 15, c(5, 5), numeric(),
       9, numeric(), c(5, 11), 16, 24, numeric(), c(19, 8), numeric(), 6, numeric(), c(11, 4), numeric(), 6),
     carry_out = c(0, 3, 7, 23, 3, 11, 11, 24, 10, 21, 8, 0, 3, 22, 3, 26, 17, 24, 2, 16, 0),
@@ -61,7 +61,7 @@ seg_examples <- list(
   )
 )
 
-# The plain meaning of the operations, one segment at a time.
+# Plain R code of the operations, for one segment.
 oracle_segment <- list(
   sum = sum, prod = prod, mean = mean, var = stats::var, sd = stats::sd, any = \(x) any(x != 0), all = \(x) all(x != 0),
   min = \(x) if (length(x)) min(x) else Inf, max = \(x) if (length(x)) max(x) else -Inf, count = length,
@@ -89,7 +89,7 @@ oracle_reduce_segments <- function(x, op, positions, na.rm = FALSE) {
   unname(vapply(positions, one, 0))
 }
 
-# Softmax of each segment; missing values stay missing, and with na.rm they are not counted.
+# Softmax of each segment. Missing values stay missing; with na.rm, sums and maxima omit them.
 oracle_softmax_segments <- function(x, positions, na.rm = FALSE) {
   for (at in positions) {
     values <- x[at]
@@ -100,15 +100,15 @@ oracle_softmax_segments <- function(x, positions, na.rm = FALSE) {
   x
 }
 
-# Weights are the frequencies of values.
+# Weighted reductions, in which the weight of a value is its frequency.
 oracle_weighted <- list(
   sum = \(x, w) sum(x * w), mean = \(x, w) sum(x * w) / sum(w), logsumexp = \(x, w) log(sum(w * exp(x))),
   var = \(x, w) if (sum(w) > 1) sum(w * (x - sum(x * w) / sum(w))^2) / (sum(w) - 1) else NA,
   sd = \(x, w) sqrt(oracle_weighted$var(x, w))
 )
 
-# Any of these operations by columns of a matrix: one row for each segment, except for softmax; both ends of a range one
-# after the other.
+# Any of these operations for each column of a matrix. The result has one row for each segment, or for each value if
+# `op` is softmax. For a range, the minima of all columns come first, then the maxima.
 oracle_columns <- function(x, op, positions, na.rm = FALSE) {
   x <- as.matrix(x)
   rows <- if (op == "softmax") nrow(x) else length(positions)
@@ -118,7 +118,7 @@ oracle_columns <- function(x, op, positions, na.rm = FALSE) {
   columns(\(x) oracle_reduce_segments(x, op, positions, na.rm))
 }
 
-# Numbers low + 2^32 high of class integer64, from their halves.
+# The integer64 numbers low + 2^32 high.
 integer64 <- function(low, high) {
   halves <- if (.Platform$endian == "little") rbind(low, high) else rbind(high, low)
   structure(readBin(writeBin(as.integer(halves), raw()), "double", length(low)), class = "integer64")
@@ -127,11 +127,11 @@ integer64 <- function(low, high) {
 with_threads <- \(n, code) withr::with_options(list(kernops.threads = n), code)
 with_tile <- \(n, code) withr::with_options(list(kernops.tile = n), code)
 
-# Lengths for which every method of reducing a segment is used, with empty segments among them.
+# Lengths of segments that need every method of reducing a segment, with empty segments among them.
 mixed_lengths <- c(0, 0, 1, 2, 3, 0, 7, 8, 9, 15, 16, 17, 33, 100, 4095, 4096, 4097, 0, 9000, 1, 1, 1, 31, 64, 0)
 
-# The values and groups of a test of an operation on segments with these lengths: `x`, `keys` of the groups, and
-# `gaps`, x with missing values.
+# Random input for a test of an operation on segments of these lengths: values `x`, their groups `keys`, and `gaps`,
+# which is x with missing values.
 segment_case <- function(op, lengths, groups, levels = seq_len(groups), missing = 6) {
   n <- sum(lengths)
   x <- rnorm(n)
@@ -141,12 +141,12 @@ segment_case <- function(op, lengths, groups, levels = seq_len(groups), missing 
   list(n = n, x = x, keys = keys, gaps = replace(x, sample(n, missing), rep(c(NA, NaN), missing / 2)))
 }
 
-# The tests of these files with the GPU for backend.
+# Runs the tests of these files again with the GPU as backend.
 test_again_on_gpu <- function(files) {
   if (!is.null(cuda_refusal())) return(invisible())
   for (file in files) local({
     withr::local_options(kernops.backend = "cuda")
-    test_mistakes <- function(...) NULL # messages are those of the other run
+    test_mistakes <- function(...) NULL # the run without a GPU tests the messages
     expect_snapshot <- function(...) NULL
     source(test_path(paste0("test-", file, ".R")), local = TRUE)
   })

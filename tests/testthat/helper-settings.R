@@ -1,4 +1,5 @@
-# Calls of each family of functions. R's settings must not change their numbers; names and labels may differ.
+# Calls of each family of functions. R's settings must not change the numbers that a call returns; names and labels may
+# differ.
 
 settings_data <- function() {
   withr::local_seed(1)
@@ -10,10 +11,10 @@ settings_data <- function() {
   d
 }
 
-# Numbers of `f()` in the order of appearance.
+# The numbers that f() returns, in the order in which they appear.
 numbers_of <- function(f) {
   value <- f()
-  # groups are sorted as factor() sorts them, in the order of the locale
+  # groups are sorted as factor() sorts, in the order of the locale
   if (is.numeric(value) && !is.null(names(value))) value <- value[order(names(value), method = "radix")]
   if (is.data.frame(value)) value <- lapply(value, \(column) if (is.factor(column)) as.integer(column) else column)
   as.numeric(unlist(Filter(\(part) is.numeric(part) || is.list(part), if (is.list(value)) value else list(value))))
@@ -94,7 +95,7 @@ printed_of_fits <- function(d) {
   utils::capture.output(for (thing in things) print(thing))
 }
 
-# The output of `code` in a separate R process, in which no package is attached but R's.
+# The output of `code` in a separate R process that attaches only the packages of R itself.
 run_fresh <- function(code) {
   file <- withr::local_tempfile(lines = c(sprintf(".libPaths(%s)", deparse1(.libPaths())), code))
   paste(system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", file), stdout = TRUE, env = "R_TESTS="),

@@ -1,4 +1,4 @@
-# Kernel systems and their solutions in plain R.
+# Kernel systems, and their solutions in plain R.
 
 gaussian <- function(p = 1, ..., declared = sprintf("b = Vj(%d)", p)) {
   args <- c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)", declared)
@@ -16,15 +16,15 @@ residuals_of <- function(case, solution, lambda) {
 }
 system_of <- \(case, lambda, ...) kernel_system(gaussian(...), "b", case$input, lambda)
 
-# body(backend) for the host and, if there is one, the GPU.
+# Calls body(backend) for the host and, if there is a GPU, for the GPU.
 for_each_space <- function(body) for (backend in backends()) body(backend)
 
-# The inverse of P, column by column.
+# The inverse of the preconditioner, column by column.
 inverse_of <- function(precond, system) {
   as.matrix(preconditioning(precond, system$space)(system$space$copy(diag(system$n))))
 }
 
-# The log-determinant by solves for probes alone.
+# The log-determinant, from solves that have random probes as their only right-hand sides.
 system_logdet <- function(system, precond = NULL, count = 16, seed = 1, tol = 1e-6) {
   probes <- probe_vectors(system, precond, count, seed)
   fit <- solve_system(system, probes$probes, precond, tol)

@@ -1,4 +1,4 @@
-# The boxes of all texts that a plot draws, in points of the device, by svglite.
+# The bounding boxes of all texts of a plot, in points of the device; svglite draws the plot.
 svg_texts <- function(draw, width = 9, height = 7) {
   file <- tempfile(fileext = ".svg")
   svglite::svglite(file, width, height)
@@ -25,7 +25,7 @@ svg_texts <- function(draw, width = 9, height = 7) {
              bottom = ifelse(turned, y - from, y), row.names = NULL)
 }
 
-# No text leaves the device, and no two texts overlap.
+# Expects that all texts lie within the device, and that no two texts overlap.
 expect_legible <- function(draw, width = 9, height = 7) {
   boxes <- svg_texts(draw, width, height)
   outside <- with(boxes, left < -0.5 | top < -0.5 | right > 72 * width + 0.5 | bottom > 72 * height + 0.5)

@@ -1,6 +1,6 @@
 # Vecchia's approximation in plain R: double loops over sets of points.
 
-# The m nearest of the rows before each row of u, nearest first: a list.
+# A list: for each row of u, the m nearest of the earlier rows, the nearest first.
 earlier_neighbours <- function(u, m) {
   lapply(seq_len(nrow(u)), \(i) {
     before <- seq_len(i - 1)
@@ -8,7 +8,7 @@ earlier_neighbours <- function(u, m) {
   })
 }
 
-# U with U' U the precision matrix of the approximation.
+# The factor U of the precision matrix U'U of Vecchia's approximation.
 oracle_factor <- function(K, neighbours) {
   U <- matrix(0, nrow(K), nrow(K))
   for (i in seq_along(neighbours)) {
@@ -19,13 +19,13 @@ oracle_factor <- function(K, neighbours) {
   U
 }
 
-# -2 log-likelihood, as oracle_likelihood().
+# -2 log-likelihood of Vecchia's approximation, with the result of oracle_likelihood().
 oracle_vecchia <- function(K, neighbours, y, X, reml = FALSE) {
   U <- oracle_factor(K, neighbours)
   oracle_likelihood(solve(crossprod(U)), y, X, reml)
 }
 
-# The expected information of -2 log-likelihood for derivatives of K, a list of matrices.
+# The expected information of -2 log-likelihood; `slopes` is a list of the derivatives of K.
 oracle_information <- function(K, slopes, neighbours) {
   trace <- \(s, a, b) if (length(s)) {
     inverse <- solve(K[s, s])
@@ -36,7 +36,7 @@ oracle_information <- function(K, slopes, neighbours) {
   }, 0))))
 }
 
-# Covariances of the Vecchia tests, with values.
+# Covariances with parameter values for tests of Vecchia's approximation.
 vecchia_covariances <- function() list(
   exponential = exponential(1.3, 0.4) + nugget(0.05), matern32 = matern(3/2, 1.3, 0.4) + nugget(0.05),
   matern52 = matern(5/2, 1.3, c(0.4, 0.2)) + nugget(0.05),
@@ -47,7 +47,8 @@ vecchia_covariances <- function() list(
   own = covariance("s * Exp(-Sqrt(SqDist(x, y)) / r)", c(s = 1.3, r = 0.4)) + nugget(0.05)
 )
 
-# The sums of set_sums() with slopes: those of each point with its neighbours minus those of the neighbours alone.
+# The sums that set_sums() computes with slopes: for each point, those of the point with its neighbours minus those of
+# the neighbours alone.
 oracle_sums <- function(K, slopes, neighbours, values) {
   part <- \(s, sign) {
     root <- chol(K[s, s, drop = FALSE])
@@ -68,7 +69,7 @@ oracle_sums <- function(K, slopes, neighbours, values) {
 }
 
 # The rows of oracle_factor() in the layout of set_weights() and set_slopes(): weights and standard deviations of sets
-# with m neighbours, and the derivatives of both. `slopes` is a list of derivatives of K.
+# with m neighbours, and the derivatives of both. `slopes` is a list of the derivatives of K.
 oracle_rows <- function(K, slopes, neighbours, m) {
   one <- \(i) {
     near <- neighbours[[i]]
@@ -90,7 +91,7 @@ oracle_rows <- function(K, slopes, neighbours, m) {
        log_sd = of("log_sd", numeric(length(slopes))))
 }
 
-# Sets a number of the package for a test.
+# Replaces a constant of the package for the duration of a test.
 local_constant <- function(name, value, frame = parent.frame()) {
   package <- asNamespace("kernops")
   before <- get(name, package)
@@ -102,7 +103,7 @@ local_constant <- function(name, value, frame = parent.frame()) {
   set(value)
 }
 
-# The sums over sets of points, with names.
+# The named sums over conditioning sets.
 set_sums <- function(operators, theta, nugget, sets, derivatives = FALSE, count = Inf) {
   totals <- kernops:::set_totals(operators, theta, nugget, sets, derivatives, count)
   kernops:::set_moments(totals, ncol(environment(sets)$values), length(theta), derivatives)

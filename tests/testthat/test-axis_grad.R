@@ -7,7 +7,7 @@ slices <- function(x, dims) {
 functions <- list(sum = sum, prod = prod, min = min, max = max, mean = mean, var = var,
                   logsumexp = \(x) log(sum(exp(x))))
 
-for (op in names(functions)) test_that(paste("the gradient is that of differences, over any dimensions:", op), {
+for (op in names(functions)) test_that(paste("the gradient agrees with finite differences, for any dimensions:", op), {
   withr::local_seed(1)
   x <- array(sample(24) / 10, 2:4, list(letters[1:2], NULL, LETTERS[1:4]))
   for (dims in list(1, 2, 3, 1:2, c(3, 1), 2:3, 1:3)) {
@@ -20,7 +20,7 @@ for (op in names(functions)) test_that(paste("the gradient is that of difference
   }
 })
 
-test_that("the gradient of a softmax agrees with differences, for any sum alpha", {
+test_that("the gradient of a softmax agrees with differences, for any sum alpha of the values", {
   withr::local_seed(2)
   x <- array(rnorm(24), 2:4)
   eta <- array(rnorm(24), 2:4)

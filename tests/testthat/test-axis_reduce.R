@@ -1,6 +1,7 @@
 # Reductions over dimensions of an array, against apply() with a function of base R.
 
-# NaN is the extreme, as it is for the smallest value.
+# NaN is the extreme, as for sort statistics of base R: the position of the first NaN or, without NaN, of the best
+# value.
 place_of <- \(best) \(x) c(if (anyNA(x)) which(is.na(x)) else best(x), NA_integer_)[[1]]
 of_slice <- list(
   sum = sum, prod = prod, min = \(x) if (length(x)) min(x) else Inf, max = \(x) if (length(x)) max(x) else -Inf,
@@ -15,7 +16,7 @@ bits_of_slice <- list(bit_and = \(x) Reduce(bitwAnd, x, -1L), bit_or = \(x) Redu
 
 subsets <- function(n) lapply(seq_len(2^n) - 1, \(bits) which(bitwAnd(bits, 2^(seq_len(n) - 1)) > 0))
 
-# apply(), also if no dimension is kept or there are no values.
+# apply(), also for arrays without kept dimensions or without values.
 oracle_axis <- function(x, dims, f) {
   kept <- setdiff(seq_along(dim(x)), dims)
   if (length(kept) == 0) return(f(as.vector(x)))
@@ -47,7 +48,7 @@ expect_reduced <- function(x, dims, op, f = c(of_slice, bits_of_slice)[[op]]) {
     actual <- axis_reduce(x, dims, op, backend = backend)
     close <- identical(actual, expected) || isTRUE(all.equal(actual, expected, tolerance = 1e-12))
     expect(close, paste(format(op)[[1]], backend, "dim", toString(dim(x)), "dims", toString(dims)))
-    # min and max of no integers are infinite
+    # min and max of an empty integer vector are infinite, hence doubles
     if (length(x)) expect(typeof(actual) == typeof(expected), paste(format(op)[[1]], typeof(x), typeof(actual)))
   }
 }
@@ -66,7 +67,7 @@ test_that("every operation over every subset of dimensions agrees with apply()",
   }
 })
 
-test_that("a user-defined operation over every subset of dimensions, in order", {
+test_that("a user-defined operation reduces every subset of dimensions in order", {
   withr::local_seed(9)
   last <- seg_op("b + 0 * a", identity = -1)
   sum_of_squares <- seg_op("Hypot(a, b)", identity = 0)
@@ -87,14 +88,15 @@ test_that("first and last values are returned unchanged", {
   expect_identical(axis_reduce(cbind(c(NaN, NA), c(NA, NaN)), 1, "first", backend = "cpu"), c(NaN, NA))
 })
 
-test_that("six dimensions in every subset", {
+test_that("every subset of six dimensions can be reduced", {
   withr::local_seed(2)
   x <- sample_array(c(2, 3, 2, 3, 2, 2))
   for (dims in subsets(6)) for (op in names(of_slice)) expect_reduced(x, dims, op)
 })
 
-# Sizes below and above the number of values of a SIMD loop, in every layout of lanes.
-test_that("long, short, wide and narrow slices", {
+# Sizes below and above the number of values that a SIMD loop processes at once, for every assignment of dimensions to
+# lanes.
+test_that("long, short, wide and narrow slices agree with R", {
   withr::local_seed(3)
   for (size in list(c(300, 5, 70), c(3, 40000), c(40000, 3), c(33, 600), c(257, 65), c(3, 3, 500), c(2, 500, 3, 40))) {
     x <- sample_array(size)
@@ -118,7 +120,7 @@ test_that("every instruction set gives the same results", {
   }
 })
 
-test_that("the number of threads does not change a bit", {
+test_that("the number of threads does not change a bit of the result", {
   withr::local_seed(5)
   for (size in list(c(200, 25, 200), 1e6, c(3, 3e5), c(5e5, 2))) {
     x <- array(rnorm(prod(size)), size)
@@ -142,7 +144,7 @@ test_that("a GPU gives the same bits on every run", {
   }
 })
 
-test_that("sums are nearly exact, and sums of integers are exact", {
+test_that("sums of doubles are nearly exact, and sums of integers are exact", {
   withr::local_seed(6)
   x <- array(rnorm(1e6) * 10^runif(1e6, -8, 8), c(1000, 1000))
   for (dims in list(1, 2, 1:2)) for (backend in backends()) {
@@ -158,7 +160,7 @@ test_that("sums are nearly exact, and sums of integers are exact", {
   expect_identical(large, rep(2 * .Machine$integer.max, 2))
 })
 
-test_that("keepdims keeps reduced dimensions with size 1", {
+test_that("keepdims keeps the reduced dimensions with size 1", {
   x <- sample_array(c(2, 3, 4), names = TRUE)
   kept <- axis_reduce(x, c(1, 3), "sum", keepdims = TRUE)
   expect_identical(dim(kept), c(1L, 3L, 1L))
@@ -221,7 +223,7 @@ test_that("the first of equal extremes counts, in every order of the dimensions"
   }
 })
 
-test_that("an empty slice gives the identity", {
+test_that("an empty slice has the identity of the operation as its result", {
   x <- array(0, c(0, 3))
   for (op in names(of_slice)) for (dims in list(1, 1:2, integer())) expect_reduced(x, dims, op)
   expect_identical(axis_reduce(array(0L, c(0, 2)), 1, "bit_and"), c(-1L, -1L))
@@ -247,8 +249,8 @@ test_that("a plan is reused for any values and operation, and may be saved", {
   })
 })
 
-# The worked plans of a softmax over arbitrary dimensions: positions from 0, slice by slice; the first two are of
-# row-major arrays, whose dimensions are reversed here.
+# Worked examples of a softmax over arbitrary dimensions: zero-based positions, slice by slice. The first two examples
+# are for row-major arrays, whose dimensions are reversed here.
 test_that("slices agree with the worked examples", {
   examples <- list(
     list(dim = 4:2, dims = c(1, 3), row_major = TRUE,
@@ -314,7 +316,7 @@ test_that("a gpu_matrix is reduced on its device", {
   }
 })
 
-test_that("the CUDA texts of all operations compile", {
+test_that("the CUDA texts of all axis operations compile", {
   skip_if_not(nzchar(cuda_compiler()), "NVRTC, the CUDA run-time compiler, was not found")
   skip_on_cran()
   ops <- c(seg_ops_table()$name, "softmax")

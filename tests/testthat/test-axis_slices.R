@@ -16,7 +16,7 @@ oracle <- function(x, dims, f) {
 reduce <- \(x, dims, op, ...) axis_reduce(x, dims, op, probs = c(0.1, 0.5, 0.9), type = 6, nth = -2, ...)
 all_dims <- list(1, 2, 3, 4, 1:2, 2:3, 3:4, c(1, 3), c(2, 4), c(1, 4), c(1, 3, 4), 1:3, 1:4)
 
-for (op in names(in_order)) test_that(paste("over any dimensions:", op), {
+for (op in names(in_order)) test_that(paste("statistics over any dimensions agree with apply():", op), {
   withr::local_seed(4)
   x <- array(round(rnorm(120), 1), c(4, 5, 3, 2), list(letters[1:4], 1:5, LETTERS[1:3], c("u", "v")))
   whole <- array(sample(9L, 120, TRUE), dim(x))
@@ -42,7 +42,7 @@ test_that("order statistics of missing values, logicals, vectors and empty array
   expect_identical(axis_reduce(matrix(1:4, 2), integer(), "median"), matrix(c(1, 2, 3, 4), 2))
 })
 
-test_that("arrays that take several passes agree with R, for any number of threads", {
+test_that("arrays that are read in several passes agree with R, for any number of threads", {
   withr::local_seed(8)
   x <- array(rnorm(4e5), c(20, 50, 400))
   for (dims in list(1, 2, 3, 1:2, 2:3)) {
@@ -53,7 +53,7 @@ test_that("arrays that take several passes agree with R, for any number of threa
   }
 })
 
-test_that("formulas keep the order of values on every backend, over one chunk of a slice or several", {
+test_that("formulas keep the order of values on every backend, whether a slice has one chunk or several", {
   withr::local_seed(3)
   last_positive <- seg_op("IfElse(b, b, a)", identity = -7)
   of_slice <- \(x) if (any(x >= 0)) rev(x[x >= 0])[1] else if (length(x)) x[1] else -7

@@ -19,7 +19,7 @@ mixed <- function(count) {
   )
 }
 
-test_that("each batch is computed separately; matrices and single batches are used for all batches", {
+test_that("each batch is computed separately; matrices and single batches are recycled over all batches", {
   withr::local_seed(1)
   for (input in mixed(4)) for (axis in 0:1) {
     for_each_backend(function(kernel, precision) {
@@ -31,7 +31,7 @@ test_that("each batch is computed separately; matrices and single batches are us
   }
 })
 
-test_that("batches of points in columns", {
+test_that("points of batches may be in columns", {
   withr::local_seed(2)
   op <- keops_kernel("Sum_Reduction(Exp(-WeightedSqDist(s, x, y)) * x * b, 1)", args)
   for (input in mixed(3)) expect_identical(op(lapply(input, flip), inner_dim = "row"), flip(op(input)))
@@ -45,7 +45,7 @@ test_that("one batch, and no batches, give the results of a matrix", {
   expect_identical(dim(op(replace(input, 2, list(batches(7, 2, 0))))), c(7L, 1L, 0L))
 })
 
-test_that("positions are integers, and names stay", {
+test_that("positions in results are integers, and names are kept", {
   withr::local_seed(3)
   x <- batches(3, 2, 2)
   dimnames(x) <- list(letters[1:3], NULL, NULL)
@@ -58,7 +58,7 @@ test_that("positions are integers, and names stay", {
   expect_true(all(is.na(nearest[, 4, ])))
 })
 
-test_that("a gradient has the shape of its variable; a variable of all batches receives the sum over batches", {
+test_that("a gradient has the shape of its variable; a variable that all batches share receives the sum over batches", {
   withr::local_seed(4)
   count <- 3
   for (input in mixed(count)) for (axis in 0:1) for (var in c("s", "x", "y", "b")) {
@@ -84,7 +84,7 @@ test_that("second derivatives sum over the batches that share a variable", {
   expect_close(keops_grad(first, "x")(input), expected, tolerance = 1e-6)
 })
 
-test_that("ranges are used for all batches", {
+test_that("ranges apply to all batches", {
   withr::local_seed(6)
   ranges <- from_matrix(rbind(c(1, 3), c(5, 7)), rbind(c(1, 4), c(5, 9)), matrix(c(TRUE, FALSE, TRUE, TRUE), 2))
   for_each_backend(function(kernel, precision) {
@@ -95,7 +95,7 @@ test_that("ranges are used for all batches", {
   })
 })
 
-test_that("batches large and small, on any number of threads", {
+test_that("large and small batches are right on any number of threads", {
   withr::local_seed(7)
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", c("x = Vi(2)", "y = Vj(2)"), backend = "cpu")
   for (size in list(c(20, 200), c(2000, 3))) {
@@ -105,7 +105,7 @@ test_that("batches large and small, on any number of threads", {
   }
 })
 
-# Points of several dimensions of batches, of which each lacks some.
+# Points with several batch dimensions; each variable lacks some of the dimensions.
 several <- list(
   s = array(between(-1, 1)(2 * 3), c(1, 2, 1, 3)), x = array(between(-1, 1)(7 * 2 * 2), c(7, 2, 2)),
   y = array(between(-1, 1)(9 * 2 * 6), c(9, 2, 2, 3)), b = uniform(9)
@@ -144,10 +144,10 @@ test_that("several dimensions of batches are recycled separately", {
   expect_identical(nearest(several[c("x", "y")]), `storage.mode<-`(loops(nearest, several[c("x", "y")]), "integer"))
 })
 
-test_that("a gradient is the sum over all batches that used its variable", {
+test_that("a gradient is the sum over all batches that used the variable", {
   withr::local_seed(11)
   input <- c(several, list(eta = array(between(-1, 1)(7 * 6), c(7, 1, 2, 3))))
-  over <- list(s = c(1, 2, 4), x = 1:3, y = 1:4, b = 1:2) # the dimensions that stay
+  over <- list(s = c(1, 2, 4), x = 1:3, y = 1:4, b = 1:2) # the dimensions that the gradient keeps
   for (var in names(over)) {
     gradient <- keops_grad(keops_kernel(gaussian(), args), var)
     value <- gradient(input)

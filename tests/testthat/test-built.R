@@ -1,10 +1,10 @@
-# Operations that are made of others: tensors, splines, soft dynamic time warping, derivatives in formulas.
+# Operations that are composed of others: tensors, splines, soft dynamic time warping, derivatives in formulas.
 
-# Row-major tensors as R keeps them: dimensions reversed.
+# Row-major tensors stored in R's column-major order, with reversed dimensions.
 tensor <- \(a, shape) aperm(array(a, rev(shape)), rev(seq_along(shape)))
 flat <- \(t) as.vector(aperm(t, rev(seq_along(dim(t)))))
 
-# Contraction by looping over all index pairs.
+# Contraction by a loop over all index pairs.
 tensor_dot <- function(a, b, sum_a, sum_b) {
   kept_a <- setdiff(seq_along(dim(a)), sum_a)
   kept_b <- setdiff(seq_along(dim(b)), sum_b)
@@ -13,7 +13,7 @@ tensor_dot <- function(a, b, sum_a, sum_b) {
   array(left %*% right, c(dim(a)[kept_a], dim(b)[kept_b]))
 }
 
-# Sum over j of a formula of x (Vi) and y (Vj), and its gradients, against f(x_i, y_j) in plain R.
+# Expects that the sum over j of a formula of x (Vi) and y (Vj), and its gradients, agree with f(x_i, y_j) in plain R.
 expect_pairwise <- function(formula, f, x, y, info = formula) {
   value <- \(x, y) t(vapply(seq_len(nrow(x)), \(i) Reduce(`+`, lapply(seq_len(nrow(y)), \(j) f(x[i, ], y[j, ]))),
                             f(x[1, ], y[1, ])))
@@ -42,12 +42,12 @@ test_that("TensorDot contracts any dimensions and permutes the rest", {
   expect_pairwise(sprintf("TensorDot(x, y, %s)", lists), \(a, b) flat(contracted(a, b)), x, y)
   as_in_keops <- gsub("]", ")", gsub("[", "Ind(", lists, fixed = TRUE), fixed = TRUE)
   expect_pairwise(sprintf("TensorDot(x, y, %s)", as_in_keops), \(a, b) flat(contracted(a, b)), x, y)
-  # dimension n of the product moves to place perm[n]
+  # perm moves dimension n of the product to position perm[n]
   moved <- \(a, b) flat(aperm(contracted(a, b), order(c(4, 3, 2, 0, 1))))
   expect_pairwise(sprintf("TensorDot(x, y, %s, [4,3,2,0,1])", lists), moved, x, y)
 })
 
-test_that("Kron is the Kronecker product, of matrices and of tensors", {
+test_that("Kron is the Kronecker product of matrices and of tensors", {
   withr::local_seed(2)
   x <- uniform(2, 6)
   y <- uniform(3, 8)
@@ -79,7 +79,7 @@ test_that("BSpline has the values and slopes of splines::splineDesign()", {
   })
 })
 
-# Cuturi and Blondel (2017), cell by cell.
+# Soft dynamic time warping cell by cell (Cuturi and Blondel 2017).
 soft_dtw <- function(a, b, gamma) {
   soft_min <- \(v) min(v) - gamma * log(sum(exp((min(v) - v) / gamma)))
   cost <- matrix(Inf, length(a) + 1, length(b) + 1)
@@ -90,7 +90,7 @@ soft_dtw <- function(a, b, gamma) {
   cost[length(a) + 1, length(b) + 1]
 }
 
-test_that("SoftDTW_SqDist aligns series of any lengths, and is differentiable by its smoothing too", {
+test_that("SoftDTW_SqDist aligns series of any lengths, and has a gradient in its smoothing parameter too", {
   withr::local_seed(4)
   for (sizes in list(c(1, 1), c(1, 4), c(4, 1), c(3, 3), c(5, 3), c(3, 6))) {
     x <- uniform(3, sizes[[1]])
@@ -182,9 +182,9 @@ test_that("special functions are accurate to 1e-12 over their range", {
   against("Matern(1.5, x)", x, (1 + sqrt(3) * x) * exp(-sqrt(3) * x))
 })
 
-test_that("Bessel functions of large orders are exact, or refused at once", {
+test_that("Bessel functions of large orders are exact or are refused at once", {
   by_x <- \(f, x, ...) as.vector(keops_kernel(sprintf("Sum_Reduction(%s, 1)", f), "x = Vi(1)", ...)(list(x)))
-  bessel <- \(x, nu) suppressWarnings(besselJ(x, nu)) # the smallest numbers are not exact
+  bessel <- \(x, nu) suppressWarnings(besselJ(x, nu)) # besselJ() warns that the smallest numbers are not exact
   for (n in c(1, 2, 5:8, 20, 50, 100, 300, 999, 1000)) {
     x <- c(n * c(0.02, 0.1, 0.3, 0.5, 0.8, 0.95, 1, 1.002, 1.02, 2, 5) + 0.5, 1e-3, 0)
     expected <- c(sqrt(pi / 2 / x[-13]) * bessel(x[-13], n + 0.5), 0)
@@ -193,7 +193,7 @@ test_that("Bessel functions of large orders are exact, or refused at once", {
     expect_equal(by_x(spherical, x)[seen] / expected[seen], ifelse(expected[seen] == 0, NaN, 1), tolerance = 1e-11)
     expect_equal(by_x(spherical, -x), (-1)^n * by_x(spherical, x))
     expect_close(cbind(by_x(spherical, x, precision = "float32")), cbind(expected), "float32", info = n)
-    # GPUs use CUDA's function
+    # On GPUs, the function of CUDA is used.
     expect_equal(by_x(sprintf("BesselJ(x, %d)", n), x, backend = "cpu"), bessel(x, n), tolerance = 1e-11)
   }
   for (call in c("SphericalBesselJ(x, 1e9)", "SphericalBesselJ(x, 1001)", "BesselJ(x, 1e9)", "BesselJ(x, -1001)",
@@ -204,14 +204,14 @@ test_that("Bessel functions of large orders are exact, or refused at once", {
   }
 })
 
-test_that("modified Bessel functions are exact wherever they are numbers", {
+test_that("modified Bessel functions are exact wherever their values are finite numbers", {
   op <- keops_kernel("Sum_Reduction(BesselK(v, x), 1)", c("v = Vi(1)", "x = Vi(1)"))
   grid <- expand.grid(v = c(0, 0.3, 1, 10, 100, 500, 1000, 1e4), x = c(1e-5, 0.1, 1, 5, 90, 400, 690))
   expected <- suppressWarnings(besselK(grid$x, grid$v))
   number <- is.finite(expected) & expected > 1e-290
   expect_gt(sum(number), 30)
   expect_equal(op(unname(as.list(grid)))[number] / expected[number], rep(1, sum(number)), tolerance = 1e-11)
-  # DLMF 10.41.4, whose next term is of the order of 1 / v^2
+  # uniform expansion DLMF 10.41.4, whose next term is of the order 1 / v^2
   uniform <- function(v, z) {
     w <- sqrt(1 + z^2)
     p <- 1 / w
@@ -227,7 +227,7 @@ test_that("modified Bessel functions are exact wherever they are numbers", {
   expect_identical(huge, cbind(c(0, Inf, Inf, 0, 0)))
 })
 
-test_that("Bessel functions of one order for all pairs agree with an order for each", {
+test_that("Bessel functions whose order is one parameter agree with those whose order varies by row", {
   withr::local_seed(5)
   x <- c(2^runif(3000, -34, 9.7), 2^-30, 511.99, 512, 700, 2000)
   for (p in 0:2) for (nu in c(0, 0.5, 1.3, -1.3, 2.5, 6.5, 12.5, 13.5, 20.2, 50)) {
@@ -246,7 +246,7 @@ test_that("Bessel functions of one order for all pairs agree with an order for e
   }
 })
 
-test_that("powers times Bessel functions, and their derivatives by the order, agree with base R", {
+test_that("powers times Bessel functions, and their derivatives in the order, agree with base R", {
   withr::local_seed(7)
   x <- c(2^runif(2000, -20, 6.5), 2^-18, 7.999, 8, 31.999, 32, 63.9)
   for (nu in c(0.1, 0.4, 0.5, 1.1, 1.5, 2.6, 7.9, 8.1, 20)) for (order in nu - c(0, 1)) for (p in 0:1) {
@@ -255,11 +255,11 @@ test_that("powers times Bessel functions, and their derivatives by the order, ag
     if (p == 0) expect_equal(expected / value, rep(1, length(x)), tolerance = 1e-12)
     formula <- sprintf("Sum_Reduction(PowBesselKOrder(v, x, %d), 1)", p)
     for_each_backend(function(kernel, precision) {
-      if (precision == "float32" && nu == 20) return()  # beyond its range
+      if (precision == "float32" && nu == 20) return()  # the values exceed the range of float32
       for (declared in c("v = Pm(1)", "v = Vi(1)")) {
         v <- if (declared == "v = Pm(1)") order else rep(order, length(x))
         op <- kernel(formula, c(declared, "x = Vi(1)"))
-        # next to a zero of the derivative, errors are relative to its terms
+        # near a zero of the derivative, errors are relative to the terms of the derivative
         scale <- value * if (p) 1 + abs(log(x)) else 1
         expect_close(op(list(v, x)), cbind(expected), precision, c(float64 = 1e-10, float32 = 1e-5)[[precision]],
                      paste(order, p, declared), scale = pmax(scale, 1e-30))
@@ -268,7 +268,7 @@ test_that("powers times Bessel functions, and their derivatives by the order, ag
   }
 })
 
-test_that("high derivatives of powers times Bessel functions by the order agree with sums in plain R", {
+test_that("high derivatives in the order of powers times Bessel functions agree with sums in plain R", {
   withr::local_seed(8)
   x <- 2^runif(200, -20, 5)
   t <- seq(-32, 32, by = 1 / 32)
@@ -282,7 +282,7 @@ test_that("high derivatives of powers times Bessel functions by the order agree 
   }
 })
 
-test_that("at 0 powers times Bessel functions are gamma functions, for derivatives by the order as well", {
+test_that("at 0, powers times Bessel functions and their derivatives in the order agree with gamma functions", {
   for (nu in c(0.3, 1, 2.7)) for (declared in c("v = Pm(1)", "v = Vi(1)")) {
     at_zero <- \(p) c(keops_kernel(sprintf("Sum_Reduction(PowBesselKOrder(v, x, %d), 1)", p), c(declared, "x = Vi(1)"))(
       list(nu, 0)))
@@ -294,7 +294,7 @@ test_that("at 0 powers times Bessel functions are gamma functions, for derivativ
   }
 })
 
-test_that("half-integer orders have the closed forms of spherical Bessel functions", {
+test_that("Bessel functions of half-integer order agree with their closed forms, spherical Bessel functions", {
   x <- 10^seq(-12, 2.7, length.out = 50)
   polynomial <- \(n) colSums(exp(lgamma(n + 0:n + 1) - lfactorial(0:n) - lfactorial(n - 0:n) - outer(0:n, log(2 * x))))
   for (n in 0:14) for (sign in c(1, -1)) {
@@ -312,7 +312,7 @@ test_that("half-integer orders have the closed forms of spherical Bessel functio
   }
 })
 
-test_that("a Matern covariance has the same bits for any threads, repetition and instruction set", {
+test_that("a Matern covariance has the same bits for any threads, repeated calls and instruction sets", {
   withr::local_seed(6)
   op <- keops_kernel("Max_Reduction(Matern(s, Norm2(x - y)), 1)", c("s = Pm(1)", "x = Vi(2)", "y = Vj(2)"),
                      backend = "cpu")
@@ -323,7 +323,7 @@ test_that("a Matern covariance has the same bits for any threads, repetition and
   expect_identical(with(1, NULL), first)
 })
 
-test_that("special functions have their values at special points", {
+test_that("special functions are exact at special points", {
   promised <- list(
     list("Matern(0.7, x)", 0, 1), list("PowBesselK(1.5, x)", 0, 2^0.5 * gamma(1.5)), list("PowBesselK(-1, x)", 0, 0),
     list("BesselK(1, x)", 0, Inf), list("BesselK(1, x)", -1, NaN), list("Digamma(x)", 0, NaN),

@@ -1,7 +1,8 @@
-# The folder of the kernel cache: code is run from it only if no one else can change it. No test here needs a GPU.
+# The folder of the kernel cache: code is run from this folder only if no other user can change the code. No test here
+# needs a GPU.
 
 mode_of <- \(path) format(file.info(path, extra_cols = FALSE)$mode)
-# A chain of folders that only the user can write, below the session's.
+# Nested folders that only the user can write, below the temporary folder of the session.
 private_folders <- function(..., env = parent.frame()) {
   folder <- withr::local_tempdir(.local_envir = env)
   for (name in c(".", ...)) {
@@ -13,7 +14,7 @@ private_folders <- function(..., env = parent.frame()) {
 }
 open_to <- \(path, mode) Sys.chmod(path, mode, use_umask = FALSE)
 
-test_that("a folder is trusted if only its owner can write there and in its parents", {
+test_that("a folder is trusted if only its owner can write in the folder and in its parents", {
   skip_on_os("windows")
   folder <- private_folders("above", "cache")
   expect_true(cuda_is_trusted(folder))
@@ -26,7 +27,7 @@ test_that("a folder is trusted if only its owner can write there and in its pare
   expect_true(cuda_is_trusted(file.path(folder, "later", "deeper")))
 })
 
-test_that("a parent with the sticky bit is trusted, a cache with it is not", {
+test_that("a parent with the sticky bit is trusted, but a cache with the sticky bit is not", {
   skip_on_os("windows")
   folder <- private_folders("sticky", "cache")
   open_to(dirname(folder), "1777")
@@ -36,7 +37,7 @@ test_that("a parent with the sticky bit is trusted, a cache with it is not", {
   expect_true(cuda_is_trusted(tempdir()))
 })
 
-test_that("links are followed, and the folders that hold them are checked", {
+test_that("links are followed, and the folders that contain links are checked", {
   skip_on_os("windows")
   folder <- private_folders("real")
   link <- private_folders("links")
@@ -46,7 +47,7 @@ test_that("links are followed, and the folders that hold them are checked", {
   expect_true(cuda_is_trusted(file.path(link, "direct")))
   expect_true(cuda_is_trusted(file.path(link, "relative", "..", "real", "new")))
   expect_false(cuda_is_trusted(file.path(link, "loop")))
-  open_to(link, "0777") # others could let the link point elsewhere
+  open_to(link, "0777") # others could redirect the link
   expect_false(cuda_is_trusted(file.path(link, "direct")))
   open_to(link, "0755")
   open_to(folder, "0770")
@@ -64,11 +65,11 @@ test_that("a file is trusted if it is a regular file that only its owner can wri
   expect_true(file.symlink(file, file.path(folder, "link.kernel")))
   expect_false(cuda_is_trusted(file.path(folder, "link.kernel")))
   skip_if_not(nzchar(Sys.which("mkfifo")))
-  system2("mkfifo", file.path(folder, "pipe.kernel")) # reading it would block
+  system2("mkfifo", file.path(folder, "pipe.kernel")) # opening the pipe would block
   expect_false(cuda_is_trusted(file.path(folder, "pipe.kernel")))
 })
 
-test_that("the reason names the folder that others can change", {
+test_that("the reason names the folder that other users can change", {
   skip_on_os("windows")
   folder <- private_folders("above", "cache")
   reason <- \(path = folder) cuda_folder_state(path)[["reason"]]
@@ -83,7 +84,7 @@ test_that("the reason names the folder that others can change", {
   expect_match(reason(strrep("/abc", 3000)), "more than [0-9]+ bytes")
 })
 
-test_that("the folder and the files that are created are the user's alone, for any umask", {
+test_that("for any umask, only the user can access the created folder and files", {
   skip_without_nvrtc()
   skip_on_os("windows")
   umask <- Sys.umask()
@@ -101,7 +102,7 @@ test_that("the folder and the files that are created are the user's alone, for a
   }
 })
 
-test_that("a kernel that others could have written, or a link to one, is replaced", {
+test_that("a kernel file that others could have written, or a link to such a file, is replaced", {
   skip_without_nvrtc()
   skip_on_os("windows")
   cache <- local_paths(private_folders("cache"))
@@ -124,7 +125,7 @@ test_that("a kernel that others could have written, or a link to one, is replace
   expect_equal(kernops_cache_info()$files, 0)
 })
 
-# ---- the choice of the folder
+# ---- the choice of the cache folder
 
 odd_folders <- list(
   `no letters` = "a\x80b", bytes = `Encoding<-`("a\x80", "bytes"), empty = "", missing = NA_character_, number = 5,
@@ -133,7 +134,7 @@ odd_folders <- list(
   `below a file` = "/dev/null/cache", `for all` = "/tmp"
 )
 
-for (name in names(odd_folders)) test_that(paste("a folder of the cache gives a warning and another folder:", name), {
+for (name in names(odd_folders)) test_that(paste("an unusable cache folder gives a warning and is replaced:", name), {
   skip_on_os("windows")
   withr::local_envvar(R_USER_CACHE_DIR = private_folders("home"))
   withr::local_options(kernops.cache_dir = odd_folders[[name]])
@@ -143,8 +144,8 @@ for (name in names(odd_folders)) test_that(paste("a folder of the cache gives a 
   expect_match(conditionMessage(warning), "kernops.cache_dir|is not a folder|too long|more than|all users")
 })
 
-# The output of another R process: the class of a warning while it loads the package, and the output of code before and
-# after.
+# The output of another R process: the class of a warning that occurs while kernops is loaded, preceded by the output of
+# `before` and followed by the output of `after`.
 loaded <- function(before, env = character(), after = "invisible()") {
   load <- "withCallingHandlers(loadNamespace('kernops'), warning = function(w) cat(class(w)[[1]], ''))"
   system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", shQuote(paste(before, load, after, sep = "; "))),
@@ -160,14 +161,14 @@ test_that("the package is loaded with a warning if the path of the cache is not 
   expect_match(paste(loaded("invisible()", "KERNOPS_CACHE_DIR=/dev/null"), collapse = " "), warned)
 })
 
-test_that("an unwritable home is no reason for a warning", {
+test_that("an unwritable home folder does not cause a warning", {
   skip_on_os("windows")
   withr::local_envvar(R_USER_CACHE_DIR = "/dev/null/home")
   withr::local_options(kernops.cache_dir = NULL)
   expect_identical(expect_silent(cache_folder()), tempdir())
 })
 
-test_that("without a safe folder there is no cache, and reports name the reason", {
+test_that("without a safe folder there is no cache, and reports name the reason why", {
   skip_on_os("windows")
   skip_if_not_in_library()
   open <- private_folders("open")

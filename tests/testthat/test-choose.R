@@ -21,7 +21,7 @@ formulas <- c(
   `largest entries` = "Max_Reduction(x - y, 1)"
 )
 
-# One line for each choice: the first kernel that is tried, for one reduction or several.
+# One line for each choice: the kernel that is tried first, with one reduction or with several.
 choices <- function(name, D, b, precision, architecture, rows, columns) {
   declared <- c(g = "g = Pm(1)", s = sprintf("s = Pm(%d)", D), x = sprintf("x = Vi(%d)", D),
                 y = sprintf("y = Vj(%d)", D), b = sprintf("b = Vj(%d)", b), e = sprintf("e = Vi(%d)", b),
@@ -56,14 +56,14 @@ test_that("the kernels of several right-hand sides, other GPUs, few rows and few
   }
 })
 
-test_that("a computation that a kernel cannot run is passed to the next kernel, and finally to tiles", {
+test_that("a computation that a kernel cannot run is passed to the next kernel, and finally to the tiled kernel", {
   op <- keops_kernel("ArgKMin_Reduction(SqDist(x, y), 11, 1)", c("x = Vi(64)", "y = Vj(64)"))
   attempt <- \(n) choose_kernels(environment(op), typical_gpu("sm_90"), gpu_extent(1e5, 1e5, FALSE, n))[[1]]
   expect_identical(c(attempt(0L)$mainloop, attempt(1L)$mainloop, attempt(2L)$mainloop), c("lists", "lists", "wide"))
   expect_identical(c(attempt(0L)$parts, attempt(1L)$parts), 1:2)
 })
 
-test_that("sums of long vectors use panels if tiles would contract for each batch of entries", {
+test_that("sums of long vectors use panels where tiles would repeat the contraction for each batch of entries", {
   mainloop <- function(formula, D, E = D) {
     op <- keops_kernel(formula, c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), sprintf("b = Vj(%d)", E), "e = Vi(1)"))
     choose_kernels(environment(op), typical_gpu("sm_90"), gpu_extent(2e4, 2e4))[[1]]$mainloop
@@ -78,7 +78,7 @@ test_that("sums of long vectors use panels if tiles would contract for each batc
   expect_identical(vapply(c(224, 225), \(D) mainloop(columns, D, 64), ""), loops)
 })
 
-test_that("ranges are never reduced in bulk", {
+test_that("computations within ranges never use the kernels for bulk reductions", {
   for (formula in c("ArgKMin_Reduction(SqDist(x, y), 11, 1)", "Sum_Reduction(Exp(-SqDist(x, y)), 1)")) {
     op <- keops_kernel(formula, c("x = Vi(1000)", "y = Vj(1000)"))
     loop <- \(ranges) choose_kernels(environment(op), typical_gpu("sm_80"), gpu_extent(1e5, 1e5, ranges))[[1]]$mainloop
@@ -87,7 +87,7 @@ test_that("ranges are never reduced in bulk", {
   }
 })
 
-test_that("blocks of few rows compute their columns while these have few sources", {
+test_that("blocks of few rows compute their columns while these columns depend on few variables", {
   choice <- function(n, rows) {
     vars <- paste0("y", seq_len(n))
     op <- keops_kernel(sprintf("Sum_Reduction(%s, 1)", paste0("Exp(-Square(x - ", vars, "))", collapse = " * ")),

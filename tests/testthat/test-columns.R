@@ -1,11 +1,11 @@
-# Passes over tall matrices; the oracle is plain R. Pieces have 32,768 rows.
+# Passes over tall matrices in pieces of 32,768 rows; the oracle is plain R.
 
 tall <- function(n, d = 3) {
   withr::with_seed(n, matrix(sample(c(rnorm(50), 0, -0), n * d, TRUE), n, dimnames = list(NULL, letters[seq_len(d)])))
 }
 for_threads <- function(body) for (count in c(1, 3)) with_kernops(body(), threads = count)
 
-test_that("ranges agree with R, without NaN", {
+test_that("the ranges of columns agree with R and ignore NaN", {
   for (n in c(1, 7, 40000, 70000)) {
     x <- tall(n)
     for_threads(\() expect_identical(column_ranges(x), unname(apply(x, 2, range))))
@@ -53,7 +53,7 @@ first_of_strings <- function(x) {
   match(key, key)
 }
 
-test_that("the first row with equal values agrees with a search through strings", {
+test_that("the first row with equal values is the row that a search through strings finds", {
   for (n in c(1, 50, 70000)) for (d in 1:3) {
     x <- tall(n, d)
     for_threads(\() expect_identical(first_rows(x), first_of_strings(x)))

@@ -1,6 +1,6 @@
-# Functions of conditions.R check the arguments of many functions: any invalid argument gives a classed error.
+# Functions of conditions.R check the arguments of many functions: every invalid argument raises a classed error.
 
-test_that("messages name the kind of objects that have no value to show", {
+test_that("messages describe an object without a printable value by its kind", {
   for (unfit in list(mean, new.env(), quote(a), y ~ x, Vi(1:3), list(), character(), NULL)) {
     expect_error(seg_reduce(1:3, lengths = 3, na.rm = unfit), "`na.rm` must be TRUE or FALSE, not",
                  class = "kernops_input_error")
@@ -18,7 +18,7 @@ test_that("messages name the kind of objects that have no value to show", {
   expect_error(linear(dims = NaN), "`dims` must contain", class = "kernops_input_error")
 })
 
-test_that("only the complete list of choices stands for the first choice", {
+test_that("only the complete vector of choices selects the first choice", {
   fit <- gp(dist ~ 1, cars, ~ speed, exponential(1, 1) + nugget(1), estimate = "none")
   expect_identical(coef(fit, c("trend", "covariance", "both", "transform")), coef(fit))
   expect_error(coef(fit, c("covariance", "trend")), "`type` must be one of .*\"covariance\" and \"trend\"",
@@ -26,11 +26,11 @@ test_that("only the complete list of choices stands for the first choice", {
   expect_error(update(fit, estimate = c("REML", "none")), "`estimate`", class = "kernops_input_error")
 })
 
-# The result of `code` in another R process that has 1.2 GB.
+# The result of `code` in another R process, which may use 1.2 GB of address space.
 in_little_memory <- function(code) {
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "AddressSanitizer needs more address space than the limit leaves")
   skip_if_not_in_library()
-  skip_on_os(c("windows", "mac")) # where `ulimit -v` does nothing
+  skip_on_os(c("windows", "mac")) # `ulimit -v` has no effect on these systems
   files <- file.path(withr::local_tempdir(), c("script", "result"))
   script <- bquote({
     .libPaths(.(.libPaths()))
@@ -39,19 +39,19 @@ in_little_memory <- function(code) {
   })
   writeLines(deparse(script), files[1])
   rscript <- shQuote(file.path(R.home("bin"), "Rscript"))
-  # a driver of GPUs takes more addresses than that
+  # the driver of a GPU would reserve more address space than this limit
   settings <- "ulimit -v 1200000; KERNOPS_BACKEND=cpu OPENBLAS_NUM_THREADS=1 R_TESTS="
   system(paste(settings, rscript, "--vanilla", files[1], "> /dev/null 2>&1"))
   readRDS(files[2])
 }
 
-test_that("lack of memory of the engine has a separate class", {
+test_that("lack of memory in the engine has a separate error class", {
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "AddressSanitizer ends R where memory is short")
   expect_error(seg_from_groups(1L, 1L, 1e15, NULL, 1e15), "not enough memory", class = "kernops_memory_error")
   expect_error(seg_from_groups(1L, 1L, 1e19, NULL, 1e19), "not enough memory", class = "kernops_memory_error")
 })
 
-test_that("a size beyond the range of a container is not reported as lack of memory", {
+test_that("a size beyond the range of a C++ container is not reported as lack of memory", {
   many <- rep(1L, 1e5)
   for (threads in c(-1L, -5L, -1000L)) {
     error <- expect_error(seg_from_groups(many, 1L, 1, NULL, 1, threads = threads), class = "kernops_input_error")
@@ -60,7 +60,7 @@ test_that("a size beyond the range of a container is not reported as lack of mem
   }
 })
 
-test_that("a call that exceeds R's memory raises a kernops_memory_error and keeps no data", {
+test_that("a call that exceeds R's memory raises a kernops_memory_error and retains no data", {
   outcome <- in_little_memory(quote({
     ns <- asNamespace("kernops")
     many <- 5e8
@@ -102,7 +102,7 @@ test_that("a call that exceeds R's memory raises a kernops_memory_error and keep
   }
 })
 
-test_that("messages shorten long values and objects that are not text, within a second", {
+test_that("messages shorten long values and objects that are not text, in less than a second", {
   invalid <- `Encoding<-`(c("x\xff", "\xc3"), "UTF-8")
   x <- matrix(1, 3)
   op <- keops_kernel("Sum_Reduction(x * y, 1)", c("x = Vi(1)", "y = Vj(1)"))
@@ -134,7 +134,7 @@ test_that("messages shorten long values and objects that are not text, within a 
   told <- function(code, ...) {
     took <- system.time(error <- tryCatch(eval(code, list(...), here), error = identity), gcFirst = FALSE)
     expect_s3_class(error, "kernops_error")
-    expect_lt(sum(took[c("user.self", "sys.self")]), 1) # CPU seconds: the machine may run other processes
+    expect_lt(sum(took[c("user.self", "sys.self")]), 1) # CPU seconds, because other processes may use the machine
     expect_lt(nchar(paste(conditionMessage(error), collapse = "\n")), 3000)
     expect_true(validUTF8(conditionMessage(error)), label = deparse1(code))
   }
@@ -147,7 +147,7 @@ test_that("a warning shortens names of unused variables", {
   expect_lt(nchar(conditionMessage(warning)), 3000)
 })
 
-test_that("errors of formulas and data carry the call of the user", {
+test_that("errors of formulas and data carry the call that the user wrote", {
   called <- \(code) deparse1(conditionCall(tryCatch(code, kernops_error = identity)))
   expect_identical(called(keops_kernel("Sum_Reduction(x +, 1)", "x = Vi(3)")),
                    "keops_kernel(\"Sum_Reduction(x +, 1)\", \"x = Vi(3)\")")
@@ -162,7 +162,7 @@ test_that("errors of formulas and data carry the call of the user", {
   expect_identical(called(seg_reduce(1:3, lengths = c(1, -2))), "seg_reduce(1:3, lengths = c(1, -2))")
 })
 
-test_that("errors carry the call of the called function, without its data", {
+test_that("errors carry the call of the called function, but not its data", {
   x <- matrix(runif(20), 10)
   K <- exp(-sqdist(Vi(x), Vj(x)))
   head_of <- \(code) as.character(conditionCall(expect_error(code, class = "kernops_error"))[[1]])
@@ -179,7 +179,7 @@ test_that("errors carry the call of the called function, without its data", {
   }
 })
 
-test_that("settings are taken by their names, weights by any beginning, dims as axis", {
+test_that("settings need full names, `weights` may be abbreviated, and `axis` is another name of `dims`", {
   x <- matrix(rnorm(6), 2)
   expect_identical(axis_reduce(x, axis = 2), axis_reduce(x, 2))
   expect_identical(softmax(x, axis = 1), softmax(x, 1))

@@ -1,4 +1,4 @@
-# configure quotes paths that make and its shell would split. The compiler and R are stubs here.
+# configure quotes paths that make and its shell would split. The compiler and R are replaced by stubs here.
 
 skip_on_os("windows")
 root <- normalizePath(test_path("..", ".."))
@@ -10,14 +10,14 @@ stub <- function(file, ...) {
   Sys.chmod(file, "755")
 }
 
-# A toolkit in `folder`, whose nvcc reports the folder `top`.
+# Writes a CUDA toolkit in `folder`, whose nvcc reports the folder `top`.
 toolkit <- function(folder, top = folder) {
   stub(file.path(folder, "bin", "nvcc"), 'case $1 in --version) echo "release 13.0, V13" ;;',
        paste0("--dryrun) cat <<'END' >&2\n#$ _HERE_=", top, "/bin\n#$ TOP=", top, "\nEND\n;; esac"))
   folder
 }
 
-# Runs configure in a copy of the files that it reads. Returns its status, its output and the Makevars that it wrote.
+# Runs configure in a copy of the files that configure reads. Returns its status, its output and the Makevars file.
 configured <- function(dir, ..., env = character()) {
   for (folder in c("src", "inst/cuda")) dir.create(file.path(dir, folder), recursive = TRUE, showWarnings = FALSE)
   file.copy(file.path(root, c("configure", "src/Makevars.in")), file.path(dir, c("configure", "src/Makevars.in")))
@@ -37,7 +37,7 @@ configured <- function(dir, ..., env = character()) {
 odd <- c("it's", 'a "quote"', "a blank", "$HOME", "$(touch hacked)", "`touch hacked`", "a;touch hacked;", "a&b", "a|b",
          "a\\b", "line\nline", "a#b", "a%b", "a*")
 
-test_that("a path of a toolkit with special characters is refused", {
+test_that("a toolkit path with special characters is refused", {
   dir <- withr::local_tempdir()
   for (name in odd) {
     folder <- toolkit(file.path(dir, "kits", name))
@@ -57,7 +57,7 @@ test_that("a path of a toolkit with special characters is refused", {
   expect_length(list.files(dir, "hacked", recursive = TRUE), 0)
 })
 
-test_that("a path of a toolkit that is relative, or follows another path, is refused", {
+test_that("a toolkit path that is relative, or that follows another path, is refused", {
   dir <- withr::local_tempdir()
   expect_match(configured(dir, "--with-cuda=cuda")$said, "must begin with /", fixed = TRUE)
   for (name in setdiff(odd, "line\nline")) {

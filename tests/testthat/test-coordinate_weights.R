@@ -1,13 +1,13 @@
-# A weight for each coordinate. For long vectors, the roots of the weights scale the vectors of contractions and of
-# vector sums; for short vectors, a gradient takes the weights out of its sum.
+# Distances with a weight for each coordinate. For long vectors, the square roots of the weights scale the vectors of
+# contractions and of vector sums; for short vectors, a gradient applies the weights after the summation.
 
 points <- \(n, D, offset = 0) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
 sq_dist <- \(x, y, w) outer(drop(x^2 %*% w), drop(y^2 %*% w), `+`) - 2 * tcrossprod(t(t(x) * w), y)
 arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)", "w = Pm(%d)"), D), ...)
 by_column <- \(x, w) t(t(x) * w)
 
-# body(kernel, D, x, y, w, close): few points and many, also far from the origin or from each other, so that exponents
-# are not expanded; weights that are positive, or partly 0 or negative
+# Calls body(kernel, D, x, y, w, close) for few and for many points. Points are also far from the origin, or from each
+# other so that exponents are not expanded. Weights are positive, or some are 0 or negative.
 for_each_case <- function(body, sizes = c(3, 12, 17, 33, 100, 170, 300)) {
   withr::local_seed(1)
   for (D in sizes) for (n in list(c(61, 67), c(523, 1100))) {
@@ -24,13 +24,13 @@ for_each_case <- function(body, sizes = c(3, 12, 17, 33, 100, 170, 300)) {
     }
   }
 }
-# centred at a point among them
+# points relative to the first row of x, and their Gaussian kernel
 near <- \(x, y, w) {
   from_first <- \(z) by_column(z, 1) - rep(x[1, ], each = nrow(z))
   list(x = from_first(x), y = from_first(y), k = exp(-sq_dist(from_first(x), from_first(y), w)))
 }
 
-test_that("sums and gradients with weights are right", {
+test_that("sums and gradients of distances with weights are right", {
   for_each_case(\(kernel, D, x, y, w, close) {
     b <- runif(nrow(y))
     e <- runif(nrow(x))
@@ -45,7 +45,7 @@ test_that("sums and gradients with weights are right", {
   })
 })
 
-test_that("wide sums with weights are right", {
+test_that("weighted distances are right in sums with many entries per pair", {
   for_each_case(\(kernel, D, x, y, w, close) {
     u <- matrix(runif(nrow(y) * 20), nrow(y))
     k <- near(x, y, w)$k
@@ -56,7 +56,7 @@ test_that("wide sums with weights are right", {
   }, c(17, 33, 170))
 })
 
-test_that("Hessians with weights times vectors are right", {
+test_that("Hessians of weighted distances times vectors are right", {
   for_each_case(\(kernel, D, x, y, w, close) {
     b <- runif(nrow(y))
     h <- points(nrow(x), D)
@@ -74,7 +74,7 @@ test_that("Hessians with weights times vectors are right", {
   }, c(33, 100))
 })
 
-test_that("the difference in a sum may be read by another operation, or have the opposite sign", {
+test_that("a weighted difference in a sum may also be an argument of another operation, or have the opposite sign", {
   withr::local_seed(2)
   formulas <- list("Exp(-WeightedSqDist(w, x, y)) * Sum(x - y) * (w * (x - y))" =
                      \(w, d) exp(-sum(w * d^2)) * sum(d) * w * d,
@@ -95,7 +95,7 @@ test_that("the difference in a sum may be read by another operation, or have the
   }
 })
 
-test_that("a factor of a sum may be an input of another operation", {
+test_that("a factor that is taken out of a sum may also be an argument of another operation", {
   withr::local_seed(1)
   x <- points(61, 3)
   y <- points(67, 3)
@@ -114,7 +114,7 @@ test_that("a factor of a sum may be an input of another operation", {
   })
 })
 
-test_that("products along differences with weights agree with these differences", {
+test_that("sums of inner products with weighted differences agree with plain R", {
   withr::local_seed(1)
   x <- points(31, 7)
   y <- points(37, 7)

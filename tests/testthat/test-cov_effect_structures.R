@@ -1,4 +1,4 @@
-# Effects that are correlated between variables, as structures of lmc(), against dense matrices in plain R.
+# Effects that are correlated between variables, given as structures of lmc(), against dense matrices in plain R.
 
 pond <- withr::with_seed(71, {
   d <- data.frame(a = runif(40), b = runif(40), w = rnorm(40), g = sample(letters[1:6], 40, TRUE),
@@ -54,7 +54,7 @@ test_that("likelihoods, predictions and effects agree with dense matrices, by ea
   }
 })
 
-test_that("gradients agree with finite differences, also next to singular matrices", {
+test_that("gradients agree with finite differences, also near singular matrices", {
   fit <- by_pond("vecchia", neighbours = 6)
   likelihood <- kernops:::likelihood_for(fit$data, fit$model, fit$how)
   theta <- unname(fit$theta) * seq(0.9, 1.1, length.out = length(fit$theta))

@@ -23,7 +23,7 @@ test_that("sums, products and multiples of covariances agree with their formulas
   expect_close(covariance_values(3 * object$exponential, a, a), 3 * k$exponential(a, a))
 })
 
-test_that("ranges may differ by coordinate, and coordinates may be selected", {
+test_that("ranges may differ between coordinates, and a covariance may use selected coordinates", {
   withr::local_seed(3)
   a <- points_of(6, 3)
   scaled <- \(x) exp(-as.matrix(dist(x)))
@@ -33,7 +33,7 @@ test_that("ranges may differ by coordinate, and coordinates may be selected", {
                scaled(a[, 3] / 0.2) * scaled(a[, 1:2] / 2))
 })
 
-test_that("anisotropy is longest in the direction of its angle", {
+test_that("correlations extend farthest in the direction of the anisotropy angle", {
   withr::local_seed(4)
   a <- points_of(6)
   t <- 30 * pi / 180
@@ -53,7 +53,7 @@ test_that("great-circle distance is the chord in km", {
   expect_close(covariance_values(exponential(1, 500, distance = "great_circle"), lon_lat, lon_lat), exp(-arc / 500))
 })
 
-test_that("names in a user-defined formula are replaced once, and as whole names", {
+test_that("names in a user-defined formula are replaced once, and only whole names are replaced", {
   withr::local_seed(5)
   a <- points_of(4)
   own <- covariance("s * Exp(-SqDist(x, y) * l.1) + x2 * Exp(-1e-3 * Norm2(x - y))", list(s = 2, l.1 = 3, x2 = 0.5))
@@ -61,7 +61,7 @@ test_that("names in a user-defined formula are replaced once, and as whole names
   expect_close(covariance_values(own, a, a), 2 * exp(-3 * h2) + 0.5 * exp(-1e-3 * sqrt(h2)))
 })
 
-test_that("one factor of a product keeps its variance", {
+test_that("exactly one factor of a product keeps a free variance", {
   table <- kernops:::covariance_model(matern() * periodic() + constant() + nugget(), 1)$parameters
   expect_identical(table$name[table$fixed], "periodic.variance")
   expect_identical(table$value[table$fixed], 1)
@@ -69,7 +69,7 @@ test_that("one factor of a product keeps its variance", {
   expect_identical(model$parameters$name[model$scale], c("matern.variance", "exponential.variance"))
 })
 
-test_that("all redundant variances but one are fixed, and no others", {
+test_that("in products, all redundant variances but one are fixed, and no other variances", {
   held <- function(covariance) {
     table <- kernops:::covariance_model(covariance, 1)$parameters
     setNames(table$value, table$name)[table$fixed]
@@ -82,7 +82,7 @@ test_that("all redundant variances but one are fixed, and no others", {
   expect_identical(held(exponential() * (matern() + periodic())), c(matern.variance = 1))
   expect_identical(held(matern() * periodic(variance = 3)), c(periodic.variance = 3))
 
-  # as many free variances as directions in which the covariance moves
+  # the number of free variances is the number of directions in which they change the covariance
   withr::local_seed(10)
   a <- points_of(8, 1)
   products <- list(exponential(1, 0.3) * (2 * matern(1.5, 1.5, 0.4)), (matern(1.5, 2, 0.4) + 1) * exponential(1, 2),
@@ -100,7 +100,7 @@ test_that("all redundant variances but one are fixed, and no others", {
   }
 })
 
-test_that("both terms of a sum that is a factor are estimated", {
+test_that("both terms of a sum that is a factor of a product are estimated", {
   withr::local_seed(11)
   d <- data.frame(x = runif(40))
   d$y <- sin(6 * d$x) + rnorm(40, sd = 0.1)

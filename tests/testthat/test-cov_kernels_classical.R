@@ -44,7 +44,7 @@ test_that("kriging with each model agrees with gstat", {
   }
 })
 
-test_that("nested models have their own anisotropies, in space", {
+test_that("each nested model has its own anisotropy in three-dimensional space", {
   skip_if_not_installed("gstat")
   skip_if_not_installed("sp")
   withr::local_seed(2)
@@ -61,14 +61,14 @@ test_that("nested models have their own anisotropies, in space", {
   expect_equal(ours$fit, expected$var1.pred, tolerance = 1e-8)
   expect_equal(ours$se.fit^2, expected$var1.var, tolerance = 1e-8)
 
-  # the same distances in spectral simulation and among neighbours
+  # spectral simulation and the search for neighbours use the same distances
   p <- list(range = 2, angle = c(30, 20, 50), ratio = c(0.6, 0.3))
   u <- as.matrix(d[1:8, c("a", "b", "c")])
   expect_close(covariance_values(exponential(1, 2, angle = p$angle, ratio = p$ratio), u, u),
                exp(-as.matrix(dist(u %*% t(kernops:::anisotropic_scales(p))))))
 })
 
-test_that("intrinsic models are kriged with unknown constant, also where gstat has no solution", {
+test_that("intrinsic models are kriged with an unknown constant, also where gstat has no solution", {
   withr::local_seed(3)
   d <- smooth_case(50)
   new <- smooth_case(9)
@@ -86,7 +86,7 @@ test_that("intrinsic models are kriged with unknown constant, also where gstat h
     K <- diag(0.1, 50) - gamma[1:50, 1:50]
     expected <- oracle_kriging(K, -gamma[1:50, 51:59], rep(0, 9), d$z, X, X0)
     for (method in c("exact", "iterative", "vecchia")) {
-      # every observation is a neighbour
+      # all observations are neighbours of each other
       fit <- gp(formula, d, ~ a + b, model[[1]] + nugget(0.1), method, estimate = "none",
                 control = gp_control(neighbours = 50, probes = 0, cg_tol = 1e-9))
       ours <- predict(fit, new, se.fit = TRUE, interval = "confidence")
@@ -114,7 +114,7 @@ test_that("the likelihood of intrinsic models agrees with contrasts of unit leng
   expect_gt(free$loglik, gp(z ~ 1, d, ~ a + b, power_law(2, 0.8) + nugget(0.01), estimate = "none")$loglik)
 })
 
-test_that("draws of an intrinsic field have its variogram", {
+test_that("draws of an intrinsic field have the variogram of the field", {
   withr::local_seed(5)
   d <- smooth_case(20)
   fit <- gp(z ~ 1, d, ~ a + b, power_law(2, 1.2) + nugget(0.01), estimate = "none")
@@ -122,14 +122,14 @@ test_that("draws of an intrinsic field have its variogram", {
   draws <- simulate(fit, 4000, seed = 1, newdata = new, conditional = FALSE)
   gamma <- outer(1:5, 1:5, Vectorize(\(i, j) mean((draws[i, ] - draws[j, ])^2) / 2))
   expect_equal(gamma, 2 * as.matrix(dist(new[c("a", "b")]))^1.2, tolerance = 0.1, ignore_attr = TRUE)
-  # given the data, there is a mean and a variance
+  # given the data, the mean and the variance of the draws exist
   given <- simulate(fit, 4000, seed = 2, newdata = new)
   ours <- predict(fit, new, se.fit = TRUE, interval = "confidence")
   expect_lt(max(abs(rowMeans(given) - ours$fit) / ours$se.fit), 0.08)
   expect_equal(unname(apply(given, 1, sd)), ours$se.fit, tolerance = 0.05)
 })
 
-test_that("covariances of one dimension have their spectra", {
+test_that("covariances in one dimension agree with their spectra", {
   withr::local_seed(6)
   h <- seq(0.01, 0.5, length.out = 9)
   expected <- list(triangular = pmax(1 - h / 0.4, 0), cosine = cos(2 * pi * h / 0.4))

@@ -18,7 +18,7 @@ fitted_to <- function(trend = "1", method = "exact", covariance = model(), estim
      estimate = estimate, control = gp_control(neighbours = 71), ...)
 }
 
-# Stacked observations: rows of the data and variables.
+# Stacked observations: the rows of the data and the variables.
 seen <- which(!is.na(wide[responses]), arr.ind = TRUE)
 y <- as.matrix(wide[responses])[seen]
 dense <- function(from, to, sills = B, ranges = c(0.4, 0.2)) {
@@ -40,7 +40,7 @@ design <- function(data, at, trend) {
 seen_rows <- seq_len(24)
 observed <- dense(stacked(wide, seen), stacked(wide, seen)) + diag(noise[seen[, 2]])
 
-test_that("likelihoods, coefficients and predictions agree with dense matrices, by each method", {
+test_that("likelihoods, coefficients and predictions by each method agree with dense matrices", {
   for (trend in c("0", "1", "w + a")) for (method in c("exact", "vecchia")) for (estimate in c("none", "REML")) {
     if (estimate == "REML" && (trend != "w + a" || method == "vecchia")) next
     X <- design(wide, seen, trend)
@@ -80,7 +80,7 @@ test_that("gradients agree with finite differences", {
   }
 })
 
-test_that("errors of variables at the same points are correlated as in the joint matrix", {
+test_that("errors of variables at the same points are correlated as in the joint covariance matrix", {
   X <- design(wide, seen, "w")
   targets <- everywhere(new)
   k0 <- dense(stacked(wide, seen), stacked(new, targets))
@@ -119,7 +119,7 @@ test_that("terms in other coordinates, correlated nuggets and weights agree with
   }
   y <- as.matrix(wide[c("p", "r")])[cells] - cells[, 2]
   expect_equal(-2 * as.numeric(logLik(fit)), oracle_likelihood(K, y, matrix(0, length(y), 0))$value, tolerance = 1e-10)
-  # at an observed place, the field with its microscale variation differs from the observation by its noise
+  # at an observed location, the field with its microscale variation differs from the observation only by noise
   noise <- outer(cells[, 1], cells[, 1], "==") * N[cells[, 2], cells[, 2]] / (1 + cells[, 1])
   expect_equal(unname(fitted(fit)[cells]), as.vector(cells[, 2] + (K - noise) %*% solve(K, y)), tolerance = 1e-8)
   drawn <- predict(fit, new, se.fit = TRUE, interval = "prediction", cov = "variables")
@@ -128,7 +128,7 @@ test_that("terms in other coordinates, correlated nuggets and weights agree with
   expect_equal(drawn$cov.p.r - field$cov.p.r, rep(0.1, 6))
 })
 
-test_that("user-defined formulas and intrinsic models are structures", {
+test_that("user-defined formulas and intrinsic models can be structures of a coregionalisation", {
   S <- matrix(c(2, 0.5, 0.5, 1), 2)
   by <- function(part, method = "exact") {
     gp(cbind(p, r) ~ 1, wide, ~ a + b, lmc(part, nugget(), sills = list(S, c(0.1, 0.2))), method, "none")
@@ -139,7 +139,7 @@ test_that("user-defined formulas and intrinsic models are structures", {
     expect_equal(predict(by(exponential_formula, method), new, nmax = 5),
                  predict(by(exponential(range = 0.3)), new, nmax = 5))
   }
-  # a single value of the other variable determines its mean
+  # r has a single observation, which determines its mean
   alone <- transform(wide, r = replace(r, -8, NA))
   both <- gp(cbind(p, r) ~ 1, alone, ~ a + b, lmc(power_law(power = 1.2), nugget(), sills = list(S, c(0.1, 0.2))),
              estimate = "none")
@@ -147,7 +147,7 @@ test_that("user-defined formulas and intrinsic models are structures", {
   expect_equal(predict(both, new)$p, unname(predict(one, new)), tolerance = 1e-8)
 })
 
-test_that("without cross-sills a fit agrees with fits of each variable", {
+test_that("without cross-sills, a joint fit agrees with separate fits of the variables", {
   skip_if_not_installed("Matrix")
   apart <- lmc(exponential(range = 0.3), nugget(), sills = list(diag(c(1, 900)), c(0.1, 30)))
   both <- gp(cbind(p, q) ~ w, wide, ~ a + b, apart, estimate = "none")

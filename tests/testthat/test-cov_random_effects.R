@@ -1,6 +1,6 @@
 # Random effects against nlme, and against dense plain R.
 
-# REML of gp() is that of error contrasts of unit length.
+# The difference between REML criteria; gp() uses error contrasts of unit length.
 contrasts_term <- \(X) as.numeric(determinant(crossprod(X))$modulus) / 2
 
 test_that("mixed models agree with nlme::lme()", {
@@ -50,7 +50,7 @@ effects_of <- function(d, e) {
   field + 0.7 * outer(as.character(d$g), as.character(e$g), `==`) + 0.4 * outer(d$w, e$w) * outer(d$h, e$h, `==`)
 }
 
-test_that("random effects beside a field have the likelihood, gradient and kriging of dense algebra", {
+test_that("random effects beside a field agree with dense algebra in likelihood, gradient and kriging", {
   skip_if_not_installed("nlme")
   K <- effects_of(trial, trial) + diag(0.05, 70)
   X <- cbind(1, trial$w)
@@ -87,7 +87,7 @@ test_that("draws have the covariance of the model, also at many points", {
   }
 })
 
-test_that("effects in the formula are estimated, and update() keeps them", {
+test_that("effects in the formula are estimated, and update() keeps these effects", {
   fit <- gp(z ~ w + (1 | g), trial, ~ a + b, estimate = "REML")
   same <- gp(z ~ w, trial, ~ a + b, matern(3/2) + nugget() + random_effect(~ 1 | g), estimate = "REML")
   expect_equal(fit$loglik, same$loglik, tolerance = 1e-8)
@@ -97,11 +97,11 @@ test_that("effects in the formula are estimated, and update() keeps them", {
   expect_equal(coef(again), coef(fit), tolerance = 1e-6)
   expect_identical(names(coef(again, "covariance")), names(coef(fit, "covariance")))
   expect_identical(nrow(gp_cv(fit, folds = 3)), 70L)
-  limits <- suppressWarnings(confint(fit), classes = "kernops_no_standard_error") # a variance next to zero
+  limits <- suppressWarnings(confint(fit), classes = "kernops_no_standard_error") # one variance is nearly zero
   expect_true("(1 | g).variance" %in% rownames(limits))
   withr::local_pdf(NULL)
   expect_no_error(plot(fit))
-  # levels within groups, and those that groups have in common
+  # levels that are specific to groups, and levels that several groups share
   grouped <- gp(z ~ w, trial, ~ a + b, effects_given() + nugget(0.05), estimate = "none", group = ~ g)
   within <- outer(trial$g, trial$g, `==`)
   common <- 0.4 * outer(trial$w, trial$w) * outer(trial$h, trial$h, `==`)
@@ -128,7 +128,8 @@ test_that("correlated intercepts and slopes agree with nlme::lme()", {
   expect_equal(as.numeric(logLik(nested)), as.numeric(logLik(peer)), tolerance = 1e-6)
 })
 
-# Canonical partial correlations: C C' for three coefficients, and the covariance of trial with it.
+# The covariance between the data d and e for three correlated coefficients. Their correlation matrix C C' has the
+# canonical partial correlations of three_given().
 three_coefficients <- function(d, e) {
   C <- rbind(c(1, 0, 0), c(0.3, sqrt(1 - 0.3^2), 0), c(-0.4, 0.6 * sqrt(1 - 0.4^2), sqrt((1 - 0.4^2) * (1 - 0.6^2))))
   S <- tcrossprod(sqrt(c(0.7, 0.3, 0.4)) * C)

@@ -32,7 +32,7 @@ test_that("additive models agree with mgcv::gam()", {
   }
 })
 
-# The covariance matrix X S^- X' of the random part, and the columns that the penalty leaves alone.
+# The covariance matrix X S^- X' of the random part of a smooth, and its unpenalised columns.
 smooth_of <- function(smooth, d, e = d) {
   made <- mgcv::smoothCon(smooth, wavy, absorb.cons = TRUE)[[1]]
   S <- svd(made$S[[1]])
@@ -78,7 +78,7 @@ test_that("smooths beside a field and random effects agree with dense algebra", 
   expect_equal(gp_cv(fit, folds = 1:80)[c("fit", "se.fit")], gp_cv(fit)[c("fit", "se.fit")], tolerance = 1e-9)
 })
 
-test_that("draws have the covariance of the model, also at many points", {
+test_that("draws of smooths have the covariance of the model, also at many points", {
   fit <- gp(y ~ 0, wavy, ~ a + b, smooth_effect(~ s(x, bs = "cc"), 0.1) + exponential(0.5, 0.2) + nugget(0.05),
             estimate = "none")
   K <- 0.1 * smooth_of(mgcv::s(x, bs = "cc"), new_wavy)$K + 0.5 * exp(-as.matrix(dist(new_wavy[c("a", "b")])) / 0.2)
@@ -90,7 +90,7 @@ test_that("draws have the covariance of the model, also at many points", {
 })
 
 test_that("update() and saveRDS() keep smooths", {
-  # the field is next to a plane, so that its range ends at a bound
+  # the field is nearly a plane, so that its range ends at a bound
   fit <- suppressWarnings(gp(y ~ w + s(x) + (1 | g), wavy, ~ a + b, estimate = "REML"), classes = "kernops_at_bound")
   expect_identical(labels(terms(fit)), "w")
   expect_identical(names(coef(fit)), c("(Intercept)", "w", "s(x).1"))

@@ -12,8 +12,8 @@ hills <- local({
 new_hills <- data.frame(a = c(0.2, 0.7, 0.4), b = c(0.3, 0.6, 0.1), w = c(0.5, 1, -2), x = c(0.1, 0.55, 0.8),
                         h = c(1, -1, 0), g = c("c", "a", "b"), o = c(2, 1, 3))
 
-# The covariance X S^- Z' of the random part between the points d and e, where S is the sum of the penalties over the
-# variances, and the columns at e that no penalty reaches. In points outside of the basis, levels are "z".
+# The covariance matrix X S^- Z' of the random part between the points d and e, where S is the sum of the penalties
+# divided by their variances, and the unpenalised columns at e. At points outside of the basis, the level is "z".
 penalised_part <- function(smooth, variance, d, e) {
   as_data <- \(data) transform(data, g = factor(g, letters[1:4]), o = factor(o))
   made <- mgcv::smoothCon(smooth, as_data(hills), absorb.cons = TRUE, modCon = 2)[[1]]
@@ -38,7 +38,7 @@ hills_model <- function(d, e, smooths = hill_smooths) {
        X = do.call(cbind, c(list(rep(1, nrow(e))), lapply(parts, `[[`, "X"))))
 }
 
-# The degrees of freedom; variances of penalties that end at 0 or without a limit have no standard error.
+# The effective degrees of freedom; variances that are estimated as 0 or infinite have no standard error.
 edf_of <- \(fit) suppressWarnings(summary(fit)$edf, classes = "kernops_no_standard_error")
 
 test_that("additive models agree with mgcv::gam()", {
@@ -80,7 +80,7 @@ test_that("restricted likelihoods, penalised null spaces and t2() agree with mgc
   expect_equal(unname(coef(fit, "covariance")[-1]), unname(peer$sig2 / peer$sp), tolerance = 0.02)
 })
 
-test_that("with a field, all methods agree with dense algebra", {
+test_that("with a field, all methods agree with dense algebra for smooths", {
   known <- hills_model(hills, hills)
   K <- known$K + diag(0.05, 90)
   new <- hills_model(hills, new_hills)
@@ -112,7 +112,7 @@ test_that("the iterative gradient and the information agree with the exact metho
   expect_equal(states[[3]]$information(), states[[1]]$information(), tolerance = 2e-3)
 })
 
-test_that("families have the likelihood of the dense Laplace approximation, and its derivatives", {
+test_that("likelihoods of families and their derivatives agree with the dense Laplace approximation", {
   smooths <- hill_smooths[c(1, 4)]
   known <- hills_model(hills, hills, smooths)
   fits <- lapply(c("exact", "vecchia"), \(method) {
@@ -161,7 +161,7 @@ test_that("draws have the covariance of the model, also at many points", {
   }
 })
 
-test_that("a fit is updated with its covariance, and has parts and variances by name", {
+test_that("update() keeps the covariance of a fit, and its parts and variances have names", {
   d <- transform(hills, g = factor(g))
   fit <- suppressMessages(gp(y ~ w + te(x, a, k = 4) + s(x, g, bs = "fs", k = 4), d, covariance = nugget()))
   expect_identical(names(coef(fit, "covariance")),
@@ -173,7 +173,7 @@ test_that("a fit is updated with its covariance, and has parts and variances by 
   expect_equal(unname(coef(held, "covariance")[c("te(x,a).variance1", "te(x,a).variance2")]), c(0.1, 0.2))
 })
 
-test_that("regions of a map are levels of a Markov random field", {
+test_that("the regions of a map are the levels of a Markov random field", {
   regions <- c("north", "east", "south", "west", "far")
   near <- stats::setNames(list(2L, c(1L, 3L), c(2L, 4L), c(3L, 5L), 4L), regions)
   d <- transform(hills, r = factor(regions[1 + floor(5 * a)], regions))
@@ -187,7 +187,7 @@ test_that("regions of a map are levels of a Markov random field", {
   expect_identical(unname(is.na(predict(fit, everywhere))), rep(c(FALSE, TRUE), c(5, 1)))
 })
 
-test_that("a single variable of several may have a smooth with several penalties", {
+test_that("one of several variables may have a smooth with several penalties", {
   structures <- lmc(matern(3/2, range = 0.4), nugget(), sills = list(matrix(c(1, 0.3, 0.3, 0.8), 2), c(0.1, 0.2)))
   part <- penalised_part(mgcv::te(x, w, k = 4), c(0.3, 2), hills, hills)
   K <- kronecker(matrix(c(1, 0.3, 0.3, 0.8), 2), covariance_of(hills[c("a", "b")], 1, 0.4, tau = 0)) +
@@ -202,7 +202,7 @@ test_that("a single variable of several may have a smooth with several penalties
   }
 })
 
-test_that("smooths of levels that add up to zero agree with dense algebra", {
+test_that("smooths of levels that sum to zero agree with dense algebra", {
   smooths <- list(list(~ s(g, x, bs = "sz", k = 5), c(0.3, 2, 0.1, 0.7)))
   known <- hills_model(hills, hills, smooths)
   K <- known$K + diag(0.05, 90)
@@ -229,7 +229,7 @@ test_that("smooths of levels that add up to zero agree with dense algebra", {
   expect_lt(max(abs(cov(t(draws)) - prior)), 0.1 * max(prior))
 })
 
-test_that("unpenalised functions that are in the trend are left out of smooths", {
+test_that("smooths omit unpenalised functions that the trend contains", {
   part <- list(penalised_part(mgcv::s(x, k = 5), 0.5, hills, hills),
                penalised_part(mgcv::te(x, w, k = 4), c(0.3, 2), hills, hills))
   K <- part[[1]]$K + part[[2]]$K + diag(0.05, 90)
@@ -249,7 +249,7 @@ test_that("unpenalised functions that are in the trend are left out of smooths",
   }
 })
 
-test_that("a penalty whose variance vanishes is reported", {
+test_that("a penalty whose variance is estimated as zero is reported", {
   told <- \(code) {
     tryCatch({
       code
@@ -263,7 +263,7 @@ test_that("a penalty whose variance vanishes is reported", {
   expect_identical(told(gp(y ~ te(x, w, k = 5), transform(hills, y = y + cos(3 * w)), covariance = nugget())), "")
 })
 
-test_that("the smooths of the levels of a factor share their entries, and agree between methods", {
+test_that("the smooths of the levels of a factor share their entries, and methods agree", {
   covariance <- matern(3/2, 0.5, 0.4) + nugget(0.05)
   formula <- y ~ g + te(x, w, k = 3, by = g) + s(h, k = 4, by = o)
   values <- function(fit) Map(\(leaf, k) {
@@ -296,7 +296,7 @@ test_that("the smooths of the levels of a factor share their entries, and agree 
   expect_equal(counts[[2]]$loglik, counts[[1]]$loglik, tolerance = 1e-7)
 })
 
-test_that("a large basis does not exceed the number of constants of a formula", {
+test_that("a large basis does not exceed the largest number of constants in a formula", {
   withr::local_seed(79)
   shares <- matrix(runif(3000), 2)
   x <- matrix(rnorm(4500), 3)

@@ -1,4 +1,4 @@
-# Thin-plate splines whose functions the engine evaluates, beside those of mgcv.
+# Thin-plate splines whose basis functions the engine evaluates, against mgcv.
 skip_if_not_installed("mgcv")
 
 set.seed(1)
@@ -16,7 +16,7 @@ expect_same_basis <- function(term, d) {
   expect_equal(mgcv::PredictMat(ours, new), mgcv::PredictMat(mgcv, new), tolerance = 1e-8)
 }
 
-test_that("bases of many observations are those of mgcv", {
+test_that("bases for many observations agree with mgcv", {
   terms <- list(
     mgcv::s(x), mgcv::s(x, m = 3), mgcv::s(tied, k = 20), mgcv::s(x, by = z),
     mgcv::s(x, xt = list(max.knots = 300, seed = 4)), mgcv::s(x, z, k = 50), mgcv::s(x, z, m = 3, k = 40),
@@ -25,7 +25,7 @@ test_that("bases of many observations are those of mgcv", {
   for (term in terms) expect_same_basis(term, d)
 })
 
-test_that("few observations, other bases and smooths without a null space have the bases of mgcv", {
+test_that("fits with few observations, other bases and smooths without a null space use the bases of mgcv", {
   classes <- \(term, n) class(with_plate_functions(term, n))
   expect_identical(classes(mgcv::s(x), 2000), "tp.smooth.spec")
   expect_identical(classes(mgcv::s(x, m = c(2, 0)), 1e5), "tp.smooth.spec")
@@ -34,11 +34,11 @@ test_that("few observations, other bases and smooths without a null space have t
   }
 })
 
-test_that("a fit of many observations is that of mgcv", {
+test_that("a fit of many observations agrees with mgcv", {
   d$y <- sin(d$x) + cos(5 * d$z) + rnorm(n, sd = 0.3)
   fit <- gp(y ~ s(x) + s(z), d, covariance = nugget(), estimate = "REML")
   gam <- mgcv::gam(y ~ s(x) + s(z), data = d, method = "REML")
-  gap <- as.numeric(determinant(crossprod(model.matrix(fit)))$modulus) / 2 # of the REML of mgcv
+  gap <- as.numeric(determinant(crossprod(model.matrix(fit)))$modulus) / 2 # difference from the REML criterion of mgcv
   expect_equal(fit$loglik - gap, -as.vector(gam$gcv.ubre), tolerance = 1e-6)
   new <- data.frame(x = c(4, 5.5), z = c(0.2, 0.7))
   expect_equal(as.vector(predict(fit, new)), as.vector(predict(gam, new)), tolerance = 1e-4)

@@ -1,4 +1,4 @@
-# Coefficients that vary in space: fits, predictions and draws beside dense matrices in plain R.
+# Spatially varying coefficients: fits, predictions and draws against dense matrices in plain R.
 
 svc_case <- function(n) {
   d <- data.frame(a = runif(n), b = runif(n), z = rnorm(n), w = runif(n))
@@ -7,7 +7,7 @@ svc_case <- function(n) {
 k <- \(d, range) exp(-as.matrix(dist(d[c("a", "b")])) / range)
 both <- \() exponential(2, 0.4) + svc(~ z + log(w), matern(1/2, 1.5, 0.6)) + nugget(0.1)
 
-test_that("kriging agrees with dense matrices, by each method", {
+test_that("kriging with varying coefficients agrees with dense matrices, by each method", {
   withr::local_seed(1)
   d <- svc_case(50)
   new <- svc_case(8)
@@ -46,7 +46,7 @@ test_that("estimates do not depend on the unit of the covariate", {
   expect_equal(coef(scaled, "covariance") * c(1e6, 1, 1), coef(fit, "covariance"), tolerance = 1e-3)
 })
 
-test_that("families, groups and draws take such coefficients", {
+test_that("families, groups and draws work with varying coefficients", {
   withr::local_seed(4)
   d <- svc_case(60)
   d$count <- rpois(60, exp(1 + d$z * sin(5 * d$a) / 2))

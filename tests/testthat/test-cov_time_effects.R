@@ -1,4 +1,4 @@
-# Effects of a time index beside dense matrices in plain R.
+# Effects of a time index, against dense matrices in plain R.
 
 yearly_case <- function(n) {
   d <- data.frame(a = runif(n), b = runif(n), year = sample(2003:2012, n, TRUE))
@@ -27,7 +27,7 @@ test_that("kriging and forecasts agree with dense matrices, by each method", {
   }
 })
 
-test_that("a product with a field is a field for each time, correlated along time", {
+test_that("a product of a time effect and a field is a field for each time, correlated over time", {
   withr::local_seed(6)
   d <- yearly_case(40)
   K <- field(d) * exp(-abs(outer(d$year, d$year, "-")) / 3) + diag(0.1, 40)
@@ -43,7 +43,7 @@ test_that("a product with a field is a field for each time, correlated along tim
   }
 })
 
-test_that("the gradient beside Vecchia's approximation agrees with finite differences", {
+test_that("the gradient of time effects beside Vecchia's approximation agrees with finite differences", {
   withr::local_seed(2)
   d <- yearly_case(80)
   both <- exponential(2, 0.4) + ar1(~ year, 0.8, 3) + random_walk(~ year, 0.5) + nugget(0.1)
@@ -68,7 +68,7 @@ test_that("estimates and forecasts agree with arima() for a series without a fie
   expect_equal(unname(ahead), as.vector(predict(expected, 5)$pred), tolerance = 1e-3)
 })
 
-test_that("families have effects of time, and draws follow them", {
+test_that("families have effects of time, and draws have their moments", {
   withr::local_seed(4)
   d <- yearly_case(60)
   d$count <- rpois(60, exp(1 + cos(d$year) / 2))

@@ -1,4 +1,4 @@
-# The tree of a covariance: paths of leaves, and the parameters and formulas that are found by them.
+# The tree of a covariance: leaves have paths, by which the parameters and the formulas are found.
 
 test_that("leaves have paths from the root, in the order in which they are written", {
   x <- exponential(range = 1) * (matern(range = 2) + constant()) + nugget()
@@ -9,7 +9,7 @@ test_that("leaves have paths from the root, in the order in which they are writt
   expect_identical(names(kernops:::leaves_of(wave())), "1")
 })
 
-test_that("rows of the parameters are addressed by leaf and name", {
+test_that("rows of the parameter table are found by leaf and name", {
   model <- kernops:::covariance_model(exponential(ard = TRUE) + covariance("s * Exp(-WeightedSqDist(w, x, y))",
                                                                            list(w = c(1, 2), s = 3)) + nugget(), 2)
   rows <- function(path, name) model$parameters$name[kernops:::leaf_rows(model, path, name)]
@@ -29,20 +29,20 @@ test_that("values are assigned to the leaves from which they were read", {
   expect_identical(again$formula, model$formula)
 })
 
-test_that("a formula can be written for other names of points", {
+test_that("a formula can be written with other names for the points", {
   model <- kernops:::covariance_model(exponential(dims = 1:2) * periodic(dims = 3) + linear(), 3)
   expect_identical(kernops:::covariance_text(model, "a", "b"),
                    gsub("\\by\\b", "b", gsub("\\bx\\b", "a", model$formula)))
 })
 
-test_that("folding visits each leaf once and joins sums and products from the leaves up", {
+test_that("folding visits each leaf once and combines sums and products from the leaves upwards", {
   x <- (exponential() + matern()) * wave() + nugget()
   text <- kernops:::fold_covariance(x, function(leaf, path) leaf$label,
                                     function(operation, parts) sprintf("(%s %s %s)", parts[[1]], operation, parts[[2]]))
   expect_identical(text, "(((exponential + matern) * wave) + nugget)")
 })
 
-test_that("equal calls make equal covariances, with any geometry", {
+test_that("equal calls create equal covariances, with any geometry", {
   make <- list(function() spherical(1, 2, angle = 30, ratio = 0.5), function() exponential(time = 3),
                function() matern(NA, distance = "great_circle"), function() periodic(ard = TRUE) + wave(range = 1:2))
   for (f in make) expect_identical(f(), f())

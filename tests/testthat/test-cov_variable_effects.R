@@ -22,7 +22,7 @@ given_meadow <- function() {
     random_effect(q ~ 1 | g, 15) + random_walk(p ~ year, 0.1)
 }
 
-# Observations, then new points, of each variable in turn; their covariance without noise.
+# The observations, then the new points, ordered by variable, and their covariance without noise.
 seen_meadow <- which(!is.na(meadow[c("p", "q")]), arr.ind = TRUE)
 all_meadow <- rbind(cbind(meadow[seen_meadow[, 1], names(new_meadow)], v = seen_meadow[, 2]),
                     cbind(rbind(new_meadow, new_meadow), v = rep(1:2, each = 3)))
@@ -76,7 +76,7 @@ test_that("gradients agree with finite differences", {
   }
 })
 
-test_that("results of fits by neighbours agree with the exact method", {
+test_that("fits by nearest neighbours agree with the exact method", {
   skip_if_not_installed("mgcv")
   covariance <- structures() + random_effect(~ 1 | g, 0.7) + ar1(~ year, 0.4, 2) + smooth_effect(q ~ s(x), 3)
   fits <- lapply(c(exact = "exact", vecchia = "vecchia", vif = "vif"), \(method) {
@@ -107,14 +107,14 @@ test_that("results of fits by neighbours agree with the exact method", {
   }
 })
 
-test_that("parts of a prediction add up to the whole", {
+test_that("the parts of a prediction add up to the prediction", {
   fit <- by_meadow("vecchia")
   parts <- c("trend", "matern", "p:(1 | g)", "q:(w | h)", "q:(1 | g)", "p:random_walk(year)")
   each <- lapply(parts, \(part) predict(fit, new_meadow, terms = part))
   expect_equal(Reduce(`+`, each), predict(fit, new_meadow), tolerance = 1e-8)
 })
 
-test_that("effects in a formula belong to each variable, or to the named one", {
+test_that("an effect in a formula belongs to each variable, or to the variable that is named", {
   fit <- gp(cbind(p, q) ~ w + (1 | g) + q:(w || h), meadow, ~ a + b, estimate = "REML")
   names <- c("p:(1 | g)", "q:(1 | g)", "q:(1 | h)", "q:(0 + w | h)")
   expect_true(all(paste0(names, ".variance") %in% names(fit$theta)))

@@ -46,7 +46,7 @@ test_that("gneiting() has the covariance of its help page, in one to three dimen
                     list(nu = 0.5, power = 1.4, beta = 0, d = 3))) {
     withr::local_seed(3)
     u <- matrix(runif(12 * (case$d + 1)), 12)
-    time <- 1 # the first coordinate
+    time <- 1 # the first coordinate is time
     s <- as.matrix(dist(u[, -time]))
     psi <- 1 + (0.7 * as.matrix(dist(u[, time])) / 0.4)^case$power
     expected <- 2 * psi^-max(1, case$d / 2) * correlation[[as.character(case$nu)]](s / 0.4 / psi^(case$beta / 2))
@@ -74,7 +74,7 @@ test_that("parameters of gneiting() are estimated, within their limits", {
   expect_gt(as.numeric(logLik(fit)), as.numeric(logLik(separable)) - 1e-6)
   p <- coef(fit, "covariance")
   expect_true(p[["gneiting.interaction"]] >= 0 && p[["gneiting.interaction"]] <= 1)
-  # a parameter at its bound has no standard error, and takes none from the others
+  # a parameter at its bound has no standard error, and the other standard errors do not change
   expect_identical(fit$search$at_bound, "gneiting.interaction")
   se <- sqrt(diag(suppressWarnings(vcov(fit, "covariance"), classes = "kernops_no_standard_error")))
   known <- update(fit, covariance = gneiting(time = 3, interaction = p[["gneiting.interaction"]],
@@ -139,7 +139,7 @@ test_that("the space-time anisotropy is estimated, with an exact gradient", {
   gradient <- likelihood$evaluate(theta)$gradient()
   expect_close(matrix(gradient, 1), central_difference(\(t) likelihood$evaluate(t)$value, theta, h = 2^-8 * 0.05),
                tolerance = 1e-5)
-  # as with a range for each of the coordinates, of which two are equal
+  # the log-likelihood equals that of a covariance with one range per coordinate, with equal ranges for a and b
   estimated <- gp(z ~ 1, d, ~ a + b + t, matern(5/2, time = 3) + nugget(0.01, fixed = "variance"))
   p <- coef(estimated, "covariance")
   both <- matern(5/2, p[["matern.variance"]], p[["matern.range"]] / c(1, 1, p[["matern.speed"]]))

@@ -21,7 +21,7 @@ test_that("the number of threads does not change a bit of a result", {
   }
 })
 
-test_that("the same call gives the same bits again", {
+test_that("repeated calls give the same bits", {
   withr::local_seed(2)
   input <- list(uniform(500, 3), uniform(700, 3), uniform(700, 2))
   expect_identical(gaussian()(input), gaussian()(input))
@@ -61,7 +61,7 @@ test_that("instruction sets agree in sums, relative to the sum of the absolute v
   withr::local_seed(4)
   xy <- c("x = Vi(%d)", "y = Vj(%d)", "b = Vj(1)")
   bound <- c(float64 = 1e-12, float32 = 1e-5)
-  # reductions, and the scale of their errors
+  # reductions, and the scales of their rounding errors
   pairs <- list(
     c("Sum_Reduction(Exp(-SqDist(x, y) / 100) * b, 1)", "Sum_Reduction(Exp(-SqDist(x, y) / 100) * Abs(b), 1)"),
     c("Sum_Reduction((x | y) * b, 1)", "Sum_Reduction((Abs(x) | Abs(y)) * Abs(b), 1)"),
@@ -74,7 +74,7 @@ test_that("instruction sets agree in sums, relative to the sum of the absolute v
     x <- uniform(20, size[2])
     y <- uniform(size[1], size[2])
     b <- uniform(size[1]) + 0.01
-    b <- b - mean(b) * (size[1] > 5) # sums cancel
+    b <- b - mean(b) * (size[1] > 5) # the terms of the sums cancel
     for (precision in names(bound)) for (pair in pairs) {
       run <- function(formula, isa) {
         withr::local_options(kernops.isa = isa)

@@ -1,8 +1,8 @@
-# Long vectors on the CPU: sums over their entries are computed for many pairs at a time.
+# Long vectors on the CPU: contractions over the entries are computed for many pairs at a time.
 
 sizes <- c(20, 64, 100, 128, 160, 200, 256, 512, 784, 1024)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
-# Far from the origin, and exact in float32: 14 bits before the point and 10 behind it.
+# Points far from the origin that are exact in float32: 14 bits before the binary point and 10 bits after it.
 points <- \(n, D, offset = 1e4) offset + round(matrix(rnorm(n * D), n) / sqrt(D) * 2^10) / 2^10
 sq_dist <- function(x, y, w = 1) {
   from_first <- \(z) t((t(z) - x[1, ]) * sqrt(w))
@@ -11,7 +11,7 @@ sq_dist <- function(x, y, w = 1) {
   outer(rowSums(a^2), rowSums(b^2), `+`) - 2 * tcrossprod(a, b)
 }
 
-# body(kernel, close), with kernel(formula, args, ...) for each instruction set and precision
+# Calls body(kernel, close) for each instruction set and precision, which kernel(formula, args, ...) uses.
 for_each_engine <- function(body, info = NULL) {
   for (isa in kernops:::cpu_isas()) for (precision in c("float64", "float32")) {
     withr::local_options(kernops.isa = isa)
@@ -21,7 +21,7 @@ for_each_engine <- function(body, info = NULL) {
   }
 }
 
-# for each number of entries, with numbers of rows and columns that fill no strip, panel or tile
+# Calls body() for each number of entries. The numbers of rows and columns are no multiples of a strip, panel or tile.
 for_each_size <- function(body, D = sizes, offset = 1e4) {
   withr::local_seed(1)
   for (d in D) {
@@ -72,7 +72,7 @@ test_that("gradients of long vectors are right", {
   }, D = c(6, 20, 64, 100, 784))
 })
 
-test_that("numbers of pairs times functions of vectors of row and column are summed", {
+test_that("sums of a scalar per pair times functions of the row and column vectors are right", {
   for_each_size(offset = 1e4, \(D, x, y, on_each) {
     u <- runif(107)
     v <- matrix(runif(75 * D), 75)
@@ -94,7 +94,7 @@ test_that("numbers of pairs times functions of vectors of row and column are sum
       close(shifted(list(x, y, u)), 2 * difference)
       twice <- sum_of("(u * Exp(-SqDist(x, y))) * ((x - y) * (SqDist(x, y) + 1))", 1:3)
       close(twice(list(x, y, u)), cx * rowSums(k * (d + 1)) - (k * (d + 1)) %*% cy)
-      # a difference times a vector of the column
+      # the scalar times a difference times a vector of the column
       close(sum_of("u * Exp(-SqDist(x, y)) * ((x - y) * v)", 1:4)(list(x, y, u, v)), cx * (k %*% v) - k %*% (cy * v))
       both <- sum_of("u * Exp(-SqDist(x, y)) * (x - y) * Sum(Abs(x - y))", 1:3)
       k1 <- k * outer(1:107, 1:75, Vectorize(\(i, j) sum(abs(x[i, ] - y[j, ]))))
@@ -103,7 +103,7 @@ test_that("numbers of pairs times functions of vectors of row and column are sum
   }, D = c(8, 33, 100))
 })
 
-test_that("ranges, batches, splits and threads of gradients of long vectors", {
+test_that("gradients of long vectors are right with ranges and batches, for any splits and threads", {
   withr::local_seed(6)
   D <- 40
   centred <- \(z) t(t(z) - 1e4)
@@ -134,7 +134,7 @@ test_that("ranges, batches, splits and threads of gradients of long vectors", {
   }
 })
 
-test_that("inner products, weights, and vectors that are computed", {
+test_that("inner products, weights and computed vectors are right", {
   for_each_size(\(D, x, y, on_each) {
     w <- runif(D)
     dots <- tcrossprod(x, y)
@@ -149,7 +149,7 @@ test_that("inner products, weights, and vectors that are computed", {
   }, D = c(16, 20, 97, 200, 784), offset = 0)
 })
 
-test_that("several contractions are computed beside other steps on the same vectors", {
+test_that("several contractions are computed beside other operations on the same vectors", {
   for_each_size(\(D, x, y, on_each) {
     u <- runif(107)
     v <- runif(75)
@@ -165,7 +165,7 @@ test_that("several contractions are computed beside other steps on the same vect
   }, D = c(20, 200), offset = 1)
 })
 
-test_that("ranges and batches of long vectors", {
+test_that("sums of long vectors are right with ranges and batches", {
   withr::local_seed(2)
   D <- 100
   x <- array(points(2 * 61, D), c(61, 2, D)) |> aperm(c(1, 3, 2))
@@ -183,7 +183,7 @@ test_that("ranges and batches of long vectors", {
   })
 })
 
-test_that("results of long vectors have the same bits for any threads and repetition", {
+test_that("results of long vectors have the same bits for any number of threads and in repeated calls", {
   withr::local_seed(3)
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)), 1)", vectors(100), backend = "cpu")
   for (size in list(c(1000, 500), c(5, 20000))) {
@@ -194,7 +194,7 @@ test_that("results of long vectors have the same bits for any threads and repeti
   }
 })
 
-test_that("sums of many numbers of each column, or of each row", {
+test_that("sums with many entries per column, or per row, are right", {
   withr::local_seed(4)
   x <- uniform(203, 3)
   y <- uniform(331, 3)
@@ -218,7 +218,7 @@ test_that("sums of many numbers of each column, or of each row", {
   }
 })
 
-test_that("sums of many numbers have the same bits for any threads and splits of columns", {
+test_that("sums with many entries have the same bits for any number of threads and any splits of columns", {
   withr::local_seed(5)
   op <- keops_kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", c("x = Vi(2)", "y = Vj(2)", "b = Vj(20)"),
                      backend = "cpu")
@@ -230,8 +230,8 @@ test_that("sums of many numbers have the same bits for any threads and splits of
   }
 })
 
-# a second number of the pair, times a vector of the row or the column: Hessians times vectors are such sums
-test_that("sums of two products of numbers of pairs and vectors are right", {
+# Two scalars per pair, each times a vector of the row or the column: Hessians times vectors are such sums.
+test_that("sums of two products of a scalar per pair and a vector are right", {
   for (offset in c(0, 1e4)) for_each_size(offset = offset, \(D, x, y, on_each) {
     h <- matrix(rnorm(107 * D), 107) / sqrt(D)
     v <- matrix(rnorm(75 * D), 75) / sqrt(D)
@@ -280,7 +280,7 @@ test_that("Hessians times vectors are right", {
     e <- runif(107)
     d <- sq_dist(x, y)
     along <- rowSums(x * h) - tcrossprod(h, y)
-    # product of the Hessian of f(d), with d the squared distance, and h
+    # the Hessian of f(d) times h, where d is the squared distance
     product <- \(slope, second) 2 * h * rowSums(slope) + 4 * (x * rowSums(second * along) - (second * along) %*% y)
     r <- sqrt(d)
     on_each(\(kernel, close) {

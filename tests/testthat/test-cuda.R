@@ -1,13 +1,13 @@
-# Every test of for_each_backend() is also a test of the GPU, where there is one.
+# Every test that uses for_each_backend() also tests the GPU if there is one.
 
-test_that("a request of a GPU on a machine without one is an error that says so", {
+test_that("requesting a GPU on a machine without a GPU is an error that says so", {
   skip_if("cuda" %in% backends(), "this machine has a GPU")
   refused <- \() keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "cuda")
   expect_s3_class(expect_error(refused(), class = "kernops_cuda_error"), "kernops_error")
   expect_match(cuda_refusal(), "CUDA")
 })
 
-test_that("a machine with a GPU runs the tests on it", {
+test_that("a machine with a GPU runs the tests on the GPU", {
   skip_if_not("cuda" %in% backends(), paste("tests ran on the CPU alone:", cuda_refusal()))
   withr::local_seed(1)
   x <- uniform(3000, 3)
@@ -16,7 +16,7 @@ test_that("a machine with a GPU runs the tests on it", {
   expect_close(on("cuda"), on("cpu"))
 })
 
-test_that("the CUDA text of an operator names its operations and no others", {
+test_that("the CUDA text of an operator contains its operations and no others", {
   op <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)), 1)", c("s = Pm(1)", "x = Vi(3)", "y = Vj(3)"))
   expect_match(keops_source(op), "ops::SqDist")
   largest <- keops_kernel("Max_Reduction(x, 0)", "x = Vi(3)", precision = "float32")
@@ -25,7 +25,7 @@ test_that("the CUDA text of an operator names its operations and no others", {
   expect_error(keops_source(1), class = "kernops_input_error")
 })
 
-test_that("a pair subtracts its vectors once, and a factor of the row is applied once per row", {
+test_that("a kernel subtracts the vectors of a pair once, and applies a factor of the row once per row", {
   for (distance in c("SqDist(x, y)", "SqDist(y, x)", "WeightedSqDist(w, x, y)")) for (v in c("x", "y")) {
     args <- c("x = Vi(3)", "y = Vj(3)", "w = Pm(3)", "b = Vj(1)", "e = Vi(1)")
     used <- c(TRUE, TRUE, grepl("w", distance), TRUE, TRUE)
@@ -58,12 +58,12 @@ test_that("exponents are expanded if that saves work", {
   expect_false(expands("Sum_Reduction(s * Norm2(x - y) * Exp(-s * Norm2(x - y)), 1)"))
   expect_false(expands("Sum_Reduction(SqDist(x, y) * Exp(-s * Norm2(x - y)), 1)"))
   expect_false(expands("Sum_Reduction((b + Norm2(x - y)) * Exp(-s * Norm2(x - y)), 1)"))
-  expect_false(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * (x | y), 1)"))  # takes x and y anyway
-  expect_false(expands(sprintf("Grad(%s, x, e)", gauss)))           # takes x - y anyway
+  expect_false(expands("Sum_Reduction(Exp(-s * Norm2(x - y)) * (x | y), 1)"))  # x and y are read anyway
+  expect_false(expands(sprintf("Grad(%s, x, e)", gauss)))           # x - y is read anyway
   expect_true(expands(sprintf("Grad(%s, x, e)", gauss), 100))
 })
 
-test_that("a lane's norm multiplies its weight in a sum that has no other use for the exponential", {
+test_that("the norm of a column multiplies its weight in a sum that needs the exponential for nothing else", {
   weighs <- function(formula) {
     declared <- c("x = Vi(3)", "y = Vj(3)", "b = Vj(1)", "B = Vj(2)")
     used <- c(TRUE, TRUE, grepl("\\bb\\b", formula), grepl("\\bB\\b", formula))
@@ -77,16 +77,16 @@ test_that("a lane's norm multiplies its weight in a sum that has no other use fo
   expect_false(weighs("LogSumExp_Reduction(-SqDist(x, y), b, 1)"))
 })
 
-# Weights of both signs cancel in a sum, whose error is one of its terms. Terms have about the same size in all rows, so
-# the largest sum is the scale of errors, also for rows whose sum is near 0.
+# Terms of both signs cancel in a sum, whose rounding error has the size of a term. Terms have about the same size in
+# all rows, so that the largest sum is the scale of the errors, also for rows whose sum is near 0.
 expect_near <- function(actual, expected, precision) {
   expect_close(actual, expected, precision, scale = max(row_scale(expected)))
 }
 
-test_that("sums are right near and far from the origin, for scales of either sign", {
+test_that("sums are right near and far from the origin, for scales of both signs", {
   withr::local_seed(1)
   for (D in c(1, 3, 17, 50)) {
-    x <- round(64 * uniform(300, D)) / 64  # exact in float32, also when moved
+    x <- round(64 * uniform(300, D)) / 64  # exact in float32, also when shifted
     y <- round(64 * uniform(270, D)) / 64
     b <- rnorm(270)
     squares <- Reduce(`+`, lapply(seq_len(D), \(d) outer(x[, d], y[, d], `-`)^2))
@@ -116,7 +116,7 @@ test_that("sums are right near and far from the origin, for scales of either sig
   }
 })
 
-test_that("weights of any size, and none", {
+test_that("sums are right for weights of any size, and without weights", {
   withr::local_seed(2)
   x <- uniform(300, 3)
   y <- uniform(700, 3)

@@ -11,7 +11,7 @@ in_another_r <- function(code, wait = TRUE) {
   system2(file.path(R.home("bin"), "Rscript"), file, wait = wait, stdout = FALSE, stderr = FALSE)
 }
 
-test_that("a kernel is compiled once and kept with its text", {
+test_that("a kernel is compiled once and stored with its source text", {
   skip_without_nvrtc()
   cache <- local_paths()
   code <- small_binary()
@@ -37,7 +37,7 @@ test_that("truncated files, garbage and files of other code are replaced by a ne
   }
 })
 
-test_that("files and folders where others could have put code are not used", {
+test_that("files and folders that other users could have written are not used", {
   skip_without_nvrtc()
   skip_on_os("windows")
   mode <- \(path) format(file.info(path, extra_cols = FALSE)$mode)
@@ -46,14 +46,14 @@ test_that("files and folders where others could have put code are not used", {
   file <- kernel_file(cache)
   Sys.chmod(file, "0666", use_umask = FALSE)
   expect_identical(small_binary(), code)
-  expect_false(mode(file) == "666") # written anew
+  expect_false(mode(file) == "666") # the file was written again
   unlink(file)
   Sys.chmod(cache, "0777", use_umask = FALSE)
   expect_identical(small_binary(), code)
   expect_length(kernel_file(cache), 0)
 })
 
-test_that("other versions of the package or of the compiler do not use stored kernels", {
+test_that("kernels that another version of the package or of the compiler stored are not used", {
   skip_without_nvrtc()
   cache <- local_paths()
   code <- small_binary()
@@ -72,13 +72,13 @@ test_that("other versions of the package or of the compiler do not use stored ke
   expect_identical(readBin(file, "raw", 1e6), whole)
 })
 
-test_that("a change of any header that device code reads, in whatever folder, makes kernels stale", {
+test_that("a change of any header that device code includes makes the stored kernels stale", {
   skip_without_nvrtc()
   cache <- local_paths()
   include <- withr::local_tempdir()
   file.copy(system.file("include", "kernops", package = "kernops"), include, recursive = TRUE)
   of_headers <- function() {
-    # the headers are read once for each path: a folder of another name is another path
+    # the headers are read once for each path: a copy in a new folder is read again
     moved <- withr::local_tempdir()
     file.copy(include, moved, recursive = TRUE)
     kernops:::cuda_set_paths(file.path(moved, basename(include)), "", cache, "test")
@@ -103,7 +103,7 @@ test_that("a cache that cannot be written does not prevent computations", {
   expect_equal(kernops_cache_clear(), 0)
 })
 
-test_that("processes that compile the same text at once write complete files", {
+test_that("processes that compile the same text at the same time write complete files", {
   skip_without_nvrtc()
   skip_on_cran()
   cache <- local_paths()
@@ -121,7 +121,7 @@ test_that("processes that compile the same text at once write complete files", {
   for (result in results) expect_identical(readRDS(result), small_binary())
 })
 
-test_that("processes that share a cache get the right code while another one damages it", {
+test_that("processes that share a cache load correct code while another process damages the files", {
   skip_without_nvrtc()
   skip_on_cran()
   skip_if_not_in_library()
@@ -137,7 +137,7 @@ test_that("processes that share a cache get the right code while another one dam
     saveRDS(right, .(paste0(result, ".tmp")))
     file.rename(.(paste0(result, ".tmp")), .(result))
   }))
-  # overwritten in place, as by a copy or a failing disk: readers see all states in between
+  # damages are written in place, as a copy or a failing disk does, so that readers see all intermediate states
   damages <- list(
     cut = \(file) writeBin(head(sample(whole, 1)[[1]], sample(2000, 1)), file),
     changed = \(file) writeBin(replace(sample(whole, 1)[[1]], sample(500, 9), as.raw(sample(255, 9))), file),
@@ -155,7 +155,7 @@ test_that("processes that share a cache get the right code while another one dam
   for (result in results) expect_identical(readRDS(result), rep(TRUE, 15))
 })
 
-test_that("clearing the cache removes its own files only", {
+test_that("clearing the cache removes only its own files", {
   cache <- local_paths()
   key <- strrep("0a", 16)
   ours <- paste0(key, c(".kernel", ".cu", ".kernel.123.tmp"))
@@ -178,11 +178,11 @@ test_that("a text that does not compile shows the compiler's whole log", {
   expect_length(cuda_cache_files(), 0)
 })
 
-# ---- the catalogue
+# ---- the catalogue of precompiled kernels
 
 catalogue_file <- system.file("cuda", "catalogue.txt", package = "kernops")
 
-test_that("a line of the catalogue expands to all choices of the sets that it names", {
+test_that("a line of the catalogue expands to all combinations of the sets that the line names", {
   lines <- c("# nothing", "{D} = 1", "{D} = 2", "{F} = Exp({G})", "{F} = x", "{G} = Sin(x)", "{G} = p",
              "x = Vi({D})", "p = Pm(1)", "Sum_Reduction({F}, 1)  # a formula")
   found <- catalogue(withr::local_tempfile(lines = lines))
@@ -190,7 +190,7 @@ test_that("a line of the catalogue expands to all choices of the sets that it na
   expect_setequal(vapply(found$args, paste, "", collapse = " "), c("x = Vi(1)", "x = Vi(2)", "p = Pm(1)"))
 })
 
-test_that("the formula of the README is in the catalogue, with its gradient", {
+test_that("the catalogue contains the formula of the README and its gradient", {
   known <- catalogue_sources(catalogue(catalogue_file))
   sources <- \(op) unlist(lapply(c(TRUE, FALSE), \(single) cuda_sources(environment(op)$kernel, single, few = FALSE)))
   gauss <- keops_kernel("Sum_Reduction(Exp(-s * SqDist(x, y)) * b, 1)",
@@ -198,7 +198,7 @@ test_that("the formula of the README is in the catalogue, with its gradient", {
   for (op in list(gauss, keops_grad(gauss, "x"), keops_grad(gauss, "s"))) expect_true(all(sources(op) %in% known))
 })
 
-test_that("the kernels of a fit with a covariance and a nugget in the plane are in the catalogue", {
+test_that("the catalogue contains the kernels of a fit in the plane with a covariance and a nugget", {
   known <- catalogue_sources(catalogue(catalogue_file))
   for (field in list(squared_exponential(), exponential(), matern(3 / 2), matern(5 / 2))) {
     formula <- covariance_model(field + nugget(), 2)$formula
@@ -213,7 +213,8 @@ test_that("the kernels of a fit with a covariance and a nugget in the plane are 
   }
 })
 
-# Each formula in three dimensions and both precisions, in the shape that needs the most registers.
+# The kernels of each formula of the catalogue in three dimensions, with the launch configuration that needs most
+# registers.
 largest <- function(single) {
   entries <- catalogue(catalogue_file)
   entries <- entries[vapply(entries$args, \(args) any(grepl("V[ij][(]3[)]", args)), NA), ]
@@ -221,7 +222,7 @@ largest <- function(single) {
   unique(unlist(Map(first, entries$formula, entries$args)))
 }
 
-test_that("the catalogue's kernels compile, and keep their values in registers", {
+test_that("the catalogue's kernels compile, and do not spill registers", {
   skip_without_nvrtc()
   skip_on_cran()
   for (single in c(TRUE, FALSE)) for (text in largest(single)) {
@@ -229,15 +230,16 @@ test_that("the catalogue's kernels compile, and keep their values in registers",
     bytes <- cuda_compile(text, "sm_90")
     expect_gt(bytes, 0)
     spills <- grep("spill", strsplit(attr(bytes, "log"), "\n")[[1]], value = TRUE)
-    # beside a driver, NVRTC prints no report for code that it has compiled before, such as levels of other formulas
+    # if a driver is installed, NVRTC reports nothing for code that it has compiled before, such as the levels of
+    # kernels
     reported <- length(spills) > 0 || grepl("KERNOPS_LEVELS", text)
     expect(reported && all(grepl("0 bytes spill stores, 0 bytes spill loads", spills)),
            paste(c("spills, or no report:", attr(bytes, "log"), text), collapse = "\n"))
   }
 })
 
-# Bytes of code measure the compile time; unrolled code would have several times as many.
-test_that("long values and heavy operations are compiled to short code", {
+# The size of the code measures the compile time; unrolled code would be several times as long.
+test_that("long vectors and expensive operations are compiled to short code", {
   skip_without_nvrtc()
   skip_on_cran()
   xy <- sprintf(c("x = Vi(%d)", "y = Vj(%d)"), c(96L, 288L))
@@ -254,7 +256,7 @@ skip_without_catalogue <- function() {
   skip_if(nrow(cuda_catalogue_files()) == 0, "no kernels were compiled when kernops was installed")
 }
 
-test_that("every kernel of the catalogue ships, for this version only", {
+test_that("every kernel of the catalogue is shipped, and used by this version only", {
   skip_without_catalogue()
   texts <- \(architecture) catalogue_texts(catalogue_file, architecture)
   shipped <- cuda_catalogue_files()
@@ -264,7 +266,7 @@ test_that("every kernel of the catalogue ships, for this version only", {
   }
   found <- \(architecture) lengths(lapply(texts(architecture), cuda_binary, architecture, TRUE))
   for (architecture in shipped$architecture) expect_gt(min(found(architecture)), 0)
-  # code runs on later GPUs of the same major version, not on others
+  # code runs on later GPUs of the same major version, but not on GPUs of other major versions
   expect_equal(max(found("sm_89")) > 0, any(shipped$architecture %in% paste0("sm_", 80:89)))
   expect_equal(max(found("sm_999")), 0)
 
@@ -273,7 +275,7 @@ test_that("every kernel of the catalogue ships, for this version only", {
   expect_equal(nrow(cuda_catalogue_files()), 0)
 })
 
-test_that("a shipped kernel needs neither the compiler nor the cache", {
+test_that("a shipped kernel is used without the compiler and without the cache", {
   skip_without_catalogue()
   skip_on_cran()
   skip_if_not(dir.exists("/proc/self"), "this system does not list the libraries of a process")

@@ -1,9 +1,10 @@
-# Results of many numbers: on a GPU, exponentials weigh vectors, and entries are taken in batches.
+# Results with many entries: on a GPU, exponentials multiply vectors, whose entries are processed in batches.
 
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 
-# For exponents f (rows x columns) and weights b: log(sum(exp(f) b)), the softmax average, and the sums beside max f.
+# For exponents f (rows x columns) and weights b: log(exp(f) b), the softmax average, and the sums shifted by max f,
+# with max f as the first column.
 weighted <- function(f, b) {
   top <- apply(f, 1, max)
   power <- ifelse(f == top, 1, exp(f - top))
@@ -19,7 +20,7 @@ expect_weighted <- function(kernel, text, f, args, data, b, precision) {
   expect_close(reduced("Max_SumShiftExpWeight"), expected$sums, precision, info = ncol(b))
 }
 
-test_that("sums of exponentials with many weights are right", {
+test_that("sums of exponentials with vectors of weights are right", {
   withr::local_seed(1)
   for_each_backend(\(kernel, precision) for (E in c(15, 16, 33, 100)) {
     b <- matrix(runif(75 * E), 75)
@@ -28,13 +29,13 @@ test_that("sums of exponentials with many weights are right", {
     y <- 3 * points(75, 40)
     expect_weighted(kernel, "(x | y)", tcrossprod(x, y), vectors(40, weights), list(x, y, b), b, precision)
     if (E < 16) next
-    u <- 2000 + sample(141) / 64  # exponentials that are beyond all numbers
+    u <- 2000 + sample(141) / 64  # the exponentials overflow
     v <- sample(75) / 64
     expect_weighted(kernel, "(x + y)", outer(u, v, `+`), vectors(1, weights), list(u, v, b), b, precision)
   })
 })
 
-test_that("sums of exponentials follow the largest of many columns, wherever it is", {
+test_that("sums of exponentials are shifted by the largest exponent of many columns, wherever it is", {
   withr::local_seed(5)
   b <- matrix(runif(9001 * 17), 9001)
   y <- 3 * points(9001, 40)
@@ -49,7 +50,7 @@ test_that("sums of exponentials follow the largest of many columns, wherever it 
   })
 })
 
-test_that("sums of exponentials continue from batch to batch if the memory of a GPU is small", {
+test_that("sums of exponentials continue from batch to batch if the GPU has little memory", {
   withr::local_seed(6)
   y <- sort(rnorm(3e5))
   b <- matrix(runif(3e5 * 17), 3e5)
@@ -62,7 +63,7 @@ test_that("sums of exponentials continue from batch to batch if the memory of a 
   })
 })
 
-test_that("if exponents are infinite, only these have a weight, for any number of weights", {
+test_that("if some exponents are infinite, only these terms have a weight, for any number of weights", {
   withr::local_seed(2)
   for_each_backend(\(kernel, precision) for (E in c(2, 17)) {
     b <- matrix(runif(4 * E), 4)
@@ -80,7 +81,7 @@ test_that("if exponents are infinite, only these have a weight, for any number o
   })
 })
 
-test_that("other axes, weights of pairs, ranges and careful sums are right with many weights", {
+test_that("sums with many weights are right for the other axis, weights of pairs, ranges and compensated sums", {
   withr::local_seed(3)
   x <- points(40, 20)
   y <- points(30, 20)
@@ -105,11 +106,11 @@ test_that("other axes, weights of pairs, ranges and careful sums are right with 
   })
 })
 
-test_that("all entries of long vectors are reduced, each separately", {
+test_that("all entries of long vectors are reduced, each entry separately", {
   withr::local_seed(4)
   x <- points(37, 60)
   y <- points(53, 60)
-  y[9, ] <- y[4, ]  # equal ones: the first is meant
+  y[9, ] <- y[4, ]  # of two equal columns, the first is returned
   z <- sapply(1:60, \(k) outer(x[, k], y[, k]), simplify = "array")
   of <- list(Min = min, Max = max, ArgMin = which.min, ArgMax = which.max, Mean = mean, Var = var, Prod = prod,
              Any = \(v) any(v != 0), All = \(v) all(v != 0), Count = length)

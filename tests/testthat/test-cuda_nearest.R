@@ -2,14 +2,14 @@
 
 arguments <- \(D) sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D)
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
-# All squared distances, of differences
+# All squared distances, computed from differences of coordinates.
 by_differences <- \(x, y) sapply(seq_len(nrow(y)), \(j) rowSums((x - rep(y[j, ], each = nrow(x)))^2))
 smallest <- \(d, k) matrix(apply(d, 1, \(row) sort(row)[seq_len(k)]), nrow(d), byrow = TRUE)
 to_float32 <- \(x) {
   unit <- 2^(floor(log2(abs(x))) - 23)
   round(x / unit) * unit
 }
-# Enough points for these kernels of a GPU; the results of some rows are compared
+# On a GPU, the number of rows suffices for these kernels; only some rows are compared with the oracle.
 on_gpu <- "cuda" %in% backends() && !emulated()
 rows <- if (on_gpu) 4100 else 530
 columns <- \(D) if (on_gpu) max(2200, ceiling(9.5e9 / rows / D)) else ceiling(16500 / D)
@@ -21,7 +21,7 @@ test_that("the nearest of many points are found", {
     x <- points(rows, D)
     y <- points(columns(D), D)
     d <- by_differences(x[checked, ], y)
-    # positions by their distances, as rounding may exchange neighbours
+    # positions are compared by their distances, because rounding may exchange two neighbours
     distances_at <- \(positions) matrix(d[cbind(c(row(positions)), c(positions))], nrow(d))
     for_each_backend(\(kernel, precision) {
       reduce <- \(formula) as.matrix(kernel(formula, arguments(D))(list(x, y)))[checked, , drop = FALSE]
@@ -36,7 +36,7 @@ test_that("the nearest of many points are found", {
   }
 })
 
-test_that("the largest inner products are found, and the smallest ones", {
+test_that("the columns with the largest and with the smallest inner products are found", {
   withr::local_seed(1)
   for (D in if (emulated()) 20 else c(10, 50, 170)) {
     x <- points(rows, D)
@@ -68,9 +68,9 @@ test_that("nearest points are found for any location, order and scale of the poi
     list(x + 1e4, y + 1e4),
     list(x * 1e-15, y * 1e-15),
     list(x * 1e15, y * 1e15),
-    list(x / 100, y[order(-rowSums(y^2)), ]), # nearer and nearer
+    list(x / 100, y[order(-rowSums(y^2)), ]), # nearer and nearer to 0
     list(y[seq_len(rows), ] + x / 1000, y),
-    list(x, rbind(1e6, y)) # one is far away
+    list(x, rbind(1e6, y)) # one point is far from the others
   )
   for (case in cases) for_each_backend(\(kernel, precision) {
     if (precision == "float32") case[] <- lapply(case, to_float32)
@@ -80,7 +80,7 @@ test_that("nearest points are found for any location, order and scale of the poi
   })
 })
 
-test_that("the first of equally near points is the nearest, for any number of points and any distance", {
+test_that("among equally near points the first is the nearest, for any number of points and any distance", {
   withr::local_seed(1)
   D <- 24
   small <- \(n) matrix(sample(0:3, n * D, TRUE), n)
@@ -93,7 +93,7 @@ test_that("the first of equally near points is the nearest, for any number of po
   for (case in cases) {
     x <- case[[1]]
     y <- case[[2]]
-    # squared distances of whole numbers, exact in double precision
+    # squared distances of integers, exact in double precision
     squares <- outer(rowSums(x[checked, ]^2), rowSums(y^2), `+`) - 2 * tcrossprod(x[checked, ], y)
     expected <- t(apply(squares, 1, \(row) order(row)[1:11]))
     for_each_backend(\(kernel, precision) {
@@ -116,7 +116,7 @@ test_that("points with missing coordinates are not neighbours", {
   })
 })
 
-test_that("texts for nearest columns compile", {
+test_that("the CUDA texts of nearest-neighbour kernels compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   for (size in c(10, 600)) {
     op <- keops_kernel("KMin_ArgKMin_Reduction(Norm2(x - y), 256, 1)", arguments(size))

@@ -10,8 +10,8 @@ expect_source_compiles <- function(op, single, architecture) {
   for (text in cuda_sources(environment(op)$kernel, single)[1:2]) expect_compiles(text, architecture)
 }
 
-# Values in one precision for one architecture, gradients in the other precision for the other architecture. The compile
-# time of a kernel hardly depends on its formula, so each kernel has several operations.
+# Values are compiled in one precision for one architecture, gradients in the other precision for another architecture.
+# The compile time of a kernel hardly depends on its formula, so that each kernel combines several operations.
 for (names in split(names(oracle_ops), ceiling(seq_along(oracle_ops) / 8))) {
   test_that(paste(toString(names), "compile for GPUs, and so do their gradients"), {
     skip_unless_only_compiler()

@@ -1,13 +1,13 @@
-# Code paths that only the GPU kernels have, compared with the CPU and the oracle.
+# Code paths that only GPU kernels have, compared with the CPU and with plain R.
 
 expect_near <- function(actual, expected, precision) {
   expect_close(actual, expected, precision, scale = max(row_scale(expected)))
 }
 
-test_that("a weight for each coordinate of a distance, of any sign, near and far from the origin", {
+test_that("distances with a weight for each coordinate are right for any signs, near and far from the origin", {
   withr::local_seed(1)
   for (D in c(2, 8)) {
-    x <- round(64 * uniform(300, D)) / 64  # exact in float32, also when moved
+    x <- round(64 * uniform(300, D)) / 64  # exact in float32, also when shifted
     y <- round(64 * uniform(270, D)) / 64
     b <- rnorm(270)
     args <- c(sprintf(c("s = Pm(%d)", "x = Vi(%d)", "y = Vj(%d)"), D), "b = Vj(1)")
@@ -34,7 +34,7 @@ test_that("a weight for each coordinate of a distance, of any sign, near and far
   }
 })
 
-test_that("the levels of a kernel have the weights of a distance", {
+test_that("exponents are expanded if the weights of a distance are parameters", {
   expands <- function(formula) {
     op <- keops_kernel(formula, c("s = Pm(8)", "x = Vi(8)", "y = Vj(8)"), precision = "float32")
     grepl("expands = true", keops_source(op), fixed = TRUE)
@@ -42,7 +42,7 @@ test_that("the levels of a kernel have the weights of a distance", {
   expect_true(expands("Sum_Reduction(Exp(-WeightedSqDist(s, x, y)), 1)"))
   expect_true(expands("Sum_Reduction(Exp(-WeightedSqDist(Inv(Square(s)), x, y)), 1)"))
   expect_true(expands("Sum_Reduction(Exp(-Sqrt(WeightedSqDist(s, x, y))), 1)"))
-  expect_false(expands("Sum_Reduction(Exp(-WeightedSqDist(s + x, x, y)), 1)"))  # weights of each row
+  expect_false(expands("Sum_Reduction(Exp(-WeightedSqDist(s + x, x, y)), 1)"))  # here the weights differ by row
 })
 
 test_that("sines and cosines of small, large and zero arguments are right", {
@@ -68,10 +68,10 @@ test_that("sines and cosines of small, large and zero arguments are right", {
   })
 })
 
-test_that("each cosine of a float is right to 2e-7", {
+test_that("the cosine of every float32 number is right to 2e-7", {
   withr::local_seed(3)
   x <- matrix(c(10^runif(5000, -6, 3), pi * (1:300) / 2, 1e7 * runif(100)))
-  x[] <- readBin(writeBin(c(x), raw(), size = 4), "numeric", length(x), size = 4)  # rounded to floats
+  x[] <- readBin(writeBin(c(x), raw(), size = 4), "numeric", length(x), size = 4)  # rounded to float32
   for_each_backend(\(kernel, precision) {
     for (name in c("Cos", "Sin")) {
       each <- kernel(sprintf("Sum_Reduction(%s(x + y), 1)", name), c("x = Vi(1)", "y = Vj(1)"))

@@ -1,10 +1,10 @@
-# Long vectors and many points: on a GPU, panels of rows and columns are products of matrices.
+# Long vectors and many points: on a GPU, a panel of rows and columns is computed by matrix products.
 
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
 arguments <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 
-# body(kernel, D, x, y, close), with numbers of rows and columns that fill no panel, and more than one
+# Calls body(kernel, D, x, y, close). The numbers of rows and columns exceed one panel and are no multiples of it.
 for_each_size <- function(body, sizes = list(c(170, 1100), c(700, 520))) {
   withr::local_seed(1)
   for (size in sizes) {
@@ -18,7 +18,7 @@ for_each_size <- function(body, sizes = list(c(170, 1100), c(700, 520))) {
   }
 }
 
-test_that("sums of many points are right", {
+test_that("sums over many points are right", {
   for_each_size(\(kernel, D, x, y, close) {
     k <- exp(-sq_dist(x, y))
     b <- runif(nrow(y))
@@ -34,11 +34,11 @@ test_that("sums of many points are right", {
   })
 })
 
-test_that("sums of exponentials of many points are right", {
+test_that("sums of exponentials over many points are right", {
   for_each_size(\(kernel, D, x, y, close) {
     w <- matrix(runif(nrow(y) * 200), nrow(y))
     weighted <- \(k) k %*% w / rowSums(k)
-    y <- y[order(drop(y %*% x[1, ])), ]  # the largest so far becomes larger from panel to panel
+    y <- y[order(drop(y %*% x[1, ])), ]  # the running maximum increases from panel to panel
     dot <- kernel("SumSoftMaxWeight_Reduction(5 * (x | y), w, 1)", arguments(D, "w = Vj(200)"))
     f <- 5 * tcrossprod(x, y)
     close(dot(list(x, y, w)), weighted(exp(f)))
@@ -51,7 +51,7 @@ test_that("sums of exponentials of many points are right", {
   }, list(c(40, 1100), c(130, 1100)))
 })
 
-test_that("a point that equals a column does not make the sums of small numbers inaccurate", {
+test_that("pairs of equal points do not make the small sums of other terms inaccurate", {
   withr::local_seed(1)
   D <- 170
   x <- points(520, D)
@@ -66,7 +66,7 @@ test_that("a point that equals a column does not make the sums of small numbers 
   })
 })
 
-test_that("numbers that grow from panel to panel, or are small, are summed", {
+test_that("scalars that grow from panel to panel, or that are tiny, are summed accurately", {
   for_each_size(\(kernel, D, x, y, close) {
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(D, "b = Vj(1)"))
     for (b in list(10^seq(-30, 30, length.out = nrow(y)), 10^seq(-30, -25, length.out = nrow(y)), 0 * y[, 1])) {
@@ -78,7 +78,7 @@ test_that("numbers that grow from panel to panel, or are small, are summed", {
   }, list(c(170, 1100)))
 })
 
-test_that("sums are right for points at any location, and far from each other", {
+test_that("sums are right for points at any location, and for points far from each other", {
   withr::local_seed(1)
   x <- round(256 * points(520, 170)) / 256
   y <- round(256 * points(1030, 170)) / 256
@@ -93,7 +93,7 @@ test_that("sums are right for points at any location, and far from each other", 
   })
 })
 
-test_that("infinite and missing numbers of many points agree with R", {
+test_that("infinite and missing coordinates among many points agree with R", {
   for_each_size(\(kernel, D, x, y, close) {
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", arguments(D, "b = Vj(1)"))
     k <- exp(-sq_dist(x, y))
@@ -112,7 +112,7 @@ test_that("repeated calls give the same bits", {
   }, list(c(170, 1030)))
 })
 
-test_that("texts for panels compile", {
+test_that("the CUDA texts of panel kernels compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   compiles <- function(op) for (single in c(FALSE, TRUE)) {
     text <- gpu_text(op, single, rows = 1e6)
@@ -125,13 +125,13 @@ test_that("texts for panels compile", {
   compiles(keops_kernel("SumSoftMaxWeight_Reduction(x | y, b, 1)", arguments(200, "b = Vj(200)")))
 })
 
-# sums of numbers of the pairs times vectors of rows and of columns: the second derivatives of a kernel along h
-test_that("Hessians times vectors of many points are right", {
+# Sums of scalars per pair times vectors of rows and of columns: the second derivatives of a kernel in the direction h.
+test_that("Hessians times vectors for many points are right", {
   for_each_size(\(kernel, D, x, y, close) {
     b <- runif(nrow(y))
     e <- rnorm(nrow(x))
     h <- points(nrow(x), D)
-    shift <- drop(100 * points(1, D))  # a common offset of rows and columns has no effect
+    shift <- drop(100 * points(1, D))  # a common offset of rows and columns, which has no effect
     data <- list(sweep(x, 2, shift, `+`), sweep(y, 2, shift, `+`), b, e, h)
     second <- \(f, by) kernel(
       sprintf("Grad(Grad(Sum_Reduction(%s * b, 1), x, e), %s, h)", f, by),

@@ -1,19 +1,20 @@
-# Inner products of long vectors: on a GPU, tensor cores take these as numbers of 16 bits, scaled by powers of two.
+# Inner products of long vectors: on a GPU, tensor cores multiply the entries as 16-bit numbers, scaled by powers of
+# two.
 
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 entries <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 lengths <- c(16, 24, 40, 130, 330, 450)
 longest <- \(x) sqrt(rowSums(x^2))
 
-test_that("errors of inner products are proportional to the lengths of the vectors", {
+test_that("errors of inner products are proportional to the norms of the vectors", {
   withr::local_seed(1)
   for (D in lengths) {
     x <- entries(131, D) * 10^runif(131, -12, 12)
     y <- entries(67, D) * 10^runif(67, -3, 3)
     x[2, ] <- 0
     y[3, ] <- 0
-    x[5, 2] <- 1e25  # too large to be scaled
-    x[6, ] <- entries(1, D) * 1e-30  # a GPU rounds values below 1e-38 to 0
+    x[5, 2] <- 1e25  # too large for the scaling
+    x[6, ] <- entries(1, D) * 1e-30  # a GPU flushes values below 1e-38 to 0
     b <- rnorm(67)
     products <- tcrossprod(x, y)
     scale <- pmax(longest(x) * max(longest(y)), 1e-300)
@@ -48,7 +49,7 @@ test_that("functions of inner products, their gradients and softmax are right", 
       near(kernel("LogSumExp_Reduction((x | y), 1)", vectors(D))(list(x, y)), log(rowSums(power)))
       softmax <- kernel("SumSoftMaxWeight_Reduction((x | y), u, 1)", vectors(D, "u = Vj(20)"))
       near(softmax(list(x, y, u)), power %*% u / rowSums(power))
-      # sums of x - y, which inner products do not determine
+      # sums of differences x - y, which inner products do not determine
       moved <- kernel("Sum_Reduction(Exp((x | y)) * (x - y), 1)", vectors(D))
       near(moved(list(x, y)), rowSums(power) * x - power %*% y)
       both <- kernel("Sum_Reduction(Exp((x | y) - SqDist(x, y)), 1)", vectors(D))
@@ -58,12 +59,12 @@ test_that("functions of inner products, their gradients and softmax are right", 
   }
 })
 
-test_that("entries that are small next to others count where they meet large ones", {
+test_that("small entries of a vector contribute where the other vector has large entries", {
   withr::local_seed(4)
   D <- 40
   units <- 10^seq(6, -3, length.out = D)
   x <- entries(300, D) %*% diag(units)
-  rates <- entries(67, D) %*% diag(1 / units)  # products are of one size
+  rates <- entries(67, D) %*% diag(1 / units)  # all products have about the same size
   for_each_backend(\(kernel, precision) {
     close <- \(y, x, scales) {
       products <- tcrossprod(x, y)
@@ -79,7 +80,7 @@ test_that("entries that are small next to others count where they meet large one
     close(rates, x, units)
     close(diag(1 / units), x, units)
     close(replace(rates, abs(rates) < 1e-4, 0), x, units)
-    close(x[1:67, ] / 1e6, sign(x), 1e6 / units)  # sums have small entries themselves
+    close(x[1:67, ] / 1e6, sign(x), 1e6 / units)  # the sums have small entries
   })
 })
 

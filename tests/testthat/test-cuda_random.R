@@ -1,7 +1,8 @@
-# Random formulas of long vectors, each evaluated pair by pair in plain R. The plan decides which parts a GPU contracts,
-# sums or keeps; every combination must be right.
+# Random formulas of long vectors, against plain R pair by pair. The plan decides which parts of a formula a GPU
+# contracts, sums or stores; every combination must be right.
 
-# A number or a vector of a pair, as a formula that R can read, of operations up to `depth` deep.
+# A scalar or a vector of a pair, as the text of a formula that R can parse as well, with operations nested up to
+# `depth` deep.
 random_number <- function(depth) {
   number <- \() random_number(depth - 1)
   vector <- \() random_vector(depth - 1)
@@ -22,7 +23,7 @@ random_vector <- function(depth) {
 
 in_r <- list2env(list(Exp = exp, Cos = cos, Sum = sum, Square = \(x) x^2, SqDist = \(a, b) sum((a - b)^2),
                       "|" = \(a, b) sum(a * b)))
-# All pairs: an array of rows, columns and entries.
+# The value for all pairs: an array of rows, columns and entries.
 of_pairs <- function(formula, data, rows, columns) {
   expression <- str2lang(formula)
   all <- lapply(columns, \(j) lapply(rows, \(i) {
@@ -53,7 +54,7 @@ for (seed in 1:16) test_that(paste("random formulas are right, seed", seed), {
     used <- args[vapply(sub(" =.*", "", args), is_used, NA)]
     for_each_backend(\(kernel, precision) {
       op <- kernel(whole, used)
-      tolerance <- c(float64 = 1e-10, float32 = 1e-4)[[precision]]  # the arguments of functions are rounded
+      tolerance <- c(float64 = 1e-10, float32 = 1e-4)[[precision]]  # the arguments of functions are rounded to float32
       expect_close(op(data[sub(" =.*", "", used)]), expected, precision, tolerance, info = paste(whole, "D =", D),
                    scale = pmax(scale, 1e-2))
     })

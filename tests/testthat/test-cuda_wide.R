@@ -1,11 +1,11 @@
-# Long vectors: on a GPU, sums over their entries and results of their length have separate kernels.
+# Long vectors: on a GPU, separate kernels compute contractions over the entries and results with as many entries.
 
 sizes <- c(11, 15, 16, 17, 33, 50, 100, 513)
 vectors <- \(D, ...) c(sprintf(c("x = Vi(%d)", "y = Vj(%d)"), D), ...)
 points <- \(n, D) matrix(rnorm(n * D), n) / sqrt(D)
 sq_dist <- \(x, y) outer(rowSums(x^2), rowSums(y^2), `+`) - 2 * tcrossprod(x, y)
 
-# body(kernel, D, x, y, close), with numbers of rows and columns that fill no tile
+# Calls body(kernel, D, x, y, close). The numbers of rows and columns are no multiples of a tile.
 for_each_size <- function(body, D = sizes) {
   withr::local_seed(1)
   for (d in D) {
@@ -23,7 +23,7 @@ test_that("distances and inner products of long vectors are right", {
     b <- rnorm(nrow(y))
     w <- runif(D)
     gauss <- kernel("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)", vectors(D, "b = Vj(1)"))
-    # weights of both signs cancel: errors are relative to the terms, whose scale is that of the largest sum
+    # weights of both signs cancel: errors are relative to the terms, which have the size of the largest sum
     near <- \(actual, expected) close(actual, expected, scale = max(row_scale(expected)))
     near(gauss(list(x, y, b)), exp(-sq_dist(x, y)) %*% b)
     dot <- kernel("Sum_Reduction(Exp(x | y) * b, 1)", vectors(D, "b = Vj(1)"))
@@ -81,7 +81,7 @@ test_that("sums of long vectors are right", {
   }, D = c(16, 50, 513))
 })
 
-test_that("several contractions, other long vectors and long columns are combined", {
+test_that("sums may combine several contractions, other long vectors and vectors of long columns", {
   for_each_size(\(kernel, D, x, y, close) {
     formula <- "Sum_Reduction(Exp(-SqDist(x, y)) * (x | y) + Exp(-Sum(Abs(x - y)) / s), 1)"
     both <- kernel(formula, vectors(D, "s = Pm(1)"))
@@ -93,7 +93,7 @@ test_that("several contractions, other long vectors and long columns are combine
   }, D = c(16, 50, 250))
 })
 
-test_that("distances do not depend on the origin", {
+test_that("distances are right for points far from the origin", {
   withr::local_seed(1)
   x <- round(256 * points(40, 20)) / 256  # exact in float32, also when shifted
   for_each_backend(\(kernel, precision) {
@@ -104,10 +104,10 @@ test_that("distances do not depend on the origin", {
   })
 })
 
-test_that("exponentials of distances and their gradients do not depend on the origin", {
+test_that("exponentials of distances and their gradients are right for points far from the origin", {
   withr::local_seed(1)
-  # in float32, a thread has the totals of a gradient up to 256 entries, or half of them up to 448 (compute capability
-  # 9.0), and rows stay in shared memory up to 320
+  # In float32, a thread holds the accumulators of a gradient up to 256 entries, or half of them up to 448 (compute
+  # capability 9.0). Rows stay in shared memory up to 320 entries.
   for (D in c(40, 130, 256, 257, 330, 448, 449)) {
     x <- round(256 * points(150, D)) / 256
     y <- round(256 * points(90, D)) / 256
@@ -124,7 +124,7 @@ test_that("exponentials of distances and their gradients do not depend on the or
   }
 })
 
-test_that("points that are far from each other have gradients as well", {
+test_that("gradients are right for points that are far from each other", {
   withr::local_seed(1)
   for (D in c(64, 300)) {
     x <- round(256 * points(150, D)) / 256
@@ -140,7 +140,7 @@ test_that("points that are far from each other have gradients as well", {
   }
 })
 
-test_that("pairs may read the vectors that are contracted", {
+test_that("the formula of a pair may use the vectors that are contracted", {
   hessian <- "Grad(Grad(Sum_Reduction(Exp(-g * SqDist(x, y)) * b, 1), x, e), x, h)"
   for_each_size(\(kernel, D, x, y, close) {
     h <- points(nrow(x), D)
@@ -148,13 +148,13 @@ test_that("pairs may read the vectors that are contracted", {
     second <- kernel(hessian, vectors(D, sprintf("h = Vi(%d)", D), "b = Vj(1)", "e = Vi(1)", "g = Pm(1)"))
     g <- 0.7
     k <- exp(-g * sq_dist(x, y)) * rep(b, each = nrow(x))
-    along <- k * (rowSums(x * h) - tcrossprod(h, y))  # times h'(x - y)
+    along <- k * (rowSums(x * h) - tcrossprod(h, y))  # multiplied by h'(x - y)
     wanted <- 4 * g^2 * (x * rowSums(along) - along %*% y) - 2 * g * h * rowSums(k)
     close(second(list(x, y, h, b, rep(1, nrow(x)), g)), wanted, scale = max(abs(wanted)))
   }, D = c(16, 21, 70, 130))
 })
 
-test_that("the entries of long sums may take several numbers of a pair", {
+test_that("the entries of long sums may depend on several scalars of a pair", {
   for_each_size(\(kernel, D, x, y, close) {
     b <- rnorm(nrow(y))
     k <- exp(-sq_dist(x, y))
@@ -184,7 +184,7 @@ test_that("exponents that are sums of large numbers are accurate", {
   for_each_size(\(kernel, D, x, y, close) {
     away <- \(x, by) sweep(x, 2, by, `+`)
     centre <- c(1, rep(0, D - 1))
-    x[1, ] <- 0  # the reference point, whose distances to the others are known
+    x[1, ] <- 0  # this reference point is at known distances from the others
     for (far in c(2, 4, 4.7, 8)) {  # 4.7^2 / log(2) is 31.9
       y_far <- away(y / 4, far * centre)
       x_far <- rbind(x[1, ], away(x[-1, ] / 4, far * centre))
@@ -194,7 +194,7 @@ test_that("exponents that are sums of large numbers are accurate", {
   }, D = c(20, 50, 100, 200))
 })
 
-test_that("infinite entries agree with R", {
+test_that("infinite entries of long vectors agree with R", {
   for_each_size(\(kernel, D, x, y, close) {
     x[3, 2] <- Inf
     y[5, 2] <- 0.5
@@ -204,12 +204,12 @@ test_that("infinite entries agree with R", {
     finite <- replace(x, x == Inf, 1)
     z <- abs(y[rep(1, nrow(y)), ])
     total <- kernel("Sum_Reduction(y * (x | z), 1)", vectors(D, sprintf("z = Vj(%d)", D)))
-    sums <- tcrossprod(finite, z) %*% y  # inner products have terms that cancel
+    sums <- tcrossprod(finite, z) %*% y  # the terms of the inner products cancel
     close(total(list(finite, y, z)), sums, scale = max(row_scale(sums)))
   }, D = c(33, 50, 100))
 })
 
-test_that("empty and single columns are reduced", {
+test_that("sums over no columns and over a single column are right", {
   for_each_backend(\(kernel, precision) {
     x <- matrix(1, 5, 20)
     y <- matrix(2, 1, 20)
@@ -222,7 +222,7 @@ test_that("empty and single columns are reduced", {
   })
 })
 
-test_that("texts for long vectors compile", {
+test_that("the CUDA texts of kernels for long vectors compile", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   source <- \(op, single) gpu_text(op, single)
   compiles <- function(op, kind, architectures = c("compute_80", "compute_90")) {
@@ -239,11 +239,11 @@ test_that("texts for long vectors compile", {
   short <- \(formula) keops_kernel(formula, vectors(3, "b = Vj(40)"))
   compiles(short("Sum_Reduction(Exp(-SqDist(x, y)) * b, 1)"), "in_place = true")
   compiles(short("Sum_Reduction(Sin(Cos(Sin(Cos(Sin(SqDist(x, y)))))) * b, 1)"), "in_place = false")
-  # compiling shows whether shared memory holds the columns of a block beside its vectors
+  # compilation fails if shared memory cannot hold the vectors of a block together with the other columns
   compiles(keops_kernel("Sum_Reduction((x | y) * b, 1)", vectors(8, "b = Vj(300)")), "Wide<.*VectorSum<", "sm_90")
 })
 
-test_that("texts by warp groups compile for GPUs of compute capability 9.0", {
+test_that("kernels with warp groups compile for GPUs of compute capability 9.0", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   skip_if(emulated(), "the emulator has no warp groups")
   compiles <- function(op, how) {
@@ -258,7 +258,7 @@ test_that("texts by warp groups compile for GPUs of compute capability 9.0", {
   compiles(keops_grad(gauss(448), "x"), 2)
 })
 
-test_that("texts of every reduction compile for GPUs that have warp groups", {
+test_that("kernels of every reduction compile for GPUs with warp groups", {
   skip_if(!nzchar(kernops:::cuda_compiler()), "there is no NVRTC")
   skip_if(emulated(), "the emulator has no warp groups")
   skip_on_cran()
@@ -270,7 +270,7 @@ test_that("texts of every reduction compile for GPUs that have warp groups", {
     formula <- c(formula, of_pair("Exp(-SqDist(x, y))"), of_pair("(x | y)"))
     for (f in formula) {
       used <- args[vapply(names(args), \(v) grepl(paste0("\\b", v, "\\b"), f), NA)]
-      kernel <- tryCatch(kernops:::kernel_compile(f, used), kernops_error = \(e) NULL)  # refused
+      kernel <- tryCatch(kernops:::kernel_compile(f, used), kernops_error = \(e) NULL)  # refused arguments
       if (is.null(kernel)) next
       text <- kernops:::cuda_sources(kernel, TRUE, FALSE, "sm_90")[[1]]
       if (!grepl("Warpgroups", text)) next
@@ -281,7 +281,7 @@ test_that("texts of every reduction compile for GPUs that have warp groups", {
   expect_setequal(by_groups, c("Sum", "LogSumExp", "SumSoftMaxWeight", "Max_SumShiftExp", "Max_SumShiftExpWeight"))
 })
 
-test_that("shared memory holds long vectors of a block and the numbers of columns that pairs read", {
+test_that("sums are right where shared memory holds long vectors of a block and short vectors of its columns", {
   withr::local_seed(1)
   p <- matrix(runif(131 * 7), 131)
   q <- matrix(runif(67 * 7), 67)
@@ -295,7 +295,7 @@ test_that("shared memory holds long vectors of a block and the numbers of column
   }, c(200, 310, 320, 410, 448))
 })
 
-test_that("shared memory holds long vectors of the columns and numbers of the columns up to its size", {
+test_that("sums are right where long vectors of the columns fill the shared memory", {
   withr::local_seed(1)
   b <- points(67, 300)
   for_each_size(\(kernel, D, x, y, close) {
@@ -305,7 +305,7 @@ test_that("shared memory holds long vectors of the columns and numbers of the co
   }, D = c(6, 8, 9, 16))
 })
 
-test_that("sums of vectors of the columns are right, whatever their length", {
+test_that("sums of vectors of the columns are right for any length of the vectors", {
   withr::local_seed(1)
   x <- points(200, 3)
   y <- points(131, 3)
@@ -334,10 +334,10 @@ test_that("sums of vectors of the columns are right, whatever their length", {
   })
 })
 
-# Each entry of x times each of y, in another order.
+# The exponentials of all products of an entry of x and an entry of y, in transposed order.
 outer_text <- \(d) sprintf("Sum_Reduction(Exp(TensorDot(x, y, [%d], [%d], [], [], [1, 0])), 1)", d, d)
 
-test_that("values longer than the registers of a thread are right", {
+test_that("values that exceed the registers of a thread are right", {
   withr::local_seed(2)
   x <- points(9, 18)
   y <- points(7, 18)
@@ -347,7 +347,7 @@ test_that("values longer than the registers of a thread are right", {
   })
 })
 
-test_that("values that exceed the registers of a GPU are left to the CPU", {
+test_that("values that exceed the registers of a GPU are computed by the CPU", {
   withr::local_seed(3)
   x <- points(3, 130)
   y <- points(4, 130)

@@ -1,4 +1,4 @@
-# Observations of averages: gp(averages = ), against dense algebra A K A' in plain R.
+# Observations of averages, gp(averages = ), against dense algebra with the covariance matrix A K A' in plain R.
 
 areas <- withr::with_seed(3, {
   d <- expand.grid(a = seq(0.05, 0.95, 0.1), b = seq(0.05, 0.95, 0.1))
@@ -22,7 +22,7 @@ given <- matern(3/2, 1.3, c(0.3, 0.5)) + nugget(0.01)
 K <- A %*% kernel(areas) %*% t(A) + diag(0.01, nrow(A))
 y <- areas$y[match(keys, areas$key)]
 
-test_that("likelihood, its gradient and predictions agree with dense algebra", {
+test_that("likelihood, gradient and predictions agree with dense algebra", {
   fit <- gp(y ~ cover + offset(a), areas, ~ a + b, given, averages = ~ area, estimate = "none")
   X <- A %*% cbind(1, areas$cover)
   offset <- as.vector(A %*% areas$a)
@@ -35,7 +35,7 @@ test_that("likelihood, its gradient and predictions agree with dense algebra", {
   expect_exact_gradient(fit)
 })
 
-test_that("averages are predicted, at the observations and as sums of new points", {
+test_that("predictions of averages are right, at the observations and as sums of new points", {
   fit <- gp(y ~ 1, areas, ~ a + b, given, averages = ~ area, estimate = "none")
   X <- matrix(1, nrow(A), 1)
   C <- K - diag(0.01, nrow(A))
@@ -54,7 +54,7 @@ test_that("averages are predicted, at the observations and as sums of new points
   expect_equal(unname(joint), errors, tolerance = 1e-7)
 })
 
-test_that("weights of nodes make sums, and points are blocks of one node", {
+test_that("node weights give weighted sums, and averages over a single node equal point observations", {
   fit <- gp(y ~ cover, areas, ~ a + b, given, averages = size / 4 ~ area, estimate = "none")
   B <- outer(keys, areas$key, `==`) * rep(areas$size / 4, each = length(keys))
   V <- B %*% kernel(areas) %*% t(B) + diag(0.01, nrow(B))
@@ -69,7 +69,7 @@ test_that("weights of nodes make sums, and points are blocks of one node", {
   expect_equal(predict(by_nodes, fresh, derivative = "a"), predict(plain, fresh, derivative = "a"))
 })
 
-test_that("estimates, cross-validation, draws and updates take averages", {
+test_that("estimates, cross-validation, draws and updates work with averages", {
   fit <- gp(y ~ 1, areas, ~ a + b, matern(3/2, range = 0.4) + nugget(0.01), averages = ~ area)
   moved <- \(f) gp(y ~ 1, areas, ~ a + b, f, averages = ~ area, estimate = "none")$loglik
   best <- fit$covariance

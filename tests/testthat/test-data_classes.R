@@ -1,4 +1,4 @@
-# Classes and units of variables: predictions do not depend on the class or unit in which new data have a variable.
+# Classes and units of variables: predictions do not depend on the class or unit of the variables in new data.
 
 case <- local({
   withr::local_seed(13)
@@ -13,7 +13,7 @@ known_fit <- function(formula, data = case, coords = ~ x, ...) {
 }
 predicted <- function(fit, ...) unname(predict(fit, data.frame(x = 0.5, g = factor(2), ...)))
 
-test_that("dates and times are converted into each other in all parts of a fit, also in expressions", {
+test_that("dates and times are converted into each other in all parts of a fit, also within expressions", {
   formulas <- list(z ~ day, z ~ I(as.numeric(day)^2 / 1e4), z ~ poly(day, 2), z ~ format(day, "%m"),
                    z ~ as.POSIXlt(day)$wday, z ~ offset(as.numeric(day)), z ~ 1 + (0 + day | g))
   for (formula in formulas) {
@@ -34,7 +34,7 @@ test_that("dates and times are converted into each other in all parts of a fit, 
                predicted(hours, time = case$time[[8]]))
 })
 
-test_that("durations are converted to the fitted unit, and are not dates", {
+test_that("durations are converted to the fitted unit, and are not accepted as dates", {
   for (fit in list(known_fit(z ~ since), known_fit(z ~ sqrt(as.numeric(since))), known_fit(z ~ 1, coords = ~ since),
                    known_fit(z ~ 1, coords = ~ as.numeric(since)), known_fit(z ~ 1, coords = case["since"]))) {
     expected <- predicted(fit, since = as.difftime(120, units = "mins"))
@@ -44,7 +44,7 @@ test_that("durations are converted to the fitted unit, and are not dates", {
       expect_error(predicted(fit, since = wrong), "'since'.*<difftime>", class = "kernops_input_error")
     }
   }
-  # the unit of a difference of times depends on the data
+  # difftime() chooses its unit by the data
   start <- as.POSIXct("2024-01-01", tz = "UTC")
   for (formula in list(z ~ I(time - start), z ~ difftime(time, start))) {
     fit <- known_fit(formula)
@@ -53,7 +53,7 @@ test_that("durations are converted to the fitted unit, and are not dates", {
   }
 })
 
-test_that("columns of class units are in the fitted unit", {
+test_that("columns of class units are converted to the fitted unit", {
   skip_if_not_installed("units")
   d <- transform(case, r = units::set_units(x + 0.5, "km"))
   m <- units::set_units(700, "m")
@@ -77,7 +77,7 @@ test_that("columns of class units are in the fitted unit", {
   expect_error(known_fit(z ~ 1, d, known = list(noise = ~ r)), "noise.*<units>", class = "kernops_input_error")
 })
 
-test_that("codes of a factor are not matched with other strings", {
+test_that("integer codes of a factor are not matched with other strings", {
   fit <- known_fit(z ~ as.integer(g))
   expected <- unname(fitted(fit)[[12]])
   for (g in list(case$g[[12]], "2", factor("2"), factor(2, 5:1), ordered(2, c(2, 9)))) {
@@ -96,7 +96,7 @@ test_that("plots of fits over time follow the trend", {
   expect_no_error(plot(known_fit(z ~ since, coords = ~ since)))
 })
 
-test_that("new points for a fit by a matrix or by points are matched by the names of columns", {
+test_that("new points are matched by column names if the fit was given a matrix or spatial points", {
   u <- cbind(east = case$x, north = rev(case$x))
   new <- data.frame(north = c(0.1, 0.2), east = c(0.5, 0.6), g = factor(c(1, 3)))
   for (fit in list(known_fit(z ~ 1, coords = u), known_fit(z ~ g, coords = as.data.frame(u)))) {
@@ -123,7 +123,7 @@ test_that("a column name that occurs twice is an error if it is used", {
   expect_equal(predict(known_fit(z ~ 1, coords = ~ day), twice), predict(known_fit(z ~ 1, coords = ~ day), case))
 })
 
-test_that("a factor with one level is named", {
+test_that("an error names a factor that has only one level", {
   d <- transform(case, h = "p", k = replace(as.character(g), 1:40, NA))
   for (formula in list(z ~ h, z ~ 0 + h, z ~ h:x)) {
     expect_error(known_fit(formula, d, ~ day), "`h` has the level \"p\" only", class = "kernops_input_error")
@@ -133,7 +133,7 @@ test_that("a factor with one level is named", {
                fixed = TRUE, class = "kernops_input_error")
 })
 
-test_that("names of variables may have letters that the locale lacks", {
+test_that("names of variables may contain letters that the locale lacks", {
   names <- c("\u00fcber", "gr\u00fcn")
   d <- stats::setNames(case[c("x", "g", "z", "day")], c(names, "z", "day"))
   new <- d[3:5, ]
@@ -164,7 +164,7 @@ test_that("s(g, bs = \"re\") is a random effect, as in mgcv", {
                logLik(gp(z ~ x + (1 | g), d, covariance = nugget())))
 })
 
-test_that("coordinates are named as a formula or as names of columns", {
+test_that("coordinates may be given as a formula or as column names", {
   d <- data.frame(`east ing` = c(1, 4, 2, 7, 5), y = c(3, 1, 2, 5, 9), z = c(1, 3, 2, 2, 4), check.names = FALSE)
   fit <- function(coords) gp(z ~ 1, d, coords, matern(3/2, variance = 1, range = 2) + nugget(0.1), estimate = "none")
   named <- fit(c("east ing", "y"))

@@ -1,4 +1,4 @@
-# The trend, weights, coordinates and missing values of gp(), as lm() and plain R have them.
+# The trend, weights, coordinates and missing values of gp(), against lm() and plain R.
 
 test_that("terms, weights and the matrix of the trend agree with lm()", {
   withr::local_seed(36)
@@ -26,7 +26,7 @@ test_that("weights and noise may be variables of the data", {
   expect_equal(coef(update(by_name, . ~ w)), coef(update(by_value, . ~ w)))
 })
 
-test_that("an offset and factors agree with the formula", {
+test_that("offsets and factors of a trend agree with plain R", {
   withr::local_seed(7)
   d <- transform(smooth_case(40), g = rep(c("p", "q"), 20))
   fit <- gp(z ~ g + offset(w), d, ~ a + b, given(), estimate = "none")
@@ -36,7 +36,7 @@ test_that("an offset and factors agree with the formula", {
   expect_equal(predict(fit), predict(fit, d))
 })
 
-test_that("the trend agrees with lm(): levels that do not occur, bases that depend on the data, matrices", {
+test_that("the trend agrees with lm() for unused levels, bases that depend on the data, and matrices", {
   withr::local_seed(18)
   d <- transform(smooth_case(40), g = factor(rep(c("p", "q"), 20), levels = c("p", "q", "r")))
   expect_named(coef(gp(z ~ g, d, ~ a + b, given(), estimate = "none")), c("(Intercept)", "gq"))
@@ -50,23 +50,23 @@ test_that("the trend agrees with lm(): levels that do not occur, bases that depe
   expect_equal(unname(predict(fit, as.matrix(d[1:3, ]))), unname(predict(fit, d[1:3, ])))
 })
 
-test_that("the trend may name functions, settings and constants, as that of lm()", {
+test_that("the trend may use functions, settings and constants of the user, as in lm()", {
   withr::local_seed(26)
   d <- transform(smooth_case(40), g = sample(c("p", "q", "r"), 40, TRUE), l = rep(c(TRUE, FALSE), 20))
   setting <- list(p = 2)
   squared <- TRUE
-  for (trend in list(~ poly(w, 2, raw = T), # nolint: as users write it
+  for (trend in list(~ poly(w, 2, raw = T), # nolint: users write T
                      ~ C(factor(g), contr.helmert), ~ sapply(w, abs), ~ I(w^setting$p),
                      ~ I(if (squared) w^2 else w), ~ g + l)) {
-    # without a field (variance 1e-12), predictions are those of the trend
+    # without a field (variance 1e-12), predictions equal those of the trend
     fit <- gp(update(trend, z ~ .), d, ~ a + b, exponential(1e-12, 0.3) + nugget(1), estimate = "none")
-    # model.frame() warns that it drops the contrasts of the formula: model.matrix() has them still
+    # model.frame() warns that it drops the contrasts of the formula, although model.matrix() still uses them
     expected <- suppressWarnings(predict(lm(update(trend, z ~ .), d), d[3:9, ]))
     expect_equal(unname(suppressWarnings(predict(fit, d[3:9, ]))), unname(expected), tolerance = 1e-6)
   }
 })
 
-test_that("update() expands a dot as the fit did", {
+test_that("update() expands a dot in the formula as it was expanded in the fit", {
   withr::local_seed(29)
   d <- smooth_case(30)
   fit <- gp(z ~ ., d[c("z", "w", "a")], d[c("a", "b")], given(), estimate = "none")
@@ -86,7 +86,7 @@ test_that("known coefficients are matched by name", {
   expect_equal(predict(nothing, d), predict(gp(z ~ 0, d, ~ a + b, given(), estimate = "none"), d))
 })
 
-test_that("missing values are left out, or kept as NA", {
+test_that("rows with missing values are omitted, or give NA", {
   withr::local_seed(8)
   d <- smooth_case(40)
   d$z[3] <- NA
@@ -102,7 +102,7 @@ test_that("missing values are left out, or kept as NA", {
   expect_error(gp(z ~ 1, d, ~ a + b, given(), estimate = "none", na.action = na.fail), class = "kernops_input_error")
 })
 
-test_that("coordinates that depend on the data agree with the fit at new points", {
+test_that("coordinates that depend on the data are evaluated at new points with the values of the fit", {
   withr::local_seed(21)
   d <- transform(smooth_case(40), a = 10 * a)
   fit <- gp(z ~ 1, d, coords = ~ scale(a) + scale(b))

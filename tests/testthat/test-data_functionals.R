@@ -1,5 +1,5 @@
-# Observations of derivatives: gp(derivatives = ) and predict(derivative = ), against dense algebra whose covariances
-# are differences of those of values.
+# Observations of derivatives, gp(derivatives = ) and predict(derivative = ), against dense algebra, in which the
+# covariances of derivatives are finite differences of covariances of values.
 
 slopes <- withr::with_seed(2, {
   d <- data.frame(a = runif(12), b = runif(12, 0, 2))
@@ -11,7 +11,8 @@ both <- list(ya ~ a, yb ~ b)
 steps <- 2e-3 * c(-3:-1, 1:3)
 weights <- c(-1, 9, -45, 45, -9, 1) / 60 / 2e-3
 
-# Covariances of functionals by k(x, y): value (0) or derivative (1, 2) at the rows of u.
+# Covariances of functionals by finite differences of k(x, y): `of` is 0 for a value, 1 or 2 for a derivative, at each
+# row of u.
 between <- function(k, u, of, v = u, of_v = of) {
   nodes <- \(u, of) Map(\(row, j) list(u = u[rep(row, if (j) 6 else 1), , drop = FALSE] +
                                          (if (j) outer(steps, seq_len(ncol(u)) == j) else 0),
@@ -20,7 +21,7 @@ between <- function(k, u, of, v = u, of_v = of) {
          numeric(nrow(u)))
 }
 
-test_that("derivatives of each covariance are differences of its values", {
+test_that("derivatives of each covariance agree with finite differences", {
   cases <- list(
     squared_exponential(2, 0.7), matern(5/2, 2, c(0.7, 0.4)), matern(3/2, 2, 0.7), matern(1.7, 2, 0.7),
     matern(3.2, 2, 0.7), rational_quadratic(2, 0.7, 1.1), periodic(2, 0.7, 1.1), wave(2, 0.3), wendland(2, 1.3),
@@ -43,7 +44,7 @@ test_that("derivatives of each covariance are differences of its values", {
     ours <- matrix(values(list(theta = theta, x = as_points(u), y = as_points(v))), 6)
     expected <- between(\(a, b) covariance_values(object, a, b), u, of, v)
     expect_equal(ours, expected, tolerance = 1e-7, info = format(object))
-    # where both points coincide, expected values are the limit: differences to a point nearby
+    # where two points coincide, the derivatives are the limit for a nearby point
     same <- matrix(values(list(theta = theta, x = as_points(u), y = as_points(u))), 6)
     near <- matrix(values(list(theta = theta, x = as_points(u), y = as_points(u + 1e-7))), 6)
     expect_equal(same, near, tolerance = 1e-5, info = format(object))
@@ -80,7 +81,7 @@ test_that("likelihood, its gradient and predictions agree with dense algebra", {
   expect_exact_gradient(fit)
 })
 
-test_that("the derivative of a fit to values is that of its predictions", {
+test_that("the derivative of a fit to values agrees with differences of its predictions", {
   moved <- \(name, by) replace(fresh, name, fresh[[name]] + by)
   for (formula in list(y ~ 1, y ~ a:b + sin(b))) {
     fit <- gp(formula, slopes, ~ a + b, matern(5/2, 1.3, c(0.5, 0.9)) + nugget(1e-3), estimate = "none")
@@ -93,7 +94,7 @@ test_that("the derivative of a fit to values is that of its predictions", {
       expect_equal(se^2, sum(weights * (joint %*% weights)), tolerance = 1e-4)
     }
   }
-  # coordinates in a unit far from 1
+  # coordinates in a unit that is far from 1
   far <- transform(slopes, a = a * 1e70, b = b * 1e70)
   fit <- gp(y ~ 1, far, ~ a + b, matern(5/2, 1.3, 7e69), estimate = "none")
   near <- gp(y ~ 1, slopes, ~ a + b, matern(5/2, 1.3, 0.7), estimate = "none")
@@ -101,7 +102,7 @@ test_that("the derivative of a fit to values is that of its predictions", {
                tolerance = 1e-8)
 })
 
-test_that("estimates use derivatives, and other methods take such fits", {
+test_that("derivatives improve estimates, and the methods of fits work with derivatives", {
   fit <- gp(y ~ 1, slopes, ~ a + b, matern(5/2, ard = TRUE), derivatives = both)
   expect_identical(nobs(fit), 35L)
   grid <- expand.grid(a = seq(0, 1, 0.1), b = seq(0, 2, 0.2))
@@ -111,7 +112,7 @@ test_that("estimates use derivatives, and other methods take such fits", {
   expect_equal(predict(fit, derivative = "a"), slopes$ya, tolerance = 1e-5, ignore_attr = TRUE)
   more <- update(fit, newdata = transform(fresh, y = sin(4 * a) + b^2 * a, ya = NA_real_, yb = 2 * a * b))
   expect_identical(nobs(more), 39L)
-  # leave-one-out by the factor is that of fits without a row
+  # leave-one-out predictions from the factor agree with fits without a row
   folds <- gp_cv(fit)
   expect_identical(nrow(folds), 35L)
   without <- gp(y ~ 1, slopes[-1, ], ~ a + b, fit$covariance, derivatives = list(yb ~ b), estimate = "none")
@@ -125,7 +126,7 @@ test_that("estimates use derivatives, and other methods take such fits", {
                ignore_attr = TRUE)
 })
 
-test_that("an estimated smoothness is that of a field with derivatives", {
+test_that("derivatives of a field with an estimated smoothness agree with those for a given smoothness", {
   as_given <- replace(matern(NA, 1.3, 0.7), "kernel", list(replace(matern(NA)$kernel, "constants", list(list()))))
   model <- kernops:::with_functionals(kernops:::covariance_model(as_given, 2))
   theta <- replace(model$parameters$value, model$parameters$kind == "nu", 1.7)

@@ -4,7 +4,7 @@ several <- function() {
   kernops:::new_layout("several", names = c("a", "b"), variable = c(1L, 1L, 2L), row = c(1L, 3L, 2L), beside = 0L)
 }
 
-test_that("new points of several variables agree with each in turn", {
+test_that("new points of several variables agree with those of each variable in turn", {
   u <- cbind(c(0.1, 0.2, 0.3), c(4, 5, 6))
   points <- list(u = u, x = cbind(`(Intercept)` = c(1, 1, 1), z = 7:9), offset = c(0, 1, 0))
   expanded <- kernops:::expand(several(), points)
@@ -24,7 +24,7 @@ test_that("blocks of several variables average the points of each variable", {
   expect_equal(blocks$u[, 1:2], cbind(rep(c(1, 1.5, 2), 2), rep(0:1, each = 3)))
 })
 
-test_that("tables of several variables are joined by columns", {
+test_that("tables of several variables are joined column by column", {
   variable <- rep(1:2, each = 2)
   table <- data.frame(fit = 1:4, se.fit = 5:8)
   both <- kernops:::collapse(several(), table, variable)
@@ -35,7 +35,7 @@ test_that("tables of several variables are joined by columns", {
   expect_identical(kernops:::collapse(kernops:::new_layout("single"), table, NULL), table)
 })
 
-test_that("a layout keeps the variables and rows of some observations, and names them", {
+test_that("the layout of some observations keeps their variables and rows, and names them", {
   kept <- kernops:::keep_observations(several(), c(TRUE, FALSE, TRUE))
   expect_identical(kept$variable, 1:2)
   expect_identical(kernops:::observation_labels(kept, c("p", "q", "r")), c("p:a", "q:b"))

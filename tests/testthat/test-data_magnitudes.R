@@ -1,4 +1,4 @@
-# Units and offsets near the limits of double precision. The oracle is the same fit in an ordinary unit.
+# Units and offsets near the limits of double precision. The oracle is the same fit in ordinary units.
 
 withr::with_seed(1, {
   plain <- data.frame(x = runif(50), z = runif(50), g = factor(rep(1:2, 25)))
@@ -28,7 +28,7 @@ test_that("fits, predictions and parameters agree for coordinates in any unit", 
   }
 })
 
-test_that("given ranges have the unit of the coordinates, for every method and with families", {
+test_that("given ranges are in the unit of the coordinates, for every method and with families", {
   tiny <- in_unit(plain, 1e-120)
   value <- \(...) as.numeric(logLik(suppressWarnings(gp(...))))
   known <- \(unit) exponential(1, 0.3 * unit) + nugget(0.05)
@@ -57,11 +57,11 @@ test_that("the log-likelihood of a response in another unit agrees with the dens
   }
 })
 
-test_that("a large constant loses only the digits that its size requires", {
+test_that("a large constant added to the response loses only the digits that its size requires", {
   new <- plain[1:5, ]
   for (method in c("exact", "vecchia", "iterative")) for (level in c(1e9, -1e12)) {
     far <- transform(plain, y = y + level)
-    near <- transform(far, y = y - level) # rounded alike
+    near <- transform(far, y = y - level) # rounded in the same way
     fits <- lapply(list(far, near), \(d) gp(y ~ z, d, ~ x, method = method))
     expect_equal(fits[[1]]$loglik, fits[[2]]$loglik, tolerance = 1e-8)
     expect_equal(coef(fits[[1]])[["z"]], coef(fits[[2]])[["z"]], tolerance = 1e-6)
@@ -72,7 +72,7 @@ test_that("a large constant loses only the digits that its size requires", {
   expect_equal(unname(coef(by_group)), rep(1e12, 2), tolerance = 1e-10)
 })
 
-test_that("rounding errors of an exact trend are not mistaken for a response", {
+test_that("a response that the trend fits exactly is an error, despite rounding errors", {
   for (exact in list(3 + 2 * plain$z, 1e12 + 2 * plain$z, 1e-9 * (1 + plain$z))) {
     expect_error(gp(exact ~ z, plain, ~ x), "fitted exactly by the trend", class = "kernops_input_error")
   }
@@ -94,7 +94,7 @@ test_mistakes("kernops_input_error", alist(
   `a variogram of tiny distances` = gp_variogram(y ~ 1, in_unit(plain, 1e-150), coords = ~ x)
 ))
 
-test_that("the mode of large counts is found", {
+test_that("the mode of Laplace's approximation is found for large counts", {
   for (size in c(1e6, 1e8, 1e10)) for (method in c("exact", "vecchia")) {
     withr::local_seed(2)
     d <- transform(plain, k = round(size * exp(y)))
@@ -105,6 +105,6 @@ test_that("the mode of large counts is found", {
   }
   d <- transform(plain, k = 1e6 + round(1e3 * y))
   expect_no_warning(fit <- gp(k ~ z, d, ~ x, matern(3/2) + nugget(), family = poisson()))
-  # nearly log-normal observations with variance 1 / k
+  # logarithms of counts k are nearly normal with variance 1 / k
   expect_equal(as.vector(predict(fit, type = "link")), log(d$k), tolerance = 1e-3)
 })

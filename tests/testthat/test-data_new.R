@@ -1,6 +1,6 @@
 # New points that predict() and simulate() accept.
 
-test_that("new data have the variables that the fit had for each observation: none are taken from elsewhere", {
+test_that("new data must have all variables that the fit had for each observation, even if others exist elsewhere", {
   withr::local_seed(36)
   d <- smooth_case(40)
   a <- w <- c(0.1, 0.2)
@@ -12,7 +12,7 @@ test_that("new data have the variables that the fit had for each observation: no
   expect_error(simulate(fit, 1, newdata = new[c("b", "w")]), "lacks `a`", class = "kernops_input_error")
   expect_error(predict(fit, new["w"], coords = ~ a + a), "any column of `newdata`", class = "kernops_input_error")
 
-  # variables of the fit that were no columns of data
+  # variables that the fit found outside of `data`
   expected <- predict(fit, new)
   z <- d$z; w <- d$w; a <- d$a; b <- d$b
   loose <- gp(z ~ w, coords = ~ a + b, covariance = given(), estimate = "none")
@@ -21,7 +21,7 @@ test_that("new data have the variables that the fit had for each observation: no
   expect_error(predict(loose, new[c("a", "b")]), "lacks `w`", class = "kernops_input_error")
   expect_error(predict(loose, new[c("w", "b")]), "lacks `a`", class = "kernops_input_error")
 
-  # parts of lists: the points would be those of the fit
+  # parts of lists would always give the points of the fit
   as_list <- as.list(d)
   for (fit in list(gp(d$z ~ 1, coords = ~ d$a + d$b, covariance = given(), estimate = "none"),
                    gp(as_list$z ~ 1, coords = ~ as_list$a + as_list$b, covariance = given(), estimate = "none"))) {
@@ -30,7 +30,7 @@ test_that("new data have the variables that the fit had for each observation: no
   }
 })
 
-test_that("numbers of class integer64, whose bits are not those of doubles, are refused", {
+test_that("numbers of class integer64 are refused, because their bits are not those of doubles", {
   d <- list2DF(list(z = c(1, 2, 4), w = 1:3 / 2, a = c(1, 3, 4)))
   whole <- \(name) list2DF(replace(as.list(d), name, list(integer64(1:3, c(0, 0, 0)))))
   for (name in c("z", "w", "a")) {
@@ -78,7 +78,7 @@ test_that("settings in the environment of a formula are found, also if new data 
   expect_equal(predict(fit, d[1:2, c("a", "b", "w")]), fitted(fit)[1:2])
 })
 
-test_that("variables of new data are of the types that they had", {
+test_that("variables of new data must have the types that they had in the fit", {
   withr::local_seed(27)
   d <- transform(smooth_case(40), g = factor(rep(c("p", "q"), 20)), l = rep(c(TRUE, FALSE, TRUE, TRUE), 10))
   new <- data.frame(a = 0.5, b = 0.5, w = 2, g = "q", l = TRUE)
@@ -93,7 +93,7 @@ test_that("variables of new data are of the types that they had", {
   expect_no_warning(expect_error(predict(fit, transform(new, g = 1L)), "'g' was fitted", class = "kernops_input_error"))
 })
 
-test_that("a point at which the covariance is not a number does not affect other points", {
+test_that("a point at which the covariance is NaN does not affect other points", {
   withr::local_seed(28)
   d <- smooth_case(40)
   log_distance <- covariance("s * Exp(-Abs(Log(x) - Log(y)) / l)", list(s = 1, l = 0.5))
@@ -111,7 +111,7 @@ test_that("a point at which the covariance is not a number does not affect other
     expect_equal(unname(draws[-3, ]), unname(simulate(fit, 2, 1, new[-3, , drop = FALSE], conditional = conditional)))
     expect_true(all(is.na(draws[3, ])))
   }
-  # far apart, of finite variance, and no number between them
+  # points that are far apart have finite variances, but the covariance between them is NaN
   torn <- covariance("s * Exp(-Norm2(x - y)) * Exp(Log(l - Norm2(x - y)))", list(s = 1, l = 2)) + nugget(1)
   torn <- gp(z ~ 1, d, ~ a, torn, estimate = "none")
   expect_error(simulate(torn, newdata = data.frame(a = c(0, 9))), "finite", class = "kernops_input_error")

@@ -1,4 +1,4 @@
-# Means over polygons, against means over dense grids of the points that sf has in them.
+# Means over polygons, against means over dense grids of the points that lie within the polygons by sf.
 
 skip_if_not_installed("sf")
 
@@ -21,7 +21,7 @@ points_in <- function(shape, n) {
   points <- sf::st_as_sf(grid, coords = c("x", "y"))
   points[lengths(sf::st_intersects(points, shape)) > 0, ]
 }
-# the mean of many points; its standard error from fewer
+# The mean over many points of the shape; the standard error is that of the mean over fewer points.
 by_points <- function(shape, n = 150, few = 25) {
   joint <- predict(fit, points_in(shape, few), cov = TRUE)
   data.frame(fit = mean(predict(fit, points_in(shape, n))$fit), se.fit = sqrt(mean(joint$cov)))
@@ -30,7 +30,7 @@ expect_mean_of_points <- function(shape, ..., tolerance = 1e-2) {
   expect_equal(mean_over(areas(shape)), by_points(shape, ...), tolerance = tolerance)
 }
 
-test_that("polygons with holes, of several parts, of any direction and collections have the mean of their points", {
+test_that("polygons with holes, several parts or any orientation, and collections, have the mean of their points", {
   hole <- sf::st_polygon(list(ring(c(1, 1), c(8, 2), c(7, 8), c(2, 9)), ring(c(3, 3), c(5, 3), c(5, 6))))
   expect_mean_of_points(hole)
   two <- list(list(ring(c(1, 1), c(4, 1), c(2, 5))), list(ring(c(6, 6), c(6, 9), c(9, 9))))
@@ -42,7 +42,7 @@ test_that("polygons with holes, of several parts, of any direction and collectio
   expect_equal(mean_over(sf::st_zm(areas(hole), drop = FALSE, what = "Z")), mean_over(areas(hole)), tolerance = 1e-10)
 })
 
-test_that("thin polygons of any direction have the mean along their line, in a time that width does not change", {
+test_that("thin polygons of any direction have the mean along their line, in a time independent of the width", {
   for (to in list(c(9, 9), c(9, 1.5), c(1, 8.5), c(4, 9))) for (width in c(0.1, 1e-4, 1e-7)) {
     line <- sf::st_linestring(rbind(c(1, 1), to))
     across <- c(to[[2]] - 1, 1 - to[[1]]) / sqrt(sum((to - 1)^2)) * width / 2
@@ -56,7 +56,7 @@ test_that("thin polygons of any direction have the mean along their line, in a t
   }
 })
 
-test_that("a winding river, a comb and an archipelago have the mean of their points, with about the nodes of `block`", {
+test_that("a winding river, a comb and an archipelago have the mean of their points, with about `block` nodes", {
   s <- seq(0, 1, length.out = 200)
   river <- sf::st_buffer(sf::st_sfc(sf::st_linestring(cbind(1 + 8 * s, 5 + 3 * sin(12 * s)))), 0.02)
   comb <- sf::st_union(do.call(c, lapply(0:40, function(k) sf::st_sfc(polygon(c(k / 5, 1), c(k / 5 + 0.1, 1),
@@ -71,7 +71,7 @@ test_that("a winding river, a comb and an archipelago have the mean of their poi
   }
 })
 
-test_that("parts that are far from each other have nodes in proportion to their areas", {
+test_that("parts that are far from each other have numbers of nodes in proportion to their areas", {
   for (far in c(1e2, 1e5, 1e8)) {
     two <- sf::st_sfc(sf::st_multipolygon(list(unclass(square(0, 0, 2)), unclass(square(far, far, 1)))))
     cpu <- sum(system.time(nodes <- area_points(two, 500))[1:2])
@@ -81,7 +81,7 @@ test_that("parts that are far from each other have nodes in proportion to their 
   }
 })
 
-test_that("parts that overlap count once, and invalid polygons agree with st_make_valid()", {
+test_that("overlapping parts count once, and invalid polygons agree with st_make_valid()", {
   overlapping <- sf::st_multipolygon(list(unclass(square(1, 1, 4)), unclass(square(3, 3, 4)), unclass(square(1, 1, 4))))
   union <- sf::st_union(sf::st_sfc(square(1, 1, 4), square(3, 3, 4)))
   expect_equal(mean_over(areas(overlapping)), mean_over(sf::st_sf(geometry = union)), tolerance = 1e-3)
@@ -119,13 +119,13 @@ test_that("empty polygons have missing predictions, also if all polygons are emp
   expect_identical(nrow(mean_over(areas(square(1, 1))[0, ])), 0L)
 })
 
-test_that("a hundred polygons take less time than a hundred calls", {
+test_that("predictions for a hundred polygons agree with separate calls and with gstat", {
   grid <- sf::st_sf(geometry = sf::st_make_grid(sf::st_sfc(square(0, 0, 10)), n = 10))
   together <- mean_over(grid)
   some <- c(1, 37, 100)
   expect_equal(together[some, ], do.call(rbind, lapply(some, function(k) mean_over(grid[k, ]))), ignore_attr = TRUE,
                tolerance = 1e-8)
-  # block kriging of gstat has the same squares
+  # block kriging of gstat with the same squares
   skip_if_not_installed("gstat")
   theirs <- gstat::krige(z ~ 1, sf::st_as_sf(seen, coords = c("x", "y")), grid[some, ],
                          gstat::vgm(1, "Exp", 3, 0.01), debug.level = 0)
@@ -148,7 +148,7 @@ test_mistakes("kernops_input_error", alist(
   `polygons as data` = gp(z ~ 1, sf::st_sf(z = 1, geometry = sf::st_sfc(square(0, 0))))
 ))
 
-# On the sphere: points in longitude and latitude that s2 has within a polygon, weighted by the area of their cells.
+# On the sphere: points in longitude and latitude that lie within a polygon by s2, weighted by the areas of their cells.
 globe <- withr::with_seed(63, data.frame(lon = runif(150, -180, 180), lat = asin(runif(150, -1, 1)) * 180 / pi))
 globe <- transform(globe, z = sin(lon * pi / 90) * cos(lat * pi / 180) + lat / 90)
 round_fit <- suppressMessages(gp(z ~ 1, sf::st_as_sf(globe, coords = c("lon", "lat"), crs = 4326),
@@ -177,7 +177,7 @@ test_that("polygons across the dateline and around the poles agree with s2", {
   expect_equal(mean_on_globe(beyond), mean_on_globe(across[[1]]), tolerance = 1e-8)
   pole <- lonlat(c(-150, 60), c(-60, 65), c(0, 70), c(90, 55), c(150, 75))
   expect_equal(mean_on_globe(pole[[1]]), by_cells(seq(-178, 178, 6), seq(52, 89, 2), pole), tolerance = 1e-2)
-  # Antarctica as maps in longitude and latitude have it, along the dateline to the pole and back
+  # Antarctica as in maps in longitude and latitude, with edges along the dateline to the pole and back
   shore <- cbind(seq(-180, 180, 20), -70 - 5 * sin(seq(-180, 180, 20) * pi / 90))
   south <- sf::st_polygon(list(rbind(c(-180, -90), shore, c(180, -90), c(-180, -90))))
   open <- sf::st_sfc(sf::st_polygon(list(shore[c(1:18, 1), ])), crs = 4326)
@@ -185,7 +185,7 @@ test_that("polygons across the dateline and around the poles agree with s2", {
   expect_equal(mean_on_globe(south), by_cells(seq(-178, 178, 6), seq(-89, -62, 2), open), tolerance = 1e-2)
 })
 
-test_that("edges are great circles with s2, and straight in degrees without", {
+test_that("edges are great circles if s2 is used, and straight lines in degrees otherwise", {
   withr::defer(suppressMessages(sf::sf_use_s2(TRUE)))
   wide <- lonlat(c(-60, 40), c(60, 40), c(60, 50), c(-60, 50))
   centre <- function() area_points(wide, 1000)$centre
@@ -211,7 +211,7 @@ test_that("areas and centroids of countries on the sphere agree with s2", {
   expect_gt(min(inside), 0.85)
 })
 
-test_that("invalid polygons on the sphere are made valid, parts that overlap count once", {
+test_that("invalid polygons on the sphere are made valid, and overlapping parts count once", {
   suppressMessages(sf::sf_use_s2(TRUE))
   whole <- lonlat(c(170, 0), c(-170, 0), c(-170, 20), c(170, 20))
   overlapping <- sf::st_multipolygon(list(unclass(polygon(c(170, 0), c(-175, 0), c(-175, 20), c(170, 20))),
@@ -223,7 +223,7 @@ test_that("invalid polygons on the sphere are made valid, parts that overlap cou
   expect_equal(mean_on_globe(bow), mean_on_globe(halves), tolerance = 1e-2)
 })
 
-test_that("local kriging of a polygon takes the observations that are nearest to its centre", {
+test_that("local kriging of a polygon uses the observations that are nearest to its centre", {
   suppressMessages(sf::sf_use_s2(TRUE))
   across <- lonlat(c(170, -10), c(-170, -10), c(-170, 10), c(170, 10))
   ours <- sf::st_drop_geometry(predict(round_fit, sf::st_sf(geometry = across), nmax = 12, se.fit = TRUE,

@@ -1,7 +1,7 @@
 # Fits of several variables: cokriging against gstat, estimates, and the methods of fits.
 
 expect_cokriged <- function(ours, theirs, variables, tolerance = 1e-8) {
-  # gstat predicts no variable at a point where one of them has no neighbours
+  # gstat predicts no variable at a point at which some variable has no neighbours
   some <- stats::complete.cases(theirs)
   expect_gt(mean(some), 0.7)
   equal <- function(a, b) expect_equal(a[some], b[some], tolerance = tolerance)
@@ -34,7 +34,7 @@ gstat_lmc <- function(g, ranges, white = "Nug") {
   g
 }
 
-test_that("cokriging of meuse agrees with gstat: ordinary, universal and simple, of values at different places", {
+test_that("ordinary, universal and simple cokriging of meuse agree with gstat, for different locations", {
   home <- data_of_sp("meuse")
   seen <- home$meuse
   new <- rbind(transform(seen[seq(1, 155, by = 8), ], x = x + 31, y = y - 17), seen[c(3, 120), ])
@@ -57,7 +57,7 @@ test_that("cokriging of meuse agrees with gstat: ordinary, universal and simple,
     ours <- cokriged(update(fit, covariance = model), away, block = c(100, 60))
     expect_cokriged(ours, predict(model, away, block = c(100, 60), debug.level = 0), c("zinc", "lead"), 1e-6)
   }
-  # conversion back to gstat
+  # the covariance is converted back to gstat
   expect_equal(as_vgm(fit)[names(g$model)], errors$model, ignore_attr = TRUE)
   expect_equal(as_vgm(as_gp(g)), g$model[names(as_vgm(fit))], ignore_attr = TRUE)
   beta <- c(6, -1, 5, -2)
@@ -67,14 +67,14 @@ test_that("cokriging of meuse agrees with gstat: ordinary, universal and simple,
   expect_cokriged(cokriged(fit, new), predict(g, new, debug.level = 0), c("zinc", "lead"))
 })
 
-# The model of some of the variables.
+# The linear model of coregionalisation for some of the variables.
 lmc_of <- function(g, some) {
   all <- as_gp(g)
   sills <- lapply(kernops:::lmc_terms(all), function(term) term$parts[[1]]$sills[some, some])
   lmc(exponential(range = 0.2), spherical(range = 1.3), microscale(), sills = sills[c(1, 2, 3)])
 }
 
-test_that("cokriging of jura agrees with gstat, from all and from the nearest observations of each variable", {
+test_that("cokriging of jura agrees with gstat, with all observations and with the nearest ones of each variable", {
   home <- data_of_sp("jura")
   new <- home$jura.val[seq(1, 100, by = 7), c("Xloc", "Yloc")] + 0.013
   columns <- c("Xloc", "Yloc", "Cd", "Ni", "Zn")
@@ -92,7 +92,7 @@ test_that("cokriging of jura agrees with gstat, from all and from the nearest ob
     ours <- do.call(cokriged, c(list(fit, new), limits))
     expect_cokriged(ours, predict(near, new, debug.level = 0), c("Cd", "Ni", "Zn"))
   }
-  # without neighbours of one variable, the others are predicted from each other
+  # a variable without neighbours is predicted from the other variables
   few <- is.na(ours$Cd.fit)
   expect_identical(sum(few), 1L)
   others <- gp(cbind(Ni, Zn) ~ 1, seen, ~ Xloc + Yloc, lmc_of(g, 2:3), estimate = "none")
@@ -100,7 +100,7 @@ test_that("cokriging of jura agrees with gstat, from all and from the nearest ob
                tolerance = 1e-8)
 })
 
-# Two variables at different places, in very different units.
+# Two variables at different locations, in very different units.
 seen <- withr::with_seed(91, {
   d <- data.frame(a = runif(60), b = runif(60))
   h <- as.matrix(dist(d))
@@ -116,7 +116,7 @@ test_that("with known means, a variable without neighbours is predicted from the
   B <- matrix(c(1, 400, 400, 4e5), 2)
   known <- gp(cbind(p, q) ~ 0, seen, ~ a + b, lmc(exponential(range = 0.3), nugget(), sills = list(B, c(0.1, 1e4))),
               estimate = "none", known = list(beta = c(0, 1e4)))
-  # beside an observation of q, far from those of p
+  # a point at an observation of q that is far from the observations of p
   apart <- as.matrix(dist(seen[c("a", "b")]))
   far <- which.max(apply(apart[1:15, !is.na(seen$p)], 1, min))
   place <- seen[far, c("a", "b")] + 0.003
@@ -133,7 +133,7 @@ test_that("with known means, a variable without neighbours is predicted from the
   expect_equal(c(ours$p.se.fit, ours$q.se.fit)^2, diag(B) - diag(crossprod(k, solve(K, k))), tolerance = 1e-8)
 })
 
-# The log-likelihood of sills and a range, by dense matrices.
+# The log-likelihood as a function of sills and a range, by dense matrices.
 cells <- which(!is.na(seen[c("p", "q")]), arr.ind = TRUE)
 log_likelihood <- function(s11, s12, s22, range, n1, n2) {
   h <- as.matrix(dist(seen[cells[, 1], c("a", "b")]))
@@ -141,7 +141,7 @@ log_likelihood <- function(s11, s12, s22, range, n1, n2) {
   -oracle_likelihood(K, as.matrix(seen[c("p", "q")])[cells], outer(cells[, 2], 1:2, "==") + 0)$value / 2
 }
 
-test_that("estimates are a maximum of the likelihood, with the standard errors of its curvature", {
+test_that("estimates maximise the likelihood, and standard errors follow from its curvature", {
   estimates <- coef(fit, "covariance")
   expect_named(estimates, c("exponential.sill.p", "exponential.sill.p.q", "exponential.sill.q", "exponential.range",
                             "nugget.sill.p", "nugget.sill.q"))
@@ -162,7 +162,7 @@ test_that("estimates are a maximum of the likelihood, with the standard errors o
   expect_true(all(limits[-2, ] > 0))
 })
 
-test_that("nuggets of zero are named, and no points have no predictions", {
+test_that("a warning names nuggets that are zero, and predictions at no points are empty", {
   smooth <- transform(seen, q = sin(3 * a) + b)
   expect_warning(gp(cbind(p, q) ~ 1, smooth, ~ a + b, lmc(exponential(), nugget())), class = "kernops_degenerate",
                  "nugget of \"q\"")
@@ -182,7 +182,7 @@ test_that("methods agree, and a search from distant starting values finds the sa
   expect_lt(logLik(held), logLik(fit))
 })
 
-test_that("more starts never give a worse optimum of a model of several structures", {
+test_that("more starts never give a worse optimum of a model with several structures", {
   home <- data_of_sp("meuse")
   few <- home$meuse[seq(4, 155, by = 5), ]
   found <- vapply(c(2, 4), function(starts) {
@@ -193,21 +193,21 @@ test_that("more starts never give a worse optimum of a model of several structur
   expect_gt(found[[2]], found[[1]] - 1e-4)
 })
 
-test_that("a search leaves matrices that are 0 or of lower rank than the optimum, where derivatives are 0", {
+test_that("a search leaves singular starting matrices, at which derivatives are 0", {
   for (start in list(matrix(0, 2, 2), matrix(c(1, 500, 500, 500^2), 2), matrix(c(0, 0, 0, 500^2), 2))) {
     again <- update(fit, covariance = lmc(exponential(range = 0.3), nugget(), sills = list(start, c(0.1, 1e5))),
                     control = gp_control(starts = 1))
     expect_equal(coef(again, "covariance"), coef(fit, "covariance"), tolerance = 1e-3)
     expect_equal(logLik(again), logLik(fit), tolerance = 1e-8)
   }
-  # the field of pure noise has variance 0
+  # in pure noise, the field has the variance 0
   noise <- withr::with_seed(5, transform(seen, p = rnorm(60), q = rnorm(60)))
   alone <- gp(cbind(p, q) ~ 1, noise, ~ a + b, lmc(exponential(range = 0.3, fixed = "range"), nugget()))
   by_hand <- sum(vapply(noise[c("p", "q")], function(y) as.numeric(logLik(lm(y ~ 1))), 0))
   expect_gte(as.numeric(logLik(alone)), by_hand - 1e-6)
 })
 
-test_that("cross-validation leaves out a value, or all values of a row", {
+test_that("cross-validation leaves out a single value, or all values of a row", {
   cv <- gp_cv(fit)
   expect_equal(cv$observed, as.matrix(seen[c("p", "q")])[cells])
   for (k in c(3, 70)) {
@@ -241,7 +241,7 @@ test_that("fitted values and residuals are matrices, and draws have the moments 
   }
 })
 
-test_that("spatial objects, missing values, saved fits and tables", {
+test_that("fits of several variables accept spatial objects and missing values, and can be saved and tabulated", {
   skip_if_not_installed("sf")
   skip_if_not_installed("generics")
   again <- unserialize(serialize(fit, NULL))
@@ -263,7 +263,7 @@ test_that("spatial objects, missing values, saved fits and tables", {
   expect_output(print(fit$covariance), "sills of exponential")
 })
 
-test_that("the variograms that are drawn agree with the model", {
+test_that("the drawn variograms agree with the model", {
   found <- kernops:::variograms_of_each(fit)
   one <- found$model[found$model$id == "p.q" & found$model$number == 1, ]
   by <- coef(fit, "covariance")

@@ -1,4 +1,5 @@
-# Points and maps of sf, stars, terra and sp: numbers agree with data frames, and results have the class of the input.
+# Points and maps of sf, stars, terra and sp: predictions agree with those of data frames, and have the class of the
+# input.
 
 plain_case <- function(n = 40) {
   withr::local_seed(41)
@@ -15,7 +16,7 @@ expected_at <- function(grid) {
 predicted <- function(fit, newdata) predict(fit, newdata, se.fit = TRUE, interval = "prediction")
 columns <- c("fit", "se.fit", "lwr", "upr")
 
-test_that("a SpatRaster gives a SpatRaster, and a SpatVector a SpatVector", {
+test_that("predictions for a SpatRaster are a SpatRaster, and for a SpatVector a SpatVector", {
   skip_if_not_installed("terra")
   d <- plain_case()
   grid <- grid_case()
@@ -39,7 +40,7 @@ test_that("a SpatRaster gives a SpatRaster, and a SpatVector a SpatVector", {
   expect_error(gp(z ~ 1, terra::buffer(points, 0.1)), "must be points", class = "kernops_input_error")
 })
 
-test_that("a raster without layers is predicted everywhere; its coordinates are variables", {
+test_that("all cells of a raster without layers are predicted; the coordinates are variables", {
   skip_if_not_installed("terra")
   d <- plain_case()
   empty <- terra::rast(xmin = 0, xmax = 1, ymin = 0, ymax = 1, resolution = 0.25, crs = "")
@@ -50,7 +51,7 @@ test_that("a raster without layers is predicted everywhere; its coordinates are 
   expect_equal(as.vector(terra::values(terra::interpolate(empty, fit))), unname(predict(fit, at)), tolerance = 1e-6)
 })
 
-test_that("layers that are classes are factors, and maps are data of a fit", {
+test_that("layers of classes are factors, and maps can be the data of a fit", {
   skip_if_not_installed("terra")
   grid <- transform(grid_case(), g = rep(1:2, 10), z = sin(5 * x) + y + w)
   raster <- terra::rast(grid, type = "xyz")
@@ -64,7 +65,7 @@ test_that("layers that are classes are factors, and maps are data of a fit", {
   expect_equal(terra::values(predict(fit, raster))[cells], unname(predict(plain)))
 })
 
-test_that("stars gives stars", {
+test_that("predictions for a stars object are a stars object", {
   skip_if_not_installed("stars")
   grid <- grid_case()
   map <- stars::st_as_stars(grid, dims = c("x", "y"))
@@ -143,7 +144,7 @@ test_that("cross-validation of points and maps of sp, terra and stars is of clas
   }
 })
 
-test_that("augment() adds to points and maps", {
+test_that("augment() adds columns to points and layers to maps", {
   skip_if_not_installed("generics")
   d <- plain_case()
   fit <- plain_fit(d)
@@ -172,7 +173,7 @@ test_that("augment() adds to points and maps", {
   }
 })
 
-test_that("distances are great circles where coordinates are longitude and latitude", {
+test_that("distances are great-circle distances if coordinates are longitude and latitude", {
   skip_if_not_installed("sf")
   withr::local_seed(42)
   d <- data.frame(lon = runif(40, 3, 9), lat = runif(40, 48, 53))
@@ -223,7 +224,7 @@ test_that("new points and maps of another reference system are refused, of the s
   }, error = TRUE)
 })
 
-test_that("marginal means of the trend agree with lm() where the field has next to no variance", {
+test_that("marginal means of the trend agree with lm() if the field has nearly no variance", {
   skip_if_not_installed("emmeans")
   withr::local_seed(43)
   d <- transform(plain_case(), g = factor(rep(c("p", "q"), 20)), z = exp(z))

@@ -1,4 +1,4 @@
-# Maps of stars that are predicted by windows, and what windows read.
+# Predictions of maps of stars by windows, and the cells that the windows read.
 
 skip_if_not_installed("terra")
 skip_if_not_installed("stars")
@@ -14,7 +14,7 @@ values_by_place <- function(map) {
   table[order(-table$y, table$x), setdiff(names(table), c("x", "y"))]
 }
 
-test_that("maps of stars and their proxies are predicted by windows as at once", {
+test_that("predictions of stars maps and proxies by windows agree with those of the whole map", {
   map <- stars_case()
   fit <- map_fit("vecchia", z ~ w + x, control = eight_near)
   whole <- predict(fit, map, what = c("fit", "se.fit"))
@@ -34,7 +34,7 @@ test_that("maps of stars and their proxies are predicted by windows as at once",
   expect_equal(values_by_place(part), values_by_place(predict(fit, map[, 3:9, 2:5])), tolerance = 1e-12)
 })
 
-test_that("rows of stars that go upwards are turned, and irregular grids refused", {
+test_that("stars maps whose rows go upwards are flipped, and irregular grids are refused", {
   map <- stars_case()
   fit <- map_fit(formula = z ~ w)
   up <- stars::st_as_stars(list(w = map[[1]][, 9:1]),
@@ -47,7 +47,7 @@ test_that("rows of stars that go upwards are turned, and irregular grids refused
   expect_error(predict(fit, uneven, window = 4), "regular grid", class = "kernops_input_error")
 })
 
-test_that("layers that the fit does not use are not read, unless it uses none", {
+test_that("layers that the fit does not use are not read, unless the fit uses no layers", {
   map <- small_map()
   variables <- kernops:::variables_of_fit(map_fit(formula = z ~ w))
   expect_true(all(c("w", "x", "y") %in% variables))

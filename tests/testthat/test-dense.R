@@ -1,4 +1,4 @@
-# Cholesky factor, solves and inverse against base R, for sizes around those of a tile.
+# Products, Cholesky factors, solves and inverses against base R, for sizes around the size of a tile.
 
 for_each_isa <- function(body) {
   for (isa in c("", "baseline")) for (threads in 1:3) body(list(isa = isa, threads = threads))
@@ -18,7 +18,7 @@ test_that("products agree with base R", {
   })
 })
 
-test_that("factor, solves and inverse agree with base R", {
+test_that("the factor, solves and inverse agree with base R", {
   withr::local_seed(1)
   for_each_isa(function(settings) for (n in c(1, 2, 127, 128, 129, 300)) {
     A <- positive_definite(n)
@@ -38,7 +38,7 @@ test_that("factor, solves and inverse agree with base R", {
   })
 })
 
-test_that("a factor has the same bits at any address in memory", {
+test_that("a factor has the same bits at any memory address", {
   withr::local_seed(4)
   A <- positive_definite(90)
   kept <- list()
@@ -54,7 +54,7 @@ test_that("a factor has the same bits at any address in memory", {
   }
 })
 
-test_that("the first pivot that is not positive is named", {
+test_that("an error names the first pivot that is not positive", {
   withr::local_seed(2)
   A <- positive_definite(200)
   A[, 150] <- A[, 20]

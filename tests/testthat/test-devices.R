@@ -1,4 +1,4 @@
-# Several GPUs, and data larger than their memory: the results of one GPU that holds everything.
+# Several GPUs, and data larger than GPU memory: results agree with one GPU that holds all data.
 
 skip_without_two_gpus <- function() {
   skip_without_gpu()
@@ -17,10 +17,10 @@ cases <- list(
   list(formula = "Grad(LogSumExp_Reduction((x|y) + Sum(s) + Sum(b), 1), y, Sum(x))", args = gaussian$args),
   list(formula = "Grad(Sum_Reduction(Exp(-s * SqDist(x, y)) * Sum(b), 1), s, Sum(x))", args = gaussian$args)
 )
-# sums of terms of one sign, because float32 loses digits by cancellation
+# Terms of a sum have one sign, because cancellation loses digits in float32.
 input_for <- \(m, n) list(s = 0.5, x = uniform(m, 3), y = uniform(n, 3), b = uniform(n, 2, low = 0))
 
-# `change` to an operator must not change its results. The sizes make the backend split rows, or columns.
+# Expects that change(op, input) returns the unchanged result. The sizes make the backend split rows, or columns.
 expect_unchanged <- function(change, sizes) {
   for (case in cases) for (precision in c("float64", "float32")) for (size in sizes) {
     input <- input_for(size[[1]], size[[2]])
@@ -34,7 +34,7 @@ expect_unchanged <- function(change, sizes) {
   }
 }
 
-test_that("several GPUs have the results of one GPU, with the same bits in each call", {
+test_that("several GPUs compute the results of one GPU, with the same bits in each call", {
   skip_without_two_gpus()
   withr::local_seed(1)
   two <- function(op, input) {
@@ -52,7 +52,7 @@ test_that("several GPUs have the results of one GPU, with the same bits in each 
   expect_unchanged(every, list(c(4001, 203), c(31, 5001)))
 })
 
-test_that("several GPUs share long vectors and neighbours", {
+test_that("sums of long vectors and nearest neighbours are split among several GPUs", {
   skip_without_two_gpus()
   withr::local_seed(4)
   exponential <- "Sum_Reduction(Exp(-SqDist(x, y) / 20) * b, 1)"
@@ -102,7 +102,7 @@ test_that("systems are solved on several GPUs", {
   }
 })
 
-test_that("data larger than the GPU's memory are processed in batches", {
+test_that("data larger than GPU memory are processed in batches", {
   skip_without_gpu()
   withr::local_seed(4)
   limited <- \(megabytes) function(op, input) {
@@ -111,11 +111,11 @@ test_that("data larger than the GPU's memory are processed in batches", {
   }
   expect_unchanged(limited(16), list(c(4e5, 2), c(2, 4e5)))
   op <- \(...) keops_kernel(gaussian$formula, gaussian$args, backend = "cuda", ...)
-  input <- input_for(3e5, 2e5) # rows and columns are split, and memory is used again
+  input <- input_for(3e5, 2e5) # rows and columns are split, and memory is reused
   expect_close(limited(12)(op, input)[[1]], op()(input))
 })
 
-test_that("ranges and arrays of batches are also split by memory and distributed", {
+test_that("computations with ranges and with batches are also split by memory and among GPUs", {
   skip_without_gpu()
   withr::local_seed(6)
   cells <- \(n, count) cbind(n / count * (seq_len(count) - 1) + 1, n / count * seq_len(count))
@@ -150,7 +150,7 @@ test_that("ranges and arrays of batches are also split by memory and distributed
   }
 })
 
-test_that("if memory is too small for a batch, an error leaves data intact", {
+test_that("if memory is too small for a batch, an error occurs and data are unchanged", {
   skip_without_gpu()
   withr::local_seed(5)
   input <- input_for(2000, 3000)
@@ -172,7 +172,7 @@ test_that("if memory is too small for a batch, an error leaves data intact", {
   })
 })
 
-test_that("the error for a missing GPU names it and the existing GPUs", {
+test_that("the error for a missing GPU names this GPU and the existing GPUs", {
   skip_without_gpu()
   missing <- nrow(cuda_describe())
   for (use in list(\() keops_kernel(gaussian$formula, gaussian$args, device = missing),
@@ -183,7 +183,7 @@ test_that("the error for a missing GPU names it and the existing GPUs", {
   }
 })
 
-test_that("the device is chosen by argument, option or environment variable", {
+test_that("the device is chosen by an argument, an option or an environment variable", {
   chosen <- \(...) environment(keops_kernel("Sum_Reduction(x, 1)", "x = Vi(1)", backend = "cpu", ...))$device
   expect_identical(chosen(), 0L)
   expect_identical(chosen(device = 2:1), 2:1)

@@ -1,11 +1,11 @@
-# Random Fourier features: the mean of cos(w . h) over random frequencies w is the correlation at the lag h.
+# Random Fourier features: the mean of cos(w'h) over random frequencies w is the correlation at the lag h.
 
 spectrum <- function(object, u) kernops:::spectral_terms(object, list(d = ncol(u), sample = u, u = u))
 draws_of <- function(object, u, nsim = 600, features = 6000) {
   fit <- list(covariance = object, model = list(d = ncol(u)), data = list(u = u), how = list(backend = "cpu"))
   kernops:::fourier_draws(fit, u, nsim, features)
 }
-# in units of the standard error, where there is one
+# The largest error of the covariance of draws, in standard errors.
 far_off <- function(draws, covariance) {
   error <- tcrossprod(draws) / ncol(draws) - covariance
   max(abs(error) / (sqrt((tcrossprod(diag(covariance)) + covariance^2) / ncol(draws)) + 1e-12))
@@ -25,7 +25,7 @@ test_that("frequencies of each covariance agree with its spectral density", {
   }
 })
 
-test_that("draws of sums and products have their covariance", {
+test_that("draws of sums and products have the covariance of the model", {
   withr::local_seed(2)
   u <- matrix(runif(16), 8)
   k <- oracle_covariance
@@ -38,7 +38,7 @@ test_that("draws of sums and products have their covariance", {
   for (case in cases) expect_lt(far_off(draws_of(case[[1]], u), case[[2]]), 4.5)
 })
 
-test_that("without stationary factors the features are exact", {
+test_that("a covariance without stationary factors has exact features", {
   withr::local_seed(3)
   u <- matrix(runif(16), 8)
   draws <- draws_of(linear(2, 0.3) * linear(1, c(0, 1)), u, nsim = 5000, features = 1)
@@ -52,7 +52,7 @@ test_that("without stationary factors the features are exact", {
   expect_lt(abs(var(constant[1, ]) - 2) / (2 * sqrt(2 / 5000)), 4.5)
 })
 
-test_that("great-circle distances have frequencies in space", {
+test_that("great-circle distances have frequencies in three-dimensional space", {
   withr::local_seed(4)
   u <- cbind(runif(8, -180, 180), runif(8, -80, 80))
   for (object in list(matern(3/2, 2, 4000, distance = "great_circle"), wendland(2, 9000, distance = "great_circle"))) {
@@ -60,7 +60,7 @@ test_that("great-circle distances have frequencies in space", {
   }
 })
 
-test_that("a stationary formula defined by the user has frequencies by a Fourier transform", {
+test_that("a stationary user-defined formula has frequencies from its Fourier transform", {
   withr::local_seed(5)
   for (d in 1:3) {
     u <- matrix(runif(8 * d), 8)
@@ -72,7 +72,7 @@ test_that("a stationary formula defined by the user has frequencies by a Fourier
   expect_lt(far_off(draws_of(rough, u), covariance_values(rough, u, u)), 4.5)
 })
 
-test_that("many points are drawn by spectral simulation, given the data or not", {
+test_that("draws at many points use spectral simulation, given the data or not", {
   withr::local_seed(6)
   d <- smooth_case(40)
   new <- smooth_case(5)
